@@ -36,89 +36,89 @@ help: ## list these commands
 setup: ## install everything into .venv: packages, vt, pulumi (DEPLOY=1: for deployments only)
 	@$(PYTHON) tools/setup.py $(if $(DEPLOY),--deploy)
 
-golden: setup ## write tests/golden/*.yaml anew from what the stacks preview
+golden: setup ## regenerate tests/golden/*.yaml from previews of the stacks
 	@UPDATE_GOLDEN=1 $(PYTEST) -q tests/golden -k inventory
 
-recordings: setup ## record the plans of tests/golden/recorded anew, and write their reports (10 minutes)
+recordings: setup ## record the plans of tests/golden/recorded and their reports again (10 minutes)
 	@RECORD=1 UPDATE_GOLDEN=1 $(PYTEST) -q tests/golden/test_recorded_reviews.py
 
-state: setup ## record the state that this version writes: tests/fixtures/state (before a release)
+state: setup ## record a state of this version in tests/fixtures/state (before a release)
 	@RECORD=1 $(PYTEST) -q tests/e2e/test_recorded_state.py
 
-local: setup ## run all of it here: local cloud, pulumi up, training (NO_IMAGE=1: no container; ENDPOINT=1: serve it)
+local: setup ## start the local cloud, run pulumi up, train (NO_IMAGE=1: no container; ENDPOINT=1: serve the model)
 	@$(BIN)/vt local up $(if $(ENDPOINT),--endpoints jobs/titanic/serve/stack.yaml,$(if $(NO_IMAGE),,--images))
 
-up: setup ## vt up of a stack: make up STACK=dev ARGS='--yes --diff'
+up: setup ## run vt up for a stack: make up STACK=dev ARGS='--yes --diff'
 	@$(BIN)/vt up --stack $(STACK_OR_STOP) $(call every_word,$(ARGS))
 
-report: setup ## STACK=S: what a deployment would do, with no cloud: .build/reports/S.md, .html
+report: setup ## STACK=S: review a deployment offline, against an empty state: .build/reports/S.md, .html
 	@./tools/report $(REPORT) $(STACK_OR_STOP) --offline $(POLICIES)
 
-preview: setup ## STACK=S: the same against the stack's own state; what `make deploy` is held to
+preview: setup ## STACK=S: review a deployment against the stack's state; `make deploy` requires this plan
 	@./tools/report $(REPORT) $(STACK_OR_STOP) $(POLICIES) $(if $(REFRESH),--refresh)
 
-comment: setup ## STACK=S: put the report of a preview on its pull request (in the workflow report)
+comment: setup ## STACK=S: write the report of a preview to its pull request (in the workflow report)
 	@$(BIN)/vt github comment --stack $(STACK_OR_STOP) -o .build/kept/approval.json
 
-approval: setup ## STACK=S [DIGEST=D]: what was approved: that report, else the merged pull request's
+approval: setup ## STACK=S [DIGEST=D]: write the approval of that report, else of the merged pull request's
 	@if [ -n "$$DIGEST" ]; then $(BIN)/vt approval --stack $(STACK_OR_STOP) -o $(REPORT).approval.json -- "$$DIGEST"; \
 	else $(BIN)/vt github approval --stack $(STACK_OR_STOP) -o $(REPORT).approval.json; fi
 
-preflight: setup ## STACK=S: what the project would refuse of it, asked before anything is made
+preflight: setup ## STACK=S: check whether Google Cloud would refuse a deployment; changes nothing
 	@code=0; $(BIN)/vt preflight --stack $(STACK_OR_STOP) -o $(REPORT).preflight || code=$$?; \
 	if [ -n "$$GITHUB_STEP_SUMMARY" ] && [ -f $(REPORT).preflight.md ]; then \
 		cat $(REPORT).preflight.md >>"$$GITHUB_STEP_SUMMARY"; fi; exit $$code
 
-deploy: setup ## STACK=S: deploy if the plan is still the approved one (REFRESH=1: undo drift)
+deploy: setup ## STACK=S: deploy if the plan equals the approved plan (REFRESH=1: undo drift)
 	@exec $(BIN)/vt deploy --stack $(STACK_OR_STOP) $(POLICIES) $(if $(REFRESH),--refresh) \
 		$(if $(VT_APPROVAL),,--approval $(REPORT).approval.json)
 
-images: setup ## STACK=S [SOURCE=DIR COMMIT=ID]: build images that are not built, and pin their digests
+images: setup ## STACK=S [SOURCE=DIR COMMIT=ID]: build missing images, and pin their digests
 	@cd $(call text,$(or $(SOURCE),.)) && if [ -n "$$COMMIT" ] && [ "$$(git rev-parse HEAD)" != "$$COMMIT" ]; then \
 		echo "make images: $$PWD is not at commit $$COMMIT" >&2; exit 1; fi; \
 	exec $(CURDIR)/$(BIN)/vt images build \
 		--stack $(STACK_OR_STOP) \
 		$(if $(SOURCE),--target-of $(CURDIR) --engine cloud-build)
 
-images-request: setup ## start the workflow that builds a branch's images, where their folders changed (in a workflow)
+images-request: setup ## start the workflow that builds a branch's images, if their folders changed (in a workflow)
 	@VT=$(BIN)/vt PYTHON=$(BIN)/python ./tools/images-request
 
-images-comment: setup ## tell a branch's pull request the digests that `make images` pinned (in a workflow)
+images-comment: setup ## write the digests that `make images` pinned to a branch's pull request (in a workflow)
 	@./tools/images-comment
 
-drift: setup ## STACK=S: where the cloud differs from what is declared: .build/reports/S.drift.md
+drift: setup ## STACK=S: compare the cloud with the declared resources: .build/reports/S.drift.md
 	@$(BIN)/vt drift --stack $(STACK_OR_STOP) -o $(REPORT).drift
 
-deployed: ## STACK=S: the commit of main that was last deployed, by the state (in a workflow)
+deployed: ## STACK=S: print the commit of main that was last deployed (in a workflow)
 	@$(PYTHON) tools/deployed_commit.py $(STACK_OR_STOP)
 
-advance: setup ## STACK=S: submit slots of schedules that are due (by a timer, in a workflow)
+advance: setup ## STACK=S: submit due schedule slots (by a timer, in a workflow)
 	@$(BIN)/vt jobs advance --stack $(STACK_OR_STOP)
 
-drift-issue: setup ## STACK=S: keep the one issue on drift up to date (in a workflow)
+drift-issue: setup ## STACK=S: update the stack's issue on drift (in a workflow)
 	@$(BIN)/vt github drift --stack $(STACK_OR_STOP) $(REPORT).drift.md
 
-test: setup ## run the tests, and one long story of each kind (STORIES=all: every one)
+test: setup ## run the tests, with one long story of each kind (STORIES=all: with every story)
 	@VT_TESTS_STORIES=$(call text,$(STORIES)) ./tools/run-tests "$(PYTEST)" $(call text,$(WORKERS))
 
-lowest: setup ## unit tests of the program with the oldest packages that it allows (AT=3.14: with ours, by that Python)
+lowest: setup ## run the program's unit tests with its oldest supported packages (AT=3.14: with pinned packages, on that Python)
 	@./tools/test-elsewhere $(if $(AT),python-$(call text,$(AT)) $(call text,$(AT)) requirements/dev.txt,lowest 3.11 requirements/lowest.txt)
 
-quick: setup ## unit and golden tests that a change can break, at most 90 s (BASE=REV, else the main branch)
+quick: setup ## run unit and golden tests that a change can break, at most 90 s (BASE=REV: compare with REV)
 	@$(BIN)/python tools/quick.py --workers $(call text,$(WORKERS)) $(if $(BASE),--base $(call text,$(BASE)))
 
-bench: setup ## run each measurement of bench/ once, at its smallest
+bench: setup ## run each measurement of bench/ once, at its smallest size
 	@$(PYTEST) -q tests/e2e/test_bench.py
 
-chaos: setup ## prove that submissions survive: kills, faults, races (QUICK=1: a sample; PART=jobs, tuning, batch, data, serving, snapshots, schedule or ladder; SEED=N)
+chaos: setup ## test that submissions survive kills, faults and races (QUICK=1: a sample; PART=jobs, tuning, batch, data, serving, snapshots, schedule or ladder; SEED=N)
 	@GRPC_VERBOSITY=ERROR $(BIN)/python -m bench.chaos $(if $(QUICK),--quick) $(if $(PART),--part $(call text,$(PART))) \
 		$(if $(SEED),--seed $(call text,$(SEED)))
 
-mutants: setup ## change product code at random; tests must notice it (COUNT=N, SEED=N, BASE=REV, SET=guards)
+mutants: setup ## change product code at random, and check that tests fail (COUNT=N, SEED=N, BASE=REV, SET=guards)
 	@$(BIN)/python -m tests.mutants --count $(call text,$(or $(COUNT),200)) --seed $(call text,$(or $(SEED),20261122)) \
 		$(if $(BASE),--base $(call text,$(BASE))) $(if $(SET),--set $(call text,$(SET)))
 
-check: setup ## lint, formatting, types, import contracts, workflows; changes nothing
+check: setup ## check lint, formatting, types, import contracts and workflows; changes nothing
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/basedpyright
@@ -129,39 +129,39 @@ check: setup ## lint, formatting, types, import contracts, workflows; changes no
 	HOME=$${HOME:-/} $(BIN)/zizmor --offline --pedantic --no-progress --quiet .
 	$(BIN)/hadolint jobs/*/Dockerfile*
 
-format: setup ## format the code and fix what can be fixed safely
+format: setup ## format the code and apply safe fixes
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-review: setup ## tell what a stack's next `pulumi up` does (STACK=dev; FLAGS='--format html -o page.html')
+review: setup ## review a stack's next `pulumi up` (STACK=dev; FLAGS='--format html -o page.html')
 	@$(BIN)/vt review --stack $(STACK_OR_STOP) $(call every_word,$(FLAGS))
 
-browser: ## find a Chromium for the tests of pages, or install one (Debian, as root)
+browser: ## find a Chromium for browser tests, or install one (Debian, as root)
 	@$(PYTHON) tools/system_programs.py browser
 
-picture: setup ## take docs/images/review.png anew, of the page of a review (after make browser)
+picture: setup ## render docs/images/review.png again from a review page (after make browser)
 	@UPDATE_GOLDEN=1 $(PYTEST) -q tests/browser/test_review_page.py -k screenshot
 
-containers: setup ## find what builds and keeps images for the local cloud, or install it (Debian, as root)
+containers: setup ## find programs that build and store images for the local cloud, or install them (Debian, as root)
 	@$(BIN)/python tools/system_programs.py containers
 
-languages: setup ## find Pulumi's hosts for YAML and Node.js programs, or build them (Go)
+languages: setup ## find Pulumi's language hosts for YAML and Node.js, or build them (Go)
 	@$(PYTHON) tools/go_programs.py languages
 
-release: setup ## build wheels, plugin archives and SHA256SUMS into dist/ (TAG=vX: refused unless all of it is X)
+release: setup ## build wheels, plugin archives and SHA256SUMS into dist/ (TAG=vX: refused if a version is not X)
 	@$(BIN)/python tools/release.py
 
-publish: ## TAG=vX: put what `make release` built on a release page of GitHub (in a workflow)
+publish: ## TAG=vX: publish the files of `make release` on a GitHub release page (in a workflow)
 	@./tools/publish
 
-site: setup ## make a site with search of docs/: .build/site/docs/site/index.html
+site: setup ## build docs/ as a site with search: .build/site/docs/site/index.html
 	@$(BIN)/python -m sphinx -q -W --keep-going -j auto -c docs/site -d .build/site-trees . .build/site
 
 clean-local: setup ## stop the local cloud and remove its files
 	@$(BIN)/vt local down --clean
 
-clean: ## remove .venv and the caches in this folder (make clean-local goes first)
+clean: ## remove .venv and the caches in this folder (run make clean-local first)
 	rm -rf .venv .build .pytest_cache .ruff_cache .hypothesis .import_linter_cache *.egg-info build dist
 
-requirements: ## compile requirements/*.txt anew from *.in (UPGRADE=1: newest versions)
+requirements: ## compile requirements/*.txt from *.in again (UPGRADE=1: newest versions)
 	$(BIN)/python tools/compile_requirements.py $(if $(UPGRADE),--upgrade)

@@ -1,4 +1,4 @@
-"""Measure two commands alternately in one run, and the ratio of their medians."""
+"""Run two commands alternately, and compare the medians of their durations."""
 
 from __future__ import annotations
 
@@ -11,20 +11,23 @@ from pathlib import Path
 
 
 def run(command: Sequence[str], cwd: Path, env: Mapping[str, str]) -> tuple[float, str]:
-    """Seconds and output of a command; a failure ends the benchmark."""
+    """Return seconds and output of a command. A failure ends the benchmark."""
     start = time.perf_counter()
     done = subprocess.run(
         command, cwd=cwd, env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     )
     if done.returncode:
-        sys.exit(f"{' '.join(command[:4])} exited with {done.returncode}:\n{done.stdout[-3000:]}")
+        sys.exit(
+            f"{' '.join(command[:4])} ended with exit code {done.returncode}:\n"
+            f"{done.stdout[-3000:]}"
+        )
     return time.perf_counter() - start, done.stdout
 
 
 def in_turns(
     arms: Mapping[str, Callable[[], float]], rounds: int, warm_up: int = 0
 ) -> dict[str, list[float]]:
-    """Seconds of each arm by round. The order alternates from round to round.
+    """Return the seconds of each command by round. The order alternates from round to round.
 
     ``warm_up``: number of first rounds that do not count. A single round is a trial of the
     benchmark, which measures nothing: it has none.
@@ -40,7 +43,7 @@ def in_turns(
 
 
 def ratio(times: Mapping[str, Sequence[float]], of: str, over: str, at_most: float) -> bool:
-    """Print the measurements; return whether the ratio of the medians is within ``at_most``."""
+    """Print the measurements; return True if the ratio of the medians is at most ``at_most``."""
     medians = {name: statistics.median(taken) for name, taken in times.items()}
     for name, taken in times.items():
         shown = " ".join(f"{seconds:.2f}" for seconds in taken)

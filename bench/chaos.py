@@ -61,13 +61,13 @@ class Share:
     steps: int
     runners: tuple[int, ...]
     points: tuple[tuple[points.Point, str], ...]
-    """Points with a way to die there."""
+    """Crash points, each with a way to be killed."""
     faults: int | None = None
-    """A sample of so many; None: all."""
+    """Size of a sample; None for all."""
 
 
 def _some_ways(count: int) -> tuple[tuple[points.Point, str], ...]:
-    """Every point in ``count`` ways, each point in the next ones."""
+    """Return every point with ``count`` ways to be killed, each point with the next ways."""
     ways = tuple(WAYS)
     return tuple(
         (point, ways[(place + turn) % len(ways)])
@@ -155,16 +155,16 @@ def main() -> int:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--quick", action="store_true", help="a sample, in minutes")
+    parser.add_argument("--quick", action="store_true", help="run a sample, in minutes")
     parts = (*KIND_OF, *PARTS)
-    parser.add_argument("--part", choices=(*parts, ""), default="", help="one of them alone")
+    parser.add_argument("--part", choices=(*parts, ""), default="", help="run only this part")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
     parser.add_argument("--json", type=Path, default=Path("chaos.json"))
     return parser.parse_args()
 
 
 def _walk(report: Report, name: str, share: Share) -> None:
-    """The state machine, in memory."""
+    """Run the state machine in memory."""
     walked = run_machine(share.steps, report.seed, KIND_OF[name])
     figure = f"{walked.steps:,} in {walked.examples:,} examples"
     report.add(_row("state machine steps", name), figure, walked.violations, asdict(walked))
@@ -174,7 +174,7 @@ def _mutate(report: Report, quick: bool) -> None:
     results = run_mutants(names=sample(6, report.seed) if quick else ())
     alive = [result.name for result in results if not result.killed]
     figure = f"{len(results) - len(alive)}/{len(results)} killed"
-    report.add("mutants of the protocol", figure, alive, [asdict(result) for result in results])
+    report.add("protocol mutants", figure, alive, [asdict(result) for result in results])
 
 
 def _row(what: str, name: str) -> str:
@@ -182,7 +182,7 @@ def _row(what: str, name: str) -> str:
 
 
 def _with_cli(report: Report, name: str, share: Share) -> None:
-    """The real CLI and the real clients, in clouds of their own."""
+    """Run the real CLI and the real clients, in separate local clouds."""
     # Spawned, not forked: gRPC does not survive a fork.
     context = multiprocessing.get_context("spawn")
     with (
@@ -198,7 +198,7 @@ def _with_cli(report: Report, name: str, share: Share) -> None:
 
 
 def _in_arena(work: tuple[Path, str, int, int, Share]) -> dict[str, Any]:
-    """Every ARENAS-th trial of each part, in a cloud of its own."""
+    """Run every ARENAS-th trial of each part, in a separate local cloud."""
     folder, name, number, seed, share = work
 
     def mine(of: Iterable[Any]) -> list[Any]:
@@ -236,7 +236,7 @@ def _progress(number: int) -> Callable[[campaign.Tally], None]:
 def _add_points(report: Report, name: str, results: list[dict[str, Any]]) -> None:
     bad = [f"{o['point']}, {o['way']}: {o['problem']}" for o in results if o["problem"]]
     figure = f"{len(results) - len(bad)}/{len(results)}"
-    report.add(_row("kill points survived", name), figure, bad, results)
+    report.add(_row("survived crash points", name), figure, bad, results)
     for point in points.POINTS:
         times = [o["recovery_seconds"] for o in results if o["point"] == point.name]
         if times:
@@ -247,14 +247,18 @@ def _add_points(report: Report, name: str, results: list[dict[str, Any]]) -> Non
 def _add_faults(report: Report, name: str, results: list[dict[str, Any]]) -> None:
     bad = [f"{met['fault']}: {met['problem']}" for met in results if met["problem"]]
     figure = f"{len(results) - len(bad)}/{len(results)}"
-    report.add(_row("faults met", name), figure, bad, results)
+    report.add(_row("injected faults", name), figure, bad, results)
 
 
 def _add_races(report: Report, name: str, results: list[dict[str, Any]]) -> None:
-    bad = [f"{race['runners']} at once: {race['problem']}" for race in results if race["problem"]]
+    bad = [
+        (f"{race['runners']} concurrent runs: {race['problem']}")
+        for race in results
+        if race["problem"]
+    ]
     sizes = ", ".join(str(race["runners"]) for race in results)
-    figure = f"{sizes}: one job each, {len(bad)} problems"
-    report.add(_row("ups at once", name), figure, bad, results)
+    figure = f"{sizes} concurrent runs: one job each, {len(bad)} problems"
+    report.add(_row("concurrent runs of up", name), figure, bad, results)
 
 
 def _add_kills(report: Report, name: str, results: list[dict[str, Any]]) -> None:
@@ -274,21 +278,21 @@ def _add_kills(report: Report, name: str, results: list[dict[str, Any]]) -> None
 
 
 def _add_builds(report: Report, quick: bool) -> None:
-    """Kills of builds of images, where a builder, a registry and a base image are there."""
+    """Kill image builds, if a builder, a registry and a base image are installed."""
     program = find_program()
     if not (program and shutil.which("buildah") and os.geteuid() == 0 and mirror.has_stand_in()):
-        report.add("builds of images killed", "not run: see `make containers`", (), None)
+        report.add("killed image builds", "not run: see `make containers`", (), None)
         return
     chosen = build_kills.SAMPLE if quick else build_kills.POINTS
     with build_kills.builds(program, mirror.layout()) as builds:
         trials = {str(point): builds.trial(point) for point in chosen}
     bad = [f"{point}: {problem}" for point, problem in trials.items() if problem]
-    figure = f"{len(trials) - len(bad)}/{len(trials)}: one digest, nothing left"
-    report.add("builds of images killed", figure, bad, trials)
+    figure = f"{len(trials) - len(bad)}/{len(trials)}: one digest, no leftovers"
+    report.add("killed image builds", figure, bad, trials)
 
 
 def _add_transfers(report: Report, quick: bool) -> None:
-    """Kills of ``vt data``, there and back."""
+    """Kill ``vt data push`` and ``vt data pull``."""
     sizes = QUICK_TRANSFERS if quick else FULL_TRANSFERS
     with tempfile.TemporaryDirectory(prefix="chaos-data-") as folder:
         for done in transfers.run(Path(folder), **sizes, seed=report.seed):
@@ -297,19 +301,22 @@ def _add_transfers(report: Report, quick: bool) -> None:
 
 
 def _add_serving(report: Report, quick: bool) -> None:
-    """Kills of uploads, deployments and changes of a split under a stream, and two operators."""
+    """Kill uploads, deployments and traffic changes during a request stream; run two operators."""
     with tempfile.TemporaryDirectory(prefix="chaos-serving-") as folder:
         kills = QUICK_SERVING if quick else FULL_SERVING
         done = serving.run(Path(folder, "kills"), kills, report.seed, _report_round)
         raced = serving.race(Path(folder, "race"), report.seed)
     figure = (
-        f"{done.kills} in {done.rounds} versions; the split in {done.looks:,} looks and "
-        f"{done.answered:,} requests: {len(done.problems)} problems"
+        f"{done.kills} in {done.rounds} versions; split checked {done.looks:,} times, "
+        f"with {done.answered:,} requests: {len(done.problems)} problems"
     )
     report.add("serving, random kills", figure, done.problems, asdict(done))
     report.add("  recovery, serving", _recovery(done.recoveries), (), None)
-    figure = f"{raced.looks:,} looks, {raced.answered:,} requests: {len(raced.problems)} problems"
-    report.add("serving, 2 operators at once", figure, raced.problems, asdict(raced))
+    figure = (
+        f"split checked {raced.looks:,} times, {raced.answered:,} requests: "
+        f"{len(raced.problems)} problems"
+    )
+    report.add("serving, 2 concurrent operators", figure, raced.problems, asdict(raced))
 
 
 def _add_snapshots(report: Report, quick: bool) -> None:
@@ -319,25 +326,25 @@ def _add_snapshots(report: Report, quick: bool) -> None:
         done = snapshots.run(Path(folder, "kills"), kills, report.seed, calls)
         raced = snapshots.race(Path(folder, "race"), report.seed, races)
     figure = (
-        f"{done.kills}, {done.points} of them at a call, in {done.requests} requests: one query, "
-        f"one export, one manifest each, {len(done.problems)} problems"
+        f"{done.kills}, {done.points} of them at a call, in {done.requests} requests: one "
+        f"query, one export, one manifest each, {len(done.problems)} problems"
     )
     report.add("snapshots, kills", figure, done.problems, asdict(done))
     figure = f"{raced.requests} requests: {len(raced.problems)} problems"
-    report.add("snapshots, 2 operators", figure, raced.problems, asdict(raced))
+    report.add("snapshots, 2 concurrent operators", figure, raced.problems, asdict(raced))
 
 
 def _add_schedules(report: Report, quick: bool) -> None:
-    """Years of schedules: at the worst on virtual time, and by real processes that are killed."""
+    """Simulate years of schedules on virtual time, and kill real processes."""
     years, kills, calls, weeks = QUICK_SCHEDULES if quick else FULL_SCHEDULES
     for missed in ("all", "latest", "skip"):
         done = schedules.virtual(report.seed, years, missed)
         figure = (
-            f"{done.jobs:,} jobs and folders of {done.slots:,} slots in {done.years} years: "
-            f"{done.processes:,} processes, {done.kills} killed, {done.calls:,} calls went wrong, "
-            f"{len(done.problems)} problems"
+            f"{done.jobs:,} jobs and folders of {done.slots:,} slots in {done.years} "
+            f"years: {done.processes:,} processes, {done.kills} killed, {done.calls:,} "
+            f"failed calls, {len(done.problems)} problems"
         )
-        report.add(f"schedules, missed: {missed}", figure, done.problems, asdict(done))
+        report.add(f"schedules, missed slots: {missed}", figure, done.problems, asdict(done))
     with tempfile.TemporaryDirectory(prefix="chaos-schedules-") as folder:
         done = schedules.kills(Path(folder), kills, report.seed, calls, weeks)
     figure = (
@@ -348,7 +355,7 @@ def _add_schedules(report: Report, quick: bool) -> None:
 
 
 def _add_ladder(report: Report, quick: bool) -> None:
-    """Ladders in memory, and kills of those that climb and withdraw them."""
+    """Run ladders in memory, and kill processes that climb or withdraw ladders."""
     examples, kills = QUICK_LADDER if quick else FULL_LADDER
     try:
         walked = ladder.run_ladders(examples, report.seed)
@@ -362,8 +369,8 @@ def _add_ladder(report: Report, quick: bool) -> None:
     with tempfile.TemporaryDirectory(prefix="chaos-ladder-") as folder:
         done = ladder_kills.run(Path(folder), kills, report.seed)
     figure = (
-        f"{done.kills} in {done.jobs} ladders ({done.survived} were done before), "
-        f"{done.looks} looks: {len(done.problems)} problems"
+        f"{done.kills} in {done.jobs} ladders ({done.survived} had ended before), "
+        f"{done.looks} checks: {len(done.problems)} problems"
     )
     report.add("ladders, kills", figure, done.problems, asdict(done))
 

@@ -1,4 +1,4 @@
-"""Measure the training code of jobs/ on one GPU: attention, the loop, and saving.
+"""Measure the training code of jobs/ on one GPU: attention, the training loop, and checkpoints.
 
 ``PYTHONPATH=jobs:jobs/lib python bench/gpu.py [--size 1.3B]`` with a Python that has PyTorch.
 ``--size tiny`` runs on processors and shows only that the script works.
@@ -35,13 +35,13 @@ STEPS = 30
 
 
 class NeverStops:
-    """In place of SIGTERM's flag."""
+    """Replaces the flag of SIGTERM: never set."""
 
     requested = False
 
 
 def seconds(call: Callable[[], object], device: torch.device, rounds: int = 5) -> float:
-    """Return the median duration of a call, with the GPU's work, after one call to warm up."""
+    """Return the median duration of a call including the GPU's work, after a warm-up call."""
     taken: list[float] = []
     for _ in range(rounds + 1):
         began = time.perf_counter()
@@ -53,7 +53,7 @@ def seconds(call: Callable[[], object], device: torch.device, rounds: int = 5) -
 
 
 def kernels(config: Config, device: torch.device, dtype: torch.dtype) -> None:
-    """Print forward and backward of each attention kernel against the slowest that works."""
+    """Print forward and backward speed of each attention kernel, relative to the slowest."""
     shape = (4, config.heads, config.context, config.width // config.heads)
     x = torch.randn(shape, device=device, dtype=dtype, requires_grad=True)
 
@@ -66,13 +66,13 @@ def kernels(config: Config, device: torch.device, dtype: torch.dtype) -> None:
             with sdpa_kernel(kernel):
                 results[name] = seconds(both, device)
         except RuntimeError:
-            print(f"attention {name}: does not work here")
+            print(f"attention {name}: not supported here")
     for name, taken in results.items():
         print(f"attention {name}: {max(results.values()) / taken:.2f} x the slowest")
 
 
 def bare_rate(config: Config, me: Ranks, series: Series) -> float:
-    """Return tokens a second of the same steps without batches, logs, signals and checkpoints."""
+    """Return tokens per second of the same steps without batches, logs, signals and checkpoints."""
     model = models.new_model(config).to(me.device)
     optimizer = task.new_optimizer(model, config, me)
     samples = torch.from_numpy(series.batch(0, config.batch, 0, 1)).to(me.device)
@@ -91,7 +91,7 @@ def bare_rate(config: Config, me: Ranks, series: Series) -> float:
 
 
 def loop(config: Config, me: Ranks, series: Series) -> None:
-    """Print the rate of ``task.train`` against the bare loop."""
+    """Print the rate of ``task.train`` relative to the bare loop."""
     bare = bare_rate(config, me, series)
     _, figures = task.train(config, me, series, NeverStops())  # pyright: ignore[reportArgumentType]
     assert figures
@@ -99,7 +99,7 @@ def loop(config: Config, me: Ranks, series: Series) -> None:
 
 
 def saving(config: Config, me: Ranks) -> None:
-    """Print the part of a checkpoint's writing for which the training waits."""
+    """Print the share of a checkpoint's writing time for which the training waits."""
     model = models.new_model(config).to(me.device)
     optimizer = task.new_optimizer(model, config, me)
     model(torch.zeros((1, config.context + 1), dtype=torch.int64, device=me.device)).backward()
@@ -115,13 +115,13 @@ def saving(config: Config, me: Ranks) -> None:
 
 
 def main() -> None:
-    """Measure all, in a temporary folder."""
+    """Run all measurements in a temporary folder."""
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("--size", choices=SIZES, default="1.3B")
     size = SIZES[parser.parse_args().size]
     config = Config(**{**vars(size), "steps": STEPS, "logEvery": 15, "warmup": 5})
     device = torch.device("cuda:0" if torch.cuda.is_available() else "cpu")
-    name = torch.cuda.get_device_name(device) if device.type == "cuda" else "no GPU"
+    name = torch.cuda.get_device_name(device) if device.type == "cuda" else "no GPU on this machine"
     print(f"{time.strftime('%Y-%m-%d')}, {name}, torch {torch.__version__}")
     me = Ranks(0, 1, device)
     series = Series([made_up(64, 2 * config.context, config.vocabulary)], config.context, 1 << 16)

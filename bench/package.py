@@ -1,4 +1,4 @@
-"""Measure the package: the wheel's size, its installation, and the import of its components.
+"""Measure the package: wheel size, installation time, and import time of its components.
 
     .venv/bin/python bench/package.py [--rounds N] [--only install|import] [--json FILE]
 
@@ -48,7 +48,7 @@ FOUR: Final = ("pulumi", "pulumi-gcp", "google-cloud-aiplatform", "pyyaml")
 
 
 def build(folder: Path) -> Path:
-    """The wheels of the checkout, made of a copy: a build writes into its tree."""
+    """Build the wheels from a copy of the checkout: a build writes into its folder."""
     copy = folder / "tree"
     listed = subprocess.run(
         ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True, text=True
@@ -65,7 +65,7 @@ def build(folder: Path) -> Path:
 
 
 def install(folder: Path, *what: str, after: Path | None = None) -> tuple[float, Path]:
-    """Seconds of one installation, and its environment: new and empty, or a copy of ``after``."""
+    """Return seconds and environment of one installation, on a copy of ``after``."""
     target = Path(tempfile.mkdtemp(dir=folder)) / "venv"
     if after is None:
         run([_uv(), "venv", "--quiet", "--python", sys.executable, str(target)], folder, os.environ)
@@ -77,14 +77,14 @@ def install(folder: Path, *what: str, after: Path | None = None) -> tuple[float,
 
 
 def installed(folder: Path, *what: str) -> float:
-    """Seconds of one installation, which is removed."""
+    """Return the seconds of one installation, which is removed afterwards."""
     seconds, target = install(folder, *what)
     shutil.rmtree(target)
     return seconds
 
 
 def measure_sizes(folder: Path, wheel: Path) -> dict[str, tuple[int, int, list[str]]]:
-    """Of each installation its packages, its MB with bytecode, and its five largest folders.
+    """Return packages, MB with bytecode and the five largest folders of each installation.
 
     Each goes on from a copy of what it includes, whose bytecode is not compiled again.
     """
@@ -113,7 +113,7 @@ def _bytes(folder: Path) -> int:
 
 
 def bench_install(folder: Path, rounds: int) -> dict[str, Any]:
-    """Size of the wheel, and seconds of its installations in turns."""
+    """Measure the wheel's size, and the seconds of its installations in turns."""
     wheel = build(folder)
     with zipfile.ZipFile(wheel) as content:
         files = len(content.namelist())
@@ -129,7 +129,7 @@ def bench_install(folder: Path, rounds: int) -> dict[str, Any]:
 
 
 def bench_import(folder: Path, rounds: int) -> dict[str, Any]:
-    """Seconds of both imports in turns, each in a process of its own."""
+    """Measure the seconds of both imports in turns, each in a separate process."""
     env = {**os.environ, "PYTHONWARNINGS": "ignore"}
     env.pop("PYTHONDONTWRITEBYTECODE", None)
     arms = {
@@ -140,7 +140,7 @@ def bench_import(folder: Path, rounds: int) -> dict[str, Any]:
 
 
 def show(results: dict[str, dict[str, Any]]) -> bool:
-    """Print the table; whether the bounds are held."""
+    """Print the table; return True if all limits are kept."""
     held = True
     if "install" in results:
         print(
@@ -150,7 +150,7 @@ def show(results: dict[str, dict[str, Any]]) -> bool:
             print(f"{name:34} {count:3} packages {megabytes:4} MB: {', '.join(largest)}")
         count, megabytes, _ = results["install"]["sizes"]["vertex_training"]
         held = count <= MAX_PACKAGES and megabytes <= MAX_MB
-        print(f"goals without extras: {MAX_PACKAGES} packages, {MAX_MB} MB")
+        print(f"limits without extras: {MAX_PACKAGES} packages, {MAX_MB} MB")
     print(f"{'':34} median   fastest  slowest")
     medians: dict[str, float] = {}
     for part in results.values():
@@ -161,7 +161,7 @@ def show(results: dict[str, dict[str, Any]]) -> bool:
         return held
     over = medians["import components"] - medians["import pulumi_gcp"]
     results["import"]["over"] = round(over, 3)
-    print(f"components over pulumi_gcp alone   {over:6.2f} s (at most {MAX_OVER:.2f} s)")
+    print(f"components minus pulumi_gcp alone {over:6.2f} s (at most {MAX_OVER:.2f} s)")
     return held and over <= MAX_OVER
 
 
@@ -176,15 +176,15 @@ def main() -> int:
     """Command line; see the module's docstring."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--rounds", type=int, default=7, help="repetitions of each measurement")
-    parser.add_argument("--only", choices=("install", "import"), help="one of the two parts")
-    parser.add_argument("--json", type=Path, help="file for the figures")
+    parser.add_argument("--only", choices=("install", "import"), help="run only this part")
+    parser.add_argument("--json", type=Path, help="write the figures to this file")
     chosen = parser.parse_args()
     print(f"Python {platform.python_version()}, {os.cpu_count()} processors, {platform.machine()}")
     parts = {"install": bench_install, "import": bench_import}
     folder = Path(tempfile.mkdtemp(prefix="bench-package-"))
     try:
-        wanted = {name: part for name, part in parts.items() if chosen.only in (None, name)}
-        results = {name: part(folder, chosen.rounds) for name, part in wanted.items()}
+        chosen_parts = {name: part for name, part in parts.items() if chosen.only in (None, name)}
+        results = {name: part(folder, chosen.rounds) for name, part in chosen_parts.items()}
     finally:
         shutil.rmtree(folder)
     held = show(results)

@@ -1,4 +1,4 @@
-"""Measure what a review adds to its preview, in a large stack.
+"""Measure the additional time of a review over its preview, in a large stack.
 
     .venv/bin/python bench/review.py [--rounds N] [--jobs N] [--buckets N]
 
@@ -58,7 +58,7 @@ config:
 
 
 def make_project(folder: Path, count: int, data: int) -> None:
-    """A project with ``count`` jobs; one account reads all buckets and runs all jobs."""
+    """Create a project with ``count`` jobs; one account reads all buckets and runs all jobs."""
     (folder / "jobs").mkdir(parents=True)
     (folder / "Pulumi.yaml").write_text(PROJECT)
     buckets = [f"data-{n:03}" for n in range(data)]
@@ -77,7 +77,7 @@ def make_project(folder: Path, count: int, data: int) -> None:
 
 
 def bench(folder: Path, chosen: argparse.Namespace) -> bool:
-    """The preview and the review in turns; whether the bound is held."""
+    """Run preview and review in turns; return True if the limit is kept."""
     project = folder / "project"
     make_project(project, chosen.jobs, chosen.buckets)
     kept = {name: value for name, value in os.environ.items() if not name.startswith("PULUMI_")}
@@ -107,8 +107,8 @@ def main() -> int:
     """Command line; see the module's docstring."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--rounds", type=int, default=5, help="repetitions of each measurement")
-    parser.add_argument("--jobs", type=int, default=200, help="jobs of the stack")
-    parser.add_argument("--buckets", type=int, default=395, help="buckets with data")
+    parser.add_argument("--jobs", type=int, default=200, help="number of jobs in the stack")
+    parser.add_argument("--buckets", type=int, default=395, help="number of data buckets")
     chosen = parser.parse_args()
     print(f"Python {platform.python_version()}, {os.cpu_count()} processors, {platform.machine()}")
     folder = Path(tempfile.mkdtemp(prefix="bench-review-"))

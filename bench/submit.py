@@ -1,4 +1,4 @@
-"""Measure what a submission costs in the provider, in the engine, and with other clients.
+"""Measure the cost of a submission in the provider, in the engine, and with other clients.
 
     .venv/bin/python bench/submit.py [--sizes 10,100] [--rounds N] [--calls N] [--json FILE]
 
@@ -102,19 +102,19 @@ print(sorted(times)[len(times) // 2])
 
 
 def timed(call: Callable[[], object]) -> float:
-    """Seconds that a call takes."""
+    """Return the seconds of a call."""
     began = time.perf_counter()
     call()
     return time.perf_counter() - began
 
 
 def medians(figures: Mapping[str, Sequence[float]]) -> dict[str, float]:
-    """The median of each series."""
+    """Return the median of each series."""
     return {what: statistics.median(taken) for what, taken in figures.items()}
 
 
 def program_arguments(module: Any) -> dict[str, Any]:
-    """Arguments of the measured programs: what to submit, and where."""
+    """Return the arguments of the measured programs: job and target."""
     container = {"image_uri": "shell", "command": ["true"]}
     machine = {"machine_type": "n1-standard-4"}
     pool = {"machine_spec": machine, "replica_count": 1, "container_spec": container}
@@ -131,7 +131,7 @@ def occupy_runner(module: Any, client: Any) -> None:
 
 
 def bare(module: Any, client: Any, name: str, pool: dict[str, Any] = POOL) -> None:
-    """One submission by the bare client."""
+    """Submit once with the bare client."""
     from google.protobuf.json_format import ParseDict
 
     from vertex_training.customjob.google.vertex_api import CustomJob
@@ -145,7 +145,7 @@ def bare(module: Any, client: Any, name: str, pool: dict[str, Any] = POOL) -> No
 
 
 def by_provider(module: Any, name: str) -> None:
-    """One submission by the provider, as the engine calls it."""
+    """Submit once with the provider, as the engine calls it."""
     from vertex_training.customjob.provider import CustomJobProvider
     from vertex_training.customjob.request.job_file import canonical
 
@@ -164,7 +164,7 @@ def by_provider(module: Any, name: str) -> None:
 
 
 def calls(module: Any, project: Any, count: int) -> dict[str, float]:
-    """Seconds of one submission: medians, in turns."""
+    """Return the median seconds of one submission, measured in turns."""
     from vertex_training.customjob.google.job_service import client
 
     connected = client(module.PROJECT, module.REGION)
@@ -194,8 +194,7 @@ def calls(module: Any, project: Any, count: int) -> dict[str, float]:
 
 
 def engine(module: Any, project: Any, size: int, rounds: int) -> dict[str, float]:
-    """Seconds of ``pulumi up`` of ``size`` jobs, of the bare call and of the floor, and bytes of
-    state per job: medians of ``rounds`` rounds, in which they alternate."""
+    """Measure ``pulumi up`` of ``size`` jobs: median seconds, and bytes of state per job."""
     (project.path / "floor.py").write_text(PROVIDERS.format(**program_arguments(module)))
     programs = {
         "jobs": module.PROGRAM,
@@ -216,7 +215,7 @@ def engine(module: Any, project: Any, size: int, rounds: int) -> dict[str, float
 
 
 def one_up(project: Any, program: str, names: str, size: int) -> tuple[float, float]:
-    """Seconds of one ``pulumi up`` that makes ``size`` resources, and bytes of state of each."""
+    """Return seconds of one ``pulumi up``, and bytes of state per resource."""
     saved = project.path / "empty.json"
     (project.path / "__main__.py").write_text(program)
     project.want()
@@ -232,7 +231,7 @@ def one_up(project: Any, program: str, names: str, size: int) -> tuple[float, fl
 
 
 def real_job(project: Any) -> int:
-    """Bytes of state of the job that this repository's local stack declares."""
+    """Return the bytes of state of the job in this repository's local stack."""
     env = project.env
     command = "pulumi up -s local --yes --skip-preview --non-interactive"
     subprocess.run(
@@ -245,11 +244,11 @@ def real_job(project: Any) -> int:
 
 
 def missed(report: dict[str, Any]) -> list[str]:
-    """Goals that were not met, one line each."""
+    """Yield missed goals, one line each."""
     lines = []
     for size, row in report["engine"].items():
         if row["jobs: bytes"] > MAX_STATE:
-            lines.append(f"{size} jobs: {row['jobs: bytes']:.0f} bytes a job, goal {MAX_STATE}")
+            lines.append(f"{size} jobs: {row['jobs: bytes']:.0f} bytes per job, goal {MAX_STATE}")
         ratio = row["jobs"] / row["floor"]
         if ratio > MAX_RATIO.get(size, ratio):
             lines.append(f"{size} jobs: {ratio:.2f} times the floor, goal {MAX_RATIO[size]}")
@@ -257,19 +256,19 @@ def missed(report: dict[str, Any]) -> list[str]:
 
 
 def empty_again(project: Any, empty: Path) -> None:
-    """Empty the stack for the next measurement, without the time to end each job."""
+    """Empty the stack for the next measurement, without waiting for jobs to end."""
     project.pulumi(f"stack import -s local --force --file {empty}")
 
 
 def state_bytes(project: Any) -> int:
-    """Size of the state file."""
+    """Return the size of the state file."""
     file = project.home.pulumi / ".pulumi" / "stacks" / "only-jobs" / "local.json"
     return file.stat().st_size
 
 
 def main() -> int:
     """Command line; see the module's docstring."""
-    parser = argparse.ArgumentParser(description="What a submission costs.")
+    parser = argparse.ArgumentParser(description="Measure the cost of a submission.")
     parser.add_argument("--sizes", default="10,100,300,1000")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--calls", type=int, default=50)
@@ -316,9 +315,9 @@ def show_engine(size: int, times: dict[str, float]) -> None:
     """Print the figures of :func:`engine`."""
     print(
         f"{size:5} jobs: up {times['jobs']:.1f} s, bare call {times['bare']:.1f} s, floor "
-        f"{times['floor']:.1f} s, ratio {times['jobs'] / times['floor']:.2f}, of the bare call "
-        f"{times['bare'] / times['floor']:.2f}; state {times['jobs: bytes']:.0f} bytes a job, "
-        f"floor {times['floor: bytes']:.0f}",
+        f"{times['floor']:.1f} s, ratio {times['jobs'] / times['floor']:.2f}, to the bare "
+        f"call {times['bare'] / times['floor']:.2f}; state {times['jobs: bytes']:.0f} "
+        f"bytes per job, floor {times['floor: bytes']:.0f}",
         flush=True,
     )
 

@@ -1,4 +1,4 @@
-"""Compile what is installed, every version pinned by hash: ``make requirements``.
+"""Compile requirements with every version pinned by hash: ``make requirements``.
 
 - requirements/*.in to *.txt. ``policy.txt``, ``tensorboard.txt`` and ``bigquery.txt`` are parts of
   packages: ``vt`` installs what they name
@@ -56,12 +56,12 @@ def _as_compiled(pin: str) -> str:
 
 
 def _without_torch(pin: str) -> str:
-    """For a base image that has PyTorch."""
+    """Return the requirements without torch, for a base image that has PyTorch."""
     return "" if _GPU.match(pin) or pin.startswith("torch==") else pin
 
 
 def _for_cpu(pin: str) -> str:
-    """For a machine without a GPU."""
+    """Return the requirements with torch for CPUs."""
     return TORCH_CPU if pin.startswith("torch==") else "" if _GPU.match(pin) else pin
 
 

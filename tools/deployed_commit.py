@@ -1,4 +1,4 @@
-"""The commit of main that a stack was last deployed from: ``make deployed``, in a workflow.
+"""Print the commit of main that a stack was last deployed from: ``make deployed``, in a workflow.
 
 The engine keeps each update, with its commit, below ``.pulumi/history`` of the bucket of the state.
 Only the account that deploys writes there. A commit counts only if its update succeeded, and if it
@@ -30,13 +30,13 @@ def main(stack):
     # With PULUMI_DIY_BACKEND_GZIP the engine writes .history.json.gz, beside those from before.
     listed = run("gcloud", "storage", "ls", f"{folder}/*.history.json*")
     if listed.returncode:
-        return f"no deployment of {stack} can be read in {folder}: {text(listed.stderr)}"
+        return f"cannot read the deployments of stack {stack} in {folder}: {text(listed.stderr)}"
     # The names end in the time, in nanoseconds.
     names = [name for name in text(listed.stdout).split() if name.endswith((".json", ".gz"))]
     for name in sorted(names, reverse=True)[:READ]:
         read = run("gcloud", "storage", "cat", name)
         if read.returncode:
-            return f"{name} cannot be read: {text(read.stderr)}"
+            return f"cannot read {name}: {text(read.stderr)}"
         commit = commit_of(read.stdout)
         if commit and run("git", "merge-base", "--is-ancestor", commit, "HEAD").returncode == 0:
             print(commit)
@@ -44,19 +44,22 @@ def main(stack):
                 with open(output, "a", encoding="utf-8") as file:
                     file.write(f"commit={commit}\n")
             return 0
-        print(f"passed over: {name} is no successful update of a commit of main", file=sys.stderr)
-    return f"none of the last {READ} updates of {stack} is of a commit of main: deploy main first."
+        print(f"skipped: {name} is not a successful update from a commit of main", file=sys.stderr)
+    return (
+        f"none of the last {READ} updates of stack {stack} is from a commit of main. Deploy "
+        "main first."
+    )
 
 
 def project():
-    """The name in Pulumi.yaml."""
+    """Return the name in Pulumi.yaml."""
     text = pathlib.Path("Pulumi.yaml").read_text(encoding="utf-8")
     match = re.search(r"^name:\s*[\"']?([A-Za-z0-9_.-]+)", text, re.MULTILINE)
     return match[1] if match else ""
 
 
 def commit_of(update):
-    """Return the commit of a ``pulumi up`` that succeeded; empty for a failed one or a refresh."""
+    """Return the commit of a successful ``pulumi up``; empty for a failed one or a refresh."""
     try:
         document = json.loads(gzip.decompress(update) if update.startswith(b"\x1f\x8b") else update)
         deployed = document["kind"] == "update" and document["result"] == "succeeded"

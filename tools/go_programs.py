@@ -1,4 +1,4 @@
-"""Install programs that are built with Go: ``go_programs.py actionlint``, ``make languages``.
+"""Install programs written in Go: ``go_programs.py actionlint``, ``make languages``.
 
 - ``actionlint``, the linter of workflows that ``make check`` runs; it is not on PyPI
 - ``languages``: Pulumi's language hosts for YAML and Node.js. The official release puts both on
@@ -29,13 +29,13 @@ class Group(NamedTuple):
     """Programs of one Go module."""
 
     packages: Mapping[str, str]
-    """Program -> its Go package."""
+    """Program -> Go package."""
     sources: tuple[str, ...]
     """Files of the module that a build depends on."""
     go: str
-    """The oldest Go that builds them."""
+    """Oldest Go version that can build them."""
     module: str = ""
-    """The module whose version in go.mod is the oldest one that is taken from PATH."""
+    """Module whose version in go.mod is the oldest version accepted on PATH."""
 
 
 GROUPS: Final[Mapping[str, Group]] = {
@@ -57,7 +57,7 @@ GROUPS: Final[Mapping[str, Group]] = {
 
 
 def ensure(name: str, layout: Layout) -> dict[str, str]:
-    """Put the programs of a group into .venv/bin. Returns where each is from.
+    """Put the programs of a group into .venv/bin. Return the source of each.
 
     Raises:
         SetupError: one is not on PATH in a version that serves, and cannot be built.
@@ -78,7 +78,7 @@ def ensure(name: str, layout: Layout) -> dict[str, str]:
 
 
 def pinned_version(name: str, layout: Layout) -> str:
-    """The version of a group's module that its go.mod requires. It is stated nowhere else.
+    """Return the version of a group's module in its go.mod, the only place of this version.
 
     Raises:
         SetupError: the module is not required there.
@@ -87,12 +87,12 @@ def pinned_version(name: str, layout: Layout) -> str:
     text = (layout.tools / name / "go.mod").read_text()
     match = re.search(rf"^\s*{re.escape(module)} v(\S+)", text, re.MULTILINE)
     if not match:
-        raise SetupError(f"tools/{name}/go.mod does not require {module}", hint="restore it")
+        raise SetupError(f"tools/{name}/go.mod does not require {module}", hint="restore the file")
     return match[1]
 
 
 def _find(name: str, oldest: str, layout: Layout, tried: list[str]) -> tuple[Path | None, str]:
-    """A program of PATH and its version, if one counts; reasons go to ``tried``."""
+    """Return an accepted program on PATH and its version; add reasons to ``tried``."""
     if not oldest:
         folders = os.pathsep.join(map(str, search_path(layout)))
         program = shutil.which(name, path=folders)
@@ -105,7 +105,7 @@ def _find(name: str, oldest: str, layout: Layout, tried: list[str]) -> tuple[Pat
 
 
 def _built(name: str, layout: Layout, tried: list[str]) -> Path:
-    """The folder of the cache that has the group's programs.
+    """Return the cache folder with the group's programs.
 
     Raises:
         SetupError: Go is missing, or a build failed; its full output is in NAME.log of the cache.
@@ -130,15 +130,17 @@ def _built(name: str, layout: Layout, tried: list[str]) -> Path:
                 publish(built, build)
             except SubprocessError as error:
                 hint = (
-                    f"install Go {group.go} or later, or the official release of "
-                    f"{' and '.join(group.packages)}, so that it is on PATH; then run this again"
+                    f"put Go {group.go} or later, or the official release of "
+                    f"{' and '.join(group.packages)}, on PATH; then run this command again"
                 )
-                raise SetupError(f"no usable {name}", [*tried, str(error)], hint) from error
+                raise SetupError(
+                    f"no usable {name} was found", [*tried, str(error)], hint
+                ) from error
     return built
 
 
 def main(name: str) -> int:
-    """Exit codes: 0 installed, 1 not available; the reason and a hint go to stderr."""
+    """Install. Exit codes: 0 installed, 1 not available; stderr has the reason and a hint."""
     try:
         for program, origin in ensure(name, Layout.of_this_checkout()).items():
             print(f"{program}: {origin}")

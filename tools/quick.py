@@ -1,4 +1,4 @@
-"""Run the unit and golden tests that a change can break, nearest first: ``make quick``.
+"""Run the unit and golden tests that a change can break, the closest first: ``make quick``.
 
 What changed is what the working tree has and the merge base with the main branch (or BASE) has not.
 A test can notice it if it imports a changed module, over however many others; a changed file of
@@ -37,7 +37,7 @@ GOLDEN: Final = {
 
 
 def import_graph(root: Path, files: Iterable[str]) -> dict[str, set[str]]:
-    """Python file -> the files that it imports; also where a string is a module's whole name.
+    """Return the imports of each Python file, including strings that are a module's full name.
 
     A ``conftest.py`` is imported by the tests below it.
     """
@@ -71,7 +71,7 @@ def _imported(file: Path, modules: Mapping[str, str]) -> set[str]:
 
 
 def _executed(node: ast.AST) -> Iterator[ast.AST]:
-    """A node and those inside of it, without what only type checkers read."""
+    """Yield a node and its descendants, without code for type checkers."""
     yield node
     is_typing = isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
     for inner in () if is_typing else ast.iter_child_nodes(node):
@@ -79,7 +79,7 @@ def _executed(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def distances(graph: Mapping[str, set[str]], changed: Iterable[str]) -> dict[str, int]:
-    """File -> over how many imports it imports one of the changed files."""
+    """Return, for each file, the number of import steps to a changed file."""
     importers: defaultdict[str, set[str]] = defaultdict(set)
     for file, imported in graph.items():
         for name in imported:
@@ -93,7 +93,7 @@ def distances(graph: Mapping[str, set[str]], changed: Iterable[str]) -> dict[str
 
 
 def select(root: Path, files: Iterable[str], changed: Iterable[str]) -> list[str]:
-    """The files of tests that can notice the changes, the nearest first."""
+    """Return the test files that import a changed file, the closest first."""
     files, changed = list(files), set(changed)
     graph = import_graph(root, files)
     texts = {name: (root / name).read_text(encoding="utf-8") for name in graph}
@@ -129,37 +129,37 @@ def _main_branch(root: Path) -> str:
 
 
 class Deadline:
-    """A plugin of pytest: no test begins after the time is over."""
+    """A pytest plugin that starts no test after the time limit."""
 
     def __init__(self) -> None:
-        """The time runs from the command's begin, which the workers know by their environment."""
+        """Start the time at the begin of the command, which workers read from their environment."""
         self.until = float(os.environ.get(BEGAN) or time.monotonic()) + SECONDS
 
     def pytest_runtest_setup(self) -> None:
-        """Skip a test that is too late."""
+        """Skip a test after the time limit."""
         if time.monotonic() > self.until:
             import pytest
 
-            pytest.skip("no time left in `make quick`. Hint: make test")
+            pytest.skip("time limit of `make quick` reached. Hint: make test")
 
 
 def pytest_collection_finish(session: Any) -> None:
-    """As a plugin of pytest, in each worker."""
+    """Implement a pytest hook, in each worker."""
     session.config.pluginmanager.register(Deadline())
 
 
 def main() -> int:
-    """Run them; returns pytest's exit code."""
+    """Run the tests; return pytest's exit code."""
     began = time.monotonic()
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--base", help="the revision to compare with")
+    parser.add_argument("--base", help="revision to compare with")
     parser.add_argument("--workers", default="auto")
     options = parser.parse_args()
     listed = _git(ROOT, "ls-files", "--cached", "--others", "--exclude-standard").splitlines()
     files = [name for name in listed if (ROOT / name).is_file()]
     changed = changed_files(ROOT, options.base or _main_branch(ROOT))
     chosen = select(ROOT, files, changed)
-    print(f"{len(changed)} changed files, {len(chosen)} files of tests can notice", flush=True)
+    print(f"{len(changed)} changed files, {len(chosen)} affected test files", flush=True)
     if not chosen:
         return 0
     command = [sys.executable, "-m", "pytest", "-q", "-p", "tools.quick", "-n", options.workers]

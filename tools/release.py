@@ -1,4 +1,4 @@
-"""Build what a release has into dist/: ``make release``, with TAG=vX from a tag.
+"""Build a release into dist/: ``make release``, with TAG=vX from a tag.
 
 - the wheels of `vertex-training` and `localgcp`
 - ``pulumi-resource-vertex-training-vX-OS-ARCH.tar.gz``, the plugin as Pulumi names and unpacks it:
@@ -54,11 +54,11 @@ main()
 
 
 class ReleaseError(Exception):
-    """There is no release of this checkout. The text is for whoever asked for one."""
+    """This checkout cannot be released. The text is for the caller."""
 
 
 def version_of(root: Path) -> str:
-    """The version that both projects have.
+    """Return the version of both projects.
 
     Raises:
         ReleaseError: they have two.
@@ -71,30 +71,30 @@ def version_of(root: Path) -> str:
         lines = ", ".join(
             f"{folder}/pyproject.toml: {version}" for folder, version in versions.items()
         )
-        raise ReleaseError(f"two versions ({lines}). Hint: a release has one.")
+        raise ReleaseError(f"the versions differ ({lines}). Hint: set the same version in both.")
     return versions["."]
 
 
 def check_tag(root: Path, tag: str, version: str) -> None:
-    """Refuse a tag that is not this version's, or whose commit does not say what changed.
+    """Refuse a tag that differs from the version, or whose commit has no changelog section.
 
     Raises:
         ReleaseError: with all that is wrong.
     """
     problems = []
     if tag != f"v{version}":
-        problems.append(f"tag {tag} is not v{version}, the version of pyproject.toml")
+        problems.append(f"tag {tag} differs from v{version}, the version in pyproject.toml")
     heading = rf"^## \[{re.escape(version)}\] - \d{{4}}-\d\d-\d\d$"
     if not re.search(heading, (root / "CHANGELOG.md").read_text(), re.MULTILINE):
         problems.append(f"CHANGELOG.md has no section `## [{version}] - YYYY-MM-DD`")
     if changed := _git(root, "status", "--porcelain").splitlines():
-        problems.append(f"the checkout is not at a commit: {changed[0].strip()}")
+        problems.append(f"the checkout has uncommitted changes: {changed[0].strip()}")
     if problems:
         raise ReleaseError("; ".join(problems) + ".")
 
 
 def build(root: Path, target: Path, tag: str = "") -> list[Path]:
-    """Build a release of the checkout ``root`` into ``target``. Returns the files that it has.
+    """Build a release of the checkout ``root`` into ``target``. Return the files.
 
     Raises:
         ReleaseError: the tag is not the version's, or a build failed.
@@ -122,7 +122,7 @@ def build(root: Path, target: Path, tag: str = "") -> list[Path]:
 
 
 def _wheel(root: Path, scratch: Path, project: str, target: Path, epoch: int) -> Path:
-    """The wheel of what git has of a project, built without a network."""
+    """Build the wheel of a project's committed files, without a network."""
     source = scratch / "source"
     for name in _files(root, SOURCES[project]):
         (source / name).parent.mkdir(parents=True, exist_ok=True)
@@ -134,19 +134,19 @@ def _wheel(root: Path, scratch: Path, project: str, target: Path, epoch: int) ->
         env={**os.environ, "SOURCE_DATE_EPOCH": str(epoch)},
     )  # fmt: skip
     if done.returncode:
-        raise ReleaseError(f"no wheel of {project}: {done.stderr.strip()}")
+        raise ReleaseError(f"cannot build the wheel of {project}: {done.stderr.strip()}")
     [wheel] = (target / project).glob("*.whl")
     return wheel.rename(target / wheel.name)
 
 
 def _pins(root: Path) -> str:
-    """The versions of requirements/runtime.txt, without hashes: the wheel beside it has none."""
+    """Return the versions in requirements/runtime.txt, without hashes: the local wheel has none."""
     text = (root / "requirements" / "runtime.txt").read_text()
     return "".join(f"{pin.strip()}\n" for pin in re.findall(r"^([\w.-]+==[^\\\n]+)", text, re.M))
 
 
 def _plugin(wheel: Path, pins: str) -> dict[str, bytes]:
-    """The files of the plugin's folder."""
+    """Return the files of the plugin's folder."""
     return {
         "PulumiPlugin.yaml": PLUGIN_FILE.encode(),
         "__main__.py": PROGRAM.encode(),
@@ -157,7 +157,7 @@ def _plugin(wheel: Path, pins: str) -> dict[str, bytes]:
 
 
 def _templates(root: Path, plugin: Mapping[str, bytes], wheel: str) -> dict[str, bytes]:
-    """The files of all templates, each with the plugin's folder."""
+    """Return the files of all templates, each with the plugin's folder."""
     templates = {name: (root / name).read_bytes() for name in _files(root, ("templates/",))}
     for folder in sorted({name.rpartition("/")[0] for name in templates}):
         templates |= {f"{folder}/{FOLDER}/{name}": content for name, content in plugin.items()}
@@ -166,7 +166,7 @@ def _templates(root: Path, plugin: Mapping[str, bytes], wheel: str) -> dict[str,
 
 
 def _archive(files: Mapping[str, bytes], epoch: int) -> bytes:
-    """A .tar.gz of these bytes and of nothing of this machine."""
+    """Return a .tar.gz of these bytes, without metadata of this machine."""
     packed = io.BytesIO()
     with (
         gzip.GzipFile("", "wb", mtime=0, fileobj=packed) as zipped,
@@ -193,7 +193,7 @@ def _git(root: Path, *arguments: str) -> str:
 
 
 def main() -> int:
-    """Build into dist/ and print what is there; 1 and the reason where there is no release."""
+    """Build into dist/ and print the files. Exit code 1 with the reason on an error."""
     try:
         for file in build(ROOT, ROOT / "dist", os.environ.get("TAG", "")):
             print(file.relative_to(ROOT))

@@ -11,8 +11,8 @@ MINIMUM = (3, 11)
 
 if sys.version_info < MINIMUM:
     sys.exit(  # no newer way of formatting: it must run on the Python it complains about
-        "setup: Python %d.%d or newer is needed (this is %d.%d, %s). "
-        "Hint: make setup PYTHON=python3.12" % (MINIMUM + sys.version_info[:2] + (sys.executable,))
+        "setup: Python %d.%d or later is required (this is %d.%d, %s). Hint: make setup "
+        "PYTHON=python3.12" % (MINIMUM + sys.version_info[:2] + (sys.executable,))
     )
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "cli"))

@@ -1,4 +1,4 @@
-"""Find or install what some tests need of the system: ``make browser``, ``make containers``.
+"""Find or install system programs for some tests: ``make browser``, ``make containers``.
 
 - ``browser``: a Chromium for the tests of HTML pages
 - ``containers``: a program that builds images (docker, podman or buildah) and a container registry.
@@ -23,7 +23,7 @@ VARIABLE: Final = "CHROMIUM"
 
 
 class Need(NamedTuple):
-    """Commands of which one is needed, and the package of Debian that has one."""
+    """Alternative commands, and the Debian package that contains one of them."""
 
     commands: tuple[str, ...]
     package: str
@@ -42,14 +42,16 @@ NEEDS: Final[Mapping[str, Mapping[str, Need]]] = {
     },
 }
 HINTS: Final = {
-    "browser": f"install chromium (Debian: apt-get install chromium), or set {VARIABLE} to one's "
-    "path",
+    "browser": "install chromium (Debian: apt-get install chromium), "
+    f"or set {VARIABLE} to its path",
     "containers": "install buildah, podman or docker, and distribution's registry "
     "(Debian: apt-get install buildah docker-registry; Go: "
     "go install github.com/distribution/distribution/v3/cmd/registry@v3.0.0)",
 }
 BARE: Final = "--no-install-recommends"
-BASE_HINT: Final = "a stand-in is made as root on Debian, with buildah and mmdebstrap"
+BASE_HINT: Final = (
+    "to build a base image locally, run as root on Debian, with buildah and mmdebstrap"
+)
 #: Only these work without a daemon; a client alone builds nothing.
 DAEMONS: Final = {"docker": ("docker", "version", "--format", "{{.Server.Version}}")}
 DAEMON_SECONDS: Final = 10
@@ -58,7 +60,7 @@ PULL_SECONDS: Final = 30
 
 
 def find(need: Need) -> str | None:
-    """Return the path of the first program that serves the need."""
+    """Return the path of the first installed command."""
     for name in need.commands:
         path = shutil.which(name)
         if path and (name not in DAEMONS or succeeds(DAEMONS[name], DAEMON_SECONDS)):
@@ -67,14 +69,14 @@ def find(need: Need) -> str | None:
 
 
 def find_browser() -> str | None:
-    """Return the path of the Chromium that ``CHROMIUM`` names, else of the first one on PATH."""
+    """Return the path of Chromium in ``CHROMIUM``, else of the first one on PATH."""
     if named := os.environ.get(VARIABLE):
         return shutil.which(named)
     return find(NEEDS["browser"]["browser"])
 
 
 def succeeds(command: tuple[str, ...], seconds: float) -> bool:
-    """Return True if a command ends in time, without an error."""
+    """Return True if a command ends within the time limit, without an error."""
     try:
         done = subprocess.run(command, capture_output=True, timeout=seconds, check=False)
     except (OSError, subprocess.TimeoutExpired):
@@ -88,7 +90,7 @@ def can_install() -> bool:
 
 
 def install(packages: list[str], *options: str) -> None:
-    """Install packages of the distribution, with options of ``apt-get install``.
+    """Install Debian packages, with options of ``apt-get install``.
 
     Raises:
         CalledProcessError: apt failed; its own messages are on stderr.
@@ -99,7 +101,7 @@ def install(packages: list[str], *options: str) -> None:
 
 
 def provide_base(builder: str) -> int:
-    """Make sure that there is a base image to build on. Returns an exit code."""
+    """Make sure that a base image for builds exists. Return an exit code."""
     from localgcp.containers import mirror
     from localgcp.errors import LocalCloudError
 
@@ -107,21 +109,21 @@ def provide_base(builder: str) -> int:
     if mirror.has_stand_in() or succeeds(pull, PULL_SECONDS):
         return 0
     if shutil.which("buildah") is None or not can_install():
-        print(f"containers: {mirror.BASE} cannot be pulled. Hint: {BASE_HINT}", file=sys.stderr)
+        print(f"containers: cannot pull {mirror.BASE}. Hint: {BASE_HINT}", file=sys.stderr)
         return 1
     try:
         if shutil.which("mmdebstrap") is None:
             install(["mmdebstrap"], BARE)
         mirror.make(lambda text: print(f"containers: {text}", flush=True))
     except (subprocess.CalledProcessError, LocalCloudError) as error:
-        print(f"containers: there is no base image: {error}", file=sys.stderr)
+        print(f"containers: no base image: {error}", file=sys.stderr)
         return 1
     print(f"containers: base image {mirror.layout()}")
     return 0
 
 
 def main(group: str) -> int:
-    """Exit codes: 0 all programs of the group are installed, 1 one is missing."""
+    """Install. Exit codes: 0 all programs of the group are installed, 1 a program is missing."""
     programs = _find_all(group)
     missing = [NEEDS[group][name].package for name, path in programs.items() if path is None]
     if missing and can_install() and not (group == "browser" and VARIABLE in os.environ):
@@ -134,7 +136,7 @@ def main(group: str) -> int:
         programs = _find_all(group)
     for name, path in programs.items():
         if path is None:
-            print(f"{group}: there is no {name}. Hint: {HINTS[group]}", file=sys.stderr)
+            print(f"{group}: {name} is not installed. Hint: {HINTS[group]}", file=sys.stderr)
             return 1
         print(f"{group}: {name} {path}")
     return provide_base(programs["builder"] or "") if group == "containers" else 0

@@ -1,4 +1,4 @@
-"""One session of pytest for all tiers of ``make test``: their order, and what became of each.
+"""One pytest session for all tiers of ``make test``: their order, and their results.
 
 A tier is a folder of ``tests/``. Of the long files the longest go first, so that no process idles
 at the end while another is busy with one of them. Short files go between them: long ones keep the
@@ -47,7 +47,7 @@ KINDS: Final = {
                    "e2e/command_lines"),
     "kill and resume": ("chaos/real_cli", "e2e/vt_up"),
     "protocol": ("chaos/protocol_machine",),
-    "mutants of the protocol": ("chaos/mutants",),
+    "protocol mutants": ("chaos/mutants",),
     "tuning": ("e2e/tuning",),
     "batch": ("e2e/batch", "clients/batch", "containers/batch"),
     "endpoint": ("e2e/endpoint_of_titanic", "e2e/serving", "chaos/serving", "clients/serving",
@@ -72,7 +72,7 @@ KINDS: Final = {
                      "clients/gcloud_forms", "clients/storage", "e2e/tensorboard",
                      "e2e/localgcp_alone"),
     "import": ("e2e/import", "clients/recorded_imports", "chaos/transfers"),
-    "programs of others": ("e2e/existing_programs", "e2e/existing_projects_page", "e2e/extra",
+    "programs of other teams": ("e2e/existing_programs", "e2e/existing_projects_page", "e2e/extra",
                            "e2e/automation_api", "e2e/component_options", "e2e/two_providers",
                            "e2e/language_host"),
     "other languages": ("languages/schema", "languages/yaml", "languages/python",
@@ -93,14 +93,14 @@ LEFT_OUT: Final = pytest.StashKey[set[Path]]()
 
 
 def tier_of(test: str) -> str:
-    """The tier of a test or of a file of tests, by its id."""
+    """Return the tier of a test or test file, by its id."""
     parts = Path(test.partition("::")[0]).parts
     return parts[1] if parts[:1] == ("tests",) and len(parts) > 2 else "other"
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
-    """Give every worker the same times: xdist wants the same order of all."""
+    """Pass the same file durations to every worker: xdist requires the same test order."""
     node.workerinput[CACHE] = node.config.cache.get(CACHE, {})
 
 
@@ -111,7 +111,7 @@ def file_of(story: str) -> str:
 
 
 def left_out() -> list[str]:
-    """Return the files of stories that this run leaves out."""
+    """Return the story files that this run omits."""
     if os.environ.get(ALL_STORIES) == "all":
         return []
     later = [story for kind, files in KINDS.items() for story in files[kind not in NIGHTLY :]]
@@ -119,14 +119,14 @@ def left_out() -> list[str]:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leave stories out."""
+    """Omit stories."""
     if LEFT_OUT not in config.stash:
         config.stash[LEFT_OUT] = {config.rootpath / file for file in left_out()}
     return True if collection_path in config.stash[LEFT_OUT] else None
 
 
 def in_turns(seconds: Mapping[str, float]) -> list[str]:
-    """Files in the order in which they start, by the seconds that each takes."""
+    """Return files in start order, by their duration in seconds."""
     order = sorted(seconds, key=lambda file: -seconds[file])  # a stable one: all workers need it
     long = [file for file in order if seconds[file] >= LONG]
     short = order[len(long) :]
@@ -154,7 +154,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """Hold back a test whose tier is not ready; its own time limit runs from then on."""
+    """Delay a test until its tier is ready. Its own time limit starts then."""
     ready = os.environ.get(READY)
     if ready and tier_of(item.nodeid) in PREPARED:
         until = time.monotonic() + READY_SECONDS
@@ -165,7 +165,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Leave what is collected, some 400 MB a process, out of every search for garbage."""
+    """Exclude collected tests, about 400 MB per process, from garbage collection."""
     gc.disable()
     try:
         return (yield)
@@ -178,12 +178,12 @@ class Summary:
     """Collects the outcomes of each tier and the duration of each file."""
 
     def __init__(self) -> None:
-        """Nothing has run."""
+        """Start without results."""
         self.outcomes: defaultdict[str, Counter[str]] = defaultdict(Counter)
         self.seconds: defaultdict[str, float] = defaultdict(float)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Count a test, and what failed before or after it."""
+        """Count a test, and failures before or after it."""
         if report.when == "call" or not report.passed:
             self.outcomes[tier_of(report.nodeid)][report.outcome] += 1
         self.seconds[report.nodeid.partition("::")[0]] += report.duration
@@ -194,7 +194,7 @@ class Summary:
             self.outcomes[tier_of(report.nodeid)][report.outcome] += 1
 
     def pytest_terminal_summary(self, terminalreporter: Any, config: pytest.Config) -> None:
-        """Print a line for each tier, and remember the times."""
+        """Print a line for each tier, and store the durations."""
         spent: defaultdict[str, float] = defaultdict(float)
         for file, seconds in self.seconds.items():
             spent[tier_of(file)] += seconds
@@ -209,7 +209,8 @@ class Summary:
             terminalreporter.write_line(f"FAILED: {' '.join(failed)}")
         if names := left_out():
             terminalreporter.write_line(
-                f"one story of each kind ran; {len(names)} files are left to make test STORIES=all"
+                f"one story of each kind ran; run the other {len(names)} files by make "
+                "test STORIES=all"
             )
         if config.cache:
             known = config.cache.get(CACHE, {}) | self.seconds
@@ -217,6 +218,6 @@ class Summary:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Summarize where reports arrive, which is not in a worker."""
+    """Print the summary in the main process only, which receives the reports."""
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(Summary())

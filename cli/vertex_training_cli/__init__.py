@@ -1,40 +1,40 @@
-"""``vt``: the command beside ``pulumi``. It imports ``vertex_training``, which never imports it.
+"""``vt``: the command beside ``pulumi``. It imports ``vertex_training``, but not vice versa.
 
 =================  =======================================================================
 ``cli``            the command line; its verbs are in ``help``
-``setup``          ``vt setup``: pulumi and policies beside ``vt``
-``check``          ``vt check``: every mistake in job files and stack files
-``render``         ``vt render``: the request that a job file becomes
+``setup``          ``vt setup``: installs pulumi and policies beside ``vt``
+``check``          ``vt check``: reports mistakes in job files and stack files
+``render``         ``vt render``: prints the request of a job file
 ``catalogue``      ``vt catalogue``: machine types with regions and list prices
-``new_job``        ``vt new job``: a sample job, written into files
-``rerun``          ``vt jobs rerun``: one more run of a job, written into files
-``importing``      ``vt import``: jobs of gcloud files, REST bodies, code, notebooks and runs
+``new_job``        ``vt new job``: creates the files of a sample job
+``rerun``          ``vt jobs rerun``: edits files so that a job runs again
+``importing``      ``vt import``: converts jobs of gcloud, REST, code and notebooks
 ``init``           ``vt init``, ``vt upgrade``: repositories of stack files, from templates
-``review``         ``vt review``: the report of a change, from the engine's events
+``review``         ``vt review``: reports a change, from the engine's events
 ``diff``           ``vt diff``: differences between two stacks
 ``iam``            ``vt iam``: grants that both programs declare
-``declared``       what both programs declare, without an engine
-``preflight``      ``vt preflight``: what a project would refuse of a deployment
-``deploy``         ``vt deploy``, ``vt approval``: deploys what was approved
-``up``             ``vt up`` and ``vt destroy``: what must be known before, and cleared after
+``declared``       resources that both programs declare, without an engine
+``preflight``      ``vt preflight``: checks if Google Cloud would refuse a deployment
+``deploy``         ``vt deploy``, ``vt approval``: deploys an approved plan
+``up``             ``vt up`` and ``vt destroy``: ``pulumi`` with checks and cleanup
 ``drift``          ``vt drift``: differences between the cloud and the stack
 ``github``         ``vt github``: comments, approvals and issues of the workflows
-``jobs``           ``vt jobs``: running and ended jobs; what is due, by a timer
-``run``            ``vt run``: one job, submitted once and followed to its end
+``jobs``           ``vt jobs``: running and ended jobs; due submissions, for a timer
+``run``            ``vt run``: submits one job and follows it until it ends
 ``serving``        ``vt models``, ``vt endpoints``: versions and their runs, predictions
 ``images``         ``vt images``, ``vt promote``: builds, pins, lists and copies images
 ``data``           ``vt data``: folders of data, to and from a bucket
 ``local``          ``vt local``: the commands about the local cloud
-``engine``         the one place that runs ``pulumi`` and reads its events, plans and state
-``rest``           what is read of Google, and calls of its REST methods
+``engine``         runs ``pulumi`` and reads its events, plans and state
+``rest``           calls of Google's REST methods
 ``toolchain``      installs pulumi, its plugins and the policies' packages
-``help``           which function a verb is; completion in shells
+``help``           the function of each verb; completion in shells
 ``failures``       turns exceptions into lines on stderr and exit codes
-``options``        options that several verbs have
-``policy_levels``  levels of policies, of the stack file and of ``--policy-levels``
-``process``        streams, proxies and user of the process of a command
-``console``        tables and colours for people
-``status``         lines on stderr; which extra a missing package is of
-``read_errors``    refused reads: an object that is missing, or a permission
+``options``        options of several verbs
+``policy_levels``  levels of policies, from the stack file and ``--policy-levels``
+``process``        streams, proxies and user of a command's process
+``console``        tables and colors for people
+``status``         lines on stderr; the extra of a missing package
+``read_errors``    explains refused reads: missing object or permission
 =================  =======================================================================
 """

@@ -1,4 +1,4 @@
-"""``vt catalogue``: machine types as rows. Exit code: 0 done, 2 no such accelerator or region."""
+"""``vt catalogue``: machine types as rows. Exit code: 0 done, 2 unknown accelerator or region."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from vertex_training_cli.options import Format
 #: Columns of a table that is not written to a terminal: wide enough that nothing is cut.
 WIDTH_OF_FILES: Final = 180
 PRICES: Final = (
-    "List prices in USD an hour without Vertex AI's fee, boot disk and network; 'per GPU' is "
-    "added to the machine's price, where it stands."
+    "List prices in USD per hour, without Vertex AI's fee, boot disk and network. If "
+    "'per GPU' has a value, add it to the machine's price for each GPU."
 )
 #: Columns that the table needs: in a narrower terminal a machine type has lines of its own.
 WIDTH_OF_TABLE: Final = 110
@@ -37,7 +37,7 @@ def catalogue(
     ] = "",
     format_: Annotated[Format, typer.Option("--format", "-f", help="Output format.")] = Format.TEXT,
 ) -> None:
-    """List machine types for training jobs: accelerators, regions, dated list prices.
+    """List machine types for training jobs, with accelerators, regions and dated list prices.
 
     Example: `vt catalogue --region europe-west4 --accelerator L4`.
     """
@@ -65,7 +65,7 @@ def _table(options: list[MachineOption], region: str) -> None:
     table.add_column("count or topology")
     for heading in ("vCPU", "GB", "USD/h", "spot", "per GPU"):
         table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("price of")
+    table.add_column("region of price")
     table.add_column("regions" if not region else "also in")
     for row in options:
         table.add_row(*_cells(row, region))
@@ -74,7 +74,7 @@ def _table(options: list[MachineOption], region: str) -> None:
 
 
 def _as_text(row: MachineOption, region: str) -> str:
-    """Return a machine type's row of the table as lines that can be folded anywhere."""
+    """Return a row of the table as lines that can be wrapped anywhere."""
     name, accelerator, counts, vcpus, memory, price, spot, per_gpu, of, regions = _cells(
         row, region
     )
@@ -122,53 +122,53 @@ def _regions(regions: frozenset[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class MachineOption:
-    """A machine type with one accelerator, or with none."""
+    """A machine type, alone or with one type of accelerator."""
 
     machine: MachineType
     accelerator: str
     counts: tuple[int, ...]
 
     def price(self, region: str) -> Price | None:
-        """Price of the machine, of ``region`` where a source has it."""
+        """Return the machine's price, in ``region`` if a source lists it."""
         return next(iter(machines.machine_prices(self.machine, region)), None)
 
     def gpu_price(self, region: str) -> Price | None:
-        """Price of one GPU where the machine's price does not include it."""
+        """Return the price of one GPU, if the machine's price does not include it."""
         return next(iter(machines.accelerator_prices(self.accelerator, region)), None)
 
     @property
     def regions(self) -> frozenset[str]:
-        """Regions that have both the machine type and the accelerator."""
+        """Return the regions that have both the machine type and the accelerator."""
         offered = machines.accelerators().get(self.accelerator)
         regions = self.machine.regions - self.machine.regions_without_shape
         return regions & offered.regions if offered and offered.regions else regions
 
 
 def select(accelerator: str = "", region: str = "") -> list[MachineOption]:
-    """Rows of an accelerator (its name or a part of it, like ``H100``) in a region.
+    """Return the rows of an accelerator (its name or a part, like ``H100``) in a region.
 
     Raises:
         UnknownNameError: the catalogue has no such thing.
     """
     names = sorted({row.accelerator for row in _all() if row.accelerator})
-    wanted = {name for name in names if _matches(name, accelerator)}
-    if accelerator and not wanted:
+    matches = {name for name in names if _matches(name, accelerator)}
+    if accelerator and not matches:
         raise UnknownNameError(
-            f"no accelerator {accelerator!r}; {did_you_mean(accelerator, names)}"
+            f"unknown accelerator {accelerator!r}; {did_you_mean(accelerator, names)}"
         )
     if region and region not in machines.regions():
         known = machines.regions()
-        raise UnknownNameError(f"no training region {region!r}; {did_you_mean(region, known)}")
+        raise UnknownNameError(f"no region {region!r} with training; {did_you_mean(region, known)}")
     rows = [
         row
         for row in _all()
-        if (not accelerator or row.accelerator in wanted) and (not region or region in row.regions)
+        if (not accelerator or row.accelerator in matches) and (not region or region in row.regions)
     ]
     return sorted(rows, key=_order)
 
 
 def as_dict(row: MachineOption, region: str = "") -> dict[str, Any]:
-    """A row for programs. Prices are USD an hour; null means that no source has one.
+    """Return a row as JSON. Prices are in USD per hour; null means that no source lists a price.
 
     They are those of ``region`` where a source has it."""
     return {
@@ -212,7 +212,7 @@ def _all() -> Iterator[MachineOption]:
 
 
 def _matches(name: str, wanted: str) -> bool:
-    """Return True if ``wanted`` is the name or some of its words: H100 is in NVIDIA_H100_80GB."""
+    """Return True if ``wanted`` is the name or a part of it: H100 matches NVIDIA_H100_80GB."""
     asked = wanted.upper().replace("-", "_").strip("_")
     return f"_{asked}_" in f"_{name}_"
 

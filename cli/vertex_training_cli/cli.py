@@ -1,4 +1,4 @@
-"""``vt``, the command beside ``pulumi``. ``failures`` has its exit codes."""
+"""``vt``, the command beside ``pulumi``. ``failures`` lists its exit codes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from vertex_training_cli.process import prepare
 
 
 class CommandLine(typer.Typer):
-    """The commands; ``vt check FILES``, as editors and hooks call it, starts without their parser.
+    """The commands. ``vt check FILES`` starts without the parser of the other commands.
 
     The parser loads pydantic, which takes longer than checking a file. Any option takes the usual
     way.
@@ -37,7 +37,7 @@ class CommandLine(typer.Typer):
 
 
 _SUMMARY: Final = (
-    "Write, run, review and deploy training jobs on Vertex AI, or rehearse them locally."
+    "Write, run, review and deploy training jobs on Vertex AI, or test them in a local cloud."
 )
 app = CommandLine(
     name="vt",
@@ -60,7 +60,7 @@ def _show_version(wanted: bool) -> None:
         try:
             print(f"vt {version('vertex-training')}")
         except PackageNotFoundError:  # a checkout is not installed
-            print("vt, of a checkout")
+            print("vt, from a checkout")
         raise typer.Exit
 
 
@@ -75,14 +75,14 @@ def main(
 
 
 def checked_files(words: Sequence[str]) -> list[str] | None:
-    """The files, if the line is ``check FILES`` and nothing else; None for any other line."""
+    """Return the files of a line ``check FILES`` without options; None for any other line."""
     command, *files = words or [""]
     plain = all(word and (word == "-" or not word.startswith("-")) for word in files)
     return files if command == "check" and files and plain else None
 
 
 def run_check(files: list[str]) -> int:
-    """The exit code of ``vt check FILES``."""
+    """Return the exit code of ``vt check FILES``."""
     from vertex_training_cli.check.command import check
 
     try:

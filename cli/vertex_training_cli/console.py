@@ -1,4 +1,4 @@
-"""Output for people. Colours only on a terminal; NO_COLOR is honoured (by rich itself).
+"""Output for people. Colors only on a terminal, and not with NO_COLOR (handled by rich).
 
 What looks like a secret in a cell or a fact is redacted. Text of others (logs, values of files)
 passes ``plain``, ``plain_lines`` or ``json_text``: nothing of it acts on a terminal.
@@ -40,7 +40,7 @@ _UNSEEN: Final = re.compile(
 
 
 def console() -> Console:
-    """A console on stdout. Text is shown as it is: brackets and colons in it mean nothing."""
+    """Return a console on stdout. It shows text literally, including brackets and colons."""
     from rich.console import Console  # as below: the command `check` needs no more than text
 
     width = None if sys.stdout.isatty() else PLAIN_WIDTH
@@ -49,7 +49,7 @@ def console() -> Console:
 
 @functools.lru_cache(maxsize=4096)
 def is_seen(char: str) -> bool:
-    """Return True if printing a character shows only that character or a blank.
+    """Return True if a printed character shows as itself or as a blank.
 
     Unicode's database has fillers, joiners and selectors among letters, marks and symbols: only
     their names tell them.
@@ -58,7 +58,7 @@ def is_seen(char: str) -> bool:
 
 
 def plain(text: Iterable[str]) -> str:
-    """``text`` without anything a terminal would act upon; a tab becomes one space."""
+    """Return ``text`` without control characters; a tab becomes a space."""
     return "".join(
         " " if char == "\t" else char if is_seen(char) else "\N{REPLACEMENT CHARACTER}"
         for char in text
@@ -66,12 +66,12 @@ def plain(text: Iterable[str]) -> str:
 
 
 def plain_lines(text: str) -> str:
-    """As ``plain``, with the ends of lines."""
+    """Return text like ``plain``, with line ends."""
     return "\n".join(map(plain, text.split("\n")))
 
 
 def json_text(value: Any) -> str:
-    """JSON on one line, with escapes for what a terminal would act upon."""
+    """Return JSON on one line, with control characters escaped."""
     return "".join(
         char if is_seen(char) else json.dumps(char)[1:-1]
         for char in json.dumps(_finite(value), ensure_ascii=False)
@@ -79,12 +79,12 @@ def json_text(value: Any) -> str:
 
 
 def json_document(value: Any) -> str:
-    """JSON of several lines, for programs."""
+    """Return JSON on several lines."""
     return json.dumps(_finite(value), indent=2)
 
 
 def _finite(value: Any) -> Any:
-    """Numbers that JSON does not have become the texts that Google's JSON has for them.
+    """Replace numbers that JSON cannot express by the texts that Google's JSON uses.
 
     Source: protobuf.dev/programming-guides/json
     """
@@ -98,7 +98,7 @@ def _finite(value: Any) -> Any:
 
 
 def show_facts(out: Console, head: tuple[str, str], rows: Iterable[tuple[str, str]]) -> None:
-    """Print the facts of one resource, one per line.
+    """Print the properties of one resource, one per line.
 
     A long value is left to the terminal to fold: an address that is cut into table cells can
     neither be followed nor copied.
@@ -112,7 +112,7 @@ def show_facts(out: Console, head: tuple[str, str], rows: Iterable[tuple[str, st
 
 
 def table(*columns: str, rows: Iterable[tuple[str, ...]], title: str | None = None) -> Table:
-    """A small table: no frame, left aligned. A narrow terminal cuts no id in two, if it can."""
+    """Return a table without frame, left aligned. On a narrow terminal, ids are wrapped last."""
     from rich.table import Table
 
     columns = tuple(map(plain, columns))
@@ -130,7 +130,7 @@ def table(*columns: str, rows: Iterable[tuple[str, ...]], title: str | None = No
 
 
 def _whole(columns: tuple[str, ...], rows: list[tuple[str, ...]]) -> tuple[list[bool], bool]:
-    """Return which columns stay unfolded, and True if every column that should stay so does.
+    """Return which columns are not wrapped, and True if all columns with ids are among them.
 
     Those are short words, if the others have enough room beside them; of too many ids alone.
     """
@@ -150,7 +150,7 @@ def _whole(columns: tuple[str, ...], rows: list[tuple[str, ...]]) -> tuple[list[
 def _stacked(
     columns: tuple[str, ...], rows: list[tuple[str, ...]]
 ) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    """The last column below the first one, whose names are folded to the same width."""
+    """Merge the last column below the first one, with names of equal width."""
     import textwrap
 
     width = max((len(row[-1]) for row in rows), default=0) or 1

@@ -1,4 +1,4 @@
-"""Record the resources that the programs declare on Pulumi's mocks, without an engine.
+"""Records the resources that the programs declare, on Pulumi's mocks, without an engine.
 
 Nothing is asked of a backend or a cloud. Values that the cloud chooses are ``UNKNOWN``.
 """
@@ -34,22 +34,22 @@ class DeclaredResource:
 
     type: str
     name: str
-    """In the state."""
+    """Name of the resource in the state."""
     inputs: Mapping[str, Any]
 
     @property
     def id(self) -> str:
-        """Its id in the cloud, of a type with a row for that; else empty."""
+        """Return the id of the resource in the cloud, if its type has a rule for it; else empty."""
         return resource_types.find(self.type).id_to_import(self.inputs)
 
 
 @dataclass(frozen=True, slots=True)
 class DeclaredStack:
-    """A stack, the requests of its jobs, and the resources of its program."""
+    """A stack, its jobs' requests, and its program's resources."""
 
     stack: Stack
     requests: Mapping[str, JobRequest]
-    """By the keys of the stack file."""
+    """Requests by the keys of the stack file."""
     resources: tuple[DeclaredResource, ...]
 
 
@@ -77,16 +77,16 @@ def declare_stack(root: Path, name: str) -> DeclaredStack:
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """The settings that the engine passes to a program: root, stack and project."""
+    """Settings that the engine passes to a program: root, stack and project."""
 
     root: Path
     stack: str
     project: str
-    """Of resources that name none."""
+    """Default project of resources."""
 
 
 class _Recorder(pulumi.runtime.Mocks):
-    """Stores inputs, and returns the values that the cloud would add."""
+    """Records inputs, and returns the values that the cloud would add."""
 
     def __init__(self, project: str) -> None:
         self.project = project
@@ -106,8 +106,8 @@ class _Recorder(pulumi.runtime.Mocks):
 
     def call(self, args: pulumi.runtime.MockCallArgs) -> NoReturn:
         raise CommandError(
-            f"the program looks something up: {args.token}, and recording it asks no cloud.",
-            "name it in extra.py; `vt review` shows what is made of what is looked up.",
+            f"cannot record the program without a cloud: it calls {args.token}.",
+            "write the value into extra.py, or use `vt review`, which runs the engine.",
         )
 
 
@@ -142,7 +142,7 @@ def record_resources(world: World, declare: Callable[[], object]) -> list[Declar
 
 
 def _end_tasks(loop: asyncio.AbstractEventLoop) -> None:
-    """Cancel pending tasks after a failure; otherwise the process reports them at its end."""
+    """Cancel pending tasks after a failure, so that the process does not report them at exit."""
     tasks = asyncio.all_tasks(loop)
     for task in tasks:
         task.cancel()

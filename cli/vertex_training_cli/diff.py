@@ -1,4 +1,4 @@
-"""``vt diff``: what differs between two stacks, as text for people and JSON for programs.
+"""``vt diff``: differences between two stacks, as text or JSON.
 
 Exit code, as of diff: 0 the same, 1 they differ, 2 trouble.
 """
@@ -39,19 +39,19 @@ REQUEST_ID: Final = "${job.requestId}"
 
 
 def diff(
-    one: Annotated[str, typer.Argument(help="Stack, of file Pulumi.ONE.yaml.")],
-    other: Annotated[str, typer.Argument(help="Stack to compare it with.")],
+    one: Annotated[str, typer.Argument(help="First stack (file Pulumi.ONE.yaml).")],
+    other: Annotated[str, typer.Argument(help="Second stack (file Pulumi.OTHER.yaml).")],
     format_: Annotated[Format, typer.Option("--format", "-f", help="Output format.")] = Format.TEXT,
 ) -> None:
     """Compare the settings of two stacks and the requests of their jobs.
 
-    Differences by the names of project and stack alone are left out.
+    Differences that come only from the names of the projects and stacks are omitted.
 
-    Exit code, as of diff(1): 0 equal, 1 different, 2 an error.
+    Exit code, as for diff(1): 0 equal, 1 different, 2 an error.
     """
     root = root_of(Path.cwd())
     if root is None:
-        raise CommandError("no Pulumi.yaml here or above: a stack needs a project")
+        raise CommandError("no Pulumi.yaml in this folder or above: a stack needs a Pulumi project")
     comparison = compare(load(root, one), load(root, other))
     written = {Format.TEXT: as_text, Format.JSON: as_json}
     print(written[format_](comparison), end="")
@@ -61,7 +61,7 @@ def diff(
 
 @dataclass(frozen=True, slots=True)
 class JobDifference:
-    """A job that only one stack has (``only_in`` names it), or whose requests differ."""
+    """A job of only one stack (``only_in`` names the stack), or with different requests."""
 
     name: str
     only_in: str = ""
@@ -107,7 +107,7 @@ def compare(one: Stack, other: Stack) -> StackComparison:
 
 
 def requests_of(stack: Stack) -> dict[str, Mapping[str, Any]]:
-    """The requests of all jobs under neutral names.
+    """Return the requests of all jobs, with neutral names.
 
     Raises:
         ConfigError: with every mistake in them.
@@ -128,9 +128,9 @@ def _name(stack: Stack) -> str:
 
 
 def as_text(comparison: StackComparison) -> str:
-    """Lines like ``buckets.data.keepNoncurrentDays: 7 -> 30``, settings first."""
+    """Return lines like ``buckets.data.keepNoncurrentDays: 7 -> 30``, settings first."""
     if comparison.same:
-        return f"{comparison.one} and {comparison.other} are the same, but for their names.\n"
+        return f"stacks {comparison.one} and {comparison.other} differ only in names.\n"
     lines = [f"{comparison.one} -> {comparison.other}", ""]
     if comparison.settings:
         lines += ["settings:", *(_line(field) for field in comparison.settings), ""]
@@ -140,7 +140,7 @@ def as_text(comparison: StackComparison) -> str:
         else:
             lines += [f"job {job.name}:", *(_line(field) for field in job.fields), ""]
     if comparison.same_jobs:
-        lines += [f"the same request in both: {', '.join(comparison.same_jobs)}", ""]
+        lines += [f"equal requests in both stacks: {', '.join(comparison.same_jobs)}", ""]
     return "\n".join(lines)
 
 
@@ -150,7 +150,7 @@ def _line(field: FieldDifference) -> str:
 
 
 def as_json(comparison: StackComparison) -> str:
-    """The comparison for programs; null stands for a side that does not have it."""
+    """Return the comparison as JSON; null stands for a missing value."""
     content = {
         "version": VERSION,
         "same": comparison.same,
@@ -160,13 +160,13 @@ def as_json(comparison: StackComparison) -> str:
 
 
 def _renamed(settings: Settings) -> Settings:
-    """The stack under neutral names; its region is its own."""
+    """Return the stack with neutral names, in its own region."""
     same = {"stack": STACK, "project": PROJECT, "project_number": NUMBER}
     return settings.model_copy(update=same)
 
 
 def _neutral_request(request: JobRequest, references: Mapping[str, Any]) -> dict[str, Any]:
-    """A request as it is compared and shown: with references, and without its own id.
+    """Return a request for comparisons: with references, and without its own id.
 
     ``references`` are those of the renamed stack.
     """
@@ -183,13 +183,13 @@ def _neutral_request(request: JobRequest, references: Mapping[str, Any]) -> dict
 
 
 def _symbol(name: str, text: str) -> str:
-    """Return the text of a reference, with its version where one name has several versions."""
+    """Return the text of a reference, with its version if a name has several versions."""
     versioned = name.startswith(("images.", "packages."))
     return f"${{{name}}} ({text.rpartition('/')[2]})" if versioned else f"${{{name}}}"
 
 
 def _neutral_settings(own: Settings, other: Settings) -> dict[str, Any]:
-    """The settings in a stack file, defaults included, without the stack's own names.
+    """Return the settings of a stack with defaults, without the stack's own names.
 
     A named part that the ``other`` stack does not have is one text, without its defaults. Jobs that
     it does not have are left out: they are compared as jobs.

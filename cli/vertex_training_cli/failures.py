@@ -1,4 +1,4 @@
-"""The one place that turns exceptions into lines on stderr and exit codes.
+"""Turns exceptions into lines on stderr and exit codes.
 
 0 is done, 1 failed, 2 called wrongly or nothing to work on, 130 interrupted. Codes of a verb's own
 stand in its help. An error of the program itself keeps its traceback.
@@ -37,7 +37,7 @@ OWN_FAILURE: Final = (
 
 @contextmanager
 def exit_codes(verb: str, failed: int | None = None) -> Iterator[None]:
-    """Print an error that a person can act on, and end the verb with its exit code.
+    """Print an operator's error, and end the verb with its exit code.
 
     ``failed``: the code of a failure, if it is not the verb's own.
     """
@@ -57,7 +57,7 @@ def exit_codes(verb: str, failed: int | None = None) -> Iterator[None]:
 
 
 def _text(error: Exception, verb: str) -> str | None:
-    """Return the message for the operator; None for an error of the program."""
+    """Return the message for the operator; None for a bug in the program."""
     if isinstance(error, ConfigError):
         if any(problem.location.file for problem in error.problems):
             return error.report()
@@ -65,10 +65,13 @@ def _text(error: Exception, verb: str) -> str | None:
     if isinstance(error, ImageBuildError):
         return "\n".join([str(error), *(f"  | {line}" for line in error.last_lines)])
     if isinstance(error, OSError):  # a full disk, a file of another user
-        name = f"{error.filename} cannot be used: " if error.filename else ""
+        name = f"cannot use {error.filename}: " if error.filename else ""
         return f"{name}{error.strerror or error}."
     if isinstance(error, sqlite3.Error):
-        return f"cloud.sqlite cannot be used: {error}. Hint: `vt local down --clean` begins anew."
+        return (
+            f"cannot use the local cloud's database cloud.sqlite: {error}. Hint: `vt local "
+            "down --clean` deletes the local cloud"
+        )
     if isinstance(error, ModuleNotFoundError):
         hint = extra_hint(error.name or "")
         return f"{error.name} is not installed. Hint: {hint}" if hint else None
@@ -76,7 +79,7 @@ def _text(error: Exception, verb: str) -> str | None:
 
 
 def _told() -> tuple[type[Exception], ...]:
-    """Exceptions with a text for a person. Loaded after a failure: the local cloud is an extra."""
+    """Return exceptions with a message for operators. Imported only after a failure."""
     from vertex_training_cli.toolchain.console import SetupError
 
     try:

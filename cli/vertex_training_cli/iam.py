@@ -1,4 +1,4 @@
-"""``vt iam``: who can do what in an environment, from what the two programs declare."""
+"""``vt iam``: permissions in an environment, from the resources that both programs declare."""
 
 from __future__ import annotations
 
@@ -30,24 +30,24 @@ from vertex_training_cli.review.escaping import code, visible
 from vertex_training_cli.review.grants import IamBinding, bindings_in, target_input
 from vertex_training_cli.status import print_line
 
-HEAD: Final = ("MEMBER", "ROLE", "ON", "CONDITION")
+HEAD: Final = ("MEMBER", "ROLE", "RESOURCE", "CONDITION")
 PAGE: Final = """\
-# Who can do what
+# IAM grants
 
-What the programs in `bootstrap/` and of a stack grant, written from the two:
+IAM grants that the programs of `bootstrap/` and of a stack declare. This command writes the page:
 
 ```sh
 vt iam dev prod --format markdown
 ```
 
-It leaves out what Google grants to its own service agents, and what others grant in the projects.
-A role without a dot is a custom role; its permissions are below. A condition is CEL, evaluated by
-IAM. A denial wins over every grant.
+Grants of Google to its own service agents, and grants from outside these programs, are not listed.
+A role without a dot is a custom role; its permissions are listed below. A condition is a CEL
+expression, evaluated by IAM. A denial overrides every grant.
 """
 
 
 class IamFormat(enum.StrEnum):
-    """The output format of the grants."""
+    """Output format of the grants."""
 
     TABLE = enum.auto()
     JSON = enum.auto()
@@ -57,7 +57,7 @@ class IamFormat(enum.StrEnum):
 def iam(
     stacks: Annotated[
         list[str] | None,
-        typer.Argument(help="Environments. Default: all of bootstrap/.", metavar="STACK..."),
+        typer.Argument(help="Stacks. Default: all environments of bootstrap/.", metavar="STACK..."),
     ] = None,
     format_: Annotated[
         IamFormat,
@@ -66,20 +66,24 @@ def iam(
         ),
     ] = IamFormat.TABLE,
 ) -> None:
-    """List every grant that bootstrap and the stacks declare: member, role, resource.
+    """List all IAM grants that bootstrap and the stacks declare: member, role, resource.
 
-    The cloud is not read. Exit code: 0, 1 if a file has mistakes, 2 for wrong usage.
+    The cloud is not read.
+
+    Exit code: 0 listed, 1 a file has mistakes, 2 wrong usage.
     """
     here = Path.cwd()
     root = here if project_files.names(here) else root_of(here) or here
     names = stacks or environments(root)
     records = [record(root, name) for name in names]
     if not names:
-        print_line("vt iam: bootstrap/ has no environment here. Hint: vt iam STACK")
+        print_line("vt iam: no stack has a file in bootstrap/. Hint: name stacks, vt iam STACK")
         raise typer.Exit(2)
     for name in names:
         if name not in project_files.names(root / "bootstrap"):
-            what = f"bootstrap has no {name}: its grants are those of the stack alone"
+            what = (
+                f"environment {name} has no bootstrap file: only the grants of the stack are listed"
+            )
             print_line(f"vt iam: {what}")
     show = {
         IamFormat.TABLE: as_table,
@@ -90,7 +94,7 @@ def iam(
 
 
 def as_json(accesses: Iterable[EnvironmentIam]) -> str:
-    """A list of environments."""
+    """Return the environments as a JSON list."""
     objects = [{**dataclasses.asdict(a), "grants": [*map(_as_object, a.grants)]} for a in accesses]
     return json.dumps(objects, indent=2)
 
@@ -105,7 +109,7 @@ def _on(grant: IamBinding) -> str:
 
 
 def as_table(accesses: Iterable[EnvironmentIam]) -> str:
-    """The grants in columns; conditions are numbered and written below."""
+    """Return the grants in columns; conditions are numbered and listed below."""
     return "\n\n".join(_table(access) for access in accesses)
 
 
@@ -119,7 +123,7 @@ def _table(access: EnvironmentIam) -> str:
     ]
     notes = [f"[{number}] {text}" for number, text in enumerate(conditions, 1)]
     denied = [
-        f"denied to all accounts of CI{f' if {d.condition}' if d.condition else ''}: "
+        f"denied to all CI accounts{f' if {d.condition}' if d.condition else ''}: "
         f"{', '.join(d.permissions)}"
         for d in access.denials
     ]
@@ -136,7 +140,7 @@ def _row(grant: IamBinding, conditions: list[str]) -> tuple[str, str, str, str]:
 
 
 def as_markdown(accesses: Sequence[EnvironmentIam]) -> str:
-    """A page with the grants, custom roles and denials of each environment."""
+    """Return a page with the grants, custom roles and denials of each environment."""
     parts = [PAGE]
     for access in accesses:
         parts += [_section(access)]
@@ -144,7 +148,12 @@ def as_markdown(accesses: Sequence[EnvironmentIam]) -> str:
 
 
 def _section(access: EnvironmentIam) -> str:
-    lines = [f"## {access.stack}", "", "| member | role | on | condition |", "|---|---|---|---|"]
+    lines = [
+        f"## {access.stack}",
+        "",
+        ("| member | role | resource | condition |"),
+        "|---|---|---|---|",
+    ]
     lines += [
         f"| {_code(g.member)} | {_code(g.role)} | {_code(_on(g))} | {_code(g.condition)} |"
         for g in access.grants
@@ -154,7 +163,7 @@ def _section(access: EnvironmentIam) -> str:
         f"| {_code(role)} | {', '.join(permissions)} |"
         for role, permissions in sorted(access.roles.items())
     ]
-    lines += ["", "| denied to all accounts of CI | if |", "|---|---|"]
+    lines += ["", "| permission denied to all CI accounts | condition |", "|---|---|"]
     lines += [
         f"| {d.title}: {', '.join(_code(p) for p in d.permissions)} | {_code(d.condition)} |"
         for d in access.denials
@@ -163,7 +172,7 @@ def _section(access: EnvironmentIam) -> str:
 
 
 def _code(text: str) -> str:
-    """A cell; a bar inside of a table must be escaped."""
+    """Return a table cell with bars escaped."""
     if "`" in text:
         return code(text, len(text))
     return f"`{visible(text)}`".replace("|", "\\|") if text else ""
@@ -184,9 +193,9 @@ class EnvironmentIam:
 
     stack: str
     grants: tuple[IamBinding, ...]
-    """Roles and resources by their short names."""
+    """Roles and resources by short names."""
     roles: Mapping[str, tuple[str, ...]]
-    """Permissions of the custom roles, by their ids."""
+    """Permissions of custom roles, by role id."""
     denials: tuple[DenyRule, ...]
 
 
@@ -207,7 +216,7 @@ def record(root: Path, name: str) -> EnvironmentIam:
 
 
 def environments(root: Path) -> list[str]:
-    """The stacks in Google Cloud that have a file in ``bootstrap/`` as well.
+    """Return stacks of Google Cloud that also have a file in ``bootstrap/``.
 
     Raises:
         ConfigError: a file there cannot be read.
@@ -219,7 +228,7 @@ def environments(root: Path) -> list[str]:
 
 
 def _bootstrap(root: Path, name: str) -> list[DeclaredResource]:
-    """Resources of the other program, which is a project of its own; none without a file there."""
+    """Return the resources of the bootstrap program; empty without a file for this environment."""
     folder = root / "bootstrap"
     if name not in project_files.names(folder):
         return []
@@ -229,7 +238,7 @@ def _bootstrap(root: Path, name: str) -> list[DeclaredResource]:
 
 
 def _grants(token: str, inputs: Mapping[str, Any]) -> Iterator[IamBinding]:
-    """Yield the grants of a member, a binding or a policy; unknown values are marked."""
+    """Yield the grants of a member, binding or policy resource; unknown values are marked."""
     if resource_types.iam_kind(token) is None:
         return
     named = target_input(inputs) or "project"

@@ -1,4 +1,4 @@
-"""``vt new job``: a sample job to edit. Exit code: 0 in order, 1 with mistakes, 2 not made."""
+"""``vt new job``: creates a sample job to edit."""
 
 from __future__ import annotations
 
@@ -62,19 +62,21 @@ def job(
 ) -> None:
     """Create a sample job to edit: job file, code and entries of the stack file.
 
-    The job runs --image, else a package of this checkout, for which a first file is created.
-    Existing files are not overwritten.
+    The job runs --image. Without --image it runs a new Python package of this checkout, which is
+    created with one file. Existing files are not overwritten.
 
-    Exit code: 0, 1 if the result has mistakes, 2 if nothing was created.
+    Exit code: 0 no mistakes, 1 the new files have mistakes, 2 no file was created.
 
     Example: `vt new job tune --image trainer --write`.
     """
     root = paths.root_of(Path.cwd())
     if root is None:
-        raise CheckUnavailableError("no Pulumi.yaml here or above: a stack needs a project")
+        raise CheckUnavailableError(
+            "no Pulumi.yaml in this folder or above: a stack needs a Pulumi project"
+        )
     settings = settings_of(root, stack)
     if to_key(name) in settings.jobs:
-        raise CommandError(f"{stack} has a job {name} already.", "choose another name")
+        raise CommandError(f"stack {stack} already has a job {name}.", "choose another name")
     if (root / "jobs" / f"{name}.yaml").exists():
         raise CommandError(f"jobs/{name}.yaml already exists.", "choose another name")
     source = _sample(name, image, settings)
@@ -82,7 +84,7 @@ def job(
 
 
 def _sample(name: str, image: str, settings: Settings) -> SourceContents:
-    """Return the job and its code, as an import would have found them."""
+    """Return the job and its code in the form of an import."""
     written = [key for account in settings.service_accounts.values() for key in account.writes]
     bucket = next(iter([*written, *settings.buckets]), NEW_BUCKET)
     where = settings.names.bucket(bucket) if bucket in settings.buckets else bucket

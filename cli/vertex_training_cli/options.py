@@ -1,4 +1,4 @@
-"""Options and arguments that several verbs have."""
+"""Options and arguments of several verbs."""
 
 from __future__ import annotations
 
@@ -12,9 +12,7 @@ SelectedStack = Annotated[
     str | None,
     typer.Option("--stack", "-s", help="Stack. Default: the selected one, else `local`."),
 ]
-StackOfFile = Annotated[
-    str, typer.Option("--stack", "-s", help="Stack, of file Pulumi.STACK.yaml.")
-]
+StackOfFile = Annotated[str, typer.Option("--stack", "-s", help="Stack (file Pulumi.STACK.yaml).")]
 StackOfJob = Annotated[str, typer.Option("--stack", "-s", help="Stack to add the job to.")]
 Write = Annotated[bool, typer.Option("--write", help="Write the files, after showing the diff.")]
 
@@ -33,19 +31,21 @@ _SECONDS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
 def matching(pattern: re.Pattern[str], value: str, option: str, example: str) -> re.Match[str]:
-    """The match of a whole value.
+    """Return the match of the whole value.
 
     Raises:
         typer.BadParameter: it is written otherwise.
     """
     match = pattern.fullmatch(value)
     if match is None:
-        raise typer.BadParameter(f"{value!r}; write it like {example}", param_hint=option)
+        raise typer.BadParameter(
+            f"{value!r} has the wrong form; write a value like {example}", param_hint=option
+        )
     return match
 
 
 def seconds(value: str, option: str) -> int:
-    """A duration such as ``30m``, in seconds.
+    """Return a duration such as ``30m`` in seconds.
 
     Raises:
         typer.BadParameter: it is no duration.

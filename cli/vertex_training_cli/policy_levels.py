@@ -1,4 +1,4 @@
-"""Levels of policies: those of the stack file, then those of the file of ``--policy-levels``."""
+"""Levels of policies, from the stack file and the file of ``--policy-levels``."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ def policy_config(root: Path, stack: str, file: Path | None) -> PolicyConfig:
 
 
 def write_config(config: PolicyConfig, file: Path) -> Path:
-    """Write the file that ``--policy-pack-config`` of the engine takes, and return it."""
+    """Write the file for the engine's ``--policy-pack-config``, and return it."""
     file.write_text(json.dumps(config, indent=2, sort_keys=True) + "\n", encoding="utf-8")
     return file
 
 
 def up_options(root: Path, stack: str, arguments: Sequence[str], file: Path | None) -> list[str]:
-    """Options with which ``pulumi up`` gives the packs among its ``arguments`` their levels.
+    """Return options that set the levels for the policy packs among ``arguments``.
 
     None if the arguments have a config of their own.
 
@@ -56,7 +56,9 @@ def up_options(root: Path, stack: str, arguments: Sequence[str], file: Path | No
     """
     packs = [argument for argument in arguments if argument.partition("=")[0] == "--policy-pack"]
     if file and not packs:
-        raise CommandError("--policy-levels is about a --policy-pack.", "add one.")
+        raise CommandError(
+            "--policy-levels requires --policy-pack.", "add the option --policy-pack."
+        )
     config = policy_config(root, stack, file) if packs else {}
     if not config or any(argument.startswith("--policy-pack-config") for argument in arguments):
         return []
@@ -65,12 +67,12 @@ def up_options(root: Path, stack: str, arguments: Sequence[str], file: Path | No
 
 
 def pack_options(packs: int, config: Path) -> list[str]:
-    """The engine wants a config for each pack; it ignores a policy that a pack does not have."""
+    """Return a config option for each pack, as the engine expects."""
     return ["--policy-pack-config", str(config)] * packs
 
 
 def options(packs: Sequence[str], config: PolicyConfig, folder: Path) -> list[str]:
-    """Options of the engine for packs with a config, which is written into ``folder``."""
+    """Return engine options for policy packs, with a config file in ``folder``."""
     pack_words = [word for pack in packs for word in ("--policy-pack", str(Path(pack).absolute()))]
     if not (packs and config):
         return pack_words
@@ -78,18 +80,18 @@ def options(packs: Sequence[str], config: PolicyConfig, folder: Path) -> list[st
 
 
 def levels_of(config: PolicyConfig) -> dict[str, str]:
-    """The level of each policy that has one."""
+    """Return the level of each policy that has one."""
     return {name: settings[LEVEL] for name, settings in sorted(config.items()) if LEVEL in settings}
 
 
 def with_levels(plan: Plan, config: PolicyConfig) -> Plan:
-    """The plan with the levels of its policies, and a warning for names that no policy has."""
+    """Return the plan with the levels of its policies, and a warning for unknown policy names."""
     levels = levels_of(config)
     checked = plan.policies | {violation.policy for violation in plan.violations}
     # A policy that is disabled is not among those that checked the plan.
     unknown = {n for n, level in levels.items() if level != "disabled" and n not in checked}
     warnings = [
-        Diagnostic("warning", f"levels of policies: no policy is called {name}")
+        Diagnostic("warning", f"policy levels: unknown policy {name}")
         for name in sorted(unknown if checked else ())
     ]
     known = {name: level for name, level in levels.items() if not checked or name not in unknown}
@@ -97,7 +99,7 @@ def with_levels(plan: Plan, config: PolicyConfig) -> Plan:
 
 
 def problems(levels: Mapping[str, str]) -> list[Problem]:
-    """Return problems of levels for a name close to that of one of our policies.
+    """Return problems for misspelled names of this project's policies.
 
     Others are of policies of the repository's own, which only a preview has.
     """
@@ -106,7 +108,7 @@ def problems(levels: Mapping[str, str]) -> list[Problem]:
     known = [rule.id for rule in policy.load()]
     return [
         Problem(
-            "no policy is called that",
+            "unknown policy",
             name,
             f"did you mean '{meant}'?",
             ("policyLevels", name),
@@ -117,7 +119,7 @@ def problems(levels: Mapping[str, str]) -> list[Problem]:
 
 
 def _of_stack(root: Path, stack: str) -> PolicyConfig:
-    """Levels and domains in the stack file; none if it is wrong, which the preview reports."""
+    """Return levels and domains of the stack file; empty if the file has mistakes."""
     try:
         raw = stack_files.read_raw(stacks.SCHEMA, root, stack)
     except (ConfigError, OSError):
@@ -140,14 +142,19 @@ def _of_file(file: Path) -> PolicyConfig:
     except OSError as failed:
         raise CommandError(f"--policy-levels {file}: {failed.strerror or failed}.") from None
     except (ValueError, RecursionError):
-        raise CommandError(f"--policy-levels {file}: it is no JSON.", hint) from None
+        raise CommandError(
+            f"--policy-levels {file}: the content is not valid JSON.", hint
+        ) from None
     if not isinstance(content, dict):
-        raise CommandError(f"--policy-levels {file}: it is no object.", hint)
+        raise CommandError(f"--policy-levels {file}: the content is not a JSON object.", hint)
     config: PolicyConfig = {}
     for name, entry in content.items():
         settings = {LEVEL: entry} if isinstance(entry, str) else entry
         if not isinstance(settings, dict) or settings.get(LEVEL, "mandatory") not in LEVELS:
-            what = f"--policy-levels {file}: {name} has no level of {', '.join(LEVELS)}."
+            what = (
+                f"--policy-levels {file}: {name} has an unknown level. Choose one of "
+                f"{', '.join(LEVELS)}."
+            )
             raise CommandError(what, hint)
         config[name] = settings
     return config

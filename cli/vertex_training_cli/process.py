@@ -1,4 +1,4 @@
-"""Prepare the process for every command: streams, proxies, USER and HOME."""
+"""Prepares the process of every command: streams, proxies, USER and HOME."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NO_PROXY_VARIABLES: Final = ("no_grpc_proxy", "no_proxy", "NO_PROXY")
 
 
 def prepare() -> None:
-    """Make streams and variables of this process what every command expects."""
+    """Set up the streams and variables of this process."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             # A log may have characters that this terminal cannot show: replace them.
@@ -26,7 +26,7 @@ def prepare() -> None:
 
 
 def exempt_loopback(environment: MutableMapping[str, str]) -> None:
-    """Let programs with this environment reach this machine itself without a proxy.
+    """Exclude this machine's addresses from the proxies in an environment.
 
     The engine, its plugins and the local cloud connect to each other on 127.0.0.1. Go uses no proxy
     there. gRPC's C core, which Python uses, and ``requests`` do: behind a proxy, not even ``pulumi

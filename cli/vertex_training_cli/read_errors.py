@@ -1,4 +1,4 @@
-"""Explain a refused read: the object is missing, or the account has no permission. Pure.
+"""Explains a refused read: the object does not exist, or a permission is missing. Pure functions.
 
 Google answers 404 where the object is missing, and 403 where the account may not look, whether the
 object is there or not. The texts are those of the gcp plugin and of Vertex AI's client.
@@ -42,7 +42,7 @@ def is_api_off(error: str) -> bool:
 
 
 def explained(errors: Iterable[str]) -> tuple[str, ...]:
-    """The errors, each followed by what it means if a read was refused or found nothing."""
+    """Return the errors, each followed by an explanation of a refused or failed read."""
     return tuple(line for error in errors for line in (error, *_meaning(error)))
 
 
@@ -50,19 +50,25 @@ def _meaning(error: str) -> Iterator[str]:
     match = _TARGET.search(error)
     target = next((group.rstrip(".,:") for group in match.groups() if group), "") if match else ""
     if is_api_off(error):
-        yield "an API is off, so nothing of it can be read: the error names it."
+        yield (
+            "An API is disabled in the project, so its resources cannot be read. The error "
+            "names the API."
+        )
     elif _FORBIDDEN.search(error):
-        at = f" at {target}" if target else ""
-        yield f"may not look{at}: {_missing_permission(error)}. It may be there or not."
+        what = target or "the object"
+        yield (
+            f"The account cannot read {what}: {_missing_permission(error)}. It is unknown "
+            "whether the object exists."
+        )
     elif _MISSING.search(error):
         what = target or "the error names no object"
-        yield f"not there: {what}. The account may look, and the cloud has no such object."
+        yield f"Does not exist: {what}. The account has the permission to read it."
 
 
 def _missing_permission(error: str) -> str:
     named = _PERMISSION.search(error)
     if named is None:
-        return "the account lacks a permission that the error does not name"
+        return "it lacks a permission that the error does not name"
     permission = named[1] or named[2]
     role = next((role for start, role in _ROLES if permission.startswith(start)), None)
-    return f"{permission} is missing" + (f", which {role} has" if role else "")
+    return f"permission {permission} is missing" + (f" (granted by {role})" if role else "")

@@ -1,4 +1,4 @@
-"""``vt render``: a job's request. Exit code: 0 done, 1 mistakes, 2 it could not run."""
+"""``vt render``: prints a job's request. Exit code: 0 printed, 1 mistakes, 2 file not readable."""
 
 from __future__ import annotations
 
@@ -41,18 +41,20 @@ def render(
         RequestFormat, typer.Option("--format", "-f", help="Output format.")
     ] = RequestFormat.JSON,
     as_sent: Annotated[
-        bool, typer.Option("--as-sent", help="Include the labels that the stack adds.")
+        bool,
+        typer.Option("--as-sent", help="Include the labels that the stack adds to the request."),
     ] = False,
     rung: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Rung of the ladder; 1 is the file itself.")
+        int,
+        typer.Option(min=1, metavar="N", help="Rung of the ladder. Rung 1 is the job file itself."),
     ] = 1,
 ) -> None:
     """Print the request that a stack sends for a job file. Equal input gives equal bytes.
 
-    JSON is canonical (names of the REST API, sorted keys, no spaces): without the line end it is
-    the text of the request's digest.
+    JSON is canonical: names of the REST API, sorted keys, no spaces. The digest of the request is
+    the digest of this text without its line end.
 
-    Exit code: 0, 1 if the file has mistakes, 2 if it cannot be read.
+    Exit code: 0 printed, 1 the file has mistakes, 2 the file cannot be read.
 
     Example: `vt render titanic --stack dev --format json`.
     """
@@ -63,10 +65,10 @@ def render(
 
 
 def _rung(request: JobRequest, number: int) -> JobRequest:
-    """The request of a rung; a line names the others."""
+    """Return the request of a rung; print a line on the other rungs."""
     rungs = request.rungs
     if number > len(rungs):
-        raise CheckUnavailableError(f"the job has no rung {number}: it has {len(rungs)}")
+        raise CheckUnavailableError(f"the job has no rung {number}: its ladder has {len(rungs)}")
     if request.ladder:
         print_line(f"rung {number} of {len(rungs)}: {rungs[number - 1].words or 'the job file'}")
     return rungs[number - 1]
@@ -75,7 +77,9 @@ def _rung(request: JobRequest, number: int) -> JobRequest:
 def _rendered(job: str, stack_name: str, format_: RequestFormat, as_sent: bool, rung: int) -> str:
     root = root_of(Path.cwd())
     if root is None:
-        raise CheckUnavailableError("no Pulumi.yaml here or above: a stack needs a project")
+        raise CheckUnavailableError(
+            "no Pulumi.yaml in this folder or above: a stack needs a Pulumi project"
+        )
     loaded = checking.stack_or_reports(root, stack_name)
     if not isinstance(loaded, Stack):
         wrong = loaded
@@ -88,7 +92,7 @@ def _rendered(job: str, stack_name: str, format_: RequestFormat, as_sent: bool, 
             for line in started_processes(Job(rung_.trial).pools):
                 print_line(f"starts {line}")
             if rung_.filled_in:
-                print_line(f"filled in by jobDefaults: {', '.join(rung_.filled_in)}")
+                print_line(f"set by jobDefaults: {', '.join(rung_.filled_in)}")
             written = {RequestFormat.JSON: as_json, RequestFormat.YAML: as_yaml}
             return written[format_](message)
         wrong = [checking.report(file, data, verdict)]
@@ -102,7 +106,7 @@ PLAIN: Final = re.compile(r"[A-Za-z_/][A-Za-z0-9_./=+@-]*(:[A-Za-z0-9_./=+@-]+)*
 
 
 def check_job(stack: Stack, job: str) -> tuple[str, bytes, JobFileResult]:
-    """The file, its bytes, and what was found for ``job``: a name in the stack, or a file.
+    """Return file, content and check result for ``job``: a name in the stack, or a file.
 
     Raises:
         CheckUnavailableError: it is neither, or several jobs of the stack have this file.
@@ -116,7 +120,7 @@ def check_job(stack: Stack, job: str) -> tuple[str, bytes, JobFileResult]:
             return job, data, stack.check_other(data, job, checking.job(job))
     if len(keys) > 1:
         raise CheckUnavailableError(
-            f"{job} is the file of several jobs, name one: {', '.join(keys)}"
+            f"{job} is the file of several jobs: use one of the names {', '.join(keys)}"
         )
     if not keys:
         hint = did_you_mean(job, jobs)
@@ -127,7 +131,7 @@ def check_job(stack: Stack, job: str) -> tuple[str, bytes, JobFileResult]:
 
 
 def sent_message(request: JobRequest, labels: Mapping[str, str]) -> dict[str, Any]:
-    """The message with the labels that the stack adds when it is sent."""
+    """Return the message with the labels that the stack adds at the submission."""
     from vertex_training.customjob import provider  # half a second of Pulumi, for this option alone
 
     own = {
@@ -141,12 +145,12 @@ def sent_message(request: JobRequest, labels: Mapping[str, str]) -> dict[str, An
 
 
 def as_json(message: Mapping[str, Any]) -> str:
-    """Canonical JSON: of a request without added labels, the very text its digest is of."""
+    """Return canonical JSON. Without added labels, it is the text of the request's digest."""
     return job_file.canonical(message) + "\n"
 
 
 def as_yaml(message: Mapping[str, Any]) -> str:
-    """YAML with sorted keys that any reader takes back to the same message."""
+    """Return YAML with sorted keys, which every YAML parser reads as the same message."""
     return yaml.dump(
         json.loads(json.dumps(message)),  # no shared parts, so no anchors
         Dumper=_Dumper,
@@ -158,7 +162,7 @@ def as_yaml(message: Mapping[str, Any]) -> str:
 
 
 class _Dumper(yaml.SafeDumper):
-    """Quotes all text that some reader could take for something else."""
+    """Quotes all texts that a YAML parser could read as another type."""
 
 
 def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:

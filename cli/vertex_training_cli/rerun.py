@@ -1,4 +1,4 @@
-"""``vt jobs rerun``: a run more, with other arguments, as a change of files and never as a call.
+"""``vt jobs rerun``: edits files so that a job runs again with other arguments. Calls no service.
 
 What runs is what the files say, so that a review sees it and the next ``up`` repeats nothing
 (decision 39).
@@ -40,10 +40,10 @@ OUTPUTS: Final = (
 
 
 def rerun(
-    job: Annotated[str, typer.Argument(metavar="JOB", help="Name in the stack.")],
+    job: Annotated[str, typer.Argument(metavar="JOB", help="Name of the job in the stack.")],
     stack: SelectedStack = None,
     args: Annotated[
-        str, typer.Option("--args", help="Changed arguments as one text: '--epochs=3'.")
+        str, typer.Option("--args", help="Changed arguments in one string, such as '--epochs=3'.")
     ] = "",
     resume: Annotated[
         bool,
@@ -51,11 +51,12 @@ def rerun(
     ] = False,
     write: Write = False,
 ) -> None:
-    """Change files so that a job or tuning job runs once more, with other arguments.
+    """Edit the files of a job or tuning job so that the next `vt up` runs the job again.
 
-    It raises `run` in the stack file. Nothing is submitted: the diff is shown, --write writes it,
-    and the next `vt up` submits the run. With --resume the run gets the output directory of the
-    newest submission, and its code finds the checkpoints in AIP_CHECKPOINT_DIR.
+    Increments `run` in the stack file, and changes arguments in the job file. Shows the diff;
+    --write writes the files. No job is submitted. With --resume, the new run uses the output
+    directory of the newest submission, so that its code finds the checkpoints in
+    AIP_CHECKPOINT_DIR.
 
     Example: `vt jobs rerun titanic --args '--epochs=300' --write`.
     """
@@ -67,11 +68,11 @@ def _proposal(job: str, stack: str | None, args: str, *, resume: bool) -> Propos
     settings = settings_of(ref.root, ref.stack)
     _ensure_known(job, settings)
     if job in settings.schedules:
-        hint = f"`vt run {job}` submits it once, beside them"
-        raise CommandError(f"{job} has a schedule: a higher run submits nothing.", hint)
+        hint = f"`vt run {job}` submits the job once, beside its schedule"
+        raise CommandError(f"job {job} has a schedule: a higher `run` submits nothing.", hint)
     section = "tuning" if job in settings.tuning else "jobs"
     if resume and section == "tuning":
-        raise CommandError(f"{job} is a tuning job: its trials begin anew.", "leave out --resume")
+        raise CommandError(f"{job} is a tuning job: its trials cannot be resumed.", "omit --resume")
     entry = settings.submitted[job]
     proposal = Proposal(ref.root, ref.stack, settings.is_local, job_files=[entry.file])
     proposal.named = named_files(settings)
@@ -80,28 +81,30 @@ def _proposal(job: str, stack: str | None, args: str, *, resume: bool) -> Propos
     proposal.files[name] = set_value(
         (ref.root / name).read_bytes(), path, entry.run + 1, name
     ).decode()
-    remarks = [f"run {entry.run + 1} is submitted by the next `vt up`"]
+    remarks = [f"the next `vt up` submits run {entry.run + 1}"]
     if name in settings.include:
-        remarks.append(f"{name} holds the job for every stack that includes it")
+        remarks.append(f"{name} changes for every stack that includes it")
     before = (ref.root / entry.file).read_bytes().decode()
     text = with_arguments(before, _words(args), entry.file)
     if resume:
         request_id, checkpoints = _checkpoints(job, ref)
         text = with_folder_of(text, request_id, entry.file)
-        remarks.append(f"it goes on from the newest of {checkpoints}")
+        remarks.append(f"the run resumes from the newest of {checkpoints}")
     if text != before:
         proposal.files[entry.file] = text
         jobs = settings.submitted.items()
         others = [key for key, other in jobs if other.file == entry.file and key != job]
         if others:
             changed = "the output directory" if resume else "the arguments"
-            remarks.append(f"{changed} of {', '.join(others)} change too: one file")
+            remarks.append(
+                f"{changed} of {', '.join(others)} also change: they use the same job file"
+            )
     proposal.jobs.append(ImportedJob(job, {}, remarks=remarks))
     return proposal
 
 
 def _checkpoints(job: str, ref: StackRef) -> tuple[str, str]:
-    """Request id of the newest submission of a job, and what its checkpoints are.
+    """Return the request id of a job's newest submission, and a description of its checkpoints.
 
     Raises:
         CommandError: it has none, or nobody could look.
@@ -116,14 +119,14 @@ def _checkpoints(job: str, ref: StackRef) -> tuple[str, str]:
     where = f"{folder}/{CHECKPOINTS}"
     listing = Objects(ref.project).listing(where) if folder else None
     if listing is None or not listing.count:
-        hint = "its code saves them below AIP_CHECKPOINT_DIR (docs/distributed.md)"
-        raise CommandError(f"the newest run of {job} left no checkpoint in {where}.", hint)
+        hint = "save checkpoints below AIP_CHECKPOINT_DIR in the code (docs/distributed.md)"
+        raise CommandError(f"the newest run of job {job} has no checkpoint in {where}.", hint)
     count = f"{listing.count}{'+' if listing.more else ''} files in {where}"
     return labels_of(job_)[REQUEST_ID_LABEL], count
 
 
 def with_folder_of(text: str, request_id: str, file: str) -> str:
-    """The job file with the output directory of an earlier request in place of one of its own.
+    """Return the job file with the output directory of an earlier request.
 
     Raises:
         CommandError: it has none, or its place cannot be edited alone.
@@ -142,12 +145,12 @@ def with_folder_of(text: str, request_id: str, file: str) -> str:
         edited = editing.mended(text, (*path, outer, inner), Mend("value", own))
         if edited is not None:
             return edited
-        raise CommandError(f"{file}: its output directory cannot be changed in place.", own)
-    raise CommandError(f"{file} has no output directory.", "give it baseOutputDirectory")
+        raise CommandError(f"{file}: cannot edit the output directory in place.", own)
+    raise CommandError(f"{file} has no output directory.", "add baseOutputDirectory")
 
 
 def _file_of(job: str, section: str, files: Sequence[str], root: Path) -> str:
-    """The file that has the job's entry; the stack's own if none can be told."""
+    """Return the file with the job's entry; the stack file if it is unclear."""
     for file in files:
         config = read_config(root / file)
         entries = config.get(f"vertex-training:{section}") or config.get(section)
@@ -163,7 +166,7 @@ def _ensure_known(job: str, settings: Settings) -> None:
 
 
 def _words(args: str) -> list[tuple[str, str]]:
-    """Flags and their new values.
+    """Parse ``--args`` into flags and their new values.
 
     Raises:
         CommandError: a word is no ``--flag=value``.
@@ -171,15 +174,17 @@ def _words(args: str) -> list[tuple[str, str]]:
     try:
         words = shlex.split(args)
     except ValueError as failed:
-        raise CommandError(f"--args cannot be read: {failed}.") from None
+        raise CommandError(f"cannot parse --args: {failed}.") from None
     for word in words:
         if not word.startswith("-") or "=" not in word:
-            raise CommandError(f"--args: {word!r} is no flag with a value.", "write --flag=value")
+            raise CommandError(
+                f"--args: {word!r} is not a flag with a value.", "write --flag=value"
+            )
     return [(flag, value) for flag, _, value in (word.partition("=") for word in words)]
 
 
 def with_arguments(text: str, words: list[tuple[str, str]], file: str) -> str:
-    """The job file with other values of flags, in every pool that has them.
+    """Return the job file with new values of flags, in every pool that has them.
 
     Raises:
         CommandError: no pool has a flag, or its place cannot be edited alone.
@@ -191,17 +196,17 @@ def with_arguments(text: str, words: list[tuple[str, str]], file: str) -> str:
     for flag, value in words:
         places = list(_places(yaml.safe_load(text), flag, value))
         if not places:
-            raise CommandError(f"{file} gives no {flag}.", "add it to args by hand")
+            raise CommandError(f"{file} has no flag {flag}.", "add the flag to `args` by hand")
         for path, new in places:
             edited = editing.mended(text, path, Mend("value", new))
             if edited is None:
-                raise CommandError(f"{file}: {flag} cannot be changed in place.", "edit it by hand")
+                raise CommandError(f"{file}: cannot edit {flag} in place.", "edit the file by hand")
             text = edited
     return text
 
 
 def _places(content: Any, flag: str, value: str) -> Iterator[tuple[FieldPath, str]]:
-    """Yield the position of a flag's value, and its replacement."""
+    """Yield the position of a flag's value, and the new value."""
     for path, task in tasks_of(content):
         words = task["args"] if isinstance(task.get("args"), list) else []
         for index, word in enumerate(words):

@@ -1,4 +1,4 @@
-"""Calls of Google's REST methods with the caller's credentials, or of the local cloud's.
+"""Calls of Google's REST methods, or the local cloud's, with the caller's credentials.
 
 The local cloud serves the same methods at the same paths. Constants are what is read of Google.
 """
@@ -25,19 +25,19 @@ MAX_PAGES: Final = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """Something that is read of Google: a document, or a list of them."""
+    """A REST request that reads a document or a list of Google Cloud."""
 
     form: str
-    """Its address, with a place for each name."""
+    """URL, with a placeholder for each name."""
     permission: str
-    """The permission that the caller needs to read it."""
+    """Permission that the caller needs."""
     collection: str = "items"
-    """The field that has the items of a list."""
+    """Field with the items of a list."""
     within: str = ""
-    """The field of a place that has them, in a list that is aggregated by place."""
+    """Field with the items of one location, in an aggregated list."""
 
     def url(self, *names: str) -> str:
-        """Its address."""
+        """Return the URL of the request."""
         return self.form.format(*names)
 
 
@@ -95,14 +95,14 @@ ZONES: Final = Read(
 
 
 class RestClient:
-    """``session`` is a session of ``requests`` that adds credentials."""
+    """Client for REST requests. ``session`` is a session of ``requests`` that adds credentials."""
 
     def __init__(self, session: Any, local: str | None = None) -> None:
         """``local`` is ``HOST:PORT`` of the local cloud, None for Google's services."""
         self._session, self._local = session, local
 
     def get(self, url: str, what: str) -> dict[str, Any] | None:
-        """The document at ``url``, None if it is not there; ``what`` is named by errors.
+        """Return the document at ``url``, None if it does not exist. Errors name ``what``.
 
         Raises:
             ForbiddenReadError: the caller may not read it.
@@ -111,7 +111,7 @@ class RestClient:
         return self.call("GET", url, what)
 
     def items(self, read: Read, *names: str) -> Iterator[dict[str, Any]]:
-        """All of a list, page by page.
+        """Yield all items of a list, page by page.
 
         Raises:
             ForbiddenReadError: the caller may not list it.
@@ -124,7 +124,7 @@ class RestClient:
     def call(
         self, method: str, url: str, what: str, *, conflict: tuple[int, ...] = (404,), **more: Any
     ) -> dict[str, Any] | None:
-        """The answer of a method; None for a status in ``conflict``.
+        """Return the answer of a method; None for a status in ``conflict``.
 
         Raises:
             ForbiddenReadError: the caller lacks a permission.
@@ -138,7 +138,7 @@ class RestClient:
         try:
             answer = self._session.request(method, url, timeout=TIMEOUT, **more)
         except (requests.RequestException, GoogleAuthError) as failed:
-            raise CommandError(f"{what} cannot be reached: {failed}") from None
+            raise CommandError(f"cannot reach {what}: {failed}") from None
         document = _document(answer)
         if answer.status_code in conflict:
             return None
@@ -149,14 +149,14 @@ class RestClient:
             error = ForbiddenReadError if answer.status_code == 403 else CommandError
             raise error(f"{text}: {reason}" if reason else text)
         if not isinstance(document, dict):
-            raise CommandError(f"{what} cannot be {doing}: the answer is no document of an API.")
+            raise CommandError(f"{what} cannot be {doing}: the answer is not a JSON object.")
         return document
 
 
 def pages(
     url: str, what: str, get: Callable[[str], dict[str, Any] | None]
 ) -> Iterator[dict[str, Any]]:
-    """The documents of the list ``what``, page by page, each as ``get`` reads it.
+    """Yield the pages of the list ``what``, each as ``get`` returns it.
 
     Raises:
         CommandError: a page after the first is not there, or the list has no end.
@@ -167,18 +167,18 @@ def pages(
         query = f"{'&' if '?' in url else '?'}{urlencode({'pageToken': page})}" if page else ""
         document = get(url + query)
         if document is None and page:
-            raise CommandError(f"{what} cannot be read: a page of its list is not there.")
+            raise CommandError(f"{what} cannot be read: a page of the list does not exist.")
         yield document or {}
         page = str((document or {}).get("nextPageToken") or "")
         if not page:
             return
-    raise CommandError(f"{what} cannot be read: its list has no end.")
+    raise CommandError(f"{what} cannot be read: the list does not end.")
 
 
 def items(
     read: Read, url: str, what: str, get: Callable[[str], dict[str, Any] | None]
 ) -> Iterator[dict[str, Any]]:
-    """The items of the list ``what``, each page as ``get`` reads it; of every place if it has some.
+    """Yield the items of the list ``what``, of every location if it is aggregated.
 
     Raises:
         CommandError: a page after the first is not there, or the list has no end.
@@ -193,7 +193,7 @@ def items(
 
 
 def connect(stack: StackRef) -> RestClient:
-    """The services of a stack's cloud: Google's, or the local cloud's for ``local-…``.
+    """Return a client for the stack's cloud: Google's, or the local cloud for ``local-…``.
 
     Raises:
         CommandError: there are no credentials, or the local cloud does not run.
@@ -215,7 +215,7 @@ def connect(stack: StackRef) -> RestClient:
 
 
 def _document(answer: Any) -> Any:
-    """The JSON of an answer; None if it is none: a proxy may answer with a page of its own."""
+    """Return the JSON object of an answer; None for other content, such as a proxy's page."""
     try:
         return answer.json()
     except (ValueError, RecursionError):
@@ -223,7 +223,7 @@ def _document(answer: Any) -> Any:
 
 
 def _message(document: Any) -> str:
-    """Return the message of an error (google.aip.dev/193); empty if it has another form."""
+    """Return the message of an error (google.aip.dev/193); empty for another format."""
     try:
         return str(document["error"]["message"])
     except (KeyError, TypeError):

@@ -1,4 +1,4 @@
-"""``vt setup``: pulumi and policies beside vt; and environments of other tools.
+"""``vt setup``: installs pulumi and policies beside vt, and environments of other tools.
 
 Exit code: 0 installed, 1 not, 130 interrupted.
 """
@@ -17,11 +17,11 @@ from vertex_training_cli.toolchain.main import install, installed, report
 from vertex_training_cli.toolchain.python_env import create_environment, find_uv
 
 Check = Annotated[
-    bool, typer.Option("--check", help="Print what is installed, and install nothing.")
+    bool, typer.Option("--check", help="Print the installed programs. Install nothing.")
 ]
 Deploy = Annotated[
     bool,
-    typer.Option("--deploy", help="Install only what is pinned by SHA-256, and the gcp plugin."),
+    typer.Option("--deploy", help="Install only packages pinned by SHA-256 and the gcp plugin."),
 ]
 
 Releases = Annotated[
@@ -29,7 +29,7 @@ Releases = Annotated[
     typer.Option(
         "--releases",
         metavar="FILE",
-        help="File with more SHA-256 of official archives, as sha256sum prints them.",
+        help="File with additional SHA-256 sums of official archives, in the format of sha256sum.",
     ),
 ]
 
@@ -37,9 +37,9 @@ Releases = Annotated[
 def setup(check: Check = False, deploy: Deploy = False, releases: Releases = None) -> None:
     """Install pulumi and its plugins into the virtual environment of vt.
 
-    The policy pack gets an environment of its own, with hashes checked. pulumi is taken from PATH,
-    from the official release, or built with Go: the first that works. In a checkout,
-    `make setup` runs this command.
+    The policy pack is installed into a separate environment, with hashes checked. pulumi is copied
+    from PATH, downloaded as the official release or built with Go: the first method that works. In
+    a checkout, `make setup` runs this command.
 
     Environment variables: VT_CACHE_DIR (folder of downloads and builds),
     VT_PULUMI_SOURCE=auto|path|official|build.
@@ -50,14 +50,14 @@ def setup(check: Check = False, deploy: Deploy = False, releases: Releases = Non
     layout = Layout.of_this_environment(deploy=deploy, own_releases=releases)
     engine = installed(layout, source) if check else install(layout, source)
     if engine is None:
-        print_line("setup: pulumi or the policies are missing here, or out of date. Hint: vt setup")
+        print_line("setup: pulumi or the policy pack is missing or out of date. Hint: vt setup")
         raise typer.Exit(1)
     for line in report(engine).splitlines():
         print_line(line)
 
 
 def install_once(folder: Path, marker: Path, pins: Path, what: str) -> None:
-    """Make the environment of a tool, unless its marker is there; it is written last.
+    """Create the environment of a tool, unless its marker exists, which is written last.
 
     Raises:
         SetupError: an installer failed.

@@ -1,4 +1,4 @@
-"""Lines for people on stderr: stdout has the result of a command."""
+"""Prints lines for people to stderr. stdout is for results."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ EXTRAS: Final[Mapping[str, str]] = {
 
 
 def print_line(text: object) -> None:
-    """Print ``text`` to stderr with what looks like a secret redacted, and nothing that acts.
+    """Print ``text`` to stderr, without secrets and control characters.
 
     Errors quote the engine, the cloud and files, which may quote a secret or direct a terminal.
     """
@@ -30,11 +30,11 @@ def print_line(text: object) -> None:
 
 
 def print_status(text: str) -> None:
-    """Print a line of ``vt`` itself; stdout has results, or the output of ``pulumi``."""
+    """Print a line of ``vt`` to stderr. stdout is for results and the output of ``pulumi``."""
     print_line(f"vt: {text}")
 
 
 def extra_hint(module: str) -> str:
-    """Return how to install the extra of a module; empty if it belongs to none."""
+    """Return the command that installs the extra of a module; empty if it belongs to none."""
     extras = [extra for name, extra in EXTRAS.items() if f"{module}.".startswith(f"{name}.")]
     return f"install vertex-training[{extras[0]}] from its wheels" if extras else ""

@@ -16,6 +16,6 @@ def test_killed_endpoint_changes_lose_no_request(tmp_path: Path) -> None:
     assert report["problems"] == []
     details = report["details"]
     assert details["serving, random kills"]["kills"] >= 4
-    for part in ("serving, random kills", "serving, 2 operators at once"):
+    for part in ("serving, random kills", "serving, 2 concurrent operators"):
         assert details[part]["looks"] > 100
         assert details[part]["answered"] > 20

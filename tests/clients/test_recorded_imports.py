@@ -149,7 +149,9 @@ def test_what_could_not_be_captured_is_said(imported) -> None:
     assert "state JOB_STATE_SUCCEEDED" in done.stderr  # the command's own output goes there
     assert "called google.cloud.aiplatform.v1.ModelService/UploadModel, which --run" in done.stderr
     assert "ended with exit code 1" in done.stderr
-    assert "it is sent to europe-west4: the stack runs jobs in us-central1" in done.stderr
+    assert (
+        "the source submits the job to europe-west4; the stack runs jobs in us-central1"
+    ) in done.stderr
 
 
 def test_a_folder_without_a_stack_gets_job_files_alone(tmp_path: Path) -> None:
@@ -165,7 +167,7 @@ def test_a_folder_without_a_stack_gets_job_files_alone(tmp_path: Path) -> None:
 
 def test_a_command_that_sends_nothing_is_refused_with_its_exit_code(tmp_path: Path) -> None:
     done = run_import(tmp_path, "--run", "echo hello; exit 3", code=2)
-    assert "it ended with exit code 3, and sent no job" in done.stderr
+    assert "the command ended with exit code 3 and submitted no job" in done.stderr
     assert done.stdout == ""
 
 
@@ -219,7 +221,7 @@ def test_what_batchs_client_sends_is_imported_and_a_script_alone_is_told(tmp_pat
     (tmp_path / "submit.py").write_text(ON_BATCH)
     done = run_import(tmp_path, "--run", f"{sys.executable} submit.py --epochs 3", "--write")
     assert "SUCCEEDED 2" in done.stderr
-    assert "note: bare: this job of Batch is not imported: it runs no container" in done.stderr
+    assert "note: bare: cannot import this Batch job: it runs no container" in done.stderr
     small, large = (read(tmp_path / f"jobs/{name}.yaml") for name in ("small", "large"))
     [pool] = small["workerPoolSpecs"]
     assert pool["containerSpec"]["args"] == ["--epochs", "3"]

@@ -11,7 +11,7 @@ import pytest
 from localgcp.containers import mirror
 from localgcp.containers.registry import find_program
 
-_HINT = "`make containers` says what to install"
+_HINT = "`make containers` lists the programs to install"
 
 
 @pytest.fixture(scope="session")

@@ -34,7 +34,7 @@ def test_killed_at_a_step_the_next_build_pins_one_digest_and_nothing_is_left(
         ("FROM localhost:1/nothing:v1\n", (),
          ("localhost:1/nothing:v1", "buildah build ended with exit code")),
         (f"FROM {BASE}\nRUN sleep 4711\n", ("--timeout", "10s"),
-         ("took longer than 10 s; cancelled",)),
+         ("exceeded its limit of 10 s; cancelled",)),
     ],
 )  # fmt: skip
 def test_a_build_that_fails_or_takes_too_long_says_why_and_leaves_nothing(

@@ -270,7 +270,7 @@ def test_the_local_stack_runs_its_job_as_an_image_where_there_is_an_engine(story
     shutil.copy(folder / "Dockerfile.cuda", folder / "Dockerfile")
     tracked = (story.path / "Pulumi.local.yaml").read_bytes()
     told, ran = local_image(story)
-    assert "titanic as an image: stack local-image" in told
+    assert "titanic will run as an image, in stack local-image" in told
     assert "RESOURCES OF local-image" in told
     assert len(ran) == 1
     told, ran = local_image(story)

@@ -92,8 +92,8 @@ def test_status_lists_notifications_and_unevaluated_alerts(checkout: Checkout) -
     said = " ".join(checkout.run("vt", "local", "status").stdout.split())
     assert "notifications: 2 in" in said
     assert spool.STAND_IN in said
-    assert "not judged here: Accelerators of a job below 5% for 30m (watched)" in said
-    assert "not judged here: Training watched" in said
+    assert "alert not evaluated locally: Accelerators of a job below 5% for 30m (watched)" in said
+    assert "alert not evaluated locally: Training watched" in said
 
 
 def test_removed_channel_is_a_loss_in_the_review(stack: SmallStack) -> None:

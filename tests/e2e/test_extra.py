@@ -83,7 +83,7 @@ def test_manually_added_members_are_drift_of_extra_resources(stack):
     shell(f"{drift} --remove {found['undeclared']}")
     shell(drift)
     refused = shell(f"vt destroy -s {stack.name} --yes --name {stack.name}", expect=3).stderr
-    assert "take protect=True from it in extra.py" in refused
+    assert "remove protect=True in extra.py" in refused
     write(stack, EXAMPLE)
     stack.pulumi("state unprotect --all -y")
     stack.up()

@@ -86,7 +86,9 @@ def test_timer_cancels_only_idle_jobs(project: Project) -> None:
     )
     use = json.loads(project.vt(*shown, "--format", "json"))["acceleratorUse"]
     assert use == {"minutes": 30, "series": 1, "mean": 0.9, "max": 0.9}
-    assert f"idle idles: {WHY[:-11]}; it is cancelled next" in advance(project, "--dry-run")
+    assert f"idle idles: {WHY[:-11]}; the next run without --dry-run cancels the job" in advance(
+        project, "--dry-run"
+    )
     assert project.states("idles") == [JobState.RUNNING]
     told = advance(project)
     assert f"idle idles: {WHY}: cancelled (" in told

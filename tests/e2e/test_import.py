@@ -63,7 +63,7 @@ out.mkdir(parents=True, exist_ok=True)
 (out / "model.txt").write_text("layers: %d" % config["layers"])
 """
 
-#: gcloud's form: a shell script, a token to be filled in, and a bucket by a variable.
+#: gcloud's form: a shell script, a token values to fill in, and a bucket by a variable.
 BY_GCLOUD = """\
 workerPoolSpecs:
   - machineSpec: {machineType: g2-standard-4, acceleratorType: NVIDIA_L4, acceleratorCount: 1}

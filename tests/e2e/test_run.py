@@ -67,7 +67,10 @@ def test_script_in_a_plain_folder_runs_with_its_folder(checkout: Checkout, tmp_p
     assert "hello from beside --epochs=3" in done.stdout
     assert "installing script-" in done.stdout
     assert "SUCCEEDED" in done.stderr
-    assert "left out of the run: secret.pem (a link out of the folder)" in done.stderr
+    assert (
+        "not sent with the script: secret.pem (a link to a file outside of the folder)"
+        in done.stderr
+    )
     (tmp_path / "train.py").write_text(f"{SCRIPT}\n# edited\n")
     failed = plain.run("vt", "run", "train.py", "--", "--fail", expect=7)
     assert "installing" not in failed.stdout

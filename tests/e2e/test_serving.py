@@ -263,7 +263,9 @@ def test_model_of_a_killed_first_up_is_deleted_with_its_endpoint(story: SmallSta
     told = story.checkout.run(
         *("vt", "up", "--stack", story.name, "--yes", "--skip-preview", "--non-interactive")
     )
-    assert "which is settled now: clearing its note" in told.stdout + told.stderr
+    assert (
+        "the creation is complete now. Clearing the pending operation" in told.stdout + told.stderr
+    )
     assert endpoints_by_key(story).keys() == {"iris", "other"}
     story.is_settled()
 

@@ -117,7 +117,7 @@ def test_installed_tensorboard_shows_logs_of_a_job(
     shutil.copy(cache_dir() / "local-home.key", cache)  # the home was made with it
     monkeypatch.setenv("VT_CACHE_DIR", str(cache))
     refused = checkout.shell("vt tensorboard --stack board", expect=1)
-    assert "TensorBoard is not installed. Hint: `vt tensorboard --install`, once" in refused.stderr
+    assert "TensorBoard is not installed. Hint: run `vt tensorboard --install`" in refused.stderr
     told = checkout.shell("vt tensorboard --install").stderr
     python = f"{told.split()[-1]}/bin/python"
     job = job_file()

@@ -153,5 +153,5 @@ def test_a_batch_job_that_was_deleted_meanwhile_is_reported_as_such(each: Each) 
     job = next(each for each in table.list() if each.job_id == "local-wine-batch-0")
     table.delete(job)
     summary = transcript(each, "local up")
-    assert "JOB  wine\nstate  its record was deleted\nid  local-wine-batch-0\n" in summary
+    assert "JOB  wine\nstate  record deleted\nid  local-wine-batch-0\n" in summary
     assert "exit code 1" in transcript(each, "local logs wine")

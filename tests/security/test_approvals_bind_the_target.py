@@ -73,7 +73,7 @@ def deploy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Deploy:
 def refused(done: Result, *texts: str) -> None:
     assert done.exit_code == command.STOPPED, done.output
     assert "deployed\n" not in done.stdout
-    for text in (*texts, "dev is not deployed; nothing was changed"):
+    for text in (*texts, "dev is not deployed. Nothing was changed"):
         assert text in done.stderr
 
 
@@ -114,7 +114,7 @@ def test_additional_credential_is_refused_and_not_shown(
 ) -> None:
     monkeypatch.setenv(variable, "ya29.canary")
     done = deploy()
-    refused(done, f"{variable} is not the approved one: (none) -> [set]")
+    refused(done, f"{variable} differs from the approved one: (none) -> [set]")
     assert "canary" not in done.output
 
 
@@ -125,7 +125,7 @@ def test_sign_in_as_another_account_is_refused(
     deploy: Deploy, tmp_path: Path, changed: dict[str, str]
 ) -> None:
     credentials(tmp_path, **changed)
-    refused(deploy(), "signed in is not the approved one", *changed.values())
+    refused(deploy(), "signed in differs from the approved one", *changed.values())
 
 
 def test_missing_credentials_yield_no_account(
@@ -143,7 +143,11 @@ def test_missing_credentials_yield_no_account(
         ("config:", "config:\n  gcp:impersonateServiceAccount: o@x", "(none) -> o@x"),
         ("config:", "config:\n  gcp:storageCustomEndpoint: https://m", "(none) -> https://m"),
         ("keyRings/state", "keyRings/mallory", "keyRings/mallory"),
-        ("encryptedkey: AAAA", "encryptedkey: BBBB", "secrets provider is not the approved one"),
+        (
+            "encryptedkey: AAAA",
+            "encryptedkey: BBBB",
+            "secrets provider differs from the approved one",
+        ),
     ],
 )
 def test_provider_settings_changed_after_approval_are_refused(
@@ -166,7 +170,7 @@ def test_approval_of_another_stack_deploys_nothing(deploy: Deploy, tmp_path: Pat
     file = tmp_path / "approval.json"
     record: dict[str, Any] = json.loads(file.read_text())
     file.write_text(json.dumps(record | {"stack": "prod"}))
-    refused(deploy(), "it is for another stack")
+    refused(deploy(), "the record approves another stack")
     del record["target"]
     file.write_text(json.dumps(record))
     done = deploy()

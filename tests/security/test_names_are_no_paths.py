@@ -49,7 +49,9 @@ def test_name_of_a_run_affects_no_file_elsewhere(
     given = ["run", wanted, "--name", name.format(root=victim)]
     done = CliRunner().invoke(app, given)
     assert files(victim) == before
-    assert (done.exit_code, "is no name of a job" in done.stderr) == (1, True), done.output
+    assert (done.exit_code, "is not the resource name of a job" in done.stderr) == (1, True), (
+        done.output
+    )
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -62,7 +64,9 @@ def test_name_of_new_or_imported_job_affects_no_file_elsewhere(name: str, victim
     ):
         done = CliRunner().invoke(app, given)
         assert files(victim) == before
-        assert (done.exit_code, "is no name of a job" in done.stderr) == (2, True), done.output
+        assert (done.exit_code, "is not the resource name of a job" in done.stderr) == (2, True), (
+            done.output
+        )
 
 
 @pytest.mark.parametrize("name", ["../../../server", "{root}/server", "a/../../../../server", ".."])
@@ -74,6 +78,6 @@ def test_name_of_a_replica_reads_no_other_file(
     JobTable(home.database).insert(job)
     (home.jobs / job.job_id / "logs" / "a").mkdir(parents=True)
     home.server_log.write_text("of the server")
-    with pytest.raises(LocalCloudError, match="is no name of a replica"):
+    with pytest.raises(LocalCloudError, match="is not the name of a replica"):
         joblogs.show(home, job.job_id, name.format(root=home.root), follow=False)
     assert capsys.readouterr().out == ""

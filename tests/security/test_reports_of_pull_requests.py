@@ -92,7 +92,7 @@ REFUSED: Final[dict[str, str | bytes]] = {
     "nested 100 deep": nested(100),
     "nested 200,000 deep": nested(200_000),
     "larger than a plan may be": plan_text() + " " * plan_file.MAX_BYTES,
-    "a key that no plan has": text(approve=True),
+    "an unknown key": text(approve=True),
     "another version": text(version=2),
     "a version of another type": text(version="1"),
     "another stack": plan_text().replace('"stack": "dev"', '"stack": "prod"'),
@@ -236,7 +236,7 @@ def test_markup_outside_of_code_is_detected() -> None:
 
 DAMAGED: Final = "the run's record is damaged"
 NOT_OURS: Final = "the pull request is of a fork or of Dependabot"
-AGAINST: Final = "something stands against the plan"
+AGAINST: Final = "cannot approve the report"
 OFFLINE: Final = "Previewed offline against an empty state: everything looks new"
 #: What an approval is refused for: the reason in the log and in the comment, and what is uploaded.
 FORGED: Final[dict[str, tuple[str, Any, dict[str, Any]]]] = {

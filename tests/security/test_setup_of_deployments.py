@@ -122,7 +122,7 @@ def test_engine_without_pin_is_not_downloaded(
         raise AssertionError("a program was downloaded")
 
     monkeypatch.setattr(urllib.request, "urlopen", download)
-    with pytest.raises(SubprocessError, match=r"releases\.sha256 has no line for pulumi-v3"):
+    with pytest.raises(SubprocessError, match=r"releases\.sha256 has no SHA-256 for pulumi-v3"):
         pulumi_cli.install_official(checkout)
 
 
@@ -191,7 +191,7 @@ def test_gcp_plugin_has_pinned_checksum(checkout: Layout, monkeypatch: pytest.Mo
     monkeypatch.setattr(
         pulumi_cli, "run", lambda command, **_: commands.append([str(part) for part in command])
     )
-    with pytest.raises(SetupError, match=r"releases\.sha256 has no line for pulumi-resource"):
+    with pytest.raises(SetupError, match=r"releases\.sha256 has no SHA-256 for pulumi-resource"):
         pulumi_cli.install_gcp_plugin(checkout)
     assert not commands
     name = pulumi_cli.plugin_archive("9.1.0")

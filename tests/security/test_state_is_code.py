@@ -159,7 +159,7 @@ def test_plugin_that_the_program_does_not_use_is_refused(changed: dict[str, Any]
 
 
 HINT: Final = (
-    "find out who wrote the state (`gcloud storage ls -a`), and put an older generation back"
+    "find out who wrote the state (`gcloud storage ls -a`), and restore an older generation"
 )
 
 
@@ -168,11 +168,12 @@ def test_refusal_of_a_state_contains_the_resource_and_a_hint() -> None:
     plugin = {**GCP, "type": "pulumi:providers:mallory", "urn": f"{URN}x::default"}
     download = {**GCP, "inputs": {"pluginDownloadURL": "https://m.example"}}
     assert state_problems(deployment(evil, plugin, download)) == [
-        Problem("it holds the code of another provider than the program's", "", HINT,
+        Problem(
+            "the state contains the code of a provider that the program does not have", "", HINT,
                 ("state", "titanic")),
-        Problem("it names a plugin that the program does not use", "mallory", HINT,
+        Problem("the state names a plugin that the program does not use", "mallory", HINT,
                 ("state", "default")),
-        Problem("pluginDownloadURL: it names a program to download", "", HINT,
+        Problem("the state's pluginDownloadURL names a program to download", "", HINT,
                 ("state", "default_9_35_0")),
     ]  # fmt: skip
 

@@ -40,7 +40,10 @@ def test_plain_destroy_fails_on_protection_before_it_cancels_a_job(stack: SmallS
 
 def test_vt_destroy_lists_protected_resources_and_losses(stack: SmallStack) -> None:
     told = stack.vt("destroy", "--yes", "--name", stack.name, expect=3)
-    assert f"{ARTIFACTS} is protected. Hint: set protect: false in Pulumi.guarded.yaml" in told
+    assert (
+        f"resource {ARTIFACTS} is protected. Hint: set protect: false in Pulumi.guarded.yaml"
+        in told
+    )
     assert "job         busy" in told
     assert "running for" in told
     assert "no checkpoint" in told
@@ -51,7 +54,7 @@ def test_vt_destroy_lists_protected_resources_and_losses(stack: SmallStack) -> N
 def test_protection_missing_only_in_the_state_still_refuses(stack: SmallStack) -> None:
     stack.checkout.shell(f"pulumi state unprotect --all --yes -s {stack.name}")
     told = stack.vt("destroy", "--yes", "--name", stack.name, expect=3)
-    assert "Pulumi.guarded.yaml has protect: true, and the state has lost it" in told
+    assert "Pulumi.guarded.yaml has protect: true, but the state contains no protection" in told
     assert stack.states() == [JobState.RUNNING]
 
 
@@ -68,7 +71,7 @@ def test_destroy_needs_only_the_name_once_protection_is_removed(stack: SmallStac
     assert stack.states() == [JobState.CANCELLED, JobState.RUNNING]
     for words in ((), ("--yes",), ("--yes", "--name", "prod"), ("--name", stack.name)):
         told = stack.vt("destroy", *words, expect=2)
-        assert "nothing was deleted. To destroy it: --yes --name guarded" in told
+        assert "nothing was deleted. To destroy the stack, add: --yes --name guarded" in told
     assert stack.states() == [JobState.CANCELLED, JobState.RUNNING]
     stack.vt("destroy", "--yes", "--name", stack.name, expect=0)
     assert stack.states() == [JobState.CANCELLED, JobState.CANCELLED]

@@ -28,7 +28,7 @@ def stacks(checkout: Checkout) -> tuple[SmallStack, SmallStack]:
     return old, new
 
 
-MOVES = "job busy goes from stack old to new and has not ended"
+MOVES = "job busy would move from stack old to new while it is running"
 
 
 @pytest.mark.parametrize("number", [0, 1], ids=["the old first", "the new first"])

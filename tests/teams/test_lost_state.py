@@ -102,12 +102,12 @@ def test_lost_state_is_restored_without_duplicate_resources(stack: SmallStack) -
     stack.lose_state()
 
     told = stack.vt(*UP, expect=1)
-    assert "its bucket gs://local-lost-control-lost is there: the state was lost" in told
+    assert "its bucket gs://local-lost-control-lost exists. Either the state was lost" in told
     assert f"`vt import --state --stack {name}`" in told
 
     told = import_state(stack)
-    assert "storage-control is there: local-lost-control-lost" in told
-    assert "nothing was imported" in told
+    assert "storage-control exists: local-lost-control-lost" in told
+    assert "no resource was imported" in told
     assert "not imported" not in told
     for kind in (
         "dashboard-training",
@@ -116,7 +116,7 @@ def test_lost_state_is_restored_without_duplicate_resources(stack: SmallStack) -
         "failed",
         "tensorboard-instance",
     ):
-        assert f"{kind} is there: " in told
+        assert f"{kind} exists: " in told
 
     # What is not certain is reported and not imported; a deleted resource is left to `up`.
     store.delete("gcp:secretmanager/secret:Secret", "projects/local-lost/secrets/key-lost")
@@ -124,14 +124,17 @@ def test_lost_state_is_restored_without_duplicate_resources(stack: SmallStack) -
     stack.checkout.run("vt", "local", "fault", "add", "billingbudgets", "deny")
     told = import_state(stack)
     stack.checkout.run("vt", "local", "fault", "clear")
-    assert f"{own.id}, {twin}: 2 are like it" in told or f"{twin}, {own.id}: 2" in told
+    assert (
+        f"2 resources match: {own.id}, {twin}" in told
+        or f"2 resources match: {twin}, {own.id}" in told
+    )
     assert "monitoring-budget: budgets cannot be read: 403" in told
     assert "`vt up` creates: secrets-key" in told
     assert "training-busy" in told
     assert stack.in_state() == {}
 
     told = import_state(stack, "--write")
-    assert "monitoring-budget is there: " in told
+    assert "monitoring-budget exists: " in told
     assert "may exist: what the files of the stack do not declare" in told
     [adopted] = [line for line in told.splitlines() if "adopts" in line]
     adopts = {each.rpartition("-")[2] for each in adopted.rpartition(": ")[2].split(", ")}
@@ -163,5 +166,5 @@ def test_state_lost_together_with_the_records_is_detected(stack: SmallStack) -> 
 
     told = stack.vt(*UP, expect=1)
     account = f"trainer-{name}@{stack.project}.iam.gserviceaccount.com"
-    assert f"its account {account} is there: the state was lost" in told
+    assert f"its account {account} exists. Either the state was lost" in told
     assert stack.left() == before

@@ -49,7 +49,7 @@ def refused(project: Project) -> str:
 
 
 def the_command(told: str) -> str:
-    [found] = re.findall(r"vt: to bring it back: (.*)", told)
+    [found] = re.findall("vt: to submit the previous request again: (.*)", told)
     return found
 
 
@@ -64,9 +64,13 @@ def test_up_reports_the_cancelled_job_and_how_to_restore_it(project: Project) ->
     told = refused(project)
     name = rf"projects/[^/]+/locations/us-central1/customJobs/{first.job_id}"
     said = rf"job 'train' \(run 1, {name}\) was cancelled after \d+s"
-    assert re.search(rf"Before that, {said}, and no job runs now", told), told
-    assert re.search(rf"vt: {said} for a request that was refused: nothing runs now", told), told
-    assert re.search(rf"vt: its newest checkpoint is \d+s old, in {OUTPUT}/checkpoints/", told)
+    assert re.search(rf"For it {said}, and nothing runs now", told), told
+    assert re.search(
+        rf"vt: {said}, but the request that replaces it was refused: no job is running now", told
+    ), told
+    assert re.search(
+        rf"vt: the newest checkpoint of the job is \d+s old, in {OUTPUT}/checkpoints/", told
+    )
     command = the_command(told)
     assert command.startswith("git revert --no-edit ")
     project.vt("local", "shell", "-c", f"{command} --yes --skip-preview")

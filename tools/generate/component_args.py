@@ -72,7 +72,7 @@ def _typed_dict(name: str) -> str:
 
 
 def type_of(annotation: Any) -> str:
-    """The type of an argument, as source; what it may hold is the model's to check."""
+    """Return the type of an argument as source. The model validates its content."""
     origin, inner = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
         return type_of(inner[0])

@@ -1,4 +1,4 @@
-"""Write what Google's discovery documents say of the methods that the local cloud answers by hand.
+"""Write data of Google's discovery documents for the methods that the local cloud implements.
 
     .venv/bin/python -m tools.generate.discovery          rewrite the file
     .venv/bin/python -m tools.generate.discovery --check  exit 1 if it is not up to date
@@ -63,20 +63,20 @@ KEPT: Final = ("type", "format", "enum", "$ref")
 
 @functools.cache
 def read_document(name: str) -> dict[str, Any]:
-    """The discovery document ``compute.v1``, say.
+    """Return a discovery document, such as ``compute.v1``.
 
     Raises:
         ModuleNotFoundError: google-api-python-client is not installed.
     """
     package = importlib.util.find_spec("googleapiclient")  # its code takes a second to import
     if package is None or package.origin is None:
-        raise ModuleNotFoundError("google-api-python-client is not installed: `make setup`")
+        raise ModuleNotFoundError("google-api-python-client is not installed. Run `make setup`")
     folder = Path(package.origin).parent / "discovery_cache" / "documents"
     return json.loads((folder / f"{name}.json").read_bytes())
 
 
 def described_methods(document: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Every method of a document, with its place in it."""
+    """Yield every method of a document, with its path in the document."""
     for name, method in document.get("methods", {}).items():
         yield prefix + name, method
     for name, resource in document.get("resources", {}).items():
@@ -84,7 +84,7 @@ def described_methods(document: dict[str, Any], prefix: str = "") -> Iterator[tu
 
 
 def served_methods() -> dict[str, tuple[dict[str, Any], dict[str, Any]]]:
-    """Documents and methods that the local cloud answers, by the method's id."""
+    """Return documents and methods that the local cloud implements, by method id."""
     served = resources.METHODS.keys() | serving.METHODS.keys()
     return {
         f"{name}.{place}": (document, method)
@@ -96,7 +96,7 @@ def served_methods() -> dict[str, tuple[dict[str, Any], dict[str, Any]]]:
 
 
 def path_of(document: dict[str, Any], method: dict[str, Any]) -> str:
-    """The method's path, with a variable for each segment that varies."""
+    """Return the method's path, with a variable for each variable segment."""
     return f"/{document['servicePath']}{method.get('flatPath') or method['path']}"
 
 
@@ -110,13 +110,13 @@ def is_required(schema: dict[str, Any]) -> bool:
 
 
 def has_labels(name: str, field: dict[str, Any]) -> bool:
-    """Return True if a field has user labels of a resource."""
+    """Return True if a field contains user labels of a resource."""
     is_map = field.get("additionalProperties", {}).get("type") == "string"
     return name in ("labels", "userLabels") and is_map
 
 
 def trimmed(schema: dict[str, Any], version: str, name: str = "") -> dict[str, Any]:
-    """A schema without its texts; references name the document, too."""
+    """Return a schema without its texts. References also name the document."""
     kept: dict[str, Any] = {key: schema[key] for key in KEPT if key in schema}
     if required := schema.get("annotations", {}).get("required") or is_required(schema):
         kept["required"] = required
@@ -136,7 +136,7 @@ def trimmed(schema: dict[str, Any], version: str, name: str = "") -> dict[str, A
 
 
 def generate() -> str:
-    """The file's text."""
+    """Return the file's text."""
     methods: dict[str, Any] = {}
     schemas: dict[str, Any] = {}
     system: set[str] = set()
@@ -172,14 +172,14 @@ def generate() -> str:
 
 
 def places() -> dict[str, Any]:
-    """Regions of Google's own client and of the catalogue, and the zones that the catalogue has."""
+    """Return regions of Google's client and of the catalogue, and zones of the catalogue."""
     zones = catalog.load("zones.yaml")["letters"]
     regions = {*SUPPORTED_REGIONS, *machines.regions(), *zones} - {"global"}
     return {"regions": sorted(regions), "zones": zones}
 
 
 def rule_schemas() -> dict[str, Any]:
-    """Messages over gRPC and of the gcp plugin: their fields that have a rule or lead to one."""
+    """Return message schemas of gRPC and the gcp plugin, with fields under rules."""
     full: dict[str, Any] = {}
     for name in {*messages_of_methods(), *MESSAGES.values()}:
         _collect(name, full)
@@ -208,7 +208,7 @@ def _leads(field: dict[str, Any], ruled: set[str]) -> bool:
 
 
 def messages_of_methods() -> Iterator[str]:
-    """Messages that the bodies of methods over gRPC are, as the discovery documents call them."""
+    """Return messages in bodies of gRPC methods, by their names in discovery documents."""
     for service in SERVICES:
         for method in service.api.methods(service):
             request: Any = method.plain_request().DESCRIPTOR

@@ -1,4 +1,4 @@
-"""Conditions on job files beyond fields and types, as far as a schema can state them.
+"""Conditions on job files that a JSON schema can express beyond fields and types.
 
 They use the expressions of the rules, and only of rules with level error: an editor must never be
 stricter than ``vt check``.
@@ -40,23 +40,23 @@ WORDS: Final[dict[tuple[str, str], str]] = {
         "projects/PROJECT/locations/REGION/metadataStores/default/contexts/EXPERIMENT-RUN"
     ),
     ("CustomJobSpec", "network"): (
-        "projects/NUMBER/global/networks/NAME, with the project's number, or ${network.name}"
+        "projects/NUMBER/global/networks/NAME with the project number, or ${network.name}"
     ),
     ("CustomJobSpec", "reservedIpRanges"): (
-        "the name of a range: lowercase letters, digits and '-', or ${network.ranges.NAME}"
+        "name of an IP range (lowercase letters, digits and '-'), or ${network.ranges.NAME}"
     ),
     ("CustomJobSpec", "serviceAccount"): (
-        "the address of a service account, like trainer@PROJECT.iam.gserviceaccount.com, or "
+        "email of a service account, such as trainer@PROJECT.iam.gserviceaccount.com, or "
         "${serviceAccounts.NAME}"
     ),
     ("CustomJobSpec", "tensorboard"): "projects/PROJECT/locations/REGION/tensorboards/NUMBER",
     ("EncryptionSpec", "kmsKeyName"): (
         "projects/PROJECT/locations/REGION/keyRings/RING/cryptoKeys/KEY"
     ),
-    ("EnvVar", "name"): "letters, digits and '_', not beginning with a digit",
+    ("EnvVar", "name"): "letters, digits and '_'; the first character is not a digit",
     ("GcsDestination", "outputUriPrefix"): "gs://BUCKET/FOLDER, or ${buckets.NAME}/FOLDER",
     ("PscInterfaceConfig", "networkAttachment"): (
-        "projects/PROJECT/regions/REGION/networkAttachments/NAME, its name alone, or "
+        "projects/PROJECT/regions/REGION/networkAttachments/NAME, only NAME, or "
         "${network.attachment}"
     ),
     ("PythonPackageSpec", "packageUris"): "gs://BUCKET/FILE.tar.gz, or ${packages.NAME}",
@@ -88,22 +88,24 @@ LABELS: Final = {
     "type": "object",
     "propertyNames": {
         "pattern": naming.LABEL_KEY.pattern.replace(r"\Z", "$"),
-        "errorMessage": "at most 63 lowercase letters, digits, '_' and '-', a letter first",
+        "errorMessage": (
+            "at most 63 lowercase letters, digits, '_' and '-'; the first character is a letter"
+        ),
     },
 }
 
 
 def snake(key: str) -> str:
-    """``bootDiskSizeGb`` -> ``boot_disk_size_gb``."""
+    """Convert ``bootDiskSizeGb`` to ``boot_disk_size_gb``."""
     return re.sub(r"(?<!^)([A-Z])", lambda match: f"_{match[1].lower()}", key)
 
 
 def text(message: str, key: str) -> dict[str, Any]:
-    """The schema of a text field."""
+    """Return the schema of a text field."""
     if (message, key) == ("MachineSpec", "machineType"):
-        return _one_of(sorted(machines.machine_types()), "no machine type of training jobs")
+        return _one_of(sorted(machines.machine_types()), "not a machine type for training jobs")
     if (message, key) == ("DiskSpec", "bootDiskType"):
-        return _one_of(list(machines.boot_disk_types()), "no type of boot disks")
+        return _one_of(list(machines.boot_disk_types()), "not a boot disk type")
     if key == "displayName":
         reference = {"pattern": REFERENCE, "errorMessage": "at most 128 characters"}
         return {"type": "string", "anyOf": [{"maxLength": 128}, reference]}
@@ -115,11 +117,11 @@ def text(message: str, key: str) -> dict[str, Any]:
 
 
 def number(message: str, key: str) -> dict[str, Any]:
-    """The schema of a whole number. JSON writes int64 as text, and the checker takes both."""
+    """Return the schema of a whole number. JSON writes int64 as text; the checker accepts both."""
     schema: dict[str, Any] = {
         "type": ["integer", "string"],
         "pattern": "^-?[0-9]+$",
-        "errorMessage": "write a whole number, like 4",
+        "errorMessage": "write a whole number, such as 4",
     }
     if (message, key) in COUNTS:
         schema["minimum"] = 1
@@ -132,7 +134,7 @@ def number(message: str, key: str) -> dict[str, Any]:
 
 
 def required(message: str) -> list[dict[str, Any]]:
-    """Conditions that a message has its required fields, in either spelling."""
+    """Return conditions that a message has its required fields, in either spelling."""
     if message == "WorkerPoolSpec":
         needs = [*_present("machineSpec"), *_present("containerSpec", "pythonPackageSpec")]
         return [{"if": {"minProperties": 1}, "then": {"allOf": needs}}]
@@ -146,13 +148,13 @@ def _present(*keys: str) -> list[dict[str, Any]]:
 
 
 def _one_of(values: list[str], otherwise: str) -> dict[str, Any]:
-    words = f"{otherwise}; `vt catalogue` lists them"
+    words = f"{otherwise}. `vt catalogue` lists valid values"
     reference = {"type": "string", "pattern": REFERENCE, "errorMessage": words}
     return {"anyOf": [{"enum": values, "errorMessage": words}, reference]}
 
 
 def accelerator_rules() -> list[dict[str, Any]]:
-    """Conditions on the accelerators of a machine type and their counts."""
+    """Return conditions on the accelerators of a machine type and their counts."""
     kinds: dict[tuple[bool, tuple[str, ...]], list[str]] = {}
     counts: dict[tuple[str, tuple[int, ...]], list[str]] = {}
     for machine in machines.machine_types().values():

@@ -1,4 +1,4 @@
-"""Write ``jobs/job.schema.json``, by which editors complete and check job files.
+"""Write ``jobs/job.schema.json``, with which editors complete and check job files.
 
     .venv/bin/python -m tools.generate.editor_schema          rewrite the file
     .venv/bin/python -m tools.generate.editor_schema --check  exit 1 if it is not up to date
@@ -42,22 +42,22 @@ FROM_STACK: Final = {
 DURATION: Final = {
     "type": "string",
     "pattern": "^" + job_message.DURATION.pattern.replace(r"\Z", "$"),
-    "errorMessage": 'write seconds with an s, as text: "3600s"',
+    "errorMessage": 'write seconds as text with an s: "3600s"',
 }
 ENTRY: Final = re.compile(r"^    (?:    )?(\w+) \(.*\):$")
 
 
 def generate() -> str:
-    """The file's text."""
+    """Return the file's text."""
     messages = hints.messages()
     wrapper = sorted(set(messages["CustomJob"]) - set(messages["CustomJobSpec"]))
     spelled = {name for key in wrapper for name in (key, snake(key))}
     document = {
         "$schema": "http://json-schema.org/draft-07/schema#",
         "title": "Vertex AI training job or tuning job",
-        "description": "A CustomJob as REST takes it (displayName, labels, encryptionSpec, "
-        "jobSpec), or its jobSpec alone, as gcloud's --config takes it; or a "
-        "HyperparameterTuningJob (studySpec, trialJobSpec and the counts of trials).",
+        "description": "A CustomJob in REST form (displayName, labels, encryptionSpec, jobSpec), "
+        "only its jobSpec (the form of gcloud's --config), or a HyperparameterTuningJob "
+        "(studySpec, trialJobSpec and trial counts).",
         "type": "object",
         "if": _any_of(name for key in kinds.OF_TUNING for name in (key, snake(key))),
         "then": {"$ref": "#/definitions/HyperparameterTuningJob"},
@@ -76,12 +76,12 @@ def _any_of(keys: Iterable[str]) -> dict[str, Any]:
 
 
 def client_type(name: str) -> Any:
-    """The client's class of a message: ``StudySpec.MetricSpec`` is a class of a class."""
+    """Return the client's class of a message: ``StudySpec.MetricSpec`` is nested in a class."""
     return functools.reduce(lambda owner, part: getattr(owner, part, None), name.split("."), types)
 
 
 def message(name: str, fields: dict[str, Any]) -> dict[str, Any]:
-    """The schema of one message."""
+    """Return the schema of one message."""
     texts = documentation(client_type(name))
     properties: dict[str, Any] = {}
     for key, row in fields.items():
@@ -105,7 +105,7 @@ def message(name: str, fields: dict[str, Any]) -> dict[str, Any]:
         text = {
             "type": "string",
             "pattern": rf"^\s*{editor_forms.REFERENCE}\s*$",
-            "errorMessage": f"write {FROM_STACK[name]}, or the fields themselves",
+            "errorMessage": f"write {FROM_STACK[name]}, or the fields",
             "examples": [FROM_STACK[name]],
         }
         return {"anyOf": [schema, text], "description": schema.pop("description")}
@@ -113,7 +113,7 @@ def message(name: str, fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def exclusions(fields: dict[str, Any]) -> list[dict[str, Any]]:
-    """Conditions that only one field of a oneof is given, in either spelling."""
+    """Return conditions that only one field of a oneof is set, in either spelling."""
     groups: dict[str, list[str]] = {}
     for key, row in fields.items():
         if "oneof" in row:
@@ -129,7 +129,7 @@ def exclusions(fields: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def field(message_name: str, key: str, row: dict[str, Any]) -> dict[str, Any]:
-    """The schema of one field."""
+    """Return the schema of one field."""
     single = one_value(message_name, key, row)
     if not row.get("repeated"):
         return single
@@ -143,7 +143,7 @@ def field(message_name: str, key: str, row: dict[str, Any]) -> dict[str, Any]:
 
 
 def one_value(message_name: str, key: str, row: dict[str, Any]) -> dict[str, Any]:
-    """The schema of a field's value, or of one of its values."""
+    """Return the schema of a field's value, or of one of its values."""
     kind = row["type"]
     if kind == "message":
         return {"$ref": f"#/definitions/{row['message']}"}
@@ -168,20 +168,20 @@ def one_value(message_name: str, key: str, row: dict[str, Any]) -> dict[str, Any
         words = 'write a time as text: "2030-01-31T12:00:00Z"'
         return {"type": "string", "pattern": pattern, "errorMessage": words}
     if kind == "double":
-        words = "write a number, like 0.1 or 1e-4"
+        words = "write a number, such as 0.1 or 1e-4"
         pattern = f"^{hints.NUMBER.pattern}$"
         return {"type": ["number", "string"], "pattern": pattern, "errorMessage": words}
     return editor_forms.text(message_name, key)
 
 
 def enum_class(message_name: str, key: str) -> Any:
-    """The client's class of an enum field."""
+    """Return the client's class of an enum field."""
     owner = client_type(message_name)
     return owner.meta.fields[snake(key)].enum
 
 
 def documentation(owner: Any) -> dict[str, str]:
-    """A type's docstring in parts: of the type under "", of its fields or values by name."""
+    """Return a type's docstring in parts: "" for the type, fields or values by name."""
     texts: dict[str, list[str]] = {"": []}
     current = ""
     for line in inspect.cleandoc(getattr(owner, "__doc__", "") or "").splitlines():
@@ -195,7 +195,7 @@ def documentation(owner: Any) -> dict[str, str]:
 
 
 def tidy(lines: list[str]) -> str:
-    """A docstring's lines as text: the first paragraphs, without reST and oneof remarks."""
+    """Return a docstring's lines as text: the first paragraphs, without reST and oneof remarks."""
     text = inspect.cleandoc("\n".join(lines)).strip()
     paragraphs = [" ".join(part.split()) for part in re.split(r"\n\s*\n", text)]
     kept = [p for p in paragraphs if "`oneof`_" not in p and "For each oneof" not in p]

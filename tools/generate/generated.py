@@ -1,4 +1,4 @@
-"""The command line of scripts that write a file from the code, or compare it with the code."""
+"""The command line of scripts that generate a file, or compare the file with the code."""
 
 from __future__ import annotations
 
@@ -20,5 +20,5 @@ def main(target: Path, generate: Callable[[], str], module: str) -> int:
         return 0
     if target.is_file() and target.read_text(encoding="utf-8") == text:
         return 0
-    print(f"{target.name} is stale: run python -m {module}", file=sys.stderr)
+    print(f"{target.name} is out of date: run python -m {module}", file=sys.stderr)
     return 1

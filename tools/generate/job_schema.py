@@ -1,4 +1,4 @@
-"""Write the fields of jobs as the official client has them: of CustomJob, and of tuning jobs.
+"""Write the fields of jobs in the official client: of CustomJob, and of tuning jobs.
 
     .venv/bin/python -m tools.generate.job_schema          rewrite the files
     .venv/bin/python -m tools.generate.job_schema --check  exit 1 if one is not up to date
@@ -55,7 +55,7 @@ SCALARS: Final = {
 
 
 def name_of(message: Descriptor) -> str:
-    """A message's name with those it stands in: ``StudySpec.MetricSpec``."""
+    """Return a message's name with the names of its outer messages: ``StudySpec.MetricSpec``."""
     return message.full_name.removeprefix(PACKAGE)
 
 
@@ -94,14 +94,14 @@ def _field(field: FieldDescriptor, messages: dict[str, Any]) -> dict[str, Any]:
 
 
 def generate() -> str:
-    """The text of the file about CustomJob."""
+    """Return the text of the file on CustomJob."""
     messages: dict[str, Any] = {}
     describe(aiplatform_v1.CustomJob.pb().DESCRIPTOR, messages)
     return _text("CustomJob", messages)
 
 
 def generate_tuning() -> str:
-    """The text of the file about HyperparameterTuningJob, without what the other file has."""
+    """Return the text of the file on HyperparameterTuningJob, without messages of CustomJob."""
     known: dict[str, Any] = {}
     describe(aiplatform_v1.CustomJob.pb().DESCRIPTOR, known)
     messages = dict(known)

@@ -25,7 +25,7 @@ RULES: Final = {
     "images": "Images",
     "storage": "Outputs and packages",
     "environment": "Environment, command and arguments",
-    "launch": "The command line against the machines",
+    "launch": "Command line and machines",
     "secrets": "Secrets",
     "network": "Networks",
     "identity": "Account, key, TensorBoard and labels",
@@ -33,11 +33,11 @@ RULES: Final = {
     "parameters": "Tuning: parameters",
     "trials": "Tuning: trials",
     "stack": "Across the stack",
-    "fit": "The network and reservations of the stack",
+    "fit": "Network and reservations of the stack",
     "batch": "Jobs on Batch",
 }
 POLICIES: Final = {
-    "grants": "Rights and networks",
+    "grants": "IAM grants and networks",
     "storage": "Buckets, repositories and secrets",
     "jobs": "Jobs, models and endpoints",
 }
@@ -69,7 +69,7 @@ def policy_tables() -> str:
     parts: list[str] = []
     for subject, group in itertools.groupby(load(), key=lambda policy: policy.subject):
         parts += [f"## {POLICIES[subject]}\n"]
-        parts += ["| Policy | Severity | Requirement, and why | Settings | Elsewhere |"]
+        parts += ["| Policy | Severity | Requirement and reason | Settings | Other checks |"]
         parts += ["|---|---|---|---|---|", *(_policy_row(policy) for policy in group), ""]
     return "\n".join(parts)
 

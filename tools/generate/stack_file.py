@@ -1,4 +1,4 @@
-"""Write what the models of stack files say: for editors, for the engine and for the site.
+"""Write schemas and tables from the models of stack files: for editors, the engine and the site.
 
     .venv/bin/python -m tools.generate.stack_file          rewrite the files
     .venv/bin/python -m tools.generate.stack_file --check  exit 1 if one is not up to date
@@ -48,7 +48,7 @@ WORDS: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True)
 class Project:
-    """A Pulumi project whose stack files a model describes."""
+    """A Pulumi project whose stack files are described by a model."""
 
     schema: Schema[Any]
     folder: Path
@@ -64,7 +64,7 @@ class Project:
 
     @functools.cached_property
     def messages(self) -> dict[str, dict[str, Any]]:
-        """JSON schema of the model and of each section, by class name, with descriptions."""
+        """Return JSON schemas of the model and its sections, by class name."""
         model: type[Section] = self.schema.model
         whole = model.model_json_schema()
         messages = {model.__name__: whole, **whole.pop("$defs")}
@@ -78,14 +78,14 @@ class Project:
 
     @property
     def fields(self) -> dict[str, dict[str, Any]]:
-        """JSON schema of each key, those of the provider first, by full key."""
+        """Return JSON schemas of all keys by full key, those of the provider first."""
         properties = self.messages[self.schema.model.__name__]["properties"]
         provider = {f"{PROVIDER}:{key}": properties[key] for key in PROVIDER_KEYS}
         own = {f"{self.schema.namespace}:{key}": properties[key] for key in self.schema.fields}
         return provider | own
 
     def editor_schema(self) -> str:
-        """The text of ``stack.schema.json``."""
+        """Return the text of ``stack.schema.json``."""
         own = [re.escape(key.partition(":")[2]) for key in self.fields]
         unknown = f"^{self.schema.namespace}:(?!(?:{'|'.join(own)})$)"
         config = {
@@ -106,7 +106,7 @@ class Project:
         return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
 
     def _as_given(self, full: str) -> dict[str, Any]:
-        """The field as a file may have it. The engine makes text of numbers where text belongs."""
+        """Return the field's schema for a file: the engine stores some numbers as text."""
         field, key = self.fields[full], full.partition(":")[2]
         if "anyOf" in field:  # an empty section is none
             return {**field, "anyOf": [{"type": "object", "maxProperties": 0}, *field["anyOf"]]}
@@ -114,7 +114,7 @@ class Project:
         return {**field, "type": ["string", "integer"]} if is_text else field
 
     def project_file(self) -> str:
-        """The text of ``Pulumi.yaml``: its head as it is, and section ``config``."""
+        """Return the text of ``Pulumi.yaml`` with a generated section ``config``."""
         head = (self.folder / PROJECT_FILE).read_text(encoding="utf-8").partition("\nconfig:\n")[0]
         lines = [head, "config:", "  # Written by `python -m tools.generate.stack_file`."]
         for full, field in self.fields.items():
@@ -171,12 +171,12 @@ class Project:
         if kind == "array":
             return f"list: {self._type(field['items'])}"
         if kind == "object":
-            return f"by name: {self._type(_entry(field))}"
+            return f"mapping by name: {self._type(_entry(field))}"
         return "time" if field.get("format") == "date-time" else WORDS[kind]
 
 
 def _find_sections(path: str, annotation: Any, paths: dict[type[Section], list[str]]) -> None:
-    """Enter the sections in a field at ``path``, the outer ones first."""
+    """Add the sections in a field at ``path``, outer sections first."""
     for section in sections_in(annotation):
         is_map = str(annotation).startswith("dict[")
         here = f"{path}.NAME" if is_map else path
@@ -187,7 +187,7 @@ def _find_sections(path: str, annotation: Any, paths: dict[type[Section], list[s
 
 
 def _tidy(node: Any) -> Any:
-    """A schema of pydantic without titles and empty defaults; closed where names have a form."""
+    """Return a pydantic schema without titles and empty defaults, closed for names with a form."""
     if isinstance(node, list):
         return [_tidy(item) for item in node]
     if not isinstance(node, dict):
@@ -214,7 +214,7 @@ def _tidy(node: Any) -> Any:
 
 
 def _sections(field: dict[str, Any]) -> list[str]:
-    """Names of the sections that a field has."""
+    """Return the names of a field's sections."""
     return re.findall(r"#/definitions/(\w+)", json.dumps(field))
 
 
@@ -254,18 +254,18 @@ def _values(field: dict[str, Any]) -> str:
 
 
 def _plain(text: str) -> str:
-    """A docstring as one paragraph of Markdown."""
+    """Return a docstring as one paragraph of Markdown."""
     return re.sub(r"``([^`]+)``", r"`\1`", " ".join(inspect.cleandoc(text).split()))
 
 
 def _anchor(title: str) -> str:
-    """Return GitHub's anchor of a heading."""
+    """Return GitHub's anchor for a heading."""
     return re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-")
 
 
 PROJECTS: Final = (
-    Project(TRAINING, ROOT, "A stack of training"),
-    Project(BOOTSTRAP, ROOT / "bootstrap", "A stack of bootstrap"),
+    Project(TRAINING, ROOT, "Training stack"),
+    Project(BOOTSTRAP, ROOT / "bootstrap", "Bootstrap stack"),
 )
 
 

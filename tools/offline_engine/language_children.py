@@ -19,7 +19,7 @@ CHUNK: Final = 65536
 
 
 class Children:
-    """The running child processes of this host. None may outlive it."""
+    """The running child processes of this host. All end with the host."""
 
     def __init__(self) -> None:
         self._running: set[subprocess.Popen[bytes]] = set()
@@ -84,7 +84,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def output(process: subprocess.Popen[bytes]) -> Iterator[tuple[str, bytes]]:
-    """Pairs of ("stdout" | "stderr", bytes) in the order they arrive, until both are closed."""
+    """Yield pairs of ("stdout" | "stderr", bytes) in order of arrival, until both are closed."""
     arrived: SimpleQueue[tuple[str, bytes]] = SimpleQueue()
 
     def pump(name: str, stream: IO[bytes]) -> None:

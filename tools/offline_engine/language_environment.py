@@ -23,7 +23,7 @@ WITHOUT_PLUGIN: Final = {"pulumi-policy", "pulumi-esc-sdk"}
 
 
 class OptionError(Exception):
-    """``runtime.options`` selects something missing or unsupported. The text is for the user."""
+    """``runtime.options`` selects a missing or unsupported value. The text is for the user."""
 
 
 @dataclass(frozen=True)
@@ -43,14 +43,15 @@ class Environment:
         toolchain = str(options.get("toolchain", "pip")).lower()
         if toolchain not in ("pip", "auto"):
             raise OptionError(
-                f"runtime option toolchain: {toolchain} is not served by the stand-in language "
-                "host (only pip is). Hint: install the official Pulumi release."
+                "the stand-in language host does not support runtime option toolchain: "
+                f"{toolchain} (only pip). Hint: install the official Pulumi release."
             )
         unknown = sorted(set(options) - SERVED_OPTIONS)
         if unknown:
             raise OptionError(
-                f"runtime option {unknown[0]} is not served by the stand-in language host. "
-                "Hint: install the official Pulumi release, or take the option out."
+                "the stand-in language host does not support runtime option "
+                f"{unknown[0]}. Hint: install the official Pulumi release, or remove the "
+                "option."
             )
         virtualenv = str(options.get("virtualenv", ""))
         if not virtualenv:
@@ -69,7 +70,7 @@ class Environment:
         return self.activate(dict(os.environ))
 
     def activate(self, variables: dict[str, str]) -> dict[str, str]:
-        """``variables`` as ``source bin/activate`` changes them."""
+        """Return ``variables`` changed as by ``source bin/activate``."""
         if self.root is None:
             return variables
         activated = {k: v for k, v in variables.items() if k != "PYTHONHOME"}
@@ -80,7 +81,7 @@ class Environment:
         return activated | {"PATH": path, "VIRTUAL_ENV": str(self.root)}
 
     def site_packages(self) -> list[Path]:
-        """The folders in which this interpreter's packages are installed."""
+        """Return the folders in which this interpreter's packages are installed."""
         if self.root is not None:
             return sorted(self.root.glob("lib/python*/site-packages"))
         script = "import json, sys; print(json.dumps([p for p in sys.path if p]))"
@@ -90,7 +91,7 @@ class Environment:
         return [Path(folder) for folder in json.loads(answer.stdout)]
 
     def install_commands(self, program: Path) -> list[list[str]]:
-        """The commands of ``pulumi install``, in order."""
+        """Return the commands of ``pulumi install``, in order."""
         commands: list[list[str]] = []
         if self.root is not None and not Path(self.python).is_file():
             commands.append(["python3", "-m", "venv", str(self.root)])
@@ -113,7 +114,7 @@ PRE_RELEASE: Final = {"a": "alpha", "b": "beta", "rc": "rc"}
 
 
 def plugin_version(package_version: str) -> str | None:
-    """The plugin's semantic version for a package's PEP 440 version, None where there is none.
+    """Return the plugin's semantic version for a package's PEP 440 version, or None.
 
     Same translation as the official host's: 1.0 is 1.0.0, 1.2.3a4 is 1.2.3-alpha.4, and
     1.2.3.post4.dev5 is 1.2.3+post4dev5.
@@ -132,7 +133,7 @@ def plugin_version(package_version: str) -> str | None:
 
 
 def plugins_of(site_packages: Iterable[Path]) -> list[Plugin]:
-    """The plugins of the installed Pulumi packages, by the official host's rules.
+    """Return plugins of the installed Pulumi packages, by the official host's rules.
 
     A Pulumi package contains a pulumi-plugin.json or is named pulumi-*. The file takes precedence.
     """

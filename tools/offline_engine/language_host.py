@@ -74,7 +74,7 @@ MESSAGE_LIMIT: Final = 400 * 1024 * 1024
 
 
 class LanguageHost(language_pb2_grpc.LanguageRuntimeServicer):
-    """The service behind ``runtime: python`` in Pulumi.yaml and PulumiPolicy.yaml."""
+    """The service for ``runtime: python`` in Pulumi.yaml and PulumiPolicy.yaml."""
 
     def __init__(self, engine: str, executor: str, tracing: str) -> None:
         self._engine = engine
@@ -139,7 +139,7 @@ class LanguageHost(language_pb2_grpc.LanguageRuntimeServicer):
     def Run(
         self, request: language_pb2.RunRequest, context: grpc.ServicerContext
     ) -> language_pb2.RunResponse:
-        """Run the program to its end. It inherits the output streams of this process."""
+        """Run the program until it ends. It inherits the output streams of this process."""
         environment = _environment(request.info, context)
         if request.attach_debugger:
             return language_pb2.RunResponse(error="the stand-in language host has no debugger")
@@ -200,7 +200,7 @@ class LanguageHost(language_pb2_grpc.LanguageRuntimeServicer):
     def InstallDependencies(
         self, request: language_pb2.InstallDependenciesRequest, context: grpc.ServicerContext
     ) -> Iterator[language_pb2.InstallDependenciesResponse]:
-        """``pulumi install``: create the virtual environment, install requirements.txt into it.
+        """Create the virtual environment and install requirements.txt, for ``pulumi install``.
 
         In the program's folder, where paths of requirements.txt begin.
         """
@@ -229,7 +229,7 @@ def _environment(
     must_exist: bool = True,
     plugin: bool = False,
 ) -> Environment:
-    """The environment that the project's runtime options select.
+    """Return the environment of the project's runtime options.
 
     Invalid options abort the call with a text that the engine shows unchanged. As in the official
     host, a program without a ``virtualenv`` runs in the ambient environment, a plugin or a policy
@@ -245,7 +245,7 @@ def _environment(
 
 
 def _exit_message(code: int) -> str:
-    """The error of a program that exited, in the official host's words; empty for success."""
+    """Return the official host's error for a program that exited; empty for success."""
     if code == 0:
         return ""
     if code < 0:

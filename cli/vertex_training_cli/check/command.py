@@ -30,7 +30,7 @@ class FindingFormat(StrEnum):
 Files = Annotated[
     list[str] | None,
     typer.Argument(
-        help="Job files, folders of them, or - for standard input. Without any: all jobs of "
+        help="Job files, folders of them, or - for standard input. Default: all jobs of "
         "the stack, or jobs/*.yaml.",
         metavar="FILES",
     ),
@@ -39,15 +39,18 @@ AskRegistries = Annotated[
     bool,
     typer.Option(
         "--registry",
-        help="With --stack: look the pinned images up in their registries (network).",
+        help="With --stack: also look up the pinned images in their registries (needs a network).",
     ),
 ]
 StackName = Annotated[
-    str, typer.Option("--stack", "-s", help="Judge against this stack (Pulumi.STACK.yaml).")
+    str,
+    typer.Option(
+        "--stack", "-s", help="Also check the job files against this stack (Pulumi.STACK.yaml)."
+    ),
 ]
 FormatOption = Annotated[
     FindingFormat,
-    typer.Option("--format", "-f", metavar="FORMAT", help="text, json or github."),
+    typer.Option("--format", "-f", metavar="FORMAT", help="Output format: text, json or github."),
 ]
 ShowAll = Annotated[
     bool, typer.Option("--all", "-a", help="Show notes as well as errors and warnings.")
@@ -56,10 +59,10 @@ Fix = Annotated[
     bool, typer.Option("--fix", help="Fix certain mistakes in the files and show the diff.")
 ]
 DryRun = Annotated[
-    bool, typer.Option("--dry-run", help="With --fix: show the diff, write nothing.")
+    bool, typer.Option("--dry-run", help="With --fix: show the diff and write nothing.")
 ]
 ListRules = Annotated[
-    bool, typer.Option("--rules", help="List every rule instead, with its source.")
+    bool, typer.Option("--rules", help="List every rule with its source. Check no files.")
 ]
 
 
@@ -73,11 +76,11 @@ def check(
     dry_run: DryRun = False,
     list_rules: ListRules = False,
 ) -> None:
-    """Find every mistake in job files that can be known before they are sent.
+    """Check job files and report every mistake before a submission.
 
     Examples: `vt check --fix --dry-run`, `kustomize build jobs | vt check -`.
 
-    Exit code: 0 clean (there may be warnings), 1 mistakes, 2 it could not run.
+    Exit code: 0 no mistakes (warnings are possible), 1 mistakes, 2 the check could not run.
     """
     _accept_any_name()
     if list_rules:

@@ -26,14 +26,14 @@ from vertex_training_cli.status import print_line
 BucketArgument = Annotated[
     str,
     typer.Argument(
-        metavar="BUCKET[/PREFIX]", help="A bucket of the stack file, or gs://BUCKET/PREFIX."
+        metavar="BUCKET[/PREFIX]", help="Bucket of the stack file, or gs://BUCKET/PREFIX."
     ),
 ]
 Exclude = Annotated[
     list[str] | None,
-    typer.Option(help="Pattern of names to leave out, such as '*.tmp'. Repeatable."),
+    typer.Option(help="Pattern of file names to skip, such as '*.tmp'. Repeatable."),
 ]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Print what would be done, and stop.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Print the files to copy. Copy nothing.")]
 
 
 @contextmanager
@@ -53,19 +53,19 @@ def _place(text: str, stack: str | None) -> Iterator[tuple[storage.Client, Place
 
 def push(
     bucket: BucketArgument,
-    folder: Annotated[Path, typer.Argument(help="A folder, or one file.")],
+    folder: Annotated[Path, typer.Argument(help="Folder or file to upload.")],
     stack: SelectedStack = None,
     exclude: Exclude = None,
     dry_run: DryRun = False,
 ) -> None:
-    """Send the files of a folder that a bucket lacks or has otherwise.
+    """Upload new and changed files of a folder to a bucket.
 
-    Files are compared by size and CRC32C. Files that look like secrets are refused before anything
-    is sent. Nothing is deleted.
+    Files are compared by size and CRC32C. If a file looks like a secret, nothing is uploaded.
+    Nothing is deleted.
 
     Example: `vt data push data DIR --exclude '*.tmp' --dry-run`.
 
-    Exit code: 0 done, 1 something was not sent, 130 interrupted.
+    Exit code: 0 all files uploaded, 1 a file was not uploaded, 130 interrupted.
     """
     with _place(bucket, stack) as (client, place, settings, root):
         local_files, links = files.scan(folder, exclude or ())
@@ -89,19 +89,20 @@ def push(
 
 def pull(
     bucket: BucketArgument,
-    folder: Annotated[Path, typer.Argument(help="A folder; it is made.")],
+    folder: Annotated[Path, typer.Argument(help="Target folder. It is created if missing.")],
     stack: SelectedStack = None,
     exclude: Exclude = None,
     replace: Annotated[
-        bool, typer.Option("--replace", help="Replace files that differ from the bucket's.")
+        bool, typer.Option("--replace", help="Replace local files that differ from the bucket's.")
     ] = False,
     dry_run: DryRun = False,
 ) -> None:
-    """Fetch the objects of a bucket that a folder lacks.
+    """Download the objects of a bucket that are missing from a folder.
 
-    Files that differ are kept and named, unless --replace is given. Nothing is deleted.
+    Local files that differ from the bucket's are listed and not replaced, except with --replace.
+    Nothing is deleted.
 
-    Exit code: 0 done, 1 something was not fetched or differs, 130 interrupted.
+    Exit code: 0 all files downloaded, 1 a file was not downloaded or differs, 130 interrupted.
     """
     with _place(bucket, stack) as (client, place, _, _):
         remote = [item for item in cloud.objects(client, place)
@@ -131,7 +132,7 @@ def ls(
     stack: SelectedStack = None,
     format_: FormatOption = Format.TEXT,
 ) -> None:
-    """List the objects of a bucket below a prefix: size in bytes, time of change (UTC), name."""
+    """List the objects of a bucket below a prefix: size in bytes, modification time (UTC), name."""
     with _place(bucket, stack) as (client, place, _, _):
         count = total = 0
         for item in cloud.objects(client, place):

@@ -29,12 +29,24 @@ COLUMNS: Final = ("SNAPSHOT", "RUN", "ROWS", "BYTES", "QUERIED", "STACK FILE", "
 NONE: Final = "no manifest: nothing that a job should read"
 #: Characters of an id that name a snapshot; fewer may be meant as a run that is not there.
 SHORTEST_ID: Final = 6
-Name = Annotated[str, typer.Argument(metavar="NAME", help="A snapshot, by its first key.")]
+Name = Annotated[
+    str,
+    typer.Argument(
+        metavar="NAME",
+        help="Snapshot: its key in the stack file, or the first key if it was renamed.",
+    ),
+]
 Which = Annotated[
-    str, typer.Argument(metavar="RUN|ID", help="A run, or an id's first 6 characters.")
+    str,
+    typer.Argument(
+        metavar="RUN|ID", help="Run number, or the first 6 characters of the snapshot's id."
+    ),
 ]
 Force = Annotated[
-    bool, typer.Option("--force", help="Though the stack file names it, or jobs read it.")
+    bool,
+    typer.Option(
+        "--force", help="Delete the snapshot even if the stack file names it or jobs read it."
+    ),
 ]
 
 
@@ -79,7 +91,7 @@ class KeptSnapshot:
 
 
 def list_(stack: SelectedStack = None, format_: FormatOption = Format.TEXT) -> None:
-    """List snapshots in the stack's buckets, those of former runs and names as well."""
+    """List snapshots in the stack's buckets, including those of earlier runs and names."""
     _, kept = _kept(stack)
     if format_ is Format.JSON:
         rows = [{**asdict(snapshot), "run": snapshot.run} for snapshot in kept]
@@ -105,14 +117,18 @@ def list_(stack: SelectedStack = None, format_: FormatOption = Format.TEXT) -> N
 
 def diff(
     name: Name,
-    old: Annotated[str, typer.Argument(metavar="[RUN|ID]", help="The last but one.")] = "",
-    new: Annotated[str, typer.Argument(metavar="[RUN|ID]", help="The last.")] = "",
+    old: Annotated[
+        str, typer.Argument(metavar="[RUN|ID]", help="Older snapshot. Default: the second newest.")
+    ] = "",
+    new: Annotated[
+        str, typer.Argument(metavar="[RUN|ID]", help="Newer snapshot. Default: the newest.")
+    ] = "",
     stack: SelectedStack = None,
     format_: FormatOption = Format.TEXT,
 ) -> None:
-    """Compare two snapshots of a name: rows, bytes, schema, sources, query.
+    """Compare two snapshots of the same name: rows, bytes, schema, sources, query.
 
-    Without runs, the last two. Exit code, as of diff: 0 alike, 1 something differs, 2 trouble.
+    Exit code, as for diff(1): 0 equal, 1 different, 2 an error.
 
     Example: `vt data snapshots diff clicks 1 2 --stack dev`.
     """
@@ -143,14 +159,15 @@ def delete(
     which: Which,
     stack: SelectedStack = None,
     force: Force = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
 ) -> None:
-    """Delete a snapshot's files, its manifest first. Nothing else ever deletes them.
+    """Delete the files of a snapshot. No other command deletes them.
 
-    What the stack file names, or a job of it reads, is refused without --force. The record of it
-    stays: `pulumi up` refuses to make it anew of tables that have changed.
+    Without --force, it refuses a snapshot that the stack file names or that a job reads. The record
+    of the snapshot stays, so that `pulumi up` refuses to create the snapshot again from tables that
+    have changed.
 
-    Exit code: 0 deleted, 1 refused, 2 nobody can be asked.
+    Exit code: 0 deleted, 1 refused, 2 not confirmed (no terminal and no --yes).
     """
     client, snapshots = _kept(stack)
     kept = _one([snapshot for snapshot in snapshots if snapshot.name == name], name, which)

@@ -1,1 +1,1 @@
-"""``vt deploy``: what was approved is deployed, and nothing else."""
+"""``vt deploy``: deploys a plan only if it equals the approved plan."""

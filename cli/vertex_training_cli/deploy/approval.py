@@ -1,4 +1,4 @@
-"""The record of an approval: a commit's content, a stack, its target, a plan's digest.
+"""The record of an approval: a commit's content, a stack, its target, and a plan's digest.
 
 Whether a deployment is the approved one: pure, it compares checkout, target and plan with it.
 """
@@ -45,17 +45,17 @@ class Approval(BaseModel):
     commit: ObjectId
     tree: ObjectId
     report: Digest
-    """The digest that ``vt review`` prints."""
+    """Digest of the plan, as ``vt review`` prints it."""
     target: Target
     """Target of the approved deployment."""
 
     def as_json(self) -> str:
-        """Return the record on one line, for ``parse_approval``."""
+        """Return the record as one line of JSON, for ``parse_approval``."""
         return self.model_dump_json()
 
 
 def parse_approval(text: str) -> Approval:
-    """Return the record in ``text``.
+    """Parse an approval record.
 
     Raises:
         ApprovalParseError: it is none.
@@ -64,7 +64,7 @@ def parse_approval(text: str) -> Approval:
 
 
 def make_approval(fields: Mapping[str, object]) -> Approval:
-    """Return the record with these fields.
+    """Return a validated record with these fields.
 
     Raises:
         ApprovalParseError: they do not make one.
@@ -86,53 +86,61 @@ def _field_error(path: tuple[int | str, ...], message: str) -> str:
 
 
 NEW_APPROVAL_HINT: Final = (
-    "read the new report (`make preview STACK={stack}`) and approve that one: "
-    "`vt approval --stack {stack} DIGEST`"
+    "read the new report (`make preview STACK={stack}`) and approve it: `vt approval "
+    "--stack {stack} DIGEST`"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Checkout:
-    """Source of a deployment: a commit, its content, and other inputs in the folder."""
+    """Source of a deployment: a commit, its content, and uncommitted inputs in the folder."""
 
     commit: str
     tree: str
     changed: tuple[str, ...] = ()
-    """Tracked files that are unlike the commit's."""
+    """Tracked files that differ from the commit."""
     added: tuple[str, ...] = ()
-    """Code and YAML that the commit does not have."""
+    """Code and YAML files that are not in the commit."""
     environments: tuple[str, ...] = ()
-    """Files of the engine whose code would run in an environment that nothing binds."""
+    """Engine files whose code would run in a Python environment that the commit does not pin."""
 
     def problems(self) -> list[Problem]:
-        """Return what a program would run or read, and the commit does not bind."""
-        conversion = "; where `git diff` shows nothing, git converts them (attributes, autocrlf)"
+        """Return files and environments that a program would use but the commit lacks."""
+        conversion = (
+            ". If `git diff` shows no difference, git converts these files (attributes, autocrlf)"
+        )
         kinds = (
             ("files differ from the commit", self.changed, "undo", conversion),
-            ("the commit does not have files that a program could read", self.added, "remove", ""),
+            ("the program could read files that are not in the commit", self.added, "remove", ""),
         )
-        hint = "commit or {} them: a commit is deployed, not a folder{}"
+        hint = "commit or {} these files. Only committed content is deployed{}"
         problems = [
             Problem(what, ", ".join(names), hint.format(otherwise, note), ("checkout",))
             for what, names, otherwise, note in kinds
             if names
         ]
         if self.environments:
-            what = "code would run in another environment than .venv"
-            mend = "write `virtualenv: .venv`, which `make setup DEPLOY=1` fills by hashes"
+            what = "code would run in another Python environment than .venv"
+            mend = (
+                "write `virtualenv: .venv`, which `make setup DEPLOY=1` installs with "
+                "checked hashes"
+            )
             problems.append(Problem(what, ", ".join(self.environments), mend, ("checkout",)))
         return problems
 
 
 def checkout_problems(approval: Approval, stack: str, checkout: Checkout) -> list[Problem]:
-    """Reasons not to deploy that are known before anything is planned; empty if there are none."""
+    """Return reasons not to deploy that are known before the preview; empty if there are none."""
     path, problems = (f"approval of {approval.stack}",), list[Problem]()
     if approval.stack != stack:
-        hint = "take the record that was made for this stack"
-        problems.append(Problem("it is for another stack", stack, hint, path))
+        hint = "pass the approval record of this stack"
+        problems.append(Problem("the record approves another stack", stack, hint, path))
     problems += checkout.problems()
     if approval.tree != checkout.tree:
-        what = f"it is for the content of commit {approval.commit[:12]}, and this is another"
+        what = (
+            f"the record approves the content of commit {approval.commit[:12]}, but another "
+            "commit is checked out"
+        )
         problems.append(
             Problem(what, checkout.commit[:12], NEW_APPROVAL_HINT.format(stack=stack), path)
         )
@@ -142,21 +150,29 @@ def checkout_problems(approval: Approval, stack: str, checkout: Checkout) -> lis
 def target_problems(
     approval: Approval, target: Target, account: str, identity_provider: str
 ) -> list[Problem]:
-    """Reasons not to deploy to ``target``, signed in as ``account`` by ``identity_provider``."""
+    """Return reasons not to deploy to ``target`` with the credentials of ``account``."""
     stack, approved = approval.stack, approval.target
-    hint = f"put it back, or approve the new one: {NEW_APPROVAL_HINT.format(stack=stack)}"
+    hint = (
+        "restore the approved value, or approve the new one: "
+        f"{NEW_APPROVAL_HINT.format(stack=stack)}"
+    )
     path = (f"target of {stack}",)
     problems = [
-        Problem(f"{name} is not the approved one: {_shown(old)} -> {_shown(new)}", "", hint, path)
+        Problem(
+            f"{name} differs from the approved one: {_shown(old)} -> {_shown(new)}", "", hint, path
+        )
         for name, old, new in approved.differences(target)
     ]
     used = (
         ("account", approved.deploy_account, account),
         ("identity provider", approved.identity_provider, identity_provider),
     )
-    for name, wanted, real in used:
-        if wanted and wanted != real:
-            what = f"the {name} signed in is not the approved one: {wanted} -> {_shown(real)}"
+    for name, approved_value, real in used:
+        if approved_value and approved_value != real:
+            what = (
+                f"the {name} signed in differs from the approved one: "
+                f"{approved_value} -> {_shown(real)}"
+            )
             problems.append(Problem(what, "", hint, path))
     return problems
 
@@ -166,10 +182,10 @@ def _shown(value: str) -> str:
 
 
 def plan_problems(approval: Approval, report: str) -> list[Problem]:
-    """Return reasons from a fresh review, whose plan has the digest ``report``."""
+    """Return the reasons not to deploy a plan with the digest ``report``."""
     if approval.report == report:
         return []
-    what = f"the plan is not the approved one, whose digest is {approval.report[:12]}"
+    what = f"the plan differs from the approved plan with digest {approval.report[:12]}"
     hint = NEW_APPROVAL_HINT.format(stack=approval.stack)
     return [Problem(what, report[:12], hint, (f"plan of {approval.stack}",))]
 
@@ -214,19 +230,18 @@ class Target(BaseModel):
     backend: Annotated[Text, Field(min_length=1)]
     """URL of the state, without a password. State is code: it holds a pickled provider."""
     secrets_provider: Text = ""
-    """Provider of the key that encrypts secrets in the state, and a digest of the key in the file.
-    """
+    """Key provider that encrypts secrets in the state, and a digest of the encrypted key."""
     deploy_account: Text = ""
-    """The service account that deploys; empty where no variable names one."""
+    """Service account that deploys; empty if no variable names it."""
     identity_provider: Text = ""
-    """The workload identity provider that it signs in with; empty as above."""
+    """Workload identity provider of the deploying account; empty if no variable names it."""
     settings: Texts = {}
     """Config of the default providers in the stack file, such as ``gcp:project``."""
     redirects: Texts = {}
-    """Variables that lead clients elsewhere."""
+    """Environment variables that redirect clients to another address."""
 
     def facts(self) -> dict[str, str]:
-        """Each fact by its name, flat."""
+        """Return each property of the target by its name, in a flat mapping."""
         plain = {
             "backend": self.backend,
             "secrets provider": self.secrets_provider,
@@ -236,7 +251,7 @@ class Target(BaseModel):
         return {**plain, **self.settings, **self.redirects}
 
     def differences(self, other: Target) -> list[tuple[str, str, str]]:
-        """(Name, value here, value in ``other``) of every fact that differs; empty if absent."""
+        """Return (name, value here, value in ``other``) of every property that differs."""
         mine, theirs = self.facts(), other.facts()
         names = dict.fromkeys((*mine, *theirs))
         triples = ((name, mine.get(name, ""), theirs.get(name, "")) for name in names)
@@ -244,7 +259,7 @@ class Target(BaseModel):
 
 
 def target_of(ref: StackRef, env: Mapping[str, str] | None = None) -> Target:
-    """The target of a deployment of ``ref`` from here, in ``env``, else this process's variables.
+    """Return the target of a deployment of ``ref`` with the variables ``env``.
 
     Raises:
         CommandError: no state is named, or the stack file cannot be read.
@@ -265,21 +280,23 @@ def _backend(ref: StackRef, env: Mapping[str, str]) -> str:
     if ref.is_local and not env.get(stacks.EMULATOR):
         return ref.local_backend()
     if not env.get(BACKEND):
-        raise CommandError(f"{BACKEND} is not set.", "set it to the gs:// URL of the state.")
+        raise CommandError(
+            f"environment variable {BACKEND} is not set.", "set it to the gs:// URL of the state."
+        )
     parts = urlsplit(env[BACKEND])
     host = parts.netloc.rpartition("@")[2]
     return redact(urlunsplit((parts.scheme, host, parts.path, parts.query, "")))
 
 
 def _secrets_provider(file: Mapping[str, Any]) -> str:
-    """``gcpkms://… key 0123456789abcdef``: the key is stored encrypted, and may be replaced."""
+    """Return ``gcpkms://… key 0123456789abcdef``: key provider, digest of the encrypted key."""
     name = str(file.get("secretsprovider") or "")
     key = str(file.get("encryptedkey") or file.get("encryptionsalt") or "")
     return f"{redact(name)} key {_short_digest(key)}".strip() if key else redact(name)
 
 
 def _provider_settings(config: object, project: str) -> dict[str, str]:
-    """Return config of other namespaces than the program's own."""
+    """Return the stack's config outside the program's own namespaces."""
     items = config.items() if isinstance(config, Mapping) else ()
     own = (f"{project}:", f"{SCHEMA.namespace}:")
     return {
@@ -296,7 +313,7 @@ def _redirects(env: Mapping[str, str]) -> dict[str, str]:
 
 
 def _recorded(value: object) -> str:
-    """Return a value in the form of a record: redacted, on one line, and shortened."""
+    """Return a value as a record stores it: redacted, on one line, and shortened."""
     text = value if isinstance(value, str) else json.dumps(value, sort_keys=True, default=str)
     shown = redact(text)
     if shown != text or len(text) > _LONGEST or not text.isprintable():
@@ -309,7 +326,7 @@ def _short_digest(text: str) -> str:
 
 
 def signed_in(env: Mapping[str, str] | None = None) -> tuple[str, str]:
-    """(Account, identity provider) of the credentials file in ``env``; empty where it names none.
+    """Return (account, identity provider) of the credentials file in ``env``; empty if unknown.
 
     https://google.aip.dev/auth/4117 has the file of a federated account.
     """

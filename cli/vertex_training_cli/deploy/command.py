@@ -29,11 +29,11 @@ from vertex_training_cli.options import StackOfFile
 from vertex_training_cli.status import print_line, print_status
 
 PolicyPack = Annotated[
-    str | None, typer.Option(help="Policy pack that has to pass, now and in `vt up`.")
+    str | None, typer.Option(help="Policy pack that must pass, in the review and in `vt up`.")
 ]
 PolicyLevels = Annotated[
     Path | None,
-    typer.Option(help="Levels of policies (JSON), over the stack file's.", resolve_path=True),
+    typer.Option(help="Policy levels (JSON). They override the stack file's.", resolve_path=True),
 ]
 #: Exit code: the plan, the commit, the stack or the target is not the approved one.
 STOPPED: Final = 3
@@ -42,17 +42,17 @@ STOPPED: Final = 3
 def approval(
     stack: StackOfFile,
     digest: Annotated[
-        str, typer.Argument(help="Digest of the approved report, or a report in JSON to take it of")
+        str, typer.Argument(help="Digest of the approved report, or the report as a JSON file.")
     ],
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Write to this file, not to stdout.")
+        Path | None, typer.Option("--output", "-o", help="Write to this file instead of stdout.")
     ] = None,
 ) -> None:
-    """Record that a report is approved: its digest, with the stack and the commit checked out.
+    """Write an approval record: the report's digest, the stack and the checked-out commit.
 
     Example: `vt approval --stack dev plan.json -o approval.json`.
 
-    Exit code: 0 done, 1 it cannot be recorded.
+    Exit code: 0 written, 1 the report cannot be approved.
     """
     approved, ref = digest, stacks.find(stack)
     if Path(digest).is_file():
@@ -78,37 +78,39 @@ def deploy(
         typer.Option(
             "--approval",
             envvar="VT_APPROVAL",
-            help="The record of the approval: a file, or its text.",
+            help="Approval record of `vt approval`: a file, or its text.",
         ),
     ],
     policy_pack: PolicyPack = None,
     policy_levels: PolicyLevels = None,
     refresh: Annotated[
-        bool, typer.Option("--refresh", help="Plan from what the cloud has; undoes drift.")
+        bool,
+        typer.Option("--refresh", help="Refresh the state from the cloud first: undoes drift."),
     ] = False,
 ) -> None:
-    """Review the stack anew and, if the plan is the approved one, become `vt up`.
+    """Review the stack again and run `vt up` if the plan equals the approved plan.
 
-    The state may name no provider but this project's: the engine would run its code.
+    It refuses a state that names a provider of another project, because the engine would run that
+    provider's code.
 
     Example: `vt deploy --stack dev --approval approval.json`.
 
-    Exit code: 1 it could not be decided, 3 stopped: the plan, the commit, the stack or its target
-    (backend, accounts, provider settings) is not the approved one, or the state has other code;
-    otherwise that of `vt up`.
+    Exit code: 1 the comparison failed, 3 refused: the plan, the commit, the stack or its target
+    (backend, accounts, provider settings) differs from the approval, or the state contains foreign
+    code; otherwise that of `vt up`.
     """
     try:
         record = parse_approval(_text_of(approved))
     except ApprovalParseError as reason:
-        text = f"no record of an approval: {reason}."
-        raise CommandError(text, "`vt approval` writes such a record.") from None
+        text = f"--approval contains no approval record: {reason}."
+        raise CommandError(text, "write the record by `vt approval`.") from None
     ref = stacks.find(stack)
     inputs = sources.PlanInputs(policy_pack, refresh, policy_levels)
     env = ref.deployment_environment(print_status)
     with sources.plan_held(ref.root, ref.stack):
         if reasons := _reasons(record, ref, inputs, env):
             _stop(stack, reasons)
-        print_line(f"vt deploy: the plan of {stack} is the approved one")
+        print_line(f"vt deploy: the plan of {stack} equals the approved plan")
         os.chdir(ref.root)
         command = sources.up_command(ref.root, stack, inputs)
         os.execve(command[0], command, env)
@@ -117,7 +119,7 @@ def deploy(
 def _reasons(
     record: Approval, ref: StackRef, inputs: PlanInputs, env: Mapping[str, str]
 ) -> list[Problem]:
-    """Return the reasons not to deploy of the first check that has any; empty if there are none."""
+    """Return the reasons not to deploy, from the first check that fails; empty if all pass."""
     here = sources.checkout(ref.root, ref.stack, inputs.policy_pack)
     return (
         checkout_problems(record, ref.stack, here)
@@ -128,7 +130,7 @@ def _reasons(
 
 
 def _stop(stack: str, reasons: list[Problem]) -> NoReturn:
-    print_line(f"vt deploy: {stack} is not deployed; nothing was changed.")
+    print_line(f"vt deploy: stack {stack} is not deployed. Nothing was changed.")
     for reason in reasons:
         print_line(reason)
     raise typer.Exit(STOPPED)

@@ -1,4 +1,4 @@
-"""The inputs of a decision: the checkout from git, the state, the plan from ``vt review``."""
+"""Inputs of the decision to deploy: the checkout from git, the state, the plan of ``vt review``."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _APPROVABLE: Final = ("clean", "different")
 
 
 def checkout(root: Path, stack: str, policy_pack: str | None = None) -> Checkout:
-    """The commit checked out in ``root``, and what a program there would read in another form.
+    """Return the commit checked out in ``root``, and files that differ from it or are not in it.
 
     ``policy_pack`` is the folder of the policies that are asked, if any are.
 
@@ -87,7 +87,7 @@ def checkout(root: Path, stack: str, policy_pack: str | None = None) -> Checkout
 
 
 def _content(file: Path) -> Mapping[str, Any]:
-    """A file of the engine; empty if it is not there or has no keys: nothing is deployed of it.
+    """Return the content of an engine file; empty if the file is missing or has no keys.
 
     Raises:
         CommandError: it is not read here. The engine takes more, like tags of its own.
@@ -98,14 +98,17 @@ def _content(file: Path) -> Mapping[str, Any]:
         return {}
     except (OSError, ValueError, yaml.YAMLError) as failed:
         reason = str(failed).strip().splitlines()[0]
-        text = f"{file.name} cannot be read: {reason}; what it lets the engine run is not known."
-        raise CommandError(text, "write it in plain YAML, without tags.") from None
+        text = (
+            f"cannot read {file.name}: {reason}. The check needs to know which code the "
+            "engine would run."
+        )
+        raise CommandError(text, "write the file in plain YAML, without tags.") from None
     return document if isinstance(document, Mapping) else {}
 
 
 @contextmanager
 def _index_of(root: Path, tree: str) -> Iterator[Mapping[str, str]]:
-    """Variables that give git an index of ``tree``, without what the checkout's own remembers.
+    """Return variables that give git a fresh index of ``tree``, without the checkout's own index.
 
     That one holds times and sizes by which git takes a file for unchanged, and flags by which it
     does not look (``git update-index --assume-unchanged``, ``--skip-worktree``).
@@ -117,7 +120,7 @@ def _index_of(root: Path, tree: str) -> Iterator[Mapping[str, str]]:
 
 
 def _ignore_file(root: Path, index: Mapping[str, str]) -> Path:
-    """Return a file beside the index that ignores what each ``.gitignore`` of the commit does."""
+    """Write the ``.gitignore`` patterns of the commit to a file beside the index, and return it."""
     every = ("ls-files", "-z", "--stage", "--full-name", "--", ":(top,glob)**/.gitignore")
     ignore_files = [CommittedFile.parse(line) for line in _names(root, index, *every)]
     patterns = list[str]()
@@ -132,7 +135,7 @@ def _ignore_file(root: Path, index: Mapping[str, str]) -> Path:
 
 
 def _named_files(root: Path, stack: str) -> Iterator[str]:
-    """Text files that the stack's file names, such as job files, queries and what it includes.
+    """Return text files that the stack file names: job files, queries and included files.
 
     None if the file cannot be read, and none of a section that is not in order: nothing is deployed
     of such a stack.
@@ -152,7 +155,7 @@ def _names(root: Path, variables: Mapping[str, str], *arguments: str) -> list[st
 
 
 def run_git(root: Path, *arguments: str, variables: Mapping[str, str] | None = None) -> str:
-    """Run git in ``root`` with ``variables``, without inherited ones of git; return its output.
+    """Run git in ``root`` without git variables of this process, and return its output.
 
     Raises:
         CommandError: there is no git, or it failed.
@@ -175,19 +178,19 @@ class PlanInputs:
 
     policy_pack: str | None = None
     refresh: bool = False
-    """True if to begin with what the cloud has, not with what the state remembers."""
+    """True to refresh from the cloud first; False to start from the state."""
     policy_levels: Path | None = None
-    """Levels of policies, over those of the stack file."""
+    """File of policy levels that override those of the stack file."""
 
     def options(self) -> list[str]:
-        """Return the options of ``vt review`` and of ``vt up``, which are alike."""
+        """Return the options that ``vt review`` and ``vt up`` share."""
         pack = ["--policy-pack", self.policy_pack] if self.policy_pack else []
         levels = ["--policy-levels", str(self.policy_levels)] if self.policy_levels else []
         return [*pack, *levels, *(["--refresh"] if self.refresh else [])]
 
 
 def engine_plan(root: Path, stack: str) -> Path:
-    """Return the file of the engine's plan that a deployment is held to, in a folder of this user.
+    """Return the file of the engine's plan, in a folder that only this user can read.
 
     Raises:
         CommandError: others could put another plan there.
@@ -197,7 +200,7 @@ def engine_plan(root: Path, stack: str) -> Path:
 
 @contextmanager
 def plan_held(root: Path, stack: str) -> Iterator[None]:
-    """Keep ``engine_plan`` from other deployments of the stack here, also by what this becomes.
+    """Lock ``engine_plan`` against other deployments of the stack, also after ``execve``.
 
     Raises:
         CommandError: another one has it.
@@ -207,8 +210,10 @@ def plan_held(root: Path, stack: str) -> Iterator[None]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            what = f"another `vt deploy` of {stack} runs in this folder."
-            raise CommandError(what, "wait for its end, or deploy from another checkout.") from None
+            what = f"another `vt deploy` of stack {stack} is running in this folder."
+            raise CommandError(
+                what, "wait until it has ended, or deploy from another checkout."
+            ) from None
         os.set_inheritable(lock, True)  # past `execve`, and not to processes that are started
         yield
     finally:
@@ -216,7 +221,7 @@ def plan_held(root: Path, stack: str) -> Iterator[None]:
 
 
 def review(root: Path, stack: str, inputs: PlanInputs) -> str:
-    """Review the stack anew, as it is now, and return the digest of the plan.
+    """Review the stack in its current form, and return the digest of the plan.
 
     The output of the review goes to stderr, and the engine's plan to ``engine_plan``.
 
@@ -233,13 +238,13 @@ def review(root: Path, stack: str, inputs: PlanInputs) -> str:
         command += inputs.options()
         code = subprocess.run(command, cwd=root, check=False, stdout=sys.stderr).returncode
         if code != REVIEWED:
-            hint = f"`make preview STACK={stack}` shows all of it."
-            raise CommandError(f"the review of {stack} ended with exit code {code}.", hint)
+            hint = f"run `make preview STACK={stack}` to see the whole report."
+            raise CommandError(f"the review of stack {stack} ended with exit code {code}.", hint)
         return digest_in(file.read_text())
 
 
 def deployment(ref: StackRef, env: Mapping[str, str]) -> Mapping[str, Any]:
-    """Return the deployment in the stack's state; empty if there was none yet.
+    """Return the deployment in the stack's state; empty if the stack has never been deployed.
 
     Raises:
         CommandError: the state cannot be read.
@@ -248,7 +253,7 @@ def deployment(ref: StackRef, env: Mapping[str, str]) -> Mapping[str, Any]:
 
 
 def digest_in(report: str) -> str:
-    """Return the digest of the plan in a report that ``vt review --format json`` wrote.
+    """Return the digest of the plan in a JSON report of ``vt review``.
 
     Raises:
         CommandError: it is no such report.
@@ -258,12 +263,12 @@ def digest_in(report: str) -> str:
     except (ValueError, KeyError, TypeError, RecursionError):
         digest = None
     if not isinstance(digest, str) or not digest:
-        raise CommandError("this is no report of `vt review --format json`: it has no digest.")
+        raise CommandError("the report has no digest. Pass a report of `vt review --format json`.")
     return digest
 
 
 def approvable_digest_in(report: str, stack: str) -> str:
-    """Return the digest of the plan in a report on ``stack`` that may be approved.
+    """Return the digest of the plan in a report on ``stack``, if the report can be approved.
 
     It was made against a real state, and nothing stands against the plan.
 
@@ -272,19 +277,19 @@ def approvable_digest_in(report: str, stack: str) -> str:
     """
     digest, document = digest_in(report), json.loads(report)
     if (other := document.get("stack", stack)) != stack:
-        what = f"the report is on stack {other!r}, and not on {stack}: it approves nothing."
-        raise CommandError(what, "take the report that was made of this stack.")
+        what = f"cannot approve the report: it belongs to stack {other!r}, not to {stack}."
+        raise CommandError(what, "pass a report of this stack.")
     if document.get("outcome", _APPROVABLE[0]) not in _APPROVABLE:
-        what = f"something stands against the plan: {document.get('verdict', document['outcome'])}"
-        raise CommandError(what, "mend what the report names, and make it anew.")
+        what = f"cannot approve the report: {document.get('verdict', document['outcome'])}"
+        raise CommandError(what, "fix the problems in the report, then review again.")
     if str(document.get("source")).startswith(OFFLINE):
-        what = "the report was made offline, against an empty state: it approves nothing."
-        raise CommandError(what, "set PULUMI_BACKEND_URL and make the report anew.")
+        what = "cannot approve the report: it was made offline, against an empty state."
+        raise CommandError(what, "set PULUMI_BACKEND_URL and review again.")
     return digest
 
 
 def up_command(root: Path, stack: str, inputs: PlanInputs) -> list[str]:
-    """Return the command that deploys. It takes the place of this process, so signals reach it.
+    """Return the `vt up` command that replaces this process, so that signals reach it.
 
     It shows no preview: the review before it was one. The engine stops at the first step that the
     plan of that review does not have.

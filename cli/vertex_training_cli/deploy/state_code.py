@@ -1,4 +1,4 @@
-"""Code in a stack's state that the engine would run: pickled providers, and plugins. Pure.
+"""Checks for foreign code in a stack's state: pickled providers and plugins. Pure functions.
 
 The state of a dynamic resource holds its provider, pickled. The engine unpickles it to read or
 delete the resource, and a pickle can run anything. A deployment therefore accepts one form only:
@@ -51,12 +51,12 @@ _PLUGINS: Final = ("gcp", "pulumi-python")
 #: Inputs of a provider that name another program to download and run.
 _DOWNLOADS: Final = ("pluginDownloadURL", "parameterization")
 _HINT: Final = (
-    "find out who wrote the state (`gcloud storage ls -a`), and put an older generation back"
+    "find out who wrote the state (`gcloud storage ls -a`), and restore an older generation"
 )
 
 
 def state_problems(deployment: Mapping[str, Any]) -> list[Problem]:
-    """Return what the state would run that is not this project's; empty if there is nothing."""
+    """Return code in the state that the engine would run and that is not this project's."""
     problems = [*_resources(deployment)]
     return [problem for resource in problems for problem in _problems(resource)]
 
@@ -77,21 +77,26 @@ def _problems(resource: Mapping[str, Any]) -> Iterator[Problem]:
     if not texts and type_.startswith(_DYNAMIC) and not resource.get("external"):
         texts = [None]
     if any(not is_own_provider(text) for text in texts):
-        yield Problem("it holds the code of another provider than the program's", "", _HINT, path)
+        yield Problem(
+            "the state contains the code of a provider that the program does not have",
+            "",
+            _HINT,
+            path,
+        )
 
 
 def _plugin_problems(
     name: str, states: Iterable[Mapping[str, Any]], path: tuple[str, str]
 ) -> Iterator[Problem]:
     if name not in _PLUGINS:
-        yield Problem("it names a plugin that the program does not use", name, _HINT, path)
+        yield Problem("the state names a plugin that the program does not use", name, _HINT, path)
     for key in _DOWNLOADS:
         if any(_has_key(state, key) for state in states):
-            yield Problem(f"{key}: it names a program to download", "", _HINT, path)
+            yield Problem(f"the state's {key} names a program to download", "", _HINT, path)
 
 
 def _has_key(value: object, key: str) -> bool:
-    """Return whether a mapping anywhere in ``value`` has ``key`` with something in it."""
+    """Return True if a mapping anywhere in ``value`` has a non-empty value for ``key``."""
     pending = [value]
     while pending:
         item = pending.pop()
@@ -105,7 +110,7 @@ def _has_key(value: object, key: str) -> bool:
 
 
 def is_own_provider(text: object) -> bool:
-    """Return whether ``text`` is an own provider, as the SDK pickles it. Unpickles nothing."""
+    """Return True if ``text`` is one of the program's own pickled providers. Unpickles nothing."""
     if not isinstance(text, str) or len(text) > _LONGEST:
         return False
     try:

@@ -1,4 +1,4 @@
-"""Byte-by-byte comparison of a folder with a commit, and a search for other files that are read.
+"""Byte-by-byte comparison of a folder with a commit, and a search for uncommitted inputs.
 
 ``git diff`` and ``git status`` compare what git would store. Before that, it converts: encodings,
 line ends, ``$Id$`` and filters, as attributes in the folder, in ``.git`` or of the user say. Python
@@ -46,7 +46,7 @@ class CommittedFile:
 
     @property
     def is_repository(self) -> bool:
-        """Return whether it is a submodule: git has its commit, and none of its files."""
+        """Return True for a submodule: git stores its commit, but not its files."""
         return self.mode == _REPOSITORY
 
     def is_in(self, root: RootDirectory) -> bool:
@@ -65,7 +65,7 @@ class CommittedFile:
             return False
 
     def _digest(self, size: int, content: Iterable[bytes]) -> str:
-        """Return the id that git gives to such a file if it converts nothing."""
+        """Return git's object id for a file with this content, without conversion."""
         algorithm = "sha1" if len(self.object_id) == _SHA1 else "sha256"
         digest = hashlib.new(algorithm, b"blob %d\0" % size, usedforsecurity=False)
         for chunk in content:
@@ -78,7 +78,7 @@ def _chunks(file: BinaryIO) -> Iterable[bytes]:
 
 
 def changed_files(root: Path, committed: Iterable[CommittedFile]) -> list[str]:
-    """Names of the ``committed`` files that ``root`` does not have as they are; no submodules."""
+    """Return names of ``committed`` files that are missing or changed in ``root``."""
     folder = RootDirectory(root)
     return [file.name for file in committed if not (file.is_repository or file.is_in(folder))]
 
@@ -102,7 +102,7 @@ _NOT_IMPORTED: Final = frozenset({"__pycache__", ".git"})
 def uncommitted_inputs(
     root: Path, tracked: Collection[str], untracked: Iterable[str], links: Iterable[str]
 ) -> list[str]:
-    """Return names of what a program in ``root`` could read beside the ``tracked`` files, sorted.
+    """Return names of files that a program in ``root`` could read but that are not ``tracked``.
 
     ``untracked`` are the files that git neither tracks nor ignores. Of ignored ones only those
     count that can be imported from ``root``. ``links`` are tracked symbolic links: git binds
@@ -122,7 +122,7 @@ def uncommitted_inputs(
 def uncommitted_code(
     root: Path, tracked: Collection[str], project: Mapping[str, Any]
 ) -> Iterator[str]:
-    """Return what ``main`` and ``plugins`` of ``project`` name that is not ``tracked`` in ``root``.
+    """Yield code that ``main`` or ``plugins`` of ``project`` names but that is not ``tracked``.
 
     ``project`` is the project's file: the engine runs the program and plugins at these paths.
     """
@@ -140,7 +140,7 @@ def uncommitted_code(
 
 
 def patterns_from_top(folder: str, content: str) -> Iterator[str]:
-    """The patterns of the ``.gitignore`` of a folder as one at the checkout's top would have them.
+    """Yield the patterns of a folder's ``.gitignore``, relative to the top of the checkout.
 
     >>> list(patterns_from_top("a", "b.yaml\\n!/c/\\nd/e\\n"))
     ['/a/**/b.yaml', '!/a/c/', '/a/d/e']
@@ -161,7 +161,7 @@ def patterns_from_top(folder: str, content: str) -> Iterator[str]:
 
 
 def plugin_paths(project: Mapping[str, Any]) -> list[str]:
-    """Return the paths in ``plugins`` of a project's file."""
+    """Return the paths in ``plugins`` of a project file."""
     plugins = project.get("plugins")
     kinds = plugins.values() if isinstance(plugins, Mapping) else ()
     entries = [path for kind in kinds if isinstance(kind, list) for path in kind]
@@ -170,7 +170,7 @@ def plugin_paths(project: Mapping[str, Any]) -> list[str]:
 
 
 def other_environment(root: Path, file: Path, content: Mapping[str, Any]) -> Iterator[str]:
-    """Return what a file of the engine names as ``virtualenv``, unless it is ``.venv`` or below.
+    """Yield the ``virtualenv`` of an engine file, unless it is ``.venv`` or inside of it.
 
     Poetry and uv, as ``toolchain``, find an environment by themselves.
     """
@@ -185,12 +185,12 @@ def other_environment(root: Path, file: Path, content: Mapping[str, Any]) -> Ite
 
 
 def _place(path: Path) -> Path:
-    """Return the path as the engine joins it: by its text, whatever links there are."""
+    """Return the path as the engine joins it: as text, without resolving links."""
     return Path(os.path.abspath(path))
 
 
 def _files_of(root: Path, name: str) -> Iterator[str]:
-    """``name``, or the files of a repository of its own, of which git lists the folder only."""
+    """Yield ``name``, or the files of a nested repository, of which git lists only the folder."""
     if not name.endswith("/"):
         yield name
         return
@@ -212,7 +212,7 @@ def _is_read(root: Path, name: str) -> bool:
 
 
 def _importable(root: Path, links: Collection[str]) -> Iterator[str]:
-    """Yield modules below ``root``, also where no ``__init__`` is; what ``links`` lead to aside."""
+    """Yield importable modules below ``root``, without the targets of ``links``."""
     seen = set[str]()
     for folder, folders, files in os.walk(root, followlinks=True):
         place = Path(folder).relative_to(root)
@@ -235,7 +235,7 @@ def _importable(root: Path, links: Collection[str]) -> Iterator[str]:
 
 
 def _stays(root: Path, link: str, tracked: Collection[str]) -> bool:
-    """Return whether a link leads to a tracked file below ``root``, or to a folder with some."""
+    """Return True if a link leads to a tracked file or folder in ``root``."""
     target, top = (root / link).resolve(), root.resolve()
     if not target.is_relative_to(top):
         return False

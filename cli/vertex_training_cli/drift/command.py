@@ -34,27 +34,30 @@ OTHER_DRIFT: Final = 3
 
 def drift(
     stack: Annotated[
-        str, typer.Option("--stack", "-s", help="The stack to compare (Pulumi.STACK.yaml).")
+        str, typer.Option("--stack", "-s", help="Stack to compare (Pulumi.STACK.yaml).")
     ],
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="Write FILE.md and FILE.json.", metavar="FILE"),
+        typer.Option(
+            "--output", "-o", help="Write the report to FILE.md and FILE.json.", metavar="FILE"
+        ),
     ] = None,
     remove: Annotated[
         str,
         typer.Option(
             "--remove",
-            help="Remove undeclared members of IAM policies: the digest that the report names.",
+            metavar="DIGEST",
+            help="Remove the undeclared IAM members of the report with this digest.",
         ),
     ] = "",
 ) -> None:
-    """Compare the cloud with what the stack declares; without --remove, changes nothing.
+    """Compare the cloud with the stack's declared resources. Changes nothing without --remove.
 
-    Jobs that the stack did not submit and that run as its accounts count as well, and so do members
-    of IAM policies, and what is in its network, that the stack does not declare.
+    Also reports undeclared members of IAM policies, undeclared resources in the stack's network,
+    and jobs that run as the stack's service accounts but were not submitted by the stack.
 
-    Exit code: 0 as declared, 7 it differs, 1 it could not be compared, 3 there is other drift than
-    was to be removed.
+    Exit code: 0 no drift, 7 drift, 1 the comparison failed, 3 the drift differs from the digest of
+    --remove.
     """
     try:
         result = compare_stack(stack, remove)

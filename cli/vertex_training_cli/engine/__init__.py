@@ -1,14 +1,14 @@
-"""All use of the Pulumi engine and its command line.
+"""Runs the Pulumi engine and reads its output. No other package does.
 
 ====================  ================================================================
 ``paths``             the Pulumi project around the current folder, and links out of it
-``stacks``            which stack a command is about, and the environment it needs
+``stacks``            the stack of a command, and the environment for ``pulumi``
 ``pulumi_cli``        finds and starts ``pulumi``, at this terminal or to read its JSON
 ``preview``           runs ``pulumi preview``
 ``plan``              a plan: steps, diagnostics, policy violations
 ``events``            events, or the document of ``pulumi preview --json`` -> a plan
-``plan_file``         a plan as a file, read without trust in who wrote it
+``plan_file``         a plan as a file, parsed as untrusted input
 ``values``            redacts values: secrets, unknown values, files; the fields that differ
-``locks``             what a killed run leaves in a self-managed backend
+``locks``             files that a killed run leaves in a self-managed backend
 ====================  ================================================================
 """

@@ -1,4 +1,4 @@
-"""Conversion of the output of ``pulumi preview --json`` to a plan: events, or one document.
+"""Parses the output of ``pulumi preview --json`` into a plan: an event stream, or one document.
 
 The events are lines of ``PULUMI_ENABLE_STREAMING_JSON_PREVIEW=1 pulumi preview --json``, each an
 ``apitype.EngineEvent`` (pulumi/pulumi v3.259.0, sdk/go/common/apitype/events.go). They have what
@@ -29,7 +29,7 @@ LAST_WORDS: Final = "preview failed"
 
 
 def parse(lines: Iterable[str], stack: str) -> Plan:
-    """Return the plan for ``stack`` that the events describe.
+    """Return the plan for ``stack`` in the engine's events.
 
     Raises:
         EventParseError: a line is not an engine event.
@@ -47,7 +47,7 @@ def _event(line: str) -> dict[str, Any]:
     except json.JSONDecodeError:
         event = None
     if not isinstance(event, dict) or "sequence" not in event:
-        raise EventParseError(f"not an engine event: {redact(line.strip())[:80]}")
+        raise EventParseError(f"line is not an engine event: {redact(line.strip())[:80]}")
     return event
 
 
@@ -93,12 +93,12 @@ class _PlanBuilder:
         failed = any(diagnostic.severity == "error" for diagnostic in self.diagnostics)
         # A violation that stops the deployment is the reason, and has a text of its own.
         explained = any(violation.is_mandatory for violation in self.violations)
-        said = (d for d in self.diagnostics if not (explained and d.message == LAST_WORDS))
+        messages = (d for d in self.diagnostics if not (explained and d.message == LAST_WORDS))
         return Plan(
             stack=stack,
             config=self.config,
             steps=(*self.steps.values(), *left.values()),
-            diagnostics=tuple(said),
+            diagnostics=tuple(messages),
             violations=tuple(self.violations),
             packs=self.packs,
             policies=frozenset(self.policies),
@@ -148,7 +148,7 @@ DOCUMENT_KEYS: Final = ("config", "steps", "diagnostics", "changeSummary")
 
 
 def parse_document(text: str, stack: str, *, succeeded: bool) -> Plan:
-    """Return the plan for ``stack`` that the document describes. It lacks ``succeeded``.
+    """Return the plan for ``stack`` in a preview document, which lacks ``succeeded``.
 
     Raises:
         PreviewParseError: ``text`` is no such document.
@@ -158,7 +158,7 @@ def parse_document(text: str, stack: str, *, succeeded: bool) -> Plan:
     except ValueError:
         document = None
     if not isinstance(document, dict) or document.keys().isdisjoint(DOCUMENT_KEYS):
-        raise PreviewParseError("pulumi printed no JSON document of a preview")
+        raise PreviewParseError("pulumi printed no JSON document for the preview")
     return Plan(
         stack,
         # Both are absent where there are none: a program that fails at once has no steps.

@@ -1,4 +1,4 @@
-"""Files of a self-managed state backend that a killed run leaves: locks, and truncated attributes.
+"""Files that a killed run leaves in a self-managed state backend: locks and truncated attributes.
 
 ``pulumi`` writes ``.pulumi/locks/organization/PROJECT/STACK/UUID.json`` with its process id and
 host name, and removes it at its end. After a SIGKILL the file stays, and every later run refuses
@@ -32,7 +32,7 @@ FOLDER: Final = ".pulumi/locks/organization"
 
 @dataclass(frozen=True)
 class StackLock:
-    """One lock. ``place`` is a path or a gs:// URI; ``remove`` deletes exactly what was read."""
+    """A lock of a stack. ``place`` is a path or a gs:// URI."""
 
     place: str
     project: str
@@ -43,7 +43,7 @@ class StackLock:
 
     @property
     def alive(self) -> bool:
-        """Return True if its holder is alive. A holder on another host is assumed to be alive.
+        """Return True if the lock's holder is running. A holder on another host counts as running.
 
         The process id may be reused by another program, so compare the program's name.
         """
@@ -51,24 +51,24 @@ class StackLock:
 
     @property
     def here(self) -> bool:
-        """Return whether its holder ran on this host."""
+        """Return True if the lock's holder ran on this host."""
         return self.host == socket.gethostname()
 
     def refusal(self) -> CommandError:
         """Return the error for a command that needs the lock."""
-        hint = "wait for it to end."
+        hint = "wait until it has ended."
         if not self.here:
             cancel = f"`pulumi cancel --yes --stack {self.stack}`"
-            hint = f"wait for it to end; if you know that it is gone: {cancel}."
+            hint = f"wait until it has ended. If that process no longer exists: {cancel}."
         return CommandError(
-            f"stack {self.stack} is in use: pulumi runs as process {self.pid} on {self.host}, says "
-            f"{self.place}.",
+            f"stack {self.stack} is in use by pulumi, process {self.pid} on {self.host} "
+            f"(lock {self.place}).",
             hint,
         )
 
 
 def find(backend: str) -> list[StackLock]:
-    """Return all locks of all stacks of a backend (``file://…``, ``gs://…``).
+    """Return the locks of all stacks of a backend (``file://…``, ``gs://…``).
 
     Empty for other kinds of backend: Pulumi Cloud ends the locks of dead runs by itself, and other
     object stores are not read here.
@@ -85,13 +85,13 @@ def find(backend: str) -> list[StackLock]:
 
 
 def folder_of(backend: str) -> Path | None:
-    """Return the folder of a ``file://`` backend; None for another kind."""
+    """Return the folder of a ``file://`` backend; None for other backends."""
     parts = urlsplit(backend)
     return Path(unquote(parts.path)).expanduser() if parts.scheme == "file" else None
 
 
 def in_folder(folder: Path) -> list[StackLock]:
-    """Return all locks of a file backend."""
+    """Return the locks of all stacks in a file backend."""
     locks: list[StackLock] = []
     for path in sorted((folder / FOLDER).glob("*/*/*.json")):
         try:
@@ -134,14 +134,14 @@ def _in_bucket(bucket: str, prefix: str) -> list[StackLock]:
             locks.append(_lock(f"gs://{bucket}/{blob.name}", text, remove, "an unknown host"))
     except (GoogleAPIError, GoogleAuthError, RequestException) as error:
         raise CommandError(
-            f"the locks of gs://{bucket} cannot be read: {getattr(error, 'message', error)}.",
-            "sign in with `gcloud auth application-default login`, or run `pulumi up` itself.",
+            f"cannot read the locks in gs://{bucket}: {getattr(error, 'message', error)}.",
+            "sign in by `gcloud auth application-default login`, or run `pulumi up` itself.",
         ) from None
     return locks
 
 
 def _lock(place: str, text: str, remove: Callable[[], None], host: str) -> StackLock:
-    """Return the lock in ``text``. ``host`` is its holder's if the text does not name one."""
+    """Parse a lock. ``host`` is the default for a lock without a host name."""
     try:
         data = json.loads(text)
         pid, host = int(data["pid"]), str(data["hostname"])
@@ -154,7 +154,7 @@ def _lock(place: str, text: str, remove: Callable[[], None], host: str) -> Stack
 def clear_dead(
     backend: str, project: str, stack: str, log: Callable[[str], None]
 ) -> list[StackLock]:
-    """Remove the stack's locks whose process is gone; returns them.
+    """Remove the stack's locks whose process has ended, and return them.
 
     Raises:
         CommandError: a live process holds one, or a process on another host.
@@ -164,7 +164,7 @@ def clear_dead(
         if lock.alive:
             raise lock.refusal()
     for lock in locks:
-        log(f"stack {stack} was locked by process {lock.pid}, which is gone: lock removed")
+        log(f"removed the lock of stack {stack}: its process {lock.pid} has ended")
         lock.remove()
     return locks
 
@@ -172,7 +172,7 @@ def clear_dead(
 def remove_truncated(
     backend: str, project: str, stack: str, log: Callable[[str], None]
 ) -> list[Path]:
-    """Remove the truncated files beside the stack's state in a ``file://`` backend; returns it.
+    """Remove truncated attribute files beside the state of a ``file://`` backend, and return them.
 
     Call it only while no other process uses the stack: a file that is being written looks the same.
 
@@ -189,7 +189,10 @@ def remove_truncated(
     truncated = [file for file in files if _is_truncated(file)]
     for file in truncated:
         file.unlink(missing_ok=True)
-        log(f"a killed run left {file.name} cut off: removed; the state beside it is whole")
+        log(
+            f"removed {file.name}, which a killed run left truncated; the state file itself "
+            "is complete"
+        )
     return truncated
 
 
@@ -197,8 +200,8 @@ def _truncated_state(file: Path, stack: str) -> CommandError:
     before = file.with_name(f"{file.name}.bak")
     way = "docs/operations.md#the-state-is-lost"
     if before.exists() and not _is_truncated(before):
-        way = f"`cp {before} {file}`, then `vt up --stack {stack} --refresh`."
-    return CommandError(f"the state of stack {stack} is cut off: {file} is no JSON.", way)
+        way = f"run `cp {before} {file}`, then `vt up --stack {stack} --refresh`."
+    return CommandError(f"the state of stack {stack} is truncated: {file} is not valid JSON.", way)
 
 
 def _is_truncated(file: Path) -> bool:

@@ -1,4 +1,4 @@
-"""The Pulumi project around the current folder, its files as messages name them, and links out.
+"""Files of the Pulumi project around the current folder: paths in messages, and links out of it.
 
 What a link out of a checkout points at is not the checkout's to read or change.
 """
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
 
 
 def root_of(start: Path) -> Path | None:
-    """Return the nearest folder, from ``start`` upwards, that holds a Pulumi project."""
+    """Return the nearest folder with a Pulumi project, from ``start`` upwards."""
     folder = start.absolute()
     candidates = (folder, *folder.parents)
     return next((path for path in candidates if (path / PROJECT_FILE).is_file()), None)
 
 
 def stack_file(root: Path, stack: str) -> str:
-    """Return a stack's file, as messages show it."""
+    """Return the path of a stack file, as messages show it."""
     return from_here(root / file_name(stack))
 
 
 def own_folder(root: Path, name: str) -> Path:
-    """Return a folder of this user alone below ``.build``, for what a deployment is held to.
+    """Return a folder below ``.build`` that only this user can access, for plans of deployments.
 
     Raises:
         CommandError: it or ``.build`` is a link or another user's, or everybody may write
@@ -41,8 +41,8 @@ def own_folder(root: Path, name: str) -> Path:
     _make_own(around, 0o755)
     mode = stat.S_IMODE(around.stat().st_mode)
     if mode & stat.S_IWOTH:
-        hint = f"`chmod go-w {from_here(around)}`, if nobody has."
-        raise _unfit(around, "everybody may write it", hint)
+        hint = f"if no one has changed its content, run `chmod go-w {from_here(around)}`."
+        raise _unfit(around, "every user can write to it", hint)
     _allow(around, mode & ~stat.S_IWGRP)  # `mkdir` lets the group write where the umask is 002
     folder = around / name
     _make_own(folder, 0o700)
@@ -51,39 +51,39 @@ def own_folder(root: Path, name: str) -> Path:
 
 
 def _make_own(folder: Path, mode: int) -> None:
-    """Make a folder that is not there."""
+    """Create a folder unless it exists. It must belong to this user."""
     try:
         folder.mkdir(mode=mode, exist_ok=True)
         status = folder.lstat()
         if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
-            raise FileExistsError(errno.EEXIST, "it is a link, or another user's")
+            raise FileExistsError(errno.EEXIST, "it is a link, or belongs to another user")
     except OSError as failed:
         raise _unfit(folder, failed.strerror, "remove it.") from None
 
 
 def _allow(folder: Path, mode: int) -> None:
-    """Set a folder's mode; some mounts refuse that, also where nothing changes."""
+    """Set a folder's mode if it differs. Some mounts refuse any change of mode."""
     if stat.S_IMODE(folder.stat().st_mode) != mode:
         try:
             folder.chmod(mode)
         except OSError as failed:
-            hint = f"make it this user's alone: `chmod {mode:o}`."
+            hint = f"make the folder private: `chmod {mode:o}`."
             raise _unfit(folder, failed.strerror, hint) from None
 
 
 def _unfit(folder: Path, why: str | None, hint: str) -> CommandError:
-    return CommandError(f"{folder} is no folder for what a deployment is held to: {why}.", hint)
+    return CommandError(f"cannot store the plan of a deployment in {folder}: {why}.", hint)
 
 
 def read_files(settings: Settings) -> list[str]:
-    """Text files that a stack's file names and its program reads: included ones, jobs, queries."""
+    """Return text files that the program reads for a stack: included files, jobs, queries."""
     paths = list(settings.include)
     paths += [job.file for job in settings.submitted.values()]
     return paths + [snapshot.query for snapshot in settings.snapshots.values()]
 
 
 def named_files(settings: Settings) -> list[str]:
-    """Files and folders that a stack's files name; those that cannot be there are no help here."""
+    """Return existing files and folders that a stack's files name."""
     names = read_files(settings)
     names += [package.path for package in settings.packages.values()]
     names += [file for bucket in settings.buckets.values() for file in bucket.objects.values()]
@@ -93,13 +93,13 @@ def named_files(settings: Settings) -> list[str]:
 
 
 def from_here(path: Path) -> str:
-    """``path`` from the current folder if it lies below it, in full otherwise."""
+    """Return ``path`` relative to the current folder if it is inside of it, else unchanged."""
     full, here = path.absolute(), Path.cwd()
     return os.path.relpath(full, here) if full.is_relative_to(here) else str(full)
 
 
 def link_out(file: Path, *, of_user: bool = False) -> Path | None:
-    """A link on the way to a file that leaves the checkout or project that it lies in, or none.
+    """Return the first symbolic link in a file's path that leaves its checkout or project, or None.
 
     A link that lies in neither is the user's own; if the file itself is one, only ``of_user``
     lets it be.

@@ -1,4 +1,4 @@
-"""A plan: what the engine would do to each resource, what it reported, what policies found.
+"""A plan: the engine's step for each resource, diagnostics, and policy violations.
 
 ``vertex_training_cli.engine.events`` makes one of what ``pulumi preview --json`` prints.
 ``plan_file`` reads one that somebody else wrote: it holds a file to the bounds and the
@@ -57,7 +57,7 @@ _LABELS: Final = re.compile(r"labels\b")
 
 
 def without_computed_labels(paths: Iterable[str]) -> Texts:
-    """Paths that differ, without labels as Google's provider computes them of ``labels`` there."""
+    """Return differing paths, without labels that Google's provider computes from ``labels``."""
     kept = tuple(paths)
     labels = [path[1:] for path in kept if _LABELS.match(path)]
     computed = {f"{kind}L{path}" for path in labels for kind in ("effective", "pulumi")}
@@ -65,7 +65,7 @@ def without_computed_labels(paths: Iterable[str]) -> Texts:
 
 
 def is_own(urn: str) -> bool:
-    """Return True for a child of one of this project's components, and for one of its jobs."""
+    """Return True for a child of one of this project's components, and for its jobs."""
     parents, _, type_ = urn.split("::")[2].rpartition("$") if urn.count("::") > 2 else ("", "", "")
     return type_ in WITH_REQUEST or any(map(_OWN.match, (*parents.split("$"), type_)))
 
@@ -78,13 +78,13 @@ class ResourceState:
     outputs: Mapping[str, Any]
     protect: bool = False
     id: Text = ""
-    """The id that the provider gave it; empty before it exists."""
+    """Id from the provider; empty before the resource exists."""
     retained: bool = False
-    """True if it stays in the cloud when it leaves the stack."""
+    """True if the resource stays in the cloud when it is removed from the stack."""
 
     @classmethod
     def parse(cls, raw: Mapping[str, Any] | None) -> ResourceState | None:
-        """Return the state as events and documents write it; None where there is none."""
+        """Parse a state in events or documents; None if ``raw`` is empty."""
         if not raw:
             return None
         return cls(
@@ -101,36 +101,36 @@ class Step:
     """One operation on one resource."""
 
     op: Operation
-    """create, update, replace, delete, same; rarely another operation of the engine."""
+    """Such as create, update, replace, delete or same."""
     urn: Urn
     type: Text
     old: ResourceState | None
     new: ResourceState | None
     keys: Texts = ()
-    """Inputs that force the replacement, as far as the provider names them."""
+    """Inputs that force the replacement, if the provider names them."""
     paths: Texts = ()
     """Properties that will change, as the provider names them."""
     deployed: ResourceState | None = None
-    """Recorded state, if a refresh read a different resource in the cloud or none."""
+    """Recorded state, if a refresh returned a different resource or none."""
 
     @property
     def name(self) -> str:
-        """The resource's name in the program."""
+        """Return the name of the resource in the program."""
         return self.urn.rpartition("::")[2]
 
     @property
     def is_own(self) -> bool:
-        """True if this project's program or components declare it, not a team's ``extra.py``."""
+        """Return True for a resource of this project's components, not of ``extra.py``."""
         return is_own(self.urn)
 
     @property
     def changes(self) -> bool:
-        """Return whether the resource is not the same afterwards."""
+        """Return True if the step changes the resource."""
         return self.op not in UNCHANGED
 
     @property
     def is_protected(self) -> bool:
-        """True if the engine refuses to delete it, or to replace it where the program agrees.
+        """Return True if the engine refuses to delete the resource, or to replace it.
 
         Protection keeps nothing from an update. One that a replacement adds or takes away keeps
         nothing from that: https://github.com/pulumi/pulumi (``step_generator.go``).
@@ -140,7 +140,7 @@ class Step:
 
     @property
     def repeats_request(self) -> bool:
-        """Return whether a job is replaced by the request that it has, or by a rung of its ladder.
+        """Return True if a job's new request equals its current one, or one of its ladder's rungs.
 
         The engine replaces what is tainted, named by ``--replace`` or made after what is replaced.
         """
@@ -150,7 +150,7 @@ class Step:
         return running is not None and running in [e.get("requestId") for e in rungs(self.inputs)]
 
     def adopts_again(self, state: str = "") -> bool:
-        """Return whether ``up`` takes over the job that its own request replaces.
+        """Return True if ``up`` adopts the existing job because the request is equal.
 
         It takes over what has succeeded, and what goes on and is retained. It refuses the others:
         to cancel one that goes on, and to submit once more what has failed or was cancelled.
@@ -163,26 +163,26 @@ class Step:
 
     @property
     def inputs(self) -> Mapping[str, Any]:
-        """Its inputs after the step, or before it if it is deleted."""
+        """Return the inputs after the step, or those before the step if it deletes the resource."""
         state = self.new or self.old
         return state.inputs if state else {}
 
     @property
     def custom(self) -> bool:
-        """True if it is a resource of the cloud, not a component, a provider or the stack."""
+        """Return True for a cloud resource, not a component, a provider or the stack."""
         component = self.type.startswith("vertextraining:")
         return not (component or self.type == STACK or self.type.startswith(PROVIDER))
 
 
 #: What to do about a job that `up` refuses to replace by its own request.
 REPEATED_HINT: Final = (
-    "raise its run in the stack file to submit it once more; if it is tainted, "
-    "`pulumi state untaint` leaves it as it is"
+    "to submit the job again, increase its `run` in the stack file; if the resource is "
+    "tainted and the job should stay, run `pulumi state untaint`"
 )
 
 
 def rungs(inputs: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return a job's inputs, and those of each rung after its file."""
+    """Return the inputs of a job and of each rung of its ladder."""
     ladder = (inputs.get("options") or {}).get(LADDER)
     others = [rung for rung in ladder or () if isinstance(rung, Mapping)]
     return [inputs, *({**inputs, **other} for other in others)]
@@ -190,7 +190,7 @@ def rungs(inputs: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """A message of the engine, a plugin or the program."""
+    """A message from the engine, a plugin or the program."""
 
     severity: Annotated[str, Field(pattern="^(error|warning|info|debug)$")]
     """error, warning or info."""
@@ -200,19 +200,19 @@ class Diagnostic:
 
 @dataclass(frozen=True, slots=True)
 class PolicyViolation:
-    """A resource, or the stack, breaks a policy."""
+    """A policy violation of a resource or of the stack."""
 
     policy: Text
     pack: Text
     level: Level | Annotated[str, Field(max_length=0)]
-    """mandatory (nothing may be deployed), advisory, remediate."""
+    """Mandatory (blocks the deployment), advisory or remediate."""
     message: Text
     urn: Text = ""
     severity: Annotated[str, Field(pattern="^[a-z]{0,20}$")] = ""
 
     @property
     def is_mandatory(self) -> bool:
-        """Return whether it stops the deployment."""
+        """Return True if the violation blocks the deployment."""
         return self.level == "mandatory"
 
 
@@ -232,23 +232,23 @@ class Plan:
     levels: Annotated[Mapping[Word, Level], Field(max_length=MAX_TEXTS)] = field(
         default_factory=dict
     )
-    """Levels that policies were given, by name; the others are mandatory."""
+    """Configured levels of policies, by name; other policies are mandatory."""
     succeeded: bool = False
     """True if the preview ended without an error."""
 
     @property
     def changed(self) -> tuple[Step, ...]:
-        """Steps that change a resource of the cloud."""
+        """Return the steps that change a resource of the cloud."""
         return tuple(step for step in self.steps if step.changes and step.custom)
 
     def inputs_of(self, *types: str) -> Iterator[tuple[Step, Mapping[str, Any], Mapping[str, Any]]]:
-        """Yield changed steps of these types with the inputs before and after; empty without."""
+        """Yield changed steps of these types, with inputs before and after; empty for none."""
         for step in self.changed:
             if step.type in types:
                 yield step, step.old.inputs if step.old else {}, step.new.inputs if step.new else {}
 
     def section(self, name: str) -> Mapping[str, Any]:
-        """A section of the stack file, as the engine shows it: JSON. Empty if there is none."""
+        """Return a section of the stack file as JSON; empty if absent."""
         try:
             return as_mapping(json.loads(self.config.get(f"vertex-training:{name}") or "{}"))
         except json.JSONDecodeError:
@@ -256,17 +256,17 @@ class Plan:
 
     @property
     def deployed_outputs(self) -> Mapping[str, Any]:
-        """Outputs of the deployed stack; empty if there is none."""
+        """Return the outputs of the deployed stack; empty if there are none."""
         return next((s.old.outputs for s in self.steps if s.type == STACK and s.old), {})
 
     def deployed_output(self, name: str) -> Mapping[str, Any] | None:
-        """An output of the deployed stack that is an object; None if it has none of this name."""
+        """Return an output of the deployed stack that is an object; None if it is absent."""
         output = self.deployed_outputs.get(name)
         return output if isinstance(output, Mapping) else None
 
     @property
     def is_compared(self) -> bool:
-        """Return whether outputs of the deployed stack are known, or that there are none.
+        """Return True if the outputs of the deployed stack are known, or the stack is new.
 
         A program that ends with its mistakes registers no stack: nothing is known of what was.
         """
@@ -274,14 +274,14 @@ class Plan:
 
     @property
     def errors(self) -> tuple[Diagnostic, ...]:
-        """Diagnostics of severity ``error``."""
+        """Return the diagnostics of severity ``error``."""
         return tuple(
             diagnostic for diagnostic in self.diagnostics if diagnostic.severity == "error"
         )
 
     @property
     def warnings(self) -> tuple[Diagnostic, ...]:
-        """Diagnostics of severity ``warning``."""
+        """Return the diagnostics of severity ``warning``."""
         return tuple(
             diagnostic for diagnostic in self.diagnostics if diagnostic.severity == "warning"
         )
@@ -289,48 +289,48 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class CheckpointObservation:
-    """Checkpoints of a running job below its output directory."""
+    """Checkpoints of a running job, below its output directory."""
 
     seconds: float | None
     """Age of the newest checkpoint; None if there is none."""
     at_most: bool = False
-    """True if there are more than were looked at: a newer one may be among them."""
+    """True if more checkpoints exist than were listed: one of them may be newer."""
 
 
 @dataclass(frozen=True, slots=True)
 class JobObservation:
-    """A job as the service returned it during a review. Values are redacted."""
+    """A job as the service returned it. Values are redacted."""
 
     state: str
-    """Without its prefix, like ``RUNNING``, or ``RECORD_DELETED``."""
+    """State without its prefix, like ``RUNNING``, or ``RECORD_DELETED``."""
     seconds: float = 0.0
-    """Running time of its code."""
+    """Running time of the job's code."""
     cost: float | None = None
-    """USD so far; None without a price."""
+    """Cost so far in USD; None if the price is unknown."""
     last_line: str = ""
-    """The last line of its log, while it goes on."""
+    """The last line of the job's log, while the job runs."""
     checkpoint: CheckpointObservation | None = None
-    """Its checkpoints, while it goes on; None if nobody could look."""
+    """Checkpoints of a running job; None if they could not be listed."""
 
     @property
     def whole_state(self) -> str:
-        """The state as a job's outputs have it, like ``JOB_STATE_RUNNING``."""
+        """Return the full state name, like ``JOB_STATE_RUNNING``."""
         return self.state if self.state == RECORD_DELETED else f"JOB_STATE_{self.state}"
 
 
 @dataclass(frozen=True, slots=True)
 class Observations:
-    """The jobs of a plan by resource name, and why there are not all."""
+    """The jobs of a plan by resource name, and the reason why some are missing."""
 
     jobs: Mapping[str, JobObservation] = field(default_factory=dict)
     not_observed: str = ""
-    """Reason why jobs could not be read; empty if all were."""
+    """Reason why jobs could not be read; empty if all jobs were read."""
     adopted: frozenset[str] = frozenset()
-    """Ids of requests that have a job already, which ``up`` adopts; as far as it is known."""
+    """Ids of requests that already have a job, which ``up`` adopts, as far as known."""
     repeated: Mapping[str, str] = field(default_factory=dict)
-    """Job that was submitted before for a request that is sent once more, by the request's id."""
+    """Previous job of a request that is submitted again, by the request's id."""
     dropped: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Slots that are due and that a changed schedule drops, by the job's name."""
+    """Due slots that a schedule change drops, by the name of the job."""
 
 
 #: Of a plan whose jobs nobody has looked at.
@@ -338,11 +338,11 @@ NOTHING_OBSERVED: Final = Observations()
 
 
 def failed_plan(stack: str, reason: str) -> Plan:
-    """Return the plan of a preview that printed nothing but ``reason``."""
+    """Return the plan of a preview that printed only ``reason``."""
     return Plan(stack, diagnostics=(Diagnostic("error", redact(reason)),))
 
 
 def with_error(plan: Plan, reason: str) -> Plan:
-    """Return the plan of a preview that failed for a ``reason`` that none of its events has."""
+    """Return the plan with ``reason`` as an error, for a preview without an error event."""
     error = Diagnostic("error", redact(reason))
     return dataclasses.replace(plan, diagnostics=(*plan.diagnostics, error), succeeded=False)

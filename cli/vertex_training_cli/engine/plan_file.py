@@ -1,4 +1,4 @@
-"""A plan as a file: written where a preview runs, read where nothing of that code is trusted.
+"""A plan as a file. The reader does not trust the code that wrote the file.
 
 A report is rendered from it, and the digest is computed from it anew. So a file that was changed
 shows in the report what it says, and approves nothing but that: a deployment makes its own plan.
@@ -44,33 +44,33 @@ KEYS: Final = (*(f.name for f in dataclasses.fields(Plan)), "version", "source",
 
 
 class PlanFile(BaseModel):
-    """Input of a report. Its dataclasses are validated as strictly."""
+    """Content of a plan file. The plan's dataclasses are validated strictly, too."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     version: Literal[1]
     source: Source
-    """Description of the state that the plan starts from."""
+    """Description of the state that the preview started from."""
     plan: Plan
     problems: Annotated[tuple[Problem, ...], Field(max_length=MAX_TEXTS)]
-    """Mistakes in the stack's files, if the preview failed for them."""
+    """Mistakes in the stack's files, if they made the preview fail."""
 
     @model_validator(mode="after")
     def _steps_are_of_the_stack(self) -> Self:
-        """Check that the type in each URN, which the digest covers, is the type in the report."""
-        wanted, seen = f"urn:pulumi:{self.plan.stack}::", set[str]()
+        """Check that each URN, which the digest covers, has the type of its step."""
+        prefix, seen = f"urn:pulumi:{self.plan.stack}::", set[str]()
         for step in self.plan.steps:
             parts = step.urn.split("::")
             if len(parts) < 4 or parts[2].rpartition("$")[2] != step.type:
-                raise ValueError("the type is not that of the URN")
-            if not step.urn.startswith(wanted) or step.urn in seen:
-                raise ValueError("a resource is of another stack, or has two steps")
+                raise ValueError("the type of a resource differs from the type in its URN")
+            if not step.urn.startswith(prefix) or step.urn in seen:
+                raise ValueError("a resource belongs to another stack, or appears twice")
             seen.add(step.urn)
         return self
 
 
 def write(plan: Plan, source: str, problems: tuple[Problem, ...] = ()) -> str:
-    """Return the file of a plan, for ``parse``."""
+    """Serialize a plan for ``parse``."""
     content = dataclasses.asdict(plan) | {
         "version": VERSION,
         "source": source,
@@ -85,13 +85,13 @@ def write(plan: Plan, source: str, problems: tuple[Problem, ...] = ()) -> str:
 
 
 def parse(content: bytes, stack: str) -> PlanFile:
-    """Return the plan of ``stack`` in ``content``, from a source that is not trusted.
+    """Return the plan of ``stack`` in ``content``, which comes from an untrusted source.
 
     Raises:
         PreviewParseError: it is none. The message quotes nothing of it.
     """
     if len(content) > MAX_BYTES:
-        raise PreviewParseError(f"it has more than {MAX_BYTES} bytes")
+        raise PreviewParseError(f"the plan file has more than {MAX_BYTES} bytes")
     document = _document(content)
     about = {} if not isinstance(document, dict) else document
     own = {key: about.pop(key) for key in ("version", "source", "problems") if key in about}
@@ -100,11 +100,11 @@ def parse(content: bytes, stack: str) -> PlanFile:
     except pydantic.ValidationError as failed:
         first = failed.errors()[0]
         keys = [key for key in first["loc"] if key in KEYS]
-        place = f"in {keys[0]}" if keys else "a key that no plan has"
-        text = f"{failed.error_count()} parts are not those of a plan, the first is {place}"
+        place = f"in {keys[0]}" if keys else "an unknown key"
+        text = f"the plan file has {failed.error_count()} invalid parts, the first {place}"
         raise PreviewParseError(text) from None
     if plan_file.plan.stack != stack:
-        raise PreviewParseError("it is of another stack")
+        raise PreviewParseError("the plan file belongs to another stack")
     return plan_file.model_copy(
         update={
             "plan": _redacted(plan_file.plan),
@@ -114,7 +114,7 @@ def parse(content: bytes, stack: str) -> PlanFile:
 
 
 def _redacted(plan: Plan) -> Plan:
-    """Return the plan with its texts redacted once more.
+    """Return the plan with its texts redacted again.
 
     Steps stay as they are: ``write`` got them redacted, and the digest is computed from them.
     """
@@ -134,7 +134,7 @@ Shown = TypeVar("Shown", Problem, Diagnostic, PolicyViolation)
 
 
 def _hidden(value: Shown) -> Shown:
-    """Return a value of a plan with its texts redacted."""
+    """Return a value of a plan with redacted texts."""
     shown = (field.name for field in dataclasses.fields(value) if field.name in SHOWN)
     return dataclasses.replace(value, **{name: redact(getattr(value, name)) for name in shown})
 
@@ -150,11 +150,11 @@ def _document(content: bytes) -> Any:
         )
         _check_depth(document)
     except UnicodeDecodeError:
-        raise PreviewParseError("it is not UTF-8") from None
+        raise PreviewParseError("the plan file is not valid UTF-8") from None
     except json.JSONDecodeError:
-        raise PreviewParseError("it is no JSON") from None
+        raise PreviewParseError("the plan file is not valid JSON") from None
     except RecursionError:
-        raise PreviewParseError(f"it is nested deeper than {MAX_DEPTH}") from None
+        raise PreviewParseError(f"the plan file is nested deeper than {MAX_DEPTH} levels") from None
     except ValueError as refused:
         raise PreviewParseError(str(refused)) from None
     return document
@@ -163,36 +163,36 @@ def _document(content: bytes) -> Any:
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     document = dict(pairs)
     if len(document) != len(pairs):
-        raise ValueError("an object has a key twice")
+        raise ValueError("an object of the plan file has a duplicate key")
     for key in document:
         _check_text(key)
     return document
 
 
 def _refuse_number(_name: str) -> NoReturn:
-    raise ValueError("a number is not finite")
+    raise ValueError("the plan file has a number that is not finite")
 
 
 def _float(text: str) -> float:
     value = float(text)
     if not math.isfinite(value) or abs(value) > MAX_NUMBER:
-        raise ValueError("a number is too large")
+        raise ValueError("the plan file has a number that is too large")
     return value
 
 
 def _int(text: str) -> int:
     if len(text) > 21 or abs(int(text)) > MAX_NUMBER:
-        raise ValueError("a number is too large")
+        raise ValueError("the plan file has a number that is too large")
     return int(text)
 
 
 def _check_depth(document: Any) -> None:
-    """Raise ValueError if it is nested too deep, or has a text that is not valid Unicode."""
+    """Raise ValueError if a document is nested too deep or has invalid Unicode."""
     level, depth = [document], 0
     while level:
         depth += 1
         if depth > MAX_DEPTH:
-            raise ValueError(f"it is nested deeper than {MAX_DEPTH}")
+            raise ValueError(f"the plan file is nested deeper than {MAX_DEPTH} levels")
         below: list[Any] = []
         for item in level:
             if isinstance(item, dict):
@@ -205,10 +205,10 @@ def _check_depth(document: Any) -> None:
 
 
 def _check_text(text: str) -> None:
-    """Raise ValueError if it has half of a surrogate pair, which no file can store."""
+    """Raise ValueError if a text has an unpaired surrogate, which a file cannot store."""
     if text.isascii():
         return
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise ValueError("a text is no Unicode") from None
+        raise ValueError("the plan file has a text with invalid Unicode") from None

@@ -1,4 +1,4 @@
-"""Runs ``pulumi preview``: as a stream of events for a review, as one document for drift."""
+"""Runs ``pulumi preview``: as an event stream for reviews, as one document for drift."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ STREAMING: Final = "PULUMI_ENABLE_STREAMING_JSON_PREVIEW"
 
 @dataclass(frozen=True, slots=True)
 class EventStream:
-    """The output of a preview that printed events."""
+    """Output of a preview that printed events."""
 
     lines: tuple[str, ...]
-    """The engine's events, one a line."""
+    """The engine's events, one per line."""
     exit_code: int
     stderr: str
 
@@ -73,12 +73,12 @@ def stream_events(
         stderr.seek(0)
         message = with_hint(stderr.read().strip())
     if not lines:
-        raise PreviewError(redact(message) or f"pulumi preview ended with exit code {exit_code}")
+        raise PreviewError(redact(message) or f"`pulumi preview` ended with exit code {exit_code}")
     return EventStream(tuple(lines), exit_code, message)
 
 
 def make_plan(pulumi: PulumiCli, stack: str, **options: Any) -> Plan:
-    """Preview ``stack`` as ``stream_events`` does; a preview that fails is a failed plan."""
+    """Preview ``stack`` as ``stream_events`` does. A failed preview results in a failed plan."""
     try:
         stream = stream_events(pulumi, stack, **options)
         preview = events.parse(stream.lines, stack)
@@ -90,7 +90,7 @@ def make_plan(pulumi: PulumiCli, stack: str, **options: Any) -> Plan:
 
 
 def _whole_config(root: Path, stack: str, shown: Mapping[str, str]) -> Mapping[str, str]:
-    """Return the config as the engine shows it, with what the stack's file includes."""
+    """Return the config in the engine's form, including included files."""
     from vertex_training.errors import ConfigError, UnknownStackError
     from vertex_training.settings import stack_files
     from vertex_training.stack import SCHEMA
@@ -108,7 +108,7 @@ def _options(arguments: Sequence[str], *, refresh: bool, save_plan: Path | None)
 
 
 def compare_with_cloud(pulumi: PulumiCli, stack: str) -> subprocess.CompletedProcess[str]:
-    """Preview ``stack`` from what the cloud has; its stdout is for ``preview_document``.
+    """Preview ``stack`` after a refresh from the cloud; stdout is a preview document.
 
     A step that changes nothing has what was read of its resource, so those are asked for as well.
 
@@ -116,5 +116,5 @@ def compare_with_cloud(pulumi: PulumiCli, stack: str) -> subprocess.CompletedPro
         CommandError: there is no pulumi.
     """
     options = ("--refresh", "--expect-no-changes", "--show-sames", "--json", "--stack", stack)
-    told = PulumiCli(pulumi.root, {**pulumi.env, COMPARES: "true"})
-    return told.capture("preview", *options)
+    comparing = PulumiCli(pulumi.root, {**pulumi.env, COMPARES: "true"})
+    return comparing.capture("preview", *options)

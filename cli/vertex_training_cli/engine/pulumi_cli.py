@@ -1,4 +1,4 @@
-"""The ``pulumi`` command: found in one way, started in one way, its JSON read in one way.
+"""The ``pulumi`` command: finds it, starts it and reads its JSON.
 
 ``run_at_terminal`` runs a command in place of this process: same terminal, same signals, same exit
 code. ``pulumi`` needs time to end: after the first interrupt it saves the state and removes its
@@ -34,7 +34,7 @@ _NO_RESOURCE: Final = "urn:pulumi:none::none::none::none"
 
 
 def find_pulumi(env: Mapping[str, str]) -> str | None:
-    """Return the path of ``pulumi`` on the PATH of ``env``, or beside this Python, or None."""
+    """Return the path of ``pulumi`` on the PATH of ``env`` or beside this Python, else None."""
     path = env.get("PATH", os.defpath) + os.pathsep + str(Path(sys.executable).parent)
     return shutil.which("pulumi", path=path)
 
@@ -54,7 +54,7 @@ class PulumiCli:
         """
         executable = find_pulumi(self.env)
         if executable is None:
-            raise CommandError("there is no pulumi on PATH.", "run `vt setup`.")
+            raise CommandError("pulumi is not on PATH.", "run `vt setup`.")
         return [executable, *arguments]
 
     def with_variables(self, **variables: str) -> PulumiCli:
@@ -94,7 +94,7 @@ class PulumiCli:
         return done
 
     def read_json(self, *arguments: str) -> Any:
-        """Run a ``pulumi`` command that prints JSON, and return that.
+        """Run a ``pulumi`` command that prints JSON, and return the parsed JSON.
 
         Raises:
             CommandError: there is no ``pulumi``, or the command failed.
@@ -116,7 +116,7 @@ class PulumiCli:
         return self.env.get(BACKEND) or self.read_json("whoami", "--json")["url"]
 
     def export_deployment(self, stack: str) -> Mapping[str, Any]:
-        """Return the deployment in the stack's state; empty if there was none yet.
+        """Return the deployment in the stack's state; empty if the stack was never deployed.
 
         Raises:
             CommandError: ``pulumi stack export`` failed.
@@ -142,7 +142,7 @@ def with_hint(output: str) -> str:
 
 
 def error_diagnostics(output: str) -> list[dict[str, Any]]:
-    """The errors in the JSON that a preview or an import printed; none if it is no such JSON."""
+    """Return the errors in the JSON output of a preview or an import; empty for other output."""
     try:
         document = json.loads(output)
     except (ValueError, RecursionError):
@@ -197,7 +197,7 @@ def run_at_terminal(command: list[str], cwd: Path, env: Mapping[str, str]) -> in
 
 @contextmanager
 def _signals(forward: Callable[[int, FrameType | None], None]) -> Iterator[int]:
-    """Have ``forward`` called for signals; a file that is readable after each, and after an end."""
+    """Call ``forward`` for each signal. The yielded file is readable after each signal."""
     before = {number: signal.signal(number, forward) for number in _FORWARDED}
     before[signal.SIGCHLD] = signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
     arrived, arrives = os.pipe()
@@ -214,7 +214,7 @@ def _signals(forward: Callable[[int, FrameType | None], None]) -> Iterator[int]:
 
 
 def _wait(process: subprocess.Popen[bytes], arrived: int) -> int:
-    """Wait for the end; ``arrived`` is readable after each signal, its end among them.
+    """Wait for the end of the process; ``arrived`` is readable after each signal.
 
     Not by ``process.wait``: a signal that comes just before it sleeps, or that another thread
     takes, would not end the sleep, and Python would forward it after the end.
@@ -226,7 +226,7 @@ def _wait(process: subprocess.Popen[bytes], arrived: int) -> int:
 
 
 def _copy_redacted(source: IO[bytes], file: int) -> threading.Thread:
-    """Copy ``source`` to ``file`` line by line, redacted, in a thread of its own."""
+    """Copy ``source`` to ``file`` line by line, redacted, in a separate thread."""
 
     def copy() -> None:
         lines = LineRedactor()
@@ -242,7 +242,7 @@ def _copy_redacted(source: IO[bytes], file: int) -> threading.Thread:
 
 
 def _write(file: int, content: bytes) -> bool:
-    """Return whether all of it was written. Nobody may read any more, and the command goes on."""
+    """Return True if the text was written. A closed reader does not stop the command."""
     try:
         while content:
             content = content[os.write(file, content) :]
@@ -259,7 +259,7 @@ def _is_terminal(file: int) -> bool:
 
 
 def _in_foreground() -> bool:
-    """Return whether this process is in the foreground of its terminal."""
+    """Return True if this process is in the foreground of its terminal."""
     try:
         terminal = os.open("/dev/tty", os.O_RDWR | os.O_CLOEXEC)
     except OSError:

@@ -1,4 +1,4 @@
-"""Selection of a command's stack, and the environment in which ``pulumi`` reaches it.
+"""Selects the stack of a command, and returns the environment for ``pulumi``.
 
 Stacks of the local cloud (see ``vertex_training.naming.is_local``) are reached by themselves,
 from any terminal. Other stacks are reached in this process's environment.
@@ -40,7 +40,7 @@ _SCRIPTS: Final = ("vt-run", DEFAULT, "local-run", "us-central1")
 
 @dataclass(frozen=True, slots=True)
 class PreviewTarget:
-    """The environment of a preview, and the state it begins with."""
+    """Environment of a preview, and the state that the preview starts from."""
 
     env: Mapping[str, str]
     source: str
@@ -49,7 +49,7 @@ class PreviewTarget:
 
 @dataclass(frozen=True, slots=True)
 class StackRef:
-    """A stack of the Pulumi project in ``root``, and its project and region on Google Cloud."""
+    """A stack of the Pulumi project in ``root``, with its Google Cloud project and region."""
 
     root: Path
     pulumi_project: str
@@ -59,16 +59,16 @@ class StackRef:
 
     @property
     def is_local(self) -> bool:
-        """Return whether it is a stack of the local cloud."""
+        """Return True for a stack of the local cloud."""
         return naming.is_local(self.project)
 
     @property
     def parent(self) -> str:
-        """The parent of its jobs, as the API names it."""
+        """Return the parent of the stack's jobs, in the API's form."""
         return f"projects/{self.project}/locations/{self.region}"
 
     def first_key(self, key: str, *sections: str) -> str:
-        """The name that an entry has in labels: what it was ``formerly``, if it was renamed."""
+        """Return the name of an entry in labels: its ``formerly`` name if it was renamed."""
         config: Any = read_stack_file(self.root, self.stack).get("config")
         for section in (*(f"vertex-training:{name}" for name in sections), *sections):
             entry = config
@@ -79,7 +79,7 @@ class StackRef:
         return key
 
     def environment(self, log: Callable[[str], None]) -> Mapping[str, str]:
-        """This process's environment; for a local stack that of the local cloud, which is started.
+        """Return the environment for ``pulumi``. Starts the local cloud for a local stack.
 
         Raises:
             CommandError: the local cloud does not start.
@@ -89,7 +89,7 @@ class StackRef:
         return _local_environment(self.root, log)
 
     def running_environment(self) -> Mapping[str, str]:
-        """As ``environment``, and nothing is started.
+        """Return the environment for ``pulumi`` without starting the local cloud.
 
         Raises:
             CommandError: the local cloud does not run.
@@ -102,7 +102,7 @@ class StackRef:
         return environment(home, _running(home).ports)
 
     def deployment_environment(self, log: Callable[[str], None]) -> Mapping[str, str]:
-        """As ``environment``, with this Python's folder first on PATH, and the state named.
+        """Return the environment for a deployment, with this Python first on PATH.
 
         Without PULUMI_BACKEND_URL a review begins with an empty state, and ``pulumi`` with the
         backend of the last login.
@@ -114,17 +114,20 @@ class StackRef:
         if self.is_local:
             return env
         if not env.get(BACKEND):
-            raise CommandError(f"{BACKEND} is not set.", "set it to the gs:// URL of the state.")
+            raise CommandError(
+                f"environment variable {BACKEND} is not set.",
+                "set it to the gs:// URL of the state.",
+            )
         tools = str(Path(sys.executable).parent)
         path = f"{tools}{os.pathsep}{env.get('PATH', os.defpath)}"
         return {**env, "PATH": path, **own_bytecode()}
 
     def local_backend(self) -> str:
-        """Return the URL of the local cloud's state. Nothing is started."""
+        """Return the URL of the local cloud's state. Starts nothing."""
         return f"file://{Home.find(cwd=self.root).pulumi}"
 
     def preview_target(self, *, offline: bool, refresh: bool = False) -> PreviewTarget:
-        """Return the environment to preview the stack in. Nothing is started but for a ``refresh``.
+        """Return the environment for a preview. Starts the local cloud only for a ``refresh``.
 
         A local stack meets the local cloud, whose jobs and records it reads if that runs: what a
         deployment would be refused, its review is refused. Another one meets the state that
@@ -156,7 +159,7 @@ class StackRef:
         return PreviewTarget(environment(home, info.ports if info else None), source)
 
     def connect_clients(self) -> None:
-        """Connect Google's clients in this process to the local cloud if it is a local stack.
+        """Connect Google's clients of this process to the local cloud if the stack is local.
 
         Raises:
             CommandError: the local cloud does not run.
@@ -172,7 +175,7 @@ class StackRef:
 
 
 def own_bytecode() -> Mapping[str, str]:
-    """Return variables that make Python keep bytecode in the user's cache only.
+    """Return variables that let Python store bytecode only in the user's cache.
 
     Beside a source, Python takes it by the time and the size that it names, or unchecked, and no
     commit binds it. The cache has the engine, too.
@@ -185,7 +188,7 @@ def own_bytecode() -> Mapping[str, str]:
 
 
 def find(stack: str | None, start: Path | None = None) -> StackRef:
-    """The stack named, else ``$PULUMI_STACK``, else the one selected in Pulumi, else ``local``.
+    """Return the named stack, else ``$PULUMI_STACK``, the one selected in Pulumi, or ``local``.
 
     Raises:
         CommandError: there is no Pulumi.yaml, or the stack's file lacks the project or the region.
@@ -194,7 +197,9 @@ def find(stack: str | None, start: Path | None = None) -> StackRef:
     root = paths.root_of(start or Path.cwd())
     project = find_project(str(root)) if root else None
     if root is None or project is None:
-        raise CommandError("there is no Pulumi.yaml here or above.", "go to the checkout.")
+        raise CommandError(
+            "no Pulumi.yaml in this folder or above.", "change to the folder of the project."
+        )
     name = (stack or _selected(root)).rpartition("/")[2]
     config = read_stack_file(root, name).get("config") or {}
     config = config if isinstance(config, dict) else {}
@@ -205,12 +210,12 @@ def find(stack: str | None, start: Path | None = None) -> StackRef:
 
 
 def find_scripts(home: Home) -> StackRef:
-    """Return the stack of runs of scripts, which `vt run` creates in the local cloud's folder."""
+    """Return the stack of script runs, which `vt run` creates in the local cloud's folder."""
     return StackRef(home.root / "run", *_SCRIPTS)
 
 
 def find_with_scripts(stack: str | None) -> tuple[StackRef, StackRef | None]:
-    """Return the stack as ``find`` does, and that of scripts beside a local one.
+    """Return the stack as ``find`` does, and for a local stack also the stack of script runs.
 
     Where no stack has the default's name, it is the stack of scripts alone.
     """
@@ -230,7 +235,7 @@ def find_with_scripts(stack: str | None) -> tuple[StackRef, StackRef | None]:
 
 
 def find_unchecked(root: Path, stack: str) -> StackRef:
-    """The stack of the project in ``root``, whatever is wrong with its file: a preview reports it.
+    """Return a stack of the project in ``root``, even if its file has mistakes.
 
     What the file lacks is empty.
     """
@@ -244,7 +249,7 @@ def find_unchecked(root: Path, stack: str) -> StackRef:
 
 
 def read_stack_file(root: Path, stack: str) -> dict[str, Any]:
-    """Return the stack's file, as it is.
+    """Return the content of the stack's file.
 
     Raises:
         CommandError: it cannot be read, or is no stack file.
@@ -255,12 +260,12 @@ def read_stack_file(root: Path, stack: str) -> dict[str, Any]:
         content = yaml.safe_load(file.read_text(encoding="utf-8")) or {}
         content.get("config")
     except UnicodeDecodeError:
-        raise CommandError(f"{file.name} is no stack file: it is not UTF-8.") from None
+        raise CommandError(f"{file.name} is not a stack file: it is not valid UTF-8.") from None
     except OSError as error:
-        raise CommandError(f"{file.name} cannot be read: {error.strerror}.") from None
+        raise CommandError(f"cannot read {file.name}: {error.strerror}.") from None
     except (yaml.YAMLError, AttributeError):
-        hint = f"`vt check --stack {stack}`"
-        raise CommandError(f"{file.name} is no stack file.", hint) from None
+        hint = f"run `vt check --stack {stack}`"
+        raise CommandError(f"{file.name} is not a valid stack file.", hint) from None
     return content
 
 
@@ -276,12 +281,12 @@ def _running(home: Home) -> ServerInfo:
 
     info = lifecycle.running(home)
     if info is None:
-        raise CommandError("the local cloud does not run.", "`vt local start`")
+        raise CommandError("the local cloud is not running.", "run `vt local start`")
     return info
 
 
 def _local_environment(root: Path, log: Callable[[str], None]) -> dict[str, str]:
-    """This process's environment with that of the local cloud, which is started."""
+    """Return this process's environment, extended for the local cloud, which is started."""
     from localgcp import lifecycle
     from localgcp.home.environment import environment
 
@@ -292,7 +297,7 @@ def _local_environment(root: Path, log: Callable[[str], None]) -> dict[str, str]
 
 @contextmanager
 def local_cloud_errors() -> Iterator[None]:
-    """Raise errors of the local cloud as errors of a command."""
+    """Raise errors of the local cloud as command errors."""
     from localgcp.errors import LocalCloudError
 
     try:
@@ -302,6 +307,6 @@ def local_cloud_errors() -> Iterator[None]:
 
 
 def _without_credentials(backend: str) -> str:
-    """Return a backend's address without user, password and options."""
+    """Return a backend's URL without user, password and options."""
     parts = urlsplit(backend)
     return f"{parts.scheme}://{parts.hostname or ''}{parts.path}"

@@ -1,4 +1,4 @@
-"""Values of the engine as they may be shown, and the fields in which two of them differ."""
+"""Redacted values of the engine, and the fields in which two values differ."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def redact(value: str) -> str: ...
 @overload
 def redact(value: Any) -> Any: ...
 def redact(value: Any) -> Any:
-    """Return ``value`` as a report may show it.
+    """Return ``value`` with secrets redacted, for a report.
 
     Values marked secret, and what looks like a secret by its form or by the name before it, become
     ``[secret]``; what is unknown before it exists ``[known after apply]``; files and archives one
@@ -64,7 +64,7 @@ def redact(value: Any) -> Any:
 
 
 def redact_config(text: str) -> str:
-    """Return a value of the config, redacted: one that is JSON stays JSON."""
+    """Return a redacted config value. JSON stays JSON."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
@@ -73,12 +73,12 @@ def redact_config(text: str) -> str:
 
 
 def as_mapping(value: object) -> Mapping[str, Any]:
-    """Return a value that is an object; empty if it is none, or is not known yet."""
+    """Return a value that is an object; empty for other or unknown values."""
     return value if isinstance(value, Mapping) else {}
 
 
 class LineRedactor:
-    """Redacts a text that comes in pieces, as :func:`redact` does: line by line.
+    """Redacts a text that arrives in pieces, line by line, as :func:`redact` does.
 
     A secret may be cut by the end of a piece, so a line is returned when it is whole. The lines of
     a private key are withheld up to its last one.
@@ -99,7 +99,7 @@ class LineRedactor:
         return output
 
     def close(self) -> bytes:
-        """Return what is left, redacted."""
+        """Return the remaining text, redacted."""
         left, self._rest = self._rest, b""
         return self._line(left, b"") if left else b""
 
@@ -121,7 +121,7 @@ def _field(key: str, value: Any) -> Any:
 
 
 def _items(values: Sequence[Any]) -> list[Any]:
-    """Return a list; one of texts may be a command line, with a secret after its name."""
+    """Return a redacted list. Texts may be a command line with a secret."""
     items = [redact(value) for value in values]
     if items and all(isinstance(value, str) for value in values):
         for index in secret_words(values):
@@ -135,7 +135,7 @@ def _text(value: Any) -> str:
 
 
 def _special(value: Mapping[str, Any]) -> str:
-    """Return the text of a secret, a file, an archive or a resource."""
+    """Return a text for a secret, a file, an archive or a resource."""
     if value[SIGNATURE_KEY] == SECRET_SIGNATURE:
         return SECRET
     # Without the path: that may be a place of one machine only.
@@ -145,7 +145,7 @@ def _special(value: Mapping[str, Any]) -> str:
 
 
 def known_ids(resources: Iterable[tuple[str, Mapping[str, Any]]]) -> frozenset[str]:
-    """Ids that a state has of jobs: of its resources, given with their outputs, and of rungs.
+    """Return the job ids in a state: of resources, passed with their outputs, and of rungs.
 
     A job on a later rung was submitted by who waited for it: the state has its request alone.
     """
@@ -156,7 +156,7 @@ def known_ids(resources: Iterable[tuple[str, Mapping[str, Any]]]) -> frozenset[s
 
 
 def ids_in(deployment: Mapping[str, Any]) -> frozenset[str]:
-    """``known_ids`` of a deployment, as ``pulumi stack export`` prints it."""
+    """Return ``known_ids`` of a deployment, as ``pulumi stack export`` prints it."""
     resources = deployment.get("resources") or []
     return known_ids(
         (str(resource.get("id", "")), resource.get("outputs") or {}) for resource in resources
@@ -169,7 +169,7 @@ ABSENT: Final = object()
 
 @dataclass(frozen=True, slots=True)
 class FieldDifference:
-    """A field that differs. ``None`` for a side that does not have it."""
+    """A field that differs. ``None`` stands for a missing field."""
 
     path: str
     old: str | None
@@ -177,7 +177,7 @@ class FieldDifference:
 
 
 def diff_fields(old: Any, new: Any) -> list[FieldDifference]:
-    """Fields in which ``old`` and ``new`` differ, in the order of their paths.
+    """Return the fields in which ``old`` and ``new`` differ, ordered by path.
 
     >>> [field.path for field in diff_fields({"a": [1, {"b": 2}]}, {"a": [1, {"b": 3}], "c": 0})]
     ['a[1].b', 'c']
@@ -189,7 +189,7 @@ def diff_fields(old: Any, new: Any) -> list[FieldDifference]:
 
 
 def added_fields(value: Any) -> list[FieldDifference]:
-    """Return all fields of a value, as added ones."""
+    """Return all fields of a value as added fields."""
     return diff_fields({}, value)
 
 

@@ -19,26 +19,31 @@ from vertex_training_cli.github.preview_run import PreviewRun
 from vertex_training_cli.github.repository import Repository
 from vertex_training_cli.status import print_line
 
-Stack = Annotated[str, typer.Option("--stack", "-s", help="The stack that it is about.")]
-Report = Annotated[Path, typer.Argument(help="The report in Markdown.", metavar="REPORT.md")]
+Stack = Annotated[
+    str, typer.Option("--stack", "-s", help="Stack of the comment, approval or issue.")
+]
+Report = Annotated[Path, typer.Argument(help="Drift report in Markdown.", metavar="REPORT.md")]
 
 
 def comment(
     stack: Stack,
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="Write what merging approves to this file.")
+        Path,
+        typer.Option(
+            "--output", "-o", help="Write the approval that takes effect on merge to this file."
+        ),
     ],
 ) -> None:
-    """Write the stack's one comment on the pull request whose preview has run.
+    """Create or update the stack's comment on a pull request after its preview.
 
-    For a workflow on `workflow_run`. The preview's artifact is data: it is checked, and the report
-    is rendered here. Merging approves it if it is the plan of what GitHub would merge; the workflow
-    keeps that as the artifact `kept`, an output of the step.
+    For a workflow on `workflow_run`. The artifact of the preview is untrusted data: this command
+    validates it and renders the report. A merge approves the plan if the preview ran on the commit
+    that GitHub would merge. The step's output `kept` names the artifact for the approval.
 
     Example: `vt github comment --stack dev -o kept.json`.
 
-    Exit code: 0 done, or there is no pull request to tell; 1 it cannot be told, or the artifact
-    was refused, which the comment says then.
+    Exit code: 0 done, or no pull request is open for the commit; 1 the comment cannot be written,
+    or the artifact was refused (the comment gives the reason).
     """
     output.unlink(missing_ok=True)
     event = json.loads(_text(Path(_variable("GITHUB_EVENT_PATH"))))
@@ -64,9 +69,11 @@ def comment(
 
 def approval(
     stack: Stack,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Write the record to this file.")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Write the approval to this file.")
+    ],
 ) -> None:
-    """Fetch what was approved by merging the pull request that GITHUB_SHA came from.
+    """Fetch the approval of the pull request whose merge created the commit GITHUB_SHA.
 
     Example: `vt github approval --stack dev -o approval.json`.
     """
@@ -80,7 +87,7 @@ def approval(
 
 
 def drift(stack: Stack, report: Report) -> None:
-    """Keep the stack's one issue on drift; REPORT.json beside REPORT.md says what was found.
+    """Create, update or close the stack's drift issue from REPORT.md and REPORT.json beside it.
 
     Example: `vt github drift --stack dev drift.md`.
     """

@@ -1,4 +1,4 @@
-"""Completion in a shell: stacks and entries of their sections, from the files that have them.
+"""Completion in a shell: names of stacks and of their entries, from the stack files.
 
 Where a name is to be completed nothing may fail and nothing may be slow: files are read as far as
 they can be, and neither an engine nor a cloud is asked.
@@ -39,7 +39,7 @@ def is_asked_for() -> bool:
 
 
 def give_names(callback: Callable[..., Any]) -> None:
-    """Complete the name parameters of a command."""
+    """Add completion to the name parameters of a command."""
     hints = get_type_hints(callback, include_extras=True)
     callback.__annotations__ = hints  # else they are evaluated anew, without what is set here
     for name, hint in hints.items():
@@ -70,7 +70,7 @@ def _completer(section: str) -> Callable[..., list[str]]:
 
 
 def _stack_of(context: typer.Context) -> str:
-    """The stack that the line names, else the selected one, else ``local``."""
+    """Return the stack that the line names, else the selected one, else ``local``."""
     for name in ("stack", "source"):
         value = context.params.get(name)
         if isinstance(value, str) and value:
@@ -79,13 +79,13 @@ def _stack_of(context: typer.Context) -> str:
 
 
 def stacks(start: Path) -> list[str]:
-    """Stacks of the project around ``start``."""
+    """Return the stacks of the project around ``start``."""
     root = root_of(start)
     return project_files.names(root) if root else []
 
 
 def keys(start: Path, stack: str, section: str) -> list[str]:
-    """Keys of a section of a stack file; none where it cannot be read."""
+    """Return the keys of a section of a stack file; empty if the file cannot be read."""
     root = root_of(start)
     if root is None:
         return []

@@ -1,4 +1,4 @@
-"""The table of verbs: what each runs, and what each group of verbs is about.
+"""The table of verbs: the function of each verb, and the help of each group.
 
 The docstring of a function is its help. To add a verb, write its function and add a row here.
 """
@@ -24,17 +24,17 @@ PANELS: Final[Mapping[str, tuple[str, ...]]] = {
 #: Path of a group -> its help. The first is ``vt``.
 GROUPS: Final[Mapping[str, str]] = {
     "": "",
-    "new": "Create a job from a template, after showing the diff.",
+    "new": "Create a job from a template. Shows the diff first.",
     "jobs": "List, show, compare, follow and cancel jobs, in Vertex AI or in the local cloud.",
     "images": "Build, pin, list and check the container images of a stack.",
-    "models": "List models in the registry, and compare the runs behind their versions.",
+    "models": "List models in the registry, and compare the runs that created their versions.",
     "endpoints": "List endpoints, wait for a deployment, and send predictions.",
-    "data": "Copy folders of data to and from a bucket of the stack.",
+    "data": "Copy data between a folder and a bucket of the stack.",
     "data snapshots": "List, compare and delete the stack's snapshots of BigQuery queries.",
-    "github": "Post comments, approvals and issues from workflows, through GitHub's `gh`.",
+    "github": "Write comments, approvals and issues on GitHub from workflows, through `gh`.",
     "local": (
-        "Run Google Cloud on this machine: rehearse a stack without an account or a network.\n\n"
-        "Its files are in VT_LOCAL_HOME (default: .vt-local in the checkout)."
+        "Run a local cloud on this machine: test a stack without an account or a network.\n\n"
+        "The local cloud's files are in VT_LOCAL_HOME (default: .vt-local in the checkout)."
     ),
     "local fault": "Inject faults: lost answers, refusals, stock-outs, preemptions.",
     "local secret": "Set values of secrets in the local cloud.",

@@ -36,7 +36,7 @@ WIDTH: Final = None if MARKUP else PLAIN_WIDTH
 
 
 class Verb(TyperCommand):
-    """A verb, as far as a list of verbs shows it. Its function is loaded to parse its line."""
+    """A verb in a list of verbs. Its function is imported to parse its arguments."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -51,7 +51,7 @@ class Verb(TyperCommand):
         )
 
     def load(self) -> TyperCommand:
-        """The whole command, with its parameters."""
+        """Import the function and return the complete command, with its parameters."""
         with exit_codes(self.path, FAILED):  # an extra may be missing
             function = getattr(importlib.import_module(self.module), self.function)
         if completion.is_asked_for():
@@ -69,13 +69,13 @@ class Verb(TyperCommand):
     def make_context(
         self, info_name: str | None, args: list[str], *more: Any, **options: Any
     ) -> Any:
-        """Parse a line: from here on it is the whole command."""
+        """Parse the arguments with the complete command."""
         args = [*_with_values(args, DEFAULT_VALUES.get(self.path, {}))]
         return self.load().make_context(info_name, args, *more, **options)
 
 
 class VerbGroup(TyperGroup):
-    """The verbs and groups of verbs below ``path``."""
+    """The verbs and groups below ``path``."""
 
     def __init__(self, *, path: str = "", **attributes: Any) -> None:
         super().__init__(**attributes)
@@ -94,7 +94,7 @@ class VerbGroup(TyperGroup):
             self.commands = {name: self.commands[name] for name in order}
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Write the commands as plain text, below the titles of their panels."""
+        """Write the commands as plain text, under the titles of their panels."""
         panels = dict[str, list[tuple[str, str]]]()
         for name in self.list_commands(ctx):
             command = self.commands[name]
@@ -106,7 +106,7 @@ class VerbGroup(TyperGroup):
                 formatter.write_dl(rows)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """The verb of a line. One that is not here is looked for in all groups."""
+        """Return the command of a line. For an unknown verb, suggest verbs of all groups."""
         if args[0] not in self.commands and not ctx.resilient_parsing:
             names = get_close_matches(args[0], {path.split()[-1] for path in VERBS})
             near = get_close_matches(args[0], self.commands)
@@ -138,7 +138,7 @@ def _panel(path: str) -> str | None:
 
 
 def _below(path: str, table: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """(Name, path) of the entries right below a path."""
+    """Yield (name, path) of the entries directly below a path."""
     for inner in table:
         above, _, name = inner.rpartition(" ")
         if inner and above == path:
@@ -146,7 +146,7 @@ def _below(path: str, table: Iterable[str]) -> Iterator[tuple[str, str]]:
 
 
 def _summary(module: str, name: str) -> str:
-    """The first paragraph of a function's docstring, read from its compiled module.
+    """Return the first paragraph of a function's docstring, read from its compiled module.
 
     A list of verbs imports none of them.
     """

@@ -1,4 +1,4 @@
-"""``vt images`` and ``vt promote``: images are built once, pinned by digest, and copied.
+"""``vt images`` and ``vt promote``: build images once, pin them by digest, copy them.
 
 =============  ====================================================================
 ``command``    the command lines
@@ -6,8 +6,8 @@
 ``pinning``    writes pins into stack files; copies images from another stack
 ``lookup``     looks images up in their registries, within a time, for checks and reviews
 ``registry``   reads and copies images, by the OCI distribution protocol
-``transport``  HTTP to one registry: credentials go there alone, answers are bounded
-``documents``  manifests, configurations and labels: text that anybody may have written
-``engines``    what builds an image: a service, or a program of this machine
+``transport``  HTTP to one registry: credentials go only there, answers are bounded
+``documents``  manifests, configurations and labels: parsed as untrusted text
+``engines``    builders of images: Cloud Build, or a program of this machine
 =============  ====================================================================
 """

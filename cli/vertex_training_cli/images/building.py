@@ -1,4 +1,4 @@
-"""Builds images and pins them: at most one build for a context at a time."""
+"""Builds images and pins them. A context has at most one build at a time."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def write_log(line: str) -> None:
 
 
 def check_target(ref: StackRef, trusted: Path | None) -> None:
-    """Refuse to build for another project than the checkout ``trusted`` says.
+    """Refuse a build for another project or region than the checkout ``trusted`` has.
 
     The stack file of a branch is what its author wrote. In CI it must neither lead to another
     project nor to the local cloud, whose engine would run the branch's code on the runner itself,
@@ -74,23 +74,23 @@ def check_target(ref: StackRef, trusted: Path | None) -> None:
         return
     trusted_stack = stacks.find_unchecked(trusted, ref.stack)
     if project_files.file_of(ref.root, ref.stack).is_symlink():
-        raise CommandError(f"{project_files.file_name(ref.stack)} is a link; it must be a file.")
+        raise CommandError(f"{project_files.file_name(ref.stack)} is a link. Replace it by a file.")
     if (ref.project, ref.region) != (trusted_stack.project, trusted_stack.region):
-        text = f"stack {ref.stack} is {ref.project} in {ref.region} here"
+        text = f"stack {ref.stack} has project {ref.project} and region {ref.region} in this folder"
         raise CommandError(
-            f"{text}, and {trusted_stack.project} in {trusted_stack.region} in {trusted}."
+            f"{text}, but {trusted_stack.project} and {trusted_stack.region} in {trusted}."
         )
 
 
 @dataclass(frozen=True, slots=True)
 class BuildResult:
-    """The result for one image."""
+    """The result of building one image."""
 
     name: str
     digest: str
     tag: str
     built: bool
-    """True if an engine ran; else the registry had the image."""
+    """True if an engine built the image; False if the registry already had it."""
     pinned: bool
     """True if the stack file changed."""
     seconds: float
@@ -101,17 +101,17 @@ class BuildOptions:
     """Options of a build."""
 
     choose_engine: Callable[[], Engine]
-    """Called only if something is to be built."""
+    """Returns the engine; called only if an image must be built."""
     timeout: float
-    """Seconds for one image."""
+    """Maximum seconds for one image."""
     with_log: bool = False
     """True to print the lines of an engine's log."""
     writes_cache: bool = False
-    """True if later builds may start from the layers of these."""
+    """True if later builds may use the layers of this build as a cache."""
 
 
 def names_to_build(settings: Settings, names: Sequence[str]) -> list[str]:
-    """Return the images named; without names all that have a context.
+    """Return the named images; without names all that have a context.
 
     Raises:
         UnknownNameError: the stack has no such image, or it has no context.
@@ -120,7 +120,7 @@ def names_to_build(settings: Settings, names: Sequence[str]) -> list[str]:
     for name in names:
         if settings.images[name].context is None:
             text = f"image {name} has no context in Pulumi.{settings.stack}.yaml."
-            hint = f"vt promote {name} --from OTHER --to {settings.stack}"
+            hint = f"run `vt promote {name} --from OTHER --to {settings.stack}`"
             raise UnknownNameError(text, hint)
     return [name for name in image_names if settings.images[name].context]
 
@@ -138,28 +138,28 @@ def build_image(settings: Settings, name: str, root: Path, options: BuildOptions
     assert source is not None  # names_to_build
     image = settings.names.image(name)
     context = source.read(root)
-    wanted = identity.identity(source, context)
-    tag = identity.tag(wanted)
+    context_id = identity.identity(source, context)
+    tag = identity.tag(context_id)
     at, path = registry.registry_of(image)
     digest, built = at.digest_of(path, tag), False
     if digest is None:
         if at.lacks_repository(path):
-            text = f"{name}: there is no repository {path.rpartition('/')[0]} to push to."
-            raise CommandError(text, f"vt up --stack {settings.stack}, which makes it.")
-        with _work_folder(f"{path}@{wanted}", options.timeout) as folder:
+            text = f"{name}: repository {path.rpartition('/')[0]} does not exist."
+            raise CommandError(text, f"create it by `vt up --stack {settings.stack}`.")
+        with _work_folder(f"{path}@{context_id}", options.timeout) as folder:
             digest = at.digest_of(path, tag)
             if digest is None:
                 _refuse_secrets(settings, name, context)
                 archive = folder / "context.tar"
-                _write_archive(source, wanted, root, archive)
-                digest, built = _build(settings, name, archive, wanted, root, options), True
+                _write_archive(source, context_id, root, archive)
+                digest, built = _build(settings, name, archive, context_id, root, options), True
     values = {"digest": digest, "builtFrom": tag}
     pinned = pinning.write_pins(root, settings.stack, {name: values})
     return BuildResult(name, digest, tag, built, pinned, time.monotonic() - started)
 
 
 def _refuse_secrets(settings: Settings, name: str, context: BuildContext) -> None:
-    """Let no secret leave in a context. What changes after this look is refused as a change.
+    """Refuse a context with secrets. Files that change afterwards are refused as changed.
 
     Raises:
         ConfigError: with each secret that the stack file does not allow.
@@ -174,7 +174,7 @@ def _refuse_secrets(settings: Settings, name: str, context: BuildContext) -> Non
 def _build(
     settings: Settings, name: str, archive: Path, wanted: str, root: Path, options: BuildOptions
 ) -> str:
-    """Run an engine; return the digest."""
+    """Build an image with an engine, and return the digest."""
     source, tag = pins.source_of(settings.images[name]), identity.tag(wanted)
     assert source is not None  # names_to_build
     engine = options.choose_engine()
@@ -183,7 +183,10 @@ def _build(
         file = root / source.context / source.dockerfile
         replaced = commands.stand_ins(file, dict(source.build_args))
         for base in dict.fromkeys(replaced.values()):
-            text = "is stood in for by Debian's packages of the same release and Python"
+            text = (
+                "is replaced by a local base image from Debian's packages (same release and "
+                "Python version)"
+            )
             report(f"{base} {text}")
     digest = engine.build(
         Build(
@@ -203,26 +206,26 @@ def _build(
         write_log if options.with_log else lambda _: None,
     )
     if not registry.DIGEST.match(digest):
-        raise ImageBuildError(f"{name}: {engine.name} gave no digest of the image.")
+        raise ImageBuildError(f"{name}: {engine.name} returned no digest of the image.")
     return digest
 
 
 def _write_archive(source: Source, wanted: str, root: Path, archive: Path) -> None:
-    """Write the context; refuse one that changed since its identity was taken."""
+    """Write the context to an archive. Refuses a context that has changed."""
     try:
         changed = identity.write_archive(source, source.read(root), archive) != wanted
     except OSError as failed:
-        text = f"the context {source.context} cannot be copied: {failed.strerror or failed}."
+        text = f"cannot copy the context {source.context}: {failed.strerror or failed}."
         raise CommandError(text) from None
     if changed:
-        what = "changed while it was read"
+        what = "a file of the context changed while it was read"
         location = Location(source.context)
         raise ConfigError([Problem(what, hint="run the command again", location=location)])
 
 
 @contextmanager
 def _work_folder(key: str, timeout: float) -> Iterator[Path]:
-    """Yield an empty folder that one build of a context has at a time; it is emptied at the end.
+    """Yield an empty folder for one build of a context at a time; empty it at the end.
 
     The kernel releases the lock of a killed build.
 
@@ -234,11 +237,11 @@ def _work_folder(key: str, timeout: float) -> Iterator[Path]:
     end, waiting = time.monotonic() + timeout, False
     while not (handle := _lock(folder)):
         if not waiting:
-            report("another build of the same context runs here: waiting for it")
+            report("waiting: another build of the same context is running on this machine")
         waiting = True
         if time.monotonic() > end:
             text = "another build of the same context is still running."
-            raise ImageBuildError(text, hint="raise --timeout.")
+            raise ImageBuildError(text, hint="wait until it has ended, or raise --timeout.")
         time.sleep(_POLL)
     try:
         _empty(folder)
@@ -254,7 +257,7 @@ def _work_folders() -> Path:
 
 
 def _remove_abandoned() -> None:
-    """Remove the files of killed builds, also where their images need no other build."""
+    """Remove the files of killed builds."""
     for folder in _work_folders().glob("*"):
         if folder.is_dir() and (handle := _lock(folder)):
             _empty(folder)
@@ -262,7 +265,7 @@ def _remove_abandoned() -> None:
 
 
 def _lock(folder: Path) -> int:
-    """Lock a folder, and return the handle; 0 if another process has it."""
+    """Lock a folder and return the handle; 0 if another process holds the lock."""
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -281,7 +284,7 @@ def _empty(folder: Path) -> None:
 
 
 def labels_of(name: str, context: str, tag: str, root: Path) -> dict[str, str]:
-    """Labels of the image ``name`` that is built from ``context`` in the checkout ``root``.
+    """Return the labels of the image ``name``, built from ``context`` in the checkout ``root``.
 
     Without git, or outside of a repository, those about a commit are left out.
     """
@@ -307,7 +310,7 @@ def _git(root: Path, *arguments: str) -> str:
 
 
 def _without_credentials(remote: str) -> str:
-    """The address of a repository without user and password."""
+    """Return the address of a repository without user and password."""
     if "://" not in remote:
         return remote.rpartition("@")[2]
     parts = urlsplit(remote)

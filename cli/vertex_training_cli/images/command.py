@@ -26,22 +26,22 @@ from vertex_training_cli.status import print_line
 
 #: State of a pin -> words for a person.
 WORDS: Final = {
-    "current": "built from its context",
-    "behind": "behind its context",
+    "current": "matches its context",
+    "behind": "older than its context",
     "unknown": "unknown origin",
     "missing": "not built",
-    "fixed": "by digest",
+    "fixed": "pinned by digest",
 }
 
 Names = Annotated[
     list[str] | None,
-    typer.Argument(metavar="[NAME...]", help="Images of the stack file; without any: all."),
+    typer.Argument(metavar="[NAME...]", help="Images of the stack file. Default: all."),
 ]
 
 
 @contextmanager
 def _interruptible() -> Iterator[None]:
-    """A cancelled workflow ends its build, as Ctrl-C does."""
+    """Handle SIGTERM like Ctrl-C, so that a cancelled workflow ends its build."""
 
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
@@ -50,14 +50,14 @@ def _interruptible() -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        print_line("vt: interrupted; nothing was pinned that was not built.")
+        print_line("vt: interrupted; only completed builds are pinned.")
         raise
     finally:
         signal.signal(signal.SIGTERM, before)
 
 
 def _settings(ref: StackRef) -> Settings:
-    """The settings of a stack; no package is built, and no job file is read."""
+    """Return the settings of a stack, without building packages or reading job files."""
     raw = stack_files.read_raw(stack.SCHEMA, ref.root, ref.stack)
     return stack.read_settings(raw, ref.root)
 
@@ -66,8 +66,8 @@ TargetOf = Annotated[
     Path | None,
     typer.Option(
         metavar="CHECKOUT",
-        help="Build what nobody reviewed: refuse a stack file whose project or region is not that "
-        "of this checkout, and leave no layers to other builds.",
+        help="For unreviewed code: refuse a stack file with another project or region than this "
+        "checkout's, and write no layers to the build cache.",
     ),
 ]
 
@@ -77,19 +77,22 @@ def build(
     stack: SelectedStack = None,
     engine: Annotated[
         str | None,
-        typer.Option(help="cloud-build, docker, podman or buildah; default: what is there."),
+        typer.Option(help="cloud-build, docker, podman or buildah. Default: an installed one."),
     ] = None,
     target_of: TargetOf = None,
-    timeout: Annotated[str, typer.Option(help="For one image: 90s, 30m, 2h.")] = "1h",
+    timeout: Annotated[
+        str, typer.Option(help="Maximum build time of one image: 90s, 30m, 2h.")
+    ] = "1h",
     log: Annotated[bool, typer.Option("--log", help="Print the whole log of each build.")] = False,
 ) -> None:
     """Build images and write their digests into the stack file.
 
-    An image of the same context and options that the registry has is taken as it is.
+    If the registry already has an image with the same context and options, it is reused.
 
     Example: `vt images build titanic --stack dev --timeout 30m`.
 
-    Exit code: 0 all are pinned, 1 one is not (the stack file has those before it), 130 interrupted.
+    Exit code: 0 all images are pinned, 1 a build failed (images built before are pinned), 130
+    interrupted.
     """
     seconds = options.seconds(timeout, "--timeout")
     with _interruptible():
@@ -111,7 +114,7 @@ def build(
 
 
 def list_(stack: SelectedStack = None, format_: FormatOption = Format.TEXT) -> None:
-    """List the images of a stack file, and whether they are behind their contexts. No network."""
+    """List the images of a stack file, and mark outdated ones. Needs no network."""
     ref = stacks.find(stack)
     settings = _settings(ref)
     listed = [pins.pin_of(settings, name, ref.root) for name in settings.images]
@@ -143,9 +146,9 @@ def _facts(pin: Pin) -> dict[str, Any]:
 def check(
     names: Names = None, stack: SelectedStack = None, format_: FormatOption = Format.TEXT
 ) -> None:
-    """Look at the pinned images in their registries, and at what could take them away.
+    """Check that the pinned images exist in their registries and that no cleanup will delete them.
 
-    Exit code: 0 all can be run, 1 one cannot, or could not be looked at.
+    Exit code: 0 all images can be run, 1 an image cannot be run or cannot be checked.
     """
     ref = stacks.find(stack)
     settings = _settings(ref)
@@ -162,13 +165,13 @@ def check(
 
 def promote(
     names: Annotated[list[str], typer.Argument(metavar="NAME...", help="Images to copy.")],
-    source: Annotated[str, typer.Option("--from", help="Stack that has them, such as dev.")],
-    target: Annotated[str, typer.Option("--to", help="Stack that gets them, such as prod.")],
+    source: Annotated[str, typer.Option("--from", help="Source stack, such as dev.")],
+    target: Annotated[str, typer.Option("--to", help="Target stack, such as prod.")],
 ) -> None:
     """Copy images and their digests from one stack to another. Nothing is built.
 
-    The image is copied to the other stack's repository, then its digest is written into the stack
-    file: one line an image.
+    Each image is copied to the target stack's repository, then its digest is written into the
+    target's stack file.
 
     Example: `vt promote titanic --from dev --to prod`.
     """

@@ -1,4 +1,4 @@
-"""Manifests and configurations of images: read as text that anybody may have written. Pure.
+"""Manifests and configurations of images, parsed as untrusted text. Pure functions.
 
 A digest proves that content is what was pinned. It says nothing of who wrote it: a label can hold
 anything, and a document can be no image at all. So all of it is bounded and checked for its form.
@@ -52,7 +52,7 @@ _SHOWN_COMMIT: Final = 12
 
 
 def lacks_repository(body: bytes) -> bool:
-    """Return whether the body of a 404 response says that the repository itself does not exist."""
+    """Return True if the body of a 404 response reports a missing repository."""
     try:
         errors = json.loads(body)["errors"]
         return any(
@@ -64,7 +64,7 @@ def lacks_repository(body: bytes) -> bool:
 
 
 class _Part(pydantic.BaseModel):
-    """A blob of an image. The digest becomes a piece of an address, so its form counts."""
+    """A blob of an image. Its digest is used in a URL, so its form is validated."""
 
     digest: Annotated[str, Field(pattern=f"^{_FORM}$")]
     size: Annotated[int, Field(strict=True, ge=0, le=_MOST_BYTES)]
@@ -78,7 +78,7 @@ class _Child(pydantic.BaseModel):
 
 
 class _Document(pydantic.BaseModel):
-    """An image has a configuration, an index has images."""
+    """A manifest: an image has a configuration, an index has images."""
 
     config: _Part | None = None
     layers: Annotated[list[_Part], Field(max_length=_MOST_ENTRIES)] = []
@@ -87,7 +87,7 @@ class _Document(pydantic.BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class ImageManifest:
-    """A manifest as the registry has it. Methods raise RegistryError if it is another document."""
+    """A manifest from a registry. Methods raise RegistryError for other documents."""
 
     digest: str
     media_type: str
@@ -95,25 +95,25 @@ class ImageManifest:
 
     @property
     def is_index(self) -> bool:
-        """True if it lists images for several platforms."""
+        """Return True if the manifest lists images for several platforms."""
         return self.media_type in INDEXES
 
     def children(self) -> dict[str, str]:
-        """Return platform -> digest of the images of an index, without attestations of a build."""
+        """Return platform -> digest of the images of an index, without build attestations."""
         digests = {platform(child.platform): child.digest for child in reversed(self._children())}
         digests.pop("unknown/unknown", "")  # BuildKit adds attestations as images for that
         return digests
 
     def listed(self) -> list[str]:
-        """Return the digests of everything that an index lists, with attestations."""
+        """Return the digests of all entries of an index, with attestations."""
         return [child.digest for child in self._children()]
 
     def config(self) -> str:
-        """Return the digest of the configuration of an image."""
+        """Return the digest of the image's configuration."""
         return next(iter(self.blobs()))
 
     def blobs(self) -> dict[str, int]:
-        """Return digest -> size of each blob of an image: configuration and layers."""
+        """Return digest -> size of each blob of the image: configuration and layers."""
         document = self._parse()
         if document.config is None:
             raise no_image(self.digest)
@@ -134,22 +134,21 @@ class ImageManifest:
 
 @dataclass(frozen=True, slots=True)
 class ImageFacts:
-    """Facts about one image in a registry."""
+    """Properties of one image in a registry."""
 
     digest: str
     platforms: tuple[str, ...]
     """Such as ``linux/amd64``."""
     labels: Mapping[str, str]
-    """Labels of its configuration, for linux/amd64 if there are several. Anybody may have written
-    them: ``origin`` reads those that are shown."""
+    """Labels of its configuration for linux/amd64. Untrusted: ``origin`` validates them."""
     size: int = 0
-    """Compressed bytes of its layers."""
+    """Compressed size of its layers in bytes."""
 
 
 def facts(
     top: ImageManifest, platforms: tuple[str, ...], image: ImageManifest, config: bytes
 ) -> ImageFacts:
-    """The facts of ``image``, which is ``top`` or one of its images for ``platforms``.
+    """Return the properties of ``image``, which is ``top`` or one of its images for ``platforms``.
 
     Raises:
         RegistryError: ``config`` is no configuration.
@@ -177,12 +176,12 @@ def facts(
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Origin of an image by its labels. A field is empty if no label has it."""
+    """Origin of an image by its labels. A field without a label is empty."""
 
     context: str
-    """A folder of the repository."""
+    """Folder of the repository."""
     revision: str
-    """A commit, perhaps with ``-dirty``."""
+    """Commit, possibly with ``-dirty``."""
 
     def __str__(self) -> str:
         commit, dash, dirty = self.revision.partition("-")
@@ -191,7 +190,7 @@ class Origin:
 
 
 def origin(labels: Mapping[str, str]) -> Origin:
-    """Return commit and folder from labels, without values of another form."""
+    """Return commit and folder from labels. Values of an invalid form are ignored."""
     context, revision = labels.get(CONTEXT, ""), labels.get(REVISION, "")
     return Origin(
         context if len(context) <= _MOST_FOLDER and _FOLDER.match(context) else "",
@@ -200,7 +199,7 @@ def origin(labels: Mapping[str, str]) -> Origin:
 
 
 def platform(value: Any) -> str:
-    """``os/architecture`` as a manifest or a configuration has it."""
+    """Return ``os/architecture`` of a manifest or a configuration."""
     if not isinstance(value, dict):
         return "?/?"
     parts = [value.get("os"), value.get("architecture")]
@@ -210,5 +209,5 @@ def platform(value: Any) -> str:
 
 
 def no_image(digest: str) -> RegistryError:
-    """The error about content that is no image."""
-    return RegistryError(f"{digest} is no image of a container.")
+    """Return the error for content that is not an image."""
+    return RegistryError(f"{digest} is not a container image.")

@@ -1,4 +1,4 @@
-"""Looks images up in their registries: all at once, within a time, and with problems as values.
+"""Looks up images in their registries, concurrently and within a time limit.
 
 Nothing is started, and a stack of the local cloud never asks Google. A registry that does not
 answer, or may not be read, is a reason why an image was not looked at, and no mistake.
@@ -36,32 +36,34 @@ Rule = Literal["image-missing", "image-platform", "image-not-looked-at"]
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """The result of looking one image up."""
+    """The result of one image lookup."""
 
     facts: ImageFacts | None = None
-    """None if the image does not exist or was not looked up."""
+    """Properties of the image; None if it does not exist or was not looked up."""
     reason: str = ""
-    """The reason why it was not looked up; empty if it was."""
+    """Reason why the image was not looked up; else empty."""
 
     @property
     def trouble(self) -> tuple[Rule, str] | None:
-        """The reason why a job cannot run the image, or why that is unknown; else None."""
+        """Return the reason why a job cannot run the image, or why that is unknown; else None."""
         if self.reason:
-            return "image-not-looked-at", f"not looked at: {self.reason}"
+            return "image-not-looked-at", f"image not checked: {self.reason}"
         if self.facts is None:
-            return "image-missing", "the registry has no image of this digest"
+            return "image-missing", "the registry does not have this digest"
         if PLATFORM not in self.facts.platforms:
             platforms = ", ".join(self.facts.platforms)
-            return "image-platform", f"is for {platforms}; Vertex AI runs {PLATFORM}"
+            return "image-platform", f"the image is for {platforms}; Vertex AI needs {PLATFORM}"
         return None
 
 
 def look(uris: Iterable[str], *, is_local: bool, seconds: float = SECONDS) -> Mapping[str, Look]:
-    """Look each image (``NAME@DIGEST``) up. ``is_local``: the stack is one of the local cloud."""
-    wanted = list(dict.fromkeys(uris))
-    looks: dict[str, Look] = {uri: Look(reason="there are too many") for uri in wanted[MOST:]}
+    """Look up images (``NAME@DIGEST``). ``is_local``: the stack is a stack of the local cloud."""
+    unique = list(dict.fromkeys(uris))
+    looks: dict[str, Look] = {
+        uri: Look(reason="too many images for one check") for uri in unique[MOST:]
+    }
     by_host: dict[str, list[str]] = {}
-    for uri in wanted[:MOST]:
+    for uri in unique[:MOST]:
         if (known := _known(uri, is_local)) is not None:
             looks[uri] = known
         else:
@@ -75,25 +77,25 @@ def look(uris: Iterable[str], *, is_local: bool, seconds: float = SECONDS) -> Ma
         thread.start()
     for thread in asking:
         thread.join(max(0.0, deadline - time.monotonic()))
-    late = Look(reason=f"no answer within {seconds:.0f} s")
-    return {uri: looks.get(uri, late) for uri in wanted}
+    late = Look(reason=f"no response within {seconds:.0f} s")
+    return {uri: looks.get(uri, late) for uri in unique}
 
 
 def _known(uri: str, is_local: bool) -> Look | None:
-    """Return the result that needs no request, or None."""
+    """Return the result if it needs no request, else None."""
     name, _, digest = uri.partition("@")
     match = registry.IMAGE.match(name)
     if match is None or not is_digest(uri):
-        return Look(reason="it is no image in Artifact Registry by digest")
+        return Look(reason="the reference is not an Artifact Registry image with a digest")
     if digest == PLACEHOLDER:
         return Look()
     if naming.is_local(match["project"]) != is_local:
-        return Look(reason=f"project {match['project']} is in another cloud than the stack")
+        return Look(reason=f"project {match['project']} is not in the same cloud as the stack")
     return None
 
 
 def _look_at(uris: list[str], looks: dict[str, Look]) -> None:
-    """Look at images of one registry, one after the other."""
+    """Look up images of one registry, one after the other."""
     for uri in uris:
         name, _, digest = uri.partition("@")
         try:
@@ -105,7 +107,7 @@ def _look_at(uris: list[str], looks: dict[str, Look]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class ImageFinding:
-    """One statement about one image."""
+    """One finding about one image."""
 
     name: str
     level: Literal["ok", "warning", "error"]
@@ -114,11 +116,11 @@ class ImageFinding:
     revision: str = ""
     context: str = ""
     rule: str = ""
-    """Id of the mistake; empty if there is none."""
+    """Rule id of the mistake; empty if the image is fine."""
 
 
 def findings(settings: Settings, names: Iterable[str], root: Path) -> list[ImageFinding]:
-    """Return the mistakes of images, in their order; a line that one is in order if it has none.
+    """Return the findings of images, in order; one with level ``ok`` for an image without mistakes.
 
     Raises:
         ConfigError: a context cannot be read.
@@ -134,7 +136,7 @@ def findings(settings: Settings, names: Iterable[str], root: Path) -> list[Image
 
 
 def problems(settings: Settings, root: Path) -> list[Problem]:
-    """Return what registries say of the images of a stack file, with paths below the namespace.
+    """Return registry findings on the images of a stack file as problems.
 
     Images that are behind their context need no look: ``vertex_training.images.pins`` reports them.
 
@@ -157,54 +159,60 @@ def _findings(settings: Settings, pin: Pin, look_: Look | None) -> Iterator[Imag
     command = f"vt images build {pin.name} --stack {settings.stack}"
     if look_ is None:
         hint = command if pin.tag else f"vt promote {pin.name} --from OTHER --to {settings.stack}"
-        yield ImageFinding(pin.name, "error", f"no digest is pinned: {hint}", rule="image-unpinned")
+        yield ImageFinding(
+            pin.name, "error", f"no digest is pinned. Run {hint}", rule="image-unpinned"
+        )
         return
     if pin.state in ("behind", "unknown"):
-        text = "the pin is behind its context" if pin.state == "behind" else "of unknown origin"
+        text = (
+            ("the image is older than its context")
+            if pin.state == "behind"
+            else ("the origin of the image is unknown")
+        )
         text = f"{text}: {command}"
         yield ImageFinding(pin.name, "warning", text, pin.digest, rule="image-behind")
     if look_.trouble:
         rule, text = look_.trouble
         if rule == "image-missing":
-            way = "take another one" if pin.image.uri else command if pin.tag else (
+            way = "choose another image" if pin.image.uri else command if pin.tag else (
                 "promote it again")  # fmt: skip
-            text = f"the digest is not in {pin.uri}: {way}"
+            text = f"{pin.uri} does not have this digest: {way}"
         elif rule == "image-platform" and pin.tag:
             text = f"{text}: {command}"
         yield ImageFinding(pin.name, "error", text, pin.digest, rule=rule)
     elif look_.facts:
         origin = documents.origin(look_.facts.labels)
         shown = f" of {origin}" if origin.context and origin.revision else ""
-        text = f"in order: {PLATFORM}, {look_.facts.size / 1e6:,.0f} MB{shown}"
+        text = f"ok: {PLATFORM}, {look_.facts.size / 1000000.0:,.0f} MB{shown}"
         yield ImageFinding(pin.name, "ok", text, pin.digest, origin.revision, origin.context)
 
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """Facts about images that a review shows beside the plan."""
+    """Image properties that a review shows beside the plan."""
 
     origins: Mapping[str, str] = field(default_factory=dict)
     """Origins of images by their full names."""
     problems: tuple[Problem, ...] = ()
-    """Images that cannot be run, of jobs that would be submitted."""
+    """Images of jobs to submit that cannot be run."""
     unseen: tuple[str, ...] = ()
-    """Images of these jobs that could not be looked up, with the reasons."""
+    """Images of jobs to submit that could not be looked up, with the reasons."""
 
 
 def for_review(
     ref: StackRef, jobs: Mapping[str, Sequence[str]], shown: Sequence[str], *, offline: bool
 ) -> Lookup:
-    """Look up images for a review. Offline, stack files alone say where they came from.
+    """Look up images for a review. Offline, use only the stack files.
 
     ``jobs`` are names of jobs that would be submitted, by the image that they run; ``shown`` are
     images of which the review says where they came from.
     """
     known = {uri: names for uri, names in jobs.items() if is_digest(uri)}
-    wanted = [] if offline else [*known, *filter(is_digest, shown)]
-    if wanted and ref.is_local and not os.environ.get(registry.EMULATOR):
+    images = [] if offline else [*known, *filter(is_digest, shown)]
+    if images and ref.is_local and not os.environ.get(registry.EMULATOR):
         with suppress(CommandError):  # it does not run: each image says so
             registry.connect(ref, lambda _: None, start=False)
-    return judge(known, shown, look(wanted, is_local=ref.is_local), ref.root)
+    return judge(known, shown, look(images, is_local=ref.is_local), ref.root)
 
 
 def judge(
@@ -213,7 +221,7 @@ def judge(
     looks: Mapping[str, Look],
     root: Path,
 ) -> Lookup:
-    """Return the lookup of these results."""
+    """Return the lookup for these results."""
     problems, unseen = [], []
     for uri, names in jobs.items():
         name = uri.partition("@")[0].rpartition("/")[2]
@@ -223,34 +231,34 @@ def judge(
         elif trouble:
             rule, text = trouble
             what = f"image {name} of {', '.join(names)}: {text}"
-            problems.append(Problem(what, uri, "vt images check", rule=rule))
+            problems.append(Problem(what, uri, "run `vt images check`", rule=rule))
     return Lookup(origins_of(root, shown, looks), tuple(problems), tuple(unseen))
 
 
 def is_digest(uri: str) -> bool:
-    """Return whether it is an image in Artifact Registry by digest."""
+    """Return True for an Artifact Registry image with a digest."""
     name, _, digest = uri.partition("@")
     return bool(registry.IMAGE.match(name) and registry.DIGEST.match(digest))
 
 
 def origins_of(root: Path, uris: Iterable[str], looks: Mapping[str, Look]) -> dict[str, str]:
-    """Return the origin of each image in words.
+    """Return the origin of each image as text.
 
     What was not looked at comes with the reason, and with what a stack file records: a promoted
     digest is pinned with its folder in the file that it was promoted from.
     """
-    wanted, recorded = list(dict.fromkeys(uris)), dict[str, str]()
-    for record in pins.records(root) if wanted else ():
+    unique, recorded = list(dict.fromkeys(uris)), dict[str, str]()
+    for record in pins.records(root) if unique else ():
         if record.context:
             what = " ".join(filter(None, (record.context, record.built_from[:_TAG_SHOWN])))
-            recorded.setdefault(record.digest, f"{what}, as Pulumi.{record.stack}.yaml says")
-    return {uri: _origin(uri, looks.get(uri), recorded) for uri in wanted}
+            recorded.setdefault(record.digest, f"{what}, by Pulumi.{record.stack}.yaml")
+    return {uri: _origin(uri, looks.get(uri), recorded) for uri in unique}
 
 
 def _origin(uri: str, look_: Look | None, recorded: Mapping[str, str]) -> str:
     if look_ is None or look_.reason:
-        reason = look_.trouble[1] if look_ and look_.trouble else "not looked at"
+        reason = look_.trouble[1] if look_ and look_.trouble else "not checked"
         return "; ".join(filter(None, (recorded.get(uri.partition("@")[2], ""), reason)))
     if look_.facts is None:
-        return "the registry has no such image"
-    return str(documents.origin(look_.facts.labels)) or "its labels do not say"
+        return "image missing in the registry"
+    return str(documents.origin(look_.facts.labels)) or "no origin in the image's labels"

@@ -1,4 +1,4 @@
-"""Pins digests in a stack file, as a whole or not at all; copies images from another stack.
+"""Writes digests into a stack file atomically, and copies images from another stack.
 
 ``vt promote`` builds nothing: the other stack gets the same bytes.
 """
@@ -30,7 +30,7 @@ KEYS: Final = ("digest", "builtFrom")
 
 
 def write_pins(root: Path, stack: str, pins: Mapping[str, Mapping[str, str]]) -> bool:
-    """Set keys of images in the file of ``stack``; returns whether it changed.
+    """Set keys of images in the file of ``stack``; return True if the file changed.
 
     ``pins`` are values by key, by image. The file is replaced in one step: it is as before, or
     complete, whenever this process is killed.
@@ -43,8 +43,8 @@ def write_pins(root: Path, stack: str, pins: Mapping[str, Mapping[str, str]]) ->
     named = file_of(root, stack)
     file = named.resolve()
     if link_out(named):
-        what = f"{named.name} is a link out of its folder; nothing is written through it."
-        raise CommandError(what, "put a file in its place")
+        what = f"{named.name} is a link that leaves its folder. Nothing is written through it."
+        raise CommandError(what, "replace the link by a file")
     try:
         with _locked(file.parent):
             before = after = file.read_bytes()
@@ -57,14 +57,14 @@ def write_pins(root: Path, stack: str, pins: Mapping[str, Mapping[str, str]]) ->
                 mode = file.stat().st_mode & 0o777
                 RootDirectory(file.parent).write(file.name, after, mode)
     except OSError as failed:
-        text = f"{file.name} cannot be written: {failed.strerror}; it is as it was."
+        text = f"cannot write {file.name}: {failed.strerror}. The file is unchanged."
         raise CommandError(text) from None
     return after != before
 
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Hold the folder against other commands: a lock on the file would go with its replacement."""
+    """Lock the folder of the stack file. A lock on the file ends with its replacement."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
@@ -75,28 +75,28 @@ def _locked(folder: Path) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class Promotion:
-    """One image on its way from a stack to another."""
+    """One image to copy from a stack to another."""
 
     name: str
     source: str
-    """Full name without digest in the first stack."""
+    """Full name without digest in the source stack."""
     target: str
-    """The same in the second one."""
+    """Full name without digest in the target stack."""
     digest: str
     built_from: str
-    """``context-…`` it was built from; empty if the first stack does not say."""
+    """Context tag ``context-…`` of the build; empty if the source stack does not record it."""
     has_context: bool
-    """True if the second stack builds it, too: its file says what the digest was built from."""
+    """True if the target stack also builds this image and records the context."""
 
     @property
     def tag(self) -> str:
-        """The tag of the copy: the repository's clean-up deletes images that have none."""
+        """Tag of the copy. The repository's cleanup deletes untagged images."""
         digits = self.digest.removeprefix("sha256:")[:TAG_DIGITS]
         return self.built_from or f"digest-{digits}"
 
 
 def known_names(settings: Settings, names: Sequence[str]) -> list[str]:
-    """Return the images named, each once; without names all of the stack.
+    """Return the named images without duplicates; without names all of the stack.
 
     Raises:
         UnknownNameError: the stack has no such image.
@@ -122,11 +122,11 @@ def _promotion(source: Settings, target: Settings, name: str) -> Promotion:
     image, in_target = source.images[name], target.images.get(name)
     if image.uri or (in_target and in_target.uri):
         stack = source.stack if image.uri else target.stack
-        text = f"image {name} of stack {stack} is one from outside (uri)."
-        raise CommandError(text, "copy the uri by hand.")
+        text = f"image {name} of stack {stack} has a `uri` and is not built by a stack."
+        raise CommandError(text, "copy the `uri` into the other stack file.")
     if image.digest in (None, PLACEHOLDER):
-        text = f"image {name} of stack {source.stack} was not built."
-        raise CommandError(text, f"vt images build {name} --stack {source.stack}")
+        text = f"image {name} of stack {source.stack} is not built."
+        raise CommandError(text, f"run `vt images build {name} --stack {source.stack}`")
     return Promotion(
         name,
         source.names.image(name),
@@ -138,7 +138,7 @@ def _promotion(source: Settings, target: Settings, name: str) -> Promotion:
 
 
 def run(promotions: Sequence[Promotion], root: Path, stack: str) -> Iterator[str]:
-    """Copy each image, then write its digest into the file of ``stack``; yields a line for each.
+    """Copy each image, then write its digest into the file of ``stack``; yield a line for each.
 
     Raises:
         CommandError: an image is not in its registry, or a registry refused.

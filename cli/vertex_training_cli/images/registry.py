@@ -1,4 +1,4 @@
-"""Images in a registry, by the OCI distribution protocol: read, and copied between repositories.
+"""Images in a registry, through the OCI distribution protocol: reads and copies.
 
 Artifact Registry over HTTPS with this machine's Google credentials; for local projects the
 registry of the local cloud, where the repository of ``HOST/PROJECT/REPOSITORY/NAME`` is called
@@ -56,21 +56,21 @@ class RegistryClient:
 
     @property
     def base(self) -> str:
-        """Its address, with the scheme."""
+        """Return the registry's address, with scheme."""
         return self._transport.base
 
     @property
     def address(self) -> str:
-        """``HOST`` or ``HOST:PORT``, as the name of an image begins."""
+        """Return ``HOST`` or ``HOST:PORT``, the start of image names."""
         return self.base.partition("://")[2]
 
     @property
     def is_local(self) -> bool:
-        """True for the registry of the local cloud, which has neither TLS nor credentials."""
+        """Return True for the local cloud's registry, without TLS and credentials."""
         return self.base.startswith("http://")
 
     def token(self) -> str:
-        """An access token of this machine's Google credentials; empty for the local cloud.
+        """Return an access token of this machine's Google credentials; empty for the local cloud.
 
         Raises:
             RegistryError: Google gives none.
@@ -85,7 +85,7 @@ class RegistryClient:
         return str(session.credentials.token)
 
     def digest_of(self, path: str, reference: str) -> str | None:
-        """The digest behind a tag or a digest; None if there is none.
+        """Return the digest of a tag or digest; None if it does not exist.
 
         Raises:
             RegistryError: the registry refused, or cannot be reached.
@@ -101,7 +101,7 @@ class RegistryClient:
         return document.digest if document else None
 
     def lacks_repository(self, path: str) -> bool:
-        """Return whether the registry reports that the repository of an image does not exist.
+        """Return True if the registry reports that the image's repository does not exist.
 
         Raises:
             RegistryError: see ``digest_of``.
@@ -111,7 +111,7 @@ class RegistryClient:
         return answer.status_code == 404 and documents.lacks_repository(read(answer, path))
 
     def manifest(self, path: str, reference: str) -> ImageManifest | None:
-        """The manifest behind a tag or a digest, verified; None if there is none.
+        """Return the verified manifest of a tag or digest; None if it does not exist.
 
         Raises:
             RegistryError: see ``digest_of``; or the content is not what the digest says.
@@ -126,12 +126,14 @@ class RegistryClient:
         body = read(answer, path)
         digest = f"sha256:{hashlib.sha256(body).hexdigest()}"
         if DIGEST.match(reference) and digest != reference:
-            raise RegistryError(f"{path}@{reference}: the registry sent other content, {digest}.")
+            raise RegistryError(
+                f"{path}@{reference}: the registry sent content with another digest, {digest}."
+            )
         kind = answer.headers.get("Content-Type", "").partition(";")[0].strip()
         return ImageManifest(digest, kind, body)
 
     def facts(self, path: str, reference: str) -> ImageFacts | None:
-        """Platforms and labels of an image; None if there is none.
+        """Return platforms and labels of an image; None if it does not exist.
 
         Raises:
             RegistryError: see ``manifest``; or it is no image.
@@ -143,11 +145,13 @@ class RegistryClient:
             return documents.facts(top, (), top, self._blob(path, top.config()))
         children = top.children()
         if not children:
-            raise RegistryError(f"{path}@{top.digest} is an index that lists no image.")
+            raise RegistryError(f"{path}@{top.digest} is an index without images.")
         chosen = children.get(PLATFORM) or next(iter(children.values()))
         image = self.manifest(path, chosen)
         if image is None:
-            raise RegistryError(f"{path}@{top.digest} lists {chosen}, which is not there.")
+            raise RegistryError(
+                f"{path}@{top.digest} lists {chosen}, but the registry does not have it."
+            )
         config = self._blob(path, image.config())
         return documents.facts(top, tuple(sorted(children)), image, config)
 
@@ -164,7 +168,7 @@ class RegistryClient:
     def copy(
         self, path: str, digest: str, to: RegistryClient, target: str, tags: tuple[str, ...]
     ) -> int:
-        """Copy an image with all it consists of; returns how many bytes were transferred.
+        """Copy an image with all its parts; return the number of transferred bytes.
 
         What is there already is not sent again. The manifest comes last, so a copy that was
         interrupted is no image, and the next one goes on. ``tags`` are written at the end.
@@ -186,7 +190,7 @@ class RegistryClient:
     def _copy_image(
         self, path: str, manifest: ImageManifest, to: RegistryClient, target: str
     ) -> int:
-        """Copy a manifest and, unless it is an index, what it consists of."""
+        """Copy a manifest and, unless it is an index, its blobs."""
         sent = 0
         if to.digest_of(target, manifest.digest) is None:
             for blob in () if manifest.is_index else manifest.blobs().items():
@@ -214,7 +218,7 @@ class RegistryClient:
         url = f"{self.base}/v2/{path}/blobs/{digest}"
         source = self._transport.content(url, path)
         if source.status_code == 404:
-            raise RegistryError(f"{path} lacks {digest}, of which it consists.")
+            raise RegistryError(f"{path} lacks {digest}, a part of the image.")
         headers = {"Content-Type": "application/octet-stream"}
         with source:
             data = _Stream(source.iter_content(_CHUNK), size)
@@ -222,13 +226,15 @@ class RegistryClient:
         return size
 
     def _blob(self, path: str, digest: str) -> bytes:
-        """A small blob, verified."""
+        """Return a small blob, verified."""
         answer = self._transport.content(f"{self.base}/v2/{path}/blobs/{digest}", path)
         if answer.status_code == 404:
-            raise RegistryError(f"{path} lacks {digest}, of which it consists.")
+            raise RegistryError(f"{path} lacks {digest}, a part of the image.")
         body = read(answer, path)
         if (actual := f"sha256:{hashlib.sha256(body).hexdigest()}") != digest:
-            raise RegistryError(f"{path}@{digest}: the registry sent other content, {actual}.")
+            raise RegistryError(
+                f"{path}@{digest}: the registry sent content with another digest, {actual}."
+            )
         return body
 
     def _send(self, method: str, url: str, path: str) -> requests.Response:
@@ -238,7 +244,7 @@ class RegistryClient:
 
 
 def registry_of(image: str) -> tuple[RegistryClient, str]:
-    """The registry that holds ``image`` (a name without tag), and the image's path in it.
+    """Return the registry of ``image`` (a name without tag), and the image's path in the registry.
 
     Raises:
         RegistryError: it is no name in Artifact Registry, the registry of the local cloud does not
@@ -247,14 +253,14 @@ def registry_of(image: str) -> tuple[RegistryClient, str]:
     match = IMAGE.match(image)
     if match is None:
         hint = "REGION-docker.pkg.dev/PROJECT/REPOSITORY/NAME"
-        raise RegistryError(f"{image} is no image in Artifact Registry.", hint)
+        raise RegistryError(f"{image} is not an Artifact Registry image.", hint)
     emulator = os.environ.get(EMULATOR)
     if naming.is_local(match["project"]):
         if not emulator:
-            text = f"no registry runs in the local cloud for {image}."
+            text = f"the local cloud has no registry for {image}."
             hint = (
-                "`make containers` installs one, which the running local cloud takes up; a "
-                "`vt local shell` that was open before has to be started again."
+                "install a registry by `make containers`; the running local cloud will "
+                "use it. Restart any open `vt local shell`."
             )
             raise RegistryError(text, hint)
         session = requests.Session()
@@ -264,7 +270,7 @@ def registry_of(image: str) -> tuple[RegistryClient, str]:
 
 
 def connect(ref: StackRef, log: Callable[[str], None], *, start: bool) -> None:
-    """Set the addresses of the local cloud in this process, if ``ref`` lives there.
+    """Set the addresses of the local cloud in this process if ``ref`` is a local stack.
 
     Raises:
         CommandError: the local cloud does not run and, with ``start``, cannot be started.
@@ -278,7 +284,7 @@ def connect(ref: StackRef, log: Callable[[str], None], *, start: bool) -> None:
 
 
 def google_session() -> requests.Session:
-    """A session with this machine's Google credentials.
+    """Return a session with this machine's Google credentials.
 
     Raises:
         RegistryError: there are none.
@@ -288,7 +294,7 @@ def google_session() -> requests.Session:
     except OperatorError as failed:
         raise RegistryError(str(failed), "") from None
     except GoogleAuthError as failed:
-        hint = "gcloud auth application-default login"
+        hint = "sign in by `gcloud auth application-default login`"
         raise RegistryError(f"no Google credentials: {line(failed)}.", hint) from None
     return AuthorizedSession(credentials)
 
@@ -298,7 +304,7 @@ def _accept() -> dict[str, str]:
 
 
 class _Stream:
-    """Content whose size is known before it is read: sent with its length, not in chunks."""
+    """Content with a known size: sent with its length, not in chunks."""
 
     def __init__(self, chunks: Iterator[bytes], size: int) -> None:
         self._chunks = chunks

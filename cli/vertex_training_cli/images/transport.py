@@ -1,4 +1,4 @@
-"""HTTP to one registry. Credentials go to that registry alone, and every answer is bounded.
+"""HTTP to one registry. Credentials go only to that registry, and every answer is bounded.
 
 Redirects are followed for content that its digest proves, over TLS, without credentials. An address
 that the registry answers with (the next page of a list, where an upload goes) is on the registry.
@@ -25,11 +25,11 @@ RETRY_AFTER: Final = (0.5, 2.0)
 _BUSY: Final = (429, 500, 502, 503, 504)
 _MOST_REDIRECTS: Final = 3
 _CHUNK: Final = 64 * 1024
-_LOGIN: Final = "gcloud auth application-default login"
+_LOGIN: Final = "sign in by `gcloud auth application-default login`"
 
 
 def anonymous_session() -> requests.Session:
-    """A session without credentials."""
+    """Return a session without credentials."""
     session = requests.Session()
     session.auth = _no_credentials  # not those of a .netrc either
     return session
@@ -46,7 +46,7 @@ class Transport:
         anonymous: Callable[[], requests.Session] = anonymous_session,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        """``session`` has the credentials; ``anonymous`` makes one that has none."""
+        """``session`` has the credentials; ``anonymous`` returns a session without credentials."""
         self.base = base
         self.session = session
         self._anonymous = anonymous
@@ -55,7 +55,7 @@ class Transport:
     def send(
         self, method: str, url: str, path: str, accepted: tuple[int, ...] = (), **options: Any
     ) -> requests.Response:
-        """The answer to one request. ``path`` is the image that messages name.
+        """Return the answer to one request. ``path`` is the image in messages.
 
         A question is asked up to three times. Redirects are not followed.
 
@@ -64,11 +64,11 @@ class Transport:
         """
         answer = self._ask(method, url, options)
         if answer.is_redirect:
-            raise RegistryError(f"{path}: the registry sends {method} to another address.")
+            raise RegistryError(f"{path}: the registry redirects {method} to another address.")
         return _accepted(answer, method, path, accepted)
 
     def content(self, url: str, path: str, **options: Any) -> requests.Response:
-        """The answer to GET of content that its digest proves; perhaps from another address.
+        """Return content that its digest verifies, possibly after a redirect.
 
         Raises:
             RegistryError: see ``send``.
@@ -82,10 +82,12 @@ class Transport:
                 break
             answer.close()
             answer = self._once(self._anonymous(), "GET", url, {"stream": True})
-        raise RegistryError(f"{path}: the registry sends GET to another address.")
+        raise RegistryError(
+            f"{path}: the registry redirects GET to an address that is not allowed."
+        )
 
     def exists(self, url: str, path: str) -> bool:
-        """Return whether content exists at ``url``; a redirect means that it is kept elsewhere.
+        """Return True if content exists at ``url``. A redirect counts as existing.
 
         Raises:
             RegistryError: see ``send``.
@@ -96,7 +98,7 @@ class Transport:
         return _accepted(answer, "HEAD", path, (404,)).status_code != 404
 
     def own(self, url: str, path: str) -> str:
-        """An address that the registry answered with, in full.
+        """Return the full form of an address that the registry returned.
 
         Raises:
             RegistryError: it is not on this registry.
@@ -104,7 +106,9 @@ class Transport:
         absolute = urljoin(f"{self.base}/", url)
         target, here = urlsplit(absolute), urlsplit(self.base)
         if (target.scheme, target.netloc) != (here.scheme, here.netloc):
-            raise RegistryError(f"{path}: the registry names an address that is not its own.")
+            raise RegistryError(
+                f"{path}: the registry returned an address outside of the registry."
+            )
         return absolute
 
     def _ask(self, method: str, url: str, options: dict[str, Any]) -> requests.Response:
@@ -127,11 +131,11 @@ class Transport:
         except GoogleAuthError as failed:
             raise no_credentials(self.base, failed) from None
         except requests.RequestException as failed:
-            raise RegistryError(f"{self.base} cannot be reached: {line(failed)}.") from None
+            raise RegistryError(f"cannot reach {self.base}: {line(failed)}.") from None
 
 
 def read(answer: requests.Response, path: str) -> bytes:
-    """The body of an answer, up to the bound of a document.
+    """Return the body of an answer, up to the size limit of a document.
 
     Raises:
         RegistryError: it is larger, or breaks off.
@@ -142,19 +146,21 @@ def read(answer: requests.Response, path: str) -> bytes:
             for chunk in answer.iter_content(_CHUNK):
                 body += chunk
                 if len(body) > MAX_DOCUMENT:
-                    raise RegistryError(f"{path}: a document of more than {MAX_DOCUMENT:,} bytes.")
+                    raise RegistryError(
+                        f"{path}: the registry sent a document of more than {MAX_DOCUMENT:,} bytes."
+                    )
     except requests.RequestException as failed:
-        raise RegistryError(f"{path}: the answer broke off: {line(failed)}.") from None
+        raise RegistryError(f"{path}: the answer was interrupted: {line(failed)}.") from None
     return bytes(body)
 
 
 def no_credentials(base: str, failed: BaseException) -> RegistryError:
-    """The error where Google gives no token."""
-    return RegistryError(f"no credentials for {base}: {line(failed)}.", _LOGIN)
+    """Return the error for missing Google credentials."""
+    return RegistryError(f"no Google credentials for {base}: {line(failed)}.", _LOGIN)
 
 
 def line(text: object) -> str:
-    """A message of others on one line, bounded."""
+    """Return a message of another program on one line, shortened."""
     return " ".join(str(text).split())[:200].rstrip(".")
 
 
@@ -171,7 +177,7 @@ def _accepted(
 
 
 def _refusal(method: str, path: str, answer: requests.Response) -> RegistryError:
-    """Return a refusal as a sentence, with the missing role."""
+    """Return the error for a refusal, with the missing role."""
     code = answer.status_code
     try:
         with answer:
@@ -182,10 +188,10 @@ def _refusal(method: str, path: str, answer: requests.Response) -> RegistryError
     role = "roles/artifactregistry.writer" if writes else "roles/artifactregistry.reader"
     hint = {
         401: _LOGIN,
-        403: f"it takes {role} on the repository",
-        404: "the stack's `up` makes the repository: run it before the first build",
+        403: f"you need {role} on the repository",
+        404: "create the repository by `vt up` of the stack before the first build",
         429: "try again in a minute",
-        507: "the registry's disk is full",
+        507: "free space on the registry's disk",
     }.get(code, "")
     what = f"{path}: the registry answered {code} to {method}"
     return RegistryError(f"{what}{f' ({line(detail)})' if detail else ''}.", hint, code)

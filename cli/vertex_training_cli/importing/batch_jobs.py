@@ -1,4 +1,4 @@
-"""A message of Google Batch -> an imported job with ``backend: batch``.
+"""Converts a message of Google Batch into an imported job with ``backend: batch``.
 
 The reverse of ``vertex_training.customjob.batch.message``. What of a job cannot be a job file's is
 a reason to refuse it, if it would be another job, or else a remark with what to do.
@@ -32,28 +32,30 @@ from vertex_training_cli.importing.batch_messages import NAME_PARTS, BatchMessag
 from vertex_training_cli.importing.imported import REQUEST_ID, ImportedJob, key_of, placeholder
 
 #: Why a job is refused.
-NOTHING: Final = "it has no runnables in taskGroups, which are what it runs"
+NOTHING: Final = "taskGroups contains no runnables: the source job would run no code"
 NO_CONTAINER: Final = (
-    "it runs no container, but on the machine itself: put what it runs into an image, which "
-    "`vt images build` makes"
+    "the source job runs a script directly on the machine, without a container: put the "
+    "script into an image, which `vt images build` builds"
 )
 SEVERAL: Final = (
-    "it runs {} containers one after another, and a job file one: put them into one image, or "
-    "write a job each"
+    "the source job runs {} containers one after another, but a job file has one "
+    "container: merge them into one image, or write a job for each container"
 )
 WITH_SCRIPT: Final = (
-    "it runs a script on the machine beside its container: put what that does into image or command"
+    "the source job also runs a script on the machine, beside its container: move the "
+    "script into the image or the command"
 )
 BARRIER: Final = (
-    "its tasks wait at a barrier, which no job file has: let the code wait for its peers, as "
-    "torch.distributed does"
+    "the tasks of the source job wait at a barrier, which job files do not support: wait "
+    "in the code, as torch.distributed does"
 )
 IN_TURN: Final = (
-    "it runs {} tasks, {} at once, and the machines of a job all begin together: write a job each, "
-    "or let one machine do the work of several tasks"
+    "the source job runs {} tasks, {} at a time, but all machines of a job start "
+    "together: write several jobs, or let one machine process several tasks"
 )
 PACKED: Final = (
-    "it runs {} tasks on one machine, and a job file one: start several processes in the container"
+    "the source job runs {} tasks per machine, but a job file has one per machine: start "
+    "several processes in the container"
 )
 DEFAULT_ACCOUNT: Final = re.compile(r"\d+-compute@developer\.gserviceaccount\.com")
 #: A reference to a variable as Vertex AI expands it, which Batch does not.
@@ -73,7 +75,7 @@ CLOUD_PLATFORM: Final = "https://www.googleapis.com/auth/cloud-platform"
 
 
 def imported(source: BatchMessage, name: str) -> ImportedJob:
-    """The job of a message; ``name`` is for a nameless one.
+    """Return the imported job of a message; ``name`` is the default name.
 
     Raises:
         CommandError: a CustomJob cannot be what it is; with all reasons.
@@ -87,7 +89,7 @@ def imported(source: BatchMessage, name: str) -> ImportedJob:
     job = ImportedJob(key_of(name), {}, backend=BATCH_JOB.backend, remarks=[*source.remarks])
     job.region = source.region or (resource[3] if len(resource) == NAME_PARTS else "")
     if reasons := _Conversion(message, job).reasons():
-        raise CommandError(f"this job of Batch is not imported: {'; '.join(reasons)}.")
+        raise CommandError(f"cannot import this Batch job: {'; '.join(reasons)}.")
     return job
 
 
@@ -112,7 +114,7 @@ class _Conversion:
         self._reasons.append(reason)
 
     def reasons(self) -> list[str]:
-        """Convert the job; return the reasons why it is not possible."""
+        """Convert the job; return the reasons why the conversion is not possible."""
         self._fields()
         step = self._step()
         tasks = self._tasks()
@@ -139,21 +141,24 @@ class _Conversion:
         return self._reasons
 
     def _fields(self) -> None:
-        """Add remarks and reasons for fields that are left out or refused."""
+        """Add remarks and reasons for omitted or refused fields."""
         remarks, reasons = left_out(self.message)
         self.job.remarks += remarks
         self._reasons += reasons
         if len(self.instances) > 1:
             self.say(
-                "Batch takes machines of the first of its instances alone: others are left out"
+                "Batch uses only the machines of the first entry of `instances`: the "
+                "other entries are omitted"
             )
         if self.message.get("logsPolicy", {}).get("destination") != "CLOUD_LOGGING":
-            self.say("its logs go to Cloud Logging here, whatever logsPolicy says")
+            self.say("the imported job writes its logs to Cloud Logging: logsPolicy is omitted")
 
     def _step(self) -> dict[str, Any] | None:
         """Return the only runnable with a container."""
         if len(self.groups) > 1:
-            self.refuse(f"it has {len(self.groups)} task groups, and Batch takes one")
+            self.refuse(
+                f"the source job has {len(self.groups)} task groups, but Batch accepts only one"
+            )
         steps = self.task.get("runnables") or []
         steps = [step for step in steps if step.get("script", {}).get("text") != machines.SCRIPT]
         containers = [step for step in steps if "container" in step]
@@ -169,12 +174,12 @@ class _Conversion:
         return containers[0]
 
     def _tasks(self) -> int:
-        """Return the number of machines: one task on each, all at once."""
+        """Return the number of machines: each runs one task, all at the same time."""
         count = int(self.group.get("taskCount", 1))
         parallel = int(self.group.get("parallelism", count))
         packed = int(self.group.get("taskCountPerNode", 1))
         if count < 0:
-            self.refuse(f"it has {count} tasks")
+            self.refuse(f"the source job has {count} tasks")
         elif 0 < parallel < count:
             self.refuse(IN_TURN.format(count, parallel))
         if packed > 1:
@@ -184,11 +189,11 @@ class _Conversion:
     def _strategy(self) -> None:
         model = str(self.policy.get("provisioningModel", "STANDARD"))
         if model == "PREEMPTIBLE":
-            self.say("PREEMPTIBLE is no longer supported by Batch: it is SPOT here")
+            self.say("Batch no longer supports PREEMPTIBLE: the imported job uses SPOT")
             model = "SPOT"
         if model == "RESERVATION_BOUND":
-            self.say("RESERVATION_BOUND is left out: the job takes the reservation by "
-                     "reservationAffinity, and starts when it has machines")  # fmt: skip
+            self.say("RESERVATION_BOUND is omitted: the imported job selects its reservation by "
+            "reservationAffinity")  # fmt: skip
             model = "STANDARD"
         if model != "STANDARD":
             self.scheduling["strategy"] = model
@@ -197,17 +202,22 @@ class _Conversion:
         type_ = self.policy.get("machineType") or placeholder("machine_type")
         machine: dict[str, Any] = {"machineType": type_}
         if template := self.instances[0].get("instanceTemplate"):
-            self.say(f"its machines are those of the instance template {template}, which is not "
-                     "read: write machine, disk and network of it")  # fmt: skip
+            self.say(f"the instance template {template} of the source job is not read: write its "
+            "machine, disk and network into the job file")  # fmt: skip
         elif "machineType" not in self.policy:
             wished = [f"{k} {v}" for k, v in self.task.get("computeResource", {}).items()]
             wished += [f"{accelerator.get('count', 1)} {accelerator.get('type', 'GPU')}"
                        for accelerator in self.policy.get("accelerators", [])]  # fmt: skip
             shown = f" for {', '.join(wished)}" if wished else ""
-            self.say(f"Batch chooses its machine{shown}: write one that has that")
+            self.say(
+                f"Batch chooses the machine of the source job{shown}: write a suitable "
+                "machine type into the job file"
+            )
         accelerators = self.policy.get("accelerators", [])
         if len(accelerators) > 1:
-            self.say("a machine has GPUs of one kind: those after the first are left out")
+            self.say(
+                "machines of a job have only one type of GPU: the other accelerators are omitted"
+            )
         shape = machine_type(str(type_))
         if accelerators:
             name = str(accelerators[0].get("type", "")).rpartition("/")[2]
@@ -221,11 +231,14 @@ class _Conversion:
             accelerator.get("installGpuDrivers") for accelerator in accelerators
         )
         if has_gpu and not drivers:
-            self.say("it installs no GPU drivers; here Batch does, as without them there is no GPU")
+            self.say(
+                "the source job installs no GPU drivers: Batch installs them for the "
+                "imported job, which needs them"
+            )
         return machine | self._reservation()
 
     def _reservation(self) -> dict[str, Any]:
-        """Unset is any that fits, which only Spot and Flex-start machines cannot have."""
+        """Return the reservation affinity. Unset means any; Spot and Flex-start have none."""
         reservation = str(self.policy.get("reservation", ""))
         if reservation == "NO_RESERVATION" or (not reservation and self.scheduling):
             return {}
@@ -243,7 +256,7 @@ class _Conversion:
         return {"reservationAffinity": affinity}
 
     def _allowed(self, what: str) -> list[str]:
-        """The ``regions`` or ``zones`` that it may run in."""
+        """Return the ``regions`` or ``zones`` that the source job allows."""
         allowed = self.place.get("location", {}).get("allowedLocations", [])
         return [
             location.rpartition("/")[2] for location in allowed if location.startswith(f"{what}/")
@@ -261,11 +274,17 @@ class _Conversion:
     def _run_time(self, step: Mapping[str, Any]) -> None:
         limit, own = self.task.get("maxRunDuration"), step.get("timeout")
         if limit and own and limit != own:
-            self.say(f"the timeout of its step, {own}, is left out: a job has that of its attempts")
+            self.say(
+                f"the timeout {own} of the runnable is omitted: the imported job uses "
+                "maxRunDuration as the timeout of each attempt"
+            )
         if duration := limit or own:
             self.scheduling["timeout"] = duration
         else:
-            self.say("it has no maxRunDuration: here each attempt ends after seven days")
+            self.say(
+                "the source job has no maxRunDuration: each attempt of the imported job ends "
+                "after seven days"
+            )
 
     def _retries(self, tasks: int) -> None:
         count = int(self.task.get("maxRetryCount", 0))
@@ -273,7 +292,7 @@ class _Conversion:
         if not count:
             self.scheduling["disableRetries"] = True
             if policies:
-                self.say("lifecyclePolicies without maxRetryCount have no effect, and are left out")
+                self.say("lifecyclePolicies is omitted: it has no effect without maxRetryCount")
             return
         here = BATCH_RETRIES.get(str(self.scheduling.get("strategy")), OTHER_BATCH_RETRIES)
         codes = [policy.get("actionCondition", {}).get("exitCodes", []) for policy in policies]
@@ -287,25 +306,31 @@ class _Conversion:
                 f"{p.get('action')} after {', '.join(map(str, c))}"
                 for p, c in zip(policies, codes, strict=True)
             )
-            self.say(f"it is tried again by the exit codes of its own ({when or 'any'}): here only "
-                     "after 50001 to 50004, which are Google's")  # fmt: skip
+            self.say(f"the source job retries after its own exit codes ({when or 'any'}); the "
+            "imported job retries only after Google's 50001 to 50004")  # fmt: skip
         if count != here:
-            self.say(f"it is retried at most {count} times; here at most {here}, or not at all "
-                     "with disableRetries")  # fmt: skip
+            self.say(f"the source job retries at most {count} times; the imported job at most "
+            f"{here} times, or never with disableRetries")  # fmt: skip
 
     def _account_and_network(self) -> None:
         account = self.place.get("serviceAccount", {})
         email = str(account.get("email", ""))
         if not email or DEFAULT_ACCOUNT.fullmatch(email):
-            self.say("it runs as Compute Engine's default account; here as one of the stack, with "
-                     "the rights that the job is seen to need")  # fmt: skip
+            self.say("the source job runs as Compute Engine's default account; the imported job "
+            "runs as a service account of the stack, with grants for the resources that "
+            "the source names")  # fmt: skip
         else:
             self.job.spec["serviceAccount"] = email
         if any(scope != CLOUD_PLATFORM for scope in account.get("scopes", ())):
-            self.say("scopes of its account are left out: roles limit it")
+            self.say(
+                "the scopes of the source job's account are omitted: IAM roles limit the account"
+            )
         regions, zones = self._allowed("regions"), self._allowed("zones")
         if zones and not regions and "reservation" not in self.policy:
-            self.say(f"it may run in {', '.join(zones)} alone; here in any zone of the region")
+            self.say(
+                f"the source job may run only in {', '.join(zones)}; the imported job may run "
+                "in any zone of the region"
+            )
         where = regions or [zone.rpartition("-")[0] for zone in zones]
         self.job.region = self.job.region or (where[0] if where else "")
         interfaces = self.place.get("network", {}).get("networkInterfaces", [])
@@ -319,11 +344,14 @@ class _Conversion:
             self.job.spec["pscInterfaceConfig"] = "${network.interface}"
             self.job.subnet = names[0]
         else:
-            self.say(f"it is in {names[0] or 'a network'} with external addresses; here in the "
-                     "project's default network, or by pscInterfaceConfig: ${network.interface} in "
-                     "the stack's subnet without them")  # fmt: skip
+            self.say(f"the source job is in {names[0] or 'a network'} with external addresses; the "
+            "imported job is in the project's default network. With pscInterfaceConfig: "
+            f"${{network.interface}} it is in the stack's subnet, without external "
+            "addresses")  # fmt: skip
         if len(interfaces) > 1:
-            self.say(f"machines have one interface: {', '.join(names[1:])} is left out")
+            self.say(
+                f"machines of a job have one network interface: {', '.join(names[1:])} is omitted"
+            )
 
     def _labels(self) -> None:
         both = {**self.place.get("labels", {}), **self.message.get("labels", {})}
@@ -331,9 +359,12 @@ class _Conversion:
         self.job.labels |= {k: v for k, v in both.items() if k not in ours}
 
     def _variables(self, step: Mapping[str, Any]) -> dict[str, str]:
-        """Variables of the step over those of its task; without those that a job gets anyway."""
+        """Return the variables of runnable and task, without those that every job gets."""
         if "environments" in self.task:
-            self.say("environments is an old name of Batch's: they are variables here")
+            self.say(
+                "environments is an old field of Batch: the imported job sets its entries as "
+                "variables"
+            )
         inside, own = self.task.get("environment", {}), step.get("environment", {})
         variables = {
             **self.task.get("environments", {}),
@@ -347,9 +378,10 @@ class _Conversion:
                 continue
             variables[name] = placeholder(f"secret_of_{name}")
             what = f"the secret {resource}" if SHOWN_SECRET.fullmatch(resource) else "a secret"
-            self.say(f"{name} is {what}, which is no projects/PROJECT/secrets/SECRET/versions/"
-                     "VERSION: write ${secrets.KEY.value}, and the secret as KEY in the stack's "
-                     "secrets")  # fmt: skip
+            self.say(f"variable {name} has {what} instead of "
+            "projects/PROJECT/secrets/SECRET/versions/VERSION: write "
+            f"${{secrets.KEY.value}}, and add the secret as KEY to `secrets` of the stack "
+            "file")  # fmt: skip
         variables.pop("CLOUD_ML_JOB_ID", None)
         if match := MODEL_FOLDER.fullmatch(str(variables.get("AIP_MODEL_DIR"))):
             self.job.spec["baseOutputDirectory"] = {"outputUriPrefix": match[1]}
@@ -379,8 +411,8 @@ class _Conversion:
         if command:
             is_list = re.fullmatch(r"[\w./-]+( +[\w./=-]+)+", command)
             if is_list:
-                self.say("its entrypoint has several words: docker takes the first, as here, and "
-                         "the others are arguments")  # fmt: skip
+                self.say("the entrypoint has several words: the first is imported as the command, "
+                "the others as its arguments")  # fmt: skip
             spec["command"] = list(map(text, command.split() if is_list else [command]))
         if words:
             spec["args"] = list(map(text, words))
@@ -389,7 +421,7 @@ class _Conversion:
         return spec
 
     def _docker(self, options: str, taken: Collection[str]) -> None:
-        """Tell options by their names, as values may be secrets; ``taken`` are set here, too."""
+        """Report docker options by name (values may be secrets), except the options ``taken``."""
         try:
             words = shlex.split(options)
         except ValueError:
@@ -403,13 +435,13 @@ class _Conversion:
                     others[match[0]] = None
         if others or (options.strip() and not is_read):
             shown = f" `{' '.join(others)}`" if others else ""
-            what = "put what they set into the image, env or command"
+            what = "set their effect in the image, env or command"
             if others.keys() & {*MEMORY_OPTIONS}:
-                what = f"shared memory is 64 MB (num_workers=0 where PyTorch loads data); {what}"
-            self.say(f"docker's options{shown} are left out: {what}")
+                what = f"shared memory is 64 MB (with PyTorch, use num_workers=0); {what}"
+            self.say(f"docker options{shown} are omitted: {what}")
 
     def _moves(self, container: Mapping[str, Any]) -> dict[str, str]:
-        """Paths in the container that are a bucket's -> where a job has them."""
+        """Return container paths of buckets -> paths of the same buckets in a job."""
         volumes = {volume.get("mountPath", "").rstrip("/"): volume
                    for volume in self.task.get("volumes", [])}  # fmt: skip
         mounts = {path: volume["gcs"].get("remotePath", "")
@@ -417,8 +449,8 @@ class _Conversion:
         for disk in self.task.get("volumes", []):
             more = [one for one in disk.get("mountOptions", []) if one not in MOUNT_OPTIONS]
             if more:
-                what = f"mount options {' '.join(more)} are left out"
-                for_all = ": all users of the container read and write a bucket"
+                what = f"the mount options {' '.join(more)} are omitted"
+                for_all = ": all users of the container can read and write a bucket"
                 self.say(what + for_all * ("gcs" in disk))
         inside = dict[str, str]()
         for volume in container.get("volumes", []):
@@ -434,9 +466,15 @@ class _Conversion:
             if (parent := max(around, key=len, default="")) in mounts:
                 moves[target] = mounts[parent] + host.removeprefix(parent)
             elif not around and not moves:
-                self.say(f"{volume} of the machine is not mounted: a container has its own files")
+                self.say(
+                    f"the machine's volume {volume} is not mounted: the imported job has only "
+                    "the container's files"
+                )
             if moves and "ro" in how.split(","):
-                self.say(f"{volume} is read-only; here the job may write what its account may")
+                self.say(
+                    f"volume {volume} is read-only in the source job; the imported job can "
+                    "write to the bucket if its account can"
+                )
             inside |= moves
         if not container.get("volumes"):
             inside = mounts
@@ -453,14 +491,17 @@ class _Conversion:
             if path == remote and remote.split("/")[2] in named:
                 continue
             if path not in names:
-                what = f"no argument or variable names {path}, where it has a bucket"
-                self.say(f"{what}: a job has the buckets that it names, so name {remote} there")
+                what = f"no argument or variable contains {path}, the mount path of a bucket"
+                self.say(
+                    f"{what}: jobs mount only buckets that they name, so write {remote} in an "
+                    "argument or variable"
+                )
             elif path != remote:
-                what = f"{path} is {remote} here, in its arguments and variables"
-                self.say(f"{what}: change it in code and image as well")
+                what = f"{path} in arguments and variables is replaced by {remote}"
+                self.say(f"{what}: replace it also in code and image")
 
     def _file_systems(self) -> dict[str, Any]:
-        """NFS as a job file has it; the rules say that no job on Batch has any."""
+        """Return NFS mounts in the form of a job file. A rule refuses them for jobs on Batch."""
         mounts = [
             {
                 "server": volume["nfs"].get("server", ""),
@@ -473,25 +514,26 @@ class _Conversion:
         for volume in self.task.get("volumes", []):
             if "deviceName" in volume:
                 what = (
-                    f"the disk {volume['deviceName']} at {volume.get('mountPath', '')} is left out"
+                    f"the disk {volume['deviceName']} at {volume.get('mountPath', '')} is omitted"
                 )
-                self.say(f"{what}: put its files into a bucket, or write to a larger boot disk")
+                self.say(f"{what}: copy its files to a bucket, or use a larger boot disk")
         return {"nfsMounts": mounts} if mounts else {}
 
     def _resources(self, pool: Mapping[str, Any], tasks: int) -> None:
-        """A task here has a machine; Batch packs tasks that ask for less on one."""
+        """Report a cost difference: Batch can run several tasks on one machine."""
         asked = self.task.get("computeResource", {})
         job = Job({"jobSpec": {"workerPoolSpecs": [dict(pool)]}})
         whole = machines.resources(job.pools[0])
         packs = any(int(asked.get(key, 2000)) < int(whole[key]) for key in whole)
         if tasks > 1 and "taskCountPerNode" not in self.group and packs:
-            self.say("Batch may put several of its tasks on one machine; here each has its own, "
-                     "which costs more: choose a smaller machine type")  # fmt: skip
-        wanted = {key: value for key, value in asked.items() if key in whole}
-        if any(int(whole[key]) < int(value) for key, value in wanted.items()):
-            shown = ", ".join(f"{key} {value}" for key, value in wanted.items())
-            self.say(f"a task asks for more than its machine has ({shown}): Batch never starts "
-                     "that; choose a larger machine type")  # fmt: skip
+            self.say("Batch may put several tasks of the source job on one machine; the imported "
+            "job has a machine for each task, which costs more: choose a smaller machine "
+            "type")  # fmt: skip
+        requested = {key: value for key, value in asked.items() if key in whole}
+        if any(int(whole[key]) < int(value) for key, value in requested.items()):
+            shown = ", ".join(f"{key} {value}" for key, value in requested.items())
+            self.say(f"a task requests more than its machine type has ({shown}), so Batch never "
+            "starts it: choose a larger machine type")  # fmt: skip
 
 
 def _is_in(path: str, folder: str) -> bool:
@@ -499,19 +541,19 @@ def _is_in(path: str, folder: str) -> bool:
 
 
 def _paths(moves: Mapping[str, str]) -> re.Pattern[str]:
-    """Any of the paths, the longest one first, as ``moves`` has them."""
+    """Return a pattern for any of the paths, longest first, in the order of ``moves``."""
     return re.compile(rf"(?<![\w./-])(?:{'|'.join(map(re.escape, moves))})(?![\w.-])")
 
 
 def _moved(text: str, moves: Mapping[str, str]) -> str:
-    """``text`` with paths of a bucket as a job has them."""
+    """Return ``text`` with bucket paths replaced by the paths in a job."""
     if not moves:
         return text
     return _paths(moves).sub(lambda match: moves[match[0]], text)
 
 
 def _kept(text: str, known: set[str]) -> str:
-    """``text`` with another dollar where a job would get a variable's value, and Batch gives none.
+    """Return ``text`` with `$` escaped in references that only Vertex AI expands.
 
     >>> _kept("$(A) $(date)", {"A"})
     '$$(A) $(date)'
@@ -527,7 +569,7 @@ def _kept(text: str, known: set[str]) -> str:
 
 
 def replaced(value: Any, old: str, new: str) -> Any:
-    """A value with another text in place of one, at any depth."""
+    """Replace a text in a value, at any depth."""
     if isinstance(value, Mapping):
         return {key: replaced(item, old, new) for key, item in value.items()}
     if isinstance(value, list):

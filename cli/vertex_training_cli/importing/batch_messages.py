@@ -1,4 +1,4 @@
-"""Jobs of Google Batch as REST and gcloud have them -> messages, by Google's own class.
+"""Parses jobs of Google Batch in the form of REST and gcloud, with Google's own message class.
 
 Each field of a message is carried over by ``batch_jobs``, or refused, or told with what to do
 instead: the tables here say which. A field that is in none of them is told as well.
@@ -49,35 +49,43 @@ CARRIED: Final = (
 )  # fmt: skip
 #: Fields that no job file has -> what to do instead.
 LEFT_OUT: Final = {
-    "priority": "jobs of a stack start when it is updated",
-    "notifications": "messages of the job in the stack file are these (docs/batch.md)",
-    "logsPolicy.logsPath": "logs go to Cloud Logging: `vt jobs logs`",
-    "logsPolicy.cloudLoggingOption": "logs have the resource of Batch's jobs",
-    f"{GROUP}schedulingPolicy": "all tasks begin at once",
-    f"{GROUP}permissiveSsh": "machines get no keys for one another: launch by torch.distributed",
-    f"{GROUP}runAsNonRoot": "write USER into the image",
-    f"{STEP}container.blockExternalNetwork": "network mode psc without nat keeps machines inside",
-    f"{STEP}container.username": "the job's account pulls the image: give it the right to read it",
-    f"{STEP}container.password": "the job's account pulls the image: give it the right to read it",
-    f"{STEP}container.enableImageStreaming": "the image is pulled before the job begins",
-    f"{STEP}displayName": "a job has one step, and the name of the job",
-    f"{STEP}labels": "labels are the job's",
-    f"{STEP}ignoreExitStatus": "a task fails as its command does: end it with `|| true`",
-    f"{STEP}background": "a job has one step: start what runs beside it in its command",
-    f"{STEP}alwaysRun": "a job has one step: clean up in its command, by `trap`",
-    f"{STEP}environment.encryptedVariables": "put the value into a secret of the stack",
-    f"{TASK}environment.encryptedVariables": "put the value into a secret of the stack",
-    f"{PLACE}network.networkInterfaces.nicType": "machines have the network card of their type",
-    f"{PLACE}placement": "Batch places the machines where it finds them",
-    f"{PLACE}tags": "firewall rules of the stack are for its subnet, not for tags",
-    f"{MACHINE}installOpsAgent": "install it in the image, if the job needs its metrics",
+    "priority": "a job of a stack starts when the stack is updated",
+    "notifications": "use `messages` of the job in the stack file (docs/batch.md)",
+    "logsPolicy.logsPath": "logs go to Cloud Logging: read them by `vt jobs logs`",
+    "logsPolicy.cloudLoggingOption": "log entries have the resource type of Batch jobs",
+    f"{GROUP}schedulingPolicy": "all tasks start at the same time",
+    f"{GROUP}permissiveSsh": "machines get no SSH keys for each other: launch by torch.distributed",
+    f"{GROUP}runAsNonRoot": "set USER in the image",
+    f"{STEP}container.blockExternalNetwork": (
+        "use network mode psc without nat, so that machines have no internet access"
+    ),
+    f"{STEP}container.username": (
+        "the service account of the job pulls the image: grant it read access"
+    ),
+    f"{STEP}container.password": (
+        "the service account of the job pulls the image: grant it read access"
+    ),
+    f"{STEP}container.enableImageStreaming": "the image is pulled before the job starts",
+    f"{STEP}displayName": "a job has one runnable, named like the job",
+    f"{STEP}labels": "only the job has labels",
+    f"{STEP}ignoreExitStatus": "a task fails if its command fails: append `|| true` to the command",
+    f"{STEP}background": "a job has one runnable: start background processes in its command",
+    f"{STEP}alwaysRun": "a job has one runnable: clean up in its command, by `trap`",
+    f"{STEP}environment.encryptedVariables": "store the value in a secret of the stack",
+    f"{TASK}environment.encryptedVariables": "store the value in a secret of the stack",
+    f"{PLACE}network.networkInterfaces.nicType": "the network card depends on the machine type",
+    f"{PLACE}placement": "Batch decides the placement of machines",
+    f"{PLACE}tags": "firewall rules of the stack apply to its subnet, not to tags",
+    f"{MACHINE}installOpsAgent": "install the agent in the image if the job needs its metrics",
     f"{MACHINE}blockProjectSshKeys": "set block-project-ssh-keys in the project's metadata",
-    f"{MACHINE}policy.minCpuPlatform": "choose a machine type of that platform",
-    f"{MACHINE}policy.disks": "a job has its boot disk: make it larger by diskSpec",
-    f"{MACHINE}policy.accelerators.driverVersion": "Batch chooses the driver",
-    f"{MACHINE}policy.bootDisk.image": "Batch chooses the system; the container has its own",
-    f"{MACHINE}policy.bootDisk.snapshot": "put its files into the image or a bucket",
-    f"{MACHINE}policy.bootDisk.diskInterface": "Batch chooses it",
+    f"{MACHINE}policy.minCpuPlatform": "choose a machine type with that platform",
+    f"{MACHINE}policy.disks": "a job has only a boot disk: enlarge it by diskSpec",
+    f"{MACHINE}policy.accelerators.driverVersion": "Batch chooses the driver version",
+    f"{MACHINE}policy.bootDisk.image": (
+        "Batch chooses the operating system; the container has its own"
+    ),
+    f"{MACHINE}policy.bootDisk.snapshot": "copy the disk's files into the image or a bucket",
+    f"{MACHINE}policy.bootDisk.diskInterface": "Batch chooses the value",
 }
 #: How Google's class begins what it says of a field, once for each message around it.
 WITHIN: Final = re.compile(r"(Failed to parse \w+ field: )+(?=Failed to parse)")
@@ -85,12 +93,16 @@ WITHIN: Final = re.compile(r"(Failed to parse \w+ field: )+(?=Failed to parse)")
 NAME_PARTS: Final = 6
 #: Fields without which the job would be another one -> why it is refused.
 REFUSED: Final = {
-    f"{GROUP}taskEnvironments": "tasks of a job have the same variables: let the code choose by "
-    "BATCH_TASK_INDEX, or write a job each",
+    f"{GROUP}taskEnvironments": (
+        "all tasks of a job have the same variables: choose values in the code by "
+        "BATCH_TASK_INDEX, or write several jobs"
+    ),
 }
 #: Fields that Batch has, and its client's class of v1 (google-cloud-batch 0.22.4) has not.
 NOT_IN_CLIENT: Final = {
-    f"{PLACE}instanceFlexibilityPolicy": "Google's client does not send it: choose one machine type"
+    f"{PLACE}instanceFlexibilityPolicy": (
+        "Google's client does not send this field: choose one machine type"
+    )
 }
 #: Numbers of types in a descriptor.
 STRING: Final = 9
@@ -103,18 +115,18 @@ MAPS: Final = ("labels", "ariables", "environments")
 
 @dataclass(slots=True)
 class BatchMessage:
-    """A job in the form of REST, with remarks on what was read."""
+    """A Batch job in the form of REST, with remarks."""
 
     fields: dict[str, Any]
     remarks: list[str] = field(default_factory=list)
     name: str = ""
-    """Its id, as the caller names it."""
+    """Id of the job, as the caller names it."""
     region: str = ""
-    """The region that the caller sends it to."""
+    """Region that the caller sends the job to."""
 
 
 def parsed(content: Mapping[str, Any]) -> BatchMessage:
-    """A job as REST has it, by Google's own message class; a remark for what is no field of it.
+    """Parse a job in the form of REST by Google's message class; add remarks on unknown fields.
 
     Raises:
         CommandError: it is no job of Batch, or has an open value (``$TASKS``) for a number.
@@ -128,23 +140,23 @@ def parsed(content: Mapping[str, Any]) -> BatchMessage:
         ordered = _ordered(MessageToDict(ParseDict(clean, message)), clean)
     except (ParseError, RecursionError) as wrong:
         what = WITHIN.sub("", str(wrong).partition("\n")[0]).rstrip(".")
-        raise CommandError(f"this is no job of Batch: {what}.") from None
+        raise CommandError(f"this is not a Batch job: {what}.") from None
     remarks = [
-        f"{name} is left out: {NOT_IN_CLIENT[name]}"
+        f"{name} is omitted: {NOT_IN_CLIENT[name]}"
         if name in NOT_IN_CLIENT
-        else f"{name} is no field of Batch's, which refuses it"
+        else f"unknown field {name}, which Batch refuses"
         for name in unknown
     ]
     return BatchMessage(ordered, remarks)
 
 
 def of_job(message: Any) -> BatchMessage:
-    """Return the message of a job that Batch has."""
+    """Return the message of an existing Batch job."""
     return BatchMessage(MessageToDict(type(message).pb(message)))
 
 
 def left_out(message: Mapping[str, Any]) -> tuple[list[str], list[str]]:
-    """Return remarks on fields that no job file has, and reasons to refuse the message."""
+    """Return remarks on fields that job files do not have, and reasons to refuse the message."""
     remarks, reasons = dict[str, None](), dict[str, None]()
     for path in dict.fromkeys(_paths(message)):
         if _is_below(path, (*OUTPUT, *CARRIED)):
@@ -153,13 +165,13 @@ def left_out(message: Mapping[str, Any]) -> tuple[list[str], list[str]]:
             reasons[why] = None
             continue
         known = next((key for key in LEFT_OUT if _is_below(path, [key])), path)
-        what = f"{known} is left out (no job file has such a field)"
+        what = f"{known} is omitted (job files have no such field)"
         remarks[f"{what}: {LEFT_OUT[known]}" if known in LEFT_OUT else what] = None
     return list(remarks), list(reasons)
 
 
 def _known(value: Any, type_: Descriptor, path: str, unknown: list[str]) -> Any:
-    """Return a message with the fields that ``type_`` has; names of others go to ``unknown``."""
+    """Return a message with the fields of ``type_``; add other names to ``unknown``."""
     if not isinstance(value, Mapping):
         return value
     known = dict[str, Any]()
@@ -174,7 +186,7 @@ def _known(value: Any, type_: Descriptor, path: str, unknown: list[str]) -> Any:
 
 
 def _typed(value: Any, field: FieldDescriptor, path: str, unknown: list[str]) -> Any:
-    """Return the value of a field as Google's class reads it."""
+    """Convert the value of a field as Google's class does."""
     inner = field.message_type
     if inner is not None and inner.GetOptions().map_entry:
         if not isinstance(value, Mapping):
@@ -190,8 +202,8 @@ def _typed(value: Any, field: FieldDescriptor, path: str, unknown: list[str]) ->
         is_number = field.enum_type is None and inner is None and field.type not in (STRING, BOOL)
         for item in items if is_number else ():
             if OPEN_VALUE.fullmatch(str(item)):
-                what = f"{path} is {item}, and Batch has a number there"
-                raise CommandError(f"{what}.", "write the number and import again")
+                what = f"{path} is {item}, but Batch expects a number"
+                raise CommandError(f"{what}.", "write a number and import again")
         switches = {"true": True, "false": False} if field.type == BOOL else {}
         elements = [
             switches.get(str(v).lower(), str(v)) if isinstance(v, str) else v for v in items
@@ -200,7 +212,7 @@ def _typed(value: Any, field: FieldDescriptor, path: str, unknown: list[str]) ->
 
 
 def _paths(value: Any, path: str = "") -> Iterator[str]:
-    """Each field of a message that has a value, by names without numbers."""
+    """Yield each field of a message with a value, by names without indices."""
     if isinstance(value, Mapping) and value and not path.endswith(MAPS):
         for key, item in value.items():
             yield from _paths(item, f"{path}.{key}".lstrip("."))
@@ -212,7 +224,7 @@ def _paths(value: Any, path: str = "") -> Iterator[str]:
 
 
 def _ordered(value: Any, like: Any) -> Any:
-    """``value`` with its keys in the order of ``like``: mappings of Google's class have none."""
+    """Return ``value`` with its keys in the order of ``like``: Google's class sorts mappings."""
     if isinstance(value, Mapping) and isinstance(like, Mapping):
         keys = [*(key for key in like if key in value), *(key for key in value if key not in like)]
         return {key: _ordered(value[key], like.get(key)) for key in keys}
@@ -226,5 +238,5 @@ def _is_below(path: str, names: Any) -> bool:
 
 
 def _is_null(value: Any) -> bool:
-    """Return whether a scalar of YAML is null, by its characters in the file."""
+    """Return True if a YAML scalar is null, by its characters in the file."""
     return isinstance(value, Scalar) and value in ("", "null", "~", "Null", "NULL")

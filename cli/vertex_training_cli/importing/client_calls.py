@@ -1,4 +1,4 @@
-"""Calls of the official client in Python code -> imported jobs. The code is read, never run.
+"""Converts calls of the official client in Python code into jobs. The code is read, not run.
 
 Only literals are read (``literals``). What the calls mean is google-cloud-aiplatform 2.7.0,
 google/cloud/aiplatform/jobs.py, training_jobs.py, hyperparameter_tuning.py and
@@ -78,11 +78,13 @@ OF_WORKFLOW: Final = (
 SENDING: Final = ("run", "submit")
 #: Options that have no place in a job file, and why.
 DROPPED: Final = {
-    "dataset": "managed data sets belong to training pipelines: read the bucket instead",
-    "model_display_name": "a CustomJob uploads no model: its code writes to AIP_MODEL_DIR",
+    "dataset": "managed datasets belong to training pipelines: read the bucket instead",
+    "model_display_name": (
+        "a CustomJob uploads no model: its code writes the model to AIP_MODEL_DIR"
+    ),
     "model_serving_container_image_uri": "a CustomJob uploads no model for serving",
-    "enable_autolog": "call autolog in the code",
-    "credentials": "the job runs as its service account, without a key",
+    "enable_autolog": "call `autolog` in the code",
+    "credentials": "the job runs as its service account, without a key file",
 }
 #: Option of the client -> field of the job, for those of the whole job.
 JOB_FIELDS: Final[dict[str, tuple[str, ...]]] = {
@@ -124,22 +126,22 @@ GENERATED: Final = re.compile(r"(?:GoogleCloudAiplatformV\d\w*?1?(?=[A-Z]))?(\w+
 
 @dataclass(slots=True, eq=False)
 class ClientCall:
-    """A job of the client: the class or method that makes it, and its options."""
+    """A job of the client: the class or method that creates it, and its options."""
 
     made_by: str
     options: dict[str, Any]
     place: str
     notes: set[Note] = field(default_factory=set)
     sent: list[dict[str, Any]] = field(default_factory=list)
-    """The options of each call that sends it."""
+    """Options of each call that submits the job."""
     is_inner: bool = False
-    """True if it is only the job of a search."""
+    """True if the job is only the trial job of a tuning job."""
     is_partly_read: bool = False
-    """True if it may have more options than were read."""
+    """True if the call may have more options than were read."""
 
 
 class CallReader(Literals):
-    """Collects the jobs that calls in the code make."""
+    """Collects jobs from calls in the code."""
 
     def __init__(self, names: Names) -> None:
         super().__init__(names)
@@ -150,17 +152,19 @@ class CallReader(Literals):
         self._has_defaults = "default_args" in words  # of a workflow's operators
         self._made = dict[int, tuple[Any, set[Note]]]()
         self._messages = dict[int, ClientCall]()
-        """Messages of jobs by their id, until a request with them is read."""
+        """Messages of jobs by their id, until a request that contains them is read."""
 
     def read(self) -> None:
-        """Read all calls in their order, then those that send a job."""
+        """Read all calls in order, then those that submit a job."""
         calls, called = self.names.calls, self.names.name_of
         for node in calls:
             root = dotted_name(node.func).partition(".")[0]
             if called(node) == "init" and CLIENTS.fullmatch(root):
                 self._inits.append(self._options(node, ("project", "location"))[0])
             elif UNREAD.fullmatch(called(node)) and called(node) not in OPERATORS:
-                self.left_out.append(Note(f"`{called(node)}(…)` is not read", self.place(node)))
+                self.left_out.append(
+                    Note(f"call `{called(node)}(…)` is not imported", self.place(node))
+                )
                 arguments = [*node.args, *(word.value for word in node.keywords)]
                 for job in filter(None, map(self._job_of, arguments)):
                     job.is_inner = True
@@ -173,16 +177,16 @@ class CallReader(Literals):
             name = node.attr if isinstance(node, ast.Attribute) else node.id
             if isinstance(node, ast.Attribute) and name in SENDING:
                 if job := self._job_of(node.value):
-                    what = f"calls of `{ast.unparse(node)}` by another name are not read"
+                    what = f"calls of `{ast.unparse(node)}` under another name are not imported"
                     job.notes.add(Note(what, job.place))
                     job.is_partly_read = True
             elif self.names.aliases.get(name, name) in POSITIONS:
-                what = f"what `{name}` makes, which the code gives another name, is left out"
+                what = f"the result of `{name}` is omitted: the code assigns it to another name"
                 self.left_out.append(Note(what, self.place(node)))
         self.jobs += self._messages.values()
 
     def _job_of(self, node: ast.expr) -> ClientCall | None:
-        """Return the job that an expression is."""
+        """Return the job that an expression creates."""
         if not isinstance(node, ast.Name | ast.Call):
             return None
         before, self.notes = self.notes, set()
@@ -200,14 +204,14 @@ class CallReader(Literals):
         job.is_partly_read = job.is_partly_read or not is_whole
 
     def _conditions(self, node: ast.Call) -> set[Note]:
-        """Notes about the branches, loops and functions around a call."""
+        """Return notes on the branches, loops and functions around a call."""
         notes, place = set[Note](), self.place(node)
         for why in self.names.uses[id(node)].within:
             name = why.removeprefix("def ")
             if name == why:
-                notes.add(Note(f"`{why}` decides whether it is submitted, and how often", place))
+                notes.add(Note(f"`{why}` decides if and how often the job is submitted", place))
             elif self.names.called[name] > 1:
-                notes.add(Note(f"several lines call `{name}`, which is read once", place))
+                notes.add(Note(f"`{name}` is called on several lines, but imported once", place))
         return notes
 
     def call(self, node: ast.Call) -> Any:
@@ -237,7 +241,7 @@ class CallReader(Literals):
             if called in OPERATORS:
                 job.sent.append({})
                 if self._has_defaults:
-                    job.notes.add(Note(f"not read of `{called}`: default_args", job.place))
+                    job.notes.add(Note(f"default_args of `{called}` is not imported", job.place))
                     job.is_partly_read = True
             self.jobs.append(job)
             return job
@@ -258,8 +262,8 @@ class CallReader(Literals):
         self.label = self.names.uses[id(node)].label
         plain = [argument for argument in node.args if not isinstance(argument, ast.Starred)]
         options: dict[str, Any] = dict(zip(names, map(self.value, plain), strict=False))
-        unread = [] if len(plain) <= len(names) else ["arguments without a name"]
-        unread += ["arguments with a star"] if len(plain) < len(node.args) else []
+        unread = [] if len(plain) <= len(names) else ["positional arguments"]
+        unread += ["starred arguments"] if len(plain) < len(node.args) else []
         for word in node.keywords:
             value = self.value(word.value, key=word.arg or "")
             if word.arg:
@@ -269,11 +273,11 @@ class CallReader(Literals):
             else:
                 unread.append(f"`**{ast.unparse(word.value)[:60]}`")
         for what in unread:
-            self.notes.add(Note(f"not read of `{called_name(node)}`: {what}", self.place(node)))
+            self.notes.add(Note(f"not imported: {what} of `{called_name(node)}`", self.place(node)))
         return options, not unread
 
     def _request(self, node: ast.Call, field: str) -> Any:
-        """Read a call of the generated client: its message is the job."""
+        """Read a call of the generated client, whose message is the job."""
         names = ("parent", field) if len(node.args) > 1 else ("request",)
         options = self._options(node, names)[0]
         if isinstance(request := options.get("request"), dict):
@@ -288,7 +292,7 @@ class CallReader(Literals):
         return job
 
     def _shell(self, node: ast.Call, called: str) -> Any:
-        """Read a command for a shell; one of gcloud's that makes a job is a job."""
+        """Read a shell command. A gcloud command that creates a job becomes a job."""
         command = self.value(node.args[0]) if node.args else None
         line = command if isinstance(command, str) else ""
         if called == "__shell__":
@@ -304,7 +308,7 @@ class CallReader(Literals):
         return job
 
     def _named(self, match: re.Match[str], node: ast.Call) -> str:
-        """Return the value of a notebook's name in a line for the shell."""
+        """Return the value of a notebook's variable in a shell line."""
         name = ast.copy_location(ast.Name(match[1] or match[2], ast.Load()), node)
         self.names.uses[id(name)] = self.names.uses[id(node)]
         value = self.value(name)
@@ -312,7 +316,7 @@ class CallReader(Literals):
         return str(value) if isinstance(value, str | int | float) else placeholder(name.id)
 
     def options_of(self, job: ClientCall) -> dict[str, Any]:
-        """Return all options of a job: those of ``init``, its own, and those of what sends it."""
+        """Return all options of a job: of ``init``, its own, and of the call that submits it."""
         merged, defaults = dict(job.options), dict[str, Any]()
         if job.made_by not in ("message", "gcloud"):
             inherited = self._merged(job, self._inits)
@@ -324,19 +328,19 @@ class CallReader(Literals):
         return defaults
 
     def _merged(self, job: ClientCall, calls: list[dict[str, Any]]) -> dict[str, Any]:
-        """Return the options of several calls; one that differs has no certain value."""
+        """Merge the options of several calls. A value that differs becomes a placeholder."""
         merged = dict[str, Any]()
         for key in dict.fromkeys(key for call in calls for key in call):
             values = [call.get(key) for call in calls]
             merged[key] = values[0]
             if any(value != values[0] for value in values):
                 merged[key] = Placeholder(placeholder(key))
-                job.notes.add(Note(f"{merged[key]} differs from call to call", job.place))
+                job.notes.add(Note(f"{merged[key]} differs between calls", job.place))
         return merged
 
 
 def _of_operator(options: dict[str, Any]) -> dict[str, Any]:
-    """Return options by the client's names; what a template fills in is open."""
+    """Return options of an Airflow operator by the client's names."""
     return {
         RENAMED.get(key, key): with_placeholders(value)
         for key, value in options.items() if key not in OF_WORKFLOW
@@ -344,7 +348,7 @@ def _of_operator(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value with texts for what is open."""
+    """Convert the placeholders in a value to text."""
     if isinstance(value, dict):
         return {key: _plain(item) for key, item in value.items()}
     if isinstance(value, list):
@@ -357,7 +361,7 @@ def _plain(value: Any) -> Any:
 def jobs_in(
     trees: list[tuple[str, ast.Module]], name: str, read: CommandFiles
 ) -> tuple[list[ImportedJob], list[str]]:
-    """Return the jobs that these trees make, and what is left out.
+    """Return the jobs that these syntax trees create, and remarks on omitted parts.
 
     ``name`` is for a nameless job; ``read`` has the files that gcloud gets.
     """
@@ -382,7 +386,7 @@ def jobs_in(
 
 
 def _commands(trees: list[tuple[str, ast.Module]], has_lines: bool) -> Iterable[Note]:
-    """Yield the places of commands of gcloud that the code makes of words."""
+    """Yield the locations of gcloud commands that the code builds from words."""
     for label, tree in trees:
         for node in ast.walk(tree):
             words = node.elts if isinstance(node, ast.List | ast.Tuple) else [node]
@@ -392,7 +396,7 @@ def _commands(trees: list[tuple[str, ast.Module]], has_lines: bool) -> Iterable[
             )  # fmt: skip
             is_line = isinstance(node, ast.Constant) and has_lines
             if GCLOUD.search(text) and not is_line:
-                what = "a command of gcloud, which the code makes, is not read"
+                what = "a gcloud command that the code builds from words is not imported"
                 yield Note(what, f"{label}, line {getattr(node, 'lineno', 1)}")
 
 
@@ -415,11 +419,11 @@ def _job(call: ClientCall, name: str, read: CommandFiles, reader: CallReader) ->
     if call.made_by not in ("message", "gcloud"):
         _set_fields(job, _plain(options), display, name)
         job.remarks += [
-            f"the client's option {key} is not read ({call.place})"
+            f"the client's option {key} is not imported ({call.place})"
             for key in options if key not in READ | JOB_FIELDS.keys() | DROPPED.keys()
         ]  # fmt: skip
     if not call.sent and not call.is_inner:
-        job.remarks.append(f"nothing that was read runs this job ({call.place})")
+        job.remarks.append(f"no call in the source submits this job ({call.place})")
     job.region = str(_plain(options.get("location")) or job.region)
     job.notes += sorted(call.notes)
     return job
@@ -432,7 +436,7 @@ def _of_message(message: Any, display: str) -> ImportedJob:
 
 
 def _set_fields(job: ImportedJob, options: dict[str, Any], display: str, name: str) -> None:
-    """Set the fields of the whole job from the options."""
+    """Set the fields of the job from the options."""
     job.name = key_of(display, name)
     job.labels = labels_of(options.get("labels"))
     key = "encryption_spec_key_name"
@@ -452,12 +456,14 @@ def _set_fields(job: ImportedJob, options: dict[str, Any], display: str, name: s
         if bucket := options.get("staging_bucket"):
             staged(job, str(bucket))
         else:
-            job.remarks.append("the source names no staging bucket: it has no output directory")
-    job.remarks += [f"{key} is left out: {why}" for key, why in DROPPED.items() if options.get(key)]
+            job.remarks.append(
+                "the source names no staging bucket, so the job has no output directory"
+            )
+    job.remarks += [f"{key} is omitted: {why}" for key, why in DROPPED.items() if options.get(key)]
 
 
 def _pools(call: ClientCall, options: dict[str, Any]) -> list[dict[str, Any]]:
-    """The pools that the client makes of its options: a chief, and workers."""
+    """Return the pools that the client creates from its options: a chief, and workers."""
     default = dict[str, Any](machine_type="n1-standard-4", replica_count=1)
     if call.is_partly_read or not call.sent:  # what is not read may say it
         default = {key: placeholder(key) for key in default}

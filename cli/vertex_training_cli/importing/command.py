@@ -1,4 +1,4 @@
-"""The command line of ``vt import``. Exit code: 0 in order, 1 with mistakes, 2 not read."""
+"""The command line of ``vt import``."""
 
 from __future__ import annotations
 
@@ -40,31 +40,39 @@ from vertex_training_cli.status import print_line
 
 LostState = Annotated[
     bool,
-    typer.Option("--state", help="What a stack declares and has lost from its state, instead."),
+    typer.Option("--state", help="Find the stack's resources that are missing from its state."),
 ]
 Command = Annotated[
     str,
     typer.Option(
         "--run",
-        help="Run this command or notebook instead, and import the jobs that it sends.",
+        help="Run this command or notebook, and import the jobs that it submits.",
         metavar="COMMAND",
     ),
 ]
 NoIsolation = Annotated[
-    bool, typer.Option("--no-isolation", help="With --run: in the network of this machine.")
+    bool,
+    typer.Option(
+        "--no-isolation", help="With --run: give the command access to the network of this machine."
+    ),
+]
+SelectedJob = Annotated[
+    str,
+    typer.Option(
+        "--job",
+        help="Name of one job if SOURCE has several. Without SOURCE: id of an existing job.",
+    ),
 ]
 
 
 def import_(
     source: Annotated[
-        Path | None, typer.Argument(help="YAML, .py, .ipynb, .sh, Makefile, .md.", metavar="SOURCE")
-    ] = None,
-    job: Annotated[
-        str,
-        typer.Option(
-            "--job", help="The job of several to take; alone, the id of one that ran instead."
+        Path | None,
+        typer.Argument(
+            help="File to import from: YAML, .py, .ipynb, .sh, .md or Makefile.", metavar="SOURCE"
         ),
-    ] = "",
+    ] = None,
+    job: SelectedJob = "",
     run: Command = "",
     no_isolation: NoIsolation = False,
     state: LostState = False,
@@ -77,24 +85,27 @@ def import_(
     up: Annotated[
         bool,
         typer.Option(
-            "--up", help="Write the files, then run the jobs: `vt local up` on that stack."
+            "--up", help="Write the files, then run the jobs by `vt local up` on the stack."
         ),
     ] = False,
 ) -> None:
-    """Find the jobs in a file and make them jobs of a stack: job file, package, account, entry.
+    """Import the jobs of a file into a stack: job file, package, account and stack file entry.
 
-    The source is read and never run: YAML or JSON for gcloud or REST, of Vertex AI or of Google
-    Batch, also inside of workflows, templates and files of CI; gcloud's lines in a script,
-    Makefile, notebook or page (Markdown); Python code with the official client. Only literals are
-    read: any other value is a `<NAME>` with its place. --run COMMAND runs your own code without a
-    network: what Google's clients for Python, gcloud and gsutil send is recorded, other requests
-    fail, and no job begins. This needs namespaces of Linux; --no-isolation runs it without them,
-    and then other requests reach the cloud with your credentials. A diff is shown; without --write,
-    nothing is written. Exit code: 0 in order, 1 mistakes, or with --up a job that did not succeed;
-    2 not read.
+    SOURCE is read and never run. It contains requests of Vertex AI or Google Batch in YAML or JSON
+    (also in workflows, templates and CI files), gcloud commands (in a script, Makefile, notebook or
+    Markdown page), or Python code that uses the official client. Only literals are imported. Any
+    other value becomes a `<NAME>`, reported with its line. Shows a diff. Writes files only with
+    --write.
 
-    With --state it looks for the stack's resources in the cloud instead, and shows those that its
-    state does not have; --write imports them. Its exit code is then that of `pulumi import`.
+    --run COMMAND runs your own code without a network: requests of Google's Python clients, gcloud
+    and gsutil are recorded, other requests fail, and no job starts. It needs Linux namespaces. With
+    --no-isolation it needs none, but other requests reach the cloud with your credentials.
+
+    --state searches the cloud for resources of the stack that are missing from its state. With
+    --write it imports them, and the exit code is that of `pulumi import`.
+
+    Exit code: 0 no mistakes, 1 mistakes, or (with --up) a job that did not succeed, 2 SOURCE cannot
+    be read.
 
     Examples: `vt import train.ipynb --stack dev --write`,
     `vt import --job 1234567890 --stack dev`.
@@ -127,11 +138,11 @@ def _mend(proposal: Proposal) -> None:
         fixed = fixing.fix(file, str(proposal.files[file]).encode(), fixing.judge_of(file))
         proposal.files[file] = fixed.after.decode()
         if fixed.count:
-            job.remarks.append(f"{fixed.count} of the source's mistakes were fixed")
+            job.remarks.append(f"{fixed.count} mistakes of the source were fixed")
 
 
 def offer(proposal: Proposal, *, write: bool, only_right: bool = False) -> None:
-    """Show the diff and its mistakes, and write it if that is requested.
+    """Show the diff and its mistakes; write the files if requested.
 
     Mistakes end the command with exit code 1; with ``only_right`` they also prevent the writing.
     """
@@ -142,7 +153,7 @@ def offer(proposal: Proposal, *, write: bool, only_right: bool = False) -> None:
     written = write and not (only_right and wrong)
     if written:
         proposal.write()
-    hint = "The mistakes come first." if write else "With --write, it is."
+    hint = "Fix the mistakes first." if write else "Add --write to write the files."
     _report(proposal, reports, hint="" if written else hint)
     if wrong:
         raise typer.Exit(1)
@@ -152,9 +163,11 @@ def _proposal(
     source: Path | None, job: str, run: str, stack: str, name: str, *, isolated: bool = True
 ) -> Proposal:
     if (source and run) or not (source or run or job):
-        raise CommandError("name one source: a file, a job that ran by --job ID, or --run COMMAND.")
+        raise CommandError(
+            "name exactly one source: a file, --job ID of an existing job, or --run COMMAND."
+        )
     if not (run or isolated):
-        raise CommandError("--no-isolation is for --run COMMAND.")
+        raise CommandError("--no-isolation requires --run COMMAND.")
     root, settings = paths.root_of(Path.cwd()), None
     if root is not None:
         raw = stack_files.read_raw(stack_settings.SCHEMA, root, stack)
@@ -164,52 +177,56 @@ def _proposal(
     elif source:
         contents = sources.read(source)
     elif root is None:
-        raise CheckUnavailableError("no Pulumi.yaml here or above: a stack needs a project")
+        raise CheckUnavailableError(
+            "no Pulumi.yaml in this folder or above: a stack needs a Pulumi project"
+        )
     else:
         contents = _of_job(job, stack, root)
     if job and (source or run):
         _choose(contents, job)
     if name:
         if len(contents.jobs) != 1:
-            raise CommandError(f"--name is for one job, and there are {len(contents.jobs)}.")
+            raise CommandError(
+                f"--name requires a source with one job; this source has {len(contents.jobs)} jobs."
+            )
         contents.jobs[0].name = imported.to_key(name)
     folder = source.parent if source else root or Path.cwd()
     return propose(contents, folder, root or Path.cwd(), stack if root else "", settings)
 
 
 def _recorded(command: str, settings: Settings | None, *, isolated: bool) -> SourceContents:
-    """Return what a command sends."""
+    """Return the requests that a command sends."""
     if not isolated:
         print_line(f"note: the command is not isolated: {recorded.NOT_ISOLATED}.")
     return recorded.read(command, settings, isolated=isolated)
 
 
 def _choose(contents: SourceContents, job: str) -> None:
-    """Leave one job of several, by its name."""
+    """Return one of several jobs, by its name."""
     names = [candidate.name for candidate in contents.jobs]
     if job not in names:
-        raise CommandError(f"no job is named {job!r}.", f"there are: {', '.join(names)}")
+        raise CommandError(f"the source has no job {job!r}.", f"choose one of: {', '.join(names)}")
     contents.jobs = [candidate for candidate in contents.jobs if candidate.name == job][:1]
     if (more := names.count(job) - 1) > 0:
-        contents.remarks.append(
-            f"the first of the jobs named {job} is taken, left out: {more} more"
-        )
+        contents.remarks.append(f"importing the first job named {job}; omitted: {more} more")
     if left := [name for name in names if name != job]:
-        contents.remarks.append(f"left out: {', '.join(left)}")
+        contents.remarks.append(f"omitted: {', '.join(left)}")
 
 
 def _ensure_local(proposal: Proposal) -> None:
     if not proposal.is_local:
         if not proposal.stack:
-            raise CommandError("--up needs a stack, and there is no Pulumi.yaml here or above.")
+            raise CommandError("--up requires a stack: no Pulumi.yaml in this folder or above.")
         raise CommandError(
-            f"--up is for a stack of the local cloud, and {proposal.stack} is not one.",
-            f"write with --write, have it reviewed, then `vt up --stack {proposal.stack}`",
+            f"--up requires a stack of the local cloud; {proposal.stack} is a stack of "
+            "Google Cloud.",
+            "write the files by --write, have the change reviewed, then run `vt up "
+            f"--stack {proposal.stack}`",
         )
 
 
 def _bring_up(proposal: Proposal) -> None:
-    """`vt local up`: the exit code is 0 only if all imported jobs succeeded."""
+    """Run `vt local up`. The exit code is 0 only if all imported jobs succeeded."""
     from vertex_training_cli.local import commands
     from vertex_training_cli.local import up as local_up
 
@@ -221,7 +238,7 @@ def _bring_up(proposal: Proposal) -> None:
 
 
 def _of_job(job: str, stack: str, root: Path) -> SourceContents:
-    """The job that ran, from the service. Fields that the service filled in are left out."""
+    """Return an existing job from the service, without fields that the service set."""
     ref = stacks.find(stack, root)
     ref.connect_clients()
     jobs = Jobs(ref)
@@ -241,7 +258,7 @@ def _of_job(job: str, stack: str, root: Path) -> SourceContents:
 
 
 def judge(proposal: Proposal) -> list[FileReport]:
-    """Return the reports of ``vt check --stack`` on the proposal, by the names of its files."""
+    """Return the reports of ``vt check --stack`` on the proposal, by file name."""
     with rehearsal(proposal) as folder:
         copy = Path(folder)
         if not proposal.stack:
@@ -266,19 +283,19 @@ def _renamed(report: FileReport, proposal: Proposal) -> FileReport:
 
 
 def _of_the_job(finding: LintFinding) -> LintFinding:
-    """Lower the level of rules about this machine, and of open values, which have a line."""
+    """Lower the level of rules on this machine and on placeholders."""
     levels = {(checking.LOCAL_RULE, "error"): "warning", ("placeholder", "warning"): "note"}
     level = levels.get((finding.problem.rule, finding.problem.level), finding.problem.level)
     return dataclasses.replace(finding, problem=dataclasses.replace(finding.problem, level=level))
 
 
 def _report(proposal: Proposal, reports: list[FileReport], *, hint: str) -> None:
-    """Print remarks and mistakes. ``hint`` tells how the files get written, if they are not."""
+    """Print remarks and mistakes. ``hint`` is shown if the files are not written."""
     for remark in proposal.remarks:
         print_line(f"note: {redacted(plain(remark))}.")
     for job in proposal.jobs:
         names = open_names(job)
-        opens = [f"to be filled in: {', '.join(names)}"] if names else []
+        opens = [f"values to fill in: {', '.join(names)}"] if names else []
         for remark in dict.fromkeys([*opens, *job.remarks, *map(str, job.notes)]):
             print_line(f"{job.name}: {redacted(plain(remark))}.")
     shortened = [report.without_notes() for report in reports]
@@ -289,4 +306,4 @@ def _report(proposal: Proposal, reports: list[FileReport], *, hint: str) -> None
         following = f" Next: `vt up --stack {proposal.stack}`." if proposal.stack else ""
         print_line(f"Written: {names}.{following}")
     else:
-        print_line(f"Nothing is written: {names}. {hint}")
+        print_line(f"Not written: {names}. {hint}")

@@ -1,4 +1,4 @@
-"""Lines of gcloud that make a job, in scripts, Makefiles and pages -> imported jobs.
+"""Converts gcloud commands in scripts, Makefiles and pages into imported jobs.
 
 They are ``gcloud ai custom-jobs create`` and its ``hp-tuning-jobs``. Nothing is run. What the flags
 mean is gcloud's command_lib/ai/custom_jobs/custom_jobs_util.py.
@@ -98,17 +98,17 @@ PYTHON: Final = re.compile(r"\s*(?:\w+=\S*\s+)*python[\d.]*\b")
 
 
 def call_of(match: re.Match[str]) -> tuple[str, str]:
-    """Return the kind of job that a call makes, and the flags between its words."""
+    """Return the kind of job that a command creates, and its flags."""
     flags = (text for name, text in enumerate(match.groups(), 1) if name not in _KINDS)
     return match["kind"] or match["batch"], " ".join(filter(None, flags))
 
 
 CommandFiles = Callable[[str], "ImportedJob | None"]
-"""Returns the job of a file that gcloud gets, or None."""
+"""Returns the job in a file that gcloud reads, or None."""
 
 
 class Script:
-    """Reads the lines of a script in their order, and collects the jobs that they make.
+    """Reads the lines of a script in order, and collects the jobs that they create.
 
     A variable has a value if the script assigns it once, outside of branches and loops. ``read``
     has the files that gcloud gets: those that the script writes into ``files``, too.
@@ -120,18 +120,18 @@ class Script:
         self.label, self.files = label, files if files is not None else {}
         self.jobs = list[ImportedJob]()
         self.left_out = list[str]()
-        """Reasons why a line that makes a job is left out, one sentence each."""
+        """Reasons why a command is omitted, one sentence each."""
         self.programs = list[tuple[str, int]]()
-        """Python that it runs: the text, and the number of lines before it."""
+        """Python code that the script runs: text, and the number of lines before it."""
         self._read = read
         self._values: dict[str, list[str]] = {}
         self._assigned = Counter[str]()
         self._depth = 0
         self._function, self._end = "", ""
-        """The function that is read, and the line that ends it."""
+        """Name of the current function, and the line that ends it."""
 
     def visit(self, text: str, name: str, *, is_make: bool = False, first: int = 1) -> None:
-        """Read a script from its line ``first`` on; ``name`` is for a nameless job."""
+        """Read a script from line ``first`` on; ``name`` is the default name."""
         lines = list(_lines(text, first))
         self._assigned = Counter(
             assignment for _, line, _ in lines for assignment in _assigned(line)
@@ -158,7 +158,7 @@ class Script:
                 self._command(line, match, place, name)
 
     def _command(self, line: str, match: re.Match[str], place: str, name: str) -> None:
-        """Add the job of a command; leave out a refused one with a remark."""
+        """Add the job of a command. A refused command is omitted with a remark."""
         kind, flags = call_of(match)
         words, _ = split(f"{flags} {line[match.end() :]}", self._value_of)
         try:
@@ -167,17 +167,20 @@ class Script:
             self.left_out.append(f"{refused.message.rstrip('.')} ({place})")
             return
         if self._depth > 0:
-            job.notes.append(Note("it is made in a branch or loop, which is read once", place))
+            job.notes.append(Note("the command is in a branch or loop, but imported once", place))
         if self._function:
-            what = f"it is made in the function {self._function}, which is read once"
+            what = f"the command is in function {self._function}, but imported once"
             job.notes.append(Note(what, place))
         if held := ASSIGNMENT.match(line.strip()):
-            what = f"the command is kept in {held[1]}: what else it gets there is not read"
+            what = (
+                f"the command is stored in {held[1]}: later changes of that variable are not "
+                "imported"
+            )
             job.notes.append(Note(what, place))
         self.jobs.append(job)
 
     def _set_variables(self, line: str) -> None:
-        """Assignments of a line; one behind a condition is none."""
+        """Record the assignments of a line, except behind a condition."""
         depth, begin = self._depth, 0
         for part in [*PART.finditer(line), None]:
             if part and not part["end"]:
@@ -206,7 +209,7 @@ class Script:
             self._values[name] = values
 
     def _keep_file(self, line: str, body: tuple[str, bool], number: int) -> None:
-        """Keep the file that a heredoc writes, or the program that it is."""
+        """Record the file or the program in a heredoc."""
         text, is_literal = body
         _, files = split(line, self._value_of)
         text = text if is_literal else self._expanded(text)
@@ -215,26 +218,26 @@ class Script:
             self.programs.append((text, number))
 
     def _echo(self, line: str, place: str) -> None:
-        """Keep the file that a line writes; a command that it prints is left out."""
+        """Record the file that `echo` writes. A printed command is omitted."""
         words, files = split(line, self._value_of)
         self._write(files, " ".join(words[1:]) + "\n", line)
         if not files and GCLOUD.search(line):
-            what = "a printed or piped command of the Google Cloud CLI is not read"
+            what = "a printed or piped gcloud command is not imported"
             self.left_out.append(f"{what} ({place})")
 
     def _write(self, files: list[str], text: str, line: str) -> None:
-        """Keep what a line writes into files, or behind what they have."""
+        """Record text that a line writes or appends to files."""
         is_more = any(">>" in part for part in QUOTED.split(line))
         for file in files:
             before = self.files.get(file, "") if is_more else ""
             self.files[file] = before[:MAX_LENGTH] + text
 
     def _expanded(self, text: str) -> str:
-        """``text`` with the values of its variables."""
+        """Return ``text`` with the values of its variables."""
         return VARIABLE.sub(lambda match: " ".join(self._value_of(match)), text)[:MAX_LENGTH]
 
     def _value_of(self, match: re.Match[str]) -> list[str]:
-        """The value of a variable, or its placeholder."""
+        """Return the value of a variable, or its placeholder."""
         if match["escaped"]:
             return [match["escaped"].strip("\n")]
         command = match["command"] if match["command"] is not None else match["old"]
@@ -253,13 +256,13 @@ class Script:
 
 
 def _assigned(line: str) -> Iterator[str]:
-    """Each name that a line may give a value."""
+    """Yield each name that a line may assign."""
     for match in SETS.finditer(line):
         yield from (match[1] or match[2]).split()
 
 
 def _lines(text: str, first: int) -> Iterator[tuple[int, str, tuple[str, bool] | None]]:
-    """Each logical line with its number, and the text of the heredoc that it begins."""
+    """Yield each logical line with its number and the text of its heredoc."""
     lines = text.splitlines()
     index = 0
     while index < len(lines):
@@ -300,7 +303,7 @@ def _lines(text: str, first: int) -> Iterator[tuple[int, str, tuple[str, bool] |
 def split(
     line: str, value: Callable[[re.Match[str]], list[str]] | None = None
 ) -> tuple[list[str], list[str]]:
-    """The words of a command up to its end, and the files that its output goes to.
+    """Return the words of a command, and the files that its output goes to.
 
     ``value`` gives the values of variables, whose quotes are none of the line's.
     """
@@ -349,7 +352,7 @@ def split(
 
 
 def options_of(kind: str, words: list[str], place: str) -> dict[str, Any]:
-    """Flags of a call of gcloud with their values."""
+    """Return the flags of a gcloud command with their values."""
     flags, left = list[tuple[str, str]](), list(words)
     unread = list[str]()
     while left:
@@ -370,7 +373,7 @@ def options_of(kind: str, words: list[str], place: str) -> dict[str, Any]:
 
 
 def _listed(value: str) -> list[str]:
-    """gcloud's list: by commas, or by what stands between two carets before it."""
+    """Parse gcloud's list syntax: by commas, or by a delimiter between two carets."""
     if match := re.match(r"\^([^^]+)\^", value):
         return value[match.end() :].split(match[1])
     return value.split(",") if value else []
@@ -381,7 +384,7 @@ def _mapped(items: list[str]) -> dict[str, str]:
 
 
 def job_of(options: dict[str, Any], name: str, read: CommandFiles) -> ImportedJob:
-    """Return the job that gcloud makes of its flags, and of the file that it reads.
+    """Return the job that gcloud creates from its flags and the file that it reads.
 
     Raises:
         CommandError: it makes none, or reads a file that is missing, or makes one of Batch, which
@@ -389,11 +392,13 @@ def job_of(options: dict[str, Any], name: str, read: CommandFiles) -> ImportedJo
     """
     flags = dict[str, str](options["flags"])
     if options["kind"] == BATCH:
-        file = flags.get("config", "what `gcloud batch jobs describe NAME --format json` prints")
-        raise CommandError(f"`gcloud batch jobs submit` is not read: import {file}, or use --run.")
+        file = flags.get("config", "the output of `gcloud batch jobs describe NAME --format json`")
+        raise CommandError(
+            f"cannot import `gcloud batch jobs submit`: import {file}, or use --run."
+        )
     if not {"config", "worker-pool-spec"} & flags.keys():
         what = f"`{options['kind']} create` without --config or --worker-pool-spec"
-        raise CommandError(f"{what} makes no job.")
+        raise CommandError(f"{what} creates no job.")
     return _of_vertex(options, flags, name, read)
 
 
@@ -411,9 +416,9 @@ def _of_vertex(
         base = from_message({"workerPoolSpecs": []}, display)
         if "config" in flags:
             file = flags["config"] or "a file"
-            what = f"gcloud reads {file}, which is no job file beside the source"
+            what = f"gcloud reads the job file {file}, which is not beside the source"
             if not pools:
-                raise CommandError(f"{what}, so it makes no job: put it there and import again.")
+                raise CommandError(f"{what}: copy it there and import again.")
             base.remarks.append(f"{what} ({place})")
     base.name = key_of(display, name)
     if pools:
@@ -422,7 +427,10 @@ def _of_vertex(
     if pools or not base.in_snake_case:
         _set_words(base.spec["workerPoolSpecs"], lists)
     elif "args" in flags or "command" in flags:
-        what = "gcloud leaves out --args and --command beside a file in snake case"
+        what = (
+            "--args and --command are omitted: gcloud ignores them with a --config file in "
+            "snake case"
+        )
         base.remarks.append(f"{what} ({place})")
     for flag, field in SPEC_FIELDS.items():
         if flag in flags:
@@ -444,11 +452,11 @@ def _of_vertex(
     base.project = flags.get("project", "")
     known = READ | SPEC_FIELDS.keys() | {"kms-key"}
     base.remarks += [
-        f"gcloud's --{flag} is not read ({place})"
+        f"gcloud flag --{flag} is not imported ({place})"
         for flag in dict.fromkeys(flag for flag, _ in options["flags"]) if flag not in known
     ]  # fmt: skip
     if options["unread"]:
-        base.remarks.append(f"`{' '.join(options['unread'])[:80]}` is not read ({place})")
+        base.remarks.append(f"`{' '.join(options['unread'])[:80]}` is not imported ({place})")
     return base
 
 
@@ -459,7 +467,7 @@ def _pool(value: str, uris: list[str], job: ImportedJob, place: str) -> Any:
     unread = [f"{key}={item}".rstrip("=") for key, item in spec.items()
               if key not in (*POOL_KEYS, *local)]  # fmt: skip
     if unread:
-        job.remarks.append(f"{', '.join(unread)} of --worker-pool-spec is not read ({place})")
+        job.remarks.append(f"{', '.join(unread)} of --worker-pool-spec is not imported ({place})")
     if not any(spec.values()):
         return value if unread else {}
     machine: dict[str, Any] = {"machineType": spec.get("machine-type", "<MACHINE_TYPE>")}
@@ -471,8 +479,8 @@ def _pool(value: str, uris: list[str], job: ImportedJob, place: str) -> Any:
     }  # fmt: skip
     if "local-package-path" in spec:
         image = spec.get("output-image-uri", "<YOUR_IMAGE>")
-        what = f"gcloud builds an image of {spec['local-package-path']}, an import does not"
-        job.remarks.append(f"{what} ({place}): `vt images build` makes one")
+        what = f"gcloud would build an image of {spec['local-package-path']}; an import builds none"
+        job.remarks.append(f"{what} ({place}): build it by `vt images build`")
         spec["container-image-uri"] = image
     if "container-image-uri" in spec:
         pool["containerSpec"] = {"imageUri": spec["container-image-uri"]}
@@ -486,7 +494,7 @@ def _pool(value: str, uris: list[str], job: ImportedJob, place: str) -> Any:
 
 
 def _set_words(pools: Any, lists: dict[str, list[str]]) -> None:
-    """gcloud's --args and --command, which are those of every pool, of a file as well."""
+    """Set gcloud's --args and --command in every pool, also in those of a file."""
     for pool in pools if isinstance(pools, list) else [pools]:
         for task in ("containerSpec", "pythonPackageSpec"):
             if isinstance(pool, dict) and isinstance(pool.get(task), dict):

@@ -1,4 +1,4 @@
-"""An imported job: the original message, and the parts that a job file cannot have."""
+"""An imported job: the original message, and properties without a place in a job file."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ REQUEST_ID: Final = "${job.requestId}"
 OPEN: Final = re.compile(r"<[A-Z0-9_]+>|" + re.escape(REQUEST_ID))
 #: Of a tuning job whose other fields are not in the source.
 TRIALS_ALONE: Final = (
-    "of a tuning job the source has the job of its trials alone: without studySpec and "
-    "maxTrialCount it is imported as a job"
+    "the source contains only the trial job of a tuning job: it is imported as a job, "
+    "without studySpec and maxTrialCount"
 )
 
 
 class Scalar(str):
-    """A number, a switch or nothing, with the characters that it has in a file of YAML."""
+    """A number, boolean or null, with its characters in a YAML file."""
 
     __slots__ = ()
 
 
 def as_written(value: document.Value) -> Any:
-    """A value of a file, where a scalar that is no text keeps the characters it has there."""
+    """Return a value of a file. Scalars other than texts keep their characters."""
     if isinstance(value.content, dict):
         return {key: as_written(item) for key, item in value.content.items()}
     if isinstance(value.content, list):
@@ -52,7 +52,7 @@ def as_written(value: document.Value) -> Any:
 
 
 def placeholder(name: str) -> str:
-    """Return what stands for a value that is not certain.
+    """Return the placeholder of an uncertain value.
 
     >>> placeholder("image"), placeholder("config.machine-type")
     ('<YOUR_IMAGE>', '<CONFIG_MACHINE_TYPE>')
@@ -62,7 +62,7 @@ def placeholder(name: str) -> str:
 
 
 def with_placeholders(value: Any, pattern: re.Pattern[str] = TEMPLATE) -> Any:
-    """Return a value where a placeholder stands for each part that a template fills in."""
+    """Return a value in which each templated part is a placeholder."""
     if isinstance(value, dict):
         return {key: with_placeholders(item, pattern) for key, item in value.items()}
     if isinstance(value, list):
@@ -76,36 +76,36 @@ def with_placeholders(value: Any, pattern: re.Pattern[str] = TEMPLATE) -> Any:
 
 @dataclass(slots=True)
 class ImportedJob:
-    """A job that was found in a source. ``spec`` is its CustomJobSpec with the API's names."""
+    """A job in a source. ``spec`` is its CustomJobSpec with the API's names."""
 
     name: str
     spec: dict[str, Any]
     study: dict[str, Any] = field(default_factory=dict)
-    """Of a tuning job: its message without what else is here; ``spec`` is that of its trials."""
+    """Message of a tuning job, without ``spec``, which is that of its trials."""
     labels: dict[str, str] = field(default_factory=dict)
     encryption_key: str = ""
     script: str = ""
-    """Path of a script that is to be packaged, as the source names it; empty for none."""
+    """Path of a script to package, as the source names it; empty if there is none."""
     requirements: tuple[str, ...] = ()
     remarks: list[str] = field(default_factory=list)
-    """Fields that were left out or are missing, and why; one sentence each."""
+    """Remarks on omitted or missing fields, one sentence each."""
     notes: list[Note] = field(default_factory=list)
-    """Values that reading code could not decide, or took from a default."""
+    """Notes on values that the reader guessed or took from a default."""
     region: str = ""
-    """The region that the source sends it to, if it names one."""
+    """Region that the source submits the job to, if it names one."""
     project: str = ""
-    """The project that gcloud is told, if it is told one."""
+    """Project that the gcloud command names, if any."""
     backend: str = CUSTOM_JOB.backend
-    """The service that it is for, as a stack file names it."""
+    """Service that runs the job, as a stack file names it."""
     subnet: str = ""
-    """The subnet of its machines, if they have no external addresses."""
+    """Subnet of the machines, if they have no external addresses."""
     in_snake_case: bool = False
-    """True if a file names its pools as protobuf does: gcloud then sets no arguments in them."""
+    """True if a file names its pools in snake case: gcloud then sets no arguments in them."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Note:
-    """One sentence about a value, with its place."""
+    """A sentence about a value, with its location."""
 
     text: str
     place: str
@@ -115,12 +115,13 @@ class Note:
 
 
 def staged(job: ImportedJob, bucket: str) -> None:
-    """The folder that the client makes for a job without one; its name has the time."""
+    """Return the client's folder for a job without an output directory; its name has the time."""
     bucket = bucket if bucket.startswith("gs://") else f"gs://{bucket}"
     prefix = f"{bucket.rstrip('/')}/${{job.name}}/{REQUEST_ID}"
     job.spec["baseOutputDirectory"] = {"outputUriPrefix": prefix}
     job.remarks.append(
-        f"the client makes a folder in {bucket} for each job: it is named by the request id"
+        f"the client creates a folder in {bucket} for each job; the imported job's folder "
+        "is named by the request id"
     )
 
 
@@ -130,7 +131,7 @@ STAGED: Final = re.compile(r"/aiplatform-custom-(?:job|training)-\d{4}-[\d-]+:[\
 
 
 def name_by_request(job: ImportedJob) -> None:
-    """Give the folder that the client named by the time the name of each request."""
+    """Replace a time in the name of the client's folder by the request id."""
     output = job.spec.get("baseOutputDirectory")
     prefix = output.get("outputUriPrefix") if isinstance(output, dict) else None
     if isinstance(prefix, str) and (match := STAGED.search(prefix)):
@@ -138,7 +139,7 @@ def name_by_request(job: ImportedJob) -> None:
 
 
 def key_of(text: str, default: str = "job") -> str:
-    """A key for a stack file out of any text.
+    """Convert any text to a key of a stack file.
 
     >>> key_of("Fine_tune: ${job.requestId}"), key_of("8 GPUs")
     ('fine-tune', 'job-8-gpus')
@@ -154,18 +155,18 @@ def key_of(text: str, default: str = "job") -> str:
 
 
 def to_key(name: str) -> str:
-    """Return ``name`` if it is valid for a job: it becomes a part of paths.
+    """Return ``name`` if it is valid for a job, because it becomes a part of paths.
 
     Raises:
         CommandError: it is no key for a stack file.
     """
     if key_of(name) != name:
-        raise CommandError(f"{name!r} is no name of a job.", f"write {key_of(name)}")
+        raise CommandError(f"{name!r} is not a valid name of a job.", f"write {key_of(name)}")
     return name
 
 
 def free_key(key: str, taken: object) -> str:
-    """``key``, or with the first number behind it that nothing in ``taken`` has.
+    """Return ``key``, or ``key`` with the first number that is not in ``taken``.
 
     >>> free_key("a", {"a", "a-2"})
     'a-3'
@@ -177,7 +178,7 @@ def free_key(key: str, taken: object) -> str:
 
 
 def with_api_names(value: Any) -> Any:
-    """``value`` with camelCase keys, and without what is None."""
+    """Return ``value`` with camelCase keys, without None."""
     if isinstance(value, dict):
         return {
             to_camel_case(str(key)): with_api_names(item)
@@ -190,7 +191,7 @@ def with_api_names(value: Any) -> Any:
 
 
 def from_message(message: dict[str, Any], name: str) -> ImportedJob:
-    """The job of a CustomJob, a CustomJobSpec or a HyperparameterTuningJob, by either's names."""
+    """Return the job of a CustomJob, CustomJobSpec or HyperparameterTuningJob message."""
     content = with_api_names({k: v for k, v in message.items() if k != "labels"})
     field_name = next((name for name in ("jobSpec", "trialJobSpec") if name in content), "")
     labels = labels_of(message.get("labels"))
@@ -210,19 +211,19 @@ def from_message(message: dict[str, Any], name: str) -> ImportedJob:
         labels,
         str(key.get("kmsKeyName", "")) if isinstance(key, dict) else _open(key),
         remarks=[
-            f"{extra} is no field of a CustomJob, and is left out"
+            f"{extra} is omitted: a CustomJob has no such field"
             for extra in content if not is_search and extra not in fields
         ] + alone,
     )  # fmt: skip
 
 
 def labels_of(labels: Any) -> dict[str, str]:
-    """Labels of a job; those that are open as a whole have a value to be filled in."""
+    """Return the labels of a job. A placeholder for all labels becomes a label to fill in."""
     if isinstance(labels, dict):
         return {str(key): str(value) for key, value in labels.items()}
     return {"labels": _open(labels)} if _open(labels) else {}
 
 
 def _open(value: Any) -> str:
-    """Return the text in the place of a mapping: the name of an open one, or nothing."""
+    """Return the name of a placeholder that replaces a mapping; empty for a mapping."""
     return "" if value is None or isinstance(value, Scalar) else str(value)

@@ -1,4 +1,4 @@
-"""Literals of Python code, read from the syntax tree. The code is never run or imported.
+"""Reads literals of Python code from its syntax tree. The code is never run or imported.
 
 A name has a value if one binding decides it, that is a literal, and nothing changes it later. All
 else is computed by the code: a placeholder with a note, which ``vt import --run`` replaces.
@@ -37,45 +37,45 @@ HARMLESS: Final = (
 
 
 class Placeholder(str):
-    """A value that only running the code gives, as a job file has it: ``<NAME>``."""
+    """A value that is known only when the code runs; in a job file: ``<NAME>``."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Place:
-    """Place of a part of the code: its order among all, its block and its functions."""
+    """Location of a part of the code: its position, its block and its functions."""
 
     order: int
     block: int
     functions: tuple[int, ...]
     label: str
     within: tuple[str, ...]
-    """The branches, loops and functions around it."""
+    """Branches, loops and functions around the code."""
     value: ast.expr | None = None
-    """The value of a plain assignment."""
+    """Value of a plain assignment."""
 
 
 class Names(ast.NodeVisitor):
-    """Finds the bindings and changes of all names, and the calls in their order."""
+    """Records bindings and changes of all names, and calls in their order."""
 
     def __init__(self, harmless: Iterable[str]) -> None:
         self.uses = dict[int, Place]()
-        """Of names and calls, by the id of their node."""
+        """Locations of names and calls, by the id of their node."""
         self.calls = list[ast.Call]()
         self.called = Counter[str]()
         self.loads = list[ast.Attribute | ast.Name]()
-        """Names and attributes that are read, but for those that are called."""
+        """Names and attributes that are read, except called ones."""
         self.aliases = dict[str, str]()
-        """Names of imports: as the code calls them -> as their module does."""
+        """Imported names: name in the code -> name in its module."""
         self.classes = set[str]()
         self.changed = set[str]()
-        """Names whose lists and mappings something may change."""
+        """Names whose lists or mappings the code may change."""
         self._harmless = {*HARMLESS, *harmless}
         self._bindings = dict[str, list[Place]]()
         self._declared = set[str]()
         self._defined, self._given = set[str](), list[tuple[str, str]]()
-        """Names that the code itself defines, and what harmless functions get."""
+        """Names that the code defines, and arguments of functions without side effects."""
         self._certain_from = 0
         self._parts = dict[str, set[str]]()
         self._here = Place(0, 0, (), "", ())
@@ -126,7 +126,7 @@ class Names(ast.NodeVisitor):
         self._here = replace(before, order=self._here.order)
 
     def _note_changes(self, node: ast.AST) -> None:
-        """Find names that a node may change, or make other names of."""
+        """Record names that a node may change, or bind to other names."""
         changed, target = list[ast.AST | None](), getattr(node, "target", None)
         if isinstance(node, ast.AugAssign):
             changed = [node.target, node.value]
@@ -237,7 +237,7 @@ class Names(ast.NodeVisitor):
         return self.aliases.get(called_name(node), called_name(node))
 
     def binding(self, node: ast.Name) -> Place | None:
-        """Return the binding that decides what a name is where it stands.
+        """Return the binding that sets a name at this location.
 
         It is the only one of that name, or the last one before, in the same block.
         """
@@ -255,26 +255,26 @@ class Names(ast.NodeVisitor):
 
 
 class Literals:
-    """Evaluates literals; computed values become placeholders with notes."""
+    """Evaluates literals. Computed values become placeholders with notes."""
 
     def __init__(self, names: Names) -> None:
         self.names, self.label = names, ""
         self.notes = set[Note]()
-        """Remarks on the values that were read."""
+        """Notes on the values that were read."""
         self._steps = 0
         self._reading = set[int]()
 
     def place(self, node: ast.AST) -> str:
-        """Return where a part of the code stands."""
+        """Return the location of a part of the code."""
         use = self.names.uses.get(id(node))
         return f"{use.label if use else self.label}, line {getattr(node, 'lineno', 1)}"
 
     def open(self, node: ast.AST, name: str = "", key: str = "") -> Placeholder:
-        """Return the placeholder of a computed value, and note what computes it."""
+        """Return a placeholder for a computed value, and add a note with its expression."""
         open_value = Placeholder(placeholder(name or _name_of(node, key or "value")))
         code = ast.unparse(node)
         self._steps += len(code) // 50
-        self.notes.add(Note(f"{open_value} is computed: `{_cut(code)}`", self.place(node)))
+        self.notes.add(Note(f"value {open_value} is computed: `{_cut(code)}`", self.place(node)))
         return open_value
 
     def value(self, node: ast.expr, name: str = "", key: str = "") -> Any:
@@ -284,7 +284,7 @@ class Literals:
         """
         self._steps += 1
         if self._steps > MAX_STEPS:
-            raise CommandError("a value in the code is larger than any job.")
+            raise CommandError("a value in the code is larger than any job can be.")
         if isinstance(node, ast.Call):
             return self._call(node, name, key)
         reader = {
@@ -299,7 +299,7 @@ class Literals:
         return result
 
     def call(self, node: ast.Call) -> Any:
-        """Return what a call of the client makes; NotImplemented for any other call."""
+        """Return the result of a client call; NotImplemented for any other call."""
         del node
         return NotImplemented
 
@@ -390,7 +390,7 @@ class Literals:
         return -value if is_number else NotImplemented  # type: ignore[operator]
 
     def _is_new(self, node: ast.AST) -> bool:
-        """Return whether a value is new with each run: a time or a random name."""
+        """Return True if a value differs in each run: a time or a random name."""
         if isinstance(node, ast.Name):
             binding = self.names.binding(node)
             return bool(
@@ -409,14 +409,14 @@ class Literals:
 
 
 def called_name(node: ast.Call) -> str:
-    """Return the last part of what is called: ``CustomJob`` of ``aiplatform.CustomJob(…)``."""
+    """Return the last part of a called name: ``CustomJob`` of ``aiplatform.CustomJob(…)``."""
     if isinstance(node.func, ast.Attribute):
         return node.func.attr
     return node.func.id if isinstance(node.func, ast.Name) else ""
 
 
 def _names(node: ast.AST | None) -> list[str]:
-    """Names in an expression whose lists it may lead to: not those in a text."""
+    """Return names through which an expression can change lists; not names inside texts."""
     names, left = list[str](), [node] if node else []
     while left:
         target = left.pop()
@@ -428,14 +428,14 @@ def _names(node: ast.AST | None) -> list[str]:
 
 
 def _root(node: ast.AST) -> ast.AST:
-    """Return what a chain of attributes, items and calls begins with."""
+    """Return the first part of a chain of attributes, items and calls."""
     while isinstance(node, ast.Attribute | ast.Subscript | ast.Call):
         node = node.func if isinstance(node, ast.Call) else node.value
     return node
 
 
 def _name_of(node: ast.AST, default: str) -> str:
-    """Return what the code calls a value."""
+    """Return the name of a value in the code."""
     key = node.slice if isinstance(node, ast.Subscript) else None
     if isinstance(key, ast.Constant) and isinstance(key.value, str):
         return key.value
@@ -451,7 +451,7 @@ def _name_of(node: ast.AST, default: str) -> str:
 
 
 def _header(node: ast.AST, name: str) -> str:
-    """Return the branch, loop or function that a block is of."""
+    """Return the branch, loop or function that contains a block."""
     if isinstance(node, ast.If):
         why = f"if {_short(node.test)}"
         is_main = why == "if __name__ == '__main__'" and name == "body"
@@ -476,7 +476,7 @@ def _cut(code: str) -> str:
 
 
 def dotted_name(node: ast.AST) -> str:
-    """Return a name with its attributes, or nothing for any other expression."""
+    """Return a name with its attributes; empty for other expressions."""
     parts = list[str]()
     while isinstance(node, ast.Attribute):
         parts.append(node.attr)

@@ -1,4 +1,4 @@
-"""The files that an import changes: job files, scripts and the stack file, as a diff first."""
+"""Files that an import changes: job files, scripts and the stack file, shown as a diff."""
 
 from __future__ import annotations
 
@@ -37,7 +37,9 @@ ORDER: Final = ("displayName", "labels", "encryptionSpec", "maxTrialCount", "par
                 "env", "name", "value")  # fmt: skip
 #: A part of a value that is open.
 PLACEHOLDER: Final = re.compile(r"<[A-Z0-9_]+>")
-SECRET_IN_CODE: Final = "holds what looks like a secret: read it from Secret Manager, then commit"
+SECRET_IN_CODE: Final = (
+    "contains a likely secret: read it from Secret Manager instead, before you commit"
+)
 #: The largest object that is taken along: `vt data push` sends larger ones.
 MAX_BYTES: Final = 16 * 1024 * 1024
 SCHEMA_LINE: Final = "# yaml-language-server: $schema=job.schema.json\n"
@@ -45,23 +47,23 @@ SCHEMA_LINE: Final = "# yaml-language-server: $schema=job.schema.json\n"
 
 @dataclass(slots=True)
 class Proposal:
-    """New contents of files by their path below the checkout."""
+    """New contents of files, by their path in the checkout."""
 
     root: Path
     stack: str
     is_local: bool = False
     files: dict[str, str | bytes] = field(default_factory=dict)
-    """Text, or the bytes of a file that is copied."""
+    """Text, or the bytes of a copied file."""
     jobs: list[ImportedJob] = field(default_factory=list)
     job_files: list[str] = field(default_factory=list)
     named: list[str] = field(default_factory=list)
-    """Files and folders of the checkout that the stack's files name, wherever they are."""
+    """Files and folders of the checkout that the stack's files name."""
     remarks: list[str] = field(default_factory=list)
     shown: dict[str, bytes | None] = field(default_factory=dict)
-    """Contents of the files when the diff was made; None for a file that did not exist."""
+    """Contents of the files at the time of the diff; None for a missing file."""
 
     def diff(self) -> Iterator[str]:
-        """A unified diff, file by file."""
+        """Return a unified diff of all files."""
         for file, text in self.files.items():
             shown = self.shown[file] = _bytes_of(self.root / file)
             # Line ends stay as they are.
@@ -85,7 +87,7 @@ class Proposal:
         for file, before in self.shown.items():
             if _bytes_of(self.root / file) != before:
                 raise CommandError(
-                    f"{file} was changed meanwhile; nothing is written.", "try again"
+                    f"{file} was changed after the diff was made. Nothing is written.", "try again"
                 )
         write_below(self.root, self.files)
 
@@ -97,7 +99,7 @@ def propose(
     stack: str = "",
     settings: Settings | None = None,
 ) -> Proposal:
-    """Return files that make the source's jobs jobs of the stack; scripts are read in ``folder``.
+    """Return files that add the source's jobs to the stack. Scripts are read in ``folder``.
 
     Without a stack, it is job files alone: buckets and accounts stay as the source has them.
 
@@ -125,16 +127,22 @@ def propose(
         proposal.job_files.append(file)
     proposal.files |= (copies := _place_uploads(uploads, entries))
     proposal.remarks = source.remarks + [
-        f"gs://{address}, which the code uploads, is not taken along"
+        f"gs://{address}, which the code uploads, is not imported"
         for address in source.uploads if f"jobs/data/{_place(address)}" not in copies
     ]  # fmt: skip
     for file in proposal.files:
         if (root / file).exists():
             raise CommandError(f"{file} already exists.", "choose another --name")
     if settings is None:
-        proposal.remarks.append("there is no stack here: job files alone. `vt init` makes a stack")
+        proposal.remarks.append(
+            "no stack in this folder: only job files are written. `vt init` creates a "
+            "repository with a stack"
+        )
         if on_batch := [job.name for job in proposal.jobs if job.backend == BATCH_JOB.backend]:
-            what = f"backend: {BATCH_JOB.backend} in a stack file runs them on Google Batch"
+            what = (
+                f"to run the jobs on Google Batch, write backend: {BATCH_JOB.backend} into "
+                "the stack file"
+            )
             proposal.remarks.append(f"{what}, as the source does: {', '.join(on_batch)}")
         return proposal
     name = file_name(stack)
@@ -145,23 +153,26 @@ def propose(
 
 
 def _destination(job: ImportedJob, settings: Settings | None) -> Iterator[str]:
-    """Yield the region and the project of a source, where the stack has others."""
+    """Yield remarks if the source uses another region or project than the stack."""
     if job.region and (settings is None or job.region != settings.region):
-        stays = f": the stack runs jobs in {settings.region}" if settings else (
-            ", which a job file does not say")  # fmt: skip
-        yield f"it is sent to {job.region}{stays}"
+        stays = f"; the stack runs jobs in {settings.region}" if settings else (
+            "; a job file does not set the region")  # fmt: skip
+        yield f"the source submits the job to {job.region}{stays}"
     if settings and job.project not in ("", settings.project) and not OPEN.search(job.project):
-        yield f"it is sent to project {job.project}: the stack's is {settings.project}"
+        yield (
+            f"the source submits the job to project {job.project}; the stack uses "
+            f"{settings.project}"
+        )
 
 
 def open_names(job: ImportedJob) -> list[str]:
-    """Return the placeholders of a job, each once."""
+    """Return the placeholders of a job, without duplicates."""
     text = json.dumps([job.study, job.spec, job.labels])
     return list(dict.fromkeys(PLACEHOLDER.findall(text)))
 
 
 def _place(address: str) -> str:
-    """``KEY/NAME`` of an object that an import takes along."""
+    """Return ``KEY/NAME`` of an imported object."""
     bucket, _, name = address.partition("/")
     return f"{key_of(bucket, 'bucket')}/{name}"
 
@@ -174,7 +185,7 @@ def place_objects(
     entries: StackEntries,
     uploads: Mapping[str, bytes],
 ) -> dict[str, bytes]:
-    """Enter files beside the source as objects of the stack's new buckets, and return the copies.
+    """Add files beside the source as objects of the stack's new buckets, and return the copies.
 
     A file below ``root`` is named where it is. Any other one is copied below ``jobs/data``. Missing
     and large files get a remark, and ``uploads`` (``KEY/NAME``) are placed by ``_place_uploads``.
@@ -186,14 +197,14 @@ def place_objects(
         path = _beside(folder, root, name)
         if path is None:
             job.remarks.append(
-                f"it reads {name} in bucket '{key}', which is not beside the source: put it at "
-                f"{name} there and import again, or it is missing when the job runs"
+                f"the job reads {name} in bucket '{key}', which is not beside the source: "
+                f"copy it to {name} there and import again, or the job will not have it"
             )
         elif path.is_relative_to(root.resolve()):
             entries.add_object(key, name, path.relative_to(root.resolve()).as_posix())
         elif _has_secret(data := path.read_bytes()):
             job.remarks.append(
-                f"it reads {name}, which is not copied: it holds what looks like a secret"
+                f"the job reads {name}, which is not copied because it contains a likely secret"
             )
         else:
             copies[f"jobs/data/{key}/{name}"] = data
@@ -202,7 +213,7 @@ def place_objects(
 
 
 def _place_uploads(uploads: Mapping[str, bytes], entries: StackEntries) -> dict[str, bytes]:
-    """Enter uploads (``KEY/NAME``) as objects of the stack's new buckets, and return the copies."""
+    """Add uploads (``KEY/NAME``) as objects of the stack's new buckets, and return the copies."""
     copies: dict[str, bytes] = {}
     for place, data in uploads.items():
         key, _, name = place.partition("/")
@@ -217,7 +228,7 @@ def _has_secret(data: bytes) -> bool:
 
 
 def _beside(folder: Path, root: Path, name: str) -> Path | None:
-    """Return the file of an object beside the source: at its name, or in the folder itself.
+    """Return the file of an object beside the source: with its path, or in the folder itself.
 
     A source is not trusted: no hidden file, nothing behind a link, and nothing of the home itself.
     """
@@ -253,7 +264,8 @@ def _package(
     code = _script(job.script, source, folder)
     if code is None:
         job.remarks.append(
-            f"the script {job.script} is not here: put it at {file}, which is a placeholder"
+            f"the script {job.script} does not exist beside the source: replace the "
+            f"placeholder {file} by it"
         )
         code = f'raise SystemExit("{file} is a placeholder: put the training script here")\n'
     lines = "".join(f"{line}\n" for line in job.requirements)
@@ -263,8 +275,8 @@ def _package(
     proposal.files |= {f"{file.removesuffix('.py')}.requirements.txt": lines} if lines else {}
     if settings is None:
         is_there = any("packageUris" in task for task in _tasks(job))
-        of = "is where the client put it" if is_there else "is made by a stack"
-        job.remarks.append(f"its package {of}; the script is {file}")
+        of = "is in the bucket of the client" if is_there else "is built by a stack"
+        job.remarks.append(f"the package of the job {of}; its script is {file}")
         return
     same = (
         key
@@ -280,13 +292,13 @@ def _package(
 
 
 def _tasks(job: ImportedJob) -> list[dict[str, Any]]:
-    """Of the pools that run a package."""
+    """Return the tasks of pools that run a package."""
     pools: list[dict[str, Any]] = job.spec["workerPoolSpecs"]
     return [pool["pythonPackageSpec"] for pool in pools if "pythonPackageSpec" in pool]
 
 
 def _script(script: str, source: SourceContents, folder: Path) -> str | None:
-    """The text of a script: of a cell that writes it, or of a file beside the source."""
+    """Return the text of a script, from a notebook cell that writes it or from a file."""
     for name, text in source.files.items():
         if Path(name).name == Path(script).name:
             return text
@@ -298,7 +310,7 @@ def _script(script: str, source: SourceContents, folder: Path) -> str | None:
 
 
 def job_text(job: ImportedJob) -> str:
-    """The job file: gcloud's form, or REST's if it has labels or a key."""
+    """Return a job file: in gcloud's form, or in REST form if it has labels or a key."""
     message: dict[str, Any] = job.spec
     if job.study:
         message = {**job.study, "trialJobSpec": job.spec}
@@ -323,7 +335,7 @@ def _ordered(value: Any) -> Any:
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes text of several lines as a block, and nothing by an alias."""
+    """Writes multi-line texts as blocks, without YAML aliases."""
 
     def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002 (PyYAML's name)
         return True
@@ -366,7 +378,7 @@ def write_below(root: Path, files: Mapping[str, str | bytes]) -> None:
 
 
 def rehearsal(proposal: Proposal) -> tempfile.TemporaryDirectory[str]:
-    """Return a copy of the stack's files with the proposal in it, to be checked there."""
+    """Yield a copy of the stack's files that includes the proposal, for checks."""
     folder = tempfile.TemporaryDirectory(prefix="vt-import-")
     copy = Path(folder.name)
     for path in proposal.root.glob("Pulumi*.yaml"):
@@ -385,7 +397,7 @@ def rehearsal(proposal: Proposal) -> tempfile.TemporaryDirectory[str]:
 
 
 def _link(source: str, target: str) -> None:
-    """Link a file, which may be large; copy it where the file system has no links."""
+    """Link a file, which may be large, or copy it if the file system has no hard links."""
     try:
         os.link(source, target, follow_symlinks=False)
     except OSError:

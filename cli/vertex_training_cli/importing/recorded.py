@@ -1,4 +1,4 @@
-"""Jobs of a program that runs: ``vt import --run COMMAND``.
+"""Jobs that a running program submits: ``vt import --run COMMAND``.
 
 The command is the user's own, in a shell whose clients of Google's come to a recorder on this
 machine (``localgcp.recorder``), and whose network has nothing but that recorder
@@ -64,19 +64,19 @@ _POLL_SECONDS: Final = 0.02
 _GRACE: Final = 2.0
 #: What an isolated command cannot do.
 NO_NETWORK: Final = (
-    "the command has no network, unless --no-isolation gives it one: only requests of Google's "
-    "clients for Python, gcloud and gsutil are recorded, and none where Python is started with -I, "
+    "the command has no network (except with --no-isolation). Only requests of Google's "
+    "Python clients, gcloud and gsutil are recorded, and none if Python runs with -I, "
     "-S, -E or another PYTHONPATH"
 )
 #: What a command without isolation may do.
 NOT_ISOLATED: Final = (
-    "requests of anything but Google's clients for Python, gcloud and gsutil reach the network, "
-    "and Google Cloud with your credentials"
+    "requests of programs other than Google's Python clients, gcloud and gsutil reach "
+    "the network, and Google Cloud with your credentials"
 )
 
 
 def read(command: str, settings: Settings | None, *, isolated: bool = True) -> SourceContents:
-    """Run a command of the user, and return the jobs that it sent.
+    """Run a command of the user, and return the jobs that it submits.
 
     Its output goes to stderr. Raises CommandError: it sent none, or nothing can be recorded here.
     """
@@ -101,15 +101,18 @@ def read(command: str, settings: Settings | None, *, isolated: bool = True) -> S
         except LocalCloudError as failed:
             raise CommandError(str(failed)) from None
     if not source.jobs:
-        ended = f"it ended with exit code {code}, and sent no job"
+        ended = f"the command ended with exit code {code} and submitted no job"
         files = [word for word in shlex.split(command) if word.endswith((".py", ".ipynb", ".sh"))]
-        others = [f"`vt import {shlex.quote(file)}` reads its literals" for file in files[:1]]
+        others = [
+            (f"to read the literals of the code instead: `vt import {shlex.quote(file)}`")
+            for file in files[:1]
+        ]
         raise CommandError(f"{command}: {ended}.", "; ".join([*source.remarks, *others]))
     return source
 
 
 def _line_of(command: str, folder: Path) -> str:
-    """Return the line for the shell; a notebook becomes a program of Python in ``folder``.
+    """Return the shell line of the command. A notebook becomes a Python program in ``folder``.
 
     Raises:
         CommandError: it is no line for a shell, or a notebook that cannot be read.
@@ -117,7 +120,7 @@ def _line_of(command: str, folder: Path) -> str:
     try:
         file, *arguments = shlex.split(command) or [""]
     except ValueError as failed:
-        raise CommandError(f"--run {command!r} is no line for a shell: {failed}.") from None
+        raise CommandError(f"cannot parse --run {command!r} as a shell line: {failed}.") from None
     if not file.endswith(".ipynb"):
         return command
     program = folder / f"{Path(file).stem}.py"
@@ -127,7 +130,7 @@ def _line_of(command: str, folder: Path) -> str:
 
 @contextmanager
 def _signals_at_the_end() -> Iterator[list[int]]:
-    """Yield the signals that arrived, which take effect at the end, after all was removed."""
+    """Yield arrived signals, which take effect after the cleanup."""
     arrived: list[int] = []
     before = {
         number: signal.signal(number, lambda arrives, _frame: arrived.append(arrives))
@@ -146,7 +149,7 @@ def _signals_at_the_end() -> Iterator[list[int]]:
 def _start(
     command: str, env: Mapping[str, str], recorder: Recorder, isolated: bool
 ) -> subprocess.Popen[bytes]:
-    """Start a command line as the leader of a session. Its output is not this command's own."""
+    """Start a command line as the leader of a session, with its output on stderr."""
     words, output = ["/bin/sh", "-c", command], sys.stderr.fileno()
     if not isolated:
         return subprocess.Popen(words, env=env, stdout=output, start_new_session=True)
@@ -155,12 +158,12 @@ def _start(
     except NoPrivateNetworkError as refused:
         raise CommandError(
             f"--run cannot isolate the command from the network on this system: {refused}.",
-            f"--no-isolation runs it without: {NOT_ISOLATED}",
+            f"--no-isolation runs the command without isolation: {NOT_ISOLATED}",
         ) from None
 
 
 def _wait(process: subprocess.Popen[bytes], arrived: list[int]) -> int:
-    """Return the exit code, 128 + N for signal N, after the end of all that was started."""
+    """Return the exit code, or 128 + N for signal N, after all started processes have ended."""
     child = processes.ChildProcess(process.pid, processes.start_time(process.pid) or "", "command")
     while process.poll() is None and not arrived:
         time.sleep(_POLL_SECONDS)
@@ -172,7 +175,7 @@ def _wait(process: subprocess.Popen[bytes], arrived: list[int]) -> int:
 
 
 def _defaults(settings: Settings | None, env: Mapping[str, str]) -> dict[str, str]:
-    """Project and region for code that names none: the stack's."""
+    """Return project and region for code that names none: those of the stack."""
     if settings is None:
         return {}
     project = env.get("GOOGLE_CLOUD_PROJECT") or settings.project
@@ -186,7 +189,7 @@ def _defaults(settings: Settings | None, env: Mapping[str, str]) -> dict[str, st
 
 
 def _add_job(request: RecordedRequest, buckets: Path, source: SourceContents) -> None:
-    """Add the job of a request, or a remark for a Batch job that cannot be imported."""
+    """Add the job of a request, or a remark if a Batch job cannot be imported."""
     if request.kind != BATCH_JOB.message:
         source.jobs.append(_job(request, buckets, source))
         return
@@ -211,7 +214,7 @@ def _job(request: RecordedRequest, buckets: Path, source: SourceContents) -> Imp
 
 
 def _of_pipeline(message: dict[str, Any]) -> dict[str, Any]:
-    """The CustomJob that the service makes of a training pipeline."""
+    """Return the CustomJob that the service creates for a training pipeline."""
     spec = custom_job.CustomJobSpec()
     json_format.ParseDict(message.get("trainingTaskInputs", {}), custom_job.CustomJobSpec.pb(spec))
     kept = {key: message[key] for key in ("displayName", "labels", "encryptionSpec")
@@ -220,17 +223,20 @@ def _of_pipeline(message: dict[str, Any]) -> dict[str, Any]:
 
 
 def _differences(request: RecordedRequest) -> Iterator[str]:
-    """Yield fields of the request for which a job file has no place."""
+    """Yield remarks on fields of the request that a job file cannot have."""
     for field, text in (
-        ("inputDataConfig", "a managed data set belongs to training pipelines: read the bucket"),
-        ("modelToUpload", "a CustomJob uploads no model: its code writes to AIP_MODEL_DIR"),
+        ("inputDataConfig", "managed datasets belong to training pipelines: read the bucket"),
+        (
+            "modelToUpload",
+            ("a CustomJob uploads no model: its code writes the model to AIP_MODEL_DIR"),
+        ),
     ):
         if field in request.message:
-            yield f"{field} is left out: {text}"
+            yield f"{field} is omitted: {text}"
 
 
 def whole_numbers(value: Any) -> Any:
-    """Integers where JSON of protobuf has texts."""
+    """Return the value with integers where protobuf JSON has texts."""
     if isinstance(value, dict):
         return {
             key: int(item)
@@ -242,7 +248,7 @@ def whole_numbers(value: Any) -> Any:
 
 
 def take_script(job: ImportedJob, buckets: Path, source: SourceContents) -> None:
-    """The script that the client packaged, out of what it uploaded; a package stays as it is."""
+    """Extract the script that the client packaged and uploaded. Other packages are not changed."""
     pools = [pool for pool in job.spec.get("workerPoolSpecs", []) if isinstance(pool, dict)]
     tasks = [pool["pythonPackageSpec"] for pool in pools if "pythonPackageSpec" in pool]
     uris = {uri for task in tasks for uri in task.get("packageUris", ())}
@@ -256,16 +262,14 @@ def take_script(job: ImportedJob, buckets: Path, source: SourceContents) -> None
         except FileNotFoundError:  # of another program
             continue
         except UNREADABLE as failed:
-            job.remarks.append(
-                f"{uri} cannot be read, and is left as it is ({type(failed).__name__})"
-            )
+            job.remarks.append(f"cannot read {uri}, which is not changed ({type(failed).__name__})")
             continue
         script = f"{key_of(job.name).replace('-', '_')}.py"
         source.files[script], job.script = code, script
 
 
 def _script_of(package: BinaryIO) -> tuple[str, tuple[str, ...]]:
-    """Text of the one script in a package of the client's, and what it requires."""
+    """Return the text of the only script in a package of the client, and its requirements."""
     code, requirements = "", ()
     with tarfile.open(fileobj=package) as archive:
         for member in archive:
@@ -281,7 +285,7 @@ def _script_of(package: BinaryIO) -> tuple[str, tuple[str, ...]]:
 
 
 def _requirements(setup: str) -> Iterator[str]:
-    """The texts of ``install_requires`` in a setup.py, which is not run."""
+    """Return the texts of ``install_requires`` in a setup.py, without running it."""
     for node in ast.walk(ast.parse(setup)):
         if isinstance(node, ast.keyword) and node.arg == "install_requires":
             for text in ast.walk(node.value):
@@ -291,26 +295,26 @@ def _requirements(setup: str) -> Iterator[str]:
 
 
 def _left_out(recorder: Recorder, code: int) -> Iterator[str]:
-    """Yield remarks on other actions of the command, one sentence each."""
+    """Yield remarks on other calls of the command, one sentence each."""
     methods = [method.lstrip("/") for method in dict.fromkeys(recorder.refused)]
     if code and methods:
         yield (
-            f"the command called {methods.pop()}, which --run does not serve, and ended with exit "
-            f"code {code}: what would have come after is not here"
+            f"the command called {methods.pop()}, which --run does not support, and ended "
+            f"with exit code {code}: later jobs are missing"
         )
     elif code:
-        yield f"the command ended with exit code {code}: what would have come after is not here"
+        yield f"the command ended with exit code {code}: later jobs may be missing"
     for method in methods:
-        yield f"{method} was called, which --run does not serve"
+        yield f"the command called {method}, which --run does not support"
 
 
 def _take_uploads(buckets: Path, source: SourceContents) -> None:
-    """Objects that the command uploaded, but for packages of the client's."""
+    """Return objects that the command uploaded, without packages of the client."""
     for file in sorted(buckets.glob("*/**/*")):
         name = file.relative_to(buckets).as_posix()
         if not file.is_file() or SCRIPT_PACKAGE.search(name):
             continue
         if (size := file.stat().st_size) > MAX_BYTES:
-            source.remarks.append(f"gs://{name} has {size:,} bytes: send it by `vt data push`")
+            source.remarks.append(f"gs://{name} has {size:,} bytes: upload it by `vt data push`")
         else:
             source.uploads[name] = file.read_bytes()

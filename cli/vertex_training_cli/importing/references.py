@@ -1,4 +1,4 @@
-"""Buckets, accounts and secrets of an imported job -> the stack's own, by reference.
+"""Replaces buckets, accounts and secrets of an imported job by references to the stack's own.
 
 A job of a stack runs as an account of the stack, and the stack grants it the buckets and secrets
 that its file names. What the stack does not have yet becomes an entry of its file.
@@ -51,35 +51,35 @@ REMOVED: Final = "<REMOVED_SECRET>"
 
 @dataclass(slots=True)
 class StackEntries:
-    """Entries that a stack file needs more: path below ``config`` -> value."""
+    """Entries to add to a stack file: path below ``config`` -> value."""
 
     added: dict[tuple[str, ...], Any] = field(default_factory=dict)
     secrets: dict[str, str] = field(default_factory=dict)
-    """Resource names of the secrets that were added for a service to read -> their keys."""
+    """Added secrets that a service reads: resource name -> key."""
     buckets: dict[str, str] = field(default_factory=dict)
-    """Keys of the buckets that were added -> their names in the source."""
+    """Added buckets: key -> name in the source."""
 
     def add(self, section: str, key: str, value: Any) -> None:
-        """An entry of a section of the stack file."""
+        """Add an entry of a section of the stack file."""
         self.added[(f"vertex-training:{section}", key)] = value
 
     def add_object(self, bucket: str, name: str, file: str) -> None:
-        """Add an object of a bucket that was added."""
+        """Add an object to an added bucket."""
         value = self.added[("vertex-training:buckets", bucket)]
         value["objects"] = {**value.get("objects", {}), name: file}
 
     def object_files(self) -> list[str]:
-        """Files that are objects of the buckets that were added."""
+        """Return files that are objects of added buckets."""
         buckets = [value for path, value in self.added.items() if path[0].endswith(":buckets")]
         return [file for value in buckets for file in value.get("objects", {}).values()]
 
     def keys(self, section: str) -> set[str]:
-        """Keys that were added to a section."""
+        """Return the keys added to a section."""
         return {path[1] for path in self.added if path[0] == f"vertex-training:{section}"}
 
 
 class Adoption:
-    """Adapts one job to the stack; without a stack, it only removes secrets."""
+    """Adapts one job to the stack. Without a stack, it only removes secrets."""
 
     def __init__(self, job: ImportedJob, settings: Settings | None, entries: StackEntries) -> None:
         self.job, self._stack, self.entries = job, settings, entries
@@ -87,17 +87,17 @@ class Adoption:
         self.writes = set[str]()
         self.secrets = set[str]()
         self.objects = dict[str, set[str]]()
-        """Names of objects that the job reads, by the key of a bucket that the stack gets new."""
+        """Names of objects that the job reads, by the key of their new bucket."""
         self._bucket_variables = set[str]()
 
     @property
     def settings(self) -> Settings:
-        """The stack's, where there is one."""
+        """Return the stack's settings."""
         assert self._stack is not None
         return self._stack
 
     def apply(self) -> None:
-        """Rewrite the job's message, and add what the stack lacks."""
+        """Rewrite the job's message, and add entries that the stack lacks."""
         for pool in self._pools():
             for task in (pool.get("containerSpec"), pool.get("pythonPackageSpec")):
                 if isinstance(task, dict):
@@ -111,7 +111,7 @@ class Adoption:
         self._account()
 
     def _value_of(self, name: str, resource: str, version: str) -> str:
-        """Return the reference to the secret that Batch fills a variable with."""
+        """Return the reference to the secret that sets a variable on Batch."""
         names = self.settings.names
         own = {names.secret(key): key for key in self.settings.secrets}
         known = own | self.entries.secrets
@@ -123,7 +123,10 @@ class Adoption:
             secret = {"description": f"{name} of an imported job"}
             self.entries.add("secrets", key, {"existing": resource} if is_there else secret)
             if not is_there:
-                what = f"{name} is secret '{key}' of the stack, which is new and has no value"
+                what = (
+                    f"variable {name} reads the new secret '{key}' of the stack, which has no "
+                    "value yet"
+                )
                 verb = "vt local secret set" if self._is_local else "gcloud secrets versions add"
                 self.job.remarks.append(f"{what}: `{verb}`")
         self.secrets.add(key)
@@ -135,20 +138,23 @@ class Adoption:
         )
 
     def _network(self) -> None:
-        """Machines without external addresses are in the stack's subnet, where it has one."""
+        """Connect machines without external addresses to the stack's subnet, if it has one."""
         if self.job.subnet and self._stack and self.settings.network.mode != "psc":
             del self.job.spec["pscInterfaceConfig"]
             self.job.remarks.append(
-                f"it is in {self.job.subnet} without external addresses: here in the project's "
-                "default network, unless the stack has network mode psc and the job "
-                "pscInterfaceConfig: ${network.interface}"
+                f"the source job is in {self.job.subnet} without external addresses; the "
+                "imported job is in the project's default network. To change this, set "
+                "network mode psc in the stack and pscInterfaceConfig: "
+                f"${{network.interface}} in the job"
             )
         elif self.job.subnet:
-            what = f"it is in {self.job.subnet}; here in the stack's subnet"
-            self.job.remarks.append(f"{what}; internet access needs network.nat")
+            what = (
+                f"the source job is in {self.job.subnet}; the imported job is in the stack's subnet"
+            )
+            self.job.remarks.append(f"{what}. Internet access needs network.nat")
 
     def _safe(self, value: Any, name: str = "") -> Any:
-        """``value`` without the secrets in it, whatever its shape is."""
+        """Return ``value`` of any type with secrets removed."""
         if isinstance(value, list):
             return [self._safe(item, name) for item in value]
         if isinstance(value, dict):
@@ -160,7 +166,7 @@ class Adoption:
             contains_secret(value) or is_secret_value(name, value)
         ):
             return value
-        self.job.remarks.append(f"a secret in {name} was left out")
+        self.job.remarks.append(f"removed a secret in {name}")
         return REMOVED if is_secret_value(name, value) else redacted(value, REMOVED)
 
     def _pools(self) -> list[dict[str, Any]]:
@@ -186,7 +192,7 @@ class Adoption:
     def _words(self, words: list[str]) -> list[str]:
         hidden = set(secret_words(words))
         if hidden:
-            what = "a secret on its command line was left out: read it from Secret Manager"
+            what = "removed a secret on the command line of the job: read it from Secret Manager"
             self.job.remarks.append(what)
         cleaned, flag = list[str](), ""
         for index, word in enumerate(words):
@@ -210,7 +216,7 @@ class Adoption:
                 variable["value"] = self._value_of(name, resource, version)
         elif self._stack is None and is_secret_variable(name, value):
             variable["value"] = REMOVED
-            self.job.remarks.append(f"{name} is a secret, and was left out")
+            self.job.remarks.append(f"removed the value of variable {name}, a secret")
         elif self._stack and (is_secret_variable(name, value) or to_fill_in):
             key = key_of(name)
             self.secrets.add(key)
@@ -218,11 +224,13 @@ class Adoption:
                 self.entries.add("secrets", key, {"description": f"{name} of an imported job"})
             on_batch = self.job.backend == BATCH_JOB.backend
             variable["value"] = f"${{secrets.{key}{'.value' * on_batch}}}"
-            what = f"{name} is a secret, and who sees a job sees its variables"
-            of = f"the name of secret '{key}', whose value the code reads (docs/job-files.md)"
+            what = (
+                f"variable {name} is a secret, but users who can read a job can read its variables"
+            )
+            of = f"the name of secret '{key}', whose value the code must read (docs/job-files.md)"
             if on_batch:
-                of = f"the value of secret '{key}', which Batch reads"
-            self.job.remarks.append(f"{what}: it is now {of}")
+                of = f"a reference to secret '{key}', which Batch reads"
+            self.job.remarks.append(f"{what}. The new value is {of}")
         elif self._stack and name in self._bucket_variables and BUCKET_NAME.fullmatch(value):
             key = self._bucket_key(value)
             self.writes.add(key)  # a script may do either
@@ -233,7 +241,7 @@ class Adoption:
                 variable["value"] = buckets
 
     def _buckets(self, text: str, *, written: bool) -> str:
-        """``text`` with a reference for each bucket."""
+        """Return ``text`` with each bucket replaced by a reference."""
         if self._stack is None:
             return text
         for match in () if written else OBJECT.finditer(text):
@@ -255,7 +263,7 @@ class Adoption:
         return BUCKET.sub(reference, text)
 
     def _package(self, uri: str) -> str:
-        """A package of this stack by reference; any other one as it is."""
+        """Return a reference for a package of this stack; other packages are unchanged."""
         if self._stack is None:
             return uri
         folder = f"gs://{self.settings.names.bucket(STAGING)}/packages/"
@@ -280,8 +288,8 @@ class Adoption:
             self.entries.add("buckets", key, {"forceDestroy": True} if self._is_local else {})
             self.entries.buckets[key] = source
             where = f"the bucket {name}" if OPEN_PART.search(name) else f"gs://{name}"
-            what = f"{where} becomes bucket '{key}' of the stack, which is new and empty"
-            self.job.remarks.append(what if written else f"{what}: copy what the job reads")
+            what = f"{where} is replaced by the new, empty bucket '{key}' of the stack"
+            self.job.remarks.append(what if written else f"{what}: copy the data of the job")
         return key
 
     @property
@@ -289,18 +297,18 @@ class Adoption:
         return self.settings.is_local
 
     def _account(self) -> None:
-        """The job's account: one of the stack that has every right, or a new one."""
+        """Set the job's account: an account of the stack with all needed grants, or a new one."""
         if self._stack is None:
             return
         email = str(self.job.spec.get("serviceAccount") or "")
         names = self.settings.names
         own = {names.account_email(k): k for k in self.settings.service_accounts}
-        wanted = own.get(email) or (key_of(email.partition("@")[0], "") if "@" in email else "")
+        preferred = own.get(email) or (key_of(email.partition("@")[0], "") if "@" in email else "")
         right = [key for key in self.settings.service_accounts if self._may(key)]
-        key = next((role for role in right if role == wanted), right[0] if right else "")
+        key = next((role for role in right if role == preferred), right[0] if right else "")
         if not key:
             taken = {*self.settings.service_accounts, *self.entries.keys("serviceAccounts")}
-            key = free_key((wanted or self.job.name)[:20].strip("-"), taken)
+            key = free_key((preferred or self.job.name)[:20].strip("-"), taken)
             rights = {
                 "reads": self.reads - self.writes,
                 "writes": self.writes,

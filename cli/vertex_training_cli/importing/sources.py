@@ -1,4 +1,4 @@
-"""A source -> the jobs in it: YAML, JSON, Python, a notebook, a script, a Makefile, a page.
+"""Finds jobs in a source: YAML, JSON, Python, a notebook, a script, a Makefile, a page.
 
 Nothing is run. Everything is bounded: a source is another's file.
 """
@@ -63,8 +63,8 @@ MAKES: Final = re.compile(r"(Custom|Training|Tuning)Job\(|create_\w+_job\(|(cust
                             r"|batch\W{1,5}jobs\W{1,5}submit")  # fmt: skip
 #: What is said of code with the client of Google Batch.
 BATCH_CLIENT: Final = (
-    "calls of Google Batch's client are not read: import what `gcloud batch jobs describe NAME "
-    "--format json` prints, or run the code by --run"
+    "calls of Google Batch's client are not imported: import the output of `gcloud batch "
+    "jobs describe NAME --format json`, or run the code by --run"
 )
 SCRIPTS: Final = (".sh", ".bash", ".zsh", ".mk", ".bat", ".cmd", ".ps1", ".envrc")
 PAGES: Final = (".md", ".rst", ".txt", ".qmd", ".Rmd", ".markdown")
@@ -76,14 +76,14 @@ class SourceContents:
 
     jobs: list[ImportedJob] = field(default_factory=list)
     files: dict[str, str] = field(default_factory=dict)
-    """Files that a notebook or a script writes, by their path there."""
+    """Files that a notebook or a script writes, by their path."""
     uploads: dict[str, bytes] = field(default_factory=dict)
-    """Objects that the source's own code uploads, by ``BUCKET/NAME``."""
+    """Objects that the source's code uploads, by ``BUCKET/NAME``."""
     remarks: list[str] = field(default_factory=list)
 
 
 def read(path: Path) -> SourceContents:
-    """The jobs in a file, by what kind of file it is.
+    """Return the jobs in a file, read by the kind of the file.
 
     Raises:
         CommandError: it cannot be read, or nothing in it is a job.
@@ -93,12 +93,12 @@ def read(path: Path) -> SourceContents:
     contents = _Reader(path, key_of(path.stem)).read(text, data)
     if not contents.jobs:
         hint = "; ".join(contents.remarks) or (
-            "an import looks for workerPoolSpecs, trialJobSpec and Batch's taskGroups in YAML or "
-            "JSON, for `gcloud ai custom-jobs|hp-tuning-jobs create` in scripts, and for "
-            "CustomJob(…), CustomTrainingJob(…) or from_local_script(…) in Python; `vt import "
-            "--run COMMAND` records what a command sends"
+            "`vt import` finds workerPoolSpecs, trialJobSpec and Batch's taskGroups in "
+            "YAML or JSON, `gcloud ai custom-jobs|hp-tuning-jobs create` in scripts, and "
+            "CustomJob(…), CustomTrainingJob(…) or from_local_script(…) in Python. `vt "
+            "import --run COMMAND` records the requests of a command"
         )
-        raise CommandError(f"{path}: there is no job in it.", hint)
+        raise CommandError(f"{path} contains no job.", hint)
     return contents
 
 
@@ -121,7 +121,7 @@ class _Reader:
         self.path, self.name, self.result = path, name, SourceContents()
         self._is_partly_read = False
         self._configs = set[str]()
-        """Names of the files that commands read as their job."""
+        """Names of files that commands read as their job."""
 
     def read(self, text: str, data: bytes) -> SourceContents:
         """Return the contents of the file."""
@@ -136,7 +136,9 @@ class _Reader:
         elif is_make or suffix in SCRIPTS or text.startswith("#!") or _is_script(suffix, text):
             self._script(self.path.name, text, 1, is_make=is_make)
         elif suffix == ".tf":
-            self.result.remarks.append("Terraform is not read: `vt import --job ID` takes its job")
+            self.result.remarks.append(
+                "Terraform files are not imported: import the existing job by `vt import --job ID`"
+            )
         else:
             self._document(data)
         if self._is_partly_read:
@@ -144,17 +146,17 @@ class _Reader:
         return self.result
 
     def _way_on(self, *, is_make: bool) -> str:
-        """Return the command that records what code computes."""
+        """Return a hint to the command that records computed values."""
         program = {".py": "python ", ".ipynb": ""}.get(
             self.path.suffix, "make -f " if is_make else "bash "
         )
         if self.path.suffix in (*PAGES, ".yaml", ".yml", ".json", ".tf"):
-            return "what is open is computed: `vt import --run COMMAND` records what it sends"
+            return "some values are computed: `vt import --run COMMAND` records them"
         command = shlex.quote(f"{program}{shlex.quote(str(self.path))}")
-        return f"what is open is computed: `vt import --run {command}` records what it sends"
+        return f"some values are computed: `vt import --run {command}` records them"
 
     def of_document(self, data: bytes) -> list[ImportedJob]:
-        """Return the jobs of YAML or JSON, at any depth; scalars stay as they are written."""
+        """Return the jobs of YAML or JSON, at any depth. Scalars keep their characters."""
         parsed = self._parsed(data)
         jobs = [self._of_message(*message) for message in _messages(as_written(parsed.root))]
         for job in jobs[:1]:
@@ -168,7 +170,7 @@ class _Reader:
             raise CommandError(str(failed.problems[0])) from None
 
     def _of_message(self, message: dict[str, Any], around: tuple[Any, ...]) -> ImportedJob:
-        """Return the job of a message; ``around`` has the mappings that it is within."""
+        """Return the job of a message; ``around`` has the mappings that contain it."""
         if around:
             message = with_placeholders(message, EXPRESSION)
         if any(key in message for key in batch_messages.FIELDS):
@@ -187,22 +189,22 @@ class _Reader:
         return job
 
     def _document(self, data: bytes) -> None:
-        """Take the jobs of a document, and those of commands in it, as files of CI have them."""
+        """Add the jobs of a document, and of commands in it, as CI files have."""
         self.result.jobs += map(self._counted, self.of_document(data))
         for line, text in _commands(self._parsed(data).root):
             self._script(self.path.name, with_placeholders(text), line)
 
     def _counted(self, job: ImportedJob) -> ImportedJob:
-        """A search with the counts that gcloud gives it by default."""
+        """Return a search with the counts that gcloud sets by default."""
         for count in COUNTS:
             if job.study and count not in job.study:
                 job.study[count] = 1
-                what = f"{count} is 1, as gcloud's flag is by default"
+                what = f"{count} is set to 1, the default of gcloud's flag"
                 job.notes.append(Note(what, self.path.name))
         return job
 
     def config(self, file: str) -> ImportedJob | None:
-        """Return the job of a file that the source writes or that lies beside it."""
+        """Return the job of a file that the source writes, or that is beside the source."""
         name = Path(file).name
         self._configs.add(name)
         text = next((t for f, t in self.result.files.items() if Path(f).name == name), None)
@@ -228,7 +230,7 @@ class _Reader:
         self._python([(label, code, line) for code, line in script.programs if MAKES.search(code)])
 
     def _python(self, parts: list[tuple[str, str, int]]) -> None:
-        """Python code, part by part: its label, its text and the number of lines before it."""
+        """Read parts of Python code: each with its label, text and number of lines before it."""
         if any("batch_v1" in text for _, text, _ in parts):
             self.result.remarks.append(BATCH_CLIENT)
         trees = list[tuple[str, ast.Module]]()
@@ -241,12 +243,12 @@ class _Reader:
                 what = getattr(failed, "msg", None) or str(failed)
                 where = f"{label}, line {before + (getattr(failed, 'lineno', None) or 1)}"
                 self.result.remarks.append(
-                    f"a part is no Python that can be read: {what} ({where})"
+                    f"cannot parse a part of the Python code: {what} ({where})"
                 )
         try:
             jobs, left_out = client_calls.jobs_in(trees, self.name, self.config)
         except RecursionError:
-            self.result.remarks.append("the code is nested too deeply to be read")
+            self.result.remarks.append("the code is nested too deeply")
         else:
             self.result.jobs += jobs
             self.result.remarks += left_out
@@ -267,7 +269,7 @@ class _Reader:
         self._python(code)
 
     def _page(self, text: str) -> None:
-        """Take the jobs in the blocks of code of a page.
+        """Read the jobs in the code blocks of a page.
 
         Blocks of Python build on one another. A block whose text above names a file is that file
         for the commands of the page.
@@ -302,11 +304,11 @@ class _Reader:
         self.result.jobs = [job for job in self.result.jobs
                            if not any(job is other for other in of_commands)]  # fmt: skip
         if left_out and self.result.jobs:
-            self.result.remarks.append(f"blocks without a job: at lines {', '.join(left_out)}")
+            self.result.remarks.append(f"code blocks without a job: at lines {', '.join(left_out)}")
 
 
 def _cells(text: str, path: Path) -> list[tuple[int, str]]:
-    """Return the cells of code of a notebook with their numbers. Raises CommandError."""
+    """Return the code cells of a notebook with their numbers. Raises CommandError."""
     try:
         return [
             (number, "".join(cell.get("source", "")))
@@ -314,7 +316,7 @@ def _cells(text: str, path: Path) -> list[tuple[int, str]]:
             if isinstance(cell, dict) and cell.get("cell_type") == "code"
         ]
     except (ValueError, AttributeError, TypeError, RecursionError):
-        raise CommandError(f"{path}: this is no notebook: its JSON cannot be read.") from None
+        raise CommandError(f"{path} is not a notebook: its JSON cannot be parsed.") from None
 
 
 #: What a notebook's program begins with: lines for the shell see the names of the code.
@@ -331,7 +333,7 @@ def __shell__(line):
 
 
 def program_of(path: Path) -> str:
-    """Return the Python program that a notebook is, with its cells for files and the shell.
+    """Return a notebook as a Python program, including cells for files and the shell.
 
     Raises:
         CommandError: it cannot be read.
@@ -354,7 +356,7 @@ def _may_be_document(language: str, code: str) -> bool:
 
 
 def _names_above(lines: list[str], first: int, code: str) -> set[str]:
-    """Return the names of YAML and JSON files in the text above a block, and in its first line."""
+    """Return the names of YAML and JSON files in the text above a block and in its first line."""
     above = [lines[first - 2], code.partition("\n")[0]]
     for line in reversed(lines[max(0, first - LINES_ABOVE) : max(0, first - 2)]):
         if FENCE.fullmatch(line):
@@ -364,13 +366,13 @@ def _names_above(lines: list[str], first: int, code: str) -> set[str]:
 
 
 def _is_script(suffix: str, text: str) -> bool:
-    """Return whether a line of a file of an unknown kind begins with a command that makes a job."""
+    """Return True if an unknown file has a line with a command that creates a job."""
     lines = text.splitlines() if suffix not in (".yaml", ".yml", ".json") else ()
     return any(GCLOUD.match(line.lstrip(" \t$@-")) for line in lines)
 
 
 def _blocks(text: str) -> Iterator[tuple[int, str, str]]:
-    """Each block of code of a page: its first line, its language and its text."""
+    """Yield each code block of a page: first line, language and text."""
     lines = text.split("\n")
     outside = list(enumerate(lines, 1))
     fences = list(_fences(lines))
@@ -387,7 +389,7 @@ def _blocks(text: str) -> Iterator[tuple[int, str, str]]:
 
 
 def _fences(lines: list[str]) -> Iterator[tuple[int, int, str]]:
-    """The index behind each line that begins a fenced block, that of its end, and its language."""
+    """Yield start index, end index and language of each fenced block."""
     ends = defaultdict[str, list[int]](list)
     for index, line in enumerate(lines):
         ends[line.strip(" \t")].append(index)
@@ -410,7 +412,7 @@ def _dedented(lines: list[str]) -> str:
 
 
 def _without_magic(source: str) -> str:
-    """A cell of Python, where lines for the shell are calls; each line keeps its number."""
+    """Return a Python cell with shell lines as calls. Each line keeps its number."""
     lines, kept = source.split("\n"), list[str]()
     index = 0
     while index < len(lines):
@@ -429,7 +431,7 @@ def _without_magic(source: str) -> str:
 
 
 def _tree(code: str) -> ast.Module:
-    """Parse code; where it is no Python, as a cell of a notebook, which exports may have."""
+    """Parse code as Python, else as a notebook cell, which exports may contain."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SyntaxWarning)  # of code that is another's
         try:
@@ -441,7 +443,7 @@ def _tree(code: str) -> ast.Module:
 
 
 def _messages(value: Any, around: tuple[Any, ...] = ()) -> Iterator[tuple[Any, tuple[Any, ...]]]:
-    """Yield each message of a job, and the mappings that it is within."""
+    """Yield each job message, and the mappings that contain it."""
     if isinstance(value, dict):
         inner = [value.get(key) for key in SPECS]
         is_job = any(key in value for key in (*POOLS, *batch_messages.FIELDS)) or any(
@@ -457,7 +459,7 @@ def _messages(value: Any, around: tuple[Any, ...] = ()) -> Iterator[tuple[Any, t
 
 
 def _commands(value: document.Value) -> Iterator[tuple[int, str]]:
-    """Yield lines for a shell in a document: its texts, and the arguments of an entrypoint."""
+    """Yield shell lines in a document: its texts, and the arguments of an entrypoint."""
     content = value.content
     if isinstance(content, dict):
         entrypoint, args = content.get("entrypoint"), content.get("args")
@@ -473,7 +475,7 @@ def _commands(value: document.Value) -> Iterator[tuple[int, str]]:
 
 
 def _reads(code: str) -> bool:
-    """Return whether it parses: pages have parts of code in their blocks as well."""
+    """Return True if a text can be parsed: blocks of pages also contain incomplete code."""
     try:
         _tree(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError):

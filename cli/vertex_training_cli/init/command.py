@@ -45,31 +45,40 @@ _PIN: Final = re.compile(
 _PINNING: Final = ("requirements-dev.txt", "requirements.lock")
 
 Directory = Annotated[
-    Path | None, typer.Argument(metavar="DIR", help="Where it goes; the current folder if absent.")
+    Path | None,
+    typer.Argument(
+        metavar="DIR", help="Folder of the new repository. Default: the current folder."
+    ),
 ]
 UpgradedDirectory = Annotated[
     Path | None,
-    typer.Argument(metavar="DIR", help="In the repository; the current folder if absent."),
+    typer.Argument(metavar="DIR", help="Folder in the repository. Default: the current folder."),
 ]
-Name = Annotated[str, typer.Option("--name", help="Name of the Pulumi project: acme-training.")]
+Name = Annotated[
+    str, typer.Option("--name", help="Name of the Pulumi project, such as acme-training.")
+]
 Project = Annotated[str, typer.Option("--project", help="Id of the Google Cloud project.")]
-Number = Annotated[str, typer.Option("--number", help="Number of that project.")]
-Region = Annotated[str, typer.Option("--region", help="Where everything is made.")]
+Number = Annotated[str, typer.Option("--number", help="Number of the Google Cloud project.")]
+Region = Annotated[str, typer.Option("--region", help="Region of all resources.")]
 Team = Annotated[
-    str, typer.Option("--team", help="Label of all resources, and team of the code owners.")
+    str, typer.Option("--team", help="Team: value of the label `team`, and code owners on GitHub.")
 ]
 Submitter = Annotated[
     list[str] | None,
-    typer.Option("--submitter", help="IAM member that may run jobs; repeatable."),
+    typer.Option("--submitter", help="IAM member that may submit jobs. Repeatable."),
 ]
 GitHub = Annotated[
-    str, typer.Option("--github", help="Where it will be kept.", metavar="OWNER/NAME")
+    str, typer.Option("--github", help="Repository on GitHub.", metavar="OWNER/NAME")
 ]
 NewEnvironment = Annotated[
-    str, typer.Option("--environment", help="Add this environment to the repository around DIR.")
+    str,
+    typer.Option("--environment", help="Add this environment to the repository that contains DIR."),
 ]
 Before = Annotated[
-    str, typer.Option("--before", help="With --environment: it is deployed before that one.")
+    str,
+    typer.Option(
+        "--before", help="With --environment: deploy the new environment before this one."
+    ),
 ]
 Wheels = Annotated[
     bool,
@@ -90,15 +99,15 @@ def init(
     before: Before = "",
     wheels: Wheels = True,
 ) -> None:
-    """Make a repository of stack files with one job, or add an environment to one.
+    """Create a repository of stack files with one job, or add an environment to a repository.
 
-    Nothing that is there is overwritten. A `vt` of a checkout also builds its wheels, so that
-    `make local` works at once. --environment makes a branch, which `git cherry-pick` takes over.
+    Existing files are not overwritten. If `vt` runs from a checkout, it also builds its wheels, so
+    that `make local` works at once. --environment creates a branch. Apply it by `git cherry-pick`.
 
     Examples: `vt init acme --project acme-ml-dev --number 210987654321`,
     `vt init --environment qa --before prod`.
 
-    Exit code: 0 in order, 2 not made.
+    Exit code: 0 created, 2 not created.
     """
     options = {
         "name": name, "project": project, "projectNumber": project_number, "region": region,
@@ -228,10 +237,12 @@ def _add_environment(directory: Path, name: str, before: str, options: dict[str,
 
 
 def upgrade(directory: UpgradedDirectory = None) -> None:
-    """Make a branch with what this release would change in a repository that `vt init` made.
+    """Create a branch that upgrades a repository of `vt init` to the templates of this release.
 
-    Its last commit is the change: `git cherry-pick` applies it to the files with their edits, and
-    reports conflicts. No file of the checkout changes. Exit code: 0 in order, 2 not possible.
+    The last commit of the branch is the upgrade. `git cherry-pick` applies it to your edited files
+    and reports conflicts. No file of the checkout changes.
+
+    Exit code: 0 branch created, 2 upgrade not possible.
     """
     root, new = manifest.root_of(directory or Path()), release()
     old = manifest.read(root)

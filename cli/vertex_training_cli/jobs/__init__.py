@@ -1,1 +1,1 @@
-"""``vt jobs``: the jobs of a stack, in Vertex AI or in the local cloud, by the official client."""
+"""``vt jobs``: jobs of a stack, in Vertex AI or in the local cloud, through the official client."""

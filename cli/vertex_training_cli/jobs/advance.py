@@ -1,4 +1,4 @@
-"""``vt jobs advance``: submits what is due, stops idle jobs, reports late ones, by a timer.
+"""``vt jobs advance``: submits due jobs, stops idle jobs and reports late jobs. For a timer.
 
 To add a step, write a function of a :class:`Tick` that yields :class:`Action`, and name it in
 ``STEPS``. A step decides by the state and by what the cloud has, never by files of the checkout; it
@@ -56,18 +56,18 @@ class Action:
     job: str
     """Name of the job in the stack."""
     done: str
-    """The result in one word: ``submitted``."""
+    """The result in one word, like ``submitted``."""
     reason: str
     """The reason for the result."""
     resource: str = ""
-    """Resource name of the job in Vertex AI that it is about; empty without one."""
+    """Resource name of the job in Vertex AI; empty if there is none."""
     slot: str = ""
     failed: bool = False
     """True if an operator has to act. The command then exits with 1."""
 
     @property
     def line(self) -> str:
-        """All of it in a line."""
+        """Return the action as one line."""
         about = f"{self.job} {self.slot}".rstrip()
         number = self.resource.rpartition("/")[2]
         return f"{self.step} {about}: {self.reason}{f' ({number})' if number else ''}"
@@ -82,9 +82,9 @@ class Tick:
     """The deployment in the stack's state, as ``pulumi stack export`` prints it."""
     dry_run: bool = False
     now: datetime = field(default_factory=lambda: datetime.now(UTC))
-    """This machine's time, for what a person reads; slots go by the store's."""
+    """This machine's time, for messages. Slots use the time of the object store."""
     at: datetime | None = None
-    """The time that slots go by instead, in a rehearsal."""
+    """Time for slots instead of the store's, in a rehearsal."""
 
     @functools.cached_property
     def jobs(self) -> Jobs:
@@ -93,7 +93,7 @@ class Tick:
 
     @functools.cached_property
     def live(self) -> list[AnyJob]:
-        """The stack's jobs that have not ended, newest first, each listed once for all steps.
+        """Return the stack's live jobs, newest first. The list is read once for all steps.
 
         Raises:
             OperatorError: they cannot be listed.
@@ -107,7 +107,7 @@ Step = Callable[[Tick], Iterator[Action]]
 
 
 def submit_due(tick: Tick) -> Iterator[Action]:
-    """Submit what is due, by the rules of ``vertex_training.schedules.slots``.
+    """Submit due slots, by the rules of ``vertex_training.schedules.slots``.
 
     A schedule that cannot be advanced keeps no other one from it.
     """
@@ -140,7 +140,7 @@ def _action(schedule: DeployedSchedule, outcome: Outcome) -> Action:
 
 
 def climb_ladders(tick: Tick) -> Iterator[Action]:
-    """Submit the next rung of each job that found no machines; say where none is left.
+    """Submit the next rung of each job that got no machines; report ladders without a next rung.
 
     A ladder that cannot be climbed keeps no other one from it.
     """
@@ -163,11 +163,11 @@ def _climb(inputs: Mapping[str, Any], job: str, *, dry_run: bool) -> Iterator[Ac
         return  # another request has the turn, or `up` goes on with it
     name = before.job.name if before.job else ""
     if left := ladder.exhausted():
-        yield Action("ladder", job, "ended", f"no rung is left: {redact(left)}", name)
+        yield Action("ladder", job, "ended", f"no rung is left on the ladder: {redact(left)}", name)
         return
     if before.job is not None and not before.job.out_of_stock:
         return
-    reason = redact(before.job.reason) if before.job else "its submission was cut off"
+    reason = redact(before.job.reason) if before.job else "its submission was interrupted"
     if dry_run:
         yield Action("ladder", job, "due", f"{before}: {reason}; the next rung is due")
         return
@@ -177,7 +177,7 @@ def _climb(inputs: Mapping[str, Any], job: str, *, dry_run: bool) -> Iterator[Ac
 
 
 def stop_idle(tick: Tick) -> Iterator[Action]:
-    """Cancel each job that is proven to be idle by its ``idleStop``; say of which nobody knows.
+    """Cancel each job that is idle by its ``idleStop``; report jobs whose idleness is unknown.
 
     One that cannot be judged keeps no other one from it.
     """
@@ -204,13 +204,19 @@ def _stop_idle(inputs: Mapping[str, Any], job: AnyJob, *, dry_run: bool) -> Iter
     if verdict.finding is IdleFinding.UNPROVEN:
         yield Action("idle", title, "unproven", verdict.goes_on, job.name)
     elif verdict.finding is IdleFinding.IDLE and dry_run:
-        yield Action("idle", title, "due", f"{verdict.why}; it is cancelled next", job.name)
+        yield Action(
+            "idle",
+            title,
+            "due",
+            f"{verdict.why}; the next run without --dry-run cancels the job",
+            job.name,
+        )
     elif reason := stop.stop(stopped, verdict):
         yield Action("idle", title, "cancelled", f"{reason}: cancelled", job.name)
 
 
 def report_late(tick: Tick) -> Iterator[Action]:
-    """A line for each job that is queued for long, or runs beyond its timeout."""
+    """Yield a line for each job that is queued for long, or runs beyond its timeout."""
     for job in tick.live:
         if text := _late(job, tick.now):
             yield Action("late", view.title(job), "late", text, job.name)
@@ -224,7 +230,7 @@ def _late(job: AnyJob, now: datetime) -> str:
         return f"{state} for {_words(now - created)}"
     timeout: Any = view.spec_of(job).scheduling.timeout or timedelta(seconds=DEFAULT_TIMEOUT)
     if started and not view.is_tuning(job) and now - started > timeout + GRACE:
-        return f"{state} for {_words(now - started)}, its timeout is {_words(timeout)}"
+        return f"{state} for {_words(now - started)}, longer than its timeout of {_words(timeout)}"
     return ""
 
 
@@ -239,24 +245,30 @@ STEPS: Final[Sequence[Step]] = (submit_due, climb_ladders, stop_idle, report_lat
 def advance(
     stack: SelectedStack = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print what is due, and change nothing.")
+        bool, typer.Option("--dry-run", help="Print due actions. Change nothing.")
     ] = False,
     at: Annotated[
-        str, typer.Option(metavar="TIME", help="Act as at this time, such as 2026-11-30T06:00Z.")
+        str,
+        typer.Option(
+            metavar="TIME", help="Use this time instead of now, such as 2026-11-30T06:00Z."
+        ),
     ] = "",
     format_: FormatOption = Format.TEXT,
 ) -> None:
-    """Submit due slots and rungs, stop idle jobs and report late ones. Run it by a timer.
+    """Submit due schedule slots and ladder rungs, stop idle jobs, report late jobs. For a timer.
 
-    It reads the deployed state, not the files of this checkout. It may run at any time, also twice
-    at once: each slot is submitted once. --at is for the local cloud and for --dry-run.
+    It reads the deployed state, not the files of this checkout. Concurrent runs are safe: each slot
+    is submitted once. --at works only in the local cloud and with --dry-run.
 
-    Exit code: 0, or 1 if a submission was refused or is in doubt.
+    Exit code: 0 done, 1 a submission was refused or its result is unknown.
     """
     ref = stacks.find(stack)
     moment = _moment(at) if at else None
     if moment and not (dry_run or ref.is_local):
-        raise typer.BadParameter("slots go by Google's clock: add --dry-run", param_hint="--at")
+        raise typer.BadParameter(
+            "--at without --dry-run works only in the local cloud: slots use Google's clock",
+            param_hint="--at",
+        )
     pulumi = PulumiCli(ref.root, ref.running_environment())
     ref.connect_clients()  # after it: it makes this process's environment the local cloud's
     deployment = pulumi.export_deployment(ref.stack)
@@ -268,7 +280,7 @@ def advance(
     if format_ is Format.JSON:
         print(json_document([asdict(action) for action in planned]))
     elif not planned:
-        print_line(f"vt: stack {ref.stack} has nothing that is due, and no job of it is late")
+        print_line(f"vt: stack {ref.stack} has no due slots or rungs, and no late jobs")
     if any(action.failed for action in planned):
         raise typer.Exit(1)
 
@@ -277,7 +289,7 @@ def _moment(text: str) -> datetime:
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
-        raise typer.BadParameter(f"{text!r} is no time", param_hint="--at") from None
+        raise typer.BadParameter(f"{text!r} is not a time", param_hint="--at") from None
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 

@@ -38,7 +38,7 @@ _REPLICA: Final = re.compile(r"workerpool[0-9]+-[0-9]+|task-[0-9]+")
 
 JobArgument = Annotated[
     str,
-    typer.Argument(metavar="JOB", help="Name in the stack (its newest run), id or resource name."),
+    typer.Argument(metavar="JOB", help="Job: name in the stack (newest run), id or resource name."),
 ]
 
 
@@ -50,7 +50,7 @@ class AwaitedState(StrEnum):
 
 
 def _jobs_of(stack: str | None) -> Jobs:
-    """The stack's jobs; for a local stack also the runs of scripts."""
+    """Return the stack's jobs; for a local stack also the runs of scripts."""
     ref, scripts = stacks.find_with_scripts(stack)
     ref.connect_clients()
     return Jobs(ref, scripts)
@@ -61,15 +61,16 @@ def list_(
     all_stacks: Annotated[
         bool,
         typer.Option(
-            "--all", help="List all jobs of the project and region, also those of others."
+            "--all", help="List all jobs of the project and region, also of other stacks."
         ),
     ] = False,
     state: Annotated[
-        list[str] | None, typer.Option(help="Only jobs in this state, such as running; repeatable.")
+        list[str] | None,
+        typer.Option(help="List only jobs in this state, such as running. Repeatable."),
     ] = None,
     label: Annotated[
         list[str] | None,
-        typer.Option(help="Only jobs with this label, such as team=ml; repeatable."),
+        typer.Option(help="List only jobs with this label, such as team=ml. Repeatable."),
     ] = None,
     limit: Annotated[int, typer.Option(min=1, help="Maximum number of jobs, newest first.")] = 20,
     metrics: Annotated[
@@ -115,11 +116,11 @@ def compare_(
     stack: SelectedStack = None,
     format_: FormatOption = Format.TEXT,
 ) -> None:
-    """Compare jobs: parameters that differ, metrics, curves, duration, cost at list prices.
+    """Compare jobs: different parameters, metrics, curves, duration, cost at list prices.
 
-    Metrics are the numbers in metrics.json below the output directory, curves the columns of a
-    file whose name ends in history.csv; of a tuning job, the metrics of its best trial.
-    `vt tensorboard` shows what jobs wrote for TensorBoard.
+    Metrics are the numbers in metrics.json below the output directory. Curves are the columns of a
+    file *history.csv. A tuning job is compared by the metrics of its best trial. `vt tensorboard`
+    shows TensorBoard logs.
 
     Example: `vt jobs compare titanic run_titanic --format json`.
     """
@@ -133,29 +134,33 @@ def logs(
     job: JobArgument,
     stack: SelectedStack = None,
     follow: Annotated[
-        bool, typer.Option("--follow", "-f", help="Continue until the job has ended.")
+        bool,
+        typer.Option("--follow", "-f", help="Continue to print new lines until the job has ended."),
     ] = False,
     replica: Annotated[
-        str | None, typer.Option(help="Only lines of this replica, such as workerpool0-0.")
+        str | None, typer.Option(help="Print only lines of this replica, such as workerpool0-0.")
     ] = None,
     trial: Annotated[
-        str | None, typer.Option(help="Only lines of this trial of a tuning job, such as 3.")
+        str | None, typer.Option(help="Print only lines of this trial of a tuning job, such as 3.")
     ] = None,
     tail: Annotated[
-        int | None, typer.Option(min=1, help="Number of lines from the end of the log.")
+        int | None,
+        typer.Option(min=1, help="Print only this number of lines at the end of the log."),
     ] = None,
     format_: FormatOption = Format.TEXT,
 ) -> None:
     """Print the log of a job's replicas.
 
-    Exit code: 0 whether or not the job succeeded.
+    Exit code: 0 even if the job failed.
 
     Example: `vt jobs logs titanic --replica workerpool1-0`.
     """
     if replica:
         matching(_REPLICA, replica, "--replica", "workerpool0-0")
     if follow and tail:
-        raise typer.BadParameter("choose one of --follow and --tail", param_hint="--tail")
+        raise typer.BadParameter(
+            "--follow and --tail exclude each other: choose one", param_hint="--tail"
+        )
     stack_jobs = _jobs_of(stack)
     chosen = stack_jobs.find(job)
     log.show(
@@ -171,7 +176,7 @@ def artifacts(
     ] = None,
     stack: SelectedStack = None,
     replace: Annotated[
-        bool, typer.Option("--replace", help="Replace files that differ from the bucket's.")
+        bool, typer.Option("--replace", help="Replace local files that differ from the bucket's.")
     ] = False,
 ) -> None:
     """List or download the files in a job's output directory.
@@ -182,7 +187,7 @@ def artifacts(
     chosen = stack_jobs.find(job)
     where = view.spec_of(chosen).base_output_directory.output_uri_prefix
     if not where:
-        hint = "baseOutputDirectory in its file gives it one"
+        hint = "set baseOutputDirectory in the job file"
         raise CommandError(f"job {job} has no output directory.", hint)
     if folder is None:
         data.ls(where, stack)
@@ -201,7 +206,7 @@ def wait(
     ] = AwaitedState.SUCCEEDED,
     deadline: Annotated[str, typer.Option(help="Maximum time: 90s, 30m, 2h, 1d.")] = "1h",
 ) -> None:
-    """Wait until jobs have succeeded, or run. Progress is printed to stderr.
+    """Wait until jobs are running or have succeeded. Progress is printed to stderr.
 
     Example: `vt jobs wait titanic other --for running`.
 
@@ -235,17 +240,21 @@ def cancel(
     live = [one for one in chosen if not view.has_ended(one)]
     for one in chosen:
         if view.has_ended(one):
-            print_status(f"job {view.title(one)} ({view.job_id(one)}) has ended: {view.state(one)}")
+            print_status(
+                f"job {view.title(one)} ({view.job_id(one)}) has already ended: {view.state(one)}"
+            )
     if live and not yes:
         _confirm([f"{view.title(one)} ({view.job_id(one)})" for one in live])
     for one in live:
         stack_jobs.cancel(one)
-        print_status(f"job {view.title(one)} ({view.job_id(one)}): asked to cancel")
+        print_status(f"job {view.title(one)} ({view.job_id(one)}): cancellation requested")
 
 
 def _confirm(names: list[str]) -> None:
     if not sys.stdin.isatty():
-        print_status("there is no terminal to confirm it. Nothing was cancelled. Hint: add --yes")
+        print_status(
+            "no terminal to confirm the cancellation. Nothing was cancelled. Hint: add --yes"
+        )
         raise typer.Exit(REFUSED)
     try:
         agreed = typer.confirm(f"Cancel {', '.join(names)}?", err=True)
@@ -274,7 +283,7 @@ def known_state(text: str) -> str:
     known = [state.name.removeprefix("JOB_STATE_") for state in JobState]
     if word not in known:
         hint = did_you_mean(word.lower(), [name.lower() for name in known])
-        raise typer.BadParameter(f"there is no state {text!r}: {hint}", param_hint="--state")
+        raise typer.BadParameter(f"unknown state {text!r}: {hint}", param_hint="--state")
     return word
 
 
@@ -298,7 +307,7 @@ def print_jobs(
         print(json_document(entries))
         return
     if not jobs:
-        log(f"no such jobs{declared_elsewhere(ref, 'jobs', 'vt jobs list')}")
+        log(f"no matching jobs{declared_elsewhere(ref, 'jobs', 'vt jobs list')}")
         return
     runs = view.run_texts(jobs)
     marks = {job.name for job in jobs[:limit] if substitutes_of(job, ref)}
@@ -323,9 +332,9 @@ def print_jobs(
     heads = (*(key.upper() for key in used), *names)
     console().print(table(*heads, rows=rows))
     if marks:
-        log(f"{MARK} ran on another machine or Python than requested: see `vt jobs show`")
+        log(f"{MARK} did not run on the requested machine or Python version: see `vt jobs show`")
     if len(jobs) > limit:
-        log(f"{len(jobs) - limit} older ones are not shown (--limit)")
+        log(f"{len(jobs) - limit} older jobs are not shown (raise --limit)")
 
 
 def print_compared(comparisons: Sequence[Compared], *, as_json: bool) -> None:
@@ -340,7 +349,7 @@ def print_compared(comparisons: Sequence[Compared], *, as_json: bool) -> None:
 def print_job(
     job: AnyJob, ref: StackRef, *, as_json: bool, reader: MetricsReader | None = None
 ) -> None:
-    """Print the facts of a job; with ``reader``, also its metrics."""
+    """Print the properties of a job; with ``reader``, also its metrics."""
     use = _accelerator_use(job, ref)
     if as_json:
         added = {"acceleratorUse": use} if use else {}
@@ -388,7 +397,7 @@ def _why_cancelled(job: AnyJob, ref: StackRef) -> str:
     try:
         return deployed.stop_reason(job, ref)
     except OperatorError as error:
-        return f"not known: {error}"
+        return f"unknown: {error}"
 
 
 def _local_facts(job: AnyJob, ref: StackRef) -> dict[str, Any]:
@@ -403,7 +412,7 @@ def _local_facts(job: AnyJob, ref: StackRef) -> dict[str, Any]:
 
 
 def substitutes_of(job: AnyJob, ref: StackRef) -> list[str]:
-    """Return what a job of the local cloud ran on in place of what it requested."""
+    """Return the substitutes for machine and Python of a job in the local cloud."""
     if not ref.is_local:
         return []
     from localgcp.home import Home
@@ -417,7 +426,7 @@ def substitutes_of(job: AnyJob, ref: StackRef) -> list[str]:
 
 
 def _row(job: AnyJob, run: str, now: datetime, *, mark: bool) -> dict[str, str]:
-    """The cells of a job; a tuning job says that it is one."""
+    """Return the cells of a job. A tuning job is marked."""
     cells = view.row(job, now) | {"run": run}
     cells["job"] += " (tuning)" if view.is_tuning(job) else ""
     cells["state"] += MARK if mark else ""

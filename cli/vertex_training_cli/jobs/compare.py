@@ -1,4 +1,4 @@
-"""``vt jobs compare``: jobs side by side. What is equal in all is left out. Pure."""
+"""``vt jobs compare``: jobs side by side, without equal values. Pure functions."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _WIDTH: Final = 24
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """One of the jobs."""
+    """A job in a comparison."""
 
     job: str
     run: str
@@ -34,14 +34,14 @@ class Compared:
     state: str
     duration: str
     cost: str
-    """At list prices, for as long as it ran."""
+    """Cost at list prices for the job's running time."""
     parameters: Mapping[str, str]
     metrics: Mapping[str, float]
     curves: Mapping[str, Sequence[float]] = field(default_factory=dict)
 
 
 def compared(job: AnyJob, region: str, reader: MetricsReader) -> Compared:
-    """The facts, parameters and metrics of one job."""
+    """Return the properties, parameters and metrics of one job."""
     now, message = datetime.now(UTC), view.message(job)
     row = view.row(job, now)
     return Compared(
@@ -58,7 +58,7 @@ def compared(job: AnyJob, region: str, reader: MetricsReader) -> Compared:
 
 
 def table(jobs: Sequence[Compared]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    """Heads and rows: a column for each job."""
+    """Return head and rows of the table, with a column for each job."""
     heads = ("", *(f"{job.job} {job.run}".strip() for job in jobs))
     rows = [
         (key, *(str(getattr(job, key)) for job in jobs))
@@ -78,7 +78,7 @@ def table(jobs: Sequence[Compared]) -> tuple[tuple[str, ...], list[tuple[str, ..
 
 
 def parameters(job: Mapping[str, Any]) -> dict[str, str]:
-    """Arguments and machines of a CustomJob: ``--epochs`` -> ``3``; the first pool's count."""
+    """Return arguments (``--epochs`` -> ``3``), machines and the first pool's replica count."""
     texts: dict[str, str] = {}
     pools = job.get("jobSpec", {}).get("workerPoolSpecs", [])
     for number, pool in enumerate(pools):
@@ -100,7 +100,7 @@ def parameters(job: Mapping[str, Any]) -> dict[str, str]:
 
 
 def curves(series: Sequence[Sequence[float]]) -> list[str]:
-    """A line of bars for each series, all on one scale, with the first and the last value.
+    """Return a line of bars for each series, on one scale, with the first and the last value.
 
     >>> curves([[0.0, 1.0], [0.5]])
     ['▁█ 0 → 1', '▄ 0.5']
@@ -129,7 +129,7 @@ def _bar(value: float, low: float, high: float) -> str:
 
 
 def _flags(task: Mapping[str, Any]) -> dict[str, str]:
-    """Values of a task's arguments; a word that belongs to none stands for itself."""
+    """Return flags with values in a task's arguments. A word without a flag is its own value."""
     words, flags = [str(word) for word in task.get("args", [])], dict[str, str]()
     index = 0
     while index < len(words):

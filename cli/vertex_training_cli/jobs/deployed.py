@@ -1,4 +1,4 @@
-"""Jobs as they were deployed: by a stack's state, not by unreviewed files.
+"""Deployed jobs, from a stack's state. Unreviewed files are not read.
 
 Ladders and ``idleStop`` of jobs that are waited for; jobs that no state has; and jobs that go from
 one stack file of a project to another while they run.
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 
 def deployed_inputs(ref: StackRef) -> list[Mapping[str, Any]]:
-    """Inputs of the jobs and schedules in the stack's state.
+    """Return the inputs of the jobs and schedules in the stack's state.
 
     Raises:
         OperatorError: the state cannot be read.
@@ -54,32 +54,32 @@ def deployed_inputs(ref: StackRef) -> list[Mapping[str, Any]]:
         env = ref.preview_target(offline=False).env if ref.is_local else os.environ
         deployment = PulumiCli(ref.root, env).export_deployment(ref.stack)
     except CommandError as error:
-        raise OperatorError(f"the state of stack {ref.stack} cannot be read: {error}") from None
+        raise OperatorError(f"cannot read the state of stack {ref.stack}: {error}") from None
     return list(inputs_in(deployment, WITH_REQUEST))
 
 
 def inputs_in(
     deployment: Mapping[str, Any], types: Collection[str] = JOBS
 ) -> Iterator[Mapping[str, Any]]:
-    """Inputs of the jobs in a state, or of what has another type."""
+    """Return the inputs of the jobs in a state, or of resources of other types."""
     for resource in deployment.get("resources") or []:
         if resource.get("type") in types and not resource.get("delete"):
             yield resource.get("inputs") or {}
 
 
 def inputs_of(job: AnyJob, deployed: Iterable[Mapping[str, Any]]) -> Mapping[str, Any] | None:
-    """Return the inputs that a job was submitted by; None if ``deployed`` has none of it."""
+    """Return the inputs of a submitted job; None if ``deployed`` does not contain the job."""
     labels = labels_of(job)
-    wanted = labels.get(STACK_LABEL), labels.get(JOB_LABEL), SLOT_LABEL in labels
+    owner = labels.get(STACK_LABEL), labels.get(JOB_LABEL), SLOT_LABEL in labels
     for inputs in deployed if labels else ():
         submission = inputs.get("submission") or {}
-        if (submission.get("stack"), submission.get("job"), "schedule" in inputs) == wanted:
+        if (submission.get("stack"), submission.get("job"), "schedule" in inputs) == owner:
             return inputs
     return None
 
 
 def ladder_of(job: AnyJob, ref: StackRef) -> Ladder | None:
-    """The ladder that was deployed with a job; None if it has none, or is no job of the stack.
+    """Return the deployed ladder of a job; None if the job has no ladder or belongs to no stack.
 
     Raises:
         OperatorError: the state cannot be read, or a service does not answer.
@@ -91,7 +91,7 @@ def ladder_of(job: AnyJob, ref: StackRef) -> Ladder | None:
 
 
 def idle_stop_of(job: AnyJob, ref: StackRef) -> IdleStop | None:
-    """The ``idleStop`` that was deployed with a job; None if it has none. Raises OperatorError."""
+    """Return the deployed ``idleStop`` of a job; None without one. Raises OperatorError."""
     from vertex_training.customjob.provider import idle_stop_of  # loads Pulumi
 
     inputs = _deployed(job, ref)
@@ -119,7 +119,7 @@ RUN_CODE: Final = "VT_CODE"
 def find_orphaned_jobs(
     stack: StackRef, known: Collection[str], *, with_runs: bool = False
 ) -> list[AnyJob]:
-    """The orphaned jobs, newest first. ``known`` are what ``known_ids`` returns.
+    """Return orphaned jobs, newest first. ``known`` is the result of ``known_ids``.
 
     A provider that is killed after it has sent a request leaves no note in the state. The next
     ``up`` finds the job by its request. If the job was removed from the stack or renamed in
@@ -148,13 +148,13 @@ def find_orphaned_jobs(
 
 
 def _rung_of(job: AnyJob) -> str:
-    """The request id of a job that is a rung of a ladder; empty of others."""
+    """Return the request id of a job that is a rung of a ladder; empty for other jobs."""
     labels = labels_of(job)
     return labels[REQUEST_ID_LABEL] if RUNG_LABEL in labels else ""
 
 
 def resource_of(job: AnyJob, stack: StackRef) -> str:
-    """Id of the resource that a state has for a job: the schedule of a slot, else its own name."""
+    """Return the resource id of a job in a state: of its schedule for a slot, else its own name."""
     labels = labels_of(job)
     if SLOT_LABEL not in labels:
         return job.name
@@ -162,16 +162,17 @@ def resource_of(job: AnyJob, stack: StackRef) -> str:
 
 
 def orphan_title(job: AnyJob) -> str:
-    """Its name in the stack, with its run."""
+    """Return the job's name in the stack, with its run."""
     return f"{view.title(job)} (run {view.run(job)})"
 
 
 def orphan_advice(job: AnyJob, stack: str) -> str:
     """Return the likely origin of an orphaned job, and how to end it."""
     return (
-        "A killed run submitted it, perhaps, before it was removed or renamed. To end it: "
-        f"`vt jobs cancel {view.job_id(job)} --stack {stack}`; to keep it: declare it as it was, "
-        f"and `vt up --stack {stack} --refresh` takes it over."
+        "Possibly a killed run submitted this job, and it was removed or renamed "
+        f"afterwards. To cancel it: `vt jobs cancel {view.job_id(job)} --stack {stack}`. "
+        "To keep it: declare the job again without changes, then run `vt up --stack "
+        f"{stack} --refresh`, which adopts it."
     )
 
 
@@ -184,7 +185,7 @@ _RESOURCE: Final = "training-"
 
 
 def deployed_jobs(deployment: Mapping[str, Any]) -> Deployed:
-    """Jobs in a state."""
+    """Return the jobs in a state."""
     resources = deployment.get("resources") or []
     deployed = [
         (resource["urn"], resource.get("id", ""))
@@ -195,12 +196,12 @@ def deployed_jobs(deployment: Mapping[str, Any]) -> Deployed:
 
 
 def planned_from(plan: Plan) -> Deployed:
-    """Jobs in the state that a plan begins with."""
+    """Return the jobs in the state that a plan starts from."""
     return {_job(s.urn): s.old.id for s in plan.steps if s.type in JOBS and s.old is not None}
 
 
 def find_moved_jobs(stack: StackRef, deployed: Deployed, pulumi: PulumiCli) -> list[Problem]:
-    """A problem for each job that goes from this stack to another, or to it, and has not ended.
+    """Return a problem for each running job that moves from this stack to another, or to it.
 
     No state has a job of another stack: the old one would cancel it, with what it has trained, and
     the new one submit it anew; deployed in the other order, it would run twice.
@@ -210,11 +211,12 @@ def find_moved_jobs(stack: StackRef, deployed: Deployed, pulumi: PulumiCli) -> l
     """
     return [
         Problem(
-            f"job {job} goes from stack {old.stack} to {new} and has not ended: it would be "
-            "cancelled there, and begin anew or run twice",
+            f"job {job} would move from stack {old.stack} to {new} while it is running: "
+            "it would be cancelled and start again, or run twice",
             id_,
-            f"let it end (`vt jobs wait {job} --stack {old.stack}`), or end it (`vt jobs cancel "
-            f"{job} --stack {old.stack}`), then deploy both",
+            f"wait until it has ended (`vt jobs wait {job} --stack {old.stack}`) or "
+            f"cancel it (`vt jobs cancel {job} --stack {old.stack}`), then deploy both "
+            "stacks",
             rule=RULE,
         )
         for old, new, job, id_ in _moves(stack, deployed, pulumi)
@@ -225,7 +227,7 @@ def find_moved_jobs(stack: StackRef, deployed: Deployed, pulumi: PulumiCli) -> l
 def _moves(
     stack: StackRef, deployed: Deployed, pulumi: PulumiCli
 ) -> Iterator[tuple[StackRef, str, str, str]]:
-    """(old stack, name of the new one, job, its resource name)."""
+    """Yield (old stack, name of the new stack, job, the job's resource name)."""
     beside = [find_unchecked(stack.root, name) for name in project_files.names(stack.root)]
     beside = [o for o in beside if o.project == stack.project and o.stack != stack.stack]
     here = _declared(stack) if beside else None
@@ -245,7 +247,7 @@ def _moves(
 
 
 def _declared(stack: StackRef) -> set[str] | None:
-    """Names that the jobs of a stack file have in the state; None if it cannot be read."""
+    """Return the state names of the jobs in a stack file; None if the file cannot be read."""
     try:
         settings = settings_of(stack.root, stack.stack)
     except (ConfigError, UnknownStackError, OSError):

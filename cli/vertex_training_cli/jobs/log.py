@@ -1,4 +1,4 @@
-"""``vt jobs logs`` and ``vt jobs wait``: what jobs write, until they have ended."""
+"""``vt jobs logs`` and ``vt jobs wait``: print logs, and wait for jobs to end."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def show(
     log: Callable[[str], None],
     trial: str | None = None,
 ) -> None:
-    """Print a job's log, of one replica or of all; with several, each line names its replica.
+    """Print a job's log. With several replicas, each line starts with its replica's name.
 
     Of a tuning job: that of one trial, or of each in turn; then each line names its trial.
 
@@ -53,13 +53,14 @@ def show(
     if view.is_tuning(job):
         chosen = _chosen(job, trial, follow=follow)
     elif trial:
-        raise CommandError(f"job {view.title(job)} has no trials.", "leave --trial out.")
+        raise CommandError(f"job {view.title(job)} has no trials.", "omit --trial.")
     else:
         chosen = [("", jobs.log_id(job), job.name)]
     known = view.replicas(job)
     if replica and replica not in known:
         raise CommandError(
-            f"job {view.title(job)} has no replica {replica!r}.", f"it has: {', '.join(known)}."
+            f"job {view.title(job)} has no replica {replica!r}.",
+            f"choose one of: {', '.join(known)}.",
         )
     reader = logs.connect(jobs.ref.project)
     write = _writer(as_json=as_json, several=replica is None and len(known) > 1)
@@ -70,26 +71,26 @@ def show(
             write(line, name if len(chosen) > 1 else "")
             empty = False
     if empty:
-        log(f"nothing is in the log of job {view.title(job)}, which is {view.state(job)}")
+        log(f"the log of job {view.title(job)} is empty; the job is {view.state(job)}")
 
 
 def follow(jobs: Jobs, job: AnyJob, report: Callable[[str], None]) -> None:
-    """Print a job's log until the job has ended. A log that cannot be read is reported."""
+    """Print a job's log until the job has ended. Errors while reading the log are reported."""
     try:
         show(jobs, job, replica=None, follow=True, tail=None, as_json=False, log=report)
     except OperatorError as error:
-        report(f"the log cannot be read; the job goes on: {error}")
+        report(f"cannot read the log; the job continues: {error}")
 
 
 def _chosen(job: AnyJob, trial: str | None, *, follow: bool) -> list[tuple[str, str, str]]:
-    """Name, id and resource name of the trials whose logs are wanted, by their numbers."""
+    """Return name, id and resource name of the chosen trials, by their numbers."""
     message = view.message(job)
     every = view.trials_of(message)
     parent = job.name.rpartition(f"/{TUNING_JOB.collection}/")[0]
     if follow and trial is None:
         going = [item.id for item in every if item.state not in view.TRIAL_OVER]
-        hint = f"choose one with --trial: {', '.join(sorted(going)) or 'none runs'}."
-        raise CommandError("the logs of several trials cannot be followed at once.", hint)
+        hint = f"choose one with --trial: {', '.join(sorted(going)) or 'no trial is running'}."
+        raise CommandError("--follow can print the log of only one trial.", hint)
     chosen = [view.find_trial(every, trial)] if trial else [item for item in every if item.job]
     return [
         (f"trial {item.id}", item.job, f"{parent}/{CUSTOM_JOB.collection}/{item.job}")
@@ -122,7 +123,7 @@ def _lines(
         replica,
         ended=ended,
         pause=lambda: time.sleep(pause),
-        report=lambda error: print_status(f"the log is read again: {error}"),
+        report=lambda error: print_status(f"reading the log again after an error: {error}"),
     )
 
 
@@ -150,11 +151,11 @@ def _writer(*, as_json: bool, several: bool) -> Callable[[LogLine, str], None]:
 
 @dataclass(frozen=True)
 class WaitResult:
-    """The result of a wait. ``messages`` are about the jobs that did not get there."""
+    """The result of a wait. ``messages`` are about jobs that did not reach the state."""
 
     messages: tuple[str, ...]
     failed: bool
-    """True if a job ended in another state or could not be read; False if the deadline passed."""
+    """True if a job ended in another state or cannot be read; False if the deadline passed."""
 
 
 def wait_for(chosen: Sequence[AnyJob], jobs: Jobs, goal: Goal, deadline: float) -> WaitResult:

@@ -1,4 +1,4 @@
-"""Measurements of a job: numbers in its ``metrics.json``, and curves in its ``*history.csv``.
+"""Measurements of a job: numbers of its ``metrics.json``, and curves of its ``*history.csv``.
 
 Both are searched for below the output directory; of several files, the one nearest to it is read.
 Of a tuning job: the final measurement of its best trial.
@@ -35,7 +35,7 @@ MOST_NAMES: Final = 1000
 
 
 class MetricsReader:
-    """Reads the measurements of a project's jobs. The first failure to read is logged."""
+    """Reads the measurements of a project's jobs. Logs only the first error."""
 
     def __init__(self, project: str, log: Callable[[str], None]) -> None:
         self._project, self._log = project, log
@@ -46,7 +46,7 @@ class MetricsReader:
         return Objects(self._project)
 
     def metrics(self, job: AnyJob) -> dict[str, float]:
-        """Return the job's numbers; empty if it wrote none."""
+        """Return the job's numbers; empty if it wrote no metrics."""
         if view.is_tuning(job):
             best = next(iter(view.trials_of(view.message(job))), None)
             return dict(best.metrics) if best else {}
@@ -59,7 +59,7 @@ class MetricsReader:
             return dict(zip(names, pool.map(self.metrics, jobs), strict=True))
 
     def curves(self, job: AnyJob) -> dict[str, list[float]]:
-        """Return the columns of the job's history but the first one, which counts."""
+        """Return the columns of the job's history, except the first column, which counts."""
         return {} if view.is_tuning(job) else columns(self._read(job, HISTORY))
 
     def _read(self, job: AnyJob, name: str) -> bytes:
@@ -70,13 +70,13 @@ class MetricsReader:
             return self._objects.nearest(folder, name)
         except OperatorError as error:
             if not self._has_failed:
-                self._log(f"no metrics: {error}")
+                self._log(f"cannot read metrics: {error}")
             self._has_failed = True
             return b""
 
 
 def numbers(data: Any) -> dict[str, float]:
-    """Numbers at the top of a document, ``FIRST`` first.
+    """Return the numbers at the top level of a document, ``FIRST`` first.
 
     >>> numbers({"loss": 0.5, "name": "x", "ok": True, "test_accuracy": 1})
     {'test_accuracy': 1, 'loss': 0.5}
@@ -95,7 +95,7 @@ def numbers(data: Any) -> dict[str, float]:
 
 
 def columns(data: bytes) -> dict[str, list[float]]:
-    """Columns of numbers of a CSV file with a head, without the first; others are left out.
+    """Return the numeric columns of a CSV file with a head, except the first column.
 
     >>> columns(b"epoch,loss,kind\\n1,0.5,a\\n2,0.25,b\\n")
     {'loss': [0.5, 0.25]}
@@ -124,7 +124,7 @@ def _floats(cells: Iterable[str]) -> list[float]:
 
 
 def parsed(body: bytes) -> Any:
-    """Return the content of a JSON file; None if it is invalid: the job may have been cut short."""
+    """Return the parsed JSON of a file; None if it is invalid, as after an interrupted write."""
     try:
         return json.loads(body)
     except (ValueError, RecursionError):

@@ -49,7 +49,7 @@ class ObjectListing:
     more: bool
     """True if the prefix has more objects than were listed."""
     newest: datetime | None
-    """When the newest of those listed was written."""
+    """Time at which the newest listed object was written."""
 
 
 class Objects:
@@ -90,12 +90,12 @@ class Objects:
             bucket = self._client.lookup_bucket(name, **bounds)
         owner = str(bucket.project_number or project) if bucket else project  # the emulator's: 0
         if owner != project:
-            text = f"bucket gs://{name} is of project {owner}, and not of {project}"
-            raise CommandError(f"{text}: somebody took the name.", "give the stack another name")
+            text = f"bucket name {name} is taken by project {owner} (this project: {project})"
+            raise CommandError(f"{text}.", "choose another name for the stack")
         return bucket is not None
 
     def nearest(self, uri: str, ending: str) -> bytes:
-        """The object below a ``gs://`` URI whose name ends so; of several, the one nearest to it.
+        """Return the least nested object below a ``gs://`` URI with this ending.
 
         Its first ``MOST_BYTES``. Empty if there is none among the first ``MOST``.
 
@@ -118,7 +118,7 @@ class Objects:
 
 
 def _unpacked(stored: bytes) -> bytes:
-    """The first ``MOST_BYTES`` of what an object holds; empty if it cannot be unpacked."""
+    """Return the first ``MOST_BYTES`` of an object, unpacked; empty if it cannot be unpacked."""
     if not stored.startswith(_GZIP):
         return stored[:MOST_BYTES]
     try:
@@ -128,27 +128,27 @@ def _unpacked(stored: bytes) -> bytes:
 
 
 def _parts(uri: str) -> tuple[str, str]:
-    """Bucket and prefix. Raises OperatorError."""
+    """Return bucket and prefix of a URI. Raises OperatorError."""
     match = _URI.match(uri)
     if match is None:
-        raise OperatorError(f"{uri!r} is no gs:// URI")
+        raise OperatorError(f"{uri!r} is not a gs:// URI")
     return match[1], match[2]
 
 
 @contextmanager
 def _readable(bucket: str) -> Iterator[None]:
-    """Raise what a bucket answers as OperatorError."""
+    """Raise errors of a bucket as OperatorError."""
     from requests.exceptions import RequestException
 
     try:
         yield
     except (GoogleAPICallError, RetryError, GoogleAuthError, RequestException, ValueError) as error:
         text = getattr(error, "message", error)
-        raise OperatorError(f"gs://{bucket} cannot be listed: {text}") from None
+        raise OperatorError(f"cannot list gs://{bucket}: {text}") from None
 
 
 class CheckpointLook:
-    """Looks for the newest checkpoints of jobs, until a look fails or the time is over."""
+    """Finds the newest checkpoints of jobs, until a request fails or the time is over."""
 
     def __init__(self, project: str, seconds: float) -> None:
         self._project, self._ends = project, time.monotonic() + seconds
@@ -156,7 +156,7 @@ class CheckpointLook:
         self._failed = False
 
     def newest(self, job: Any) -> ObjectListing | None:
-        """The job's checkpoints; None if it has no output directory, or nobody could look."""
+        """Return the job's checkpoints; None without an output directory or on an error."""
         # Each trial of a tuning job has a folder of its own, and there may be hundreds.
         spec = getattr(job, "job_spec", None)
         output = str(spec.base_output_directory.output_uri_prefix) if spec else ""

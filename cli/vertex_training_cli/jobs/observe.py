@@ -47,7 +47,7 @@ ORDER: Final = ("delete", "delete-replaced", "replace", "update", "same")
 
 
 def observe_jobs(ref: StackRef, plan: Plan, *, offline: bool, bound: float = BOUND) -> Observations:
-    """The jobs that the state has, as they are. Raises nothing: what is missing has a reason."""
+    """Return the jobs of the state with their current status. Errors become reasons."""
     names = _names(plan)
     if offline:
         return Observations(not_observed="the preview was made offline" if names else "")
@@ -70,7 +70,7 @@ def observe_jobs(ref: StackRef, plan: Plan, *, offline: bool, bound: float = BOU
 
 
 def _find_repeated(ref: StackRef, plan: Plan, repeated: dict[str, str]) -> None:
-    """Add requests that had a job before the one that is replaced: they write to its folder."""
+    """Add requests whose job replaces an earlier job: both write to the same folder."""
     for step in plan.steps:
         if step.type not in JOBS or step.new is None or step.op not in ("create", "replace"):
             continue
@@ -96,7 +96,7 @@ def _find_repeated(ref: StackRef, plan: Plan, repeated: dict[str, str]) -> None:
 
 
 def _find_dropped(ref: StackRef, plan: Plan, slots_by_job: dict[str, tuple[str, ...]]) -> None:
-    """Add slots that are due by the deployed calendar, and that the new one never submits."""
+    """Add slots that are due by the deployed calendar but missing in the new one."""
     for step in plan.steps:
         if step.type != SCHEDULE or step.op != "update" or not (step.old and step.new):
             continue
@@ -112,7 +112,7 @@ def _find_dropped(ref: StackRef, plan: Plan, slots_by_job: dict[str, tuple[str, 
 
 
 def _find_adopted(ref: StackRef, plan: Plan, adopted: set[str]) -> None:
-    """Add requests of new jobs that have a job already, as after an import of an older state."""
+    """Add requests of new jobs that already have a job, as after the import of an older state."""
     new = [
         step.new.inputs
         for step in plan.steps
@@ -133,7 +133,7 @@ def _find_adopted(ref: StackRef, plan: Plan, adopted: set[str]) -> None:
 
 
 def observe_by_name(ref: StackRef, names: Sequence[str], *, bound: float = BOUND) -> Observations:
-    """The jobs with these resource names, as they are. Raises nothing, as ``observe_jobs``."""
+    """Return the jobs with these resource names. Raises nothing, as ``observe_jobs``."""
     results: SimpleQueue[tuple[str, JobObservation] | str] = SimpleQueue()
     waiting: SimpleQueue[str] = SimpleQueue()
     for name in names:
@@ -146,7 +146,7 @@ def observe_by_name(ref: StackRef, names: Sequence[str], *, bound: float = BOUND
 
 
 def _names(plan: Plan) -> list[str]:
-    """Resource names of the plan's jobs that exist."""
+    """Return the resource names of the plan's existing jobs."""
     steps = [step for step in plan.steps if step.type in JOBS and step.old and step.old.id]
     steps.sort(key=lambda step: ORDER.index(step.op) if step.op in ORDER else len(ORDER))
     return list(dict.fromkeys(step.old.id for step in steps if step.old))
@@ -161,7 +161,7 @@ def _collect(
         try:
             answer = results.get(timeout=max(0.0, deadline - time.monotonic()))
         except Empty:
-            reason = reason or "no answer in time"
+            reason = reason or "no response within the time limit"
             break
         if isinstance(answer, str):
             reason = answer
@@ -173,7 +173,7 @@ def _collect(
 def _observe(
     ref: StackRef, waiting: SimpleQueue[str], results: SimpleQueue[Any], look: CheckpointLook
 ) -> None:
-    """Read jobs until none waits."""
+    """Read jobs until the queue is empty."""
     try:
         ref.connect_clients()
         jobs, lines = Jobs(ref), logs.connect(ref.project)
@@ -225,14 +225,14 @@ def _checkpoint(look: CheckpointLook, job: Any) -> CheckpointObservation | None:
 
 
 def _last_words(jobs: Jobs, lines: JobLogs, job: Any) -> str:
-    """The last line of a job's log; of a tuning job, how far its trials are."""
+    """Return the last line of a job's log, or the progress of a tuning job's trials."""
     if view.is_tuning(job):
         return f"trials: {view.trial_summary(view.message(job))}"
     return _last_line(lines, jobs.log_id(job))
 
 
 def _last_line(lines: JobLogs, job_id: str) -> str:
-    """The last line of its log; empty if it has none, or nobody may read it."""
+    """Return the last line of the job's log; empty if there is none or it cannot be read."""
     try:
         last = lines.tail(job_id, 1)
     except OperatorError:

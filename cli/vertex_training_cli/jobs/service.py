@@ -1,4 +1,4 @@
-"""The jobs and tuning jobs in a stack's project and region, through the official clients.
+"""Jobs and tuning jobs in a stack's project and region, through the official clients.
 
 Those on Batch are read as CustomJobs (``batch_service.as_custom_job``).
 """
@@ -77,7 +77,7 @@ class Jobs:
         states: Sequence[str] = (),
         labels: Mapping[str, str] | None = None,
     ) -> list[AnyJob]:
-        """Jobs and tuning jobs, newest first: the stack's own, or all of its project and region.
+        """Return jobs and tuning jobs, newest first: of the stack, or of project and region.
 
         With ``live_only``, the service leaves out the jobs that have ended: there may be thousands.
         """
@@ -92,21 +92,21 @@ class Jobs:
         on_batch = self._on_batch(labels, all_stacks=all_stacks)
         jobs += [job for job in on_batch if not live_only or enum_name(job.state) not in TERMINAL]
         if states:  # several: the service documents no filter for either of two states
-            wanted = {PREFIX + state for state in states}
-            jobs = [job for job in jobs if enum_name(job.state) in wanted]
+            state_names = {PREFIX + state for state in states}
+            jobs = [job for job in jobs if enum_name(job.state) in state_names]
         if self._scripts:
             jobs += self._scripts.list(live_only=live_only, states=states, labels=labels)
         return sorted({job.name: job for job in jobs}.values(), key=_created, reverse=True)
 
     def of(self, job: AnyJob) -> Jobs:
-        """Return the jobs of this job's own project: the stack's, or those of scripts."""
+        """Return the jobs of the project that this job is in: the stack's, or that of scripts."""
         project = job.name.split("/")[1]
         scripts = self._scripts
         names = (scripts.ref.project, local_project_number(scripts.ref.project)) if scripts else ()
         return scripts if scripts and project in names else self
 
     def find(self, wanted: str) -> AnyJob:
-        """A job by its id, its resource name, or its name in the stack (the newest submission).
+        """Return a job by its id, its resource name, or its name in the stack (newest submission).
 
         Raises:
             CommandError: there is none.
@@ -129,34 +129,34 @@ class Jobs:
             if wanted == job.name.rpartition("/")[2]:
                 return job
         known = {labels_of(job).get(JOB_LABEL, "") for job in own}
-        hint = did_you_mean(wanted, known) or "`vt jobs list --all` shows those of others"
-        raise CommandError(f"stack {self.ref.stack} has submitted no job {wanted!r}.", hint)
+        hint = did_you_mean(wanted, known) or "to list jobs of other stacks: `vt jobs list --all`"
+        raise CommandError(f"stack {self.ref.stack} has not submitted a job {wanted!r}.", hint)
 
     def whole(self, job: AnyJob) -> AnyJob:
-        """The job with its trials, which lists leave out; as it is if it has none, or is gone."""
+        """Return the job with its trials, which lists omit; unchanged if there are none."""
         return (kind_of(job) is TUNING_JOB and self.get_if_exists(job.name)) or job
 
     def is_adopted(self, request_id: str, kind: JobKind) -> bool:
-        """Return True if submitting the request would adopt an existing job and send nothing."""
+        """Return True if a submission of the request would adopt an existing job."""
         service = self._batch if kind is BATCH_JOB else VertexJobs(self._client, kind)
         return any(is_usable(job.state) for job in service.find(self.ref.parent, request_id))
 
     def get(self, name: str) -> AnyJob:
-        """The job of this resource name.
+        """Return the job with this resource name.
 
         Raises:
             CommandError: there is none.
         """
-        hint = "`vt jobs list --all` shows those there are."
+        hint = "to list all jobs: `vt jobs list --all`"
         if not _NAME.match(name):
-            raise CommandError(f"{name!r} is no name of a job.", hint)
+            raise CommandError(f"{name!r} is not the resource name of a job.", hint)
         job = self.get_if_exists(name)
         if job is None:
-            raise CommandError(f"there is no job {name}.", hint)
+            raise CommandError(f"job {name} does not exist.", hint)
         return job
 
     def get_if_exists(self, name: str) -> AnyJob | None:
-        """The job of this resource name, or None if there is no record of it."""
+        """Return the job with this resource name, or None if no record of it exists."""
         if kind_of_name(name) is BATCH_JOB:
             job = self._batch.message(name)
             return None if job is None else batch_service.as_custom_job(job)
@@ -166,18 +166,18 @@ class Jobs:
             return None
 
     def on_batch(self, name: str) -> Any:
-        """The job of this resource name as Batch has it.
+        """Return the job with this resource name from Google Batch.
 
         Raises:
             CommandError: there is none.
         """
         job = self._batch.message(name)
         if job is None:
-            raise CommandError(f"there is no job {name}.")
+            raise CommandError(f"job {name} does not exist.")
         return job
 
     def cancel(self, job: AnyJob) -> None:
-        """Request cancellation. A job that has ended meanwhile is left as it is."""
+        """Request the cancellation of a job. An ended job is not changed."""
         if kind_of(job) is BATCH_JOB:
             return self._batch.cancel(job.name)
         try:
@@ -186,32 +186,32 @@ class Jobs:
             return None  # it ended, or its record was deleted: nothing runs
 
     def log_id(self, job: AnyJob) -> str:
-        """Id of its log: its number, and on Batch what the service calls it itself."""
+        """Return the id of the job's log: its number, or for Batch the service's own id."""
         number = job.name.rpartition("/")[2]
         return "".join(self._batch.log_ids(job.name)) if kind_of(job) is BATCH_JOB else number
 
     def _on_batch(self, labels: Mapping[str, str], *, all_stacks: bool) -> list[AnyJob]:
-        """Jobs on Batch: the stack's own, or all. Says what could not be read, and goes on."""
+        """Return jobs on Batch: the stack's own, or all. Prints read errors and continues."""
         program = program_label(self.ref.pulumi_project, self.ref.stack)
         own = ({STACK_LABEL: self.ref.stack}, {PROGRAM_LABEL: program})
         by_name: dict[str, AnyJob] = {}
-        for wanted in ({},) if all_stacks else own:
-            terms = [f'labels.{key}="{value}"' for key, value in {**labels, **wanted}.items()]
+        for owner_labels in ({},) if all_stacks else own:
+            terms = [f'labels.{key}="{value}"' for key, value in {**labels, **owner_labels}.items()]
             try:
                 listed = self._batch.listed(self.ref.parent, terms)
             except OperatorError as error:
-                print_line(f"jobs on Batch are not in this: {error}")
+                print_line(f"jobs on Batch are not listed: {error}")
                 return []
             jobs = [batch_service.as_custom_job(job) for job in listed]
             by_name |= {job.name: job for job in jobs if all_stacks or labels_of(job)}
         return list(by_name.values())
 
     def _method(self, verb: str, kind: JobKind | None) -> Callable[..., Any]:
-        """The client's method, like ``get_custom_job``."""
+        """Return the client's method, like ``get_custom_job``."""
         return getattr(self._client, f"{verb}_{(kind or CUSTOM_JOB).argument}")
 
     def _own(self, terms: Sequence[str], kind: JobKind) -> list[AnyJob]:
-        """Jobs that this stack submitted, also those of environments that its program declares."""
+        """Return jobs that this stack submitted, also for environments of its program."""
         has_request = f"labels.{kind.sent_label(REQUEST_ID_LABEL)}:*"
         program = program_label(self.ref.pulumi_project, self.ref.stack)
         named = {STACK_LABEL: self.ref.stack, PROGRAM_LABEL: program}
@@ -226,11 +226,11 @@ class Jobs:
         except NotFound as error:
             raise OperatorError(f"Vertex AI: {error.message}") from None
         except (GoogleAPICallError, RetryError) as error:  # on a page after the first
-            raise OperatorError(f"Vertex AI ended in the middle of the list: {error}") from None
+            raise OperatorError(f"Vertex AI returned only a part of the list: {error}") from None
 
 
 def kind_of(job: AnyJob) -> JobKind:
-    """The kind of a message of the client."""
+    """Return the kind of a client's message."""
     if kind_of_name(job.name) is BATCH_JOB:
         return BATCH_JOB
     return next(kind for kind in KINDS if kind.message == type(job).__name__)
@@ -246,12 +246,12 @@ def _created(job: AnyJob) -> tuple[int, str]:
 
 
 def declared_elsewhere(ref: StackRef, section: str, command: str) -> str:
-    """Return which other stack file has entries of a section, as a hint; empty if none has.
+    """Return a hint to another stack file with entries of a section; empty if there is none.
 
     For a stack of the local cloud, only others of it count, and so for stacks of Google Cloud.
     """
     for name in completion.stacks(ref.root):
         is_alike = find_unchecked(ref.root, name).is_local == ref.is_local
         if name != ref.stack and is_alike and completion.keys(ref.root, name, section):
-            return f"; stack {name} declares some: `{command} --stack {name}`"
+            return f". Stack {name} declares some: `{command} --stack {name}`"
     return ""

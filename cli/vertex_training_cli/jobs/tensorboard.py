@@ -1,4 +1,4 @@
-"""``vt tensorboard``: the real TensorBoard on the logs of jobs, at an address of this machine."""
+"""``vt tensorboard``: runs TensorBoard on the logs of jobs, at a local address."""
 
 from __future__ import annotations
 
@@ -35,18 +35,22 @@ NEWEST: Final = 10
 def tensorboard(
     job: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[JOB...]", help="As for `vt jobs show`; the newest ones without."),
+        typer.Argument(
+            metavar="[JOB...]", help="Job names, ids or resource names. Default: the newest jobs."
+        ),
     ] = None,
     stack: SelectedStack = None,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0: any free one.")] = 6006,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Port of TensorBoard. 0: any free port.")
+    ] = 6006,
     install: Annotated[
-        bool, typer.Option("--install", help="Install TensorBoard by hash, and show nothing.")
+        bool, typer.Option("--install", help="Install TensorBoard, with hashes checked, and exit.")
     ] = False,
 ) -> None:
     """Run TensorBoard on the logs of jobs (AIP_TENSORBOARD_LOG_DIR) until Ctrl-C.
 
-    In the local cloud it follows running jobs. From Google Cloud the logs are downloaded once.
-    --install creates TensorBoard's own environment in the cache folder.
+    In the local cloud it follows running jobs. Logs in Google Cloud are downloaded once, at the
+    start. --install creates a separate Python environment for TensorBoard in the cache folder.
 
     Example: `vt tensorboard titanic 1234567890 --port 7007`.
 
@@ -58,7 +62,7 @@ def tensorboard(
         print_line(f"vt: TensorBoard is installed in {own.folder}")
         return
     if (python := own.python) is None:
-        raise CommandError("TensorBoard is not installed.", "`vt tensorboard --install`, once")
+        raise CommandError("TensorBoard is not installed.", "run `vt tensorboard --install`")
     ref, scripts = stacks.find_with_scripts(stack)
     ref.connect_clients()
     jobs = Jobs(ref, scripts)
@@ -66,10 +70,13 @@ def tensorboard(
     with tempfile.TemporaryDirectory() as shown:
         collected = _collect(chosen, ref, Path(shown))
         if not collected:
-            names = ", ".join(view.title(item) for item in chosen) or "this stack has none"
-            hint = "a job writes them to $AIP_TENSORBOARD_LOG_DIR, which baseOutputDirectory sets"
-            raise CommandError(f"no job has TensorBoard logs ({names}).", hint)
-        print_line(f"vt: TensorBoard on the logs of {', '.join(collected)}")
+            names = ", ".join(view.title(item) for item in chosen) or "this stack has no jobs"
+            hint = (
+                "write the logs to $AIP_TENSORBOARD_LOG_DIR, and set baseOutputDirectory in "
+                "the job file"
+            )
+            raise CommandError(f"no TensorBoard logs exist for the chosen jobs ({names}).", hint)
+        print_line(f"vt: TensorBoard shows the logs of {', '.join(collected)}")
         # -P: no module of the folder that this is called in.
         # The fast loader is a program of its own, which follows no links.
         command = [str(python), "-P", "-m", "tensorboard.main", "--load_fast=false"]
@@ -80,7 +87,7 @@ def tensorboard(
 
 
 def _collect(chosen: Sequence[AnyJob], ref: stacks.StackRef, shown: Path) -> list[str]:
-    """Put the logs of each job into a folder of its name, below ``shown``; names of those."""
+    """Link the logs of each job below ``shown`` under its name, and return the names."""
     collected: list[str] = []
     for job in chosen:
         where = view.spec_of(job).base_output_directory.output_uri_prefix.rstrip("/")
@@ -107,5 +114,5 @@ def _cut(name: str) -> str:
 
 
 def _variables() -> dict[str, str]:
-    """Without paths of this program's packages, whose versions are others."""
+    """Return variables without paths of this program's packages, whose versions differ."""
     return {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}

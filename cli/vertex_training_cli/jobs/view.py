@@ -1,4 +1,4 @@
-"""Jobs, and trials of tuning jobs, as rows for people and plain data for programs. Pure."""
+"""Jobs, and trials of tuning jobs, as table rows and as plain data. Pure functions."""
 
 from __future__ import annotations
 
@@ -41,52 +41,52 @@ OPTIONAL: Final = ("stack", "slot", "rung")
 
 
 def job_id(job: AnyJob) -> str:
-    """The number at the end of its name."""
+    """Return the number at the end of the job's resource name."""
     return job.name.rpartition("/")[2]
 
 
 def is_tuning(job: AnyJob) -> bool:
-    """Return True if it is a tuning job, which has trials."""
+    """Return True for a tuning job, which has trials."""
     return kind_of(job) is TUNING_JOB
 
 
 def spec_of(job: Any) -> Any:
-    """The CustomJobSpec of a job, or of each trial of a tuning job."""
+    """Return the CustomJobSpec of a job, or of each trial of a tuning job."""
     return job.trial_job_spec if is_tuning(job) else job.job_spec
 
 
 def title(job: AnyJob) -> str:
-    """Its name in the stack, else its display name."""
+    """Return the job's name in the stack, else its display name."""
     return labels_of(job).get(JOB_LABEL) or plain(redact(job.display_name))
 
 
 def stack(job: AnyJob) -> str:
-    """Its stack, empty for the jobs of others."""
+    """Return the job's stack; empty for a job that no stack submitted."""
     return labels_of(job).get(STACK_LABEL, "")
 
 
 def run(job: AnyJob) -> str:
-    """Its run, empty for the jobs of others."""
+    """Return the job's run; empty for a job that no stack submitted."""
     return labels_of(job).get(RUN_LABEL, "")
 
 
 def slot(job: AnyJob) -> str:
-    """The slot of a schedule that it is for; empty if it is for none."""
+    """Return the schedule slot of the job; empty if it has none."""
     return labels_of(job).get(SLOT_LABEL, "")
 
 
 def rung(job: AnyJob) -> str:
-    """Its rung of a ladder, from 1, as it was when it was sent; empty without a ladder."""
+    """Return the job's rung of a ladder, from 1, at its submission; empty without a ladder."""
     return labels_of(job).get(RUNG_LABEL, "")
 
 
 def is_rung(job: AnyJob) -> bool:
-    """Return True if it is a rung of a ladder; another job may be the current one."""
+    """Return True if the job is a rung of a ladder. Another rung may be the current one."""
     return bool(rung(job))
 
 
 def run_texts(jobs: Sequence[AnyJob]) -> dict[str, str]:
-    """Each job's run by its resource name; the submissions of one run are counted: ``1 #2``.
+    """Return each job's run by its resource name. Repeated submissions are numbered: ``1 #2``.
 
     A run has several when its file was changed, or it was cancelled and asked for again.
     """
@@ -101,17 +101,17 @@ def run_texts(jobs: Sequence[AnyJob]) -> dict[str, str]:
 
 
 def state(job: AnyJob) -> str:
-    """Its state without the API's prefix: ``RUNNING``."""
+    """Return the job's state without the API's prefix: ``RUNNING``."""
     return enum_name(job.state).removeprefix("JOB_STATE_")
 
 
 def has_ended(job: AnyJob) -> bool:
-    """Return True if its state is final."""
+    """Return True if the job's state is final."""
     return enum_name(job.state) in TERMINAL
 
 
 def row(job: AnyJob, now: datetime) -> dict[str, str]:
-    """One line of the list."""
+    """Return the cells of a job in the list."""
     return {
         "job": title(job),
         "run": run(job),
@@ -125,14 +125,14 @@ def row(job: AnyJob, now: datetime) -> dict[str, str]:
 
 
 def list_entry(job: AnyJob, now: datetime) -> dict[str, Any]:
-    """One job of the list for scripts: the row, and what does not fit into one."""
+    """Return a job of the list as JSON: the row and more properties."""
     data = {**row(job, now), "name": job.name, "displayName": job.display_name}
     data["section"] = kind_of(job).section
     return redact({**data, "labels": dict(job.labels), "error": job.error.message})
 
 
 def facts(job: AnyJob, project: str, region: str, now: datetime) -> list[tuple[str, str]]:
-    """The rows of ``vt jobs show``, the most important first."""
+    """Return the rows of ``vt jobs show``, the most important first."""
     console_url, logs_url = kinds.console_urls(project, region, job_id(job), kind_of(job))
     spec = spec_of(job)
     rows = [
@@ -158,12 +158,12 @@ def facts(job: AnyJob, project: str, region: str, now: datetime) -> list[tuple[s
 
 
 def message(job: AnyJob) -> dict[str, Any]:
-    """The whole message as REST writes it, with what looks like a secret redacted."""
+    """Return the complete message in REST form, with likely secrets redacted."""
     return redact(MessageToDict(type(job).pb(job)))
 
 
 def replicas(job: AnyJob) -> list[str]:
-    """Names of its replicas, as its logs have them: ``workerpool0-0``; on Batch ``task-0``."""
+    """Return the names of the job's replicas in logs: ``workerpool0-0``; on Batch ``task-0``."""
     pools: Sequence[Any] = spec_of(job).worker_pool_specs
     if kind_of(job) is BATCH_JOB:
         return [f"task-{number}" for number in range(sum(pool.replica_count for pool in pools))]
@@ -206,12 +206,12 @@ def _pool(pool: Any) -> str:
 
 
 def _time(value: Any) -> str:
-    """A field that proto-plus gives as a datetime, or None if it is not set."""
+    """Return a time field as datetime, or None if it is not set."""
     return value.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S") if value else ""
 
 
 def _duration(job: AnyJob, now: datetime) -> str:
-    """Return how long its code has run; empty before it starts."""
+    """Return the running time of the job's code; empty before it starts."""
     began: Any = job.start_time
     ended_at: Any = job.end_time or now
     return format_duration((ended_at - began).total_seconds()) if began else ""
@@ -225,26 +225,26 @@ TRIAL_OVER: Final = ("SUCCEEDED", "INFEASIBLE")
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One trial, read from the message of its tuning job as REST writes it."""
+    """A trial, parsed from the REST message of its tuning job."""
 
     id: str
     state: str
     parameters: Mapping[str, Any]
     metrics: Mapping[str, float]
-    """Of its final measurement; empty while it has none."""
+    """Metrics of the final measurement; empty before it exists."""
     reason: str
     """The reason why the trial is infeasible; otherwise empty."""
     job: str
-    """Id of the CustomJob that runs it; empty before there is one."""
+    """Id of the CustomJob that runs the trial; empty before it exists."""
 
     @property
     def number(self) -> int:
-        """Its id as a number, as the service counts them; 0 of another text."""
+        """Return the trial's id as a number; 0 if it is not a number."""
         return int(self.id) if self.id.isdecimal() else 0
 
 
 def trials_of(message: Mapping[str, Any]) -> list[Trial]:
-    """The trials in a tuning job's message, the best first, then those without a result."""
+    """Return the trials of a tuning job's message, the best first, those without result last."""
     trials = [_trial(trial) for trial in message.get("trials", [])]
     metric, sign = _objective(message)
     return sorted(
@@ -258,7 +258,7 @@ def trials_of(message: Mapping[str, Any]) -> list[Trial]:
 
 
 def find_trial(trials: Sequence[Trial], wanted: str) -> Trial:
-    """The trial with this id.
+    """Return the trial with this id.
 
     Raises:
         CommandError: there is none, or it runs nothing yet.
@@ -266,14 +266,16 @@ def find_trial(trials: Sequence[Trial], wanted: str) -> Trial:
     trial = next((item for item in trials if item.id == wanted), None)
     if trial is None:
         known = ", ".join(item.id for item in sorted(trials, key=lambda entry: entry.number))
-        raise CommandError(f"there is no trial {wanted!r}.", f"there are: {known or 'none yet'}.")
+        raise CommandError(
+            f"trial {wanted!r} does not exist.", f"choose one of: {known or 'none yet'}."
+        )
     if not trial.job:
-        raise CommandError(f"trial {wanted} runs nothing yet: it is {trial.state}.")
+        raise CommandError(f"trial {wanted} has no job yet: its state is {trial.state}.")
     return trial
 
 
 def trial_summary(message: Mapping[str, Any]) -> str:
-    """Return the number of trials: ``7 of 12, 3 at once: 4 SUCCEEDED, 3 ACTIVE``."""
+    """Return the number of trials by state: ``7 of 12, 3 at once: 4 SUCCEEDED, 3 ACTIVE``."""
     states: dict[str, int] = {}
     for trial in message.get("trials", []):
         states[_trial_state(trial)] = states.get(_trial_state(trial), 0) + 1
@@ -284,7 +286,7 @@ def trial_summary(message: Mapping[str, Any]) -> str:
 
 
 def trial_table(message: Mapping[str, Any]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    """Heads and rows. Columns: trial, state, each metric, each parameter, the CustomJob's id."""
+    """Return head and rows. Columns: trial, state, metrics, parameters, CustomJob id."""
     trials = trials_of(message)
     metrics = _names(trial.metrics for trial in trials)
     parameters = _names(trial.parameters for trial in trials)
@@ -321,7 +323,7 @@ def _trial_state(message: Mapping[str, Any]) -> str:
 
 
 def _objective(message: Mapping[str, Any]) -> tuple[str, int]:
-    """The metric to optimize, and what makes the best the smallest."""
+    """Return the metric to optimize, and the sign that makes the best trial the smallest."""
     metrics = message.get("studySpec", {}).get("metrics", [])
     objective = next((metric for metric in metrics if "safetyConfig" not in metric), {})
     return objective.get("metricId", ""), 1 if objective.get("goal") == "MINIMIZE" else -1
@@ -332,7 +334,7 @@ def _names(of: Any) -> list[str]:
 
 
 def shown(value: Any) -> str:
-    """A value as people read it: 0.817259, 32, adam; empty if there is none."""
+    """Return a value for display: 0.817259, 32, adam; empty for None."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return f"{value:.6g}"
     return "" if value is None else str(value)

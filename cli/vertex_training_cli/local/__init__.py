@@ -1,12 +1,12 @@
-"""``vt local``: the commands about the local cloud (package ``localcloud``).
+"""``vt local``: commands of the local cloud (package ``localcloud``).
 
 ===================  ==================================================================
-``commands``         verbs that start, stop and enter it; values of secrets
+``commands``         verbs that start, stop and use the local cloud; secret values
 ``fault_commands``   ``vt local fault``
 ``up``               ``vt local up``, which waits for the jobs of a stack
-``image_form``       jobs as images, where this machine builds them
-``endpoint_form``    ``vt local up --endpoints``: train, then serve, in a stack of its own
-``job_limits``       what the job service refuses by the catalogue and the rules of images
+``image_form``       jobs as images, if this machine can build images
+``endpoint_form``    ``vt local up --endpoints``: train and serve, in a separate stack
+``job_limits``       requests that the job service refuses, by catalogue and image rules
 ``results``          jobs in states and records, their metrics and artifacts
 ``status``           ``vt local status``
 ``joblogs``          ``vt local logs``

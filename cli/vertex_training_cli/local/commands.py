@@ -37,24 +37,27 @@ from vertex_training_cli.status import print_status
 
 @contextmanager
 def private_files() -> Iterator[int]:
-    """Make files for this user alone; say what goes on after Ctrl-C. Yields the earlier umask."""
+    """Create files for this user only. Yields the old umask."""
     umask = os.umask(PRIVATE_UMASK)
     try:
         yield umask
     except KeyboardInterrupt:
-        print_status("interrupted; what was started goes on (`vt local status`, `vt local down`)")
+        print_status(
+            "interrupted; processes that were started keep running (`vt local status`, `vt "
+            "local down`)"
+        )
         raise
     finally:
         os.umask(umask)
 
 
 class PrebuiltImages(enum.StrEnum):
-    """The substitute for a prebuilt image whose version is not available here."""
+    """Substitute for a prebuilt image whose version is not installed."""
 
     NEAREST = enum.auto()
     """The nearest available version."""
     EXACT = enum.auto()
-    """No substitute: the job is refused."""
+    """No substitute: the job fails."""
 
 
 #: An option of ``start`` and ``up``; its values are those of ``GpuShortage``.
@@ -88,13 +91,13 @@ def start(
         PrebuiltImages | None,
         typer.Option(
             metavar="WHICH",
-            help="What runs for a prebuilt image whose version is not installed: the `nearest` "
-            "version, or with `exact` none: the job fails. Kept for jobs that start later.",
+            help="Replacement for a prebuilt image whose version is not installed: the `nearest` "
+            "version, or `exact`: no replacement, the job fails. Also applies to later jobs.",
         ),
     ] = None,
     gpus: GpuChoice = None,
 ) -> None:
-    """Start the local cloud if it does not run."""
+    """Start the local cloud if it is not running."""
     with private_files():
         home = Home.find()
         keep_gpu_choice(home, gpus)
@@ -107,14 +110,19 @@ def start(
 
 
 def stop() -> None:
-    """Stop the local cloud and keep its files. Running jobs fail, waiting jobs start later."""
+    """Stop the local cloud and keep its files. Running jobs fail. Waiting jobs start later."""
     with private_files():
-        print_status("stopped" if lifecycle.stop(Home.find()) else "nothing was running")
+        print_status(
+            "stopped" if lifecycle.stop(Home.find()) else ("the local cloud was not running")
+        )
 
 
 def down(
     clean: Annotated[
-        bool, typer.Option("--clean", help="Also delete its files: stacks, buckets, jobs, logs.")
+        bool,
+        typer.Option(
+            "--clean", help="Also delete the local cloud's files: stacks, buckets, jobs, logs."
+        ),
     ] = False,
 ) -> None:
     """Cancel all jobs and stop the local cloud."""
@@ -124,7 +132,7 @@ def down(
 
 def shell(
     command: Annotated[
-        str | None, typer.Option("--command", "-c", help="Command to run in place of a shell.")
+        str | None, typer.Option("--command", "-c", help="Command to run instead of a shell.")
     ] = None,
 ) -> None:
     """Open a shell in which pulumi and Google's clients use the local cloud.
@@ -139,13 +147,13 @@ def shell(
 
 def bigquery(
     install: Annotated[
-        bool, typer.Option("--install", help="Install the engine, with hashes checked.")
+        bool, typer.Option("--install", help="Install the query engine, with hashes checked.")
     ] = False,
 ) -> None:
-    """Print whether the engine for BigQuery queries of the local cloud is installed.
+    """Print whether the local cloud's engine for BigQuery queries is installed.
 
-    It is DuckDB with SQLGlot, in an environment of its own in the cache folder. All local clouds of
-    this machine use it, without a restart.
+    The engine is DuckDB with SQLGlot, in a separate Python environment in the cache folder. All
+    local clouds of this machine use it, without a restart.
 
     Exit code: 1 if it is not installed.
     """
@@ -153,18 +161,20 @@ def bigquery(
     if install:
         install_once(own.folder, own.marker, PINS, "BigQuery's engine")
     if own.python is None:
-        raise CommandError("BigQuery's engine is not installed.", "`vt local bigquery --install`")
+        raise CommandError(
+            "BigQuery's engine is not installed.", "run `vt local bigquery --install`"
+        )
     print_status(f"BigQuery's engine is installed in {own.folder}")
 
 
 _CANCELLED: Final = (
     RpcCode.CANCELLED,
-    "The job was cancelled: the local cloud was taken down.",
+    "The job was cancelled because the local cloud was stopped.",
 )
 
 
 def take_down(home: Home, *, clean: bool, report: Callable[[str], None]) -> None:
-    """Cancel all jobs, stop the server, and remove the files with ``clean``. Repeatable.
+    """Cancel all jobs, stop the server, and with ``clean`` remove the files. Can be repeated.
 
     Raises LocalCloudError if the files are not ours, or pulumi is at work on them.
     """
@@ -189,8 +199,8 @@ def take_down(home: Home, *, clean: bool, report: Callable[[str], None]) -> None
                 report(f"job {job.display_name} ({job.job_id}) was cancelled")
         for prediction in of_batch:
             batch.move(prediction.name, State.CANCELLED, (State.CANCELLING,))
-            report(f"job {prediction.job_id} of Batch was cancelled")
-    report("stopped" if stopped else "nothing was running")
+            report(f"job {prediction.job_id} on Batch was cancelled")
+    report("stopped" if stopped else "the local cloud was not running")
     if clean:
         _check_removable(home)
         if lifecycle.remove(home):
@@ -198,7 +208,7 @@ def take_down(home: Home, *, clean: bool, report: Callable[[str], None]) -> None
 
 
 def _check_removable(home: Home) -> None:
-    """Raises LocalCloudError or CommandError if there are files that are not ours, or in use."""
+    """Raise LocalCloudError or CommandError if files belong to another user or are in use."""
     lifecycle.check_removable(home)
     if live := [lock for lock in locks.in_folder(home.pulumi) if lock.alive]:
         raise live[0].refusal()
@@ -206,14 +216,14 @@ def _check_removable(home: Home) -> None:
 
 @contextmanager
 def _records_if_possible(report: Callable[[str], None]) -> Iterator[None]:
-    """With a full disk or a damaged file no record can be changed; the rest must end all the same.
+    """Report an error of the job records (full disk, damaged file) and continue.
 
     A job left as it was is settled by the next server.
     """
     try:
         yield
     except sqlite3.Error as error:
-        report(f"the records of the jobs cannot be changed: {error}")
+        report(f"cannot change the records of the jobs: {error}")
 
 
 DEFAULT_STACK: Final = "local"
@@ -223,7 +233,7 @@ _UNREADABLE: Final = (OSError, ValueError, AttributeError, TypeError, KeyError, 
 
 
 def _select_local(home: Home, env: dict[str, str]) -> None:
-    """Select stack ``local`` where none was selected yet, so that commands need no ``--stack``.
+    """Select stack ``local`` if no stack is selected, so that commands need no ``--stack``.
 
     The selection lies in PULUMI_HOME below VT_LOCAL_HOME; one made by hand later stays.
     """
@@ -242,7 +252,7 @@ def _select_local(home: Home, env: dict[str, str]) -> None:
 
 
 def _stack_defaults(home: Home) -> dict[str, str]:
-    """Project and region of stack ``local`` for gcloud; nothing if the stack names no such project.
+    """Return project and region of stack ``local`` for gcloud; empty without a local project.
 
     A project that is chosen already, as in a shell inside of a shell, stays.
     """
@@ -260,7 +270,7 @@ def _stack_defaults(home: Home) -> dict[str, str]:
 
 
 def enter_shell(home: Home, command: str | None, report: Callable[[str], None], umask: int) -> None:
-    """Become the shell (or the command) with ``umask``; starts the local cloud if needed."""
+    """Replace this process by the shell or command, with ``umask``. Starts the local cloud."""
     from localgcp import lifecycle  # loads the servers' modules, which an environment needs not
 
     info = lifecycle.start(home, report)
@@ -274,14 +284,15 @@ def enter_shell(home: Home, command: str | None, report: Callable[[str], None], 
     if command is not None:
         os.execve("/bin/sh", ["sh", "-c", command], env)
     report(
-        "pulumi and Google's clients for Python use the local cloud in this shell; `exit` leaves it"
+        "pulumi and Google's Python clients use the local cloud in this shell; `exit` "
+        "returns to the old shell"
     )
     program = os.environ.get("SHELL") or "/bin/sh"
     os.execve(program, [program], env)
 
 
 def add_value(name: str, stack: str) -> int:
-    """Add a version to a secret of a stack; returns its number.
+    """Add a version to a secret of a stack, and return the version's number.
 
     Raises CommandError: there is no such stack or secret, or the value is none.
     """
@@ -296,22 +307,25 @@ def add_value(name: str, stack: str) -> int:
     project, _, secret = path.removeprefix("projects/").partition("/secrets/")
     if not is_local(project):
         hint = f"gcloud secrets versions add {secret} --project={project} --data-file=-"
-        raise CommandError(f"project {project} is no project of the local cloud.", hint)
+        raise CommandError(f"project {project} is not a project of the local cloud.", hint)
     home = Home.find()
     home.create()
     value = _read(name)
     if not value or len(value) > secretmanager.MAX_BYTES:
         raise CommandError(
-            f"a value has 1 to {secretmanager.MAX_BYTES:,} bytes, got {len(value):,}."
+            f"a secret value has 1 to {secretmanager.MAX_BYTES:,} bytes; this one has "
+            f"{len(value):,}."
         )
     if value.endswith(b"\n"):
-        print_status("the value ends in a newline, which jobs get too (printf %s has none)")
+        print_status(
+            "the value ends with a newline, which jobs will read too (printf %s writes none)"
+        )
     return secretmanager.add_version(home.secrets, project, secret, value)
 
 
 def _read(name: str) -> bytes:
     if sys.stdin.isatty():
-        return getpass.getpass(f"Value of {name}: ").encode()
+        return getpass.getpass(f"Value of secret {name}: ").encode()
     return sys.stdin.buffer.read(secretmanager.MAX_BYTES + 1)
 
 
@@ -330,4 +344,4 @@ def set_value(
     """
     with private_files():
         number = add_value(name, stack)
-        print_status(f"{name} has version {number}")
+        print_status(f"secret {name} has the new version {number}")

@@ -1,4 +1,4 @@
-"""``vt local up --endpoints FILE``: train, then serve, in a stack of its own.
+"""``vt local up --endpoints FILE``: trains and serves a model, in a separate stack.
 
 A model is made of what a run has left, so its sections can only follow the run. The stack's file is
 written twice: from the one that trains, with what it has served so far, then with the sections of
@@ -51,7 +51,7 @@ _NO_IMAGE: Final = f"us-docker.pkg.dev/this-machine/none/none@sha256:{'0' * 64}"
 
 
 def run(home: Home, stack: str, added: Path, train: Run, bring_up: Run, report: Report) -> int:
-    """The exit code: of ``train`` or ``bring_up``, or 1 if predictions differ.
+    """Return the exit code of ``train`` or ``bring_up``, or 1 if predictions differ.
 
     Raises:
         CommandError: there is no such file, the stack is not local, or its file is somebody's own.
@@ -71,9 +71,9 @@ def run(home: Home, stack: str, added: Path, train: Run, bring_up: Run, report: 
 
 
 def find_form(ref: StackRef, added: Path) -> ImageForm:
-    """The stack that trains and serves. Raises CommandError."""
+    """Return the stack that trains and serves. Raises CommandError."""
     if not ref.is_local:
-        raise CommandError(f"stack {ref.stack} is not of the local cloud.")
+        raise CommandError(f"stack {ref.stack} is not a stack of the local cloud.")
     config = copy.deepcopy(stacks.read_stack_file(ref.root, ref.stack).get("config") or {})
     try:
         sections = yaml.safe_load(added.read_text("utf-8"))["config"]
@@ -82,14 +82,14 @@ def find_form(ref: StackRef, added: Path) -> ImageForm:
             config[key] = {**(config.get(key) or {}), **entries}
         return ImageForm(f"{ref.stack}{SUFFIX}", (), images, config)
     except OSError as error:
-        raise CommandError(f"{added} cannot be read: {error.strerror}.") from None
+        raise CommandError(f"cannot read {added}: {error.strerror}.") from None
     except (yaml.YAMLError, ValueError, LookupError, TypeError, AttributeError) as error:
-        text = f"{added} has not the form of a stack file with images, models and endpoints."
-        raise CommandError(text, "docs/serving.md has one") from error
+        text = f"{added} must have the form of a stack file with images, models and endpoints."
+        raise CommandError(text, "see the example in docs/serving.md") from error
 
 
 def _while_training(form: ImageForm, ref: StackRef) -> ImageForm:
-    """The form with what the stack has served so far: its own models may need runs to come."""
+    """Return the form with the models that the stack serves now."""
     later = {_key(section) for section in LATER}
     file = ref.root / file_name(form.stack)
     before = stacks.read_stack_file(ref.root, form.stack)["config"] if file.exists() else {}
@@ -105,7 +105,7 @@ def _key(section: str) -> str:
 def _with_images(
     home: Home, ref: StackRef, form: ImageForm, report: Report
 ) -> tuple[ImageForm, Mapping[str, Any]]:
-    """The form with its images built, or with commands of this host in their place."""
+    """Return the form with its images built, or with commands of this host instead of images."""
     names = ", ".join(form.images)
     reason = image_form.missing(home)
     if not reason:
@@ -117,7 +117,7 @@ def _with_images(
             reason = str(failed)
             for line in failed.last_lines:
                 report(f"  | {line}")
-    report(f"{names} on this host, not in a container: {reason}")
+    report(f"{names} run on this host, not in a container: {reason}")
     config = copy.deepcopy(dict(form.config))
     for model in config[_key("models")].values():
         match = _IMAGE.fullmatch(str(model.get("container")))
@@ -127,13 +127,15 @@ def _with_images(
 
 
 def on_host(root: Path, image: Mapping[str, Any]) -> dict[str, Any]:
-    """A serving container that runs the ENTRYPOINT of an image's Dockerfile on this host."""
+    """Return a serving container that runs the ENTRYPOINT of a Dockerfile on this host."""
     text = (root / image["context"] / image.get("dockerfile", "Dockerfile")).read_text("utf-8")
     match = _ENTRYPOINT.search(text)
     words = json.loads(match[1]) if match else []
     if words[:1] != ["python"]:
-        text = f"{image['context']} starts no python, and nothing here runs its container."
-        raise CommandError(text, "`make containers` says what to install")
+        text = (
+            f"{image['context']} does not start python, and this machine cannot run its container."
+        )
+        raise CommandError(text, "`make containers` lists the programs to install")
     folders = [(root / pattern).parent for pattern in image.get("include", ())]
     path = ":".join(str(fromkey) for fromkey in dict.fromkeys(folders))
     return {
@@ -144,7 +146,7 @@ def on_host(root: Path, image: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _show_endpoints(home: Home, ref: StackRef, config: Mapping[str, Any]) -> int:
-    """Print each endpoint's predictions beside the script's; return 1 if they differ, else 0."""
+    """Print each endpoint's predictions beside the script's. Return 1 if they differ, else 0."""
     from vertex_training_cli.serving import endpoints, service
 
     ref.connect_clients()
@@ -171,10 +173,10 @@ def _show_endpoints(home: Home, ref: StackRef, config: Mapping[str, Any]) -> int
 def _own_predictions(
     home: Home, ref: StackRef, model: Mapping[str, Any], key: str
 ) -> list[dict[str, Any]]:
-    """The first rows that the run's script predicted itself; none if it wrote none."""
-    wanted, records = model.get("job", key), JobRecords(home)
+    """Return the first rows that the run's script predicted; empty if it predicted none."""
+    job_name, records = model.get("job", key), JobRecords(home)
     for job in results.read_state(home, ref.pulumi_project, ref.stack).jobs:
-        record = records.get(job.job_id) if job.name == wanted else None
+        record = records.get(job.job_id) if job.name == job_name else None
         where = results.artifacts(home, record) if record else None
         file = Path(where[1], model.get("artifacts", "model"), OWN) if where else None
         if file and file.is_file():

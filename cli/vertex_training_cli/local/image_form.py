@@ -1,4 +1,4 @@
-"""Jobs of a local stack as images, where this machine builds and runs them.
+"""Runs the jobs of a local stack as images, if this machine can build and run images.
 
 A job file ``NAME-image.yaml`` beside ``NAME.yaml`` is the same job as an image. A stack of its own
 runs it: its file is written from the one of the stack that runs packages, and git ignores it. So no
@@ -49,7 +49,7 @@ NAMESPACE: Final = stacks_of_program.SCHEMA.namespace
 _IMAGE: Final = re.compile(r"\$\{images\.([a-z0-9-]{1,63})\}")
 #: How a Dockerfile asks uv for PyTorch's own index.
 _TORCH_INDEX: Final = "--torch-backend"
-_INSTALL: Final = "`make containers` installs what is missing, or says what to install"
+_INSTALL: Final = "`make containers` installs missing programs, or lists the programs to install"
 _PROBE_SECONDS: Final = 15.0
 
 Report = Callable[[str], None]
@@ -62,25 +62,28 @@ class ImageForm:
     stack: str
     jobs: tuple[str, ...]
     images: Mapping[str, str]
-    """Image -> its context."""
+    """Image -> folder of its context."""
     config: Mapping[str, Any]
-    """Of the stack file, without digests."""
+    """Content of the stack file, without digests."""
 
     def text(
         self, source: str, pinned: Mapping[str, Mapping[str, str]], without: Collection[str] = ()
     ) -> str:
-        """The stack file; ``pinned`` are digests by image, ``without`` sections that it lacks."""
+        """Return the stack file with digests ``pinned`` and without sections ``without``."""
         config = copy.deepcopy(dict(self.config))
         for name, keys in pinned.items():
             config[f"{NAMESPACE}:images"][name] |= keys
         for section in without:
             del config[f"{NAMESPACE}:{section}"]
-        head = f"{MARK}` from Pulumi.{source}.yaml, anew each time: edit that one.\n"
+        head = (
+            f"{MARK}` from Pulumi.{source}.yaml, overwritten by each run: edit "
+            f"Pulumi.{source}.yaml instead.\n"
+        )
         return head + yaml.safe_dump({"config": config}, sort_keys=False, allow_unicode=True)
 
 
 def choose(home: Home, stack: str, bring_up: Callable[[str], int], report: Report) -> str:
-    """The stack to bring up: the one that runs images, or ``stack``; says which, and why.
+    """Return the stack to deploy: the one that runs images, or ``stack``; report the reason.
 
     ``bring_up`` takes the name of a stack, and returns the exit code of ``pulumi up``.
 
@@ -95,14 +98,17 @@ def choose(home: Home, stack: str, bring_up: Callable[[str], int], report: Repor
     jobs = ", ".join(form.jobs)
     reason = missing(home) or _build(home, ref, form, bring_up, report)
     if reason:
-        report(f"{jobs} as a package: {reason}")
+        report(f"{jobs} will run as a package: {reason}")
         return stack
-    report(f"{jobs} as an image: stack {form.stack} (`make local NO_IMAGE=1`: as a package)")
+    report(
+        f"{jobs} will run as an image, in stack {form.stack} (`make local NO_IMAGE=1`: as a "
+        "package)"
+    )
     return form.stack
 
 
 def find_form(root: Path, stack: str) -> ImageForm | None:
-    """The stack with images that a stack file gives; None if none of its jobs has such a form.
+    """Return the stack that runs a stack file's jobs as images; None if no job can run as an image.
 
     Raises:
         CommandError: there is no such stack file.
@@ -128,7 +134,7 @@ def find_form(root: Path, stack: str) -> ImageForm | None:
 
 
 def _image_file(root: Path, entry: Any, packages: Mapping[str, Any]) -> tuple[str, dict[str, str]]:
-    """The job file that runs images in place of an entry's packages, and their contexts."""
+    """Return the job file that runs images instead of an entry's packages, and their contexts."""
     if not isinstance(entry, dict) or not isinstance(entry.get("file"), str):
         return "", {}
     file = Path(entry["file"])
@@ -139,7 +145,7 @@ def _image_file(root: Path, entry: Any, packages: Mapping[str, Any]) -> tuple[st
 
 
 def _context(root: Path, package: Any) -> str:
-    """The folder of a package if it has a Dockerfile, else empty."""
+    """Return the folder of a package if it has a Dockerfile, else an empty string."""
     path = package.get("path") if isinstance(package, dict) else None
     return path if isinstance(path, str) and is_inside(root / path, "Dockerfile") else ""
 
@@ -150,22 +156,26 @@ def _read(root: Path, entry: Any) -> str:
 
 
 def missing(home: Home) -> str:
-    """Return what this machine lacks to build, store and run images; empty if nothing."""
+    """Return a reason why this machine cannot build, store or run images; empty if it can."""
     if sys.platform != "linux":
-        return "containers have the network of this machine on Linux alone"
+        return "containers can use the network of this machine only on Linux"
     if registry_program.find_program() is None:
-        return f"there is no container registry ({_INSTALL})"
+        return f"no container registry is installed ({_INSTALL})"
     try:
         engines.choose(None, "", "", is_local=True)
     except CommandError:
-        return f"no engine builds images here ({_INSTALL})"
-    return "" if host.find_engine(home) else f"nothing runs containers here ({_INSTALL})"
+        return f"no program that builds images is installed ({_INSTALL})"
+    return (
+        ""
+        if host.find_engine(home)
+        else (f"no program that runs containers is installed ({_INSTALL})")
+    )
 
 
 def _build(
     home: Home, ref: StackRef, form: ImageForm, bring_up: Callable[[str], int], report: Report
 ) -> str | None:
-    """Build what is not built, and write the stack file; returns why that was not possible."""
+    """Build missing images and write the stack file; return a reason if that is not possible."""
     file = ref.root / file_name(form.stack)
     write_form, is_new = partial(write, file, ref.stack, form), not file.exists()
     known = pinned_images(ref.root, form)
@@ -180,10 +190,10 @@ def _build(
                 file.unlink()
             return reason
     if waiting and not _has_repository(home, settings):
-        report(f"the repository of stack {form.stack} comes first, then the image, then the job")
+        report(f"creating the repository of stack {form.stack} first, then the image, then the job")
         write_form({}, ("jobs",))
         if code := bring_up(form.stack):
-            raise CommandError(f"stack {form.stack}: pulumi up ended with exit code {code}.")
+            raise CommandError(f"stack {form.stack}: `pulumi up` ended with exit code {code}.")
     try:
         write_form(dict(built_pins(settings, form, ref)))
     except ImageBuildError as failed:
@@ -194,7 +204,7 @@ def _build(
 
 
 def built_pins(settings: Settings, form: ImageForm, ref: StackRef) -> Iterator[tuple[str, Any]]:
-    """Build what is not built; each image with the keys that pin it. Raises ImageBuildError."""
+    """Build missing images; yield each image with the keys that pin it. Raises ImageBuildError."""
 
     def engine() -> Engine:
         return engines.choose(None, ref.project, ref.region, is_local=True)
@@ -214,10 +224,10 @@ def _is_built(settings: Settings, name: str, root: Path) -> bool:
 
 
 def _has_repository(home: Home, settings: Settings) -> bool:
-    wanted = settings.names.image("x").split("/")[1:3]
+    path = settings.names.image("x").split("/")[1:3]
     repositories = Store(home.database).list(REPOSITORY)
     return any(
-        [repository.project, repository.inputs.get("repositoryId")] == wanted
+        [repository.project, repository.inputs.get("repositoryId")] == path
         for repository in repositories
     )
 
@@ -227,7 +237,7 @@ def _obstacle(context: Path) -> str:
     text = (context / "Dockerfile").read_text("utf-8", errors="replace")
     if _TORCH_INDEX not in text or _reaches_cpu_wheels():
         return ""
-    return "PyTorch's index of CPU wheels, of which the image is built, cannot be reached"
+    return "cannot reach PyTorch's index of CPU wheels, which the image needs"
 
 
 def _reaches_cpu_wheels() -> bool:
@@ -245,7 +255,7 @@ def _reaches_cpu_wheels() -> bool:
 
 
 def pinned_images(root: Path, form: ImageForm) -> dict[str, dict[str, str]]:
-    """Digests in the file that an earlier run wrote.
+    """Return the digests in the file that an earlier run wrote.
 
     Raises:
         CommandError: a file of this name was written by somebody else.
@@ -254,8 +264,10 @@ def pinned_images(root: Path, form: ImageForm) -> dict[str, dict[str, str]]:
     if not file.exists():
         return {}
     if not file.read_text("utf-8", errors="replace").startswith(MARK):
-        text = f"{file.name} was not written by this command: it would be overwritten."
-        raise CommandError(text, f"rename it, or `vt local up --stack {form.stack}`")
+        text = f"{file.name} exists and was not written by this command."
+        raise CommandError(
+            text, f"rename the file, or deploy it by `vt local up --stack {form.stack}`"
+        )
     try:
         images = stacks.read_stack_file(root, form.stack)["config"][f"{NAMESPACE}:images"]
         return {
@@ -270,7 +282,7 @@ def write(
     file: Path, source: str, form: ImageForm, pinned: Mapping[str, Any],
     without: Collection[str] = (),
 ) -> None:  # fmt: skip
-    """Replace the stack file in one step."""
+    """Replace the stack file atomically."""
     text = form.text(source, pinned, without)
     if file.exists() and file.read_text("utf-8", errors="replace") == text:
         return

@@ -1,4 +1,4 @@
-"""Requests that the job service refuses by the catalogue and the rules of images.
+"""Requests that the job service refuses, by the catalogue and the rules for images.
 
 The local cloud calls it by the entry point ``localgcp.job_limits``: it has no such tables, and they
 stand in one place (decision 72).
@@ -35,7 +35,7 @@ WORDS: Final = {
 
 
 def refusals(job: dict[str, Any], region: str) -> Iterator[tuple[str, str]]:
-    """Field and message of each mistake in a CustomJob in the API's JSON form.
+    """Yield field and message of each mistake in a CustomJob in the API's JSON form.
 
     What ``vt`` submits was checked before, with the rules that its file sets aside.
     """
@@ -57,7 +57,7 @@ def _message(rule: str, finding: Finding, job: Job) -> str:
 
 
 def _field(finding: Finding) -> str:
-    """The path as the service writes it: ``job_spec.worker_pool_specs[0].machine_spec``."""
+    """Return the path in the service's form: ``job_spec.worker_pool_specs[0].machine_spec``."""
     path: Path = (*finding.path, finding.missing) if finding.missing else finding.path
     text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
     return re.sub(r"(?<!\.)([A-Z])", r"_\1", text).lower().removeprefix(".")

@@ -1,4 +1,4 @@
-"""``vt local logs``: find a job the way people name it, and print or follow a replica's log.
+"""``vt local logs``: finds a job by id or name, and prints or follows the log of a replica.
 
 The log of a tuning job is that of its trials, each in turn or one of them.
 """
@@ -39,21 +39,22 @@ _TRIAL_NAME: Final = re.compile(r"(?P<tuning>.+)-trial-(?P<number>\d+)", re.DOTA
 def logs(
     job: Annotated[
         str | None,
-        typer.Argument(help="Id, display name or name in the stack. Default: the newest job."),
+        typer.Argument(help="Job: id, display name or name in the stack. Default: the newest job."),
     ] = None,
     follow: Annotated[
-        bool, typer.Option("--follow", "-f", help="Continue until the job has ended.")
+        bool,
+        typer.Option("--follow", "-f", help="Continue to print new lines until the job has ended."),
     ] = False,
-    replica: Annotated[str, typer.Option(help="Replica of the job.")] = PRIMARY,
+    replica: Annotated[str, typer.Option(help="Replica whose log is printed.")] = PRIMARY,
     trial: Annotated[
-        str | None, typer.Option(help="Trial of a tuning job. Default: one after the other.")
+        str | None, typer.Option(help="Trial of a tuning job. Default: all, one after the other.")
     ] = None,
 ) -> None:
     """Print the log of a replica of a job, or of the trials of a tuning job.
 
     Example: `vt local logs titanic-search --trial 3`.
 
-    Exit code: 0 whether or not the job succeeded, 1 if there is no such job, trial or log.
+    Exit code: 0 even if the job failed, 1 if the job, trial or log does not exist.
     """
     with private_files():
         show(Home.find(), job, replica, follow=follow, trial=trial)
@@ -65,7 +66,7 @@ def find_job(
     in_stack: Collection[str],
     unnamed: Collection[str] = (),
 ) -> LocalJob:
-    """The newest job with this id, name or display name, or with an id of ``in_stack``.
+    """Return the newest job with this id, name or display name, or with an id of ``in_stack``.
 
     ``jobs`` are newest first; ``wanted`` None takes the first. Raises LocalCloudError if there is
     none, which names all but those with ids of ``unnamed``.
@@ -75,11 +76,11 @@ def find_job(
             return job
     if not jobs:
         raise LocalCloudError(
-            "the local cloud has no job yet.", "`vt local up` submits the stack's."
+            "the local cloud has no jobs.", "submit the jobs of the stack by `vt local up`."
         )
     names = {job.display_name for job in jobs if job.job_id not in unnamed}
     known = ", ".join(sorted(names))
-    raise LocalCloudError(f"there is no job {wanted!r}.", f"there are: {known}.")
+    raise LocalCloudError(f"job {wanted!r} does not exist.", f"choose one of: {known}.")
 
 
 def show(
@@ -90,11 +91,13 @@ def show(
     Raises LocalCloudError if there is no such job, trial or log, or no trial was chosen to follow.
     """
     if "/" in replica or replica.startswith("."):
-        raise LocalCloudError(f"{replica!r} is no name of a replica.", "write workerpool0-0.")
+        raise LocalCloudError(
+            f"{replica!r} is not the name of a replica.", "write a name such as workerpool0-0."
+        )
     shown, trial = _find(home, wanted, trial)
     if not isinstance(shown, TuningRecord):
         if trial:
-            raise LocalCloudError(f"job {shown.display_name} has no trials.", "leave --trial out.")
+            raise LocalCloudError(f"job {shown.display_name} has no trials.", "omit --trial.")
         _show_one(home, shown, replica, follow=follow)
         return
     jobs, every = JobTable(home.database), TuningTable(home.database).trials(shown.job_id)
@@ -106,13 +109,13 @@ def show(
         known = ", ".join(str(row.number) for row in every)
         raise LocalCloudError(
             f"tuning job {shown.display_name} has no trial {trial!r}.",
-            f"there are: {known or 'none yet'}.",
+            f"choose one of: {known or 'none yet'}.",
         )
     _show_one(home, job, replica, follow=follow)
 
 
 def _find(home: Home, wanted: str | None, trial: str | None) -> tuple[LocalJob, str | None]:
-    """The job or tuning job that is meant, and the trial if one is."""
+    """Return the job or tuning job of the arguments, and the trial if they name one."""
     if not home.database.exists():
         return find_job([], wanted, []), None  # raises
     every, table = JobRecords(home).list(), TuningTable(home.database)
@@ -141,12 +144,12 @@ def _show_all(
     *,
     follow: bool,
 ) -> None:
-    """The log of each trial in turn; each line names its trial."""
+    """Print the log of each trial in turn. Each line starts with its trial."""
     if follow:
         going = ", ".join(str(trial.number) for trial in trials if not trial.state.over)
         raise LocalCloudError(
-            "the logs of several trials cannot be followed at once.",
-            f"choose one with --trial: {going or 'none runs'}.",
+            "--follow can print the log of only one trial.",
+            f"choose one with --trial: {going or 'no trial is running'}.",
         )
     empty = True
     for trial in trials:
@@ -158,11 +161,11 @@ def _show_all(
             print(f"trial {trial.number} | {line}", flush=True)
     if empty:
         name = f"tuning job {tuning.display_name} ({tuning.state.word})"
-        raise LocalCloudError(f"no trial of {name} has a log of {replica}.")
+        raise LocalCloudError(f"no trial of {name} has a log of replica {replica}.")
 
 
 def _show_one(home: Home, job: LocalJob, replica: str, *, follow: bool) -> None:
-    """The log of a replica, or of a task of Batch."""
+    """Print the log of a replica, or of a task on Batch."""
     records, path = JobRecords(home), log_file(home, job, replica)
 
     def state() -> tuple[str, bool]:
@@ -180,7 +183,7 @@ def _stream(
     *,
     follow: bool,
 ) -> None:
-    """Print a log; with ``follow`` until ``state`` says that the job has ended."""
+    """Print a log; with ``follow`` until ``state`` reports the end of the job."""
     offset = 0
     # A look may end in the middle of a character; the next one brings the rest.
     decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
@@ -193,8 +196,8 @@ def _stream(
     if not path.exists():
         written = ", ".join(sorted(file.stem for file in path.parent.glob("*.log")))
         raise LocalCloudError(
-            f"{name} ({now}) has no log of {replica}"
-            + (f"; there is: {written}." if written else " yet.")
+            f"job {name} ({now}) has no log of replica {replica}"
+            + (f". Existing logs: {written}." if written else " yet.")
         )
 
 

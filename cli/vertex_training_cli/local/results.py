@@ -1,4 +1,4 @@
-"""Records of jobs in the local cloud, of every kind, and what is left of a job's output."""
+"""Records of jobs in the local cloud, of every kind, and the output of jobs."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from vertex_training_cli.jobs.objects import Objects
 LocalJob = JobRecord | BatchJob
 
 NOTHING_THERE: Final = (
-    "nothing is there: it wrote none, or they were removed; raise `run` to run it again"
+    "no artifacts: the job wrote none, or they were deleted. To run the job again, increase `run`"
 )
 
 
 def metrics(job: LocalJob) -> dict[str, float]:
-    """Numbers of the job's metrics.json nearest to its output directory; empty if it wrote none.
+    """Return the numbers of the least nested metrics.json in the job's output; empty if none.
 
     Clients of this process must be connected to the local cloud.
 
@@ -62,25 +62,25 @@ class JobLookup(Protocol):
 
 
 class JobRecords:
-    """The records of all jobs, whichever service runs them. No two jobs have the same id."""
+    """Records of all jobs of all services. Job ids are unique across services."""
 
     def __init__(self, home: Home) -> None:
         self._vertex = JobTable(home.database), TuningTable(home.database)
         self._batch = BatchTable(home)
 
     def get(self, job_id: str) -> LocalJob | None:
-        """The job, or None if its record was deleted."""
+        """Return the job, or None if its record was deleted."""
         jobs = (table.get(job_id) for table in self._vertex)
         on_batch = (job for job in self._batch.list() if job.job_id == job_id)
         return next(filter(None, (*jobs, *on_batch)), None)
 
     def list(self) -> builtins.list[LocalJob]:
-        """All jobs with the trials of tuning jobs, newest first."""
+        """Return all jobs with the trials of tuning jobs, newest first."""
         jobs = [*itertools.chain.from_iterable(table.list() for table in self._vertex)]
         return sorted([*jobs, *self._batch.list()], key=lambda job: job.create_time, reverse=True)
 
     def progress(self, job: LocalJob) -> str:
-        """Return the number of ended trials or tasks: ``3/4``; empty for a job that has none."""
+        """Return the number of ended trials or tasks: ``3/4``; empty for other jobs."""
         if isinstance(job, BatchJob):
             return f"{self._batch.counts(job.uid).get('SUCCEEDED', 0)}/{job.task_count}"
         if isinstance(job, TuningRecord):
@@ -101,14 +101,14 @@ def is_named(job: LocalJob, text: str) -> bool:
 
 
 def why(job: LocalJob) -> str:
-    """Return why the job failed or waits; empty if it is not recorded."""
+    """Return the reason why the job failed or waits; empty if none is recorded."""
     if isinstance(job, BatchJob) and job.state is State.QUEUED:
         return job.last_event
     return job.error_message or ""
 
 
 def log_file(home: Home, job: LocalJob, replica: str = PRIMARY) -> Path:
-    """The log of a replica; on Batch that of a task (``task-0``), or of its agent (``agent``)."""
+    """Return the log of a replica; on Batch of a task (``task-0``) or the agent (``agent``)."""
     if isinstance(job, BatchJob):
         name = "task-0" if replica == PRIMARY else replica
         return home.batch / job.uid / "logs" / f"{name}.log"
@@ -117,7 +117,7 @@ def log_file(home: Home, job: LocalJob, replica: str = PRIMARY) -> Path:
 
 @dataclass(frozen=True)
 class StackJob:
-    """A job or a tuning job of the stack: its name there, and its id.
+    """A job or tuning job of the stack: its name in the stack, and its id.
 
     The name is its key in the stack's output ``jobs``, else that of its resource.
     """
@@ -128,19 +128,19 @@ class StackJob:
 
 @dataclass(frozen=True)
 class StackState:
-    """Resources by type, without components, and the jobs."""
+    """Number of resources by type, without components, and the jobs."""
 
     counts: Counter[str]
     jobs: tuple[StackJob, ...]
 
 
 def read_state(home: Home, project: str, stack: str) -> StackState:
-    """The stack's state; empty if the stack does not exist."""
+    """Return the stack's state; empty if the stack does not exist."""
     return _state(home.pulumi / ".pulumi" / "stacks" / project / f"{stack}.json")
 
 
 def job_ids_named(home: Home, name: str) -> list[str]:
-    """Ids of jobs that have this name in a stack of the local backend."""
+    """Return the ids of jobs that have this name in a stack of the local backend."""
     files = sorted((home.pulumi / ".pulumi" / "stacks").glob("*/*.json"))
     return [job.job_id for file in files for job in _state(file).jobs if job.name == name]
 
@@ -169,7 +169,7 @@ def _state(file: Path) -> StackState:
 
 
 def _output_names(resources: list[dict[str, Any]]) -> dict[str, str]:
-    """Name by job id, from the outputs ``jobs`` and ``tuning``.
+    """Return names by job id, from the outputs ``jobs`` and ``tuning``.
 
     Each is ``{NAME: {name: projects/…/customJobs/ID}}``.
     """
@@ -189,6 +189,6 @@ def _output_names(resources: list[dict[str, Any]]) -> dict[str, str]:
 
 
 def _job_id(name: object) -> str:
-    """The id in the resource name of a job, of any kind; empty of another text."""
+    """Return the id in a job's resource name, of any kind; empty for other text."""
     text = str(name)
     return text.rpartition("/")[2] if text.count("/") == 5 and kind_of_name(text) else ""

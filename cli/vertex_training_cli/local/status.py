@@ -1,4 +1,4 @@
-"""``vt local status``."""
+"""``vt local status``: prints the state of the local cloud."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def status() -> None:
 
 
 def show(home: Home) -> bool:
-    """Print the state of the local cloud; True if its server is up and answers."""
+    """Print the state of the local cloud. Return True if its server is running and responds."""
     out = console()
     info = lifecycle.running(home)
     up = info is not None and lifecycle.healthy(info)
@@ -48,15 +48,17 @@ def show(home: Home) -> bool:
         registry = f"127.0.0.1:{info.registry_port}" if info.registry_port else "not installed"
         out.print(f"registry: {registry}")
     else:
-        out.print("server: " + ("does not answer; `vt local start`" if info else "not running"))
+        out.print("server: " + ("not responding; run `vt local start`" if info else "not running"))
         for child in processes.live_children(home.children):
-            out.print(f"left behind: process {child.pid} ({child.role}); `vt local down` ends it")
+            out.print(
+                f"left by a killed run: process {child.pid} ({child.role}); `vt local down` ends it"
+            )
     out.print(f"files: {home.root}")
     if substitutes.takes_nearest(home):
-        nearest = "the nearest version runs (vt local start --prebuilt nearest)"
-        out.print(f"prebuilt images that are not here: {nearest}")
+        nearest = "replaced by the nearest version (vt local start --prebuilt nearest)"
+        out.print(f"prebuilt images that are not installed: {nearest}")
     if (shortage := GpuShortage.of(home)) is not GpuShortage.AUTO:
-        action = "wait" if shortage is GpuShortage.WAIT else "run on processors"
+        action = "wait" if shortage is GpuShortage.WAIT else "run on CPUs"
         out.print(f"jobs without enough free GPUs: {action} (vt local start --gpus {shortage})")
     if active := sum(not entry.spent for entry in FaultTable(home.faults).entries()):
         out.print(f"faults: {active} active (vt local fault list)")
@@ -114,10 +116,10 @@ def _show_notifications(home: Home, out: Console) -> None:
             (f"{n.time:%Y-%m-%d %H:%M:%S}", n.title, n.channel, n.labels.get("job_id", ""))
             for n in messages[-LAST:]
         ]
-        out.print(table("TIME", "ALERT", "WOULD TELL", "JOB", rows=rows))
+        out.print(table("TIME", "ALERT", "CHANNEL", "JOB", rows=rows))
     _, others = policies.read([*store.list(ALERT_POLICY), *store.list(BUDGET)])
     for title, reason in others.items():
-        out.print(f"not judged here: {title} ({reason})", markup=False)
+        out.print(f"alert not evaluated locally: {title} ({reason})", markup=False)
 
 
 def _show_reservations(home: Home, out: Console) -> None:

@@ -1,4 +1,4 @@
-"""``vt local up``: start, ``pulumi up``, wait for the stack's jobs, and a table at the end.
+"""``vt local up``: starts the local cloud, runs ``pulumi up``, waits for the jobs, prints results.
 
 It waits with a moving picture and the end of the log on a terminal, else with lines.
 """
@@ -50,23 +50,23 @@ def up(
         bool,
         typer.Option(
             "--images",
-            help="Run jobs as container images, in stack STACK-image, where they can be built.",
+            help="Run jobs as container images if images can be built, in stack STACK-image.",
         ),
     ] = False,
     endpoints: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Then deploy the models and endpoints of FILE, in stack STACK-endpoint.",
+            help="Afterwards, deploy the models and endpoints of FILE, in stack STACK-endpoint.",
         ),
     ] = None,
     gpus: GpuChoice = None,
 ) -> None:
     """Start the local cloud, run `pulumi up`, wait for the jobs and show the results.
 
-    An `up` without changes submits nothing.
+    If no file has changed, no job is submitted.
 
-    Exit code: 0 if `pulumi up` and all jobs succeeded.
+    Exit code: 0 if `pulumi up` and all jobs succeeded, else 1.
     """
     with private_files():
         home = Home.find()
@@ -88,7 +88,7 @@ def run(
     home: Home, stack: str, *, wait: bool, report: Report,
     images: bool = False, only: Collection[str] | None = None, last: bool = True,
 ) -> int:  # fmt: skip
-    """The exit code: pulumi's if it failed, 1 if a job did not succeed, else 0.
+    """Return pulumi's exit code if it failed, 1 if a job did not succeed, else 0.
 
     ``images``: jobs run as images where this machine can build them.
     ``only``: the jobs that are waited for, shown and counted; without it, all of the stack.
@@ -106,21 +106,21 @@ def run(
     where = stacks.find(stack, home.repo)
     state = results.read_state(home, where.pulumi_project, where.stack)
     jobs = JobRecords(home)
-    wanted = [job for job in state.jobs if only is None or job.name in only]
+    shown_jobs = [job for job in state.jobs if only is None or job.name in only]
     if wait:
-        watch(home, jobs, wanted)
+        watch(home, jobs, shown_jobs)
     _show_counts(stack, state)
     where.connect_clients()
-    code = _show_jobs(home, wanted, jobs)
+    code = _show_jobs(home, shown_jobs, jobs)
     if last:
-        name = next((job.name for job in wanted), "")
+        name = next((job.name for job in shown_jobs), "")
         logs = [f"vt jobs logs {name} --stack {stack}"] if name else []
         show_next_steps([*logs, f"vt jobs list --stack {stack}", "vt local down"])
     return code
 
 
 def show_next_steps(commands: Sequence[str]) -> None:
-    """Print the commands that one may type next."""
+    """Print commands for the next steps."""
     console().print()
     show_facts(console(), ("NEXT", ""), [("", command) for command in commands])
 
@@ -147,7 +147,7 @@ def _show_counts(stack: str, state: StackState) -> None:
 
 
 def _show_jobs(home: Home, wanted: Sequence[StackJob], jobs: JobLookup) -> int:
-    """A table for each job; 1 if one of them failed, else 0."""
+    """Print a table for each job; return 1 if a job failed, else 0."""
     out, failed = console(), 0
     for job in wanted:
         record = jobs.get(job.job_id)
@@ -160,7 +160,7 @@ def _show_jobs(home: Home, wanted: Sequence[StackJob], jobs: JobLookup) -> int:
 
 def _job_rows(home: Home, job: StackJob, record: LocalJob | None) -> list[tuple[str, str]]:
     if record is None:
-        return [("state", "its record was deleted"), ("id", job.job_id)]
+        return [("state", "record deleted"), ("id", job.job_id)]
     state = substitutes.marked(record.state.word, substitutes.read(home, record.job_id))
     rows = [("state", state), ("id", record.job_id)]
     if reason := results.why(record) or substitutes.read_wait(home, record.job_id):
@@ -176,7 +176,7 @@ def _job_rows(home: Home, job: StackJob, record: LocalJob | None) -> list[tuple[
 
 
 def _tuning_rows(home: Home, tuning: TuningRecord) -> list[tuple[str, str]]:
-    """Return rows on a tuning job: the number of ended trials, and the best one."""
+    """Return rows on a tuning job: the number of ended trials, and the best trial."""
     trials = TuningTable(home.database).trials(tuning.job_id)
     over = sum(trial.state.over for trial in trials)
     rows = [("trials", f"{over} of {tuning.max_trials}")]
@@ -199,7 +199,7 @@ _TAIL_BYTES: Final = 16_000
 
 
 def watch(home: Home, jobs: JobLookup, wanted: Sequence[StackJob]) -> None:
-    """Return when all jobs ended (or their records are gone).
+    """Return when all jobs have ended or their records were deleted.
 
     Raises LocalCloudError if the server ends before they do.
     """
@@ -215,7 +215,7 @@ def watch(home: Home, jobs: JobLookup, wanted: Sequence[StackJob]) -> None:
 
 
 def tail(home: Home, record: LocalJob, lines: int) -> list[str]:
-    """The last lines of the first replica's log."""
+    """Return the last lines of the first replica's log."""
     try:
         with log_file(home, record).open("rb") as log:
             log.seek(0, 2)
@@ -234,8 +234,8 @@ def _live_jobs(
     live = [(name, record) for name, record in running if not record.state.terminal]
     if live and lifecycle.running(home) is None:
         raise LocalCloudError(
-            f"the local cloud ended while {len(live)} jobs had not.",
-            "`vt local start` starts it again.",
+            f"the local cloud ended before {len(live)} jobs had ended.",
+            "start it again by `vt local start`.",
         )
     return live
 

@@ -53,27 +53,30 @@ class PreflightFormat(enum.StrEnum):
 
 def preflight(
     stack: Annotated[
-        str, typer.Option("--stack", "-s", help="The stack to ask for (Pulumi.STACK.yaml).")
+        str, typer.Option("--stack", "-s", help="Stack to check (Pulumi.STACK.yaml).")
     ],
     account: Annotated[
-        str, typer.Option("--as", help="Ask as this service account.", metavar="ACCOUNT")
+        str, typer.Option("--as", help="Impersonate this service account.", metavar="ACCOUNT")
     ] = "",
     format_: Annotated[
         PreflightFormat,
-        typer.Option("--format", "-f", metavar="FORMAT", help="text, markdown or json."),
+        typer.Option(
+            "--format", "-f", metavar="FORMAT", help="Output format: text, markdown or json."
+        ),
     ] = PreflightFormat.TEXT,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="Write FILE.md and FILE.json.", metavar="FILE"),
+        typer.Option(
+            "--output", "-o", help="Write the report to FILE.md and FILE.json.", metavar="FILE"
+        ),
     ] = None,
 ) -> None:
-    """Ask the project what a deployment of the stack would be refused; changes nothing.
+    """Check whether Google Cloud would refuse a deployment of the stack. Changes nothing.
 
-    Project, billing, APIs, rights, names, images: each answer says what a deployment would meet and
-    what mends it. What could not be asked is listed with the permission that was missing.
+    Checks the project, billing, APIs, permissions, names and images. Each finding has a fix. Checks
+    that were not possible are listed with the missing permission.
 
-    Exit code: 0 nothing would be refused, 1 it could not be asked at all, 3 something would be
-    refused.
+    Exit code: 0 no refusal expected, 1 no check was possible, 3 a deployment would be refused.
     """
     if output is not None and output.name in ("", ".."):
         raise CommandError(f"--output {str(output)!r} names no file.")

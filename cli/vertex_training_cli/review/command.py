@@ -63,7 +63,7 @@ FormatOption = Annotated[
         "--format",
         "-f",
         metavar="FORMAT",
-        help="md for a comment, html for a browser, json, plan for `vt github comment`.",
+        help="Output format: md, html, json, or plan (input of `vt github comment`).",
     ),
 ]
 Output = Annotated[
@@ -71,43 +71,42 @@ Output = Annotated[
     typer.Option(
         "--output",
         "-o",
-        help="Write to this file; repeatable: of several, the ending says the format.",
+        help="Write to this file. Repeatable: with several files, their suffixes set the formats.",
         metavar="FILE",
     ),
 ]
 PolicyPack = Annotated[
     list[str] | None,
-    typer.Option("--policy-pack", help="A policy pack that looks at the plan; repeatable."),
+    typer.Option("--policy-pack", help="Policy pack that checks the plan. Repeatable."),
 ]
 PolicyLevels = Annotated[
     Path | None,
     typer.Option(
         "--policy-levels",
-        help="Levels and settings of policies (JSON), over those of the stack file.",
+        help="Policy levels and settings (JSON). They override the stack file's.",
         metavar="FILE",
     ),
 ]
 Expect = Annotated[
     str,
-    typer.Option(
-        "--expect", help="Digest of the approved plan: exit code 5 if this is another one."
-    ),
+    typer.Option("--expect", help="Digest of the approved plan. Exit code 5 if the plan differs."),
 ]
 Offline = Annotated[
     bool,
-    typer.Option("--offline", help="Ignore the backend: an empty state, no network, no account."),
+    typer.Option("--offline", help="Preview against an empty state, without network or account."),
 ]
 Refresh = Annotated[
     bool,
     typer.Option(
-        "--refresh", help="Plan from what the cloud has, not from the state: undoes drift."
+        "--refresh",
+        help="Refresh the state from the cloud before the preview: the plan undoes drift.",
     ),
 ]
 PreflightReport = Annotated[
     Path | None,
     typer.Option(
         "--preflight",
-        help="Show the summary of this report of `vt preflight` (JSON).",
+        help="Include the summary of this `vt preflight` report (JSON).",
         metavar="FILE",
         dir_okay=False,
         exists=True,
@@ -115,7 +114,9 @@ PreflightReport = Annotated[
 ]
 SavePlan = Annotated[
     Path | None,
-    typer.Option("--save-plan", help="Write the engine's plan here, for `vt up --plan FILE`."),
+    typer.Option(
+        "--save-plan", help="Write the engine's plan to this file, for `vt up --plan FILE`."
+    ),
 ]
 
 
@@ -131,15 +132,15 @@ def review(
     save_plan: SavePlan = None,
     preflight: PreflightReport = None,
 ) -> None:
-    """Preview a stack and tell what a reviewer asks: jobs, costs, rights, reachability, losses.
+    """Preview a stack and report its jobs, costs, IAM grants, public access and losses.
 
     Example: `vt review --stack dev -o plan.md -o plan.html`.
 
-    Exit code: 0 nothing stands against it, 1 the preview failed, an image is missing, or a job that
-    runs goes to another stack or is replaced by its own request, 2 wrong usage or nothing to
-    review, 3 a policy forbids it, or what is protected and was deleted in the cloud would be made
-    anew, empty, 4 it is over the environment's limits, 5 the plan is not the expected one. There is
-    a report with each but 2.
+    Exit code: 0 no objection, 1 the preview failed, an image is missing, or a running job would
+    move to another stack or be replaced by an identical request, 2 wrong usage or no stack to
+    review, 3 a policy forbids the change, or a protected resource that was deleted in the cloud
+    would be created again, empty, 4 the change exceeds the environment's limits, 5 the plan differs
+    from --expect. Each code except 2 comes with a report.
     """
     _write_utf8()
     formats = _formats(output or [], output_format)

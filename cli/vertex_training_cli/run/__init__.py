@@ -1,4 +1,4 @@
-"""``vt run``: one job, submitted once and followed until it ends. Nothing else is deployed.
+"""``vt run``: submits one job and follows it until it ends. Deploys no other resource.
 
 ================  ====================================================================
 ``command``       arguments, signals and exit codes

@@ -36,16 +36,16 @@ _SCANNED_TOTAL: Final = 2**20
 _SHOWN: Final = 3
 
 _IGNORED: Final = "ignored"
-_LINK: Final = "a link out of the folder"
+_LINK: Final = "a link to a file outside of the folder"
 _SPECIAL: Final = "a link to a folder, a device or a pipe"
 _LARGE: Final = f"larger than {MAX_FILE >> 20} MiB"
-_SECRET: Final = "may hold a secret"
+_SECRET: Final = "may contain a secret"
 _UNREADABLE: Final = "not readable"
 
 
 @dataclass(slots=True)
 class Code:
-    """Files by their paths in the archive, and why others were left out."""
+    """Files by their paths in the archive, and reasons for files that were skipped."""
 
     files: dict[str, Path] = field(default_factory=dict[str, Path])
     left_out: dict[str, str] = field(default_factory=dict[str, str])
@@ -61,22 +61,29 @@ class Code:
         self.files[name] = file
         self.left_out.pop(name, None)
         if len(self.files) > MAX_FILES or self.total > MAX_TOTAL:
-            text = f"the code of a run has at most {MAX_FILES:,} files and {MAX_TOTAL >> 20} MiB; "
-            hint = "name what the job does not need in .vtignore; --no-code takes the script alone"
-            raise CommandError(f"{text}the folder of the script has more.", hint)
+            text = (
+                f"the code of a script run may have at most {MAX_FILES:,} files and "
+                f"{MAX_TOTAL >> 20} MiB; "
+            )
+            hint = "list unneeded files in .vtignore, or send only the script by --no-code"
+            raise CommandError(f"{text}the folder of the script exceeds this limit.", hint)
 
     @property
     def note(self) -> str:
-        """One line on what was left out; empty if nothing was."""
+        """Return one line on the skipped files; empty if there are none."""
         parts: list[str] = []
         for reason in sorted({*self.left_out.values()}):
             names = sorted(name for name, why in self.left_out.items() if why == reason)
             more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
             parts.append(f"{', '.join(names[:_SHOWN])}{more} ({reason})")
-        return f"left out of the run: {'; '.join(parts)}. Hint: --with PATH adds" if parts else ""
+        return (
+            (f"not sent with the script: {'; '.join(parts)}. Hint: add files by --with PATH")
+            if parts
+            else ""
+        )
 
     def archive(self) -> bytes:
-        """Return a tar that depends on names and content alone."""
+        """Return a tar archive that depends only on names and content."""
         packed = io.BytesIO()
         with tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as tar:
             for name, file in sorted(self.files.items()):
@@ -88,7 +95,7 @@ class Code:
 
 
 def collect(script: Path, added: Sequence[Path], *, alone: bool = False) -> Code:
-    """Return the code of a script: its folder and ``added`` paths.
+    """Return the code of a script: the files of its folder and the ``added`` paths.
 
     With ``alone`` the script and its requirements in place of the folder.
 
@@ -111,14 +118,14 @@ def collect(script: Path, added: Sequence[Path], *, alone: bool = False) -> Code
 
 
 def _add(path: Path, folder: Path, code: Code) -> None:
-    """Add what ``--with`` names, also if it is ignored, hidden or large."""
+    """Add the files of ``--with``, even if they are ignored, hidden or large."""
     if not path.exists():
-        raise CommandError(f"--with: there is no file or folder {path}.")
+        raise CommandError(f"--with: {path} does not exist.")
     top = path.resolve()
     within = top.relative_to(folder) if top.is_relative_to(folder) else Path(top.name)
     if not top.is_dir():
         if reason := _reason(top, top.parent):
-            raise CommandError(f"--with: {path} is {reason}.")
+            raise CommandError(f"--with: cannot send {path}: {reason}.")
         code.add(within.as_posix(), top)
         return
     code.left_out.pop(f"{within.as_posix()}/", None)
@@ -135,7 +142,7 @@ _Specs = tuple[tuple[Path, GitIgnoreSpec], ...]
 def _files_below(
     top: Path, folder: Path, specs: _Specs | None, left_out: dict[str, str]
 ) -> Iterator[Path]:
-    """Yield the regular files below a folder that go along; without ``specs`` also hidden ones.
+    """Yield regular files below a folder, without ignored ones; without ``specs`` also hidden ones.
 
     The others are noted in ``left_out``, but for hidden files and caches.
     """
@@ -166,7 +173,7 @@ def _files_below(
 
 
 def _reason(path: Path, top: Path) -> str:
-    """Return why a file cannot go along; empty if it can."""
+    """Return the reason why a file cannot be sent; empty if it can."""
     try:
         if path.is_symlink() and not path.resolve(strict=True).is_relative_to(top):
             return _LINK
@@ -182,7 +189,7 @@ def _too_large(path: Path) -> str:
 
 
 def _specs_above(folder: Path) -> _Specs:
-    """Return the patterns of the folders above, up to the top of the checkout."""
+    """Return the ignore patterns of the folders above, up to the top of the checkout."""
     above = folder.parents
     top = next((parent for parent in (folder, *above) if (parent / ".git").exists()), folder)
     between = [parent for parent in reversed(above) if parent.is_relative_to(top)]
@@ -197,11 +204,11 @@ def _specs_of(folder: Path) -> Iterator[tuple[Path, GitIgnoreSpec]]:
             try:
                 yield folder, GitIgnoreSpec.from_lines(lines)
             except ValueError as error:
-                raise CommandError(f"{file} cannot be read: {error}") from None
+                raise CommandError(f"cannot read {file}: {error}") from None
 
 
 def _is_ignored(path: Path, specs: _Specs, *, is_folder: bool) -> bool:
-    """Return whether the last pattern that matches a path ignores it."""
+    """Return True if the last pattern that matches a path ignores it."""
     for folder, spec in reversed(specs):
         name = path.relative_to(folder).as_posix()
         verdict = spec.check_file(f"{name}/" if is_folder else name).include
@@ -211,7 +218,7 @@ def _is_ignored(path: Path, specs: _Specs, *, is_folder: bool) -> bool:
 
 
 def _leave_out_secrets(code: Code) -> None:
-    """Leave out files with a secret: keys by their names, small files by their content."""
+    """Skip files with secrets: keys by their names, small files by their content."""
     sized = [(name, file, file.stat().st_size) for name, file in code.files.items()]
     scanned: list[File] = []
     left = _SCANNED_TOTAL

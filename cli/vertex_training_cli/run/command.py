@@ -44,18 +44,18 @@ _INTERRUPTED: Final = 130
 _TERMINATED: Final = 143
 
 JobToRun = Annotated[
-    str, typer.Argument(metavar="JOB", help="Job of the stack, a job file, or a script (.py).")
+    str, typer.Argument(metavar="JOB", help="Job of the stack, job file, or Python script (.py).")
 ]
 Words = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="[-- ARGS...]",
-        help="Arguments of the code. A flag that the job file has already is replaced.",
+        help="Arguments of the job's code. They replace flags of the job file.",
     ),
 ]
 Added = Annotated[
     list[Path] | None,
-    typer.Option("--with", help="Also this file or folder, for a script; repeatable."),
+    typer.Option("--with", help="Also send this file or folder with a script. Repeatable."),
 ]
 
 
@@ -76,7 +76,7 @@ MachineName = Annotated[
 
 
 class _TerminatedError(SystemExit):
-    """This process got SIGTERM, or SIGHUP because its terminal was closed."""
+    """SIGTERM, or SIGHUP because the terminal was closed."""
 
 
 def run(
@@ -84,34 +84,39 @@ def run(
     args: Words = None,
     stack: SelectedStack = None,
     name: Annotated[
-        str, typer.Option("--name", help="Another name, to run the job beside a live run of it.")
+        str,
+        typer.Option("--name", help="Another name for this run, if the job is already running."),
     ] = "",
     detach: Annotated[
-        bool, typer.Option("--detach", "-d", help="Submit the job, print its id, and return.")
+        bool, typer.Option("--detach", "-d", help="Submit the job, print its id and exit.")
     ] = False,
     yes: Annotated[
-        bool, typer.Option("--yes", "-y", help="Do not ask to confirm the maximum cost.")
+        bool, typer.Option("--yes", "-y", help="Do not ask for confirmation of the maximum cost.")
     ] = False,
     with_: Added = None,
     no_code: Annotated[
-        bool, typer.Option("--no-code", help="Send the script without its folder.")
+        bool,
+        typer.Option("--no-code", help="Send the script without the other files of its folder."),
     ] = False,
     cancel_on_exit: Annotated[
-        bool, typer.Option("--cancel-on-exit", help="Also cancel the job at SIGTERM or SIGHUP.")
+        bool,
+        typer.Option(
+            "--cancel-on-exit", help="Cancel the job on SIGTERM or SIGHUP too, not only on Ctrl-C."
+        ),
     ] = False,
     gpu: NumberOfGpus = 0,
     machine: MachineName = "",
 ) -> None:
-    """Run one job and follow its log until it ends. Nothing else of the stack is deployed.
+    """Run one job and print its log until it ends. No other resource of the stack is deployed.
 
-    A script needs no stack: it runs in the local cloud, with the files of its folder that neither
-    .gitignore nor .vtignore names. Each live run of a script has a name of its own. With --gpu it
-    gets GPUs of this machine, if there are enough; the log says which.
+    A script needs no stack: it runs in the local cloud, with all files of its folder except those
+    that .gitignore or .vtignore excludes. Concurrent runs of a script get different names. With
+    --gpu it gets GPUs of this machine, if enough are free; the log names them.
 
     Ctrl-C cancels the job. A second Ctrl-C exits without waiting for the cancellation.
 
-    Exit code: that of the job's code, 1 if the job ended without one, 2 if it was not submitted,
-    130 if it was cancelled.
+    Exit code: that of the job's code, 1 if the job ended without an exit code, 2 if the job was not
+    submitted, 130 if it was cancelled.
 
     Examples: `vt run titanic -- --epochs=3`, `vt run train.py -- --learning-rate=0.1`.
     """
@@ -141,7 +146,7 @@ def run(
 
 
 def _turn(file: Path) -> AbstractContextManager[None]:
-    """Return the turn of a script; a job of a stack is submitted without one."""
+    """Return the lock of a script run. A job of a stack needs no lock."""
     if not (file.suffix == ".py" and file.is_file()):
         return nullcontext()
     from vertex_training_cli.run import script
@@ -172,9 +177,12 @@ def _script(
     from vertex_training_cli.run import code, script
 
     if stack:
-        raise CommandError("a script has a stack of its own.", "name a job or a job file")
+        raise CommandError(
+            "--stack does not apply to a script, which runs in its own stack.",
+            "pass a job or a job file instead of the script, or omit --stack",
+        )
     if not file.is_file():
-        raise CommandError(f"there is no file {file}.")
+        raise CommandError(f"file {file} does not exist.")
     machine = script.choose_machine(*wanted)
     files = code.collect(file, added, alone=alone)
     ref = script.find(print_status)
@@ -185,39 +193,39 @@ def _script(
 
 
 def _ensure_usable(ref: stacks.StackRef, loaded: Stack) -> None:
-    """Raises CommandError if the stack's jobs are reviewed, or it was not brought up."""
+    """Raise CommandError if the stack is protected or not deployed."""
     if loaded.settings.protects:
-        text = f"stack {ref.stack} is protected: what runs in it is reviewed."
-        raise CommandError(text, "add the job to the stack's file, or run it in another stack")
+        text = f"stack {ref.stack} is protected: its jobs need a review."
+        raise CommandError(text, "add the job to the stack file, or use another stack")
     bucket = loaded.settings.names.bucket(CONTROL)
     if not submission.has_bucket(ref.project, bucket, loaded.settings.project_number):
         command = "vt local up" if ref.is_local else "vt up"
-        text = f"stack {ref.stack} is not up: there is no bucket {bucket}."
-        raise CommandError(text, f"`{command} --stack {ref.stack}`, once")
+        text = f"stack {ref.stack} is not deployed: bucket {bucket} does not exist."
+        raise CommandError(text, f"run `{command} --stack {ref.stack}`")
 
 
 def print_notes(prepared: PreparedRun, settings: Settings) -> None:
-    """Print the warnings about a run, and which limits do not apply to it."""
+    """Print the warnings about a run, and the limits that do not apply to it."""
     for warning in prepared.warnings:
         print_status(redact(warning))
     limits = (settings.limits, *(team.limits for team in settings.teams.values()))
     if any(limit.in_usd for limit in limits):
-        cost = f"{prepared.request.submission.job} costs at most {prepared.costs_at_most}"
-        print_status(f"{cost}; limits in USD apply to each run alone")
+        cost = f"the job {prepared.request.submission.job} costs at most {prepared.costs_at_most}"
+        print_status(f"{cost}; limits in USD apply to each run separately")
 
 
 def _confirm(prepared: PreparedRun) -> None:
-    cost = f"{prepared.request.submission.job} costs at most {prepared.costs_at_most}"
+    cost = f"the job {prepared.request.submission.job} costs at most {prepared.costs_at_most}"
     if not sys.stdin.isatty():
-        text = "there is no terminal to confirm it. Nothing was submitted. Hint: add --yes"
+        text = "no terminal to confirm the cost. Nothing was submitted. Hint: add --yes"
         print_status(f"{cost}; {text}")
         raise typer.Exit(NOT_POSSIBLE)
-    if not typer.confirm(f"{cost}. Submit it?", err=True):
+    if not typer.confirm(f"{cost}. Submit the job?", err=True):
         raise typer.Exit(NOT_POSSIBLE)
 
 
 def _raise_at_termination() -> None:
-    """Make SIGTERM and SIGHUP exceptions: by default they end the process without a message."""
+    """Turn SIGTERM and SIGHUP into exceptions. By default they end the process silently."""
 
     def terminate(*_: object) -> NoReturn:
         raise _TerminatedError(_TERMINATED)
@@ -228,7 +236,7 @@ def _raise_at_termination() -> None:
 
 
 def _submit(prepared: PreparedRun, loaded: Stack) -> tuple[str, BaseException | None]:
-    """Return the job's resource name, and the interruption that came before it was known.
+    """Return the job's resource name, and an interruption during the submission.
 
     It runs in a thread: an interruption would end the protocol before its answer, and the job would
     go on.
@@ -250,15 +258,15 @@ def _submit(prepared: PreparedRun, loaded: Stack) -> tuple[str, BaseException | 
     except (KeyboardInterrupt, _TerminatedError) as stopped_by:
         job = prepared.request.submission.job
         if isinstance(stopped_by, KeyboardInterrupt):
-            text = f"{job} is being submitted and is cancelled after that"
-            print_status(f"{text}; Ctrl-C again exits without waiting")
+            text = f"job {job} is being submitted and will be cancelled afterwards"
+            print_status(f"{text}; press Ctrl-C again to exit without waiting")
         return sent.result(), stopped_by
 
 
 def _follow(
     jobs: Jobs, resource: str, stopped_by: BaseException | None, *, cancel_on_exit: bool
 ) -> int:
-    """Print the job's log until it ends, unless it was interrupted before; return the exit code."""
+    """Print the job's log until the job ends, and return the exit code."""
     try:
         if stopped_by is not None:
             raise stopped_by
@@ -273,14 +281,16 @@ def _follow(
             _cancel(jobs, resource)
         else:
             number = resource.rpartition("/")[2]
-            print_status(f"job {number} goes on; {_cancel_command(jobs, number)} cancels it")
+            print_status(
+                f"job {number} continues to run; to cancel it: {_cancel_command(jobs, number)}"
+            )
         return _TERMINATED
     print_status(f"{view.title(ended)}: {view.state(ended)} {redact(ended.error.message)}".rstrip())
     return exit_code(view.state(ended), ended.error.message)
 
 
 def exit_code(state: str, error: str) -> int:
-    """Return that of the replica that failed first; 1 if the job failed without one."""
+    """Return the exit code of the replica that failed first; 1 if there is none."""
     if state in ("SUCCEEDED", "PARTIALLY_SUCCEEDED"):
         return 0
     code = _EXIT_CODE.search(error)
@@ -291,7 +301,9 @@ def _cancel(jobs: Jobs, resource: str) -> int:
     number = resource.rpartition("/")[2]
     command = _cancel_command(jobs, number)
     with suppress(OSError):  # the terminal may be closed
-        print_status(f"cancelling {number}; Ctrl-C again exits without waiting ({command})")
+        print_status(
+            f"cancelling job {number}; press Ctrl-C again to exit without waiting ({command})"
+        )
     jobs.cancel(jobs.get(resource))
     ended = _wait(jobs, resource, _CANCEL_SECONDS)
     print_status(f"{view.title(ended)}: {view.state(ended)}")
@@ -303,7 +315,7 @@ def _cancel_command(jobs: Jobs, number: str) -> str:
 
 
 def _wait(jobs: Jobs, resource: str, limit: float = float("inf")) -> AnyJob:
-    """Return the job, once it has ended or the time is up.
+    """Return the job after it has ended or the time is over.
 
     Raises:
         OperatorError: the service did not answer ``_MAX_FAILURES`` times in a row.
@@ -317,7 +329,7 @@ def _wait(jobs: Jobs, resource: str, limit: float = float("inf")) -> AnyJob:
         except OperatorError as error:
             failures += 1
             if failures == 1:
-                print_status(f"the job's state cannot be read and is read again: {error}")
+                print_status(f"cannot read the state of the job, trying again: {error}")
             if failures == _MAX_FAILURES:
                 raise
         time.sleep(_POLL_SECONDS if jobs.ref.is_local else log.CLOUD_PAUSE)

@@ -1,4 +1,4 @@
-"""A Python file without a stack: it runs in the local cloud, in a stack made for such files.
+"""Runs a Python file without a stack: in the local cloud, in a separate stack for scripts.
 
 The stack lies in the local cloud's folder, with two buckets and an account. It is brought up once;
 code goes into a bucket, and no run changes the stack.
@@ -85,7 +85,7 @@ config:
 
 @contextmanager
 def turn(log: Callable[[str], None]) -> Iterator[None]:
-    """Let one process at a time choose a run's name, write its code and submit it.
+    """Serialize processes while they choose a run's name, write its code and submit it.
 
     Raises:
         CommandError: the local cloud's folder cannot be used.
@@ -103,7 +103,7 @@ def turn(log: Callable[[str], None]) -> Iterator[None]:
 
 
 def find(log: Callable[[str], None]) -> StackRef:
-    """The stack of scripts, with the local cloud started and clients connected to it.
+    """Return the stack of scripts. Starts the local cloud and connects the clients to it.
 
     Raises:
         CommandError: the local cloud does not start, or the stack cannot be brought up.
@@ -121,7 +121,7 @@ def find(log: Callable[[str], None]) -> StackRef:
     settings = stacks.load(root, STACK).settings
     control = settings.names.bucket(CONTROL)
     if not submission.has_bucket(ref.project, control, settings.project_number):
-        log("the stack of scripts comes first, once")
+        log("creating the stack for scripts, once")
         _bring_up(root)
     return ref
 
@@ -176,7 +176,7 @@ def prepare(
     name: str,
     machine: Mapping[str, Any],
 ) -> PreparedRun:
-    """The next run of a script on a machine, with ``files`` as its code.
+    """Return the next run of a script on a machine, with ``files`` as its code.
 
     Raises:
         CommandError: a run of this name is live, or a file cannot be read.
@@ -197,7 +197,7 @@ def prepare(
 
 
 def _starter(requirements: Path | None, folder: Path) -> packages.Package:
-    """Return the package that starts a script, with the requirements beside the script."""
+    """Return the package that starts a script, with the requirements file beside the script."""
     with tempfile.TemporaryDirectory() as directory:
         package = Path(directory) / MODULE
         package.mkdir()
@@ -209,7 +209,7 @@ def _starter(requirements: Path | None, folder: Path) -> packages.Package:
 
 
 def _free_name(key: str, jobs: Sequence[AnyJob]) -> str:
-    """``key``, or with the first number from 2 on that no live run has: ``train-2``."""
+    """Return ``key``, or ``key`` with the first free number from 2 on: ``train-2``."""
     live = {view.title(job) for job in jobs if not view.has_ended(job)}
     names = (key if number == 1 else f"{key}-{number}" for number in itertools.count(1))
     return next(name for name in names if RUN_PREFIX + name not in live)
@@ -245,4 +245,4 @@ def _bring_up(root: Path) -> None:
     )
     if done.returncode:
         lines = (done.stdout + done.stderr).splitlines()[-20:]
-        raise CommandError("the stack of scripts cannot be brought up:\n" + "\n".join(lines))
+        raise CommandError("cannot create the stack for scripts:\n" + "\n".join(lines))

@@ -1,4 +1,4 @@
-"""From a job of a stack, or a job file, to one submission of it: the program's own protocol.
+"""Submits a job of a stack, or a job file, once, with the program's own protocol.
 
 The job belongs to no state of Pulumi: its record in the stack's control bucket makes the submission
 happen once, and its labels name stack, job and run
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PreparedRun:
-    """One submission, ready to be sent."""
+    """A submission that is ready to be sent."""
 
     request: JobRequest
     warnings: tuple[str, ...]
@@ -56,14 +56,14 @@ class PreparedRun:
 
     @property
     def costs_at_most(self) -> str:
-        """The most that it can cost, in words."""
+        """Return the maximum cost as text."""
         return str(self.request.cost)
 
 
 def prepare(
     stack: Stack, jobs: Jobs, wanted: str, words: Sequence[str], name: str = ""
 ) -> PreparedRun:
-    """The next run of a job of ``stack``, or of a job file; ``words`` are further arguments.
+    """Return the next run of a job of ``stack`` or of a job file, with the arguments ``words``.
 
     Raises:
         ConfigError: with every mistake in the file, or in its arguments.
@@ -94,7 +94,7 @@ def prepare(
 def of_document(
     content: Mapping[str, object], place: Submission, stack: Stack, uploads: Mapping[str, bytes]
 ) -> PreparedRun:
-    """The run of a job that no file describes.
+    """Return a run of a job whose document is not in a file.
 
     Raises:
         ConfigError: with every mistake in it.
@@ -107,7 +107,7 @@ def of_document(
 
 
 def submit(run: PreparedRun, stack: Stack) -> str:
-    """Upload the packages and submit the job; its resource name.
+    """Upload the packages, submit the job and return its resource name.
 
     Raises:
         OperatorError: a package cannot be written; or the job was refused, or is not certain.
@@ -131,7 +131,7 @@ def submit(run: PreparedRun, stack: Stack) -> str:
 
 
 def has_bucket(project: str, name: str, number: str) -> bool:
-    """Return True if a bucket exists, or if that is unknown: then writing to it fails.
+    """Return True if a bucket exists, or if that is unknown: then a write to it fails.
 
     Raises:
         CommandError: it is not of the project with this number.
@@ -143,7 +143,7 @@ def has_bucket(project: str, name: str, number: str) -> bool:
 
 
 def next_run(jobs: Sequence[AnyJob], name: str, stack: str) -> int:
-    """Return one more than the highest run of ``jobs`` that was submitted under this name.
+    """Return the highest run of ``jobs`` with this name, plus one.
 
     Raises:
         CommandError: one of them has not ended.
@@ -153,16 +153,16 @@ def next_run(jobs: Sequence[AnyJob], name: str, stack: str) -> int:
         if not view.has_ended(job):
             id_ = view.job_id(job)
             raise CommandError(
-                f"{name} runs already: {id_} is {view.state(job)}.",
-                f"`vt jobs cancel {id_} --stack {stack}` ends it; with --name a second "
-                "one runs beside it",
+                f"job {name} is already running: {id_} is {view.state(job)}.",
+                f"cancel it by `vt jobs cancel {id_} --stack {stack}`, or start a second "
+                "one with --name",
             )
     runs = [view.run(job) for job in submitted]
     return max((int(run) for run in runs if run.isdecimal()), default=0) + 1
 
 
 def _find(stack: Stack, wanted: str) -> tuple[str, Path]:
-    """Name and file of a job of the stack, or of a job file by its path."""
+    """Return name and file of a job of the stack, or of a job file by its path."""
     known = stack.settings.submitted
     if wanted in known:
         return wanted, stack.root / known[wanted].file
@@ -174,7 +174,7 @@ def _find(stack: Stack, wanted: str) -> tuple[str, Path]:
 
 
 def _read(file: Path, words: Sequence[str]) -> tuple[bytes, str]:
-    """The job file, with ``words`` among its arguments, and its name in messages."""
+    """Return the job file with ``words`` among its arguments, and its name in messages."""
     from vertex_training_cli.check.checking import read
 
     shown = from_here(file)
@@ -193,7 +193,7 @@ def _left_out(key: str, declared: Job | None) -> list[str]:
     """Return notes on settings of the stack's job that do not apply to a run."""
     settings = {"ladder": declared.ladder, **declared.passed} if declared else {}
     names = (name for name, value in settings.items() if value and name not in ("onDelete", MODEL))
-    return [f"job '{key}': a run has no {name}: it goes without" for name in names]
+    return [f"job '{key}': a single run ignores {name}" for name in names]
 
 
 def _warnings(checked: JobFileResult) -> tuple[str, ...]:
@@ -201,7 +201,7 @@ def _warnings(checked: JobFileResult) -> tuple[str, ...]:
 
 
 def _upload(project: str, uri: str, content: bytes) -> None:
-    """Write an object whose name has the digest of its content, if it is not there yet."""
+    """Write an object whose name contains its digest, unless it exists."""
     bucket, _, name = uri.removeprefix("gs://").partition("/")
     blob = storage_client(project).bucket(bucket).blob(name)
     try:
@@ -209,25 +209,27 @@ def _upload(project: str, uri: str, content: bytes) -> None:
     except PreconditionFailed:
         return
     except (GoogleAPICallError, RetryError) as error:
-        text = f"{uri} cannot be written: {getattr(error, 'message', error)}"
-        raise CommandError(text, "`vt run` takes roles/storage.objectUser on the bucket") from None
+        text = f"cannot write {uri}: {getattr(error, 'message', error)}"
+        raise CommandError(text, "`vt run` needs roles/storage.objectUser on the bucket") from None
 
 
 def add_arguments(content: Any, words: Sequence[str], file: str) -> None:
-    """Change ``content``, the document of a job file, in every pool that has a task.
+    """Add arguments to every pool of the job file ``content`` that has a task.
 
     Raises:
         CommandError: it has none.
     """
     tasks = [task for _, task in tasks_of(content)]
     if not tasks:
-        raise CommandError(f"{file} has no task that takes arguments.", "leave out what follows --")
+        raise CommandError(
+            f"{file} has no task that accepts arguments.", "remove the arguments after --"
+        )
     for task in tasks:
         task["args"] = with_words([str(word) for word in task.get("args") or []], words)
 
 
 def with_words(args: Sequence[str], words: Sequence[str]) -> list[str]:
-    """``args`` with ``words``: of a flag that is in both, the later value is the only one.
+    """Return ``args`` with ``words``, which replace earlier values of the same flags.
 
     >>> with_words(["--epochs=2", "--lr", "0.1", "train"], ["--epochs=3", "--lr=1", "--fast"])
     ['train', '--epochs=3', '--lr=1', '--fast']
@@ -246,12 +248,12 @@ def with_words(args: Sequence[str], words: Sequence[str]) -> list[str]:
 
 
 def _flag(word: str) -> str:
-    """``--epochs`` of ``--epochs=3``."""
+    """Return ``--epochs`` for ``--epochs=3``."""
     return word.partition("=")[0]
 
 
 def tasks_of(content: Any) -> Iterator[tuple[FieldPath, dict[str, Any]]]:
-    """Yield the tasks of a CustomJob, of its ``jobSpec`` alone, or of a tuning job, by paths."""
+    """Yield the tasks of a CustomJob, of its ``jobSpec`` alone, or of a tuning job, with paths."""
     path: FieldPath = ()
     for names in (SPECS, SPECS, POOLS):
         key = next((n for n in names if isinstance(content, Mapping) and n in content), None)

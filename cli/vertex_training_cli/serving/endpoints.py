@@ -41,7 +41,7 @@ DEDICATED_SECONDS: Final = 600
 PAUSE: Final = 2.0
 
 EndpointArgument = Annotated[
-    str, typer.Argument(metavar="NAME", help="Name in the stack file, or id.")
+    str, typer.Argument(metavar="NAME", help="Endpoint: name in the stack file, or id.")
 ]
 
 
@@ -78,7 +78,7 @@ def list_(stack: SelectedStack = None, format_: FormatOption = Format.TEXT) -> N
 
 def wait(
     endpoint: Annotated[
-        list[str], typer.Argument(metavar="NAME...", help="Names in the stack file.")
+        list[str], typer.Argument(metavar="NAME...", help="Names of endpoints in the stack file.")
     ],
     stack: SelectedStack = None,
     deadline: Annotated[str, typer.Option(help="Maximum time: 90s, 30m, 2h, 1d.")] = "30m",
@@ -87,7 +87,7 @@ def wait(
 
     Example: `vt endpoints wait titanic --deadline 1h`.
 
-    Exit code: 0, or 124 after the deadline; the differences are printed.
+    Exit code: 0 served, 124 after the deadline (prints the remaining differences).
     """
     limit, ref = seconds(deadline, "--deadline"), service.connected(stack)
     declared, endpoints = _declared(ref), service.Endpoints(ref)
@@ -117,17 +117,20 @@ def predict(
     input_: Annotated[
         Path,
         typer.Option(
-            "--input", "-i", metavar="FILE", help="File with one JSON value a line; - is stdin."
+            "--input",
+            "-i",
+            metavar="FILE",
+            help="File with one JSON value per line. - reads stdin.",
         ),
     ],
     stack: SelectedStack = None,
 ) -> None:
-    """Send rows to an endpoint and print its predictions: one line of JSON a row, in order.
+    """Send rows to an endpoint and print its predictions: one line of JSON per row, in order.
 
-    Rows are sent in batches. For a row without an answer, the line has its `error` and `line`, and
-    stderr names it.
+    Rows are sent in batches. If a row gets no prediction, its output line contains `error` and
+    `line`, and stderr reports the row.
 
-    Exit code: 0 if all rows have an answer, else 1.
+    Exit code: 0 if all rows have a prediction, else 1.
 
     Example: `vt endpoints predict titanic -i - < rows.jsonl`.
     """

@@ -22,11 +22,13 @@ if TYPE_CHECKING:
     from vertex_training.customjob.google.job_service import AnyJob
 
 COLUMNS: Final = ("model", "version", "run", "job", "created", "image")
-ModelArgument = Annotated[str, typer.Argument(metavar="MODEL", help="Name in the stack file.")]
+ModelArgument = Annotated[
+    str, typer.Argument(metavar="MODEL", help="Model: name in the stack file.")
+]
 
 
 def list_(stack: SelectedStack = None, format_: FormatOption = Format.TEXT) -> None:
-    """List the stack's models with their versions, the newest first."""
+    """List the stack's models with their versions, newest first."""
     ref = connected(stack)
     versions = ModelReader(ref).versions()
     if format_ is Format.JSON:
@@ -75,12 +77,15 @@ def show_(
 def compare_(
     model: ModelArgument,
     run: Annotated[
-        list[str] | None, typer.Argument(metavar="RUN...", help="Runs; all versions without one.")
+        list[str] | None,
+        typer.Argument(
+            metavar="RUN...", help="Runs to compare. Default: the runs of all versions."
+        ),
     ] = None,
     stack: SelectedStack = None,
     format_: FormatOption = Format.TEXT,
 ) -> None:
-    """Compare the runs behind a model's versions: parameters, metrics, duration, cost.
+    """Compare the runs that created a model's versions: parameters, metrics, duration, cost.
 
     Example: `vt models compare titanic 3 4`.
     """

@@ -1,4 +1,4 @@
-"""Install the toolchain: Python packages by hash, and a ``pulumi`` with its plugins.
+"""Installs the toolchain: Python packages by hash, and a ``pulumi`` with its plugins.
 
 ====================  ===================================================================
 ``main``          the steps of ``make setup`` and ``vt setup``, in order: start here

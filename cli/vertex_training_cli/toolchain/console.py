@@ -1,4 +1,4 @@
-"""Progress on the terminal, and subprocesses with limits."""
+"""Progress on the terminal, and subprocesses with time limits."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 
 
 class SetupError(Exception):
-    """A step failed. The text is a complete message for the user.
+    """A failed step. The text is a complete message for the user.
 
     Attributes:
         what: the step, in one line.
@@ -30,7 +30,7 @@ class SetupError(Exception):
 
 
 class SubprocessError(Exception):
-    """A program failed or cannot be had on this machine; the text is the reason, in one line."""
+    """A program failed or is not available on this machine. The text is the reason, in one line."""
 
 
 def run(
@@ -42,7 +42,7 @@ def run(
     cwd: Path | None = None,
     env: Mapping[str, str] | None = None,
 ) -> str:
-    """Print ``what``, run a program, and return its output, which ``log`` keeps.
+    """Print ``what``, run a program, and return its output, which is also written to ``log``.
 
     The program and its process group have ended when this function returns or raises.
 
@@ -68,7 +68,7 @@ def run(
         try:
             code = process.wait(limit)
         except subprocess.TimeoutExpired:
-            raise SubprocessError(f"no end after {limit:.0f} s, given up") from None
+            raise SubprocessError(f"stopped after {limit:.0f} s without ending") from None
         finally:
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
@@ -77,13 +77,13 @@ def run(
         printed = output.read().decode(errors="replace").strip()
     if code != 0:
         lines = [line.strip() for line in printed.splitlines() if line.strip()]
-        reason = " | ".join(lines[-3:]) or "(it printed nothing)"
+        reason = " | ".join(lines[-3:]) or "(no output)"
         raise SubprocessError(f"exit code {code}: {reason}")
     return printed
 
 
 def read_version(program: Path, *arguments: str) -> tuple[int, int, int]:
-    """Return the version that a program prints.
+    """Run a program for its version, and return the version.
 
     Raises:
         SubprocessError: it does not run.
@@ -95,6 +95,6 @@ def read_version(program: Path, *arguments: str) -> tuple[int, int, int]:
 
 
 def parse_version(text: str) -> tuple[int, int, int]:
-    """The first x.y.z in a text, or (0, 0, 0) if there is none."""
+    """Return the first x.y.z in a text, or (0, 0, 0) if there is none."""
     match = re.search(r"(\d+)\.(\d+)\.(\d+)", text)
     return (int(match[1]), int(match[2]), int(match[3])) if match else (0, 0, 0)

@@ -38,41 +38,46 @@ class Layout:
     """The folders of one installation."""
 
     root: Path
-    """The checkout; of an installed package, the folder that contains it."""
+    """Checkout; for an installed package, the folder that contains it."""
     cache: Path
     deploy: bool = False
-    """Only what deployments need, and nothing downloaded that is not pinned by SHA-256."""
+    """True to install only what deployments need, and to download only files pinned by SHA-256."""
     environment: Path | None = None
-    """The virtual environment that has the installed package; a checkout has its own."""
+    """Virtual environment that contains the installed package; None for a checkout."""
     own_releases: Path | None = None
-    """A repository's file with more SHA-256 of official archives, beside those of the package."""
+    """A repository's file with additional SHA-256 sums of official archives."""
 
     @classmethod
     def of_this_checkout(cls, *, deploy: bool = False) -> Layout:
-        """The checkout that contains this file, with the cache that the environment configures."""
+        """Return the layout of the checkout that contains this file."""
         return cls(Path(__file__).resolve().parents[3], cache_home(), deploy)
 
     @classmethod
     def of_this_environment(
         cls, *, deploy: bool = False, own_releases: Path | None = None
     ) -> Layout:
-        """The virtual environment of the Python that runs, with the installed package.
+        """Return the layout of the running Python's virtual environment.
 
         Raises:
             SetupError: it is no virtual environment, or cannot be written; or ``own_releases``
                 cannot be read.
         """
         if own_releases and not os.access(own_releases, os.R_OK):
-            raise SetupError(f"cannot read {own_releases}", hint="name a file, or leave it out")
+            raise SetupError(
+                f"cannot read {own_releases}", hint="pass an existing file, or omit the option"
+            )
         if sys.prefix == sys.base_prefix:
             raise SetupError(
-                f"{sys.executable} is in no virtual environment",
-                hint="python3 -m venv .venv, install this package there, and run its vt",
+                f"{sys.executable} is not in a virtual environment",
+                hint="run `python3 -m venv .venv`, install this package there, and run its vt",
             )
         root, prefix = Path(__file__).resolve().parents[2], Path(sys.prefix)
         layout = cls(root, cache_home(), deploy, prefix, own_releases)
         if not os.access(layout.bin, os.W_OK):
-            raise SetupError(f"cannot write {layout.bin}", hint="use an environment of your own")
+            raise SetupError(
+                f"cannot write to {layout.bin}",
+                hint="use a virtual environment that this user owns",
+            )
         return layout
 
     @property
@@ -89,7 +94,7 @@ class Layout:
 
     @property
     def stamp(self) -> Path:
-        """Record of a finished installation."""
+        """File that records a finished installation."""
         return self.venv / ("pulumi.json" if self.environment else "setup.json")
 
     @property
@@ -102,7 +107,7 @@ class Layout:
 
     @property
     def policy_venv(self) -> Path:
-        """Virtual environment of the policy pack, inside of .venv: both are removed together."""
+        """Virtual environment of the policy pack, inside of .venv."""
         return self.venv / "policy"
 
     @property
@@ -115,24 +120,24 @@ class Layout:
 
     @property
     def package(self) -> Path:
-        """This package, also where a test has a checkout of its own."""
+        """Folder of this package, also for a test with a different checkout."""
         source_root = self.root if self.environment else self.root / "cli"
         return source_root / "vertex_training_cli" / "toolchain"
 
     @property
     def plugin_callers(self) -> Path:
-        """The program that starts a plugin of the engine with a guard at its port."""
+        """Program that starts an engine plugin with a guard at its port."""
         source_root = self.root if self.environment else self.root / "infra"
         return source_root / "vertex_training" / "plugin_callers.py"
 
     @property
     def releases(self) -> Path:
-        """SHA-256 of official archives, as sha256sum prints them."""
+        """File with SHA-256 sums of official archives, in the format of sha256sum."""
         return self.package / "releases.sha256"
 
     @property
     def offline_engine(self) -> Path:
-        """The folder that pins the engine's modules and contains the stand-in language host.
+        """Folder that pins the engine's modules and contains the stand-in language host.
 
         Only a checkout has it. On a machine that reaches nothing but package registries,
         VT_OFFLINE_ENGINE tells ``vt setup`` of the installed package where it is.
@@ -142,7 +147,7 @@ class Layout:
         return self.root / "tools" / "offline_engine"
 
     def inputs_digest(self, pulumi_source: str) -> str:
-        """Digest of all inputs of an installation; compared with the one in the stamp."""
+        """Return the digest of all inputs of an installation, to compare with the stamp."""
         files = [self.policy_requirements, self.releases]
         files += sorted(Path(__file__).parent.glob("*.py"))
         build = (self.offline_engine / name for name in BUILD_SOURCES)
@@ -160,7 +165,7 @@ class Layout:
 
 
 def cache_home() -> Path:
-    """VT_CACHE_DIR, else vertex-training in XDG_CACHE_HOME or ~/.cache.
+    """Return VT_CACHE_DIR, else vertex-training in XDG_CACHE_HOME or ~/.cache.
 
     A relative XDG_CACHE_HOME counts as none: specifications.freedesktop.org/basedir-spec.
 
@@ -174,14 +179,14 @@ def cache_home() -> Path:
         return (base if base.is_absolute() else Path.home() / ".cache") / "vertex-training"
     except RuntimeError as error:
         raise SetupError(
-            f"no place for the cache: {error}",
-            hint="set VT_CACHE_DIR to a folder that can be written",
+            f"no folder for the cache: {error}",
+            hint="set VT_CACHE_DIR to a writable folder",
         ) from error
 
 
 @contextlib.contextmanager
 def lock(folder: Path) -> Iterator[None]:
-    """Hold the lock of the cache; the system releases it when the holding process dies.
+    """Lock the cache. The system releases the lock when the process ends.
 
     Raises:
         SetupError: the cache cannot be written.
@@ -191,8 +196,8 @@ def lock(folder: Path) -> Iterator[None]:
         handle = (folder / "setup.lock").open("w")
     except OSError as error:
         raise SetupError(
-            f"cannot write the cache {folder}: {error.strerror}",
-            hint="set VT_CACHE_DIR to a folder that can be written",
+            f"cannot write to the cache {folder}: {error.strerror}",
+            hint="set VT_CACHE_DIR to a writable folder",
         ) from error
     with handle:
         try:
@@ -206,7 +211,7 @@ def lock(folder: Path) -> Iterator[None]:
 
 
 def publish(target: Path, fill: Callable[[Path], object]) -> None:
-    """Create ``target`` atomically: ``fill`` a folder beside it, then rename that folder.
+    """Create ``target`` atomically: write a folder beside it, then rename that folder.
 
     The caller must hold the lock.
     """
@@ -221,7 +226,7 @@ def publish(target: Path, fill: Callable[[Path], object]) -> None:
 
 @contextlib.contextmanager
 def replacing(target: Path) -> Iterator[Path]:
-    """Yield a new path beside ``target``, which what is written there replaces atomically."""
+    """Yield a new path beside ``target``, which then replaces ``target`` atomically."""
     beside = target.with_name(f".{target.name}.new")
     beside.unlink(missing_ok=True)
     yield beside
@@ -229,7 +234,7 @@ def replacing(target: Path) -> Iterator[Path]:
 
 
 def place(source: Path, target: Path) -> None:
-    """Put a cached file at ``target`` atomically: a hard link where possible, else a copy.
+    """Put a cached file at ``target`` atomically, as a hard link if possible, else as a copy.
 
     A symbolic link does not work: the engine resolves it and looks for plugins beside its target.
     """
@@ -241,6 +246,6 @@ def place(source: Path, target: Path) -> None:
 
 
 def link(source: Path, target: Path) -> None:
-    """Make ``target`` a symbolic link to ``source``; replace an existing file."""
+    """Make ``target`` a symbolic link to ``source``, replacing an existing file."""
     with replacing(target) as beside:
         beside.symlink_to(source)

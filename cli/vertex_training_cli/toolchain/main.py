@@ -1,4 +1,4 @@
-"""The steps of ``make setup`` and ``vt setup``. A finished installation is recorded in .venv."""
+"""The steps of ``make setup`` and ``vt setup``. A stamp in .venv records success."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ INTERRUPTED: Final = 130
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Exit codes: 0 installed, 1 not installed or failed, 130 interrupted."""
+    """Install. Exit codes: 0 installed, 1 not installed or failed, 130 interrupted."""
     parser = argparse.ArgumentParser(
         prog="setup.py",
         description="Install the pinned Python packages, this project and pulumi into .venv.",
-        epilog="Environment: VT_CACHE_DIR (where builds and downloads are kept), "
-        "VT_PULUMI_SOURCE=auto|path|official|build (where pulumi comes from).",
+        epilog="Environment: VT_CACHE_DIR (folder of builds and downloads), "
+        "VT_PULUMI_SOURCE=auto|path|official|build (source of pulumi).",
     )
-    parser.add_argument("--check", action="store_true", help="only say what is in place")
+    parser.add_argument("--check", action="store_true", help="only print what is installed")
     parser.add_argument(
         "--deploy",
         action="store_true",
-        help="install runtime.txt and policy.txt only, and download only what is pinned by SHA-256",
+        help="install only runtime.txt and policy.txt, and download only files pinned by SHA-256",
     )
     options = parser.parse_args(arguments)
     source = os.environ.get("VT_PULUMI_SOURCE") or "auto"
@@ -65,13 +65,13 @@ def main(arguments: Sequence[str]) -> int:
         print(error, file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print("\nsetup: interrupted; run it again to go on", file=sys.stderr)
+        print("\nsetup: interrupted; run the command again to continue", file=sys.stderr)
         return INTERRUPTED
     return 0
 
 
 def install(layout: Layout, source: str) -> Pulumi:
-    """Run every step of an installation; steps whose results exist do nothing.
+    """Run every step of an installation. Finished steps are skipped.
 
     An installed package has its environment and its packages already. ``source`` is the value of
     VT_PULUMI_SOURCE: auto, path, official or build.
@@ -115,5 +115,5 @@ def installed(layout: Layout, source: str) -> Pulumi | None:
 
 
 def report(engine: Pulumi) -> str:
-    """Return lines that say which parts of Pulumi are official and which are not."""
+    """Return lines that list the official and other parts of Pulumi."""
     return f"pulumi {engine.version}: {engine.engine}\nPython language host: {engine.language_host}"

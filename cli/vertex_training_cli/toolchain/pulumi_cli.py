@@ -1,4 +1,4 @@
-"""The three sources of a ``pulumi``: PATH, the official release, a build of the official source.
+"""The three sources of ``pulumi``: PATH, the official release, a build of the official source.
 
 They are tried in this order. An official archive with a line in releases.sha256 is compared with
 it before anything is unpacked. A build needs only the Go module proxy, so it works on machines that
@@ -53,14 +53,15 @@ SDK_FILES: Final = {
     DYNAMIC_PROVIDER: f"python/dist/{DYNAMIC_PROVIDER}",
 }
 HINT: Final = (
-    "install the official Pulumi release so that `pulumi` is on PATH, or let this machine reach "
-    "its download site, or install Go and reach the Go module proxy; then run `make setup` again"
+    "do one of these, then run `make setup` again: put the official `pulumi` on PATH; "
+    "give this machine access to Pulumi's download site; or install Go and give this "
+    "machine access to the Go module proxy"
 )
 
 
 @dataclass(frozen=True)
 class Pulumi:
-    """An installed CLI: its source, its version, and which of its parts are official."""
+    """An installed CLI: source, version, and official parts."""
 
     source: str
     version: str
@@ -97,8 +98,8 @@ def ensure_pulumi(layout: Layout, chosen: str) -> Pulumi:
                 return install(layout)
             except SubprocessError as error:
                 tried.append(f"{name}: {error}")
-                print(f"  not this way: {tried[-1]}", flush=True)
-    raise SetupError("no usable pulumi", tried, HINT)
+                print(f"  source skipped: {tried[-1]}", flush=True)
+    raise SetupError("no usable pulumi was found", tried, HINT)
 
 
 def link_from_path(layout: Layout) -> Pulumi:
@@ -109,7 +110,7 @@ def link_from_path(layout: Layout) -> Pulumi:
     """
     program = find_on_path(layout, "pulumi", "version", ENGINE_VERSION, _missing_plugin)
     if isinstance(program, list):
-        raise SubprocessError("; ".join(program) or "no pulumi on PATH")
+        raise SubprocessError("; ".join(program) or "pulumi is not on PATH")
     command, version = program
     for name in ("pulumi", *PLUGINS):
         link(command.resolve().parent / name, layout.bin / name)
@@ -144,7 +145,9 @@ def find_on_path(
             continue
         shown, next_major = ".".join(map(str, version)), lowest[0] + 1
         if not lowest <= version < (next_major, 0, 0):
-            rejected.append(f"{command} is {shown}, needed is {oldest} up to {next_major}")
+            rejected.append(
+                f"{command} is version {shown}; needed is {oldest} or later, before {next_major}"
+            )
         elif reason := rejection(command):
             rejected.append(reason)
         else:
@@ -153,7 +156,7 @@ def find_on_path(
 
 
 def search_path(layout: Layout) -> list[Path]:
-    """The folders of PATH without this project's own (.venv, and the shim of the local cloud)."""
+    """Return the folders of PATH without this project's own (.venv, and the local cloud's shim)."""
     home = os.environ.get("VT_LOCAL_HOME", str(layout.root / ".vt-local"))
     own = {layout.bin.resolve(), (Path(home) / "bin").resolve()}
     folders = [Path(entry) for entry in os.environ.get("PATH", "").split(os.pathsep) if entry]
@@ -161,7 +164,7 @@ def search_path(layout: Layout) -> list[Path]:
 
 
 def _is_official_plugin(file: Path) -> bool:
-    """Return whether a plugin is executable and not the stand-in language host, a script."""
+    """Return True if a plugin is executable and not the stand-in language host, a script."""
     if not os.access(file, os.X_OK):
         return False
     if file.name != "pulumi-language-python":
@@ -181,7 +184,7 @@ def install_official(layout: Layout) -> Pulumi:
     archive = engine_archive()
     sha256 = _pinned_sha256(layout, archive)
     if layout.deploy and not sha256:
-        raise SubprocessError(f"{layout.releases.name} has no line for {archive}")
+        raise SubprocessError(f"{layout.releases.name} has no SHA-256 for {archive}")
     target = layout.toolchain / "-".join(filter(None, ("official", ENGINE_VERSION, sha256)))
     if not (target / "bin" / "pulumi").is_file():
         print("  downloading the official release ...", flush=True)
@@ -191,7 +194,7 @@ def install_official(layout: Layout) -> Pulumi:
 
 
 def _install_engine(source: Path, names: Iterable[str], layout: Layout) -> None:
-    """Put an engine's files into .venv/bin. A guard at its port starts the dynamic provider."""
+    """Put an engine's files into .venv/bin, with a guard for the dynamic provider's port."""
     for name in names:
         place(source / name, layout.bin / name)
     guard = shlex.quote(str(layout.plugin_callers))
@@ -209,23 +212,23 @@ def _write_script(file: Path, text: str) -> None:
 
 
 def engine_archive() -> str:
-    """File name of an official release of the engine for this machine."""
+    """Return the name of the engine's official archive for this machine."""
     return f"pulumi-v{ENGINE_VERSION}-{_platform('x64')}.tar.gz"
 
 
 def plugin_archive(version: str) -> str:
-    """File name of an official release of the gcp plugin for this machine."""
+    """Return the name of the gcp plugin's official archive for this machine."""
     return f"pulumi-resource-gcp-v{version}-{_platform('amd64')}.tar.gz"
 
 
 def _platform(intel: str) -> str:
-    """System and processor in the name of an archive, which calls Intel's ``intel``."""
+    """Return system and processor in the name of an archive, which calls Intel's ``intel``."""
     is_arm = platform.machine().lower() in ("aarch64", "arm64")
     return f"{platform.system().lower()}-{'arm64' if is_arm else intel}"
 
 
 def _pinned_sha256(layout: Layout, archive: str) -> str:
-    """The pinned SHA-256 of an archive, or "" if no file has a line for it."""
+    """Return the pinned SHA-256 of an archive, or "" if no file lists it."""
     for file in (layout.releases, layout.own_releases):
         for line in file.read_text().splitlines() if file else ():
             digest, _, name = line.partition("  ")
@@ -235,7 +238,7 @@ def _pinned_sha256(layout: Layout, archive: str) -> str:
 
 
 def _unpack_engine(archive: str, sha256: str, folder: Path) -> None:
-    """Download an engine's archive and unpack its programs into ``folder``/bin.
+    """Download an engine's archive and unpack its programs to ``folder``/bin.
 
     Raises:
         SubprocessError: no download, another content than ``sha256``, or not an archive.
@@ -250,13 +253,13 @@ def _unpack_engine(archive: str, sha256: str, folder: Path) -> None:
         with file.open("rb") as opened:
             digest = hashlib.file_digest(opened, "sha256").hexdigest()
         if sha256 and digest != sha256:
-            raise SubprocessError(f"{archive}: SHA-256 is {digest}, pinned is {sha256}")
+            raise SubprocessError(f"{archive} has SHA-256 {digest}, but {sha256} is pinned")
         with tarfile.open(file) as opened:
             opened.extractall(folder, filter="data")
         (folder / "pulumi").rename(folder / "bin")
         file.unlink()
     except (OSError, tarfile.TarError) as error:
-        raise SubprocessError(f"download of {archive}: {error}") from error
+        raise SubprocessError(f"cannot download {archive}: {error}") from error
 
 
 def pinned_gcp_plugin(layout: Layout) -> tuple[str, str]:
@@ -274,12 +277,15 @@ def pinned_gcp_plugin(layout: Layout) -> tuple[str, str]:
     sha256 = _pinned_sha256(layout, archive)
     if not sha256:
         raise SetupError(
-            f"{layout.own_releases or layout.releases.name} has no line for {archive}",
+            f"{layout.own_releases or layout.releases.name} has no SHA-256 for {archive}",
             hint="add its published SHA-256 (README.md, step 3)"
             if layout.own_releases
             else "add its published SHA-256 (docs/maintainers.md)"
             if not layout.environment
-            else "vt setup --deploy --releases FILE, with a line as sha256sum prints it",
+            else (
+                "run `vt setup --deploy --releases FILE`, with the archive's line in the "
+                "format of sha256sum"
+            ),
         )
     return version, sha256
 
@@ -300,11 +306,11 @@ def install_gcp_plugin(layout: Layout) -> None:
             limit=DOWNLOAD_SECONDS,
         )
     except SubprocessError as error:
-        raise SetupError("the gcp plugin cannot be installed", [str(error)]) from error
+        raise SetupError("cannot install the gcp plugin", [str(error)]) from error
 
 
 def install_build(layout: Layout) -> Pulumi:
-    """Build the engine of the pinned version with Go; the language host is the stand-in.
+    """Build the pinned engine with Go. The language host is the stand-in.
 
     Raises:
         SubprocessError: Go is missing, or the build failed.
@@ -312,7 +318,7 @@ def install_build(layout: Layout) -> Pulumi:
     pins = layout.offline_engine
     if not (pins / "go.mod").is_file():
         raise SubprocessError(
-            f"{pins} has no go.mod; a checkout's tools/offline_engine has one (VT_OFFLINE_ENGINE)"
+            f"{pins} has no go.mod; set VT_OFFLINE_ENGINE to tools/offline_engine of a checkout"
         )
     name = cache_name(f"build-{ENGINE_VERSION}", (pins / "go.mod", pins / "go.sum"))
     target = layout.toolchain / name
@@ -331,7 +337,7 @@ def install_build(layout: Layout) -> Pulumi:
 
 
 def cache_name(name: str, sources: Iterable[Path]) -> str:
-    """Name of a build in the cache: ``name``, and a digest of the machine and the sources."""
+    """Return the cache name of a build: ``name`` and a digest of the machine and the sources."""
     digest = hashlib.sha256(f"{platform.system()}-{platform.machine()}".encode())
     for source in sources:
         digest.update(source.read_bytes())
@@ -375,7 +381,7 @@ def go_build(target: Path, package: str, module: Path, log: Path, what: str, *fl
         SubprocessError: Go is missing, or the build failed; its full output is in ``log``.
     """
     if not shutil.which("go"):
-        raise SubprocessError("no Go on PATH")
+        raise SubprocessError("Go is not on PATH")
     scratch = target.parent / "tmp"
     scratch.mkdir(parents=True)
     kept = [flag for flag in os.environ.get("GOFLAGS", "").split() if not flag.startswith("-mod")]

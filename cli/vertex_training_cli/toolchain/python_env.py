@@ -1,4 +1,4 @@
-"""Install uv, the virtual environments, the pinned packages and this project itself.
+"""Installs uv, the virtual environments, the pinned packages and this project.
 
 The policy SDK needs an older protobuf than Google's clients, so its pack has an environment of its
 own. The pack sees none of the packages in .venv but ``vertex_training``, of which policies take
@@ -20,7 +20,7 @@ from vertex_training_cli.toolchain.layout import Layout
 OLDEST_UV: Final = (0, 5, 0)
 OLDEST_PYTHON: Final = (3, 11, 0)
 OFFLINE_HINT: Final = (
-    "look at the message above; behind a proxy or a mirror, configure uv for it "
+    "read the message above. Behind a proxy or with a mirror, configure uv "
     "(UV_INDEX_URL, HTTPS_PROXY, SSL_CERT_FILE), then run `make setup` again"
 )
 #: What a build asks an index for has no hash among the pins: nothing is built.
@@ -28,7 +28,7 @@ _PINNED: Final = ("--require-hashes", "--only-binary", ":all:")
 
 
 def find_uv(*places: Path) -> Path | None:
-    """Return the first new enough uv of these files and of PATH, or None."""
+    """Return the first sufficiently new uv among these files and on PATH, or None."""
     on_path = shutil.which("uv")
     for candidate in (*places, *([Path(on_path)] if on_path else [])):
         try:
@@ -40,7 +40,7 @@ def find_uv(*places: Path) -> Path | None:
 
 
 def uv_command(uv: Path, *arguments: str | Path) -> list[str | Path]:
-    """Return a command line of uv, with absolute paths in ``arguments``.
+    """Return a uv command line, with absolute paths in ``arguments``.
 
     It starts in ``/``: uv reads settings from its folder and those above it, so none of a checkout.
     """
@@ -85,7 +85,7 @@ def install_packages(uv: Path, layout: Layout) -> None:
 
 
 def install_policy_packages(layout: Layout, uv: Path | None) -> None:
-    """Create the environment of the policy pack anew, by ``uv`` or else by venv and pip."""
+    """Recreate the environment of the policy pack, by ``uv`` or else by venv and pip."""
     pins = layout.policy_requirements
     create_environment(layout.policy_venv, pins, "the policy pack", layout, uv)
     if layout.environment:
@@ -95,7 +95,7 @@ def install_policy_packages(layout: Layout, uv: Path | None) -> None:
 
 
 def has_policy_packages(layout: Layout) -> bool:
-    """Return whether the pack's environment exists, with the package if that is installed."""
+    """Return True if the policy pack's environment exists, with the package if it is needed."""
     if not os.access(layout.policy_venv / "bin" / "python", os.X_OK):
         return False
     ours = (layout.root / "vertex_training").resolve()
@@ -111,7 +111,7 @@ def _policy_packages(layout: Layout) -> list[Path]:
 def create_environment(
     folder: Path, pins: Path, what: str, layout: Layout, uv: Path | None, python: str | Path = ""
 ) -> None:
-    """Make the environment ``folder`` of ``what`` anew, with the packages of ``pins`` by hash.
+    """Recreate the environment ``folder`` of ``what``, with the packages of ``pins`` by hash.
 
     Raises:
         SetupError: an installer failed.
@@ -129,7 +129,7 @@ def create_environment(
 
 
 def run_installer(what: str, command: list[str | Path], layout: Layout) -> None:
-    """Run uv, venv or pip; it takes the environment that ``command`` names.
+    """Run uv, venv or pip in the environment that ``command`` names.
 
     Raises:
         SetupError: it failed, with its last lines.
@@ -144,7 +144,7 @@ def run_installer(what: str, command: list[str | Path], layout: Layout) -> None:
 
 
 def pinned_requirement(package: str, requirements: str) -> str:
-    """The lines of one package with its hashes, from a compiled requirements file.
+    """Return the lines of one package, with its hashes, in a compiled requirements file.
 
     Raises:
         SetupError: the package is not in it.
@@ -152,4 +152,6 @@ def pinned_requirement(package: str, requirements: str) -> str:
     form = rf"^{re.escape(package)}==\S+[^\n]*\\\n(?:\s+--hash=\S+(?: \\)?\n)+"
     if match := re.search(form, requirements, re.MULTILINE):
         return match[0].rstrip()
-    raise SetupError(f"{package} is not pinned in requirements/dev.txt", hint="restore the file")
+    raise SetupError(
+        f"{package} is not pinned in requirements/dev.txt", hint="restore requirements/dev.txt"
+    )

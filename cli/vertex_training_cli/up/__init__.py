@@ -1,4 +1,4 @@
-"""``vt up`` and ``vt destroy``: ``pulumi``, and what must be known before and cleared after it.
+"""``vt up`` and ``vt destroy``: run ``pulumi``, with checks before it and cleanup after it.
 
 ==============  =================================================================
 ``command``     ``vt up``: clears the traces of a killed run before and after it

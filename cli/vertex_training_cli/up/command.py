@@ -44,7 +44,7 @@ from vertex_training_cli.status import print_status
 from vertex_training_cli.up.lost_state import refuse_if_lost
 
 PolicyLevels = Annotated[
-    Path | None, typer.Option(help="Levels of policies (JSON), over the stack file's.")
+    Path | None, typer.Option(help="Policy levels (JSON). They override the stack file's.")
 ]
 
 
@@ -52,23 +52,23 @@ def up(
     context: typer.Context,
     stack: Annotated[
         str | None,
-        typer.Option("--stack", "-s", help="The stack; default: the selected one, else local."),
+        typer.Option("--stack", "-s", help="Stack. Default: the selected one, else `local`."),
     ] = None,
     policy_levels: PolicyLevels = None,
 ) -> None:
-    """Run `pulumi up`, and put in order what a killed run left behind.
+    """Run `pulumi up`, and clean up after runs that were killed.
 
-    Before: a lock whose process is gone is removed; a live one, or one of another machine, is
-    respected. After an `up` that ended well: pending creations that it settled are cleared, and
-    jobs of the stack that run and that its state does not know are told.
+    Before `pulumi up`, it removes locks whose process has ended. Locks of running processes and of
+    other machines stay. After a successful `pulumi up`, it clears pending creations that have been
+    completed, and reports running jobs of the stack that are missing from the state.
 
-    Everything else on the line goes to `pulumi up`: `vt up -s dev --yes`. A stack of the local
-    cloud is taken there, and the cloud is started.
+    Other options are passed to `pulumi up`: `vt up -s dev --yes`. For a stack of the local cloud,
+    it starts the local cloud.
 
-    With a refresh, it first looks whether something protected was deleted in the cloud.
+    With --refresh, it refuses if a protected resource was deleted in the cloud.
 
-    Exit code: that of pulumi; 1 if the stack is in use, 3 if what is protected would be made anew,
-    empty, or a job goes from stack to stack while it runs.
+    Exit code: that of pulumi; 1 if the stack is in use, 3 if a protected resource would be created
+    again, empty, or a running job would move to another stack.
     """
     ref = stacks.find(stack)
     policies = up_options(ref.root, ref.stack, context.args, policy_levels)
@@ -84,7 +84,7 @@ def up(
 
 
 def _end_plugins(stack: StackRef) -> None:
-    """End the plugins of a killed run in the local cloud: they could act beside the next run."""
+    """End plugins of a killed run in the local cloud: they could interfere with the next run."""
     if stack.is_local:
         end_orphaned_plugins(Home.find(cwd=stack.root))
 
@@ -104,7 +104,7 @@ def bring_up(
     *,
     on_dead_lock: Callable[[], object],
 ) -> int:
-    """Return the exit code of ``pulumi up ARGUMENTS``, or of the refresh that cleared after it.
+    """Return the exit code of ``pulumi up ARGUMENTS``, or of the refresh that cleans up after it.
 
     Calls ``on_dead_lock`` after a dead lock was removed, before ``pulumi`` runs.
 
@@ -122,12 +122,12 @@ def bring_up(
     before = _deployment_before(stack, pulumi)
     refused = refused_repairs(stack.root, pulumi, stack.stack, arguments)
     if refused := [*refused, *find_moved_jobs(stack, deployed_jobs(before), pulumi)]:
-        log(f"{stack.stack} is not deployed; nothing was changed.")
+        log(f"stack {stack.stack} is not deployed. Nothing was changed.")
         for problem in refused:
             log(str(problem))
         return REFUSED
     if code := _run_up(stack, pulumi, arguments, log):
-        log(f"pulumi up ended with exit code {code}")
+        log(f"`pulumi up` ended with exit code {code}")
         return code
     deployment = pulumi.export_deployment(stack.stack)
     code = clear_settled(stack.stack, pulumi, arguments, deployment, log)
@@ -136,7 +136,7 @@ def bring_up(
 
 
 def _deployment_before(stack: StackRef, pulumi: PulumiCli) -> Mapping[str, Any]:
-    """Return what the state has; refuses one that was lost."""
+    """Return the deployment in the state. Refuses a lost state."""
     try:
         deployment = pulumi.export_deployment(stack.stack)
     except CommandError:
@@ -149,7 +149,7 @@ def _deployment_before(stack: StackRef, pulumi: PulumiCli) -> Mapping[str, Any]:
 def refused_repairs(
     root: Path, pulumi: PulumiCli, stack: str, arguments: Sequence[str]
 ) -> list[Problem]:
-    """Return reasons to refuse an ``up`` with a refresh, by a preview of it.
+    """Return reasons to refuse an ``up`` with a refresh. Runs a preview of it.
 
     Something protected would be made anew, empty; or it has no preview of its own, and would fail
     after it changed other resources. None of an ``up`` that is held to a plan: the review that
@@ -173,7 +173,7 @@ def _refreshes(root: Path, arguments: Sequence[str]) -> bool:
 
 
 def _run_up(stack: StackRef, pulumi: PulumiCli, arguments: Sequence[str], log: Log) -> int:
-    """Return the exit code of ``pulumi up``. Logs the jobs that it has cancelled in vain."""
+    """Return the exit code of ``pulumi up``. Logs jobs cancelled for a refused request."""
     with tempfile.TemporaryDirectory() as folder:
         notes = Path(folder) / "cancelled-jobs"
         noting = dataclasses.replace(pulumi, env={**pulumi.env, CANCELLED_JOBS: str(notes)})
@@ -189,7 +189,7 @@ def clear_settled(
     deployment: Mapping[str, Any],
     log: Log,
 ) -> int:
-    """Clear the pending creations that an ``up`` settled, and log what to do about the others.
+    """Clear the completed pending creations. Log a fix for the others.
 
     Returns the exit code of ``pulumi refresh``, which clears them; 0 if there was nothing to clear.
     """
@@ -199,7 +199,10 @@ def clear_settled(
     if not pending.clearable:
         return 0
     names = ", ".join(urn.rpartition("::")[2] for urn in pending.settled)
-    log(f"a killed run had begun to create {names}, which is settled now: clearing its note")
+    log(
+        f"a killed run had begun to create {names}; the creation is complete now. Clearing "
+        "the pending operation"
+    )
     options = ["--stack", stack, "--yes", "--skip-preview", "--non-interactive"]
     options += ["--clear-pending-creates", *_config_file(arguments)]
     for urn in pending.targets:
@@ -208,7 +211,7 @@ def clear_settled(
 
 
 def _config_file(arguments: Sequence[str]) -> list[str]:
-    """``--config-file`` of the ``up``, which a refresh needs as well."""
+    """Return option ``--config-file`` of the ``up``, for the refresh after it."""
     for index, argument in enumerate(arguments):
         if argument == "--config-file":
             return list(arguments[index : index + 2])
@@ -220,7 +223,7 @@ def _config_file(arguments: Sequence[str]) -> list[str]:
 def report_orphaned_jobs(
     stack: StackRef, deployment: Mapping[str, Any], log: Callable[[str], None]
 ) -> None:
-    """Log each orphaned job with what can be done about it. ``deployment`` is the stack's own.
+    """Log each orphaned job with a fix. ``deployment`` is the stack's own.
 
     Nothing is cancelled: the job may be wanted. If jobs cannot be listed, that is logged instead;
     the ``up`` before it has succeeded all the same.
@@ -229,11 +232,13 @@ def report_orphaned_jobs(
     try:
         orphans = deployed.find_orphaned_jobs(stack, ids_in(deployment))
     except (CommandError, OperatorError) as error:
-        log(f"it is not known whether jobs run that stack {name} does not know: {error}")
+        log(
+            f"not checked for running jobs that are missing from the state of stack {name}: {error}"
+        )
         return
     for job in orphans:
         title, advice = deployed.orphan_title(job), deployed.orphan_advice(job, name)
-        what = f"is {view.state(job)}, and stack {name} does not know it"
+        what = f"is {view.state(job)}, but missing from the state of stack {name}"
         log(f"job {title} {what}: {job.name}. {advice}")
 
 
@@ -241,12 +246,12 @@ _USED: Final = re.compile(r"\$\{(packages|images)\.([^.}]+)")
 
 
 def report_cancelled_jobs(stack: StackRef, notes: Path, log: Callable[[str], None]) -> None:
-    """Log each job of the notes, with its checkpoint and the way back."""
+    """Log each cancelled job in ``notes``, with its checkpoint and the command that restores it."""
     for cancelled in _read(notes):
-        log(f"{cancelled} for a request that was refused: nothing runs now")
+        log(f"{cancelled}, but the request that replaces it was refused: no job is running now")
         if checkpoint := _checkpoint(stack, cancelled):
             log(checkpoint)
-        log(f"to bring it back: {_way_back(stack, cancelled.job)}")
+        log(f"to submit the previous request again: {_way_back(stack, cancelled.job)}")
 
 
 def _read(notes: Path) -> Iterator[CancelledJob]:
@@ -256,7 +261,7 @@ def _read(notes: Path) -> Iterator[CancelledJob]:
 
 
 def _checkpoint(stack: StackRef, cancelled: CancelledJob) -> str:
-    """Return where its newest checkpoint is; empty if it has no output directory."""
+    """Return a sentence on the job's newest checkpoint; empty if it has no output directory."""
     if not cancelled.output:
         return ""
     folder = f"{cancelled.output.rstrip('/')}/{CHECKPOINTS}"
@@ -264,11 +269,13 @@ def _checkpoint(stack: StackRef, cancelled: CancelledJob) -> str:
         stack.connect_clients()
         newest = Objects(stack.project).listing(folder).newest
     except (CommandError, OperatorError) as error:
-        return f"its output is in {cancelled.output}; checkpoints cannot be looked for: {error}"
+        return (
+            f"the output of the job is in {cancelled.output}; checkpoints cannot be listed: {error}"
+        )
     if newest is None:
-        return f"it has no checkpoint in {folder}"
+        return f"the job has no checkpoint in {folder}"
     age = max(0.0, (datetime.now(UTC) - newest).total_seconds())
-    return f"its newest checkpoint is {format_duration(age)} old, in {folder}"
+    return f"the newest checkpoint of the job is {format_duration(age)} old, in {folder}"
 
 
 def _way_back(stack: StackRef, job: str) -> str:
@@ -282,12 +289,12 @@ def _way_back(stack: StackRef, job: str) -> str:
     except CommandError:
         commit = ""
     if not commit:
-        return f"put its files back as they were, then {up}"
+        return f"restore the previous files of the job, then run {up}"
     return f"git revert --no-edit {commit} && {up}"
 
 
 def _files_of(stack: StackRef, job: str) -> list[str]:
-    """Paths that the job's request is made of; the whole checkout if the stack cannot be read."""
+    """Return the files that define the job's request; ``.`` if the stack cannot be read."""
     try:
         loaded = load(stack.root, stack.stack)
     except (ConfigError, UnknownStackError):
@@ -313,7 +320,7 @@ _LEAVE_NOTHING = (f"{ENDPOINT_TRAFFIC}::", f"{SCHEDULE}::")
 
 @dataclass(frozen=True)
 class PendingCreates:
-    """URNs of pending creations: what a killed run began to create, as the state notes it.
+    """URNs of pending creations: resources that a killed run began to create, by the state.
 
     The engine calls ``create`` again and keeps the note for ever. The second ``create`` of a
     ``CustomJob`` or a ``HyperparameterTuningJob`` adopts the job of the first, that of a
@@ -325,11 +332,11 @@ class PendingCreates:
     """
 
     settled: tuple[str, ...]
-    """Their resources are in the state now, or what they made has another resource to delete it."""
+    """Creations that are complete (the resource is in the state) or that left nothing behind."""
     targets: tuple[str, ...]
-    """Resources of the state that a clearing refresh reads."""
+    """Resources of the state that the refresh reads while it clears pending creations."""
     open: tuple[str, ...]
-    """Creations without a known result: the resource may exist or not."""
+    """Creations with an unknown result: the resource may exist or not."""
 
     @property
     def clearable(self) -> bool:
@@ -338,9 +345,9 @@ class PendingCreates:
 
 
 def find_pending(deployment: Mapping[str, Any]) -> PendingCreates:
-    """The pending creations in a stack's deployment, as ``pulumi stack export`` prints it."""
+    """Return the pending creations of a deployment, as ``pulumi stack export`` prints it."""
     resources = deployment.get("resources") or []
-    there = {resource["urn"] for resource in resources if not resource.get("delete")}
+    urns = {resource["urn"] for resource in resources if not resource.get("delete")}
     noted = [
         operation["resource"]["urn"]
         for operation in deployment.get("pending_operations") or []
@@ -348,18 +355,18 @@ def find_pending(deployment: Mapping[str, Any]) -> PendingCreates:
     ]
     unique = tuple(dict.fromkeys(noted))
     settled = tuple(
-        urn for urn in unique if urn in there or any(type_ in urn for type_ in _LEAVE_NOTHING)
+        urn for urn in unique if urn in urns or any(type_ in urn for type_ in _LEAVE_NOTHING)
     )
-    targets = tuple(urn for urn in settled if urn in there) or tuple(sorted(there)[:1])
+    targets = tuple(urn for urn in settled if urn in urns) or tuple(sorted(urns)[:1])
     return PendingCreates(settled, targets, tuple(urn for urn in unique if urn not in settled))
 
 
 def explanation(pending: PendingCreates, stack: str) -> str:
-    """Return why pending creations stay, and what to do."""
+    """Return a message on the pending creations that stay, with a fix."""
     names = ", ".join(urn.rpartition("::")[2] for urn in pending.open)
     return (
-        f"a killed run was about to create {names}, which this stack does not have now: it may "
-        "exist all the same, so the note of it stays. Look (`vt jobs list --stack "
-        f"{stack}`, `vt models list`), remove what is there, then: "
-        f"pulumi refresh --stack {stack} --clear-pending-creates"
+        f"a killed run may have created {names}; the stack's state does not contain this "
+        "resource. The pending operation stays in the state. Look for the resource (`vt "
+        f"jobs list --stack {stack}`, `vt models list`), delete it, then run: pulumi "
+        f"refresh --stack {stack} --clear-pending-creates"
     )

@@ -1,4 +1,4 @@
-"""The command line of ``vt destroy``, and what a stack would lose, from its state."""
+"""The command line of ``vt destroy``, and the losses of a destroy, from the stack's state."""
 
 from __future__ import annotations
 
@@ -43,43 +43,43 @@ _PROTECTION: Final = "vertextraining:protection:Protection"
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """One resource that would be lost."""
+    """One resource that a destroy deletes."""
 
     kind: str
     name: str
-    """Its name in the cloud; of a job, in the stack."""
+    """Name of the resource in the cloud; of a job, in the stack."""
     id: str
     detail: str
     protected: bool
     empties: bool = False
     """True if Pulumi deletes a bucket with its objects (``forceDestroy``)."""
     own: bool = False
-    """True if it is one of the two buckets that the stack has for itself."""
+    """True for the two buckets that the stack creates for its own use."""
     teams: bool = False
-    """True if a team's ``extra.py`` declares it."""
+    """True if a team's ``extra.py`` declares the resource."""
 
 
 @dataclass(frozen=True, slots=True)
 class Losses:
-    """All that would be lost, what is protected first of all."""
+    """All losses of a destroy, protected resources first."""
 
     named: tuple[Loss, ...]
     others: Counter[str]
     """Other resources, by type."""
     protected: tuple[str, ...]
-    """Names of the resources that refuse to go."""
+    """Names of protected resources."""
     in_code: frozenset[str] = frozenset()
-    """Those of them that no stack file protects: what a team declares, and jobs."""
+    """Protected resources that no stack file protects: jobs and those of ``extra.py``."""
     kept_rights: int = 0
-    """Number of rights of service agents stay in the cloud."""
+    """Number of grants to service agents that stay in the cloud."""
     taken: tuple[str, ...] = ()
-    """Rights that go from things and members that both stay: other stacks may grant the same."""
+    """Grants that are removed although member and resource stay: other stacks may need them."""
     kept: tuple[str, ...] = ()
-    """Kinds and names of what would be a loss, and stays in the cloud, with the option for it."""
+    """Kinds and names of resources that stay in the cloud, with the option that keeps each."""
 
 
 def find_losses(deployment: Mapping[str, Any]) -> Losses:
-    """Return the losses of a deployment. Components and read-only resources do not count."""
+    """Return the losses of a deployment, without components and read-only resources."""
     resources = deployment.get("resources") or []
     held = [
         resource
@@ -119,19 +119,19 @@ def find_losses(deployment: Mapping[str, Any]) -> Losses:
 
 
 def _taken(right: Mapping[str, Any], custom: Sequence[Mapping[str, Any]]) -> str:
-    """``MEMBER's ROLE on RESOURCE``; empty if the stack makes the member or the resource."""
+    """Return ``MEMBER's ROLE on RESOURCE``; empty if the stack creates member or resource."""
     inputs = as_mapping(right.get("inputs"))
     member, role = str(inputs.get("member") or ""), str(inputs.get("role") or "")
     on, marked, _ = str(right.get("id") or "").partition(f"/{role}/")
-    made = {str(resource.get("id")) for resource in custom}
-    emails = {resource.rpartition("/")[2] for resource in made}
+    own_ids = {str(resource.get("id")) for resource in custom}
+    emails = {resource.rpartition("/")[2] for resource in own_ids}
     if not (member and role and marked) or member.partition(":")[2] in emails:
         return ""
-    return "" if on.removeprefix("b/") in made else f"{member}'s {role} on {on}"
+    return "" if on.removeprefix("b/") in own_ids else f"{member}'s {role} on {on}"
 
 
 def _stays_by(resource: Mapping[str, Any]) -> str:
-    """Return the option by which a destroy keeps a resource in the cloud; empty if it does not.
+    """Return the option that keeps a resource in the cloud after a destroy; empty if it is deleted.
 
     What is ``deletedWith`` another resource is not deleted by its provider. Buckets end with what
     they are in, jobs with nothing: they run on.
@@ -139,7 +139,7 @@ def _stays_by(resource: Mapping[str, Any]) -> str:
     if resource.get("retainOnDelete"):
         return "retainOnDelete"
     ends_by_provider = resource["type"] in WITH_REQUEST and resource.get("deletedWith")
-    return "deletedWith: it runs on" if ends_by_provider else ""
+    return "deletedWith: the job runs on" if ends_by_provider else ""
 
 
 def refusals(
@@ -151,18 +151,18 @@ def refusals(
     orphaned: Sequence[str],
     hints: Mapping[str, str] | None = None,
 ) -> list[Problem]:
-    """Return why nothing of the stack may go yet; empty if all may.
+    """Return reasons not to delete the stack; empty if it can be deleted.
 
     ``hints``: what takes a resource's protection away, by its name in the cloud.
     ``full`` are buckets with objects that Pulumi does not empty. ``orphaned`` are jobs that run,
     with what to do about each.
     """
     file = file_name(stack)
-    off = "{}, have it reviewed and deployed, then run this again."
-    ours, theirs = f"set protect: false in {file}", "take protect=True from it in extra.py"
+    off = "{}, have it reviewed and deployed, then run `vt destroy` again."
+    ours, theirs = f"set protect: false in {file}", "remove protect=True in extra.py"
     problems = [
         Problem(
-            f"{name} is protected",
+            f"resource {name} is protected",
             hint=off.format(theirs if name in losses.in_code else (hints or {}).get(name, ours)),
         )
         for name in losses.protected
@@ -170,20 +170,21 @@ def refusals(
     if file_protects and not problems:
         problems.append(
             Problem(
-                f"{file} has protect: true, and the state has lost it",
-                hint="`vt up` brings it back. Taking it away is a reviewed change of the file.",
+                f"{file} has protect: true, but the state contains no protection",
+                hint="`vt up` restores the protection. To remove it, change the file and have "
+                "the change reviewed.",
             )
         )
-    emptied = "deploy {} on it, or remove its objects and their old versions."
+    emptied = "set {} on the bucket and deploy, or remove its objects and their old versions."
     forced = {loss.name: "force_destroy=True (extra.py)" for loss in losses.named if loss.teams}
     problems += [
         Problem(
-            f"bucket {name} has objects",
+            f"bucket {name} is not empty",
             hint=emptied.format(forced.get(name, "forceDestroy: true")),
         )
         for name in full
     ]
-    problems += [Problem(f"a job runs that the state does not have: {job}") for job in orphaned]
+    problems += [Problem(f"a running job is missing from the state: {job}") for job in orphaned]
     return problems
 
 
@@ -208,21 +209,21 @@ def _of_serving(resource: Mapping[str, Any]) -> str:
     inputs = as_mapping(resource.get("inputs"))
     if resource["type"] == MODEL_VERSION:
         kept = as_mapping(inputs.get("options")).get("onDelete") != "delete"
-        return "stays in the registry" if kept else "deleted, with the registry's copy of its files"
+        return "stays in the registry" if kept else "deleted, with the files in the registry"
     if resource["type"] != ENDPOINT_TRAFFIC:
         return ""
     split = as_mapping(inputs.get("split")).items()
     shares = ", ".join(
         f"{run}: {share:g}" for run, share in split if isinstance(share, int | float)
     )
-    return f"requests are answered by {shares}, and by nothing afterwards"
+    return f"serves {shares}; later requests fail"
 
 
 def _of_snapshot(resource: Mapping[str, Any], emptied: Collection[str]) -> str:
-    """Return a note that its files are deleted with their bucket; empty if they stay."""
+    """Return a note that the snapshot's files are deleted with their bucket; empty if they stay."""
     bucket = as_mapping(as_mapping(resource.get("inputs")).get("snapshot")).get("bucket")
     goes = resource["type"] == SNAPSHOT and bucket in emptied
-    return f"its files go with bucket {bucket}" if goes else ""
+    return f"the snapshot's files are deleted with bucket {bucket}" if goes else ""
 
 
 def _name(resource: Mapping[str, Any]) -> str:
@@ -234,7 +235,7 @@ def _name(resource: Mapping[str, Any]) -> str:
 
 
 def _is_named(resource: Mapping[str, Any]) -> bool:
-    """Return whether nobody can undo its loss."""
+    """Return True if the loss of the resource is permanent."""
     return bool(resource_types.find(resource["type"]).loss)
 
 
@@ -250,26 +251,26 @@ NOT_CONFIRMED: Final = 2
 
 def destroy(
     context: typer.Context,
-    stack: Annotated[str, typer.Option("--stack", "-s", help="The stack; there is no default.")],
+    stack: Annotated[
+        str, typer.Option("--stack", "-s", help="Stack to destroy. There is no default.")
+    ],
     yes: Annotated[
-        bool, typer.Option("--yes", "-y", help="Do not ask. Wants --name as well.")
+        bool, typer.Option("--yes", "-y", help="Do not ask for confirmation. Requires --name.")
     ] = False,
-    name: Annotated[
-        str, typer.Option("--name", help="The name of the stack once more, in place of typing it.")
-    ] = "",
+    name: Annotated[str, typer.Option("--name", help="Name of the stack, as confirmation.")] = "",
 ) -> None:
-    """Show what a stack would lose, ask for its name, then run `pulumi destroy`.
+    """Show the resources that a stack would lose, ask for its name, then run `pulumi destroy`.
 
-    It refuses before anything is deleted if something is protected, if a bucket would refuse to go
-    because it has objects, or if a job runs that the state does not have. Protection is taken away
-    by a reviewed change of the stack file, not here.
+    Before a deletion, it refuses if a resource is protected, if a bucket has objects and would not
+    be emptied, or if a running job is missing from the state. To remove a protection, change the
+    stack file and have the change reviewed.
 
-    Without a terminal and without `--yes --name STACK` it shows the losses and deletes nothing.
-    Everything else on the line goes to `pulumi destroy`.
+    Without a terminal and without `--yes --name STACK`, it shows the losses and deletes nothing.
+    Other options are passed to `pulumi destroy`.
 
     Example: `vt destroy --stack dev --yes --name dev`.
 
-    Exit code: that of pulumi; 1 if the stack is in use, 2 not confirmed, 3 refused.
+    Exit code: that of pulumi; 1 the stack is in use, 2 not confirmed, 3 refused.
     """
     ref = stacks.find(stack)
     pulumi = PulumiCli(ref.root, ref.environment(print_status))
@@ -283,7 +284,7 @@ def destroy(
 def destroy_stack(
     ref: StackRef, pulumi: PulumiCli, arguments: Sequence[str], confirmed: Callable[[], bool]
 ) -> int:
-    """Return the exit code of ``vt destroy``, which shows what would be lost before it asks.
+    """Return the exit code of ``vt destroy``. Shows the losses, then asks for confirmation.
 
     Raises:
         CommandError: the state cannot be read, or the local cloud does not run.
@@ -291,22 +292,22 @@ def destroy_stack(
     deployment = pulumi.export_deployment(ref.stack)
     losses = find_losses(deployment)
     if not (losses.named or losses.others or losses.kept):
-        print_status(f"stack {ref.stack} has nothing that could be destroyed")
+        print_status(f"stack {ref.stack} has no resources to destroy")
         return 0
     contents = look(ref, losses.named, ids_in(deployment))
     _show(ref, losses, contents)
     if problems := _refusals(ref, losses, contents):
-        print_status(f"{ref.stack} is not destroyed; nothing was deleted.")
+        print_status(f"stack {ref.stack} is not destroyed. Nothing was deleted.")
         for problem in problems:
             print_status(str(problem))
         return REFUSED
     if not confirmed():
-        print_status(f"nothing was deleted. To destroy it: --yes --name {ref.stack}")
+        print_status(f"nothing was deleted. To destroy the stack, add: --yes --name {ref.stack}")
         return NOT_CONFIRMED
     options = ["--stack", ref.stack, "--yes", "--skip-preview"]
     code = pulumi.run_in_foreground("destroy", *options, *arguments)
     if code:
-        print_status(f"pulumi destroy ended with exit code {code}")
+        print_status(f"`pulumi destroy` ended with exit code {code}")
     return code
 
 
@@ -319,7 +320,7 @@ def _refusals(ref: StackRef, losses: Losses, contents: Contents) -> list[Problem
 
 
 def protection_hints(root: Path, name: str) -> dict[str, str]:
-    """Return what takes protection away, by the name in the cloud of what may have it.
+    """Return the edit that removes a resource's protection, by the resource's name in the cloud.
 
     None for a stack whose files have mistakes.
     """
@@ -345,16 +346,16 @@ def protection_hints(root: Path, name: str) -> dict[str, str]:
         [at] = loaded.located([Problem("", path=path)])
         hint = f"set protect: false in {own}"
         if not protects:
-            hint = f"{own} protects it no longer"
+            hint = f"{own} no longer protects the resource: deploy it"
         elif at.location.file != own:
-            hint = f"add {dotted(path)}: false to overrides in {own}: {at.location.file}"
-            hint += " protects it in every stack"
+            hint = f"add {dotted(path)}: false to overrides in {own}, because {at.location.file}"
+            hint += " protects the resource in every stack"
         hints[called] = hint
     return hints
 
 
 def _file_protects(ref: StackRef) -> bool:
-    """Return whether the stack file protects anything. One that cannot be read protects nothing."""
+    """Return True if the stack file protects a resource; False if the file cannot be read."""
     try:
         return stack.load(ref.root, ref.stack).settings.protects
     except (ConfigError, UnknownStackError, OSError):
@@ -362,7 +363,7 @@ def _file_protects(ref: StackRef) -> bool:
 
 
 def _confirmation(stack: str, yes: bool, name: str) -> Callable[[], bool]:
-    """Return a prompt for the stack's name; without a terminal it must be an argument."""
+    """Return a prompt for the stack's name. Without a terminal, it compares ``--name``."""
 
     def confirmed() -> bool:
         if yes or name:
@@ -370,7 +371,7 @@ def _confirmation(stack: str, yes: bool, name: str) -> Callable[[], bool]:
         if not sys.stdin.isatty():
             return False
         try:
-            return input(f"Type the name of the stack to destroy it ({stack}): ").strip() == stack
+            return input(f"Type the name of the stack ({stack}) to destroy it: ").strip() == stack
         except (EOFError, KeyboardInterrupt):
             return False
 
@@ -378,51 +379,51 @@ def _confirmation(stack: str, yes: bool, name: str) -> Callable[[], bool]:
 
 
 def _show(ref: StackRef, losses: Losses, contents: Contents) -> None:
-    """Print what would be lost, the most important first."""
+    """Print the losses, the most important first."""
     rows = [(loss.kind, loss.name, _detail(loss, contents)) for loss in losses.named]
     out = console()
-    out.print(f"Stack {ref.stack} of project {ref.project} would lose:", style="bold")
+    out.print(f"A destroy of stack {ref.stack} in project {ref.project} deletes:", style="bold")
     if rows:
         out.print(table("KIND", "NAME", "NOW", rows=rows))
     if others := losses.others.total():
-        out.print(f"and {others} other resources: accounts, rights, APIs, packages and the like")
+        out.print(f"and {others} other resources: accounts, grants, APIs, packages and so on")
     if kept := losses.kept_rights:
-        many = "1 right" if kept == 1 else f"{kept} rights"
-        out.print(f"kept: {many} of Google's service agents, which other stacks may need")
+        many = "1 grant" if kept == 1 else f"{kept} grants"
+        out.print(f"kept: {many} to Google's service agents, which other stacks may need")
     for right in losses.taken:
-        out.print(f"taken, also from stacks that grant the same: {right}")
+        out.print(f"grant removed, although another stack may declare the same grant: {right}")
     if losses.kept:
         out.print(f"kept in the cloud: {', '.join(losses.kept)}")
     if reason := contents.jobs.not_observed:
-        print_status(f"jobs were not looked at: {reason}")
+        print_status(f"job states not read: {reason}")
     if contents.not_looked:
         reason = contents.not_looked
-        print_status(f"it is not known whether jobs run that the state does not have: {reason}")
+        print_status(f"not checked for running jobs that are missing from the state: {reason}")
 
 
 def _detail(loss: Loss, contents: Contents) -> str:
     parts = ["protected"] if loss.protected else []
     if loss.kind in JOB_WORDS:
         now = contents.jobs.jobs.get(loss.id)
-        parts.append(progress(now) if now else "its state is not known")
+        parts.append(progress(now) if now else "state unknown")
     elif loss.kind == "bucket":
         listing = contents.buckets.get(loss.name)
         if listing is None:
             parts.append(UNKNOWN)
         elif listing.count:
             more = "more than " if listing.more else ""
-            parts.append(f"{more}{listing.count} objects, old versions counted")
+            parts.append(f"{more}{listing.count} objects, including old versions")
         else:
             parts.append("empty")
         if loss.own and contents.keeps(loss):
-            parts.append("Pulumi stops here at the end: see docs/operations.md")
+            parts.append("not emptied: the destroy ends with an error here, see docs/operations.md")
     else:
         parts.append(loss.detail)
     return "; ".join(parts)
 
 
 #: Words for a bucket that nobody could list.
-UNKNOWN = "its objects could not be counted"
+UNKNOWN = "objects not counted"
 #: Kinds of losses that are jobs.
 JOB_WORDS = frozenset(resource_types.find(type_).word for type_ in JOBS)
 
@@ -433,11 +434,11 @@ class Contents:
 
     jobs: Observations
     buckets: Mapping[str, ObjectListing]
-    """By name; without those that could not be listed."""
+    """By bucket name, without buckets that could not be listed."""
     orphaned: tuple[str, ...]
-    """Jobs that run and that the state does not have, with what to do about each."""
+    """Running jobs that are missing from the state, each with the command that cancels it."""
     not_looked: str = ""
-    """Reason why orphaned jobs could not be searched for."""
+    """Reason why orphaned jobs could not be listed."""
 
     def full(self, losses: Iterable[Loss]) -> list[str]:
         """Return names of buckets that have objects and that Pulumi does not empty.
@@ -447,13 +448,13 @@ class Contents:
         return [loss.name for loss in losses if self.keeps(loss) and not loss.own]
 
     def keeps(self, loss: Loss) -> bool:
-        """Return whether a deletion of this bucket is refused by the service."""
+        """Return True if the service refuses to delete this bucket."""
         listing = self.buckets.get(loss.name)
         return bool(listing and listing.count) and not loss.empties
 
 
 def look(ref: StackRef, losses: Iterable[Loss], known: Collection[str]) -> Contents:
-    """Read jobs and buckets. ``known`` are the ids in the state, from ``known_ids``.
+    """Read jobs and buckets. ``known`` are the job ids in the state, from ``known_ids``.
 
     Raises:
         CommandError: the local cloud does not run.
@@ -464,7 +465,7 @@ def look(ref: StackRef, losses: Iterable[Loss], known: Collection[str]) -> Conte
     reason = ""
     try:
         orphans = deployed.find_orphaned_jobs(ref, known, with_runs=True)
-        cancel = f"`vt jobs cancel {{}} --stack {ref.stack}` ends it"
+        cancel = f"to cancel it: `vt jobs cancel {{}} --stack {ref.stack}`"
         running = [
             f"{deployed.orphan_title(job)}, {cancel.format(view.job_id(job))}" for job in orphans
         ]

@@ -1,4 +1,4 @@
-"""After a state was lost: import what a stack declares and the cloud has, by ``pulumi import``.
+"""Recovery of a lost state: imports declared resources that exist, by ``pulumi import``.
 
 The preview says what would be created, and ``resource_types.yaml`` what becomes of each type: it is
 imported by an id that follows from its inputs, or that a list of the service has; ``up`` adopts it;
@@ -44,16 +44,16 @@ _ABSENT: Final = "does not exist"
 _ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 #: What is said of resources that are not imported, by what becomes of them.
 _LEFT: Final[Mapping[Recovery, str]] = {
-    "imported": "not in the cloud, `vt up` creates",
-    "adopted": "`vt up` adopts what the cloud has of",
-    "repeated": "`vt up` creates again, which changes nothing",
-    "restarted": "`vt up` begins again, and submits nothing that was due before",
-    "unsought": "not looked for, and may exist: `vt up` creates a second one, or fails",
+    "imported": "`vt up` will create these, which are missing in the cloud",
+    "adopted": "`vt up` will adopt these if they exist in the cloud",
+    "repeated": "`vt up` will create these again, without any effect",
+    "restarted": "`vt up` will start these again, without submitting earlier slots",
+    "unsought": "not searched for; if these exist, `vt up` will create duplicates or fail",
 }
 
 
 def refuse_if_lost(stack: StackRef) -> None:
-    """Refuse to make a stack whose state is empty, and whose control bucket or an account is there.
+    """Refuse to deploy a stack whose state is empty but whose control bucket or account exists.
 
     None of them is there before the first ``up``. A stack whose files cannot be read, and a cloud
     that cannot be asked, are left to ``pulumi``.
@@ -68,9 +68,10 @@ def refuse_if_lost(stack: StackRef) -> None:
         return
     if trace := next(_traces(stack, settings), None):
         raise CommandError(
-            f"the state of {stack.stack} is empty, and its {trace} is there: the state was lost, "
-            "or this is not its backend or not its `name` in Pulumi.yaml. Nothing was changed.",
-            f"`vt import --state --stack {stack.stack}` shows what else is there.",
+            f"the state of stack {stack.stack} is empty, but its {trace} exists. Either "
+            "the state was lost, or the backend or the `name` in Pulumi.yaml is wrong. "
+            "Nothing was changed.",
+            f"run `vt import --state --stack {stack.stack}` to list existing resources.",
         )
 
 
@@ -91,7 +92,7 @@ def _traces(stack: StackRef, settings: Settings) -> Iterator[str]:
 
 
 def take_over(stack: StackRef, pulumi: PulumiCli, log: Log, *, write: bool) -> int:
-    """Import what exists and is not in the state; without ``write``, log what would be.
+    """Import existing resources that the state lacks; without ``write``, only log them.
 
     Imports in rounds: the id of one resource may be known only when another one was imported.
     Returns the exit code of ``pulumi import``.
@@ -105,18 +106,25 @@ def take_over(stack: StackRef, pulumi: PulumiCli, log: Log, *, write: bool) -> i
         names = [item["name"] for item in entries if "id" in item]
         for entry in entries:
             if "id" in entry:
-                log(f"{entry['name']} is there: {entry['id']}")
+                log(f"{entry['name']} exists: {entry['id']}")
         if not write:
             break
         if code := engine.run(entries):
             return code
         imported += names
-    log(f"imported: {len(imported)} ({_joined(imported)})" if imported else "nothing was imported")
+    log(
+        f"imported: {len(imported)} ({_joined(imported)})"
+        if imported
+        else ("no resource was imported")
+    )
     for line in engine.left():
         log(line)
-    log("not looked for, and may exist: what the files of the stack do not declare")
+    log("not searched for: resources that the stack's files do not declare")
     if entries:
-        log(f"next: `vt import --state --stack {stack.stack} --write` imports what is there")
+        log(
+            f"next: `vt import --state --stack {stack.stack} --write` imports the existing "
+            "resources"
+        )
     else:
         log(f"next: `vt review --stack {stack.stack}`, then `vt up --stack {stack.stack}`")
     return 0
@@ -130,11 +138,11 @@ class _Declared:
     name: str
     inputs: Mapping[str, Any]
     parent: str = ""
-    """URN of its component."""
+    """URN of the parent component."""
     id: str = ""
-    """By which it is imported; empty if it is not, or if the cloud has none."""
+    """Id for the import; empty if the resource cannot be imported or does not exist."""
     doubt: str = ""
-    """Reason why it is not certain whether the cloud has it."""
+    """Reason why it is unknown whether the resource exists."""
 
     @property
     def row(self) -> ResourceType:
@@ -143,40 +151,42 @@ class _Declared:
 
 @dataclass(frozen=True, slots=True)
 class _Lists:
-    """Lists of the services that choose the ids of resources, each read once."""
+    """Lists of the services that choose the ids of resources. Each list is read once."""
 
     stack: StackRef
     read: dict[str, list[dict[str, Any]] | CommandError] = field(default_factory=dict)
 
     def find(self, resource: _Declared, held: set[str]) -> None:
-        """Set the id of the one item that is this resource, else what is in doubt.
+        """Set the id of the one item that matches the resource, else the reason of the doubt.
 
         ``held`` are ids that the state has: they are resources of other names.
         """
         url = resource.row.list_address(resource.inputs)
         if not url:
-            resource.doubt = "nothing in its inputs tells it from others"
+            resource.doubt = "its inputs do not identify it in a list"
             return
         items = self._items(url)
         if isinstance(items, CommandError):
             resource.doubt = plain(redact(str(items))).rstrip(".")
             return
-        there = {plain(str(item.get("name") or "")): item for item in items}
-        there = {name: item for name, item in there.items() if _last(name) not in held}
+        items_by_name = {plain(str(item.get("name") or "")): item for item in items}
+        items_by_name = {
+            name: item for name, item in items_by_name.items() if _last(name) not in held
+        }
         row, inputs = resource.row, resource.inputs
-        same = [name for name, item in there.items() if row.is_same(item, inputs)]
-        alike = [name for name, item in there.items() if row.is_alike(item, inputs)]
+        same = [name for name, item in items_by_name.items() if row.is_same(item, inputs)]
+        alike = [name for name, item in items_by_name.items() if row.is_alike(item, inputs)]
         if len(same) > 1:
-            resource.doubt = f"{_joined(same)}: {len(same)} are like it"
+            resource.doubt = f"{len(same)} resources match: {_joined(same)}"
         elif same and _ID.fullmatch(_last(same[0])):
             resource.id = row.id_to_import({**inputs, "id": _last(same[0])})
         elif same:
-            resource.doubt = f"{same[0]} is like it, and ends with no id"
+            resource.doubt = f"{same[0]} matches, but its name does not end with an id"
         elif alike:
-            resource.doubt = f"{_joined(alike)}: has its name, and is not this stack's"
+            resource.doubt = f"{_joined(alike)} has the same name, but belongs to another stack"
 
     def _items(self, url: str) -> list[dict[str, Any]] | CommandError:
-        """Return the items, or why there are none."""
+        """Return the items of a list, or the error of the request."""
         if url not in self.read:
             try:
                 self.read[url] = list(self._read(url))
@@ -194,26 +204,28 @@ class _Lists:
         for page in rest.pages(url, collection, get):
             items = page.get(collection, [])
             if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
-                raise CommandError(f"{collection} cannot be read: the answer is no list.")
+                raise CommandError(f"cannot read {collection}: the answer is not a list.")
             yield from items
 
 
 @dataclass(frozen=True, slots=True)
 class _Import:
-    """``pulumi import`` of one stack, by files."""
+    """``pulumi import`` of one stack, through import files."""
 
     stack: str
     pulumi: PulumiCli
     asks_nothing: PulumiCli
-    """Whose previews are not refused for a job that failed, or for what is still to be imported."""
+    """Runs previews that accept failed jobs and resources that are still to be imported."""
     lists: _Lists
     parents: dict[str, str] = field(default_factory=dict)
-    """Names of components that the state has -> their URNs; of the last preview."""
+    """Return import entries of declared, existing resources that the state lacks."""
     declared: list[_Declared] = field(default_factory=list)
     """Resources that the last preview creates."""
 
     def find(self) -> list[Entry]:
-        """Entries of the declared resources that exist and the state lacks, with components."""
+        """Return import entries of declared resources that exist and the state lacks, with
+        components.
+        """
         entries = self._declared()
         by_key = {(declared.type, declared.name): declared for declared in self.declared}
         while any("id" in entry for entry in entries):
@@ -234,13 +246,16 @@ class _Import:
             return self.pulumi.run_in_foreground(*arguments, "--yes", "--skip-preview")
 
     def left(self) -> Iterator[str]:
-        """Yield lines about what the last preview creates and no import has."""
+        """Yield lines about resources that the last preview creates and that were not imported."""
         left = [declared for declared in self.declared if not declared.id]
         certain: dict[Recovery, list[_Declared]] = {}
         for resource in left:
             if resource.doubt:
                 by_hand = self._by_hand(resource)
-                yield f"not imported: {resource.name}: {resource.doubt}. By hand: `{by_hand}`"
+                yield (
+                    f"not imported: {resource.name}: {resource.doubt}. To import it by hand: "
+                    f"`{by_hand}`"
+                )
             else:
                 certain.setdefault(resource.row.recovery, []).append(resource)
         for recovery, text in _LEFT.items():
@@ -255,7 +270,7 @@ class _Import:
                 yield f"`vt up` refuses: {plain(redact(error['message'].strip()))}"
 
     def _by_hand(self, resource: _Declared) -> str:
-        """Return the command that imports one as the resource that the program declares.
+        """Return the command that imports the resource under the name that the program declares.
 
         Without its parent it would be another resource: `up` would delete it and create this one.
         """
@@ -265,7 +280,7 @@ class _Import:
         return shlex.join(["pulumi", "import", resource.type, resource.name, "ID", *options])
 
     def _declared(self) -> list[Entry]:
-        """Return what a preview creates, each with the id by which it would be imported."""
+        """Return import entries for the resources that a preview creates."""
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / "declared.json"
             options = ["--json", "--import-file", str(file)]
@@ -290,7 +305,9 @@ class _Import:
         return entries
 
     def _created(self, steps: Sequence[Mapping[str, Any]]) -> list[_Declared]:
-        """Return the resources that these steps create; each with its id, or what is in doubt."""
+        """Return the resources that these steps create, each with its id or the reason of the
+        doubt.
+        """
         held = {
             (state["type"], _last(state["id"]))
             for step in steps
@@ -308,16 +325,18 @@ class _Import:
             elif resource.row.recovery == "imported":
                 resource.id = resource.row.id_to_import(resource.inputs)
                 if not resource.id:
-                    resource.doubt = "its id follows from resources that are not imported"
+                    resource.doubt = "its id depends on resources that are not imported"
         taken = Counter((entry.type, entry.id) for entry in created if entry.id)
         for resource in created:
             if (uses := taken[resource.type, resource.id]) > 1:
-                resource.doubt = f"{resource.id} is declared {uses} times"
+                resource.doubt = f"id {resource.id} is declared {uses} times"
                 resource.id = ""
         return created
 
     def _missing(self, entries: Sequence[Entry]) -> dict[str, str]:
-        """Some of those that do not exist or cannot be read, with the engine's reason; or none."""
+        """Return missing or unreadable resources with the engine's reason; empty if all can be
+        read.
+        """
         with self._arguments(entries) as arguments:
             done = self.pulumi.capture(*arguments, "--preview-only", "--json")
         if done.returncode == 0:
@@ -326,15 +345,15 @@ class _Import:
         if not errors:
             text = redact(done.stderr.strip() or done.stdout.strip())
             raise CommandError(f"`pulumi import` failed: {text}")
-        told = [(error.get("urn"), error["message"].strip()) for error in errors]
-        reasons = {_name(urn): message for urn, message in told if urn}
+        messages = [(error.get("urn"), error["message"].strip()) for error in errors]
+        reasons = {_name(urn): message for urn, message in messages if urn}
         if not reasons:
-            raise CommandError("; ".join(redact(message) for _, message in told))
+            raise CommandError("; ".join(redact(message) for _, message in messages))
         return reasons
 
     @contextmanager
     def _arguments(self, entries: Sequence[Entry]) -> Iterator[list[str]]:
-        """Words of ``pulumi import`` with a file of these entries."""
+        """Yield the arguments of ``pulumi import`` with a file of these entries."""
         content = {"nameTable": self.parents, "resources": list(entries)}
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / "import.json"
@@ -351,7 +370,7 @@ def _last(name: str) -> str:
 
 
 def _logical(entry: Entry) -> str:
-    """Return the name in the program: the engine gives another one to the second of two alike."""
+    """Return the name in the program. The engine renames the second of two equal names."""
     return entry.get("logicalName") or entry["name"]
 
 

@@ -39,7 +39,7 @@ def test_the_other_formats_have_accounts_of_ci_and_of_the_stack() -> None:
     for grant in dev["grants"]:
         assert grant["member"] in table
         assert not grant["condition"] or grant["condition"] in table
-    assert "denied to all accounts of CI" in table
+    assert "denied to all CI accounts" in table
 
 
 def test_without_a_name_it_is_about_every_environment_that_bootstrap_has(
@@ -60,8 +60,8 @@ def test_a_stack_that_bootstrap_does_not_have_is_shown_by_itself() -> None:
         "serviceAccount:trainer-peering@local-peering.iam.gserviceaccount.com"
     }
     assert (
-        "vt iam: bootstrap has no peering: its grants are those of the stack alone" in done.stderr
-    )
+        "vt iam: environment peering has no bootstrap file: only the grants of the stack are listed"
+    ) in done.stderr
 
 
 def test_a_stack_that_does_not_exist_is_wrong_usage() -> None:

@@ -105,9 +105,9 @@ def test_a_tag_is_refused_unless_all_of_it_is_that_version(commit: Path, make: M
     finally:
         changes.write_text(text)
     assert done.returncode != 0
-    assert f"tag v9.9.9 is not {TAG}, the version of pyproject.toml" in done.stderr
+    assert f"tag v9.9.9 differs from {TAG}, the version in pyproject.toml" in done.stderr
     assert f"CHANGELOG.md has no section `## [{VERSION}] - YYYY-MM-DD`" in done.stderr
-    assert "the checkout is not at a commit: M CHANGELOG.md" in done.stderr
+    assert "the checkout has uncommitted changes: M CHANGELOG.md" in done.stderr
     assert "Traceback" not in done.stderr
 
 

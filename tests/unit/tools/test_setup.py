@@ -215,13 +215,13 @@ def test_unsuitable_installations_on_path_are_listed_when_no_source_works(
     (bare / PLUGINS[0]).unlink()
     searched = ":".join(map(str, [machine.path, *places, "/usr/bin", "/bin"]))
     assert machine.setup(expect=1, PATH=searched, VT_PULUMI_SOURCE="path").splitlines() == [
-        "setup: no usable pulumi",
-        "  tried: path: ~/silent/pulumi: exit code 3: (it printed nothing); "
-        "~/bare/pulumi has no official pulumi-language-python beside it; "
-        "~/old/pulumi is 3.258.9, needed is 3.259.0 up to 4",
-        "  Hint: install the official Pulumi release so that `pulumi` is on PATH, or let this "
-        "machine reach its download site, or install Go and reach the Go module proxy; then run "
-        "`make setup` again",
+        "setup: no usable pulumi was found",
+        "  tried: path: ~/silent/pulumi: exit code 3: (no output); ~/bare/pulumi has no "
+        "official pulumi-language-python beside it; ~/old/pulumi is 3.258.9, needed is "
+        "3.259.0 up to 4",
+        "  Hint: do one of these, then run `make setup` again: put the official `pulumi` "
+        "on PATH; give this machine access to Pulumi's download site; or install Go and "
+        "give this machine access to the Go module proxy",
     ]
 
 
@@ -231,9 +231,9 @@ def test_without_any_source_every_reason_is_shown(machine: Machine) -> None:
     shown = machine.setup(expect=1, PATH=str(machine.path), https_proxy="http://127.0.0.1:1")
     shown = re.sub(r"pulumi-v\S+.tar.gz: .*", "ARCHIVE: refused", shown)
     assert shown.splitlines()[1:4] == [
-        "  tried: path: no pulumi on PATH",
-        "  tried: official: download of ARCHIVE: refused",
-        "  tried: build: no Go on PATH",
+        "  tried: path: pulumi is not on PATH",
+        "  tried: official: cannot download ARCHIVE: refused",
+        "  tried: build: Go is not on PATH",
     ]
     assert not (machine.root / ".venv/setup.json").exists()
 
@@ -303,10 +303,10 @@ def test_failed_installer_is_quoted_and_setup_starts_again_next_time(ready: Mach
     shown = ready.setup(expect=1, BROKEN="pip sync")
     command = PACKAGES.format("requirements/dev.txt").removeprefix("uv ")
     assert shown == (
-        "setup: installing packages failed\n"
-        f"  tried: ~/path/uv --directory / {command}: exit code 2: no route to the index\n"
-        "  Hint: look at the message above; behind a proxy or a mirror, configure uv for it "
-        "(UV_INDEX_URL, HTTPS_PROXY, SSL_CERT_FILE), then run `make setup` again\n"
+        f"setup: installing packages failed\n  tried: ~/path/uv --directory / {command}: "
+        "exit code 2: no route to the index\n  Hint: read the message above. Behind a "
+        "proxy or with a mirror, configure uv (UV_INDEX_URL, HTTPS_PROXY, "
+        "SSL_CERT_FILE), then run `make setup` again\n"
     )
     ready.setup("--check", expect=1)
     ready.setup()
@@ -341,7 +341,7 @@ def test_environment_of_an_older_python_is_replaced(ready: Machine) -> None:
 def test_deployment_installs_only_what_is_pinned(machine: Machine) -> None:
     release(machine.path)
     shown = machine.setup("--deploy", expect=1, VT_PULUMI_SOURCE="path")
-    assert re.search(r"releases\.sha256 has no line for pulumi-resource-gcp-v9\.1\.0-", shown)
+    assert re.search(r"releases\.sha256 has no SHA-256 for pulumi-resource-gcp-v9\.1\.0-", shown)
     assert "Hint: add its published SHA-256 (docs/maintainers.md)" in shown
     assert PACKAGES.format("requirements/runtime.txt") not in machine.commands()
 
@@ -369,7 +369,9 @@ def test_interrupted_setup_ends_its_programs(machine: Machine) -> None:
     while not pid.exists() or not pid.read_text().strip():
         assert process.poll() is None
     process.send_signal(signal.SIGINT)
-    assert process.communicate(timeout=60)[1] == "\nsetup: interrupted; run it again to go on\n"
+    assert process.communicate(timeout=60)[1] == (
+        "\nsetup: interrupted; run the command again to continue\n"
+    )
     assert process.returncode == 130
     # The program was killed before setup ended; the kernel may take a moment to end it.
     status = Path(f"/proc/{pid.read_text().strip()}/status")
@@ -389,8 +391,8 @@ def test_interrupted_setup_ends_its_programs(machine: Machine) -> None:
         ),
         (
             {"VT_CACHE_DIR": "/dev/null/x"},
-            "setup: cannot write the cache /dev/null/x/toolchain: Not a directory\n"
-            "  Hint: set VT_CACHE_DIR to a folder that can be written\n",
+            "setup: cannot write to the cache /dev/null/x/toolchain: Not a "
+            "directory\n  Hint: set VT_CACHE_DIR to a writable folder\n",
         ),
     ],
 )
@@ -441,7 +443,7 @@ def vt_setup(machine: Machine, *words: str, expect: int = 0, **variables: str) -
     return machine.shown(ended.stderr)
 
 
-MISSING = "setup: pulumi or the policies are missing here, or out of date. Hint: vt setup\n"
+MISSING = "setup: pulumi or the policy pack is missing or out of date. Hint: vt setup\n"
 
 
 def test_installed_package_gets_pulumi_and_policies_beside_vt(installed: Machine) -> None:
@@ -472,12 +474,15 @@ def test_deployment_of_an_installed_package_takes_pins_of_the_repository(
     installed: Machine,
 ) -> None:
     shown = vt_setup(installed, "--deploy", expect=1, VT_PULUMI_SOURCE="path")
-    assert "Hint: vt setup --deploy --releases FILE, with a line as sha256sum prints it" in shown
+    assert (
+        "Hint: run `vt setup --deploy --releases FILE`, with the archive's line in the "
+        "format of sha256sum"
+    ) in shown
     pins = installed.folder / "own.sha256"
     words = ("--deploy", "--releases", str(pins))
     assert "cannot read ~/own.sha256" in vt_setup(installed, *words, expect=1)
     pins.write_text("")
-    assert "~/own.sha256 has no line for pulumi-resource-gcp" in vt_setup(
+    assert "~/own.sha256 has no SHA-256 for pulumi-resource-gcp" in vt_setup(
         installed, *words, expect=1, VT_PULUMI_SOURCE="path"
     )
 
@@ -489,7 +494,7 @@ def test_installed_package_outside_of_a_virtual_environment_is_refused() -> None
     ended = subprocess.run(
         [sys.executable, "-c", code, "setup"], capture_output=True, text=True, check=False
     )
-    assert (ended.returncode, "is in no virtual environment" in ended.stderr) == (1, True)
+    assert (ended.returncode, "is not in a virtual environment" in ended.stderr) == (1, True)
 
 
 def test_old_python_is_refused_by_a_message() -> None:

@@ -71,4 +71,4 @@ def test_the_version_is_the_packages_or_that_of_a_checkout(
         raise importlib.metadata.PackageNotFoundError(name)
 
     monkeypatch.setattr(importlib.metadata, "version", of_none)
-    assert CliRunner().invoke(app, ["--version"]).stdout == "vt, of a checkout\n"
+    assert CliRunner().invoke(app, ["--version"]).stdout == "vt, from a checkout\n"

@@ -77,7 +77,7 @@ def test_a_job_that_only_one_has_is_told_once(vt, prod, project):
     (project / "jobs" / "more.yaml").write_text(job_of(project, ("/a/", "/b/")))
     done = vt("dev", "prod")
     assert done.stdout == (
-        "dev -> prod\n\njob more: only in prod\n\nthe same request in both: train\n"
+        "dev -> prod\n\njob more: only in prod\n\nequal requests in both stacks: train\n"
     )
 
 

@@ -48,7 +48,10 @@ IN_A_FILE = Problem("is wrong", location=Location("Pulumi.dev.yaml", 3))
         ("setup", SetupError("no Go", (), "install it"), 1,
          "setup: no Go\n  Hint: install it"),
         ("local up", sqlite3.DatabaseError("full"), 1,
-         "cloud.sqlite cannot be used: full. Hint: `vt local down --clean` begins anew."),
+         (
+             "cannot use the local cloud's database cloud.sqlite: full. Hint: `vt local down "
+             "--clean` deletes the local cloud"
+         )),
         ("jobs list", OSError(28, "No space left", "a.log"), 1,
          "a.log cannot be used: No space left."),
         ("jobs list", OSError(28, "No space left"), 1, "No space left."),

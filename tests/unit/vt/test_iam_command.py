@@ -28,10 +28,10 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_stack_that_bootstrap_does_not_have_is_told(root: Path, vt) -> None:
     done = vt("iam", "own", "dev", "--format", "json")
     assert done.stderr == (
-        "vt iam: bootstrap has no own: its grants are those of the stack alone\n"
+        "vt iam: environment own has no bootstrap file: only the grants of the stack are listed\n"
     )
     assert done.stdout.startswith('[\n  {\n    "stack": "own"')
-    assert vt("iam", "dev", "-f", "markdown").stdout.startswith("# Who can do what\n")
+    assert vt("iam", "dev", "-f", "markdown").stdout.startswith("# IAM grants\n")
 
 
 def test_it_works_from_a_folder_below(root: Path, vt, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -46,4 +46,6 @@ def test_without_an_environment_it_is_wrong_usage(
     monkeypatch.chdir(tmp_path)
     done = vt("iam")
     assert (done.exit_code, done.stdout) == (2, "")
-    assert done.stderr == "vt iam: bootstrap/ has no environment here. Hint: vt iam STACK\n"
+    assert done.stderr == (
+        "vt iam: no stack has a file in bootstrap/. Hint: name stacks, vt iam STACK\n"
+    )

@@ -20,5 +20,5 @@ def test_a_duration_is_a_number_with_its_unit(value: str, seconds: int) -> None:
 def test_another_text_is_refused_with_an_example(value: str) -> None:
     with pytest.raises(typer.BadParameter) as refused:
         options.seconds(value, "--since")
-    assert refused.value.message == f"{value!r}; write it like 30m"
+    assert refused.value.message == f"{value!r} has the wrong form; write a value like 30m"
     assert refused.value.param_hint == "--since"

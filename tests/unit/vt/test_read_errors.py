@@ -25,26 +25,30 @@ JOB = (
     [
         (
             JOB,
-            "may not look at projects/1/locations/us-central1/customJobs/2: "
-            "aiplatform.customJobs.get is missing, which roles/aiplatform.viewer on the project "
-            "has. It may be there or not.",
+            "The account cannot read projects/1/locations/us-central1/customJobs/2: "
+            "permission aiplatform.customJobs.get is missing (granted by "
+            "roles/aiplatform.viewer on the project). It is unknown whether the object exists.",
         ),
         (
             "googleapi: Error 403: no, forbidden",
-            "may not look: the account lacks a permission that the error does not name. It may be "
-            "there or not.",
+            "The account cannot read the object: it lacks a permission that the error does not "
+            "name. It is unknown whether the object exists.",
         ),
         (
             "Permission 'x.y.get' denied: PERMISSION_DENIED",
-            "may not look: x.y.get is missing. It may be there or not.",
+            "The account cannot read the object: permission x.y.get is missing. "
+            "It is unknown whether the object exists.",
         ),
         (
             "PERMISSION_DENIED: Vertex AI API has not been used in project 1 before",
-            "an API is off, so nothing of it can be read: the error names it.",
+            (
+                "An API is disabled in the project, so its resources cannot be read. The "
+                "error names the API."
+            ),
         ),
         (
             "googleapi: Error 404: No such object: data/a/b.npz, notFound",
-            "not there: data/a/b.npz. The account may look, and the cloud has no such object.",
+            "Does not exist: data/a/b.npz. The account has the permission to read it.",
         ),
     ],
 )
@@ -63,4 +67,4 @@ def test_a_comparison_that_may_not_look_has_failed_and_says_why(exit_code):
     for stdout, stderr in (("", OBJECT), (document, "")):
         found = findings.read("prod", exit_code, stdout, stderr)
         assert found.outcome is findings.DriftOutcome.FAILED
-        assert "may not look" in found.errors[-1]
+        assert "The account cannot read" in found.errors[-1]

@@ -47,7 +47,10 @@ def test_outside_of_a_project_there_is_no_stack(vt, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     done = vt("render", "train", "-s", "dev")
     assert (done.exit_code, done.stdout, done.stderr) == (
-        2, "", "vt render: no Pulumi.yaml here or above: a stack needs a project\n",
+        2, "", (
+            "vt render: no Pulumi.yaml in this folder or above: a stack needs a Pulumi "
+            "project\n"
+        ),
     )  # fmt: skip
 
 
@@ -68,4 +71,4 @@ def test_what_the_stack_fills_in_is_in_the_request_and_named_beside_it(project, 
     done = vt("render", "train", "-s", "dev")
     assert done.exit_code == 0, done.stderr
     assert json.loads(done.stdout)["jobSpec"]["serviceAccount"].startswith("trainer-dev@")
-    assert "filled in by jobDefaults: serviceAccount" in done.stderr
+    assert "set by jobDefaults: serviceAccount" in done.stderr

@@ -81,14 +81,14 @@ def test_other_jobs_of_the_same_file_get_the_folder_too(
 ) -> None:
     others = "".join(f"    {name}: {{file: jobs/train.yaml}}\n" for name in ("a", "b"))
     Path("Pulumi.local.yaml").write_text(STACK + others)
-    assert "the output directory of a, b change too: one file" in rerun().stderr
+    assert "the output directory of a, b also change: they use the same job file" in rerun().stderr
 
 
 def test_run_without_a_checkpoint_is_not_resumed(rerun: Callable[..., Result]) -> None:
     result = rerun("--write", saved=False)
     assert result.exit_code == 2
     folder = f"gs://{PROJECT}-artifacts-local/{FOLDER}/checkpoints/"
-    assert f"the newest run of train left no checkpoint in {folder}." in result.stderr
+    assert f"the newest run of job train has no checkpoint in {folder}." in result.stderr
     assert Path("jobs/train.yaml").read_text() == JOB
     assert Path("Pulumi.local.yaml").read_text() == STACK
 
@@ -97,11 +97,9 @@ SPEC = """\
 baseOutputDirectory: {outputUriPrefix: "gs://b/x/${job.requestId}"}  # kept
 workerPoolSpecs: []
 """
-NONE = "f.yaml has no output directory. Hint: give it baseOutputDirectory"
+NONE = "f.yaml has no output directory. Hint: add baseOutputDirectory"
 BLOCK = "baseOutputDirectory:\n  outputUriPrefix: |-\n    gs://b/x/${job.requestId}\n"
-PLACE = (
-    "f.yaml: its output directory cannot be changed in place. Hint: gs://b/x/0123456789abcdef0123"
-)
+PLACE = "f.yaml: cannot edit the output directory in place. Hint: gs://b/x/0123456789abcdef0123"
 
 
 @pytest.mark.parametrize(

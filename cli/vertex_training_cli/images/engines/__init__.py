@@ -1,4 +1,4 @@
-"""Engines that build images, by name; each is loaded when it is used.
+"""Engines that build images, by name. An engine is imported when it is used.
 
 =================  ===========================================================
 ``commands``       docker, podman and buildah by their command lines
@@ -26,20 +26,19 @@ SERVICE: Final = "cloud-build"
 
 @dataclass(frozen=True, slots=True)
 class Build:
-    """One image to build. Everything an engine needs: it reads no stack file and no checkout."""
+    """One image to build. Engines read no stack file and no checkout."""
 
     name: str
-    """Its key in the stack file."""
+    """Key of the image in the stack file."""
     archive: Path
-    """The context: a tar whose root is the folder of the context, ignored files left out.
-    Engines work in the folder that it is in."""
+    """Tar archive of the context, without ignored files. Engines work in its folder."""
     context: str
-    """The folder as the stack file names it, for messages."""
+    """Folder of the context in the stack file, for messages."""
     dockerfile: str
-    """Path of the Dockerfile inside of the archive."""
+    """Path of the Dockerfile inside the archive."""
     build_args: Mapping[str, str]
     target: str
-    """Stage to build; empty: the last one."""
+    """Stage to build; empty for the last stage."""
     image: str
     """Full name without tag: ``REGION-docker.pkg.dev/PROJECT/REPOSITORY/NAME``."""
     tag: str
@@ -47,15 +46,15 @@ class Build:
     labels: Mapping[str, str]
     """OCI labels to add: ``org.opencontainers.image.revision``, ``.source`` …"""
     identity: str
-    """64 hex digits of the context and the options: the same for the same build."""
+    """64 hex digits that identify context and options: equal for equal builds."""
     timeout: float
-    """Seconds after which the build is given up."""
+    """Seconds after which the build is cancelled."""
     writes_cache: bool = False
-    """True if the next build may start from its layers: only of reviewed code."""
+    """True if later builds may use its layers. Only for reviewed code."""
 
     @property
     def reference(self) -> str:
-        """``IMAGE:TAG``."""
+        """Return ``IMAGE:TAG``."""
         return f"{self.image}:{self.tag}"
 
 
@@ -64,7 +63,7 @@ class Engine(Protocol):
 
     @property
     def name(self) -> str:
-        """As ``--engine`` names it."""
+        """Return the engine's name for ``--engine``."""
         ...
 
     def build(self, build: Build, write_log: Callable[[str], None]) -> str:
@@ -81,7 +80,7 @@ class Engine(Protocol):
 
 
 def choose(name: str | None, project: str, region: str, *, is_local: bool) -> Engine:
-    """Return the engine called ``name``; without a name the project's default one.
+    """Return the engine called ``name``; without a name the project's default engine.
 
     The default is Cloud Build for Google's projects, else the first program that is there.
 
@@ -93,7 +92,7 @@ def choose(name: str | None, project: str, region: str, *, is_local: bool) -> En
 
     known = (*PROGRAMS, SERVICE)
     if name and name not in known:
-        raise UnknownNameError(f"there is no engine {name!r}.", did_you_mean(name, known))
+        raise UnknownNameError(f"unknown engine {name!r}.", did_you_mean(name, known))
     for candidate in (name,) if name else PROGRAMS if is_local else (SERVICE,):
         if candidate == SERVICE:  # Google's client takes a second
             from vertex_training_cli.images.engines.cloud_build import CloudBuildEngine
@@ -101,6 +100,10 @@ def choose(name: str | None, project: str, region: str, *, is_local: bool) -> En
             return CloudBuildEngine(project, region)
         if engine := commands.find(candidate):
             return engine
-    missing = f"{name} is not installed here." if name else "no engine builds images here."
+    missing = (
+        f"engine {name} is not installed."
+        if name
+        else ("no program that builds images is installed.")
+    )
     hint = f"install one of {', '.join(PROGRAMS)} (docs/container-images.md)."
     raise CommandError(missing, hint)

@@ -1,4 +1,4 @@
-"""Cloud Build's calls by the official client, archives in its bucket, and what refusals mean."""
+"""Calls of Cloud Build through the official client, its source archives, and hints for refusals."""
 
 from __future__ import annotations
 
@@ -51,14 +51,14 @@ def connect(project: str) -> cloudbuild_v1.CloudBuildClient:
 
 
 class BuildService:
-    """Builds of one stack's project and region. Calls raise ImageBuildError if they are refused."""
+    """Builds in one stack's project and region. Refused calls raise ImageBuildError."""
 
     def __init__(self, client: cloudbuild_v1.CloudBuildClient, names: Names) -> None:
         self._client, self._names = client, names
         self.parent = f"projects/{names.project}/locations/{names.region}"
 
     def create(self, build: cloudbuild_v1.Build) -> cloudbuild_v1.Build:
-        """Request a build, once.
+        """Request a build, without retries.
 
         Raises:
             ImageBuildError: it was refused, or the answer was lost: then there may be a build.
@@ -71,7 +71,7 @@ class BuildService:
         except CALL_ERRORS as error:
             failed = refused(error, "start a build", self._names)
             if code_of(error) in IN_DOUBT:
-                hint = "run it again: a build that was started is found and followed."
+                hint = "run the command again: it continues with the build if that was started."
                 raise ImageBuildError(failed.message, hint=hint) from None
             raise failed from None
         return operation.metadata.build  # pyright: ignore[reportOptionalMemberAccess, reportAttributeAccessIssue]
@@ -79,11 +79,11 @@ class BuildService:
     def get(self, name: str) -> cloudbuild_v1.Build:
         """Return the current state of the build."""
         request = cloudbuild_v1.GetBuildRequest(**self._named(name))
-        with explained("look at a build", self._names):
+        with explained("read a build", self._names):
             return self._client.get_build(request, retry=_retry(), timeout=TIMEOUT)
 
     def list_tagged(self, tag: str) -> list[cloudbuild_v1.Build]:
-        """Return all builds with this tag, also those that ended."""
+        """Return all builds with this tag, including ended builds."""
         request = cloudbuild_v1.ListBuildsRequest(
             parent=self.parent, project_id=self._names.project, filter=f'tags="{tag}"'
         )
@@ -91,7 +91,7 @@ class BuildService:
             return list(self._client.list_builds(request, retry=_retry(), timeout=TIMEOUT))
 
     def cancel(self, name: str) -> None:
-        """Request cancellation; an ended build does not change."""
+        """Request the cancellation of a build. An ended build does not change."""
         request = cloudbuild_v1.CancelBuildRequest(**self._named(name))
         with explained("cancel a build", self._names):
             try:
@@ -112,7 +112,7 @@ def _retry() -> Retry:
 
 @contextmanager
 def explained(doing: str, names: Names) -> Iterator[None]:
-    """Raise ImageBuildError with the missing right if Google's clients refuse a call."""
+    """Raise ImageBuildError with the missing role if Google's clients refuse a call."""
     try:
         yield
     except CALL_ERRORS as error:
@@ -120,7 +120,7 @@ def explained(doing: str, names: Names) -> Iterator[None]:
 
 
 def code_of(error: Exception) -> str:
-    """Return the name of the gRPC code; the name of the exception if it has no code."""
+    """Return the name of the gRPC code, or of the exception if it has no code."""
     by_http = {403: "PERMISSION_DENIED", 429: "RESOURCE_EXHAUSTED"}  # of Cloud Storage
     if getattr(error, "grpc_status_code", None) is None:
         return by_http.get(int(getattr(error, "code", 0) or 0), type(error).__name__)
@@ -128,7 +128,7 @@ def code_of(error: Exception) -> str:
 
 
 def refused(error: Exception, doing: str, names: Names) -> ImageBuildError:
-    """Return an error with the meaning of a refusal, and the missing role where it is known."""
+    """Return an error for a refusal, with the missing role if it is known."""
     error = getattr(error, "cause", None) or error  # RetryError itself has only the duration
     code, text = code_of(error), str(getattr(error, "message", "") or error)
     message = f"Google Cloud refused to {doing}: {code}: {' '.join(text.split())}"
@@ -139,21 +139,24 @@ def _hint(code: str, text: str, doing: str, names: Names) -> str:
     account = names.account_email(IMAGE_BUILD)
     if code in ("PERMISSION_DENIED", "INVALID_ARGUMENT") and "resolve source" in text:
         role = f"roles/storage.objectViewer on bucket {names.bucket(STAGING)}"
-        return f"{account} needs {role}: deploy the stack, which grants it."
+        return f"{account} needs {role}: deploy the stack, which creates this grant."
     if "has not been used in project" in text or "it is disabled" in text:
-        return f"deploy stack {names.stack} first: it enables the API."
+        return f"deploy stack {names.stack} first: this enables the API."
     if code == "FAILED_PRECONDITION" and "quota" in text:
-        return f"ask for quota of Cloud Build in {names.region}, or build here: --engine docker."
+        return (
+            f"request quota for Cloud Build in {names.region}, or build on this machine: "
+            "--engine docker."
+        )
     if code == "PERMISSION_DENIED":
         role = _missing_role(text, doing, account, names)
-        builders = f"add yourself to `builders` in {file_name(names.stack)} and deploy it."
+        builders = f"add yourself to `builders` in {file_name(names.stack)} and deploy the stack."
         return f"you need {role}: {builders}"
-    first, sign_in = f"deploy stack {names.stack} first", "gcloud auth application-default login."
+    first, sign_in = f"deploy stack {names.stack} first", "gcloud auth application-default login"
     return {
-        "NOT_FOUND": f"{first}: it makes the staging bucket and {account}.",
-        "RESOURCE_EXHAUSTED": "wait, or ask for more quota of cloudbuild.googleapis.com.",
-        "UNAUTHENTICATED": f"sign in: {sign_in}",
-        "RefreshError": f"sign in: {sign_in}",
+        "NOT_FOUND": f"{first}: this creates the staging bucket and {account}.",
+        "RESOURCE_EXHAUSTED": "wait, or request more quota for cloudbuild.googleapis.com.",
+        "UNAUTHENTICATED": f"sign in by `{sign_in}`.",
+        "RefreshError": f"sign in by `{sign_in}`.",
     }.get(code, "")
 
 
@@ -167,7 +170,7 @@ def _missing_role(text: str, doing: str, account: str, names: Names) -> str:
 
 
 def upload(client: storage.Client, archive: Path, names: Names) -> cloudbuild_v1.StorageSource:
-    """Put a tar into the staging bucket, compressed, unless it is there.
+    """Upload a compressed tar archive to the staging bucket, unless it exists there.
 
     Raises:
         ImageBuildError: Cloud Storage refuses, or something else lies under the archive's name.
@@ -198,8 +201,8 @@ def upload(client: storage.Client, archive: Path, names: Names) -> cloudbuild_v1
             blob.reload(timeout=UPLOAD_TIMEOUT)
     if blob.generation is None or blob.md5_hash != base64.b64encode(md5).decode():
         raise ImageBuildError(
-            f"gs://{blob.bucket.name}/{blob.name} is not the archive that its name says: "
-            "somebody else wrote it.",
+            f"gs://{blob.bucket.name}/{blob.name} does not match the digest in its name: "
+            "another program wrote it.",
             hint="delete this object, and find out who wrote it.",
         )
     return cloudbuild_v1.StorageSource(

@@ -1,4 +1,4 @@
-"""Cloud Build: images are built on Google's machines, by an account of their own.
+"""Cloud Build: builds images on Google's machines, with a separate service account.
 
 Every step can be repeated: the source is named by its content, and a running build of the same
 identity is found by its tag and followed, also one that a killed command left behind. Of two builds
@@ -77,25 +77,25 @@ class CloudBuildEngine:
         except OperatorError as error:
             raise ImageBuildError(str(error)) from None
         source = build_service.upload(client, build.archive, names)
-        wanted = build_message(build, names, source)
-        run = _Run(build, wanted, service, names, self.poll_seconds, LastLines(write_log))
+        request = build_message(build, names, source)
+        run = _Run(build, request, service, names, self.poll_seconds, LastLines(write_log))
         current, started = run.join_or_start()
         return run.follow(current, BuildLog(entries, self.project, current.id), started=started)
 
     def _names(self, build: Build) -> Names:
-        """Names of the stack in whose repository the image lies."""
+        """Return the names of the stack that owns the image's repository."""
         _, project, repository, _ = build.image.split("/", 3)
         if project != self.project or stack_of_repository(repository) == repository:
             raise ImageBuildError(
-                f"repository {repository} was not created by a stack, so Cloud Build has "
-                "no account that may push there.",
-                hint="build with an engine of this machine: --engine docker, podman or buildah.",
+                f"repository {repository} belongs to no stack, so no Cloud Build account "
+                "can push to it.",
+                hint="build on this machine: --engine docker, podman or buildah.",
             )
         return Names(self.project, "", self.region, stack_of_repository(repository))
 
 
 class BuildLog:
-    """New lines of one build's log, each once, as Cloud Logging receives them."""
+    """New lines of a build's log in Cloud Logging. Each line is returned once."""
 
     def __init__(self, client: LoggingServiceV2Client, project: str, build_id: str) -> None:
         self.refused = False
@@ -141,16 +141,16 @@ class _Run:
     log: LastLines
 
     def join_or_start(self) -> tuple[cloudbuild_v1.Build, bool]:
-        """A live build of the same identity, and whether this call started it."""
+        """Return a live build of the same identity, and True if this call started it."""
         if running := self._live():
-            self._write(f"follows build {running[0].id}, which runs already")
+            self._write(f"following build {running[0].id}, which is already running")
             return running[0], False
         created = self.service.create(self.wanted)
         self._write(f"build {created.id}, {created.log_url}")
         return self._first_of(created)
 
     def _live(self) -> list[cloudbuild_v1.Build]:
-        """Live builds that make the same image, earliest first."""
+        """Return live builds of the same image, earliest first."""
         tagged = self.service.list_tagged(self.build.tag)
         same = [
             build
@@ -160,16 +160,16 @@ class _Run:
         return sorted(same, key=lambda build: (build.create_time, build.id))  # pyright: ignore
 
     def _first_of(self, created: cloudbuild_v1.Build) -> tuple[cloudbuild_v1.Build, bool]:
-        """Of builds that were started at once the earliest stays; the others are cancelled."""
+        """Keep the earliest of several builds that were started at once; cancel the others."""
         first = next(iter(self._live()), created)
         if first.id == created.id:
             return created, True
         self.service.cancel(_name(created, self.service))
-        self._write(f"build {first.id} was started before: {created.id} ends")
+        self._write(f"build {first.id} was started earlier: cancelling {created.id}")
         return first, False
 
     def follow(self, build: cloudbuild_v1.Build, log: BuildLog, *, started: bool) -> str:
-        """Pass the log on until the build has ended; the digest of its image."""
+        """Print the log until the build has ended; return the digest of its image."""
         limit = self.build.timeout + QUEUE_SECONDS + CANCEL_SECONDS
         deadline, name = Deadline(limit), _name(build, self.service)
         try:
@@ -186,7 +186,7 @@ class _Run:
         return self._digest(build)
 
     def _pass_log(self, log: BuildLog) -> bool:
-        """Pass new lines on; return whether there were any. An unreadable log stops no build."""
+        """Print new log lines; return True if there were any. Read errors do not stop the build."""
         any_line = False
         try:
             for line in () if log.refused else log.new_lines():
@@ -194,13 +194,13 @@ class _Run:
                 self.log.write(line)
         except OperatorError as error:
             self.log.write(
-                f"the log cannot be read: {error} It takes roles/logging.viewer in project "
-                f"{self.names.project}; the build goes on."
+                f"cannot read the log: {error} You need roles/logging.viewer in project "
+                f"{self.names.project}. The build continues."
             )
         return any_line
 
     def _pass_rest(self, log: BuildLog) -> None:
-        """Pass on lines that arrive after the end."""
+        """Print lines that arrive after the end of the build."""
         quiet = 0
         while quiet < LAST_READS and not log.refused:
             quiet = 0 if self._pass_log(log) else quiet + 1
@@ -212,10 +212,10 @@ class _Run:
             self.cancel(build)
             return
         # Another command waits for it: it is not this one's to end.
-        self._write(f"build {build.id} goes on; to end it: {self._cancel_command(build)}")
+        self._write(f"build {build.id} continues; to cancel it: {self._cancel_command(build)}")
 
     def cancel(self, build: cloudbuild_v1.Build) -> None:
-        """Cancel, and look until the build has ended."""
+        """Cancel the build, and wait until it has ended."""
         name, deadline = _name(build, self.service), Deadline(CANCEL_SECONDS)
         with suppress(ImageBuildError):
             self.service.cancel(name)
@@ -224,9 +224,11 @@ class _Run:
                     break
                 time.sleep(min(self.poll_seconds, deadline.seconds_left))
             else:
-                self._write(f"build {build.id} is {status}")
+                self._write(f"build {build.id} has the state {status}")
                 return
-        self._write(f"build {build.id} may still run: {self._cancel_command(build)}")
+        self._write(
+            f"build {build.id} may still be running; to cancel it: {self._cancel_command(build)}"
+        )
 
     def _cancel_command(self, build: cloudbuild_v1.Build) -> str:
         return f"gcloud builds cancel {build.id} --region {self.names.region}"
@@ -240,7 +242,7 @@ class _Run:
         for image in ended.results.images:
             if image.name in (self.build.reference, self.build.image) and image.digest:
                 return image.digest
-        raise self._failed(ended, "ended well and reports no digest of the image")
+        raise self._failed(ended, "succeeded, but reports no digest of the image")
 
     def _failed(self, ended: cloudbuild_v1.Build, what: str) -> ImageBuildError:
         text = f"{self.build.name}: build {ended.id} {what}."
@@ -252,12 +254,12 @@ def _name(build: cloudbuild_v1.Build, service: BuildService) -> str:
 
 
 def _end(ended: cloudbuild_v1.Build, build: Build) -> str:
-    """Return words for the end of a build without an image."""
+    """Return a message for the end of a build without an image."""
     ends = {
-        "TIMEOUT": f"took longer than {build.timeout:g} s and was ended",
+        "TIMEOUT": f"exceeded its limit of {build.timeout:g} s",
         "CANCELLED": "was cancelled",
-        "EXPIRED": f"did not begin within {QUEUE_SECONDS} s",
-        "INTERNAL_ERROR": "failed inside of Cloud Build",
+        "EXPIRED": f"did not start within {QUEUE_SECONDS} s",
+        "INTERNAL_ERROR": "failed with an internal error of Cloud Build",
     }
     detail = ended.failure_info.detail or ended.status_detail
     text = ends.get(enum_name(ended.status), "failed")
@@ -268,18 +270,20 @@ def _hint(ended: cloudbuild_v1.Build, names: Names) -> str:
     account = names.account_email(IMAGE_BUILD)
     by_failure = {
         "PUSH_NOT_AUTHORIZED": f"{account} needs roles/artifactregistry.writer on repository "
-        f"{names.repository_id()}: deploy the stack, which grants it.",
+        f"{names.repository_id()}: deploy the stack, which creates this grant.",
         "FETCH_SOURCE_FAILED": f"{account} needs roles/storage.objectViewer on bucket "
-        f"{names.bucket(STAGING)}: deploy the stack, which grants it.",
+        f"{names.bucket(STAGING)}: "
+        "deploy the stack, which creates this grant.",
         "LOGGING_FAILURE": f"{account} needs roles/logging.logWriter in project {names.project}: "
-        "deploy the stack, which grants it.",
+        "deploy the "
+        "stack, which creates this grant.",
     }
     by_status = {
         "TIMEOUT": "raise --timeout.",
-        "CANCELLED": "run it again.",
-        "EXPIRED": "run it again; Cloud Build has a quota of builds at a time.",
-        "INTERNAL_ERROR": "run it again.",
-        "FAILURE": "correct what the log shows.",
+        "CANCELLED": "run the command again.",
+        "EXPIRED": "run the command again. Cloud Build limits the number of concurrent builds.",
+        "INTERNAL_ERROR": "run the command again.",
+        "FAILURE": "fix the error in the log.",
     }
     return by_failure.get(enum_name(ended.failure_info.type_)) or by_status.get(
         enum_name(ended.status), ""
@@ -311,7 +315,7 @@ def build_message(
 
 
 def makes_the_same(build: cloudbuild_v1.Build, wanted: cloudbuild_v1.Build) -> bool:
-    """Return whether ``build`` makes the image of ``wanted``: same source, steps and account.
+    """Return True if ``build`` makes the image of ``wanted``: same source, steps and account.
 
     A tag alone proves nothing: anybody who may build can set it. Labels may differ, since another
     commit can have the same context.
@@ -331,7 +335,7 @@ def _essence(build: cloudbuild_v1.Build) -> tuple[object, ...]:
 
 
 def _without_labels(args: Iterable[str]) -> Iterator[str]:
-    """Yield arguments as they are run, without pairs of ``--label`` and its value."""
+    """Yield arguments without pairs of ``--label`` and its value."""
     values = iter(args)
     for arg in values:
         if arg == "--label":

@@ -1,4 +1,4 @@
-"""docker, podman and buildah, by their command lines.
+"""Engines docker, podman and buildah, through their command lines.
 
 Nothing is built as another user, and no daemon is started: what is there is used as it is. The
 context is unpacked into a folder of its own, so that an edit in the checkout changes no build.
@@ -55,12 +55,12 @@ WriteLog = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class CommandEngine:
-    """A program of this machine."""
+    """An engine program of this machine."""
 
     name: str
     """``docker``, ``podman`` or ``buildah``."""
     program: str
-    """Its path."""
+    """Path of the program."""
 
     def build(self, build: Build, write_log: WriteLog) -> str:
         """See ``Engine.build``."""
@@ -76,7 +76,10 @@ class CommandEngine:
             command = [*self._build(build, local, context), *stand_in_options(bases)]
             self._run("build", [*command, str(context)], log, deadline, build)
             if winner := at.digest_of(path, build.tag):
-                write_log(f"{build.reference} was pushed by another build in between: taken.")
+                write_log(
+                    f"{build.reference} was pushed by another build in the meantime: using "
+                    "that image."
+                )
                 return winner
             try:
                 self._push(build, local, folder, at, log, deadline)
@@ -87,7 +90,9 @@ class CommandEngine:
                 raise
         if digest := at.digest_of(path, build.tag):
             return digest
-        text = f"{build.name}: {self.name} pushed {local}, and the registry does not have it."
+        text = (
+            f"{build.name}: {self.name} pushed {local}, but the registry does not have this digest."
+        )
         raise ImageBuildError(text, log.lines)
 
     def _build(self, build: Build, local: str, context: Path) -> list[str]:
@@ -111,7 +116,7 @@ class CommandEngine:
     def _stand_ins(
         self, dockerfile: Path, at: registry.RegistryClient, build_args: Mapping[str, str]
     ) -> Mapping[str, str]:
-        """Base images that are stood in for: never those of an image for Google's registry."""
+        """Return base images with local substitutes; empty for an image in Google's registry."""
         if self.name == "docker" or not at.is_local:
             return {}
         return stand_ins(dockerfile, build_args)
@@ -142,15 +147,15 @@ class CommandEngine:
             text = f"{build.name}: the {step} took longer than {build.timeout:g} s; cancelled."
             raise ImageBuildError(text, log.lines, "raise --timeout.") from None
         except OSError as failed:
-            text = f"{build.name}: {self.program} cannot be run: {failed.strerror}."
+            text = f"{build.name}: cannot run {self.program}: {failed.strerror}."
             raise ImageBuildError(text) from None
         if code:
-            text = f"{build.name}: {self.name} {step} ended with exit code {code}."
+            text = f"{build.name}: the {step} of {self.name} ended with exit code {code}."
             raise ImageBuildError(text, log.lines, _hint(step, self.name, build, log.lines))
 
 
 def find(name: str) -> CommandEngine | None:
-    """Return the program called ``name`` if it is there and, for docker, its daemon answers."""
+    """Return the program ``name`` if it is installed and, for docker, its daemon responds."""
     program = shutil.which(name)
     if program is None:
         return None
@@ -165,7 +170,7 @@ def _each(option: str, values: Mapping[str, str]) -> list[str]:
 
 
 def _with_labels(build: Build, dockerfile: Path, folder: Path) -> Path | None:
-    """A Dockerfile with all labels in one instruction, since buildah commits a layer for each.
+    """Return a Dockerfile with all labels in one instruction: buildah commits a layer for each.
 
     None if an instruction at its end would not be one of the stage that is built.
     """
@@ -179,7 +184,7 @@ def _with_labels(build: Build, dockerfile: Path, folder: Path) -> Path | None:
 
 
 def _quoted(text: str) -> str:
-    """``text`` in double quotes, with nothing in it that a Dockerfile would expand."""
+    """Return ``text`` in double quotes, with Dockerfile expansions escaped."""
     return json.dumps(text, ensure_ascii=False).replace("$", "\\$")
 
 
@@ -189,12 +194,12 @@ def _unpack(build: Build, folder: Path) -> None:
         with tarfile.open(build.archive) as tar:
             tar.extractall(folder, filter="data")
     except (OSError, tarfile.TarError) as failed:
-        text = f"{build.name}: the context cannot be unpacked: {failed}."
+        text = f"{build.name}: cannot unpack the context: {failed}."
         raise ImageBuildError(text) from None
 
 
 def _write_credentials(file: Path, host: str, token: str) -> None:
-    """A file for this user alone: on a command line everybody could read the token."""
+    """Write a credentials file that only this user can read. Arguments are visible to all users."""
     secret = base64.b64encode(f"oauth2accesstoken:{token}".encode()).decode()
     with open(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as stream:
         json.dump({"auths": {host: {"auth": secret}}}, stream)
@@ -202,15 +207,14 @@ def _write_credentials(file: Path, host: str, token: str) -> None:
 
 def _hint(step: str, name: str, build: Build, lines: Sequence[str]) -> str:
     if any(sign in line for sign in FULL for line in lines):
-        return "a disk is full: free space, and run the command again"
+        return "free disk space, and run the command again"
     if step == "push" and name == "docker":
-        return f"gcloud auth configure-docker {build.image.partition('/')[0]}"
+        return f"run `gcloud auth configure-docker {build.image.partition('/')[0]}`"
     return ""
 
 
 def stand_ins(dockerfile: Path, build_args: Mapping[str, str] | None = None) -> Mapping[str, str]:
-    """Base images of a Dockerfile that have a digest and are stood in for: as it names them -> the
-    names in full, which differ where an ``ARG`` before the first ``FROM`` is part of one.
+    """Return base images of a Dockerfile that have a local substitute, with their full names.
 
     Those without a digest need nothing: the mirror of the local cloud is asked for their tags.
     """
@@ -228,7 +232,7 @@ def stand_ins(dockerfile: Path, build_args: Mapping[str, str] | None = None) -> 
 
 
 def _arguments(text: str, build_args: Mapping[str, str]) -> Mapping[str, str]:
-    """Values of the ``ARG``s before the first ``FROM``: given ones, else those of the file."""
+    """Return values of the ``ARG``s before ``FROM``: from the caller, else the file."""
     first = _FROM.search(text)
     declared = _ARG.findall(text[: first.start()] if first else "")
     return {name: build_args.get(name, value.strip("\"'")) for name, value in declared}
@@ -241,6 +245,6 @@ def _is_base(name: str, base: str) -> bool:
 
 
 def stand_in_options(replaced: Mapping[str, str]) -> list[str]:
-    """Return options of buildah and podman. Some versions look for a name as it is written."""
+    """Return options of buildah and podman that replace base images."""
     names = dict.fromkeys([*replaced, *replaced.values()])
     return [part for name in names for part in (OPTION, f"{name}=docker-image://{mirror.BASE}")]

@@ -1,4 +1,4 @@
-"""A program with a deadline, and its output line by line."""
+"""Runs a program with a deadline, and passes its output on line by line."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ _BLOCK: Final = 1 << 16
 
 
 class LastLines:
-    """Passes lines on and keeps the last ones."""
+    """Passes lines on and stores the last lines."""
 
     def __init__(self, write_log: Callable[[str], None]) -> None:
         self._write_log = write_log
         self._kept: collections.deque[str] = collections.deque(maxlen=KEPT)
 
     def write(self, line: str) -> None:
-        """Take one line, without its end."""
+        """Add a line without its line end."""
         self._kept.append(line[:MAX_LINE])
         self._write_log(line[:MAX_LINE])
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """The last lines, oldest first."""
+        """Return the last lines, oldest first."""
         return tuple(self._kept)
 
 
@@ -53,12 +53,12 @@ class Deadline:
 
     @property
     def seconds_left(self) -> float:
-        """Seconds until then, at least 0."""
+        """Return the remaining seconds, at least 0."""
         return max(0.0, self._end - time.monotonic())
 
 
 def run(command: Sequence[str], env: Mapping[str, str], log: LastLines, deadline: Deadline) -> int:
-    """Run ``command`` to its end, and return its exit code.
+    """Run ``command`` until it ends, and return its exit code.
 
     Its output goes through a file: should this process be killed, a program that wrote into a pipe
     would be ended by the next line, with its mounts and containers left as they are.
@@ -112,7 +112,7 @@ class _Lines:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End the remaining processes of the program's group, its children first.
+    """End the remaining processes of the program's group, children first.
 
     buildah undoes its mounts and containers if an instruction ends, not if it is ended itself.
     """

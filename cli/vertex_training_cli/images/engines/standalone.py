@@ -17,7 +17,7 @@ from vertex_training_cli.images.engines import Build
 
 
 def main(arguments: list[str]) -> int:
-    """Build what the file describes."""
+    """Build the image that the file describes."""
     request, result = map(Path, arguments)
     fields = json.loads(request.read_text(encoding="utf-8"))
     build = Build(**{**fields, "archive": Path(fields["archive"])})

@@ -105,7 +105,7 @@ def test_code_and_yaml_that_no_commit_has_is_neither_approved_nor_deployed(
     done = vt("deploy", "-s", "dev", "--approval", file)
     shown = " ".join(name.split())
     assert done.exit_code == command.STOPPED
-    assert f"the commit does not have files that a program could read (got {shown})" in done.stderr
+    assert f"the program could read files that are not in the commit (got {shown})" in done.stderr
     again = vt("approval", "-s", "dev", DIGEST)
     assert again.exit_code == 1
     assert f"(got {shown}). Hint: commit or remove them" in again.stderr
@@ -135,8 +135,8 @@ def test_without_a_record_nothing_is_deployed(vt, repo, record):
     assert done.exit_code == 1
     assert done.stderr.startswith("vt deploy: ")
     if record == "{}":
-        assert "no record of an approval: stack: Field required" in done.stderr
-        assert "Hint: `vt approval` writes such a record." in done.stderr
+        assert "--approval contains no approval record: stack: Field required" in done.stderr
+        assert "Hint: write the record by `vt approval`." in done.stderr
 
 
 def test_a_stack_is_not_deployed_twice_at_once_from_one_folder(vt, repo):
@@ -144,7 +144,7 @@ def test_a_stack_is_not_deployed_twice_at_once_from_one_folder(vt, repo):
     with sources.plan_held(repo, "dev"):
         done = vt("deploy", "-s", "dev", "--approval", record)
     assert done.exit_code == 1
-    assert "another `vt deploy` of dev runs in this folder." in done.stderr
+    assert "another `vt deploy` of stack dev is running in this folder." in done.stderr
 
 
 def test_the_record_may_be_given_as_text(vt, repo, monkeypatch):
@@ -152,8 +152,8 @@ def test_the_record_may_be_given_as_text(vt, repo, monkeypatch):
     done = vt("deploy", "-s", "dev", "--approval", approved(vt, repo).read_text())
     assert done.exit_code == command.STOPPED
     first, second = done.stderr.splitlines()
-    assert first == "vt deploy: dev is not deployed; nothing was changed."
-    assert "plan of dev: the plan is not the approved one, whose digest is ffffffffffff" in second
+    assert first == "vt deploy: stack dev is not deployed. Nothing was changed."
+    assert "plan of dev: the plan differs from the approved plan with digest ffffffffffff" in second
     assert not done.stdout
 
 
@@ -167,7 +167,7 @@ def test_the_approved_plan_becomes_vt_up(vt, repo, monkeypatch):
         *("--policy-pack", "p", "--policy-levels", "levels.json"),
     )
     assert done.exit_code == 0
-    assert done.stderr == "vt deploy: the plan of dev is the approved one\n"
+    assert done.stderr == "vt deploy: the plan of dev equals the approved plan\n"
     assert done.stdout == ""
     [(program, words, env)] = became
     assert [program, *words[1:]] == [

@@ -53,8 +53,8 @@ def test_a_review_that_ended_otherwise_is_no_plan(started, tmp_path):
         started.code = code
         with pytest.raises(CommandError) as refused:
             sources.review(tmp_path, "dev", options())
-        assert refused.value.message == f"the review of dev ended with exit code {code}."
-        assert refused.value.hint == "`make preview STACK=dev` shows all of it."
+        assert refused.value.message == f"the review of stack dev ended with exit code {code}."
+        assert refused.value.hint == "run `make preview STACK=dev` to see the whole report."
 
 
 #: Takes the plan, and then becomes another process, as a deployment does.
@@ -74,7 +74,9 @@ def test_two_deployments_of_a_folder_do_not_use_the_same_plan(tmp_path):
         first.stdout.readline()
         with pytest.raises(CommandError) as refused, sources.plan_held(tmp_path, "dev"):
             pytest.fail("held twice")
-        assert refused.value.message == "another `vt deploy` of dev runs in this folder."
+        assert refused.value.message == (
+            "another `vt deploy` of stack dev is running in this folder."
+        )
         with sources.plan_held(tmp_path, "prod"):
             pass
         first.communicate(b"\n", timeout=10)

@@ -18,9 +18,9 @@ from vertex_training_cli.deploy.approval import Checkout
     [
         ({"stack": "dev", "outcome": "clean"}, None),
         ({"stack": "dev", "outcome": "different"}, None),
-        ({"stack": "prod"}, "the report is on stack 'prod', and not on dev: it approves nothing."),
+        ({"stack": "prod"}, "cannot approve the report: it belongs to stack 'prod', not to dev."),
         *(
-            ({"outcome": each, "verdict": "No."}, "something stands against the plan: No.")
+            ({"outcome": each, "verdict": "No."}, "cannot approve the report: No.")
             for each in ("failed", "forbidden", "over-limit")
         ),
     ],

@@ -55,8 +55,8 @@ REFUSED = {"error": {"message": "lacks x.get"}}
         (answer(NONE, 403, "Forbidden"), ForbiddenReadError,
          "the list cannot be read: 403 Forbidden"),
         (answer([]), CommandError,
-         "the list cannot be read: the answer is no document of an API."),
-        (requests.ConnectionError("gone"), CommandError, "the list cannot be reached: gone"),
+         "the list cannot be read: the answer is not a JSON object."),
+        (requests.ConnectionError("gone"), CommandError, "cannot reach the list: gone"),
     ],
 )  # fmt: skip
 def test_what_is_no_answer_is_told(found: Any, error: type[Exception], text: str) -> None:
@@ -71,12 +71,12 @@ LIST = "https://compute.googleapis.com/l"
 def test_a_list_that_is_not_there_is_empty_but_no_page_of_it_is_left_out() -> None:
     assert list(rest.pages(LIST, "l", lambda _: None)) == [{}]
     documents: list[Any] = [{"nextPageToken": "1"}, None]
-    with pytest.raises(CommandError, match=r"^l cannot be read: a page of its list is not there"):
+    with pytest.raises(CommandError, match=r"^l cannot be read: a page of the list does not exist"):
         list(rest.pages(LIST, "l", lambda _: documents.pop(0)))
 
 
 def test_a_list_that_turns_in_circles_or_never_ends_is_told() -> None:
-    with pytest.raises(CommandError, match="l cannot be read: its list has no end"):
+    with pytest.raises(CommandError, match="l cannot be read: the list does not end"):
         list(rest.pages(LIST, "l", lambda _: {"nextPageToken": "same"}))
     count = 0
 
@@ -85,7 +85,7 @@ def test_a_list_that_turns_in_circles_or_never_ends_is_told() -> None:
         count += 1
         return {"nextPageToken": str(count)}
 
-    with pytest.raises(CommandError, match="its list has no end"):
+    with pytest.raises(CommandError, match="the list does not end"):
         list(rest.pages(LIST, "l", further))
     assert count == 1000
 

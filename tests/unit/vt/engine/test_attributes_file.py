@@ -33,7 +33,9 @@ def test_one_that_is_cut_off_is_removed_and_told(stacks: Path, name: str, text: 
     assert remove_truncated(stacks, said) == [file]
     assert not file.exists()
     assert (stacks / "dev.json").exists()
-    assert said == [f"a killed run left {name} cut off: removed; the state beside it is whole"]
+    assert said == [
+        (f"removed {name}, which a killed run left truncated; the state file itself is complete")
+    ]
 
 
 @pytest.mark.parametrize("backend", ["gs://state/x", "https://api.pulumi.com", ""])
@@ -51,6 +53,6 @@ def test_a_state_that_is_cut_off_is_refused_with_its_file_and_the_way_back(
         copy.write_text(before)
     with pytest.raises(CommandError, match="the state of stack dev is cut off") as refused:
         remove_truncated(stacks)
-    way = f"`cp {copy} {state}`, then `vt up --stack dev --refresh`."
+    way = f"run `cp {copy} {state}`, then `vt up --stack dev --refresh`."
     assert refused.value.hint == (way if before == "{}" else "docs/operations.md#the-state-is-lost")
     assert str(state) in str(refused.value)

@@ -94,7 +94,7 @@ def test_a_dead_lock_is_removed_and_said_and_no_other(backend: Backend, dead: in
     write("prod", pid=dead, hostname=HERE)
     said: list[str] = []
     assert len(locks.clear_dead(url, "demo", "dev", said.append)) == 1
-    assert said == [f"stack dev was locked by process {dead}, which is gone: lock removed"]
+    assert said == [f"removed the lock of stack dev: its process {dead} has ended"]
     assert count() == 1
     assert locks.clear_dead(url, "demo", "dev", silent) == []
 
@@ -109,8 +109,8 @@ def test_a_lock_of_a_live_pulumi_is_respected(
         locks.clear_dead(url, "demo", "dev", silent)
     place = f"{url.removeprefix('file://')}/{OBJECT.format('dev', '2')}"
     assert str(refused.value) == (
-        f"stack dev is in use: pulumi runs as process {live_pulumi} on {HERE}, says {place}. "
-        "Hint: wait for it to end."
+        f"stack dev is in use by pulumi, process {live_pulumi} on {HERE} (lock {place}). "
+        "Hint: wait until it has ended."
     )
     assert count() == 2
 
@@ -122,8 +122,8 @@ def test_a_lock_of_another_host_is_respected_and_the_way_out_is_said(backend: Ba
         locks.clear_dead(url, "demo", "dev", silent)
     place = f"{url.removeprefix('file://')}/{OBJECT.format('dev', '1')}"
     assert str(refused.value) == (
-        "stack dev is in use: pulumi runs as process 1 on a-container-of-yesterday, says "
-        f"{place}. Hint: wait for it to end; if you know that it is gone: "
+        "stack dev is in use by pulumi, process 1 on a-container-of-yesterday (lock "
+        f"{place}). Hint: wait until it has ended. If that process no longer exists: "
         "`pulumi cancel --yes --stack dev`."
     )
     assert count() == 1
@@ -173,7 +173,7 @@ def test_a_bucket_that_is_not_there_is_one_line(
     emulator: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("STORAGE_EMULATOR_HOST", emulator)
-    with pytest.raises(CommandError, match="the locks of gs://no-such-bucket cannot be read"):
+    with pytest.raises(CommandError, match="cannot read the locks in gs://no-such-bucket"):
         locks.find("gs://no-such-bucket")
 
 

@@ -103,27 +103,27 @@ def test_what_mends_a_problem_is_not_written_and_its_texts_are_redacted() -> Non
     )
 
 
-ONE = "1 parts are not those of a plan, the first is "
-OTHER_KEY = ONE + "a key that no plan has"
+ONE = "the plan file has 1 invalid parts, the first "
+OTHER_KEY = ONE + "an unknown key"
 
 
 @pytest.mark.parametrize(
     ("content", "text"),
     [
-        (b"", "it is no JSON"),
-        (b"\xff", "it is not UTF-8"),
-        (b'{"a": 1, "a": 1}', "an object has a key twice"),
-        (b'{"\\udfff": 1}', "a text is no Unicode"),
-        (with_input('"\\ud800"'), "a text is no Unicode"),
-        (with_input("NaN"), "a number is not finite"),
-        (with_input("1e999"), "a number is too large"),
-        (with_input("18446744073709551617"), "a number is too large"),
-        (with_input("[" * 36 + "]" * 36), "it is nested deeper than 40"),
-        (b"[" * 200_000, "it is nested deeper than 40"),
+        (b"", "the plan file is not valid JSON"),
+        (b"\xff", "the plan file is not valid UTF-8"),
+        (b'{"a": 1, "a": 1}', "an object of the plan file has a duplicate key"),
+        (b'{"\\udfff": 1}', "the plan file has a text with invalid Unicode"),
+        (with_input('"\\ud800"'), "the plan file has a text with invalid Unicode"),
+        (with_input("NaN"), "the plan file has a number that is not finite"),
+        (with_input("1e999"), "the plan file has a number that is too large"),
+        (with_input("18446744073709551617"), "the plan file has a number that is too large"),
+        (with_input("[" * 36 + "]" * 36), "the plan file is nested deeper than 40 levels"),
+        (b"[" * 200_000, "the plan file is nested deeper than 40 levels"),
         (changed(version=2), ONE + "in version"),
         (changed(steps=[step(type="a:b:D")]), OTHER_KEY),
         (changed(steps=[step(), step()]), OTHER_KEY),
-        (changed(stack="prod", steps=[]), "it is of another stack"),
+        (changed(stack="prod", steps=[]), "the plan file belongs to another stack"),
     ],
 )  # fmt: skip
 def test_what_is_no_plan_of_the_stack_is_refused_without_a_word_of_it(
@@ -136,4 +136,4 @@ def test_a_file_has_at_most_16_mebibytes() -> None:
     content = changed()
     whole = content + b" " * (16 * 1024 * 1024 - len(content))
     assert plan_file.parse(whole, "dev").plan == PLAN
-    assert refusal(whole + b" ") == reason("it has more than 16777216 bytes")
+    assert refusal(whole + b" ") == reason("the plan file has more than 16777216 bytes")

@@ -64,14 +64,12 @@ def test_without_an_engine_or_a_word_of_it_a_preview_is_refused(
     monkeypatch.setattr("sys.executable", str(root / "python"))
     with pytest.raises(PreviewError) as refused:
         stream_events(PulumiCli(root, {"PATH": "/nowhere"}), "dev")
-    assert str(refused.value) == str(
-        PreviewError("there is no pulumi on PATH. Hint: run `vt setup`.")
-    )
+    assert str(refused.value) == str(PreviewError("pulumi is not on PATH. Hint: run `vt setup`."))
     silent = engine(root)
     (root / "bin" / "pulumi").write_text("#!/bin/sh\nexit 9\n")
     with pytest.raises(PreviewError) as refused:
         stream_events(silent, "dev")
-    assert str(refused.value) == str(PreviewError("pulumi preview ended with exit code 9"))
+    assert str(refused.value) == str(PreviewError("`pulumi preview` ended with exit code 9"))
 
 
 SUCCEEDED = {"summaryEvent": {"result": "succeeded"}}
@@ -87,7 +85,7 @@ VIOLATION = {"policyEvent": {"policyName": "p"}}
         ((SUCCEEDED, ERROR), 1, ["no"], False),
         ((SUCCEEDED, VIOLATION), 1, [], True),
         ((), 1, ["told \ufffd"], False),
-        (("Updating",), 0, ["not an engine event: Updating"], False),
+        (("Updating",), 0, ["line is not an engine event: Updating"], False),
     ],
 )
 def test_a_preview_that_fails_is_a_plan_with_its_reason(

@@ -32,7 +32,10 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_without_a_project_there_is_no_stack(tmp_path: Path) -> None:
     with pytest.raises(CommandError) as refused:
         stacks.find("dev", tmp_path)
-    assert str(refused.value) == "there is no Pulumi.yaml here or above. Hint: go to the checkout."
+    assert (
+        str(refused.value)
+        == "no Pulumi.yaml in this folder or above. Hint: change to the folder of the project."
+    )
 
 
 def test_a_local_stack_is_reached_in_the_local_cloud(

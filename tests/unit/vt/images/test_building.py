@@ -63,7 +63,7 @@ def test_cancelled_build_pins_nothing(build: Any, programs: Path) -> None:
     threading.Thread(target=cancel, daemon=True).start()
     done = build()
     assert done.exit_code == 130
-    assert "vt: interrupted; nothing was pinned that was not built.\n" in done.stderr
+    assert "vt: interrupted; only completed builds are pinned.\n" in done.stderr
     assert signal.getsignal(signal.SIGTERM) is handler
 
 
@@ -87,7 +87,9 @@ def test_second_build_of_a_context_waits_for_the_first(
     with locked(folder) as lock:
         done = build("--timeout", "1s")
         assert done.exit_code == 1
-        assert "another build of the same context runs here: waiting for it\n" in done.stderr
+        assert (
+            "waiting: another build of the same context is running on this machine\n"
+        ) in done.stderr
         text = "another build of the same context is still running. Hint: raise --timeout."
         assert text in done.stderr
         threading.Timer(1, fcntl.flock, (lock, fcntl.LOCK_UN)).start()
@@ -105,7 +107,9 @@ def test_context_that_changes_after_its_identity_was_taken_is_not_built(
         lock(handle, how)
 
     monkeypatch.setattr(fcntl, "flock", change)
-    text = "jobs/train: changed while it was read. Hint: run the command again"
+    text = (
+        "jobs/train: a file of the context changed while it was read. Hint: run the command again"
+    )
     assert text in build().stderr
     assert not (programs / "calls").exists()
 

@@ -20,7 +20,7 @@ NAME = f"{HOST}/{PATH}"
 MISSING = f"{NAME}@sha256:{'5' * 64}"
 ZEROS = f"{NAME}@sha256:{'0' * 64}"
 LABELS = {"org.opencontainers.image.revision": "a" * 40, "vertex-training.context": "jobs/train"}
-LACKS = "the registry has no image of this digest"
+LACKS = "the registry does not have this digest"
 
 
 @pytest.fixture(autouse=True)
@@ -53,22 +53,22 @@ def test_review_looks_at_pinned_images_of_its_own_cloud(
     found = lookup.for_review(ref(root), jobs, [good, MISSING, plain, foreign], offline=False)
     assert found.problems == (
         missing(MISSING, "a, b"),
-        Problem("image train of c: is for linux/arm64; Vertex AI runs linux/amd64", arm,
+        Problem("image train of c: the image is for linux/arm64; Vertex AI needs linux/amd64", arm,
                 "vt images check", rule="image-platform"),
         missing(ZEROS, "e"),
     )  # fmt: skip
-    other = "project acme is in another cloud than the stack"
+    other = "project acme is not in the same cloud as the stack"
     assert found.unseen == (f"t: {other}",)
     assert found.origins == {
         good: "jobs/train at commit aaaaaaaaaaaa",
-        MISSING: "the registry has no such image",
-        plain: "its labels do not say",
-        foreign: f"not looked at: {other}",
+        MISSING: "image missing in the registry",
+        plain: "no origin in the image's labels",
+        foreign: f"image not checked: {other}",
     }
     registry.requests.clear()
     assert lookup.for_review(ref(root), {f"{NAME}:v1": ["a"]}, [], offline=False) == Lookup()
     found = lookup.for_review(ref(root), {MISSING: ["a"]}, [MISSING], offline=True)
-    assert found == Lookup({MISSING: "not looked at"})
+    assert found == Lookup({MISSING: "not checked"})
     assert registry.requests == []
 
 
@@ -85,7 +85,7 @@ def test_without_a_running_local_cloud_images_are_not_looked_at(
 
 def test_stack_of_google_never_asks_the_local_registry(registry: stand_in.Registry) -> None:
     assert lookup.look([MISSING, ZEROS], is_local=False) == {
-        MISSING: Look(reason="project local-one is in another cloud than the stack"),
+        MISSING: Look(reason="project local-one is not in the same cloud as the stack"),
         ZEROS: Look(),
     }
     assert registry.requests == []
@@ -94,7 +94,9 @@ def test_stack_of_google_never_asks_the_local_registry(registry: stand_in.Regist
 def test_more_images_than_the_bound_are_named(registry: stand_in.Registry) -> None:
     uris = [f"{NAME}@sha256:{number:064x}" for number in range(1, lookup.MOST + 2)]
     found = lookup.look(uris, is_local=True)
-    assert [uri for uri in uris if found[uri].reason == "there are too many"] == uris[-1:]
+    assert [uri for uri in uris if found[uri].reason == "too many images for one check"] == uris[
+        -1:
+    ]
 
 
 def test_offline_the_stack_file_of_the_build_names_the_origin_of_a_promoted_image(
@@ -107,5 +109,5 @@ def test_offline_the_stack_file_of_the_build_names_the_origin_of_a_promoted_imag
     there = ref(root, "two", "local-two")
     found = lookup.for_review(there, {promoted: ["train"]}, [promoted], offline=True)
     assert found == Lookup(
-        {promoted: "jobs/train context-bbbbbbbbbbbb, as Pulumi.one.yaml says; not looked at"}
+        {promoted: "jobs/train context-bbbbbbbbbbbb, by Pulumi.one.yaml; not checked"}
     )

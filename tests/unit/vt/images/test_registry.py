@@ -114,7 +114,7 @@ def test_builders_get_a_renewed_token() -> None:
     assert token(AuthorizedSession(Login("old"))) == "renewed"
     with pytest.raises(RegistryError) as refused:
         token(AuthorizedSession(Login("spent")))
-    text = f"no credentials for {BASE}: it was revoked."
+    text = f"no Google credentials for {BASE}: it was revoked."
     assert (refused.value.message, refused.value.hint) == (text, LOGIN)
     assert token(anonymous_session()) == ""
 
@@ -122,12 +122,12 @@ def test_builders_get_a_renewed_token() -> None:
 @pytest.mark.parametrize(
     ("image", "emulator", "message", "hint"),
     [
-        ("docker.io/acme/x", "h:1", "docker.io/acme/x is no image in Artifact Registry.",
+        ("docker.io/acme/x", "h:1", "docker.io/acme/x is not an Artifact Registry image.",
          "REGION-docker.pkg.dev/PROJECT/REPOSITORY/NAME"),
         ("us-docker.pkg.dev/local-a/r/x", "",
-         "no registry runs in the local cloud for us-docker.pkg.dev/local-a/r/x.",
-         "`make containers` installs one, which the running local cloud takes up; a "
-         "`vt local shell` that was open before has to be started again."),
+         "the local cloud has no registry for us-docker.pkg.dev/local-a/r/x.",
+         "install a registry by `make containers`; the running local cloud will use it. "
+         "Restart any open `vt local shell`."),
     ],
 )  # fmt: skip
 def test_image_without_a_registry_is_refused(
@@ -154,7 +154,7 @@ def test_missing_credentials_are_reported(monkeypatch: pytest.MonkeyPatch) -> No
     ("error", "message"),
     [
         (RefreshError("it was\nrevoked."),
-         f"no credentials for {BASE}: it was revoked. Hint: {LOGIN}"),
+         f"no Google credentials for {BASE}: it was revoked. Hint: {LOGIN}"),
         (requests.ConnectionError("no\troute.."), f"{BASE} cannot be reached: no route."),
         (requests.Timeout("x" * 300), f"{BASE} cannot be reached: {'x' * 200}."),
     ],

@@ -52,7 +52,7 @@ def test_a_file_that_cannot_be_written_is_as_it_was(
         write_pins(root, "dev", {"b": {"digest": "two"}})
     monkeypatch.undo()
     assert told.value.message == (
-        "Pulumi.dev.yaml cannot be written: No space left on device; it is as it was."
+        "cannot write to Pulumi.dev.yaml: No space left on device. The file is unchanged."
     )
     assert (root / "Pulumi.dev.yaml").read_text() == BEFORE
     assert files(root) == BOTH
@@ -71,8 +71,8 @@ def test_a_link_out_of_the_folder_is_refused(root: Path, tmp_path_factory: pytes
     with pytest.raises(CommandError) as told:
         write_pins(root / "linked", "dev", {"b": {"digest": "two"}})
     assert (told.value.message, told.value.hint) == (
-        "Pulumi.dev.yaml is a link out of its folder; nothing is written through it.",
-        "put a file in its place",
+        "Pulumi.dev.yaml is a link that leaves its folder. Nothing is written through it.",
+        "replace the link by a file",
     )
     assert outside.read_text() == BEFORE
     with pytest.raises(UnknownStackError):

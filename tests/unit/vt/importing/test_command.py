@@ -142,12 +142,12 @@ def test_values_nested_in_one_another_are_bounded_as_well(project, vt, tmp_path)
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ("", "name one source: a file, a job that ran by --job ID, or --run COMMAND"),
+        ("", "name exactly one source: a file, --job ID of an existing job, or --run COMMAND"),
         ("two.sh --run 1", "name one source"),
-        ("two.sh --no-isolation", "--no-isolation is for --run COMMAND"),
+        ("two.sh --no-isolation", "--no-isolation requires --run COMMAND"),
         ("gone.py", "No such file"),
-        ("two.sh --job c", "no job is named 'c'. Hint: there are: a, b"),
-        ("two.sh --name x", "--name is for one job, and there are 2"),
+        ("two.sh --job c", "the source has no job 'c'. Hint: choose one of: a, b"),
+        ("two.sh --name x", "--name requires a source with one job; this source has 2"),
     ],
 )
 def test_wrong_options_are_refused(project, vt, arguments, words):
@@ -169,7 +169,7 @@ def test_first_of_two_jobs_of_one_name_is_taken(project, vt):
     line = "gcloud ai custom-jobs create --display-name=a --worker-pool-spec=container-image-uri=i/"
     (project / "two.sh").write_text(f"{line}a:1\n{line}b:1\n")
     done = vt("two.sh", "--job", "a", code=1)
-    assert "the first of the jobs named a is taken, left out: 1 more" in done.stderr
+    assert "importing the first job named a; omitted: 1 more" in done.stderr
     assert "i/a:1" in done.stdout
 
 
@@ -226,7 +226,7 @@ def test_a_job_runs_at_once_in_the_local_cloud_only(project, vt, tmp_path):
 def test_a_job_with_mistakes_is_neither_written_nor_run_by_up(project, vt, tmp_path):
     (tmp_path / "x.yaml").write_text(YAML.replace("replicaCount: 1", "replicaCount: 4"))
     before = files(project)
-    assert "The mistakes come first" in vt(tmp_path / "x.yaml", "--up", code=1).stderr
+    assert "Fix the mistakes first" in vt(tmp_path / "x.yaml", "--up", code=1).stderr
     assert files(project) == before
 
 
@@ -258,9 +258,9 @@ def test_one_job_of_several_is_chosen_by_its_name(project, vt, tmp_path):
     told = vt(tmp_path / "guide.md", "--job", "tune", "--write").stderr
     assert not (project / "jobs/guide.yaml").exists()
     assert imported(project, "tune")
-    assert "left out: guide" in told
+    assert "omitted: guide" in told
     assert "blocks without a job: at lines" in told
-    assert "there are: " in vt(tmp_path / "guide.md", "--job", "none", code=2).stderr
+    assert "choose one of: " in vt(tmp_path / "guide.md", "--job", "none", code=2).stderr
 
 
 def test_computed_value_is_named_with_its_place_and_the_command_that_records_it(
@@ -269,6 +269,6 @@ def test_computed_value_is_named_with_its_place_and_the_command_that_records_it(
     code = SDK.replace('"us-docker.pkg.dev/acme-ml/images/x:1"', "image")
     (tmp_path / "submit.py").write_text(code)
     told = vt(tmp_path / "submit.py", code=1).stderr
-    assert "tune: to be filled in: <YOUR_IMAGE>" in told
+    assert "tune: values to fill in: <YOUR_IMAGE>" in told
     assert "<YOUR_IMAGE> is computed: `image` (submit.py, line 16)" in told
-    assert f"`vt import --run 'python {tmp_path}/submit.py'` records what it sends" in told
+    assert f"`vt import --run 'python {tmp_path}/submit.py'` records them" in told

@@ -45,16 +45,16 @@ def test_blocks_build_on_one_another_and_those_without_a_job_are_told(tmp_path: 
     )  # fmt: skip
     assert job.notes == [Note("<YOUR_MORE> is computed: `more`", "guide.md, line 26")]
     broken, left, way_on = found.remarks
-    assert way_on == "what is open is computed: `vt import --run COMMAND` records what it sends"
+    assert way_on == "some values are computed: `vt import --run COMMAND` records them"
     assert broken.startswith(f"line 17: {tmp_path}/guide.md:")
-    assert left == "blocks without a job: at lines 7, 10, 13, 17, 20, 23"
+    assert left == "code blocks without a job: at lines 7, 10, 13, 17, 20, 23"
 
 
 def test_the_line_of_a_command_in_a_page_is_told(tmp_path: Path) -> None:
     line = f"{made('j')} --tomorrow=1"
     for text in (f"a\n\n{fenced(line, 'sh')}", f"a\n\n\nb `{line}`\n", f"a\n\n\n    {line}\n"):
         [job] = page(tmp_path, text).jobs
-        assert job.remarks == ["gcloud's --tomorrow is not read (guide.md, line 4)"]
+        assert job.remarks == ["gcloud flag --tomorrow is not imported (guide.md, line 4)"]
 
 
 SCRIPT = "gcloud ai custom-jobs create --display-name=j --config={}\n"
@@ -75,7 +75,9 @@ def test_a_file_that_gcloud_reads_lies_beside_the_source_or_is_written(
 def test_a_command_whose_file_is_no_job_makes_none(tmp_path: Path, text: str | None) -> None:
     if text is not None:
         (tmp_path / "cfg.yaml").write_text(text)
-    told = "gcloud reads cfg.yaml, which is no job file beside the source, so it makes no job"
+    told = (
+        "gcloud reads the job file cfg.yaml, which is not beside the source, so it creates no job"
+    )
     with pytest.raises(CommandError) as refused:
         page(tmp_path, SCRIPT.format("cfg.yaml"), "x.sh")
     assert f"{told}: put it there and import again (x.sh, line 1)" in refused.value.hint

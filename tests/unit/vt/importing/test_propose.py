@@ -53,7 +53,10 @@ def script(name: str = "train", **more: Any) -> ImportedJob:
         ("", []),
         ("acme-ml-dev", []),
         ("<YOUR_PROJECT>", []),
-        ("acme-prod", ["it is sent to project acme-prod: the stack's is acme-ml-dev"]),
+        (
+            "acme-prod",
+            [("the source submits the job to project acme-prod; the stack uses acme-ml-dev")],
+        ),
     ],
 )
 def test_a_project_of_its_own_is_told(root: Path, project: str, remarks: list[str]) -> None:
@@ -91,7 +94,10 @@ def test_a_script_becomes_a_package_of_the_stack(root: Path) -> None:
     assert "first: {path: jobs/first/train_it.py}" in str(made.files["Pulumi.dev.yaml"])
     assert [each.remarks for each in made.jobs] == [
         [], [],
-        ["the script 1.py is not here: put it at jobs/my_job/task_1.py, which is a placeholder"],
+        [(
+            "the script 1.py does not exist beside the source: replace the placeholder "
+            "jobs/my_job/task_1.py by it"
+        )],
     ]  # fmt: skip
 
 
@@ -99,8 +105,8 @@ def test_a_secret_in_a_script_is_told(root: Path) -> None:
     code = 'password = "hunter2hunter2"\n'
     [made] = of(root, script(script="t.py"), files={"t.py": code}).jobs
     assert made.remarks == [
-        "jobs/train/t.py, or its requirements, holds what looks like a secret: read it from Secret "
-        "Manager, then commit"
+        "jobs/train/t.py, or its requirements, contains a likely secret: read it from "
+        "Secret Manager instead, before you commit"
     ]
 
 
@@ -113,8 +119,8 @@ def test_objects_that_the_code_uploads_are_taken_along_for_buckets_that_are_new(
     ]
     assert made.remarks == [
         "first",
-        "gs://acme-other/b.csv, which the code uploads, is not taken along",
-        "gs://Acme_In/s, which the code uploads, is not taken along",
+        "gs://acme-other/b.csv, which the code uploads, is not imported",
+        "gs://Acme_In/s, which the code uploads, is not imported",
     ]
     new = "gs://acme-in becomes bucket 'acme-in' of the stack, which is new and empty: copy what"
     assert made.jobs[0].remarks == [f"{new} the job reads"]
@@ -131,8 +137,8 @@ def place(root: Path, *names: str, **uploads: bytes) -> tuple[dict[str, bytes], 
 
 
 MISSING = (
-    "it reads {0} in bucket 'b', which is not beside the source: put it at {0} there and import "
-    "again, or it is missing when the job runs"
+    "the job reads {0} in bucket 'b', which is not beside the source: copy it to {0} "
+    "there and import again, or the job will not have it"
 )
 
 
@@ -148,7 +154,7 @@ def test_a_file_beside_the_source_is_copied_and_one_that_is_not_is_told(root: Pa
         {"elsewhere/b.csv": "jobs/data/b/elsewhere/b.csv", "sub/a.csv": "jobs/data/b/sub/a.csv"},
         [
             MISSING.format(".hidden"),
-            "it reads key.txt, which is not copied: it holds what looks like a secret",
+            "the job reads key.txt, which is not copied because it contains a likely secret",
             MISSING.format("none.csv"),
         ],
     )

@@ -102,24 +102,24 @@ def test_requests_become_jobs_with_what_has_no_place_told(sent: Sent) -> None:
         ImportedJob(
             "p", READ_SPEC, labels={"a": "b"}, encryption_key="k", region="europe-west4",
             remarks=[
-                "inputDataConfig is left out: a managed data set belongs to training pipelines: "
-                "read the bucket",
-                "modelToUpload is left out: a CustomJob uploads no model: its code writes to "
-                "AIP_MODEL_DIR",
+                "inputDataConfig is omitted: managed datasets belong to training "
+                "pipelines: read the bucket",
+                "modelToUpload is omitted: a CustomJob uploads no model: its code writes "
+                "the model to AIP_MODEL_DIR",
             ],
         ),
     ]  # fmt: skip
     found = recorded.read("exit 3", None)
-    refusal = "this job of Batch is not imported: it has no runnables in taskGroups, which are "
+    refusal = "cannot import this Batch job: it has no runnables in taskGroups, which are "
     refusal += "what it runs"
     assert found == SourceContents(
         jobs=jobs,
         remarks=[
             f"bad: {refusal}",
             refusal,
-            "the command called google.X/Y, which --run does not serve, and ended with exit code "
-            "3: what would have come after is not here",
-            "google.X/Z was called, which --run does not serve",
+            "the command called google.X/Y, which --run does not support, and ended with "
+            "exit code 3: later jobs are missing",
+            "the command called google.X/Z, which --run does not support",
         ],
     )
 
@@ -143,8 +143,9 @@ def test_a_job_of_batch_has_the_name_and_the_region_of_its_request(sent: Sent) -
     [
         ("true", 0, [], recorded.NO_NETWORK),
         ("exit 4 # a.py", 4, ["/a", "/a"],
-         "the command called a, which --run does not serve, and ended with exit code 4: what would "
-         "have come after is not here; `vt import a.py` reads its literals"),
+         "the command called a, which --run does not support, and ended with exit code "
+         "4: later jobs are missing; to read the literals of the code instead: `vt "
+         "import a.py`"),
     ],
 )  # fmt: skip
 def test_a_command_that_sends_no_job_is_refused(
@@ -153,7 +154,7 @@ def test_a_command_that_sends_no_job_is_refused(
     sent.refused = refused
     with pytest.raises(CommandError) as told:
         recorded.read(command, None)
-    message = f"{command}: it ended with exit code {code}, and sent no job."
+    message = f"{command}: the command ended with exit code {code} and submitted no job."
     assert (told.value.message, told.value.hint) == (message, hint)
 
 
@@ -232,7 +233,7 @@ def test_objects_that_a_command_uploads_are_kept_but_for_large_ones(sent: Sent) 
     sent.requests = [RecordedRequest("CustomJob", PARENT, {"jobSpec": SPEC})]
     found = recorded.read("true", None)
     assert found.uploads == {"a/most": b"x" * limit, "a/sub/x.csv": b"1,2", "b/z": b"\xff"}
-    assert found.remarks == ["gs://a/more has 4,194,305 bytes: send it by `vt data push`"]
+    assert found.remarks == ["gs://a/more has 4,194,305 bytes: upload it by `vt data push`"]
 
 
 def job(*uris: str, name: str = "my-job") -> ImportedJob:

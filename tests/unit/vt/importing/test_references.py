@@ -47,8 +47,8 @@ def task_of(job: ImportedJob) -> dict[str, Any]:
 
 
 def new(name: str, key: str, *, read: bool = True) -> str:
-    of = f"{name} becomes bucket '{key}' of the stack, which is new and empty"
-    return f"{of}: copy what the job reads" if read else of
+    of = f"{name} is replaced by the new, empty bucket '{key}' of the stack"
+    return f"{of}: copy the data of the job" if read else of
 
 
 def test_without_a_stack_only_secrets_are_taken_out() -> None:
@@ -73,11 +73,11 @@ def test_without_a_stack_only_secrets_are_taken_out() -> None:
     adoption = adopt(job, None)
     assert job.spec == spec("<REMOVED_SECRET>", "<REMOVED_SECRET>")
     assert job.remarks == [
-        "a secret on its command line was left out: read it from Secret Manager",
-        "DB_PASSWORD is a secret, and was left out",
-        "URL is a secret, and was left out",
-        "it is in projects/p/regions/r/subnetworks/s; here in the stack's subnet; internet access "
-        "needs network.nat",
+        "removed a secret on the command line of the job: read it from Secret Manager",
+        "removed the value of variable DB_PASSWORD, a secret",
+        "removed the value of variable URL, a secret",
+        "the source job is in projects/p/regions/r/subnetworks/s; the imported job is in "
+        "the stack's subnet. Internet access needs network.nat",
     ]
     assert (adoption.entries.added, adoption.objects) == ({}, {})
 
@@ -124,6 +124,6 @@ def test_a_variable_of_batch_is_filled_with_the_secret() -> None:
     made = adopted({"env": [{"name": "API_KEY", "value": "hunter2"}]}, "batch")
     assert task_of(made) == {"env": [{"name": "API_KEY", "value": "${secrets.api-key.value}"}]}
     assert made.remarks == [
-        "API_KEY is a secret, and who sees a job sees its variables: it is now the value of secret "
-        "'api-key', which Batch reads"
+        "variable API_KEY is a secret, but users who can read a job can read its "
+        "variables: it is now a reference to secret 'api-key', which Batch reads"
     ]

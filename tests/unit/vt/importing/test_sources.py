@@ -22,10 +22,10 @@ from google.cloud import aiplatform
 aiplatform.CustomJob('{}', [{{'container_spec': {{'image_uri': {}}}}}]).run()
 """
 NO_JOB = (
-    "an import looks for workerPoolSpecs, trialJobSpec and Batch's taskGroups in YAML or JSON, for "
-    "`gcloud ai custom-jobs|hp-tuning-jobs create` in scripts, and for CustomJob(…), "
-    "CustomTrainingJob(…) or from_local_script(…) in Python; `vt import --run COMMAND` records "
-    "what a command sends"
+    "`vt import` finds workerPoolSpecs, trialJobSpec and Batch's taskGroups in YAML or "
+    "JSON, `gcloud ai custom-jobs|hp-tuning-jobs create` in scripts, and CustomJob(…), "
+    "CustomTrainingJob(…) or from_local_script(…) in Python. `vt import --run COMMAND` "
+    "records the requests of a command"
 )
 
 
@@ -56,25 +56,25 @@ def names(found: SourceContents) -> list[str]:
 @pytest.mark.parametrize(
     ("name", "text", "message", "hint"),
     [
-        ("x.yaml", "a: 1\n", "x.yaml: there is no job in it.", NO_JOB),
-        ("x.py", "a = 1\n", "x.py: there is no job in it.", NO_JOB),
-        ("x.sh", "echo\n", "x.sh: there is no job in it.", NO_JOB),
-        ("x.md", "# Title\n\n```yaml\na: 1\n```\n", "x.md: there is no job in it.", NO_JOB),
-        ("x", "#!/bin/sh\nworkerPoolSpecs: []\n", "x: there is no job in it.", NO_JOB),
-        ("x.tf", "resource {}", "x.tf: there is no job in it.",
-         "Terraform is not read: `vt import --job ID` takes its job"),
-        ("x.py", "a = (\n\n", "x.py: there is no job in it.",
-         "a part is no Python that can be read: '(' was never closed (x.py, line 1)"),
-        ("x.py", f"a = {'-' * 900}1\n", "x.py: there is no job in it.",
-         "the code is nested too deeply to be read"),
-        ("x.py", "from google.cloud import batch_v1\n", "x.py: there is no job in it.",
-         "calls of Google Batch's client are not read: import what `gcloud batch jobs describe "
-         "NAME --format json` prints, or run the code by --run"),
-        ("x.ipynb", "{", "x.ipynb: this is no notebook: its JSON cannot be read.", ""),
-        ("x.ipynb", '{"cells": 3}', "x.ipynb: this is no notebook: its JSON cannot be read.", ""),
+        ("x.yaml", "a: 1\n", "x.yaml contains no job.", NO_JOB),
+        ("x.py", "a = 1\n", "x.py contains no job.", NO_JOB),
+        ("x.sh", "echo\n", "x.sh contains no job.", NO_JOB),
+        ("x.md", "# Title\n\n```yaml\na: 1\n```\n", "x.md contains no job.", NO_JOB),
+        ("x", "#!/bin/sh\nworkerPoolSpecs: []\n", "x contains no job.", NO_JOB),
+        ("x.tf", "resource {}", "x.tf contains no job.",
+         "Terraform files are not imported: import the existing job by `vt import --job ID`"),
+        ("x.py", "a = (\n\n", "x.py contains no job.",
+         "cannot parse a part of the Python code: '(' was never closed (x.py, line 1)"),
+        ("x.py", f"a = {'-' * 900}1\n", "x.py contains no job.",
+         "the code is nested too deeply"),
+        ("x.py", "from google.cloud import batch_v1\n", "x.py contains no job.",
+         "calls of Google Batch's client are not imported: import the output of `gcloud "
+         "batch jobs describe NAME --format json`, or run the code by --run"),
+        ("x.ipynb", "{", "x.ipynb is not a notebook: its JSON cannot be parsed.", ""),
+        ("x.ipynb", '{"cells": 3}', "x.ipynb is not a notebook: its JSON cannot be parsed.", ""),
         ("x.ipynb", '{"cells": [{"cell_type": "code", "source": 3}]}',
-         "x.ipynb: this is no notebook: its JSON cannot be read.", ""),
-        ("x.ipynb", "{}", "x.ipynb: there is no job in it.", NO_JOB),
+         "x.ipynb is not a notebook: its JSON cannot be parsed.", ""),
+        ("x.ipynb", "{}", "x.ipynb contains no job.", NO_JOB),
     ],
 )  # fmt: skip
 def test_a_source_without_a_job_says_why(
@@ -141,8 +141,10 @@ def test_cells_of_a_notebook_are_python_scripts_and_files(read: Read, tmp_path: 
         "shell": "a/b",
     }  # fmt: skip
     assert found.jobs[-1].labels == {"a": "b"}
-    assert found.jobs[0].remarks == ["gcloud's --tomorrow is not read (x.ipynb, cell 9, line 3)"]
+    assert found.jobs[0].remarks == [
+        ("gcloud flag --tomorrow is not imported (x.ipynb, cell 9, line 3)")
+    ]
     assert found.remarks == [
-        "a part is no Python that can be read: invalid syntax (x.ipynb, cell 15, line 1)",
-        f"what is open is computed: `vt import --run {tmp_path}/x.ipynb` records what it sends",
+        "cannot parse a part of the Python code: invalid syntax (x.ipynb, cell 15, line 1)",
+        f"some values are computed: `vt import --run {tmp_path}/x.ipynb` records them",
     ]

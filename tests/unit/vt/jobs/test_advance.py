@@ -94,10 +94,22 @@ STALE = 3 * HOUR + 7 * MINUTE
         ("PENDING", 2 * HOUR + MINUTE, None, None, "PENDING for 2h 1m"),
         ("PENDING", None, None, None, ""),
         ("RUNNING", STALE, HOUR + 30 * MINUTE, HOUR, ""),
-        ("RUNNING", STALE, HOUR + 31 * MINUTE, HOUR, "RUNNING for 1h 31m, its timeout is 1h 0m"),
+        (
+            "RUNNING",
+            STALE,
+            HOUR + 31 * MINUTE,
+            HOUR,
+            "RUNNING for 1h 31m, longer than its timeout of 1h 0m",
+        ),
         # Vertex AI gives a job seven days where it names none
         ("RUNNING", None, 168 * HOUR + 30 * MINUTE, None, ""),
-        ("RUNNING", None, 169 * HOUR, None, "RUNNING for 169h 0m, its timeout is 168h 0m"),
+        (
+            "RUNNING",
+            None,
+            169 * HOUR,
+            None,
+            "RUNNING for 169h 0m, longer than its timeout of 168h 0m",
+        ),
     ],
 )
 def test_jobs_that_are_late_are_named(monkeypatch, state, waited, ran, timeout, said, tuning):

@@ -48,7 +48,7 @@ def actions(tick: Tick) -> list[Action]:
 WHY = "no accelerator was at 5% or above for 10m"
 REASONS = {
     "failed": "idleStop cannot check the job, which continues: Cloud Monitoring did not respond",
-    "due": f"{WHY}; it is cancelled next",
+    "due": f"{WHY}; the next run without --dry-run cancels the job",
     "cancelled": f"{WHY} (idleStop): cancelled",
     "unproven": "idleStop cannot check the job, which continues: no utilization data of "
     "workerpool0-0",

@@ -89,8 +89,8 @@ def test_a_stock_out_is_a_rung_and_a_line_and_the_last_one_is_told(cloud: Straig
     last = cloud.going_on(JOB)[0]
     cloud.run_out(last)
     left = (
-        f"no rung is left: rung 1 (as in the job file): {stock_out}; "
-        f"rung 2 (other): {stock_out}; rung 3 (other): {stock_out}"
+        f"no rung is left on the ladder: rung 1 (as in the job file): {stock_out}; rung 2 "
+        f"(other): {stock_out}; rung 3 (other): {stock_out}"
     )
     for dry_run in (True, False):
         assert actions(INPUTS, dry_run=dry_run) == [

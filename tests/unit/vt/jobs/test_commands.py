@@ -68,10 +68,10 @@ def test_the_list_is_narrowed_by_state_label_and_number(vt: Vt, cloud: Cloud) ->
     short = vt("list", "--limit", "1")
     assert "1 older ones are not shown" in short.stderr
     assert good not in short.stdout
-    assert "no such jobs" in vt("list", "--state", "paused").stderr
+    assert "no matching jobs" in vt("list", "--state", "paused").stderr
     wide = {"COLUMNS": "150"}
     wrong = vt("list", "--state", "runing", code=2, env=wide).stderr
-    assert "there is no state 'runing': did you mean 'running'?" in wrong
+    assert "unknown state 'runing': did you mean 'running'?" in wrong
     assert "choose one of --follow and" in vt("logs", "good", "-f", "--tail", "3", code=2).output
 
 
@@ -79,7 +79,7 @@ def test_only_a_confirmed_cancellation_cancels_a_job(
     vt: Vt, cloud: Cloud, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     long = until_running(cloud, submit(cloud, "sleep 600", "long"))
-    told = "there is no terminal to confirm it. Nothing was cancelled. Hint: add --yes"
+    told = "no terminal to confirm the cancellation. Nothing was cancelled. Hint: add --yes"
     assert told in vt("cancel", "long", code=2).stderr
     stdin = "typer.testing._NamedTextIOWrapper.isatty"
     monkeypatch.setattr(stdin, lambda stream: stream.name == "<stdin>")
@@ -95,10 +95,13 @@ def test_a_job_that_is_not_there_is_said_with_what_there_is(vt: Vt, cloud: Cloud
     done(cloud, submit(cloud, "true", "titanic"))
     told = vt("show", "titanik", code=1).stderr
     assert told == (
-        "vt jobs show: stack local has submitted no job 'titanik'. Hint: did you mean 'titanic'?\n"
+        "vt jobs show: stack local has not submitted a job 'titanik'. Hint: did you mean "
+        "'titanic'?\n"
     )
     assert "there is no job" in vt("show", "123", code=1).stderr
-    assert "is no name of a job" in vt("cancel", "projects/p/x", "--yes", code=1).stderr
+    assert (
+        "is not the resource name of a job" in vt("cancel", "projects/p/x", "--yes", code=1).stderr
+    )
 
 
 def test_waiting_tells_by_its_exit_code_how_it_went(vt: Vt, cloud: Cloud) -> None:

@@ -92,5 +92,5 @@ def test_a_bucket_that_another_project_made_under_the_stacks_name_gets_no_code(
 ) -> None:
     """Names are global, and those of a stack's buckets can be guessed."""
     answers[""] = {"name": "p-control-dev", "projectNumber": "666"}
-    with pytest.raises(CommandError, match="gs://p-control-dev is of project 666, and not of 7"):
+    with pytest.raises(CommandError, match="bucket name p-control-dev is taken by project 666"):
         submission.has_bucket(PROJECT, "p-control-dev", "7")

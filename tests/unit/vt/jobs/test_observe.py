@@ -157,8 +157,11 @@ def test_a_slow_service_costs_a_bounded_time_and_is_named(
     plan = plans.plan(*(step("same", n) for n in range(40)))
     observed = observe.observe_jobs(ref, plan, offline=False, bound=0.3)
     service.answers.set()
-    assert observed.not_observed == "no answer in time"
-    assert "Jobs were not looked at: `no answer in time`" in reported(plan, observed)[1]
+    assert observed.not_observed == "no response within the time limit"
+    assert (
+        "Jobs were image not checked: `no response within the time limit`"
+        in reported(plan, observed)[1]
+    )
 
 
 @pytest.mark.parametrize("error", [OperatorError("no right to read"), CommandError("no cloud", "")])

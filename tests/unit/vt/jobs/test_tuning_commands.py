@@ -32,6 +32,6 @@ def test_logs_are_of_one_trial_or_of_each_in_turn(vt: Vt, cloud: Cloud) -> None:
     assert lines == ["trial 1 | hello", "trial 2 | hello"]
     assert "hello" in vt("logs", "tune", "--trial", "2").stdout.splitlines()
     refused = vt("logs", "tune", "--trial", "9", code=1)
-    assert "there is no trial '9'" in refused.stderr
+    assert "trial '9' does not exist" in refused.stderr
     assert "1, 2" in refused.stderr
     assert "--trial" in vt("logs", "tune", "-f", code=1).stderr

@@ -16,7 +16,7 @@ def test_the_status_tells_that_the_nearest_version_runs_for_images_that_are_not_
 ) -> None:
     monkeypatch.setenv("VT_LOCAL_HOME", str(home.root))
     command = "vt local start --prebuilt nearest"
-    told = f"prebuilt images that are not here: the nearest version runs ({command})"
+    told = f"prebuilt images that are not installed: the nearest version runs ({command})"
     assert told not in CliRunner().invoke(app, ["local", "status"]).stdout.splitlines()
     substitutes.take_nearest(home, on=True)
     assert told in CliRunner().invoke(app, ["local", "status"]).stdout.splitlines()
@@ -26,5 +26,6 @@ def test_an_interruption_says_what_goes_on(capsys: pytest.CaptureFixture[str]) -
     with pytest.raises(KeyboardInterrupt), commands.private_files():
         raise KeyboardInterrupt
     assert capsys.readouterr().err == (
-        "vt: interrupted; what was started goes on (`vt local status`, `vt local down`)\n"
+        "vt: interrupted; processes that were started keep running (`vt local status`, "
+        "`vt local down`)\n"
     )

@@ -98,8 +98,8 @@ def test_a_container_without_python_cannot_stand_on_this_host(checkout, monkeypa
     with pytest.raises(CommandError) as refused:
         run(checkout, monkeypatch)
     assert str(refused.value) == (
-        "jobs/serve starts no python, and nothing here runs its container. "
-        "Hint: `make containers` says what to install"
+        "jobs/serve does not start python, and this machine cannot run its container. "
+        "Hint: `make containers` lists the programs to install"
     )
 
 
@@ -111,8 +111,8 @@ def test_a_file_of_another_form_is_refused_before_anything_is_written(checkout, 
     with pytest.raises(CommandError) as refused:
         run(checkout, monkeypatch)
     assert str(refused.value) == (
-        f"{checkout.repo / 'added.yaml'} has not the form of a stack file with images, models and "
-        "endpoints. Hint: docs/serving.md has one"
+        f"{checkout.repo / 'added.yaml'} must have the form of a stack file with images, "
+        "models and endpoints. Hint: see the example in docs/serving.md"
     )
     assert not (checkout.repo / "Pulumi.local-endpoint.yaml").exists()
 
@@ -130,7 +130,7 @@ def test_a_stack_of_the_cloud_and_a_file_of_somebodys_own_are_left(checkout, mon
         run(checkout, monkeypatch)
     assert own.read_text() == "config: {}\n"
     (checkout.repo / "Pulumi.local.yaml").write_text(STACK.replace("local-training", "acme"))
-    with pytest.raises(CommandError, match="stack local is not of the local cloud"):
+    with pytest.raises(CommandError, match="stack local is not a stack of the local cloud"):
         run(checkout, monkeypatch)
 
 

@@ -99,16 +99,16 @@ def test_an_edit_of_the_stack_reaches_the_one_with_images(project, machine):
     assert "digest" in config(project)["vertex-training:images"]["train"]
 
 
-INSTALL = "(`make containers` installs what is missing, or says what to install)"
+INSTALL = "(`make containers` installs missing programs, or lists the programs to install)"
 
 
 @pytest.mark.parametrize(
     ("lacking", "line"),
     [
         ("registry", f"there is no container registry {INSTALL}"),
-        ("builder", f"no engine builds images here {INSTALL}"),
+        ("builder", f"no program that builds images is installed {INSTALL}"),
         ("runner", f"nothing runs containers here {INSTALL}"),
-        ("linux", "containers have the network of this machine on Linux alone"),
+        ("linux", "containers can use the network of this machine only on Linux"),
     ],
 )
 def test_what_the_machine_lacks_is_one_line_and_the_job_is_a_package(
@@ -136,8 +136,7 @@ def test_an_index_that_does_not_answer_is_found_before_anything_is_made(
     stack, told = choose(project, ups)
     assert (stack, ups.seen) == ("local", [])
     assert told == (
-        "train as a package: PyTorch's index of CPU wheels, of which the image is built, "
-        "cannot be reached"
+        "train as a package: cannot reach PyTorch's index of CPU wheels, which the image needs"
     )
     assert not (project.repo / "Pulumi.local-image.yaml").exists()
 
@@ -154,11 +153,11 @@ def test_a_build_that_fails_shows_its_end_and_the_job_is_a_package(project, mach
         raise ImageBuildError("train: it ended with exit code 9.", ["RUN pip", "no such package"])
 
     monkeypatch.setattr(building, "build_image", fail)
-    first = "the repository of stack local-image comes first, then the image, then the job\n"
+    first = "creating the repository of stack local-image first, then the image, then the job\n"
     for before in (first, ""):  # the repository stays
         assert choose(project) == ("local", (
-            f"{before}  | RUN pip\n  | no such package\n"
-            "train as a package: train: it ended with exit code 9."
+            f"{before}  | RUN pip\n  | no such package\ntrain as a package: the it of "
+            "train: ended with exit code 9."
         ))  # fmt: skip
         assert "vertex-training:jobs" not in config(project)  # they have no image yet
 
@@ -166,7 +165,7 @@ def test_a_build_that_fails_shows_its_end_and_the_job_is_a_package(project, mach
 def test_a_stack_that_cannot_be_brought_up_is_a_failure_and_no_package(project, machine):
     with pytest.raises(CommandError) as failed:
         choose(project, Ups(project, code=255))
-    assert str(failed.value) == "stack local-image: pulumi up ended with exit code 255."
+    assert str(failed.value) == "stack local-image: the up of pulumi ended with exit code 255."
 
 
 def test_a_stack_file_of_somebody_else_is_not_overwritten(project, machine):
@@ -175,8 +174,8 @@ def test_a_stack_file_of_somebody_else_is_not_overwritten(project, machine):
     with pytest.raises(CommandError) as refused:
         choose(project)
     assert str(refused.value) == (
-        "Pulumi.local-image.yaml was not written by this command: it would be overwritten. "
-        "Hint: rename it, or `vt local up --stack local-image`"
+        "Pulumi.local-image.yaml exists and was not written by this command. Hint: "
+        "rename the file, or deploy it by `vt local up --stack local-image`"
     )
     assert file.read_text() == "# mine\n"
 

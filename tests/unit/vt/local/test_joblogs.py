@@ -33,7 +33,7 @@ def test_where_nothing_was_made_a_look_makes_nothing(home: Home) -> None:
     with pytest.raises(LocalCloudError) as failed:
         joblogs.show(home, "train", "workerpool0-0", follow=False)
     assert str(failed.value) == (
-        "the local cloud has no job yet. Hint: `vt local up` submits the stack's."
+        "the local cloud has no jobs. Hint: submit the jobs of the stack by `vt local up`."
     )
     assert not home.database.exists()
 

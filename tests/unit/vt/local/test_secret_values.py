@@ -12,7 +12,7 @@ from tests.fixture_project import copy_project
 from vertex_training_cli.cli import app
 
 Run = Callable[..., Result]
-ENDS = "vt: the value ends in a newline, which jobs get too (printf %s has none)\n"
+ENDS = "vt: the value ends with a newline, which jobs will read too (printf %s writes none)\n"
 
 
 @pytest.fixture
@@ -57,13 +57,17 @@ def test_a_renamed_secret_keeps_the_id_that_it_was_made_with(tmp_path: Path, run
             ["wandb-key"], b"x",
             "stack local has no secret 'wandb-key'. Hint: did you mean 'wandb-api-key'?",
         ),
-        (["wandb-api-key"], b"", "a value has 1 to 65,536 bytes, got 0."),
-        (["wandb-api-key"], b"x" * 65_537, "a value has 1 to 65,536 bytes, got 65,537."),
-        (["wandb-api-key"], b"x" * 70_000, "a value has 1 to 65,536 bytes, got 65,537."),
+        (["wandb-api-key"], b"", "a secret value has 1 to 65,536 bytes; this one has 0."),
+        (["wandb-api-key"], b"x" * 65_537, (
+            "a secret value has 1 to 65,536 bytes; this one has 65,537."
+        )),
+        (["wandb-api-key"], b"x" * 70_000, (
+            "a secret value has 1 to 65,536 bytes; this one has 65,537."
+        )),
         (
             ["wandb-api-key", "--stack", "dev"], b"x",
-            "project acme-ml-dev is no project of the local cloud. Hint: gcloud secrets versions "
-            "add wandb-api-key-dev --project=acme-ml-dev --data-file=-",
+            "project acme-ml-dev is not a project of the local cloud. Hint: gcloud "
+            "secrets versions add wandb-api-key-dev --project=acme-ml-dev --data-file=-",
         ),
     ],
 )  # fmt: skip

@@ -21,7 +21,7 @@ from vertex_training_cli.local import commands
 
 TIME = "2026-11-21T10:00:00.000000Z"
 BATCH = "projects/1/locations/us-central1/jobs/b"
-WHY = (1, "The job was cancelled: the local cloud was taken down.")
+WHY = (1, "The job was cancelled because the local cloud was stopped.")
 
 
 class Stop:
@@ -82,7 +82,7 @@ def test_jobs_are_asked_to_cancel_before_the_server_stops_and_are_cancelled_afte
     assert down(home, monkeypatch, stop) == [
         "job tuned (7) was cancelled",
         "job test (1) was cancelled",
-        "job b1 of Batch was cancelled",
+        "job b1 on Batch was cancelled",
         "stopped",
     ]
     nothing = (None, None)
@@ -105,7 +105,7 @@ def test_records_that_cannot_be_changed_keep_nothing_from_its_end(
 ) -> None:
     home.database.write_text("no database")
     assert down(home, monkeypatch, Stop(ran=True)) == [
-        "the records of the jobs cannot be changed: file is not a database",
+        "cannot change the records of the jobs: file is not a database",
         "stopped",
     ]
 
@@ -122,7 +122,7 @@ def test_files_are_removed_where_that_is_asked_and_pulumi_does_not_work(
     monkeypatch.setattr(
         commands.locks, "in_folder", lambda folder: locks if folder == home.pulumi else []
     )
-    assert down(home, monkeypatch, Stop(ran=False)) == ["nothing was running"]
+    assert down(home, monkeypatch, Stop(ran=False)) == ["the local cloud was not running"]
     stop = Stop(ran=True)
     with pytest.raises(CommandError, match="stack local is in use"):
         down(home, monkeypatch, stop, clean=True)
@@ -131,7 +131,9 @@ def test_files_are_removed_where_that_is_asked_and_pulumi_does_not_work(
     told = ["stopped", f"removed {home.root}"]
     assert down(home, monkeypatch, stop, clean=True) == told
     assert not home.root.exists()
-    assert down(home, monkeypatch, Stop(ran=False), clean=True) == ["nothing was running"]
+    assert down(home, monkeypatch, Stop(ran=False), clean=True) == [
+        "the local cloud was not running"
+    ]
 
 
 def test_a_lock_that_is_taken_meanwhile_keeps_the_files(

@@ -71,12 +71,12 @@ def test_the_logs_of_a_tuning_job_are_those_of_its_trials(logged: TuningTable, n
 @pytest.mark.parametrize(
     ("words", "text"),
     [
-        (("tuned", "--trial", "9"), "has no trial '9'. Hint: there are: 1, 2."),
-        (("search-trial-9",), "has no trial '9'. Hint: there are: 1, 2."),
+        (("tuned", "--trial", "9"), "has no trial '9'. Hint: choose one of: 1, 2."),
+        (("search-trial-9",), "has no trial '9'. Hint: choose one of: 1, 2."),
         (("tuned", "-f"), "cannot be followed at once. Hint: choose one with --trial: 2."),
-        (("71", "--trial", "1"), "has no trials. Hint: leave --trial out."),
+        (("71", "--trial", "1"), "has no trials. Hint: omit --trial."),
         (("tuned", "--replica", "workerpool1-0"), "has a log of workerpool1-0."),
-        (("nobody",), "there is no job 'nobody'. Hint: there are: tuned."),
+        (("nobody",), "job 'nobody' does not exist. Hint: choose one of: tuned."),
     ],
 )
 def test_logs_that_are_not_there_are_one_line(

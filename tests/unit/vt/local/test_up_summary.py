@@ -68,7 +68,7 @@ def test_a_job_whose_record_was_deleted_is_named_and_is_no_failure(
     assert run(None, JobState.SUCCEEDED, wait=wait) == 0
 
     summary = capsys.readouterr().out.partition("RESOURCES")[2]
-    assert "its record was deleted" in summary.partition("job-2")[0].partition("job-1")[2]
+    assert "record deleted" in summary.partition("job-2")[0].partition("job-1")[2]
 
 
 def _record(job_id: str, state: JobState) -> JobRecord:

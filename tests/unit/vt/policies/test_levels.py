@@ -36,15 +36,15 @@ def written(root: Path, content: object) -> Path:
 
 
 FORM = ' Hint: {"POLICY": {"enforcementLevel": "advisory"}}, as in docs/review.md'
-NO_LEVEL = "p has no level of advisory, mandatory, remediate, disabled."
+NO_LEVEL = "p has an unknown level. Choose one of advisory, mandatory, remediate, disabled."
 
 
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        ("{", f"it is no JSON.{FORM}"),
-        ("[" * 100_000, f"it is no JSON.{FORM}"),
-        ("[]", f"it is no object.{FORM}"),
+        ("{", f"the content is not valid JSON.{FORM}"),
+        ("[" * 100_000, f"the content is not valid JSON.{FORM}"),
+        ("[]", f"the content is not a JSON object.{FORM}"),
         ({"p": "loud"}, f"{NO_LEVEL}{FORM}"),
         ({"p": 3}, f"{NO_LEVEL}{FORM}"),
         (None, "No such file or directory."),
@@ -84,7 +84,7 @@ def test_level_of_a_misspelled_policy_is_a_mistake_of_the_stack_file() -> None:
         {"job-in-a-network": "disabled", "job-in-a-netwrk": "disabled", "ours-alone": "advisory"}
     ) == [
         Problem(
-            "no policy is called that", "job-in-a-netwrk", "did you mean 'job-in-a-network'?",
+            "unknown policy", "job-in-a-netwrk", "did you mean 'job-in-a-network'?",
             ("policyLevels", "job-in-a-netwrk"),
         )
     ]  # fmt: skip
@@ -118,7 +118,9 @@ def test_an_up_with_a_pack_has_the_levels_of_the_stack_file(
 def test_levels_without_a_pack_are_a_mistake(root: Path) -> None:
     with pytest.raises(CommandError) as refused:
         policy_levels.up_options(root, "dev", [], written(root, {}))
-    assert str(refused.value) == "--policy-levels is about a --policy-pack. Hint: add one."
+    assert str(refused.value) == (
+        "cannot read --policy-levels requires --policy-pack. Hint: add one."
+    )
 
 
 def test_a_name_that_no_policy_has_is_a_warning() -> None:
@@ -130,8 +132,8 @@ def test_a_name_that_no_policy_has_is_a_warning() -> None:
         plan,
         levels={"off": "disabled", "p": "advisory"},
         diagnostics=(
-            Diagnostic("warning", "levels of policies: no policy is called a typo"),
-            Diagnostic("warning", "levels of policies: no policy is called typo"),
+            Diagnostic("warning", "policy levels: unknown policy a typo"),
+            Diagnostic("warning", "policy levels: unknown policy typo"),
         ),
     )
 

@@ -49,7 +49,7 @@ class Documents:
         if found == FORBIDDEN:
             raise ForbiddenReadError(f"{what} cannot be read: 403 Forbidden")
         if found == SILENT:
-            raise CommandError(f"{what} cannot be reached: no route")
+            raise CommandError(f"cannot reach {what}: no route")
         return found
 
 

@@ -101,7 +101,7 @@ def test_an_image_that_nobody_looked_at_is_not_known(
     asked: Ask, reason: str, permission: str
 ) -> None:
     assert asked({"a": spec(OWN)}, looks={OWN: Look(reason=reason)}) == [
-        exists(OWN).unknown(f"not looked at: {reason}", permission)
+        exists(OWN).unknown(f"image not checked: {reason}", permission)
     ]
 
 

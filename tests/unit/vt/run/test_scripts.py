@@ -36,15 +36,15 @@ def test_a_stack_takes_runs_if_it_is_up_and_not_protected(
     with pytest.raises(CommandError) as refused:
         command._ensure_usable(ref, loaded(protects=True))
     assert str(refused.value) == (
-        "stack dev is protected: what runs in it is reviewed. Hint: add the job to the stack's "
-        "file, or run it in another stack"
+        "stack dev is protected: its jobs need a review. Hint: add the job to the stack "
+        "file, or use another stack"
     )
     there.clear()
     with pytest.raises(CommandError) as refused:
         command._ensure_usable(ref, loaded())
     assert str(refused.value) == (
-        "stack dev is not up: there is no bucket acme-ml-control-dev. Hint: "
-        f"`{up} --stack dev`, once"
+        "stack dev is not deployed: bucket acme-ml-control-dev does not exist. Hint: run "
+        f"`{up} --stack dev`"
     )
 
 
@@ -71,7 +71,7 @@ def test_a_cost_on_google_is_confirmed_by_a_person(
         assert ended.value.exit_code == 2
     told = "run_a costs at most $1"
     assert asked == [(f"{told}. Submit it?", True)] * terminal
-    alone = "there is no terminal to confirm it. Nothing was submitted. Hint: add --yes"
+    alone = "no terminal to confirm the cost. Nothing was submitted. Hint: add --yes"
     assert capsys.readouterr().err == ("" if terminal else f"vt: {told}; {alone}\n")
 
 
@@ -99,5 +99,7 @@ def test_an_interruption_of_a_submission_waits_for_its_answer_and_then_cancels(
     else:
         name, stopped_by = command._submit(prepared, stack)
         assert (name, isinstance(stopped_by, KeyboardInterrupt)) == (JOB, interrupts == 1)
-    told = "vt: a is being submitted and is cancelled after that; Ctrl-C again exits without"
+    told = (
+        "vt: job a is being submitted and will be cancelled afterwards; Ctrl-C again exits without"
+    )
     assert capsys.readouterr().err == (f"{told} waiting\n" if interrupts else "")

@@ -74,7 +74,7 @@ def told(stack: StackRef, *ended: CancelledJob) -> list[str]:
 
 
 def way_back(stack: StackRef) -> str:
-    return told(stack, ENDED)[-1].removeprefix("to bring it back: ")
+    return told(stack, ENDED)[-1].removeprefix("to submit the previous request again: ")
 
 
 def test_what_is_not_committed_is_put_aside(stack: StackRef) -> None:
@@ -85,7 +85,7 @@ def test_what_is_not_committed_is_put_aside(stack: StackRef) -> None:
 
 
 def test_without_git_the_way_is_in_words(stack: StackRef) -> None:
-    assert way_back(stack) == "put its files back as they were, then vt up --stack dev"
+    assert way_back(stack) == "restore the previous files of the job, then run vt up --stack dev"
 
 
 def test_a_stack_file_that_cannot_be_read_leaves_the_whole_checkout(stack: StackRef) -> None:

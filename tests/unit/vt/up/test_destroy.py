@@ -79,20 +79,20 @@ def told(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
 
 def test_everything_that_would_be_lost_is_shown_before_it_goes(told) -> None:
     code, out, err, ran = told(LOSSES, CONTENTS, confirmed=True)
-    stops = "Pulumi stops here at the end: see docs/operations.md"
+    stops = "not emptied: the destroy ends with an error here, see docs/operations.md"
     assert out == [
-        "Stack first of project acme-ml would lose:",
+        "A destroy of stack first in project acme-ml deletes:",
         "KIND NAME NOW",
         "job train running for 1h 0m",
-        "job gone protected; its state is not known",
-        "bucket full 3 objects, old versions counted",
-        f"bucket own more than 1000 objects, old versions counted; {stops}",
-        "bucket own-emptied 1 objects, old versions counted",
+        "job gone protected; state unknown",
+        "bucket full 3 objects, including old versions",
+        f"bucket own more than 1000 objects, including old versions; {stops}",
+        "bucket own-emptied 1 objects, including old versions",
         "bucket bare protected; empty",
-        "bucket closed its objects could not be counted",
+        "bucket closed objects not counted",
         "secret token 2 versions",
-        "and 3 other resources: accounts, rights, APIs, packages and the like",
-        "kept: 2 rights of Google's service agents, which other stacks may need",
+        "and 3 other resources: accounts, grants, APIs, packages and so on",
+        "kept: 2 rights to Google's service agents, which other stacks may need",
     ]
     assert (code, err) == (0, "")
     assert ran == [("destroy", "--stack", "first", "--yes", "--skip-preview", "--x")]
@@ -103,15 +103,15 @@ def test_what_could_not_be_looked_at_is_told(told) -> None:
     losses = Losses((), Counter({"a:b:C": 1}), (), kept_rights=1, taken=("x's r on y",))
     code, out, err, _ = told(losses, contents, confirmed=True, code=255)
     assert out == [
-        "Stack first of project acme-ml would lose:",
-        "and 1 other resources: accounts, rights, APIs, packages and the like",
-        "kept: 1 right of Google's service agents, which other stacks may need",
-        "taken, also from stacks that grant the same: x's r on y",
+        "A destroy of stack first in project acme-ml deletes:",
+        "and 1 other resources: accounts, grants, APIs, packages and so on",
+        "kept: 1 right to Google's service agents, which other stacks may need",
+        "grant removed, although another stack may declare the same grant: x's r on y",
     ]
     assert err.splitlines() == [
-        "vt: jobs were not looked at: 403",
-        "vt: it is not known whether jobs run that the state does not have: no right",
-        "vt: pulumi destroy ended with exit code 255",
+        "vt: job states not read: 403",
+        "vt: not checked for running jobs that are missing from the state: no right",
+        "vt: `pulumi destroy` ended with exit code 255",
     ]
     assert code == 255
 
@@ -119,7 +119,7 @@ def test_what_could_not_be_looked_at_is_told(told) -> None:
 def test_a_stack_that_has_nothing_is_not_destroyed(told) -> None:
     nothing = Losses((), Counter(), (), kept_rights=1)
     assert told(nothing, CONTENTS, confirmed=True) == (
-        0, [], "vt: stack first has nothing that could be destroyed\n", [],
+        0, [], "vt: stack first has no resources to destroy\n", [],
     )  # fmt: skip
 
 
@@ -135,7 +135,7 @@ def test_what_refuses_is_told_before_anybody_is_asked(told) -> None:
         Losses((loss("secret", "s"),), Counter(), ()), CONTENTS, confirmed=True, problems=["a", "b"]
     )
     assert (code, ran) == (3, [])
-    assert err == "vt: first is not destroyed; nothing was deleted.\nvt: a\nvt: b\n"
+    assert err == "vt: stack first is not destroyed. Nothing was deleted.\nvt: a\nvt: b\n"
 
 
 def test_without_a_confirmation_nothing_is_deleted(told) -> None:
@@ -143,7 +143,7 @@ def test_without_a_confirmation_nothing_is_deleted(told) -> None:
         Losses((loss("secret", "s"),), Counter(), ()), CONTENTS, confirmed=False
     )
     assert (code, ran, len(out)) == (2, [], 3)
-    assert err == "vt: nothing was deleted. To destroy it: --yes --name first\n"
+    assert err == "vt: nothing was deleted. To destroy the stack, add: --yes --name first\n"
 
 
 @pytest.mark.parametrize(
@@ -171,7 +171,7 @@ def test_a_destruction_takes_the_name_of_the_stack(
     monkeypatch.setattr(command.sys.stdin, "isatty", lambda: typed is not None, raising=False)
     monkeypatch.setattr("builtins.input", answer)
     assert command._confirmation("first", yes, name)() is confirmed
-    told = ["Type the name of the stack to destroy it (first): "]
+    told = ["Type the name of the stack (first) to destroy it: "]
     assert asked == (told if typed is not None else [])
 
 
@@ -199,16 +199,16 @@ def test_what_refuses_to_go_is_asked_of_the_state_the_cloud_and_the_file(
 ) -> None:
     named = (loss("bucket", "full"), loss("bucket", "own", own=True), loss("bucket", "bare"))
     kept = Losses(named, Counter(), ("acme-ml-data-first",))
-    ours = "have it reviewed and deployed, then run this again."
+    ours = "have it reviewed and deployed, then run `vt destroy` again."
     found = [
         f"acme-ml-data-first is protected (set protect: false in Pulumi.first.yaml, {ours})",
-        "bucket full has objects (deploy forceDestroy: true on it, or remove its objects and "
-        "their old versions.)",
+        "bucket full is not empty (set forceDestroy: true on the bucket and deploy, or "
+        "remove its objects and their old versions.)",
     ]
     protects = STACK_FILE.replace("PROTECT", "true")
     *most, running = refused(tmp_path, kept, protects)
     assert most == found
-    assert running.startswith("a job runs that the state does not have: train")
+    assert running.startswith("a running job is missing from the state: train")
     assert refused(tmp_path, kept, broken) == [*most, running]
     free, lets_go = Losses(named, Counter(), ()), STACK_FILE.replace("PROTECT", "false")
     by_file = "Pulumi.first.yaml has protect: true"

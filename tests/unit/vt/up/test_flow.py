@@ -77,7 +77,7 @@ def bring_up(engine: Any, said: list[str], dead: list[str] | None = None) -> int
 def test_an_up_that_fails_is_told_and_nothing_is_looked_at_after_it(steps: SimpleNamespace) -> None:
     said: list[str] = []
     assert bring_up(Engine(255, before=MADE), said) == 255
-    assert said == ["pulumi up ended with exit code 255"]
+    assert said == ["`pulumi up` ended with exit code 255"]
     assert [name for name, *_ in steps.taken][-1] == "cancelled"
 
 
@@ -86,5 +86,5 @@ def test_what_is_refused_is_told_and_nothing_runs(steps: SimpleNamespace) -> Non
     said: list[str] = []
     engine = Engine()
     assert bring_up(engine, said) == 3
-    assert said == ["dev is not deployed; nothing was changed.", "a is lost.", "b moves."]
+    assert said == ["stack dev is not deployed. Nothing was changed.", "a is lost.", "b moves."]
     assert engine.ran == []

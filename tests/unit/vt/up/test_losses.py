@@ -121,6 +121,6 @@ def test_an_endpoint_whose_split_is_not_known_names_no_shares() -> None:
     vertex = "pulumi-python:dynamic/vertex"
     given = {"split": {"run 3": "x", "run 4": 12.5}}
     [found] = find_losses(state(resource(f"{vertex}:EndpointTraffic", "t", inputs=given))).named
-    assert found.detail == "requests are answered by run 4: 12.5, and by nothing afterwards"
+    assert found.detail == "serves run 4: 12.5; later requests fail"
     [bare] = find_losses(state(resource(f"{vertex}:ModelVersion", "m"))).named
     assert bare.detail == "stays in the registry"

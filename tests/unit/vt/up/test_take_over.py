@@ -125,10 +125,10 @@ def test_without_being_asked_to_write_nothing_is_imported() -> None:
         [
             "data is there: acme-data",
             "moreBucket is there: acme-more",
-            "nothing was imported",
+            "no resource was imported",
             GRANTED,
             ELSE,
-            "next: `vt import --state --stack dev --write` imports what is there",
+            "next: `vt import --state --stack dev --write` imports the existing resources",
         ],
     )
     assert [kind for kind, *_ in engine.got] == ["preview", "asked"]
@@ -167,9 +167,9 @@ def test_a_lost_state_is_refused_with_what_was_found(monkeypatch: pytest.MonkeyP
     with pytest.raises(CommandError) as refused:
         lost_state.refuse_if_lost(REF)
     assert str(refused.value) == (
-        "the state of dev is empty, and its bucket gs://b is there: the state was lost, or this is "
-        "not its backend or not its `name` in Pulumi.yaml. Nothing was changed. Hint: `vt import "
-        "--state --stack dev` shows what else is there."
+        "the state of stack dev is empty, but its bucket gs://b exists. Either the state "
+        "was lost, or the backend or the `name` in Pulumi.yaml is wrong. Nothing was "
+        "changed. Hint: run `vt import --state --stack dev` to list existing resources."
     )
     monkeypatch.setattr(lost_state.stacks, "load", lambda *_: (_ for _ in ()).throw(OSError()))
     lost_state.refuse_if_lost(REF)  # left to pulumi
@@ -224,10 +224,10 @@ def test_traces_are_the_control_bucket_and_accounts_that_the_stack_makes(
     ]  # fmt: skip
 
 
-ELSE = "not looked for, and may exist: what the files of the stack do not declare"
+ELSE = "not searched for: resources that the stack's files do not declare"
 
 
-GRANTED = "`vt up` creates again, which changes nothing: 1 BucketIAMMember"
+GRANTED = "`vt up` will create these again, without any effect: 1 BucketIAMMember"
 
 
 NEXT = "next: `vt review --stack dev`, then `vt up --stack dev`"
@@ -239,6 +239,8 @@ def test_where_nothing_exists_nothing_is_imported_and_the_rest_is_named() -> Non
     output = json.dumps({"diagnostics": [refused]})
     engine.refused = SimpleNamespace(returncode=1, stdout=output, stderr="")
     assert take_over(engine) == (0, [
-        "nothing was imported", "not in the cloud, `vt up` creates: data", GRANTED,
+        "no resource was imported", (
+            "`vt up` will create these, which are missing in the cloud: data"
+        ), GRANTED,
         "`vt up` refuses: run 1 is FAILED", ELSE, NEXT,
     ])  # fmt: skip

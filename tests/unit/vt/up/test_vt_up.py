@@ -103,7 +103,7 @@ def test_without_pulumi_there_is_one_line_with_a_hint(
     monkeypatch.setenv("PATH", str(tmp_path / "empty"))
     monkeypatch.setattr("sys.executable", str(tmp_path / "empty" / "python"))
     told = up(expect=1).stderr
-    assert told == "vt up: there is no pulumi on PATH. Hint: run `vt setup`.\n"
+    assert told == "vt up: pulumi is not on PATH. Hint: run `vt setup`.\n"
 
 
 def test_the_lock_of_a_dead_run_goes_and_so_do_the_plugins_it_left_behind(
@@ -148,7 +148,7 @@ def test_what_may_exist_all_the_same_is_told_and_not_cleared(up: Up, tmp_path: P
 
 def test_a_job_that_runs_and_that_the_state_does_not_know_is_told(up: Up, cloud: Cloud) -> None:
     until_running(cloud, submit(cloud, "sleep 600", "train", run=2, stack="local"))
-    assert "job train (run 2) is RUNNING, and stack local does not know it" in up().stderr
+    assert "job train (run 2) is RUNNING, but missing from the state of stack local" in up().stderr
 
 
 def test_where_the_state_is_kept_is_asked_of_pulumi_unless_the_environment_says_it(
@@ -193,6 +193,6 @@ def test_repair_that_would_fail_half_way_is_refused_before_it_begins(
     events = plans.lines(*told, plans.summary("failed"))
     (tmp_path / "preview").write_text("\n".join(events) + "\n")
     refused = up("--refresh", "--yes", "--skip-preview", expect=3)
-    assert "local is not deployed; nothing was changed." in refused.output
+    assert "stack local is not deployed. Nothing was changed." in refused.output
     assert gone in refused.output
     assert "\nup " not in (tmp_path / "calls").read_text()

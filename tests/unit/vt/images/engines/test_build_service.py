@@ -67,7 +67,7 @@ def test_lost_answer_is_asked_to_be_repeated(error: Exception) -> None:
     if error.grpc_status_code is None:  # type: ignore[attr-defined]
         error.grpc_status_code = SimpleNamespace(name="INTERNAL")  # type: ignore[attr-defined]
     made, client = service(error)
-    hint = "run it again: a build that was started is found and followed."
+    hint = "run the command again: it continues with the build if that was started."
     assert told(lambda: made.create(BUILD))[1] == hint
     assert len(client.asked) == 1
 
@@ -93,7 +93,7 @@ def test_build_that_has_ended_stays_as_it_is() -> None:
     made, _ = service(exceptions.NotFound("gone"))
     for call, doing in (
         (made.cancel, "cancel a build"),
-        (made.get, "look at a build"),
+        (made.get, "read a build"),
         (made.list_tagged, "list builds"),
     ):
         message = f"Google Cloud refused to {doing}: NOT_FOUND: gone"
@@ -102,17 +102,19 @@ def test_build_that_has_ended_stays_as_it_is() -> None:
 
 EDITOR = "roles/cloudbuild.builds.editor in project acme-ml-dev"
 OBJECTS = "roles/storage.objectCreator and roles/storage.objectViewer on bucket"
-BUILDERS = "add yourself to `builders` in Pulumi.dev.yaml and deploy it."
+BUILDERS = "add yourself to `builders` in Pulumi.dev.yaml and deploy the stack."
 
 
 @pytest.mark.parametrize(
     ("code", "text", "doing", "hint"),
     [
         *((code, "could not Resolve Source: 403", "start a build",
-           f"{ACCOUNT} needs roles/storage.objectViewer on bucket {NAMES.bucket('staging')}: "
-           "deploy the stack, which grants it.")
+           f"{ACCOUNT} needs roles/storage.objectViewer on bucket "
+           f"{NAMES.bucket('staging')}: deploy the stack, which creates this grant.")
           for code in ("PERMISSION_DENIED", "INVALID_ARGUMENT")),
-        *(("PERMISSION_DENIED", text, "list builds", "deploy stack dev first: it enables the API.")
+        *(("PERMISSION_DENIED", text, "list builds", (
+            "deploy stack dev first: this enables the API."
+        ))
           for text in ("API has not been used in project 1", "It is disabled.")),
         *(("PERMISSION_DENIED", text, "start a build",
            f"you need roles/iam.serviceAccountUser on {ACCOUNT}: {BUILDERS}")
@@ -121,15 +123,20 @@ BUILDERS = "add yourself to `builders` in Pulumi.dev.yaml and deploy it."
          f"you need {OBJECTS} {NAMES.bucket('staging')}: {BUILDERS}"),
         ("PERMISSION_DENIED", "no", "start a build", f"you need {EDITOR}: {BUILDERS}"),
         ("NOT_FOUND", "no", "start a build",
-         f"deploy stack dev first: it makes the staging bucket and {ACCOUNT}."),
+         f"deploy stack dev first: this creates the staging bucket and {ACCOUNT}."),
         ("RESOURCE_EXHAUSTED", "no", "start a build",
-         "wait, or ask for more quota of cloudbuild.googleapis.com."),
+         "wait, or request more quota for cloudbuild.googleapis.com."),
         ("FAILED_PRECONDITION", "due to Quota restrictions", "start a build",
-         "ask for quota of Cloud Build in us-central1, or build here: --engine docker."),
+         (
+             "request quota for Cloud Build in us-central1, or build on this machine: "
+             "--engine docker."
+         )),
         ("FAILED_PRECONDITION", "no", "start a build", ""),
         ("UNAUTHENTICATED", "no", "start a build",
-         "sign in: gcloud auth application-default login."),
-        ("RefreshError", "no", "start a build", "sign in: gcloud auth application-default login."),
+         "sign in by `gcloud auth application-default login`."),
+        ("RefreshError", "no", "start a build", (
+            "sign in by `gcloud auth application-default login`."
+        )),
         ("INVALID_ARGUMENT", "quota", "start a build", ""),
     ],
 )  # fmt: skip

@@ -69,9 +69,8 @@ def test_images_are_built_for_repositories_of_the_projects_stacks_alone(
     error = failure(a_build(image=f"us-central1-docker.pkg.dev/{place}/titanic"))
     repository = place.partition("/")[2]
     assert (error.message, error.hint) == (
-        f"repository {repository} was not created by a stack, so Cloud Build has no account that "
-        "may push there.",
-        "build with an engine of this machine: --engine docker, podman or buildah.",
+        f"repository {repository} belongs to no stack, so no Cloud Build account can push to it.",
+        "build on this machine: --engine docker, podman or buildah.",
     )
     assert builds.all() == []
 
@@ -90,7 +89,7 @@ def test_build_that_takes_too_long_is_reported_with_its_limit(
     builds: Builds, a_build: Callable[..., Build]
 ) -> None:
     error = failure(a_build("SLEEP 60\n", timeout=1.0))
-    assert "took longer than 1 s" in error.message
+    assert "exceeded its limit of 1 s" in error.message
     assert error.hint == "raise --timeout."
 
 
@@ -131,7 +130,7 @@ def test_ctrl_c_leaves_a_build_that_another_command_started(
             ENGINE.build(build, write)
         assert first.result().startswith("sha256:")
     assert builds.states() == ["SUCCESS"]
-    assert "goes on; to end it: gcloud builds cancel" in lines[-1]
+    assert "continues; to cancel it: gcloud builds cancel" in lines[-1]
 
 
 class KilledError(BaseException):

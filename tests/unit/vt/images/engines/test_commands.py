@@ -133,7 +133,7 @@ def test_image_that_the_registry_does_not_have_after_the_push_is_no_image(
 ) -> None:
     program = machine.folder / name
     program.write_text(program.read_text().replace('verb == "push" and not code', "False"))
-    message = f"train: {name} pushed {machine.local}, and the registry does not have it."
+    message = f"train: {name} pushed {machine.local}, but the registry does not have this digest."
     assert refusal(name, build, machine)[0] == message
 
 
@@ -170,12 +170,12 @@ def refusal(name: str, build: Build, machine: Machine) -> tuple[str, Sequence[st
 def test_image_that_another_build_pushed_meanwhile_is_taken(build: Build, machine: Machine) -> None:
     theirs = machine.registry.add_image(PATH, "context-1")
     assert machine.build("podman", build) == theirs
-    text = f"{build.reference} was pushed by another build in between: taken."
+    text = f"{build.reference} was pushed by another build in the meantime: using that image."
     assert machine.lines == [text]
     assert [call[0] for call in machine.called] == ["build"]
 
 
-FULL = "a disk is full: free space, and run the command again"
+FULL = "free disk space, and run the command again"
 
 
 @pytest.mark.parametrize(
@@ -194,7 +194,7 @@ def test_failed_program_is_reported_with_its_last_lines(
 ) -> None:
     machine.set(**{step: (says, 3)})
     lines = (says,) if says else ()
-    message = f"train: {name} {step} ended with exit code 3."
+    message = f"train: the {step} of {name} ended with exit code 3."
     assert refusal(name, build, machine) == (message, lines, hint)
 
 
@@ -204,7 +204,7 @@ def test_context_that_leads_out_of_its_folder_is_refused(build: Build, machine: 
     with tarfile.open(build.archive, "w") as tar:
         tar.addfile(tarfile.TarInfo("../out"))
     message, _, _ = refusal("podman", build, machine)
-    assert message.startswith("train: the context cannot be unpacked: '../out' would be extracted")
+    assert message.startswith("train: cannot unpack the context: '../out' would be extracted")
     assert not (machine.folder / "calls").exists()
 
 
@@ -300,4 +300,4 @@ def test_build_of_the_local_cloud_leaves_its_digest_or_its_reason(
     assert run_alone(build, tmp_path) == 1
     assert not (tmp_path / "result").exists()
     out = capsys.readouterr().out
-    assert out.startswith("step 1\ntrain: podman build ended with exit code 4.")
+    assert out.startswith("step 1\ntrain: the build of podman ended with exit code 4.")
