@@ -56,7 +56,7 @@ def show(home: Home) -> bool:
         nearest = "the nearest version runs (vt local start --prebuilt nearest)"
         out.print(f"prebuilt images that are not here: {nearest}")
     if (shortage := GpuShortage.of(home)) is not GpuShortage.AUTO:
-        action = "wait" if shortage is GpuShortage.WAIT else "run on processors"
+        action = "wait" if shortage is GpuShortage.WAIT else "run on CPUs"
         out.print(f"jobs without enough free GPUs: {action} (vt local start --gpus {shortage})")
     if active := sum(not entry.spent for entry in FaultTable(home.faults).entries()):
         out.print(f"faults: {active} active (vt local fault list)")
