@@ -1,7 +1,7 @@
-"""Measure the training code of jobs/ on one GPU: attention, the training loop, and checkpoints.
+"""Measure the training code of jobs/ on one GPU, and check the local cloud's view of GPUs.
 
-``PYTHONPATH=jobs:jobs/lib python bench/gpu.py [--size 1.3B]`` with a Python that has PyTorch.
-``--size tiny`` runs on processors and shows only that the script works.
+``PYTHONPATH=jobs:jobs/lib:localcloud python bench/gpu.py [--size 1.3B]``, by a Python with PyTorch.
+``--size tiny`` runs on CPUs and shows only that the script works.
 """
 
 # torch comes with the training image; the development environment does not install it.
@@ -11,6 +11,8 @@ from __future__ import annotations
 import argparse
 import os
 import statistics
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -25,6 +27,8 @@ from transformer.data import Series, made_up
 from vertex_job.checkpoints import Checkpoints
 from vertex_job.ranks import Ranks
 from vertex_job.states import StateSaver
+
+from localgcp.system import gpus
 
 SIZES = {
     "tiny": Config(layers=2, heads=2, width=64, context=128, vocabulary=256, batch=4),
@@ -50,6 +54,19 @@ def seconds(call: Callable[[], object], device: torch.device, rounds: int = 5) -
             torch.cuda.synchronize(device)
         taken.append(time.perf_counter() - began)
     return statistics.median(taken[1:])
+
+
+def allotment() -> None:
+    """Print what programs see that the local cloud gives each GPU of this machine, or none."""
+    listed = gpus.list_gpus()
+    print(f"GPUs: {len(listed)} listed ({', '.join(gpu.name for gpu in listed)})")
+    code = "import torch; print(torch.cuda.device_count(), torch.cuda.is_available())"
+    for value in (*(gpu.id for gpu in listed), ""):
+        env = {**os.environ, gpus.VISIBLE: value}
+        command = [sys.executable, "-c", code]
+        seen = subprocess.run(command, env=env, capture_output=True, text=True, check=False).stdout
+        wanted = "1 True" if value else "0 False"
+        print(f"GPUs: {gpus.VISIBLE}={value}: PyTorch sees {seen.strip()}, expected {wanted}")
 
 
 def kernels(config: Config, device: torch.device, dtype: torch.dtype) -> None:
@@ -127,6 +144,7 @@ def main() -> None:
     series = Series([made_up(64, 2 * config.context, config.vocabulary)], config.context, 1 << 16)
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
+        allotment()
         kernels(config, device, getattr(torch, config.precision))
         saving(config, me)
         loop(config, me, series)

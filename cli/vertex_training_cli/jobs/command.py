@@ -100,7 +100,8 @@ def show_(
     """Show one job with its metrics, or a tuning job with its trials.
 
     --format json prints the complete message of the REST API, and `acceleratorUse` of a running job
-    with accelerators.
+    with accelerators. Jobs of the local cloud also have `substitutes` (what they ran on in place of
+    what they request) and `waits` (the reason).
     """
     stack_jobs = _jobs_of(stack)
     as_json = format_ is Format.JSON

@@ -90,7 +90,7 @@ class BatchRun:
     def _execute(self) -> None:
         width = min(int(self.job.group["parallelism"]), self.job.task_count, checks.WIDTH)
         if self.job.policy.get("accelerators"):
-            self.agent.append("tasks get no GPU of this machine: they run on processors")
+            self.agent.append("tasks get no GPU of this machine: they run on CPUs")
         try:
             self.volumes.prepare()
             at = self._machines(width)

@@ -27,11 +27,11 @@ class GpuShortage(enum.StrEnum):
     """The choice for jobs that request more GPUs than are free."""
 
     AUTO = enum.auto()
-    """Wait for GPUs of other jobs; run on processors if the machine has too few."""
+    """Wait for GPUs of other jobs; run on CPUs if the machine has too few."""
     WAIT = enum.auto()
     """Always wait."""
     CPU = enum.auto()
-    """Never wait: run on processors."""
+    """Never wait: run on CPUs."""
 
     @classmethod
     def of(cls, home: Home) -> GpuShortage:
@@ -96,7 +96,7 @@ def allot(members: Sequence[Replica], shortage: GpuShortage, *, waited: bool) ->
             reason = f"{len(locks)} of {len(available)} GPUs of this machine are free"
     if shortage.waits(too_few=too_few):
         return f"{reason}, and the job requests {request}"
-    return Allotment(note=f"on processors, not on {request}: {reason}")
+    return Allotment(note=f"on CPUs, not on {request}: {reason}")
 
 
 def divide(members: Sequence[Replica], available: Sequence[Gpu]) -> dict[str, list[Gpu]] | None:

@@ -126,7 +126,7 @@ def environment(executor: Executor, report: Report) -> Path:
     """Return the environment's folder; build the environment if it does not exist.
 
     The folder's name has the build of PyTorch that is in it: where GPUs are used, one for
-    processors is not.
+    CPUs is not.
 
     Raises ExecutorError if no suitable Python is found or the packages cannot be installed.
     """

@@ -103,7 +103,7 @@ def _gpus(members: Sequence[Replica], shortage: GpuShortage) -> Iterator[Refusal
         used = [gpu for gpus in divided.values() for gpu in gpus]
         what = difference(members, used) and f"the job runs {difference(members, used)}"
     else:
-        action = "waits" if shortage is GpuShortage.WAIT else "runs on processors"
+        action = "waits" if shortage is GpuShortage.WAIT else "runs on CPUs"
         what = (
             f"this machine has {describe(available)}, and the job requests {request}: it {action}"
         )

@@ -82,22 +82,22 @@ T4 = "1 NVIDIA_TESLA_T4"
 @pytest.mark.parametrize(
     ("listing", "of_server", "job", "visible", "note"),
     [
-        ("0", None, gpu_job(), [], f"on processors, not on {T4}: this machine has no GPU"),
+        ("0", None, gpu_job(), [], f"on CPUs, not on {T4}: this machine has no GPU"),
         ("1", None, gpu_job(count=0), [], ""),
         ("1", None, gpu_job(), ONE, f"on 1 NVIDIA H200, not on {T4}"),
-        ("1", "", gpu_job(), [], f"on processors, not on {T4}: this machine has no GPU"),
+        ("1", "", gpu_job(), [], f"on CPUs, not on {T4}: this machine has no GPU"),
         ("1", None, gpu_job(count=2), [],
-         "on processors, not on 2 NVIDIA_TESLA_T4: this machine has 1 NVIDIA H200"),
+         "on CPUs, not on 2 NVIDIA_TESLA_T4: this machine has 1 NVIDIA H200"),
         ("8", None, gpu_job(count=8, kind="NVIDIA_H100_80GB"), EIGHT, ""),
         ("8", "5,2", gpu_job(count=2, kind="NVIDIA_H100_80GB"), [EIGHT[5], EIGHT[2]], ""),
         ("8", EIGHT[3][:12], gpu_job(kind="NVIDIA_H100_80GB"), [EIGHT[3]], ""),
-        ("8", "9,1", gpu_job(), [], f"on processors, not on {T4}: this machine has no GPU"),
+        ("8", "9,1", gpu_job(), [], f"on CPUs, not on {T4}: this machine has no GPU"),
         ("8", None, gpu_job(count=4, kind="NVIDIA_H100_80GB", env="3,1"), [EIGHT[3], EIGHT[1]], ""),
         ("8", None, gpu_job(kind="NVIDIA_H100_80GB", env=EIGHT[7]), [], ""),
         ("8", None, gpu_job(count=0, env="0,1,2"), [], ""),
         ("mig", None, gpu_job(), [MIG[1]], f"on 1 NVIDIA A100-SXM4-40GB MIG 3g.20gb, not on {T4}"),
         ("mig", None, gpu_job(count=2), [],
-         "on processors, not on 2 NVIDIA_TESLA_T4: this machine has 2 NVIDIA A100-SXM4-40GB MIG "
+         "on CPUs, not on 2 NVIDIA_TESLA_T4: this machine has 2 NVIDIA A100-SXM4-40GB MIG "
          "3g.20gb, 1 NVIDIA A100-SXM4-40GB"),
     ],
 )  # fmt: skip
@@ -143,7 +143,7 @@ def test_replicas_of_a_job_have_different_gpus(cloud: Cloud, machine: SetList) -
 
 
 @pytest.mark.parametrize("choice", ["auto", "cpu"])
-def test_a_gpu_in_use_delays_a_job_or_leaves_it_processors(
+def test_a_gpu_in_use_delays_a_job_or_runs_it_on_cpus(
     cloud: Cloud, machine: SetList, choice: str
 ) -> None:
     machine("1")
@@ -161,7 +161,7 @@ def test_a_gpu_in_use_delays_a_job_or_leaves_it_processors(
     wait_until(lambda: cloud.client.get_custom_job(name=second.name).state == 4)
     got = ONE if choice == "auto" else []
     assert f"has [{','.join(got)}]" in cloud.log(second)
-    noted = f"on 1 NVIDIA H200, not on {T4}" if got else f"on processors, not on {T4}: {reason}"
+    noted = f"on 1 NVIDIA H200, not on {T4}" if got else f"on CPUs, not on {T4}: {reason}"
     assert noted in substitutes.read(cloud.home, job_id(second))
     assert substitutes.read_wait(cloud.home, job_id(second)) == ""
 
@@ -248,11 +248,11 @@ def test_an_unknown_choice_in_the_home_is_the_default(home: Home) -> None:
     ("listing", "count", "choice", "text"),
     [
         ("0", 1, "auto", f"this machine has no GPU, and the job requests {T4}: it runs on "
-                         "processors"),
+                         "CPUs"),
         ("0", 1, "wait", f"this machine has no GPU, and the job requests {T4}: it waits"),
         ("1", 1, "auto", f"the job runs on 1 NVIDIA H200, not on {T4}"),
         ("1", 2, "cpu", "this machine has 1 NVIDIA H200, and the job requests 2 NVIDIA_TESLA_T4: "
-                        "it runs on processors"),
+                        "it runs on CPUs"),
         ("8", 0, "wait", ""),
     ],
 )  # fmt: skip

@@ -22,6 +22,22 @@ def test_the_status_tells_that_the_nearest_version_runs_for_images_that_are_not_
     assert told in CliRunner().invoke(app, ["local", "status"]).stdout.splitlines()
 
 
+def test_the_choice_for_missing_gpus_is_kept_and_shown(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VT_LOCAL_HOME", str(home.root))
+    refused = CliRunner().invoke(app, ["local", "up", "--gpus", "wat"])
+    assert refused.exit_code == 2
+    assert "there is no choice 'wat': did you mean 'wait'?" in refused.stderr
+    for choice, action in (("wait", "wait"), ("cpu", "run on CPUs"), ("auto", "")):
+        commands.keep_gpu_choice(home, choice)
+        commands.keep_gpu_choice(home, None)
+        shown = CliRunner().invoke(app, ["local", "status"]).stdout
+        line = f"jobs without enough free GPUs: {action} (vt local start --gpus {choice})"
+        assert (line in shown.splitlines()) == bool(action)
+        assert ("GPUs" in shown) == bool(action)
+
+
 def test_an_interruption_says_what_goes_on(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(KeyboardInterrupt), commands.private_files():
         raise KeyboardInterrupt
