@@ -110,9 +110,16 @@ def bare_rate(config: Config, me: Ranks, series: Series) -> float:
 def loop(config: Config, me: Ranks, series: Series) -> None:
     """Print the rate of ``task.train`` relative to the bare loop."""
     bare = bare_rate(config, me, series)
-    _, figures = task.train(config, me, series, NeverStops())  # pyright: ignore[reportArgumentType]
+    if me.device.type == "cuda":
+        torch.cuda.reset_peak_memory_stats()
+    model, figures = task.train(config, me, series, NeverStops())  # pyright: ignore[reportArgumentType]
     assert figures
     print(f"loop: {figures['tokens_per_second'] / bare:.3f} x the bare loop; {figures}")
+    tokens = config.microBatch * config.context
+    predicted = 14 * sum(weights.numel() for weights in model.parameters())
+    predicted += tokens * (36 * config.layers * config.width + 12 * config.vocabulary)
+    if peak := figures.get("peak_memory_gib"):
+        print(f"memory: {peak * 2**30 / predicted:.3f} x the prediction of a stack file's model")
 
 
 def saving(config: Config, me: Ranks) -> None:
