@@ -43,7 +43,7 @@ def test_up_cancels_an_idle_job_and_nothing_submits_it_again(project: Project) -
     told = project.up(code=None)
     assert f"job idle: {WHY}: cancelled (projects/" in told
     [name] = [each.name for each in project.accepted("idle")]
-    assert f"job 'idle' is CANCELLED ({name}). N{WHY[1:]}. Mend it, or set run: 2" in told
+    assert f"job 'idle' is CANCELLED ({name}). N{WHY[1:]}. Fix the job, or set run: 2" in told
     assert project.states("idle") == [JobState.CANCELLED]
     assert WHY in project.vt("jobs", "show", "idle", "--stack", "local")
     # The next runs say what became of it, and submit nothing.

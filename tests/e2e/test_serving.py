@@ -241,7 +241,7 @@ def test_unhealthy_container_fails_up_with_one_line(story: SmallStack) -> None:
     report = told.partition("Diagnostics:")[2]
     [line] = [line for line in report.splitlines() if "never became ready" in line]
     assert "endpoint 'deaf': run 1" in line
-    assert "Nothing serves there yet" in line
+    assert "The endpoint serves no version" in line
     assert not endpoints_by_key(story)["deaf"].deployed_models
 
 

@@ -172,7 +172,8 @@ def test_object_with_a_secret_is_refused_before_any_upload(root: Path) -> None:
     configure(root, allowedSecrets={"data/settings.json:2": "made up for the tests"})
     notes = [each.what for each in load(root, "one").warnings({})]
     assert any(
-        note.startswith("not scanned for secrets: compressed, larger than 1 MiB") for note in notes
+        note.startswith("skipped by the secret scan (compressed, larger than 1 MiB")
+        for note in notes
     )
 
 

@@ -59,7 +59,7 @@ def test_missing_act_as_permission_cancels_no_job(project: Project) -> None:
     project.vt("local", "fault", "add", "iam", "deny", "--match", EMAIL, "--times", "0")
     told = refused(project, "acting")
     assert f"may not act as {EMAIL} (iam.serviceAccounts.actAs)" in told
-    assert "list who deploys among the deployers of Pulumi.local.yaml" in told
+    assert "add the deploying account to deployers in Pulumi.local.yaml" in told
     assert f"gcloud iam service-accounts add-iam-policy-binding {EMAIL}" in told
     project.vt("local", "fault", "clear")
     project.up()
@@ -75,7 +75,7 @@ def test_missing_reservation_or_zero_quota_cancels_no_job(project: Project) -> N
     project.want(needing={**BUSY, "run": 2, "machine": T4})
     project.vt("local", "fault", "add", "serviceusage", "deny", "--times", "0")
     for told in (project.pulumi("preview -s local", code=None), project.up(code=None)):
-        assert "custom_model_training_nvidia_t4_gpus in us-central1 is below the 4" in told
+        assert "custom_model_training_nvidia_t4_gpus in us-central1 is lower than the 4" in told
         assert "Nothing was cancelled" in told
     assert project.live("needing") == ["1"]
 

@@ -235,8 +235,8 @@ class CustomJobProvider(BoundedProvider):
         if _repeats(_current(job.name, olds), news):
             reason = f"its request is unchanged; set run: {request.run + 1} to submit the job again"
         else:
-            asked = _questions(rungs, _kind(news))
-            answers = ask_until_settled(asked, _prerequisites(news), self.timing, environment)
+            checks = _questions(rungs, _kind(news))
+            answers = ask_until_settled(checks, _prerequisites(news), self.timing, environment)
             for line in answers.unanswered:
                 print_line(f"job '{request.job}' is replaced: {line}")
             reason = str(answers) or prerequisites.obstacle(request, _account(news))

@@ -149,10 +149,10 @@ def refusal_reason(
     try:
         if _has_live_job(request, turn, jobs, intents):
             return ""
-        held = None if replaced is None else intents.read_turn(request.turn_key)
-        if replaced is not None and held is not None and held.request_id != request.request_id:
-            in_state = replaced.name if held.request_id == replaced.request_id else ""
-            turn.refuse_if_live(held.request_id, intents.read(held.request_id), in_state)
+        stored = None if replaced is None else intents.read_turn(request.turn_key)
+        if replaced is not None and stored is not None and stored.request_id != request.request_id:
+            in_state = replaced.name if stored.request_id == replaced.request_id else ""
+            turn.refuse_if_live(stored.request_id, intents.read(stored.request_id), in_state)
     except JobRefusedError as refused:
         return str(refused)
     return ""

@@ -59,7 +59,7 @@ _LOOKED_AT: Final = 500
 
 
 def strength(name: str) -> Strength:
-    """Return the meaning of a name for its value.
+    """Return how certainly a value with this name is a secret.
 
     >>> strength("DB_PASS"), strength("hfToken"), strength("sort-key"), strength("passes")
     ('sure', 'likely', '', '')

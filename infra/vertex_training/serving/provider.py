@@ -202,11 +202,11 @@ class EndpointCleanupProvider(_EndpointProvider):
         return dynamic.DiffResult(changes=changes, replaces=replaces, delete_before_replace=True)
 
     def create(self, props: dict[str, Any]) -> dynamic.CreateResult:
-        """Return the id without a call."""
+        """Return the endpoint's name as id. Makes no call."""
         return dynamic.CreateResult(_endpoint_name(props), without_provider(props))
 
     def update(self, _id: str, _olds: dict[str, Any], news: dict[str, Any]) -> dynamic.UpdateResult:
-        """Return the outputs without a call."""
+        """Return the new inputs as outputs. Makes no call."""
         return dynamic.UpdateResult(without_provider(news))
 
 

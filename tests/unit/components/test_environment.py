@@ -26,7 +26,7 @@ ARGS: dict[str, Any] = {
 #: What reviewers are told of a job that may be preempted.
 ADVICE = (
     "spot.json:1:1: baseOutputDirectory is missing: a preempted job would lose its progress. "
-    "Hint: set it, and resume from AIP_CHECKPOINT_DIR"
+    "Hint: set baseOutputDirectory, and resume from AIP_CHECKPOINT_DIR"
 )
 
 

@@ -86,6 +86,6 @@ def test_warnings_of_a_request_name_the_component_and_the_property(
     spot = {**SPEC, "scheduling": {"timeout": "600s", "strategy": "SPOT"}}
     registered(lambda: TrainingJob("it", {**JOB, "spec": spot}))
     assert said == [
-        "TrainingJob 'it': spec: baseOutputDirectory is missing: a preempted job starts again from "
-        "nothing. Hint: set it, and resume from AIP_CHECKPOINT_DIR"
+        "TrainingJob 'it': spec: baseOutputDirectory is missing: a preempted job would lose its "
+        "progress. Hint: set baseOutputDirectory, and resume from AIP_CHECKPOINT_DIR"
     ]

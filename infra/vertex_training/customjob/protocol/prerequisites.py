@@ -120,11 +120,11 @@ def ask_until_settled(
     environment: ProcessEnvironment,
 ) -> PrerequisiteAnswers:
     """Ask all questions, and repeat for ``Timing.gate`` while the answers can change."""
-    asked = list(questions)
-    answers, began = ask_all(asked, service), environment.monotonic()
+    checks = list(questions)
+    answers, began = ask_all(checks, service), environment.monotonic()
     while answers.may_change and environment.monotonic() - began < timing.gate:
         environment.sleep(timing.interval)
-        answers = ask_all(asked, service)
+        answers = ask_all(checks, service)
     return answers
 
 

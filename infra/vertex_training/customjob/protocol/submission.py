@@ -266,7 +266,7 @@ class _Attempt:
         return self.jobs.get(record.job_name) if released else None
 
     def _audit(self, created: JobSnapshot) -> JobSnapshot:
-        """Step 7: keep the earliest job and cancel the others, created after an expired lease."""
+        """Step 7: if expired requests created further jobs, cancel all but the earliest job."""
         try:
             others = [job for job in self._find_jobs(created.name) if job.state not in FAILED]
             oldest = earliest([*others, created])

@@ -1,4 +1,4 @@
-"""Allows one live request of a job at a time: the turn of a job's requests.
+"""The turn of a job's requests, which allows one live request at a time.
 
 An edited job is another request. If an earlier ``up`` submitted a job and was killed before writing
 the state, the new request id does not match that job, and both jobs would run. So each job has a
@@ -132,7 +132,7 @@ class SubmissionTurn:
         return jobs
 
     def _looks_until_settled(self, previous: str) -> Iterator[list[JobSnapshot]]:
-        """Yield the jobs of request ``previous`` at each look. After the last look it cannot act.
+        """Yield the jobs of request ``previous`` until the request cannot create further jobs.
 
         Raises:
             PreconditionFailedError: another process wrote the request's record.
@@ -152,7 +152,7 @@ class SubmissionTurn:
             self.intents.write(released, stored.generation)
 
     def _is_settled(self, stored: StoredIntent) -> bool:
-        """Return whether a sent request cannot take effect, and lists include a created job."""
+        """Return whether no sent request can take effect any more, and lists are up to date."""
         if stored.record.state is not IntentState.SENDING:
             return True
         return self.intents.now() >= stored.updated + self.timing.lease + self.timing.settle

@@ -315,7 +315,7 @@ class MessageBuilder:
     def _check_oneofs(
         self, fields: dict[str, Any], result: dict[str, Any], keys: list[str], path: Path
     ) -> None:
-        """Report mutually exclusive fields at the last of them in the file."""
+        """Report mutually exclusive fields, at the location of the last one."""
         groups: dict[str, list[str]] = {}
         for field in result:
             if group := fields[field].get("oneof"):

@@ -30,7 +30,7 @@ def _network(job: Job) -> NetworkFacts | None:
 
 @rule("network-foreign", "docs/environments.md#networks", "warning")
 def network_foreign(job: Job) -> Iterator[Finding]:
-    """A job uses the stack's network or attachment: others cannot be checked."""
+    """A job uses the stack's network or attachment: foreign networks cannot be checked."""
     network = _network(job)
     if network is None:
         return
@@ -66,7 +66,7 @@ def network_one_a_region(job: Job) -> Iterator[Finding]:
 
 @rule("range-foreign", "docs/environments.md#networks", "warning")
 def range_foreign(job: Job) -> Iterator[Finding]:
-    """Reserved ranges belong to the stack's network: others cannot be checked."""
+    """Reserved ranges belong to the stack's network: foreign ranges cannot be checked."""
     network = _network(job)
     if network is None or job.spec.get("network") != network.name:
         return
@@ -186,7 +186,7 @@ def _own(job: Job, name: str) -> str:
 
 @rule("reservation-foreign", OURS, "warning")
 def reservation_foreign(job: Job) -> Iterator[Finding]:
-    """A job names reservations of its stack: others cannot be checked."""
+    """A job names reservations of its stack: foreign reservations cannot be checked."""
     keys = ", ".join(f"${{reservations.{r.key}}}" for r in _known(job).values())
     for _, path, name, facts in _requested(job):
         if keys and facts is None:
@@ -228,8 +228,8 @@ def reservation_count(job: Job) -> Iterator[Finding]:
     for path, reservation, users in _shared(job):
         needed = _at_once(users, reservation)
         if needed > reservation.count:
-            asked = ", ".join(f"{name}: {count}" for name, count in users.items())
-            what = f"reservation '{reservation.key}' has too few machines for its jobs ({asked})"
+            counts = ", ".join(f"{name}: {count}" for name, count in users.items())
+            what = f"reservation '{reservation.key}' has too few machines for its jobs ({counts})"
             hint = "raise the reservation's count, or limit its parallelJobs"
             yield Finding(path, what, f"count: {reservation.count}", hint)
 
@@ -247,7 +247,7 @@ def reservation_spare(job: Job) -> Iterator[Finding]:
 
 @rule("reservation-open", RESERVATIONS, "warning")
 def reservation_open(job: Job) -> Iterator[Finding]:
-    """Only jobs that name a reservation use it."""
+    """A reservation that a job names is a specific reservation, not an open one."""
     for _, path, name, facts in _requested(job):
         if facts and not facts.specific:
             what = f"reservation '{facts.key}' is open, so jobs cannot use it by name"

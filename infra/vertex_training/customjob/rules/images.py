@@ -55,7 +55,7 @@ REGISTRY: Final = re.compile(r"([a-z]+\.)?gcr\.io/")
 
 
 def _images(job: Job, *, named: bool = True) -> Iterator[tuple[Pool, str, Path]]:
-    """Yield each pool, its image and the image's path; only valid names if ``named``."""
+    """Yield pool, image and path of each image; omit invalid names if ``named``."""
     for pool in job.pools:
         if pool.image and (_is_name(pool.image) or not named):
             yield pool, pool.image, (*pool.task_path, pool.image_field)

@@ -383,7 +383,7 @@ FILE_STORE: Final = re.compile(r"file:///?gcs/\S*")
 
 @rule("mount-locks", GCSFUSE, "warning")
 def mount_locks(job: Job) -> Iterator[Finding]:
-    """A file that needs locks, hard links or sockets is not below /gcs, which supports none."""
+    """A file that needs locks, hard links or sockets is outside of mounted buckets (/gcs)."""
     for pool in job.pools:
         names: dict[Path, str] = {(*path, "value"): name for path, name, _ in pool.variables()}
         for path, text in pool.texts():

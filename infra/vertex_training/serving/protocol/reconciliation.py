@@ -62,7 +62,7 @@ class Goal:
 
     @property
     def split_by_id(self) -> dict[str, int]:
-        """Return the shares above 0 by id, like the service."""
+        """Return the shares above 0 by deployed model id, in the service's form."""
         return {self.deployments[run].id: share for run, share in self.split.items() if share}
 
     def owns(self, deployment: Deployment) -> bool:

@@ -69,14 +69,14 @@ def test_all_unsendable_entries_are_reported_together(folder: Path, tmp_path: Pa
     (folder / os.fsdecode(b"\xfe\n")).touch()
     put(folder, "a/b")
     (folder / "a" / os.fsdecode(b"\xff")).touch()
-    out, copy = "the link leads out of the context", "copy what it leads to"
+    out, copy = "the link leads out of the context", "copy the target into the folder"
     found = refused(folder, jobs__lib=lib)
     assert sorted(found, key=lambda each: each.location.file) == [
         problem("jobs/lib/pipe", "the entry is not a regular file, folder or link",
-                "list the folder in .dockerignore"),
+                "list the entry in .dockerignore"),
         problem("jobs/lib/up", out, copy),
-        problem(r"jobs/x/\xfe\n", "the name is not UTF-8", "rename it"),
-        problem(r"jobs/x/a/\xff", "the name is not UTF-8", "rename it"),
+        problem(r"jobs/x/\xfe\n", "the name is not UTF-8", "rename the file or folder"),
+        problem(r"jobs/x/a/\xff", "the name is not UTF-8", "rename the file or folder"),
         problem("jobs/x/odd", "the name of the link's target is not UTF-8", "rename the target"),
         problem("jobs/x/root", out, copy),
     ]  # fmt: skip
@@ -84,13 +84,13 @@ def test_all_unsendable_entries_are_reported_together(folder: Path, tmp_path: Pa
 
 def test_unreadable_entries_are_reported(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert refused(folder / "gone") == [
-        problem("jobs/x/", "cannot be read: No such file or directory",
-                "make it readable, or ignore it"),
+        problem("jobs/x/", "the folder cannot be read: No such file or directory",
+                "make the folder readable, or list it in .dockerignore"),
     ]  # fmt: skip
     monkeypatch.setattr(contexts.os, "access", lambda _path, mode: mode != os.R_OK)
     assert refused(folder) == [
-        problem("jobs/x/Dockerfile", "cannot be read",
-                "make it readable, or list the folder in .dockerignore"),
+        problem("jobs/x/Dockerfile", "the file cannot be read",
+                "make the file readable, or list it in .dockerignore"),
     ]  # fmt: skip
 
 

@@ -56,10 +56,10 @@ def test_a_dockerfile_is_a_file_of_its_folder(checkout):
     hint = "use the folder of the Dockerfile, or set dockerfile"
     told = {name: list(pins.problems(folder, name)) for name in ("Other", "None", "Link", "Out")}
     assert told == {
-        "Other": [("has no Other", hint)],
-        "None": [("has no None", hint)],
+        "Other": [("the folder has no Other", hint)],
+        "None": [("the folder has no None", hint)],
         "Link": [],
-        "Out": [("Out is a link out of the folder", "copy what it leads to")],
+        "Out": [("Out is a link out of the folder", "copy the target into the folder")],
     }
     names = ("Dockerfile", "Other", "None", "Link", "Out")
     assert [name for name in names if pins.is_inside(folder, name)] == ["Dockerfile", "Link"]

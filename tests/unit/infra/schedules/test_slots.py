@@ -186,7 +186,7 @@ PLAIN = "0123456789abcdef0123"
 
 
 def idle(slot: str) -> Outcome:
-    return Outcome("idle", "", f"next {slot}: At 06:00 on Monday (Europe/Berlin)")
+    return Outcome("idle", "", f"next slot {slot}: At 06:00 on Monday (Europe/Berlin)")
 
 
 def newest(world: SlotWorld) -> str:

@@ -107,7 +107,7 @@ def test_a_hand_made_version_with_our_alias_is_never_taken_for_ours():
     up(world, request("id0", run=2))
     world.versions["by hand"] = VersionSnapshot("by hand", 9, {})
     world.aliases[f"{MODEL}@r-id1"] = "by hand"
-    with pytest.raises(JobRefusedError, match="Remove its alias r-id1"):
+    with pytest.raises(JobRefusedError, match="remove its alias r-id1"):
         up(world)
 
 
@@ -150,7 +150,7 @@ def serving(shares):
 def test_other_bounds_of_replicas_deploy_nothing():
     world = serving({3: 100})
     told = bring(world, goal({3: 100}, minimum=2, maximum=5)).said
-    assert told == ["endpoint 'titanic': resizes run 3"]
+    assert told == ["endpoint 'titanic': resizing run 3"]
     [there] = world.deployed.values()
     assert (there.minimum, there.maximum) == (2, 5)
     assert len(world.splits) == 1
@@ -171,7 +171,9 @@ def test_a_refusal_after_the_split_has_moved_tells_the_split_that_serves():
         if (name, when) == ("undeploy", "before"):
             raise NotSubmittedError("no")
 
-    with pytest.raises(NotSubmittedError, match=r"undeploys .* refused: no. The split is {run 4: "):
+    with pytest.raises(
+        NotSubmittedError, match=r"undeploying .* refused: no. The split is {run 4: "
+    ):
         bring(world, goal({4: 100}), on_call=refuse)
 
 

@@ -77,7 +77,7 @@ def test_a_refusal_before_the_query_is_one_sentence(given, text):
 TIB = 2**40
 THERE = {"rows": 891, "bytes": 12_345, "queriedAt": "2026-11-20T00:00:00Z"}
 READS = {"processed": TIB // 2, "capacity": False}
-READ = "its query reads 549,755,813,888 bytes"
+READ = "the query would read 549,755,813,888 bytes"
 
 
 @pytest.mark.parametrize(

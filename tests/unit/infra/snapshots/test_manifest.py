@@ -70,9 +70,9 @@ def test_manifest_has_the_sum_of_its_objects() -> None:
     [
         ("", "is empty"),
         ("-- SELECT 1", "is empty"),
-        ("DELETE FROM t WHERE true", "is no query"),
+        ("DELETE FROM t WHERE true", "is not a query"),
         ("SELECT 1 -- one\r; DROP TABLE t", "has several statements"),
-        ("FROM t |> EXPORT DATA OPTIONS(uri='gs://x/*')", "is no query"),
+        ("FROM t |> EXPORT DATA OPTIONS(uri='gs://x/*')", "writes data in a pipe operator"),
         ("SELECT 1 /* never closed", "has unterminated text or an unterminated comment"),
     ],
 )

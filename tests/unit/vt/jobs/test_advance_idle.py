@@ -61,7 +61,7 @@ def cloud(monkeypatch: pytest.MonkeyPatch) -> Cloud:
 
     def idle_stop_of(given: Any) -> IdleStop | None:
         if given["submission"]["job"] == "broken":
-            raise OperatorError("no answer of Cloud Monitoring")
+            raise OperatorError("Cloud Monitoring did not respond")
         rule = given["options"].get("idleStop")
         port: Any = made
         return (

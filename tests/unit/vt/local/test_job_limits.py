@@ -53,8 +53,8 @@ MACHINE = "job_spec.worker_pool_specs[1].machine_spec"
         ),
         (
             job(f"{PREBUILT}/pytorch-cpu.2-4.py310:latest"),
-            "job_spec.worker_pool_specs[1].container_spec.image_uri: there is no such prebuilt "
-            "image: pytorch-cpu.2-4.py310. (pytorch-xla.2-4.py310)",
+            "job_spec.worker_pool_specs[1].container_spec.image_uri: this prebuilt image "
+            "does not exist: pytorch-cpu.2-4.py310. (pytorch-xla.2-4.py310)",
         ),
         (job("https://gcr.io/a/b:1"), "job_spec.worker_pool_specs[1].container_spec.image_uri: "),
     ],
