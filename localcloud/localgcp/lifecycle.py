@@ -89,9 +89,16 @@ def stop(home: Home) -> bool:
         if ran:
             _end_server(home)
         children = processes.end_orphaned_children(home.children)
+        end_work(home)
         plugins = end_orphaned_plugins(home)
         home.server_file.unlink(missing_ok=True)
     return ran or bool(children) or bool(plugins)
+
+
+def end_work(home: Home) -> None:
+    """End the programs of jobs, models and queries that a killed server left running."""
+    for folder in (home.jobs, home.batch, home.serving, home.bigquery):
+        processes.end_below(folder)
 
 
 def check_removable(home: Home) -> bool:

@@ -23,6 +23,7 @@ from localgcp.errors import LocalCloudError
 from localgcp.faults.table import FaultTable
 from localgcp.home import PRIVATE_UMASK, Home, open_private
 from localgcp.home.server_info import ServerInfo
+from localgcp.lifecycle import end_work
 from localgcp.storage.emulator import StorageEmulator
 from localgcp.storage.proxy import StorageFront
 from localgcp.system import processes
@@ -47,8 +48,7 @@ def run(home: Home) -> None:
     home.server_file.unlink(missing_ok=True)
     for child in processes.end_orphaned_children(home.children):
         print(f"ended process {child.pid} ({child.role}) of a killed server")
-    for folder in (home.jobs, home.batch, home.serving, home.bigquery):
-        processes.end_below(folder)
+    end_work(home)
     for sockets in home.sockets.glob("vertex-*"):
         delete_folder(sockets)
     FaultTable(home.faults).forget_held()

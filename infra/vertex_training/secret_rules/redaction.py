@@ -28,6 +28,10 @@ _OPENING: Final = re.compile(r"[rbfuRBFU]{0,2}(?P<slashes>\\{0,8})(?P<quote>[\"'
 _INSIDE: Final = re.compile(
     r"\{(?:[^{}\n]|\{[^{}\n]{0,300}+\}){1,600}+\}?|\[(?:[^\[\]\n]){1,600}+\]?"
 )
+#: A declaration of a secret: a description of several words, and no value.
+_DECLARATION: Final = re.compile(
+    r"\{\s?description: ?[\"']?[A-Za-z][\w-]*(?: [\w(][\w)-]*)+[\"']?\s?\}"
+)
 #: An unquoted value. Closing quotes, brackets and separators belong to the value if it continues:
 #: `--password=a,b`. `\n` is a line's end in JSON, and `,name=` begins the next value.
 _PLAIN_PARTS: Final = (
@@ -207,6 +211,8 @@ def _quoted(text: str, at: int) -> tuple[int, int] | None:
 def _structure(text: str, at: int) -> tuple[int, int] | None:
     inside = _INSIDE.match(text, at)
     if inside is None or text.startswith(("{{", "[secret]"), at):
+        return None
+    if _DECLARATION.match(text, at) and not any(map(looks_random, inside[0].split())):
         return None
     return (at, inside.end()) if re.search(r"\w", inside[0]) else None
 

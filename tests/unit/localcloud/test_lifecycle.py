@@ -70,10 +70,12 @@ def test_second_server_of_a_home_is_refused(stopped: Home) -> None:
 def test_stop_ends_what_a_killed_server_left(stopped: Home) -> None:
     info = lifecycle.start(stopped, silent)
     left = processes.live_children(stopped.children)
+    query = subprocess.Popen(["sleep", "600"], env={"HOME": str(stopped.bigquery)})
     os.kill(info.pid, signal.SIGKILL)
     wait_until(lambda: lifecycle.running(stopped) is None)
     assert lifecycle.stop(stopped)
     assert not any(child.is_alive() for child in left)
+    query.wait(10)
 
 
 def test_a_damaged_server_file_is_written_again_by_the_server_it_speaks_of(stopped: Home) -> None:

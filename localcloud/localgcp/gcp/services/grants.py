@@ -29,6 +29,8 @@ from localgcp.inventory.vpc import SUBNETWORK
 
 #: No resource of this server, so a grant may be on any.
 DATASET: Final = "gcp:bigquery/dataset:Dataset"
+#: https://docs.cloud.google.com/bigquery/docs/datasets#dataset-naming.
+_DATASET_ID: Final = re.compile("[A-Za-z0-9_]{1,1024}")
 ATTEMPTS: Final = 60
 _ROLE: Final = re.compile(r"^((organizations|projects)/[^/]+/)?roles/[A-Za-z0-9_.]+$")
 
@@ -243,6 +245,15 @@ class DatasetGrant(Grant):
             if inputs.get("condition")
             else None
         )
+
+    def _verify(self, cloud: Cloud, path: str, values: Values, doing: str) -> None:
+        name = path.rpartition("/")[2]
+        if not _DATASET_ID.fullmatch(name):
+            rule = (
+                "Dataset IDs must be alphanumeric (plus underscores), of 1024 characters at most."
+            )
+            raise CloudError(doing, 400, f'Invalid dataset ID "{name}". {rule}', "invalid")
+        super()._verify(cloud, path, values, doing)
 
     def _made(self, path: str, policy: Policy) -> Values:
         return {"etag": policy.etag, "project": path.split("/")[1]}
