@@ -543,6 +543,9 @@ class JobFields(TypedDict):
     """Cancel the job when it is idle: with ``5% for 30m``, when every accelerator stays below 5%
     utilization for 30 minutes. A waiting ``up`` or ``vt jobs advance`` cancels the job. The time
     is from 10m to 23h30m."""
+    model: NotRequired[Input[TrainedModelArgs]]
+    """Sizes of the transformer that it trains: checks and reviews compare the predicted peak of GPU
+    memory with the accelerator's."""
 
 class JobArgs(JobFields):
     """A job or tuning job: its job file and its options in this stack."""
