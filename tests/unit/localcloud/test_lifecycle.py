@@ -105,7 +105,7 @@ def test_a_folder_of_someone_else_is_neither_used_nor_removed(tmp_path: Path) ->
 @pytest.mark.parametrize("name", ["file", "file/below"])
 def test_a_folder_that_cannot_be_made_is_an_error_of_one_line(tmp_path: Path, name: str) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(LocalCloudError, match=r"cannot be made or written: .* VT_LOCAL_HOME"):
+    with pytest.raises(LocalCloudError, match=r"cannot create or write .* VT_LOCAL_HOME"):
         lifecycle.start(Home(tmp_path / name, tmp_path), silent)
 
 
