@@ -95,9 +95,9 @@ def test_a_server_that_cannot_start_says_why(
 def test_a_folder_of_someone_else_is_neither_used_nor_removed(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").touch()
     foreign = Home(tmp_path, tmp_path)
-    with pytest.raises(LocalCloudError, match="was not made by `vt local`"):
+    with pytest.raises(LocalCloudError, match="`vt local` did not create it"):
         lifecycle.start(foreign, silent)
-    with pytest.raises(LocalCloudError, match="nothing was removed"):
+    with pytest.raises(LocalCloudError, match="no file was removed"):
         take_down(foreign, clean=True, report=silent)
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
 
