@@ -87,4 +87,4 @@ def test_gcloud_of_another_user_is_refused(shell: Shell, bucket: str, gcloud: st
     finally:
         shutil.rmtree(folder)
     assert done.returncode == 1
-    assert "only processes of the user who started the local cloud get in" in done.stderr
+    assert "only processes of the user who started the local cloud may connect" in done.stderr

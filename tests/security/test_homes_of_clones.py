@@ -107,7 +107,7 @@ def test_home_folder_inside_a_checkout_is_refused(
     before = contents(source.parent)
     done = vt(checkout, *command)
     assert contents(source.parent) == before
-    assert ".vt-local is not empty and was not made by `vt local`" in done.stderr, done
+    assert ".vt-local is not empty, and `vt local` did not create it" in done.stderr, done
     assert done.returncode > 0, done
     assert "Traceback" not in done.stderr
 
@@ -240,7 +240,7 @@ def test_moved_home_is_accepted_and_a_copy_is_refused(source: Path, tmp_path: Pa
     assert vt(tmp_path / "moved", "local", "stop").returncode == 0
     shutil.copytree(tmp_path / "moved", tmp_path / "copy", symlinks=True)
     done = vt(tmp_path / "copy", "local", "stop")
-    assert (done.returncode, "was not made by `vt local`" in done.stderr) == (1, True)
+    assert (done.returncode, "`vt local` did not create it" in done.stderr) == (1, True)
 
 
 def test_links_in_place_of_home_files_are_not_followed(ours: Home, tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ from tests.security.other_user import needs_root, relay, send
 from tests.unit.localcloud.conftest import PARENT, Cloud, command_job
 
 pytestmark = needs_root
-TEXT = "only processes of the user who started the local cloud get in"
+TEXT = "only processes of the user who started the local cloud may connect"
 
 
 @pytest.fixture

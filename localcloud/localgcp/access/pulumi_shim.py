@@ -157,7 +157,7 @@ def make_stack(
     """Run ``pulumi stack init`` in a temporary folder; of two processes at once, one creates the
     stack.
 
-    Returns what it said on stderr: why there is no stack, if there is none afterwards.
+    Returns its stderr, which has the reason if the stack does not exist afterwards.
     """
     import subprocess
 
@@ -205,9 +205,9 @@ def with_local_stack_file(args: list[str], pulumi: str, home: str) -> list[str]:
         return args
     folder = os.path.join(home, "stacks", project[1])
     if (salt := salt_of(home, project[1], stack)) is None:
-        said = make_stack(pulumi, folder, project[1], stack)
+        stderr = make_stack(pulumi, folder, project[1], stack)
         if (salt := salt_of(home, project[1], stack)) is None:
-            sys.stderr.write(said)  # the engine goes on to say no more than that there is none
+            sys.stderr.write(stderr)  # the engine only reports that the stack does not exist
             return args
     target = os.path.join(folder, f"Pulumi.{stack}.yaml")
     os.makedirs(folder, exist_ok=True)

@@ -85,8 +85,8 @@ def _list(value: Any, item: Shape, path: str) -> Iterator[tuple[str, str]]:
     if not isinstance(value, list):
         yield path, _invalid(value, item, path)
         return
-    for index, each in enumerate(value):
-        yield from check(each, item, f"{path}[{index}]")
+    for index, element in enumerate(value):
+        yield from check(element, item, f"{path}[{index}]")
 
 
 def _object(value: Any, shape: Shape, path: str) -> Iterator[tuple[str, str]]:

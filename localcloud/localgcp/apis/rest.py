@@ -152,7 +152,7 @@ class _Exchange(LocalHandler):
             self.close_connection = True
             self._answer(error.status, _refusal(error))
         except grpc.RpcError as error:
-            code, text = _told(error)
+            code, text = _code_and_text(error)
             number = _STATUS.get(code, 500)
             self._answer(number, _error(number, code.name, text))
         except DecodeError:
@@ -201,7 +201,7 @@ def unserved(call: str) -> str:
     return f"{text} docs/local-stack.md lists the served methods."
 
 
-def _told(error: grpc.RpcError) -> tuple[grpc.StatusCode, str]:
+def _code_and_text(error: grpc.RpcError) -> tuple[grpc.StatusCode, str]:
     if isinstance(error, grpc.Call):
         return error.code(), error.details() or ""
     return _CODE.UNKNOWN, str(error)

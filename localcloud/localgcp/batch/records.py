@@ -164,7 +164,7 @@ class BatchTable:
     """All Batch jobs; safe across threads and processes (a connection for each call)."""
 
     def __init__(self, home: Home) -> None:
-        self.path, self._told = home.database, home.notifications
+        self.path, self._notifications = home.database, home.notifications
         #: Held while a call changes a job, and while its end is settled.
         self.lock = threading.RLock()
         #: How far the time of Batch is ahead of the machine's: limits of days can be rehearsed.
@@ -327,8 +327,8 @@ class BatchTable:
     def _tell(
         self, job: BatchJob, to: str, change: int, time: str, task: int | None = None
     ) -> None:
-        if told := job.body.get("notifications"):
-            messages.write(self._told, told, job.name, to, change, time, task)
+        if notifications := job.body.get("notifications"):
+            messages.write(self._notifications, notifications, job.name, to, change, time, task)
 
     def _select(self, where: str, *values: Any) -> builtins.list[BatchJob]:
         with self._connect() as db:

@@ -20,8 +20,8 @@ _PLACE: Final = ("projectId", *_KEYS)
 #: What the configuration of a job needs, by its kind.
 _NEEDED: Final = {
     "query": ("query",),
-    "load": ("sourceUris", *(f"destinationTable.{each}" for each in _PLACE)),
-    "extract": ("destinationUris", *(f"sourceTable.{each}" for each in _PLACE)),
+    "load": ("sourceUris", *(f"destinationTable.{field}" for field in _PLACE)),
+    "extract": ("destinationUris", *(f"sourceTable.{field}" for field in _PLACE)),
 }
 _JOB: Final = re.compile(r"[A-Za-z0-9_-]{1,1024}")
 _DATASET: Final = re.compile(r"[A-Za-z0-9_]{1,1024}")

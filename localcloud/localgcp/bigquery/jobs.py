@@ -360,9 +360,9 @@ class Jobs:
         timer.daemon = True
         timer.start()
         try:
-            said = _told(process, {**request, "folder": home})
-            while question := next((answer for answer in answers if answer in said), None):
-                said = _told(process, answers[question](said[question]))
+            reply = _exchange(process, {**request, "folder": home})
+            while question := next((answer for answer in answers if answer in reply), None):
+                reply = _exchange(process, answers[question](reply[question]))
         except BigQueryError as error:
             if not expired.is_set():
                 raise
@@ -372,9 +372,9 @@ class Jobs:
             self._running.pop(process)
             process.kill()
             process.communicate()
-        if "done" not in said:
-            raise BigQueryError(**said["error"])
-        return said["done"]
+        if "done" not in reply:
+            raise BigQueryError(**reply["error"])
+        return reply["done"]
 
     def _was_cancelled(self, job: Body | None) -> bool:
         reference = job["jobReference"] if job else {}
@@ -420,7 +420,7 @@ def time_limit(job: Body | None) -> float:
     return min(int(asked) / 1000, MOST_SECONDS) if asked else MOST_SECONDS
 
 
-def _told(process: subprocess.Popen[str], message: object) -> Any:
+def _exchange(process: subprocess.Popen[str], message: object) -> Any:
     """Send a message to the engine and return its answer."""
     assert process.stdin is not None
     assert process.stdout is not None

@@ -52,7 +52,7 @@ SINGLE: Final = frozenset({"--file", "--tag", "--target"})
 _SUBSTITUTION: Final = re.compile(r"\$\$|\$\{?(_[A-Z0-9_]+|[A-Z][A-Z0-9_]*)\}?")
 _Failure = cloudbuild_v1.Build.FailureInfo
 PUSHERS: Final = frozenset(
-    f"roles/artifactregistry.{each}" for each in ("writer", "repoAdmin", "admin")
+    f"roles/artifactregistry.{role}" for role in ("writer", "repoAdmin", "admin")
 )
 IMAGE: Final = re.compile(
     r"(?P<region>[a-z0-9-]+)-docker\.pkg\.dev/(?P<project>[^/]+)/(?P<repository>[^/]+)/[^:@]+(?::[\w.-]+)?\Z"

@@ -165,13 +165,13 @@ def region(request: Request) -> dict[str, Any]:
     project, name = request.variables
     used = Counter[str]({metric: 0 for metric in _OF_A_REGION.values()})
     for type_, metric in _OF_A_REGION.items():
-        for each in request.store.list(type_, project):
-            zone = str(each.outputs.get("zone") or "").rpartition("/")[2]
-            used[metric] += (each.outputs.get("region") or zone.rpartition("-")[0]) == name
-    for each in reservations.everywhere(request.store):
-        if (each.project, each.region) == (project, name) and each.shape.accelerator:
-            gpu = each.shape.accelerator.replace("TESLA_", "")
-            used[f"{gpu}_GPUS"] += each.count * each.shape.count
+        for resource in request.store.list(type_, project):
+            zone = str(resource.outputs.get("zone") or "").rpartition("/")[2]
+            used[metric] += (resource.outputs.get("region") or zone.rpartition("-")[0]) == name
+    for reserved in reservations.everywhere(request.store):
+        if (reserved.project, reserved.region) == (project, name) and reserved.shape.accelerator:
+            gpu = reserved.shape.accelerator.replace("TESLA_", "")
+            used[f"{gpu}_GPUS"] += reserved.count * reserved.shape.count
     return {"kind": "compute#region", "name": name, "status": "UP", "quotas": _quotas(used)}
 
 

@@ -90,10 +90,10 @@ class Reads:
         )
         read = METHODS.get(called.id)
         if read is None:
-            found = resources.METHODS[called.id](request)
+            answer = resources.METHODS[called.id](request)
         else:
-            found = self._answer(read, request, unquote(path), connection)
-        return json.dumps(called.fit(found)).encode()
+            answer = self._answer(read, request, unquote(path), connection)
+        return json.dumps(called.fit(answer)).encode()
 
     def _answer(
         self, read: ReadMethod, request: Request, path: str, connection: str

@@ -203,7 +203,7 @@ class JobRun:
         self.buckets.prepare(members, self.record.output_prefix)
         self._names = [member.name for member in members]
         alone = len(members) == 1
-        folders = {each.name: self._folders(each, alone=alone) for each in members}
+        folders = {member.name: self._folders(member, alone=alone) for member in members}
         first = folders[members[0].name]
         preparation = Preparation(
             self.record,
@@ -216,20 +216,24 @@ class JobRun:
             gpus=self.gpus,
         )
         with ExitStack() as programs:
-            made = {
-                each.name: programs.enter_context(
-                    closing(preparation.program(each, folders[each.name], alone=alone))
+            program_of = {
+                member.name: programs.enter_context(
+                    closing(preparation.program(member, folders[member.name], alone=alone))
                 )
-                for each in members
+                for member in members
             }
-            named = not any(isinstance(each, ContainerProgram) for each in made.values())
+            named = not any(
+                isinstance(program, ContainerProgram) for program in program_of.values()
+            )
             at = hosts.choose(self.record.job_id, members, named=named)
             hosts.write_hosts(self._hosts_file(), at)
             placed = cluster.placements(members, {name: host.entry for name, host in at.items()})
             gang = Gang(
                 members=[
-                    self._member(each, made[each.name], placed[each.name], at[each.name])
-                    for each in members
+                    self._member(
+                        member, program_of[member.name], placed[member.name], at[member.name]
+                    )
+                    for member in members
                 ],
                 life=LifeCycle.of(members[0].name, self.record.spec.get("scheduling", {})),
                 job=self,

@@ -140,7 +140,7 @@ def _container(
 ) -> Iterator[Refusal]:
     image = container.get("imageUri", "")
     if cluster.is_reduction_server(image):
-        return  # said of the pools
+        return  # reported for the pools
     if registry_path(image):
         if missing := engine_missing():
             yield Refusal((*path, "imageUri"), f"cannot run here: {missing}", "", "warning")
@@ -156,8 +156,8 @@ def _command(container: Mapping[str, Any], path: Path, nearest: bool) -> Iterato
     executor = executors.for_image(image, nearest=nearest)
     named = {name for word in words for name in _PYTHON.findall(word)}
     version = _python_here(executor, named)
-    there = {"python", "python3", f"python{version}"} if executor else set[str]()
-    for name in sorted(named - there):
+    provided = {"python", "python3", f"python{version}"} if executor else set[str]()
+    for name in sorted(named - provided):
         if shutil.which(name) is None:
             what = f"the command starts {name}, which is not installed on this machine"
             yield Refusal(path, what, f"install {name}", "warning")
@@ -176,7 +176,7 @@ def _python_here(executor: executors.Executor | None, named: set[str]) -> str:
     if not named:
         return ""
     if executor:
-        with suppress(ExecutorError):  # told when the job starts, and of packages
+        with suppress(ExecutorError):  # reported when the job starts, and for packages
             return executors.python_version(executor)
         return ""
     path = shutil.which(min(named))
@@ -186,14 +186,14 @@ def _python_here(executor: executors.Executor | None, named: set[str]) -> str:
 def no_stand_in(image: str) -> tuple[str, str]:
     """Return why a package's image has no stand-in, and a hint."""
     near = executors.nearest_to(image)
-    there = (
-        (f"the nearest supported image is {near}")
+    alternatives = (
+        f"the nearest supported image is {near}"
         if near
         else f"supported: {', '.join(executors.names())}"
     )
     known = executors.for_image(image, nearest=True)
     hint = "`vt local start --prebuilt nearest` uses that image" if known else ""
-    return f"the local cloud has no stand-in for the executor image {image} ({there}).", hint
+    return f"the local cloud has no stand-in for the executor image {image} ({alternatives}).", hint
 
 
 def no_command(image: str, field: str = "containerSpec.command") -> str:

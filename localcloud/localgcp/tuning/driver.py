@@ -204,8 +204,8 @@ class TuningDriver:
         report = self._read(tuning, trial)
         self._seen.pop(trial.job_id, None)
         if job is None or job.state not in counts:
-            said = job.error_message if job else "the trial's CustomJob was deleted"
-            reason = trial.infeasible_reason or said or "the trial's CustomJob did not succeed"
+            error = job.error_message if job else "the trial's CustomJob was deleted"
+            reason = trial.infeasible_reason or error or "the trial's CustomJob did not succeed"
             return replace(trial, state=TrialState.INFEASIBLE, infeasible_reason=reason)
         if report.measurement is None:
             reason = trial.infeasible_reason or f"The trial is infeasible: {report.missing}."

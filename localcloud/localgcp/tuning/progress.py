@@ -122,7 +122,7 @@ def reason_to_stop(
     if not own:
         return ""
     last = max(place for place, _ in own)
-    curves = [[value for place, value in points(each) if place <= last] for each in completed]
+    curves = [[value for place, value in points(trial) if place <= last] for trial in completed]
     means = [statistics.fmean(curve) for curve in curves if curve]
     best = max(value for _, value in own)
     if not means or best >= (median := statistics.median(means)):

@@ -203,7 +203,8 @@ class JobService(JobCollection[JobRecord]):
         project, region = resolve_parent(self.store, match[1])
         wanted = _DONE.fullmatch(request.filter)
         if wanted is None:
-            raise invalid_argument(f"Invalid filter: {request.filter!r}; done=false is one.")
+            text = f"Invalid filter: {request.filter!r}; expected a filter such as done=false."
+            raise invalid_argument(text)
         target = f"projects/{project_number(project)}/locations/{region}{match[2]}"
         operations = self.operations.list(target)
         if wanted[1]:

@@ -97,9 +97,9 @@ def test_a_server_that_cannot_start_says_why(
 def test_a_folder_of_someone_else_is_neither_used_nor_removed(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").touch()
     foreign = Home(tmp_path, tmp_path)
-    with pytest.raises(LocalCloudError, match="was not made by `vt local`"):
+    with pytest.raises(LocalCloudError, match="`vt local` did not create it"):
         lifecycle.start(foreign, silent)
-    with pytest.raises(LocalCloudError, match="nothing was removed"):
+    with pytest.raises(LocalCloudError, match="no file was removed"):
         take_down(foreign, clean=True, report=silent)
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
 
@@ -107,7 +107,7 @@ def test_a_folder_of_someone_else_is_neither_used_nor_removed(tmp_path: Path) ->
 @pytest.mark.parametrize("name", ["file", "file/below"])
 def test_a_folder_that_cannot_be_made_is_an_error_of_one_line(tmp_path: Path, name: str) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(LocalCloudError, match=r"cannot be made or written: .* VT_LOCAL_HOME"):
+    with pytest.raises(LocalCloudError, match=r"cannot create or write .* VT_LOCAL_HOME"):
         lifecycle.start(Home(tmp_path / name, tmp_path), silent)
 
 

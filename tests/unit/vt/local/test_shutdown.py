@@ -152,6 +152,6 @@ def test_a_folder_of_somebody_else_is_left_before_anything_is_stopped(
 ) -> None:
     other, stop = replace(home, root=home.root.with_name("other")), Stop(ran=True)
     other.root.mkdir()
-    with pytest.raises(LocalCloudError, match="was not made by `vt local`; nothing was removed"):
+    with pytest.raises(LocalCloudError, match="was not created by `vt local`; no file was removed"):
         down(other, monkeypatch, stop, clean=True)
     assert (stop.seen, other.root.exists()) == ([], True)
