@@ -161,7 +161,7 @@ def test_no_page_is_wider_than_the_window(chromium: Browser, file: Path, width: 
 def test_costs_are_visible_on_a_telephone(chromium: Browser, file: Path) -> None:
     page = opened(chromium, file, "light")
     page.set_viewport_size({"width": 420, "height": 800})
-    table = page.locator("table.jobs").first
+    table = page.locator("table.rows").first
     assert table.evaluate("t => t.parentElement.scrollWidth <= t.parentElement.clientWidth")
     for costs in (table.get_by_text("$10,260"), page.locator(".answers dd", has_text="at most $")):
         box = costs.first.bounding_box()

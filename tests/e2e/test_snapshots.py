@@ -157,7 +157,7 @@ def test_review_and_preflight_refuse_a_query_of_a_missing_table(story: SmallStac
     write(story, run=3)
     assert "nothing" in story.vt("review", expect=1).partition("Unknown: ")[2]
     said = story.vt("preflight", expect=3)
-    assert "snapshot passengers: whether BigQuery accepts its query: BigQuery: " in said
+    assert "snapshot passengers: dry run of its query in BigQuery: BigQuery: " in said
     query.write_text(before)
 
 

@@ -112,7 +112,7 @@ def test_role_on_the_project_without_data_access_is_not_reported() -> None:
 def test_grant_of_the_stack_file_is_reported_as_requested() -> None:
     told = markdown.render(reviewed(asked_for(KIM, "roles/storage.objectViewer")))
     [row] = [line for line in told.splitlines() if line.startswith("| gained")]
-    assert row.endswith("| the stack file asks for it by name |")
+    assert row.endswith("| listed in the stack file |")
 
 
 def test_grant_of_a_teams_own_code_is_reported_as_such() -> None:
@@ -121,7 +121,7 @@ def test_grant_of_a_teams_own_code_is_reported_as_such() -> None:
     metadata["urn"] = f"urn:pulumi:dev::vertex-training::{plans.MEMBER}::reports"
     told = markdown.render(reviewed(event))
     [row] = [line for line in told.splitlines() if line.startswith("| gained")]
-    assert row.endswith("| a team's own code grants it |")
+    assert row.endswith("| granted by a team's own code |")
 
 
 @pytest.mark.parametrize(

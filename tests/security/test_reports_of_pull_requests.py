@@ -161,7 +161,7 @@ def test_file_other_than_a_plan_is_refused_unread(
 
 def test_refused_file_revokes_an_earlier_approval(hub: GitHub) -> None:
     hub.told(approval=True)
-    assert "there is no report of dev" in hub.told(plan=EVIL, approval=approval_of(PLAN), expect=1)
+    assert "no report of dev" in hub.told(plan=EVIL, approval=approval_of(PLAN), expect=1)
     assert hub.kept()["approval"] is None
 
 
@@ -234,30 +234,31 @@ def test_markup_outside_of_code_is_detected() -> None:
         assert MARK in outside_of_code(part)
 
 
-DAMAGED: Final = "the run's record is damaged"
-NOT_OURS: Final = "the pull request is of a fork or of Dependabot"
-AGAINST: Final = "cannot approve the report"
+DAMAGED: Final = "the run's approval record is damaged"
+NOT_OURS: Final = "the pull request is from a fork or Dependabot"
+AGAINST: Final = "the plan must not be deployed (see above)"
 OFFLINE: Final = "Previewed offline against an empty state: everything looks new"
 #: What an approval is refused for: the reason in the log and in the comment, and what is uploaded.
 FORGED: Final[dict[str, tuple[str, Any, dict[str, Any]]]] = {
     "digest of another plan": (
-        "its digest is not that of the plan in the report", {"report": "0" * 64}, {},
+        "the record's digest differs from the digest of the plan in the report",
+        {"report": "0" * 64}, {},
     ),
     "content of another commit": (
-        "its content is not that of the commit", {"tree": "0" * 40}, {},
+        "the record's content differs from the commit", {"tree": "0" * 40}, {},
     ),
     "another commit": (
-        "its commit is not what GitHub would merge now", {"commit": "0" * 40}, {},
+        "the record's commit differs from GitHub's current merge commit", {"commit": "0" * 40}, {},
     ),
     "the pull request's own commit": (
-        "its commit is not what GitHub would merge now", {"commit": HEAD}, {},
+        "the record's commit differs from GitHub's current merge commit", {"commit": HEAD}, {},
     ),
-    "another stack": ("the run's record is for another stack", {"stack": "prod"}, {}),
+    "another stack": ("the run's approval record is for another stack", {"stack": "prod"}, {}),
     "no JSON": (DAMAGED, EVIL, {}),
     "nested": (DAMAGED, "[" * 100_000, {}),
     "another key": (DAMAGED, approval_of(plan_text()).replace("{", '{"sudo": 1,', 1), {}),
     "a target with a secret": (
-        "its target has what looks like a secret",
+        "the record's target has a possible secret",
         {"target": {"backend": "gs://x", "settings": {"gcp:x": f"hf_{MARK * 6}"}}}, {},
     ),
     "a fork": (NOT_OURS, True, {"head_repository": {"full_name": "mallory/training"}}),
@@ -266,7 +267,7 @@ FORGED: Final[dict[str, tuple[str, Any, dict[str, Any]]]] = {
         NOT_OURS, True, {"triggering_actor": {"login": "dependabot[bot]"}},
     ),
     "an offline report": (
-        "the report was made offline, against an empty state", True,
+        "the preview was offline and started from an empty state", True,
         {"plan": plan_text(source=OFFLINE)},
     ),
     "a preview that failed": (AGAINST, True, {"plan": text(succeeded=False)}),
@@ -282,8 +283,8 @@ def test_approval_of_another_merge_result_is_void(hub: GitHub, name: str) -> Non
     approval = approval_of(plan_text(), **record) if isinstance(record, dict) else record
     said = hub.told(approval=approval, **more)
     [body] = hub.comments()
-    assert said.splitlines()[1:] == [f"vt github: merging approves nothing: {reason}"]
-    assert f"\nMerging approves nothing: {reason}.\n" in body
+    assert said.splitlines()[1:] == [f"vt github: a merge does not approve this plan: {reason}"]
+    assert f"\nA merge does not approve this plan: {reason}.\n" in body
     assert hub.kept()["approval"] is None
     assert MARK not in said
 
@@ -297,14 +298,14 @@ def test_plan_with_a_hidden_step_has_another_digest_than_the_deployment(hub: Git
     whole = steps(step(MEMBER, "a", bucket="b", member="allUsers", role="r"), step("a:b:C", "x"))
     hidden = steps(step("a:b:C", "x"))
     said = hub.told(plan=hidden, approval=approval_of(whole))
-    assert "its digest is not that of the plan in the report" in said
+    assert "the record's digest differs from the digest of the plan in the report" in said
 
 
 def test_merge_of_another_commit_with_the_same_name_is_not_approved(hub: GitHub) -> None:
     state = hub.state
     state["commits"][0]["parents"] = [{"sha": "b"}, {"sha": "0" * 40}]
     hub.file.write_text(json.dumps(state))
-    assert "its content is not that of the commit" in hub.told(approval=True)
+    assert "the record's content differs from the commit" in hub.told(approval=True)
 
 
 @pytest.mark.parametrize("claim", ["number", "pull_request", "head_sha", "repository"])

@@ -158,7 +158,7 @@ def report(hand: Hand, untouched: Report) -> Report:
 
 def test_deployed_stack_has_no_drift_and_lists_unchecked_parts(untouched: Report) -> None:
     assert untouched.text.startswith("Stack **hands** has no drift.")
-    assert "Not looked at" in untouched.text
+    assert "Not checked" in untouched.text
     assert "group:audit@example.com" in untouched.not_looked_at
 
 

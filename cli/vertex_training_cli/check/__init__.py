@@ -1,4 +1,4 @@
-"""``vt check``: every mistake in job files that can be known before anything is sent.
+"""``vt check``: find mistakes in job files before a submission.
 
 ===================  =====================================================================
 ``command``          the command line: options, exit codes

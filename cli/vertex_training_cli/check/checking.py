@@ -1,4 +1,4 @@
-"""Job files -> reports: with the stack they belong to, or alone."""
+"""Check job files, with or without their stack, and return reports."""
 
 from __future__ import annotations
 
@@ -33,26 +33,26 @@ from vertex_training_cli.engine.paths import from_here, link_out, root_of, stack
 if TYPE_CHECKING:  # with a stack comes pydantic
     from vertex_training.stack import Stack
 
-#: What is read of a file at most. A job file is refused long before; this bounds the memory.
+#: Bytes read of a file, to bound the memory. The limit for job files is far lower.
 MAX_READ: Final = 32 * 1024 * 1024
-#: A field of a job, in a file that may be something else.
+#: A field of a job, in a file of any kind.
 JOB_FIELD: Final = re.compile(
     rb'"(jobSpec|job_spec|workerPoolSpecs|worker_pool_specs|trialJobSpec|trial_job_spec)"\s*:'
 )
-#: Stands for standard input among the files.
+#: Name for standard input among the files.
 STDIN: Final = "-"
-#: Id of what the local cloud of this machine does not run. It is no rule of the service: no comment
-#: sets it aside.
+#: Id of problems of the local cloud on this machine. Comments cannot disable it, because it is no
+#: rule of the service.
 LOCAL_RULE: Final = "local-cannot-run"
 
 
 def files_of(arguments: Iterable[str]) -> list[str]:
-    """The files to check, each once: a folder means the job files directly in it.
+    """Return the distinct files to check. A folder stands for the job files directly in it.
 
-    These are its YAML files, and its JSON files that name a field of a job.
+    These are its YAML files, and its JSON files with a field of a job.
 
     Raises:
-        CheckUnavailableError: there is no such file.
+        CheckUnavailableError: a file does not exist.
     """
     files: dict[str, None] = {}
     for argument in arguments:
@@ -65,29 +65,31 @@ def files_of(arguments: Iterable[str]) -> list[str]:
         else:
             raise CheckUnavailableError(f"{argument}: no such file")
     if not files:
-        raise CheckUnavailableError("there is no job file to check")
+        raise CheckUnavailableError("no job file to check")
     return list(files)
 
 
 def project_of(stack_name: str) -> Path | None:
-    """The folder of the project; None without one, which a stack needs.
+    """Return the folder of the project; None without one.
 
     Raises:
-        CheckUnavailableError: there is none, and a stack is named.
+        CheckUnavailableError: a stack requires a project, and no folder has one.
     """
     root = root_of(Path.cwd())
     if stack_name and root is None:
-        raise CheckUnavailableError("no Pulumi.yaml here or above: --stack needs a project")
+        raise CheckUnavailableError(
+            "no Pulumi.yaml in this folder or above; --stack requires a project"
+        )
     return root
 
 
 def files_to_check(
     arguments: Sequence[str], root: Path | None, loaded: Stack | None = None
 ) -> list[str]:
-    """The files named; without any, those of the stack's jobs, or those of the folder jobs.
+    """Return the named files; without names, those of the stack's jobs or of the folder jobs.
 
     Raises:
-        CheckUnavailableError: there is no such file or folder.
+        CheckUnavailableError: a file or folder does not exist.
     """
     if arguments:
         return files_of(arguments)
@@ -96,12 +98,12 @@ def files_to_check(
         return list(dict.fromkeys(from_here(loaded.root / job.file) for job in jobs))
     folder = (root or Path.cwd()) / "jobs"
     if not folder.is_dir():
-        raise CheckUnavailableError("name the files to check: there is no folder jobs here")
+        raise CheckUnavailableError("this folder has no folder jobs: name the files to check")
     return files_of([from_here(folder)])
 
 
 def _may_be_job_file(file: Path) -> bool:
-    """Return whether a file of a folder may be a job file: JSON there is often data or a schema."""
+    """Return whether a file of a folder may be a job file, and not data or a schema."""
     if file.suffix in (".yaml", ".yml"):
         return True
     if file.suffix != ".json" or file.name.endswith(".schema.json"):
@@ -110,15 +112,17 @@ def _may_be_job_file(file: Path) -> bool:
 
 
 def read(file: str) -> bytes:
-    """The bytes of a file, or of standard input for ``-``.
+    """Return the bytes of a file, or of standard input for ``-``.
 
     Raises:
-        CheckUnavailableError: it cannot be read, or a link leads out of the checkout to it.
+        CheckUnavailableError: the file cannot be read, or is behind a link out of the checkout.
     """
     if file == STDIN:
         return sys.stdin.buffer.read(MAX_READ)
     if link := link_out(Path(os.path.abspath(file)), of_user=True):
-        raise CheckUnavailableError(f"{file}: {from_here(link)} is a link out of its folder")
+        raise CheckUnavailableError(
+            f"{file}: {from_here(link)} is a link to a place outside the checkout"
+        )
     try:
         with Path(file).open("rb") as stream:
             return stream.read(MAX_READ)
@@ -127,10 +131,10 @@ def read(file: str) -> bytes:
 
 
 def check_without_stack(file: str) -> FileReport:
-    """Return the problems of a file that no stack changes.
+    """Return the problems of a file that do not depend on a stack.
 
     Raises:
-        CheckUnavailableError: it cannot be read.
+        CheckUnavailableError: the file cannot be read.
     """
     data, shown = read(file), name(file)
     result = job_file.check_job_file(
@@ -142,14 +146,13 @@ def check_without_stack(file: str) -> FileReport:
 def check_in_stack(
     files: Sequence[str], root: Path, stack_name: str, *, ask_registries: bool = False
 ) -> list[FileReport]:
-    """Return the problems of the files in this stack, and of the stack's file.
+    """Return the problems of the files in this stack, and of the stack file.
 
-    ``ask_registries``: look up the images that it pins, over the network. With no files, all jobs
-    of the stack. If the stack's file is wrong, the job files are checked as far as they can be
-    without it.
+    ``ask_registries`` looks up pinned images over the network. Without files, all jobs of the stack
+    are checked. If the stack file has mistakes, the job files are checked without it.
 
     Raises:
-        CheckUnavailableError: there is no such stack, or a file cannot be read.
+        CheckUnavailableError: the stack does not exist, or a file cannot be read.
     """
     loaded = stack_or_reports(root, stack_name)
     if isinstance(loaded, list):
@@ -175,9 +178,9 @@ def check_in_stack(
 
 
 def _jobs_without_stack(root: Path, stack_name: str) -> list[FileReport]:
-    """Return the problems of the stack's job files by themselves, while the stack's file is wrong.
+    """Return the problems of the stack's job files while the stack file has mistakes.
 
-    None where the stack's file cannot be read, or has wrong values for what they leave out.
+    The result is empty if the stack file cannot be read, or has mistakes in defaults for jobs.
     """
     from vertex_training.plan.facts import file_defaults
     from vertex_training.settings import reader, stack_files
@@ -209,13 +212,13 @@ def _jobs_without_stack(root: Path, stack_name: str) -> list[FileReport]:
 
 
 def _in_registries(loaded: Stack) -> list[Problem]:
-    """Return the problems of the stack's images in registries; the local cloud is not started."""
+    """Return the problems of the stack's images in registries, without starting the local cloud."""
     from vertex_training_cli.engine import stacks
     from vertex_training_cli.images import registry
     from vertex_training_cli.images.lookup import problems
 
     settings = loaded.settings
-    with suppress(CommandError):  # it does not run: each image says so
+    with suppress(CommandError):  # not running: each image reports this
         registry.connect(
             stacks.find_unchecked(loaded.root, settings.stack), lambda _: None, start=False
         )
@@ -223,15 +226,15 @@ def _in_registries(loaded: Stack) -> list[Problem]:
 
 
 def shown_from(root: Path) -> Callable[[str], str]:
-    """Return a function that names a file of the config as seen from the current folder."""
+    """Return a function from a file of the configuration to its path from the current folder."""
     return lambda file: from_here(root / file)
 
 
 def stack_or_reports(root: Path, stack_name: str) -> Stack | list[FileReport]:
-    """Return the stack, or reports of mistakes in its file and in the files of its packages.
+    """Return the stack, or reports of mistakes in the stack file and in files of packages.
 
     Raises:
-        CheckUnavailableError: there is no such stack.
+        CheckUnavailableError: the stack does not exist.
     """
     from vertex_training import stack
     from vertex_training.settings import stack_files
@@ -246,10 +249,10 @@ def stack_or_reports(root: Path, stack_name: str) -> Stack | list[FileReport]:
 
 
 def _of_config(root: Path, stack_name: str, problems: Sequence[Problem]) -> list[FileReport]:
-    """A report of the stack's file, and one of each other file with a problem.
+    """Return a report of the stack file, and of each other file with a problem.
 
-    Problems of a folder are reported with the stack's file, which names it. Only the stack's file
-    is quoted: a line of requirements may hold a password.
+    Problems of a folder are reported with the stack file. Only the stack file is quoted, because a
+    line of requirements may have a password.
     """
     shown = stack_file(root, stack_name)
     source = _text((root / file_name(stack_name)).read_bytes())
@@ -260,9 +263,9 @@ def _of_config(root: Path, stack_name: str, problems: Sequence[Problem]) -> list
         if file == Path(shown).name or not (root / file).is_file():
             own.append(_as_shown(problem, shown))
         else:
-            there = from_here(root / file)
-            others.setdefault(there, []).append(
-                problem.at(dataclasses.replace(problem.location, file=there))
+            shown_file = from_here(root / file)
+            others.setdefault(shown_file, []).append(
+                problem.at(dataclasses.replace(problem.location, file=shown_file))
             )
     reports = [
         FileReport.from_problems(file, "", of_file, of_stack=True)
@@ -286,14 +289,14 @@ def _one_of(file: str, loaded: Stack, results: Mapping[str, job_file.JobFileResu
 def _report_in_stack(
     shown: str, data: bytes, result: job_file.JobFileResult, loaded: Stack
 ) -> FileReport:
-    """Return a file's report; in a local stack, with what this machine cannot run."""
+    """Return a file's report, in a local stack with problems of this machine."""
     local = is_local(loaded.settings.project)
     more = local_problems(data, shown, result) if local else ()
     return FileReport.from_problems(shown, _text(data), [*result.problems, *more])
 
 
 def report(shown: str, data: bytes, result: job_file.JobFileResult) -> FileReport:
-    """The report of a checked file."""
+    """Return the report of a checked file."""
     return FileReport.from_problems(shown, _text(data), result.problems)
 
 
@@ -308,19 +311,19 @@ def job(file: str) -> str:
 
 
 def _text(data: bytes) -> str:
-    """The source to quote from, up to the size that a job file may have."""
+    """Return the source for quotes, cut to the maximum size of a job file."""
     return data[: document.MAX_BYTES].decode("utf-8-sig", errors="replace")
 
 
 def _as_shown(problem: Problem, file: str) -> Problem:
-    """A problem of the stack's file, which is located by the file's bare name."""
+    """Return a problem with the shown path of the stack file instead of its bare name."""
     if problem.location.file != Path(file).name:
         return problem
     return problem.at(dataclasses.replace(problem.location, file=file))
 
 
 def local_problems(data: bytes, shown: str, result: job_file.JobFileResult) -> Iterator[Problem]:
-    """Yield problems for parts of a valid job file that the local cloud cannot run here."""
+    """Yield the parts of a valid job file that the local cloud cannot run on this machine."""
     import psutil
 
     from localgcp.runner.refusals import refusals
@@ -355,7 +358,7 @@ def _choices() -> dict[str, Any]:
 
 
 def _location(data: bytes, shown: str, path: tuple[Any, ...]) -> Location:
-    """Return the place of a field in the file, or the file if it does not have the field."""
+    """Return the location of a field in the file; without the field, the file."""
     try:
         parsed = document.read(data, shown)
     except ConfigError:
@@ -366,11 +369,11 @@ def _location(data: bytes, shown: str, path: tuple[Any, ...]) -> Location:
 
 @functools.cache
 def _engine_missing() -> str:
-    """Return the reason why no image runs here, or nothing; engines are asked once."""
+    """Return the reason why images cannot run on this machine; empty if they can."""
     from localgcp.containers import host
     from localgcp.containers.registry import find_program
     from localgcp.home import Home
 
     if find_program() is None:
-        return f"there is no container registry ({host.MISSING})"
-    return "" if host.find_engine(Home.find()) else f"nothing runs containers ({host.MISSING})"
+        return f"no container registry ({host.MISSING})"
+    return "" if host.find_engine(Home.find()) else f"no container engine ({host.MISSING})"

@@ -1,4 +1,4 @@
-"""The command line of ``vt check``. Exit code: 0 clean, 1 mistakes, 2 it could not run."""
+"""Command line of ``vt check``. Exit code: 0 clean, 1 mistakes, 2 no check possible."""
 
 from __future__ import annotations
 
@@ -102,23 +102,23 @@ class Task:
     dry_run: bool
 
     def ensure_possible(self) -> None:
-        """Refuse what cannot be combined.
+        """Refuse invalid combinations of options.
 
         Raises:
-            CheckUnavailableError: two options exclude one another, or one needs another.
+            CheckUnavailableError: two options exclude each other, or one requires another.
         """
         if self.ask_registries and not self.stack:
-            raise CheckUnavailableError("--registry needs --stack: images are a stack's")
+            raise CheckUnavailableError("--registry requires --stack, because a stack pins images")
         if self.dry_run and not self.fix:
-            raise CheckUnavailableError("--dry-run belongs to --fix")
+            raise CheckUnavailableError("--dry-run requires --fix")
         if self.fix and self.format is not FindingFormat.TEXT:
-            raise CheckUnavailableError("--fix shows a diff: it takes no --format")
+            raise CheckUnavailableError("--fix shows a diff and cannot be combined with --format")
         if self.fix and "-" in self.files:
-            raise CheckUnavailableError("--fix is for files, not for standard input")
+            raise CheckUnavailableError("--fix cannot change standard input (-)")
 
 
 def _run(task: Task) -> None:
-    """Do it; the exit code is that of the command."""
+    """Run the task and exit with its code."""
     task.ensure_possible()
     if task.fix:
         _fix(task)
@@ -127,7 +127,7 @@ def _run(task: Task) -> None:
 
 
 def _check(task: Task) -> bool:
-    """Check once and print; whether there are no mistakes."""
+    """Check once, print, and return whether there are no mistakes."""
     reports = _whole_reports(task.files, task.stack, ask_registries=task.ask_registries)
     _print_reports(
         reports if task.show_all else [report.without_notes() for report in reports], task.format
@@ -144,14 +144,14 @@ def _fix(task: Task) -> None:
         count += fixed.count
         if fixed.count and not task.dry_run:
             fixed.write()
-    mended = f"{count} mistake{'' if count == 1 else 's'}"
+    mistakes = f"{count} mistake{'' if count == 1 else 's'}"
     if count:
-        hint = "Nothing is written: --dry-run. Fixable" if task.dry_run else "Fixed"
-        print_line(f"{hint}: {mended}.")
+        action = "Not written (--dry-run), fixable" if task.dry_run else "Fixed"
+        print_line(f"{action}: {mistakes}.")
 
 
 def _accept_any_name() -> None:
-    """A file's name may hold any byte, and a terminal may not speak UTF-8."""
+    """Print file names with any bytes on terminals without UTF-8."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
@@ -185,5 +185,5 @@ def _list_rules(format_: FindingFormat) -> None:
     elif format_ is FindingFormat.JSON:
         print(machine_reports.rules_as_json(rows))
     else:
-        print_line(f"vt check: --rules has no format {format_.value}: use text or json")
+        print_line(f"vt check: --rules does not support format {format_.value}: use text or json")
         raise typer.Exit(2)

@@ -1,7 +1,7 @@
-"""``vt check --fix``: mistakes that have one certain mend are mended in the file, and shown.
+"""``vt check --fix``: fix mistakes with one certain fix in the file, and show the diff.
 
-Each mend is tried on a copy and kept if its problem is gone. One that is a guess, such as the GPU
-that a name without its memory means, is kept only if nothing else is wrong because of it.
+Each fix is tried on a copy and kept if its problem disappears. A guess, such as the GPU for a name
+without a memory size, is kept only if it causes no other problem.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from vertex_training_cli.engine.paths import from_here, link_out
 if TYPE_CHECKING:  # with a stack comes pydantic
     from vertex_training.stack import Stack
 
-#: Mends of one file at most; each is proved by reading the file once more.
+#: Maximum of fixes in one file. Each fix is verified by a new check of the file.
 MAX_MENDS: Final = 100
-#: Byte order mark, which an editor may have put there.
+#: Byte order mark, which some editors add.
 BOM: Final = b"\xef\xbb\xbf"
 
-#: The problems of a file with this content.
+#: Function that returns the problems of a file's content.
 Judge = Callable[[bytes], Sequence[Problem]]
 
 
@@ -42,7 +42,7 @@ class FixedFile:
     count: int
 
     def diff(self) -> Iterator[str]:
-        """A unified diff; nothing if nothing was mended."""
+        """Yield the lines of a unified diff; none without a fix."""
         before, after = (
             part.decode("utf-8-sig", errors="replace").splitlines(keepends=True)
             for part in (self.before, self.after)
@@ -50,20 +50,22 @@ class FixedFile:
         yield from difflib.unified_diff(before, after, self.file, self.file)
 
     def write(self) -> None:
-        """Replace the file as a whole; its rights stay, and a link stays a link.
+        """Replace the file atomically, with the same permissions. A link remains a link.
 
         Raises:
-            CheckUnavailableError: it cannot be written, was changed meanwhile, or is a link out of
-                the checkout, or lies behind one.
+            CheckUnavailableError: the file cannot be written, was changed meanwhile, or is behind
+                a link out of the checkout.
         """
         path = Path(os.path.realpath(os.path.abspath(self.file)))
         if link := link_out(Path(os.path.abspath(self.file))):
             raise CheckUnavailableError(
-                f"{self.file}: {from_here(link)} is a link out of its folder"
+                f"{self.file}: {from_here(link)} is a link to a place outside the checkout"
             )
         try:
             if path.read_bytes() != self.before:
-                raise CheckUnavailableError(f"{self.file}: was changed meanwhile; check it again")
+                raise CheckUnavailableError(
+                    f"{self.file} was changed by another program; run vt check again"
+                )
             with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as new:
                 try:
                     new.write(self.after)
@@ -101,7 +103,7 @@ def fix(file: str, data: bytes, judge: Judge) -> FixedFile:
 
 
 def _next(text: str, problems: Sequence[Problem], refused: set[str]) -> tuple[Problem, str] | None:
-    """The first problem with a mend that can be made, and the text with it."""
+    """Return the first problem with an applicable fix, and the fixed text."""
     for problem in problems:
         if problem.mend is None or _identity(problem) in refused:
             continue
@@ -117,7 +119,7 @@ def _identity(problem: Problem) -> str:
 
 
 def _is_better(mended_one: Problem, before: Sequence[Problem], after: Sequence[Problem]) -> bool:
-    """Return whether a fix removed its problem and, if the fix is a guess, added no other one."""
+    """Return whether a fix removed its problem, and, if a guess, added no problem."""
     if any(_identity(finding) == _identity(mended_one) for finding in after):
         return False
     guessed = mended_one.mend is not None and mended_one.mend.guessed
@@ -129,13 +131,13 @@ def _errors(problems: Sequence[Problem]) -> int:
 
 
 def fix_all(arguments: Sequence[str], stack_name: str) -> Iterator[FixedFile]:
-    """Yield files with safe fixes: the named ones, or all of the stack or project.
+    """Yield files with safe fixes: the named files, or all files of the stack or project.
 
-    With a stack, its references are known; a file that no job of it names is judged as it would
-    be there.
+    With a stack, its references are resolved. A file without a job in the stack is checked like a
+    job file of the stack.
 
     Raises:
-        CheckUnavailableError: there is no such file or stack, or nothing to check.
+        CheckUnavailableError: a file or the stack does not exist, or there is no file to check.
     """
     root, loaded = checking.project_of(stack_name), None
     if stack_name and root:
@@ -146,7 +148,7 @@ def fix_all(arguments: Sequence[str], stack_name: str) -> Iterator[FixedFile]:
 
 
 def judge_of(file: str, loaded: Stack | None = None) -> Judge:
-    """Return the function that finds the problems of this file, in a stack or without one."""
+    """Return the function that returns this file's problems, with or without a stack."""
     job = checking.job(file)
 
     def judge(data: bytes) -> Sequence[Problem]:

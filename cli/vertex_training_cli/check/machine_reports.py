@@ -1,4 +1,4 @@
-"""Findings for programs as JSON and as annotations of GitHub Actions; the list of all rules."""
+"""Write findings as JSON and as annotations of GitHub Actions, and list all rules."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from vertex_training.customjob import rules
 from vertex_training.customjob.rules.registry import Rule
 from vertex_training_cli.check.report import FileReport, LintFinding
 
-#: Raised when a field changes its meaning or goes away; new fields may come at any time.
+#: Increased when a field changes its meaning or is removed; new fields may come at any time.
 VERSION: Final = 1
 
 
 def as_json(reports: Sequence[FileReport]) -> str:
-    """Return all findings as one JSON document, files in the order of the command line."""
+    """Return all findings as a JSON document, with files in the order of the command line."""
     document = {
         "version": VERSION,
         "errors": sum(report.count("error") for report in reports),
@@ -46,7 +46,7 @@ def _row(finding: LintFinding) -> dict[str, str | int]:
 
 
 def as_workflow_commands(reports: Sequence[FileReport]) -> Iterator[str]:
-    """Yield a workflow command of GitHub Actions for each finding; they become annotations."""
+    """Yield a workflow command for each finding, which GitHub Actions shows as an annotation."""
     for report in reports:
         for finding in report.findings:
             place = {
@@ -64,7 +64,7 @@ def as_workflow_commands(reports: Sequence[FileReport]) -> Iterator[str]:
 
 
 def _data(text: str) -> str:
-    """Escape a text as github.com/actions/toolkit packages/core/src/command.ts does."""
+    """Escape a text like github.com/actions/toolkit packages/core/src/command.ts."""
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
@@ -78,7 +78,7 @@ def all_rules() -> list[Rule]:
 
 
 def link(source: str) -> str | None:
-    """Return the address of a rule's source if it is a page; None if it is a file of a package.
+    """Return the address of a rule's source; None if the source is a file of a package.
 
     >>> link("docs.cloud.google.com/x")
     'https://docs.cloud.google.com/x'
@@ -92,7 +92,7 @@ def link(source: str) -> str | None:
 
 
 def rules_as_text(rows: Sequence[Rule]) -> Iterator[str]:
-    """Yield lines for people: id and level, then the documentation and the source below."""
+    """Yield lines with id and level of each rule, and its documentation and source."""
     width = min(shutil.get_terminal_size((100, 24)).columns, 100)
     for row in rows:
         yield f"{row.id} ({row.level})"

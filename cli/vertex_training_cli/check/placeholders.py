@@ -1,7 +1,7 @@
-"""Values of references where no stack is given: they have the right form, and nothing more.
+"""Placeholder values of references, for a check without a stack.
 
-``${buckets.data}`` is then the URI of some bucket, so every rule on form still holds. Whether the
-bucket exists is not checked: that takes a stack.
+``${buckets.data}`` becomes the URI of a fictitious bucket, so that rules on the form apply. The
+existence of the bucket is only checked with a stack.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from vertex_training.customjob.request import references
 from vertex_training.customjob.request.job_file import ID_LENGTH, Submission
 from vertex_training.located_yaml import document
 
-#: The stack that references are of.
+#: Properties of the fictitious stack.
 PROJECT: Final = "placeholder-project"
 NUMBER: Final = "100000000000"
 REGION: Final = "us-central1"
@@ -55,7 +55,7 @@ def _reservation(key: str) -> dict[str, Any]:
     return {"": affinity, ".name": name}
 
 
-#: Kind -> the references that a key of this kind gives, by what follows the key.
+#: Kind -> function from a key to its references, by the suffix after the key.
 KEYED: Final[dict[str, Callable[[str], dict[str, Any]]]] = {
     "buckets": _bucket,
     "serviceAccounts": lambda key: {"": NAMES.account_email(key)},
@@ -90,7 +90,7 @@ EXAMPLES: Final = {
 
 
 def table(data: bytes) -> dict[str, Any]:
-    """References for the job file ``data``: every one in it that is well-formed, and examples."""
+    """Return all well-formed references in the job file ``data``, and examples for hints."""
     known = dict(FIXED)
     for kind, key in EXAMPLES.items():
         known |= _entries(kind, key)
@@ -105,7 +105,7 @@ def table(data: bytes) -> dict[str, Any]:
 
 
 def submission(job: str) -> Submission:
-    """A submission for the references to the job itself."""
+    """Return a submission for references to the job itself."""
     return Submission(PROJECT, REGION, STACK, job, run=1)
 
 

@@ -1,4 +1,4 @@
-"""The findings in a file, and their text for people.
+"""Findings in a file, and their text.
 
 A line for each finding, then the source line with a caret under the value. Other formats are in
 ``machine_reports``.
@@ -18,16 +18,16 @@ from vertex_training.located_yaml.document import MAX_PROBLEMS
 from vertex_training.secret_rules.redaction import masked, redacted
 from vertex_training_cli.console import plain
 
-#: From the most to the least important one.
+#: Levels in descending order.
 LEVELS: Final[tuple[Level, ...]] = ("error", "warning", "note")
-#: A value as it stands in a line: quoted text, or plain up to what ends it in YAML.
+#: A value in a line: quoted text, or plain text up to its end in YAML.
 TOKEN: Final = re.compile(
     r'"(?:[^"\\]|\\.)*"' r"|'(?:[^']|'')*'" r"|\$\{[^}]*\}[^\s,\]}]*" r"|[^\s,\[\]{}#:][^,\[\]{}#]*"
 )
 
-#: Characters of a source line that are shown, at most.
+#: Maximum of shown characters of a source line.
 WIDTH: Final = 100
-#: Characters on both sides of that in which secrets are searched; a line may have megabytes.
+#: Characters on both sides that are searched for secrets, since a line may have megabytes.
 NEAR: Final = 400
 #: Escape sequences of terminals.
 RED: Final = "\x1b[31m"
@@ -68,25 +68,25 @@ class LintFinding:
 
     @property
     def message(self) -> str:
-        """The text, without the place in the report's own file."""
+        """The text without the location in the report's own file."""
         return str(self.problem)
 
 
 @dataclass(frozen=True, slots=True)
 class FileReport:
-    """Everything found in one file, by place. ``source`` are its lines."""
+    """All findings in one file, by location. ``source`` are the file's lines."""
 
     file: str
     findings: tuple[LintFinding, ...] = ()
     source: tuple[str, ...] = field(default=(), repr=False)
     of_stack: bool = False
-    """True for the stack's file, and for a file other than a job file that it names."""
+    """True for the stack file, and for its files other than job files."""
 
     @classmethod
     def from_problems(
         cls, file: str, source: str, problems: Iterable[Problem], *, of_stack: bool = False
     ) -> FileReport:
-        """Return a report of problems as the checker found them; the same one twice counts once."""
+        """Return a report of the distinct problems of a file."""
         lines = tuple(re.split(r"\r\n|[\n\r\x85\u2028\u2029]", source))  # YAML's line breaks
         findings = [_finding(problem, file, lines) for problem in problems]
         unique = dict.fromkeys(findings)
@@ -97,12 +97,12 @@ class FileReport:
         return sum(finding.level == level for finding in self.findings)
 
     def without_notes(self) -> FileReport:
-        """The report with errors and warnings only."""
+        """Return the report with only errors and warnings."""
         findings = tuple(finding for finding in self.findings if finding.level != "note")
         return dataclasses.replace(self, findings=findings)
 
     def merged(self, other: FileReport) -> FileReport:
-        """Findings of both, which are about the same file."""
+        """Return the findings of two reports about the same file."""
         unique = dict.fromkeys(self.findings + other.findings)
         return dataclasses.replace(self, findings=tuple(sorted(unique, key=_order)))
 
@@ -118,7 +118,7 @@ def _finding(problem: Problem, file: str, lines: tuple[str, ...]) -> LintFinding
     location, own = problem.location, problem
     if location.file == file:
         own = problem.at(Location())
-    else:  # of a package, or of a folder: reported at the top
+    else:  # in a package or a folder: reported at the top
         location = Location()
     line, column = max(location.line, 1), max(location.column, 1)
     text = lines[line - 1] if line <= len(lines) else ""
@@ -126,7 +126,7 @@ def _finding(problem: Problem, file: str, lines: tuple[str, ...]) -> LintFinding
 
 
 def end_of_value(line: str, column: int) -> int:
-    """Column after the key or value that begins at ``column``; at least one character further.
+    """Return the column after the key or value at ``column``, at least one character further.
 
     >>> end_of_value("replicaCount: 0  # none", 15)
     16
@@ -144,7 +144,7 @@ def end_of_value(line: str, column: int) -> int:
 
 
 class TerminalStyle:
-    """Colours for a terminal, or none at all."""
+    """Function that adds colors for a terminal, if enabled."""
 
     def __init__(self, color: bool) -> None:
         self.color = color
@@ -154,7 +154,7 @@ class TerminalStyle:
 
 
 def text_lines(reports: Sequence[FileReport], *, color: bool) -> Iterator[str]:
-    """All findings, and a line that counts them."""
+    """Yield the lines of all findings, and a summary."""
     style = TerminalStyle(color)
     for report in reports:
         for finding in report.findings:
@@ -164,7 +164,7 @@ def text_lines(reports: Sequence[FileReport], *, color: bool) -> Iterator[str]:
 
 
 def headline(finding: LintFinding, style: TerminalStyle) -> str:
-    """``file:line:column: what is wrong (got X). Hint: …  [rule]``; others are marked."""
+    """Return ``file:line:column: LEVEL: mistake (got X). Hint: …  [rule]``, without ``error``."""
     place = f"{finding.file}:{finding.line}:{finding.column}:"
     level = "" if finding.level == "error" else style(f"{finding.level}:", _color(finding)) + " "
     rule = f" {style(f'[{finding.rule}]', DIM)}" if finding.rule else ""
@@ -172,7 +172,7 @@ def headline(finding: LintFinding, style: TerminalStyle) -> str:
 
 
 def excerpt(finding: LintFinding, source: Sequence[str], style: TerminalStyle) -> Iterator[str]:
-    """The source line and a caret line below it; none of a line that may hold a secret."""
+    """Yield the source line and a line with carets; nothing for a line with a possible secret."""
     if finding.rule.startswith("secret-") or "env" in finding.problem.path:
         return
     if not 0 < finding.line <= len(source) or not source[finding.line - 1].strip():
@@ -195,7 +195,7 @@ def _color(finding: LintFinding) -> str:
 
 
 def _window(line: str, cut: int) -> str:
-    """The part of a line to show, from ``cut`` on. A secret may begin before it and end behind."""
+    """Return the shown part of a line from ``cut``. Secrets may extend beyond both ends."""
     begin = max(0, cut - NEAR)
     return masked(line[begin : cut + WIDTH + NEAR])[cut - begin :][:WIDTH]
 
@@ -218,12 +218,12 @@ def summary(reports: Sequence[FileReport]) -> str:
     parts += [_plural(warnings, "warning")] if warnings else []
     parts += [_plural(notes, "note")] if notes else []
     if any(len(report.findings) >= MAX_PROBLEMS for report in reports):
-        parts.append(f"and maybe more: checking a file ends after {MAX_PROBLEMS}")
+        parts.append(f"possibly more: a check of a file stops at {MAX_PROBLEMS} problems")
     return f"{files}: {', '.join(parts)}."
 
 
 def cells(char: str) -> int:
-    """Columns a character takes on a terminal."""
+    """Return the width of a character on a terminal, in columns."""
     if unicodedata.combining(char):
         return 0
     return 2 if unicodedata.east_asian_width(char) in "WF" else 1

@@ -1,4 +1,4 @@
-"""``vt data``: folders of data sets and configs, to and from a bucket, and snapshots in it.
+"""``vt data``: copy folders to and from a bucket, and manage its snapshots.
 
 =============  ==========================================================
 ``command``    the command lines of ``push``, ``pull`` and ``ls``

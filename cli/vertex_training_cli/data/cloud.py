@@ -1,4 +1,4 @@
-"""Cloud Storage for ``vt data``: BUCKET/PREFIX of a command line, its objects, and plain errors."""
+"""Cloud Storage for ``vt data``: parsing of BUCKET/PREFIX, objects, and readable errors."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ T = TypeVar("T", bound=_Named)
 
 @dataclass(frozen=True, slots=True)
 class RemoteObject:
-    """An object; ``name`` is without the prefix."""
+    """An object. ``name`` has no prefix."""
 
     name: str
     size: int
@@ -50,7 +50,7 @@ class RemoteObject:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A bucket with a prefix; the prefix is empty or ends with a slash."""
+    """A bucket and a prefix, which is empty or ends with a slash."""
 
     bucket: str
     prefix: str = ""
@@ -58,55 +58,55 @@ class Place:
     """Name of the bucket in the stack file; empty for an address."""
 
     def __str__(self) -> str:
-        """``gs://BUCKET/PREFIX``."""
+        """Return ``gs://BUCKET/PREFIX``."""
         return f"gs://{self.bucket}/{self.prefix}"
 
 
 def find(text: str, settings: Settings) -> Place:
-    """Return the place of ``NAME/PREFIX``, NAME being a bucket of the stack file, or of ``gs://…``.
+    """Return the place of ``gs://…``, or of ``NAME/PREFIX`` with a bucket of the stack file.
 
     Raises:
-        CommandError: the stack has no such bucket, or the prefix is no prefix of objects.
+        CommandError: the stack has no such bucket, or the prefix is invalid.
     """
     if text.startswith("gs://"):
         match = _URL.fullmatch(text)
         if match is None:
-            what = f"{text!r} is no address of a bucket."
-            raise CommandError(what, "write it like gs://B/folder")
+            what = f"{text!r} is not a valid address of a bucket."
+            raise CommandError(what, "write gs://BUCKET/PREFIX.")
         bucket, prefix, key = match[1], match[2] or "", ""
     else:
         key, _, prefix = text.partition("/")
         if key not in settings.buckets:
-            hint = did_you_mean(key, settings.buckets) or "declare it below `buckets`."
+            hint = did_you_mean(key, settings.buckets) or "declare the bucket under `buckets`."
             raise CommandError(f"stack {settings.stack!r} has no bucket {key!r}.", hint)
         bucket = settings.names.bucket(key)
     prefix = prefix.strip("/")
     if prefix and any(part in ("", ".", "..") for part in prefix.split("/")):
-        raise CommandError(f"{text!r} has an empty part, or one of dots only.")
+        raise CommandError(f"{text!r}: the parts of a prefix must not be empty, '.' or '..'.")
     return Place(bucket, f"{prefix}/" if prefix else "", key)
 
 
 def ensure_takes(place: Place, names: Iterable[str], settings: Settings) -> None:
-    """Refuse to send files to records of submissions, and to snapshots, which never change.
+    """Refuse to send files to records of submissions and to snapshots.
 
     Raises:
-        CommandError: the place, or one of ``names`` below it, is of either.
+        CommandError: the place, or one of ``names`` below it, belongs to either.
     """
     if place.bucket == settings.names.bucket(CONTROL):
-        what = f"{place} has the records of submissions, and takes no files."
-        raise CommandError(what, "push to another bucket")
+        what = f"{place} is reserved for records of submissions."
+        raise CommandError(what, "push to another bucket.")
     for name in names:
         if request.is_of_snapshot(f"{place.prefix}{name}"):
-            what = f"{place}{name} is a file of a snapshot, and those never change."
-            raise CommandError(what, "push to another folder, or raise the snapshot's `run`")
+            what = f"{place}{name} is a file of a snapshot, which must not change."
+            raise CommandError(what, "push to another folder, or raise the snapshot's `run`.")
 
 
 def connect(ref: StackRef, log: Callable[[str], None]) -> storage.Client:
-    """Return the client of the stack's project; a local stack's cloud is started.
+    """Return the client of the stack's project. Start the local cloud for a local stack.
 
     Raises:
         CommandError: the local cloud does not start.
-        OperatorError: no credentials, or a local cloud for a project that is none.
+        OperatorError: no credentials, or a local cloud for a project of Google Cloud.
     """
     if ref.is_local and not os.environ.get(STORAGE_EMULATOR):
         os.environ[STORAGE_EMULATOR] = ref.environment(log)[STORAGE_EMULATOR]
@@ -114,7 +114,7 @@ def connect(ref: StackRef, log: Callable[[str], None]) -> storage.Client:
 
 
 def objects(client: storage.Client, place: Place) -> Iterator[RemoteObject]:
-    """Yield the objects below the prefix, by name, without those that stand for a folder."""
+    """Yield the objects below the prefix, by name, without placeholders of folders."""
     with plain_errors(place, "read"):
         listed = client.list_blobs(
             place.bucket, prefix=place.prefix, fields=_FIELDS, timeout=TIMEOUT
@@ -129,7 +129,7 @@ def objects(client: storage.Client, place: Place) -> Iterator[RemoteObject]:
 
 
 def delete(client: storage.Client, place: Place, listed: Iterable[RemoteObject]) -> None:
-    """Delete these objects, in their order; one that is gone, or was written again, stays."""
+    """Delete these objects in order. Skip deleted and rewritten objects."""
     bucket = client.bucket(place.bucket)
     for item in listed:
         with plain_errors(place, "write"):
@@ -142,16 +142,17 @@ def delete(client: storage.Client, place: Place, listed: Iterable[RemoteObject])
 
 
 def run_all(items: Sequence[T], work: Callable[[T], None], place: Place, right: str) -> None:
-    """Run ``work`` for each item, several at once.
+    """Run ``work`` for each item, in parallel.
 
     Raises:
-        CommandError: some failed: the first by name, and how many. All others were tried.
+        CommandError: some items failed. The text has the first name and the number. All items
+            were tried.
     """
     workers = ThreadPoolExecutor(_WORKERS)
     try:
         begun = [(item, workers.submit(work, item)) for item in items]
         failed = [(item.name, error) for item, future in begun if (error := future.exception())]
-    finally:  # Ctrl-C waits only for what has begun
+    finally:  # Ctrl-C waits only for running work
         workers.shutdown(cancel_futures=True)
     if not failed:
         return
@@ -168,7 +169,7 @@ def run_all(items: Sequence[T], work: Callable[[T], None], place: Place, right: 
 
 @contextmanager
 def plain_errors(place: Place, right: str) -> Iterator[None]:
-    """Errors of the service become a CommandError. ``right`` is read or write."""
+    """Raise errors of the service as a CommandError. ``right`` is read or write."""
     try:
         yield
     except (exceptions.GoogleAPICallError, exceptions.RetryError) as error:
@@ -178,23 +179,25 @@ def plain_errors(place: Place, right: str) -> Iterator[None]:
 
 
 def explained(error: BaseException, place: Place, right: str) -> CommandError:
-    """Return ``error`` of the service as a line with what to do."""
+    """Return an error of the service as a line with a hint."""
     if isinstance(error, (exceptions.Forbidden, exceptions.Unauthorized)):
         role = "roles/storage.objectUser" if right == "write" else "roles/storage.objectViewer"
         key = f"{'writes' if right == 'write' else 'reads'}: [{place.key or '…'}]"
         return CommandError(
-            f"{place}: you may not {right} here; that takes {role} on the bucket.",
-            f"accounts with `{key}` in the stack file have it; ask for it, or act as one of them.",
+            f"{place}: no permission to {right}; it requires {role} on the bucket.",
+            f"request the role, or act as an account with `{key}` in the stack file.",
         )
     if isinstance(error, exceptions.NotFound):
-        hint = "`vt up` makes it." if place.key else ""
-        return CommandError(f"there is no bucket {place.bucket}.", hint)
+        hint = "`vt up` creates it." if place.key else ""
+        return CommandError(f"bucket {place.bucket} does not exist.", hint)
     text = getattr(error, "message", None) or str(error) or type(error).__name__
-    return CommandError(f"{place}: {text}", "run it again: what arrived is not sent again.")
+    return CommandError(
+        f"{place}: {text}", "run the command again; complete files are not sent again."
+    )
 
 
 def in_units(size: float) -> str:
-    """Return bytes for people.
+    """Return a number of bytes with a unit.
 
     >>> in_units(999), in_units(12_345)
     ('999 B', '12.3 kB')

@@ -1,4 +1,4 @@
-"""The command lines of ``vt data``."""
+"""Command lines of ``vt data``."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Print the files to copy
 
 @contextmanager
 def _place(text: str, stack: str | None) -> Iterator[tuple[storage.Client, Place, Settings, Path]]:
-    """Yield the client and the place, the settings of the stack, and its checkout."""
+    """Yield the client, the place, the settings of the stack, and its checkout."""
     ref, _ = stacks.find_with_scripts(stack)
     raw = stack_files.read_raw(stacks_of_files.SCHEMA, ref.root, ref.stack)
     settings = stacks_of_files.read_settings(raw, ref.root)
@@ -47,7 +47,7 @@ def _place(text: str, stack: str | None) -> Iterator[tuple[storage.Client, Place
         client = cloud.connect(ref, lambda line: print_line(f"vt: {line}"))
         yield client, place, settings, ref.root
     except KeyboardInterrupt:
-        print_line("vt: interrupted; what arrived stays. Run it again to go on.")
+        print_line("vt: interrupted. Complete files stay; run the command again to continue.")
         raise
 
 
@@ -70,7 +70,7 @@ def push(
     with _place(bucket, stack) as (client, place, settings, root):
         local_files, links = files.scan(folder, exclude or ())
         if links:
-            print_line(f"vt: {links} links are left out")
+            print_line(f"vt: {links} links skipped")
         cloud.ensure_takes(place, (), settings)
         remote = {item.name: item for item in cloud.objects(client, place)}
         sent = [file for file in local_files if not file.is_same(remote.get(file.name))]
@@ -78,7 +78,7 @@ def push(
         transfer.refuse_secrets(sent, settings, root, print_line)
         if any(file.size >= transfer.LARGE for file in sent):
             rsync = f"gcloud storage rsync --recursive {shlex.quote(str(folder))} {place}"
-            print_line(f"vt: `{rsync}` goes on with a large file after an interruption")
+            print_line(f"vt: for large files, `{rsync}` can resume an interrupted upload")
         same = len(local_files) - len(sent)
         if dry_run:
             _show("send", sent, remote, same)
@@ -122,7 +122,7 @@ def pull(
         if changed and not replace:
             names = ", ".join(item.name for item in changed[:5])
             more = ", …" if len(changed) > 5 else ""
-            kept = f"{len(changed)} differ and are kept: {names}{more}"
+            kept = f"{len(changed)} local files differ and were not replaced: {names}{more}"
             print_line(f"vt: {kept}. Hint: --replace")
             raise typer.Exit(1)
 
@@ -153,9 +153,9 @@ def _show(
         what = "changed" if item.name in known else "new"
         print(f"{verb} {plain(item.name)} ({what}, {in_units(item.size)})")
     size = in_units(sum(item.size for item in objects))
-    print_line(f"vt: would {verb} {len(objects)} files, {size}; {same} are the same")
+    print_line(f"vt: would {verb} {len(objects)} files, {size}; {same} unchanged")
 
 
 def _report(verb: str, objects: Sequence[LocalFile | RemoteObject], same: int) -> None:
     size = in_units(sum(item.size for item in objects))
-    print(f"{verb} {len(objects)} files, {size}; {same} are the same")
+    print(f"{verb} {len(objects)} files, {size}; {same} unchanged")

@@ -1,4 +1,4 @@
-"""The files of a folder as names of objects, and the reverse."""
+"""Map files of a folder to names of objects, and the reverse."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from vertex_training.errors import CommandError
 from vertex_training.plan.packages import name_problem
 from vertex_training_cli.data.cloud import RemoteObject
 
-#: Folder of what is not whole yet, inside of the one that is written to.
+#: Folder for incomplete files, inside the target folder.
 PARTIAL: Final = ".vt-data"
 _BLOCK: Final = 1 << 20
 _SHOWN: Final = 10
@@ -30,20 +30,20 @@ class LocalFile:
 
     folder: Path
     name: str
-    """Also that of its object, without the prefix."""
+    """Also the name of its object, without the prefix."""
     size: int
 
     @property
     def path(self) -> Path:
-        """The path."""
+        """Full path of the file."""
         return self.folder / self.name
 
     def open(self) -> BinaryIO:
-        """Open it for reading. Raises OSError, also if it lies behind a link by now."""
+        """Open the file for reading. Raises OSError, also if the file is behind a link now."""
         return RootDirectory(self.folder).open(self.name)
 
     def is_same(self, remote: RemoteObject | None) -> bool:
-        """Return whether an object has its size and its CRC32C."""
+        """Return whether an object has the same size and CRC32C."""
         return (
             remote is not None
             and remote.size == self.size
@@ -52,13 +52,13 @@ class LocalFile:
 
 
 def scan(folder: Path, exclude: Iterable[str] = ()) -> tuple[list[LocalFile], int]:
-    """Return the regular files below ``folder``, by name, and the number of links left out.
+    """Return the regular files below ``folder``, by name, and the number of skipped links.
 
-    ``exclude`` are patterns of shells, matched against the name and each of its parts. ``folder``
-    may be one file.
+    ``exclude`` are shell patterns, matched against the name and each of its parts. ``folder`` may
+    be a file.
 
     Raises:
-        CommandError: there is no such folder, it cannot be read, or a name cannot be an object's.
+        CommandError: the folder does not exist or cannot be read, or a name is invalid.
     """
     patterns = (*exclude, PARTIAL)
     local_files: list[LocalFile] = []
@@ -71,7 +71,7 @@ def scan(folder: Path, exclude: Iterable[str] = ()) -> tuple[list[LocalFile], in
         if stat.S_ISLNK(status.st_mode):
             links += 1
         elif not stat.S_ISREG(status.st_mode):
-            wrong.append(f"{name!r} is no regular file")
+            wrong.append(f"{name!r} is not a regular file")
         elif problem := _problem(name):
             wrong.append(f"{name[:80]!a} {problem}")
         else:
@@ -79,19 +79,19 @@ def scan(folder: Path, exclude: Iterable[str] = ()) -> tuple[list[LocalFile], in
     if wrong:
         more = f"; and {len(wrong) - _SHOWN} more" if len(wrong) > _SHOWN else ""
         raise CommandError(
-            f"{folder}: {'; '.join(wrong[:_SHOWN])}{more}.", "rename them, or use --exclude."
+            f"{folder}: {'; '.join(wrong[:_SHOWN])}{more}.", "rename these files, or use --exclude."
         )
     return sorted(local_files, key=lambda file: file.name), links
 
 
 def at(folder: Path, name: str) -> LocalFile | None:
-    """Return the file of this name below ``folder``; None if there is none."""
+    """Return the file with this name below ``folder``; None without one."""
     status = below(folder).status(name)
     return LocalFile(folder, name, status.st_size) if status else None
 
 
 def checksum(file: BinaryIO) -> str:
-    """Return the CRC32C of a file, in base64, as Cloud Storage gives it. Raises OSError."""
+    """Return the CRC32C of a file in base64, like Cloud Storage. Raises OSError."""
     crc32c = google_crc32c.Checksum()
     with file:
         for _ in crc32c.consume(file, _BLOCK):
@@ -100,17 +100,17 @@ def checksum(file: BinaryIO) -> str:
 
 
 def below(folder: Path) -> RootDirectory:
-    """Return the folder as one in which objects become files."""
+    """Return the folder as a root directory for objects."""
     return RootDirectory(folder, refuse_git=True)
 
 
 def _walk(folder: Path) -> Iterator[tuple[Path, str]]:
-    """Yield all below a folder but folders: the folder, and the path in it."""
+    """Yield the folder and the relative path of each entry below it, except folders."""
     if folder.is_file():
         yield folder.parent, folder.name
         return
     if not folder.is_dir():
-        raise CommandError(f"there is no folder {folder}.")
+        raise CommandError(f"folder {folder} does not exist.")
 
     def refuse(error: OSError) -> None:
         raise CommandError(f"{error.filename} cannot be read: {error.strerror}.")
@@ -122,7 +122,7 @@ def _walk(folder: Path) -> Iterator[tuple[Path, str]]:
 
 
 def is_excluded(name: str, patterns: Iterable[str]) -> bool:
-    """Return whether a pattern of shells matches ``name`` or a part of it."""
+    """Return whether a shell pattern matches ``name`` or one of its parts."""
     parts = name.split("/")
     return any(
         fnmatch.fnmatchcase(name, pattern.rstrip("/"))
@@ -132,7 +132,7 @@ def is_excluded(name: str, patterns: Iterable[str]) -> bool:
 
 
 def _problem(name: str) -> str | None:
-    """Return why Cloud Storage takes no object of this name; None if it does."""
+    """Return the reason why this name is invalid for an object; None if it is valid."""
     try:
         name.encode()
     except UnicodeEncodeError:

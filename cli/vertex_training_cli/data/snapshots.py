@@ -1,4 +1,4 @@
-"""The command lines of ``vt data snapshots``: what is kept, what differs, and its deletion."""
+"""Command lines of ``vt data snapshots``: list, compare and delete snapshots."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from vertex_training_cli.engine import stacks
 from vertex_training_cli.options import Format, FormatOption, SelectedStack
 from vertex_training_cli.status import print_line
 
-#: Exit code where no question can be asked.
+#: Exit code without a terminal for a confirmation.
 REFUSED: Final = 2
 COLUMNS: Final = ("SNAPSHOT", "RUN", "ROWS", "BYTES", "QUERIED", "STACK FILE", "READ BY", "ID")
-NONE: Final = "no manifest: nothing that a job should read"
-#: Characters of an id that name a snapshot; fewer may be meant as a run that is not there.
+NONE: Final = "no manifest, not usable by jobs"
+#: Minimum characters of an id. Fewer characters are a run.
 SHORTEST_ID: Final = 6
 Name = Annotated[
     str,
@@ -58,27 +58,27 @@ class KeptSnapshot:
     id: str
     folder: str
     declared: bool
-    """True if the stack file names it."""
+    """True if the stack file declares the snapshot."""
     jobs: tuple[str, ...]
-    """Jobs of the stack file that read it."""
+    """Jobs in the stack file that read the snapshot."""
     manifest: Mapping[str, Any] | None
-    """None where there is none, or another program's."""
+    """None without a manifest, or with a manifest of another program."""
     size: int
     objects: tuple[RemoteObject, ...] = field(repr=False)
 
     @property
     def run(self) -> str:
-        """Its run; empty without a manifest."""
+        """The snapshot's run; empty without a manifest."""
         return str(self.manifest["snapshot"].get("run", "")) if self.manifest else ""
 
     @property
     def queried_at(self) -> str:
-        """When its query ran; empty without a manifest."""
+        """Time of the query; empty without a manifest."""
         return str(self.manifest["query"].get("queriedAt", "")) if self.manifest else ""
 
     @property
     def facts(self) -> dict[str, Any]:
-        """Values that a comparison compares, by their names in the manifest."""
+        """Values for a comparison, by their names in the manifest."""
         if self.manifest is None:
             return {}
         query = self.manifest["query"]
@@ -106,7 +106,7 @@ def list_(stack: SelectedStack = None, format_: FormatOption = Format.TEXT) -> N
                 str(snapshot.facts.get("rows", NONE)),
                 in_units(snapshot.size),
                 snapshot.queried_at,
-                "named" if snapshot.declared else "not named",
+                "declared" if snapshot.declared else "not declared",
                 ", ".join(snapshot.jobs),
                 snapshot.id,
             )
@@ -132,16 +132,19 @@ def diff(
 
     Example: `vt data snapshots diff clicks 1 2 --stack dev`.
     """
-    _, all_found = _kept(stack)
-    versions = [snapshot for snapshot in all_found if snapshot.name == name and snapshot.manifest]
+    _, snapshots = _kept(stack)
+    versions = [snapshot for snapshot in snapshots if snapshot.name == name and snapshot.manifest]
     if bool(old) != bool(new):
-        raise CommandError("one of two is missing.", "name both runs, or none for the last two.")
+        raise CommandError(
+            "only one run to compare.", "name two runs, or no run to compare the last two."
+        )
     if old:
         pair = [_one(versions, name, version) for version in (old, new)]
     elif len(versions) > 1:
         pair = versions[-2:]
     else:
-        raise CommandError(f"there are no two snapshots {name!r}.", _list_hint(all_found))
+        what = f"a comparison requires two snapshots {name!r}, found {len(versions)}."
+        raise CommandError(what, _list_hint(snapshots))
     before, after = (snapshot.facts for snapshot in pair)
     rows = {key: (before[key], after[key]) for key in before if before[key] != after[key]}
     if format_ is Format.JSON:
@@ -150,7 +153,7 @@ def diff(
         cells = [row for key, both in rows.items() for row in _differences(key, *both)]
         console().print(table("", pair[0].id, pair[1].id, rows=cells))
     else:
-        print_line(f"vt: {pair[0].id} and {pair[1].id} are alike")
+        print_line(f"vt: snapshots {pair[0].id} and {pair[1].id} are equal")
     raise typer.Exit(1 if rows else 0)
 
 
@@ -171,11 +174,12 @@ def delete(
     """
     client, snapshots = _kept(stack)
     kept = _one([snapshot for snapshot in snapshots if snapshot.name == name], name, which)
-    reasons = ["the stack file names it"] if kept.declared else []
-    reasons += [f"jobs read it: {', '.join(kept.jobs)}"] if kept.jobs else []
+    reasons = ["the stack file declares the snapshot"] if kept.declared else []
+    reasons += [f"jobs read the snapshot: {', '.join(kept.jobs)}"] if kept.jobs else []
     what = f"{kept.folder}, {len(kept.objects)} objects, {in_units(kept.size)}"
     if reasons and not force:
-        raise CommandError(f"{what}: {'; '.join(reasons)}.", "raise `run` first; or --force.")
+        hint = "raise its `run` in the stack file first, or pass --force."
+        raise CommandError(f"{what}: {'; '.join(reasons)}.", hint)
     for reason in reasons:
         print_line(f"vt: {reason}")
     _confirm(what, yes=yes)
@@ -192,7 +196,8 @@ def _confirm(what: str, *, yes: bool, ask: Callable[..., bool] = typer.confirm) 
         return
     if not sys.stdin.isatty():
         print_line(
-            f"vt: {plain(what)} would be deleted. Hint: pass --yes where there is no terminal"
+            f"vt: {plain(what)}: not deleted without a confirmation. Hint: without a terminal, "
+            "pass --yes"
         )
         raise typer.Exit(REFUSED)
     if not ask(f"Delete {plain(what)}?"):
@@ -200,7 +205,7 @@ def _confirm(what: str, *, yes: bool, ask: Callable[..., bool] = typer.confirm) 
 
 
 def _kept(name: str | None) -> tuple[storage.Client, list[KeptSnapshot]]:
-    """All snapshots below the stack's own prefix of its buckets, by name and time."""
+    """Return all snapshots below the stack's prefix in its buckets, by name and time."""
     ref = stacks.find(name)
     stack = stacks_of_files.load(ref.root, ref.stack)
     client = cloud.connect(ref, lambda line: print_line(f"vt: {line}"))
@@ -257,17 +262,18 @@ def _parsed(text: bytes) -> Mapping[str, Any] | None:
 
 
 def _one(kept: list[KeptSnapshot], name: str, which: str) -> KeptSnapshot:
-    """The snapshot of a run, or of an id's first characters.
+    """Return the snapshot with a run, or with an id that starts with ``which``.
 
     Raises:
-        CommandError: there is none, or there are several.
+        CommandError: no snapshot or several snapshots match.
     """
     by_run = [snapshot for snapshot in kept if snapshot.run == which]
     is_id = len(which) >= SHORTEST_ID
     hits = by_run or [snapshot for snapshot in kept if snapshot.id.startswith(which) and is_id]
     if len(hits) != 1:
-        how = "no" if not hits else "more than one"
-        raise CommandError(f"there is {how} snapshot {name!r} {which!r}.", _list_hint(kept))
+        raise CommandError(
+            f"{len(hits) or 'no'} snapshots match {name!r} {which!r}.", _list_hint(kept)
+        )
     return hits[0]
 
 
@@ -275,11 +281,11 @@ def _list_hint(kept: list[KeptSnapshot]) -> str:
     known = ", ".join(
         dict.fromkeys(f"{snapshot.name} {snapshot.run} {snapshot.id}" for snapshot in kept[:9])
     )
-    return f"there are: {plain(known)}." if known else "the stack's buckets have none."
+    return f"existing: {plain(known)}." if known else "the stack's buckets have no snapshots."
 
 
 def _differences(key: str, old: Any, new: Any) -> Iterator[tuple[str, str, str]]:
-    """A row for a value, or for each entry of a list that one of both has not."""
+    """Yield a row for a value, or for each different entry of two lists."""
     if not (isinstance(old, list) and isinstance(new, list)):
         yield key, str(old), str(new)
         return

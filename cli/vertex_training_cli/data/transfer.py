@@ -1,8 +1,8 @@
-"""Files to objects and objects to files, by the official client.
+"""Upload files and download objects with the official client.
 
-No file that looks like a secret is sent. A file appears when it is whole and its checksum is right:
-until then it lies in ``.vt-data`` in the same folder, and goes on from there after a kill. Objects
-are taken as they are stored.
+Files that look like secrets are not sent. A downloaded file appears after its checksum is verified.
+Before that, it is in ``.vt-data`` in the same folder, where a later download resumes. Objects are
+downloaded without decompression.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from vertex_training_cli.data import files
 from vertex_training_cli.data.cloud import TIMEOUT, Place, RemoteObject, run_all
 from vertex_training_cli.data.files import LocalFile
 
-#: Bytes from which it is worth that an interrupted upload of a file goes on, as gcloud's does.
+#: Bytes of a file from which resumable uploads of gcloud are recommended.
 LARGE: Final = 64 << 20
-#: Secrets that a refusal names; the others are counted.
+#: Secrets listed in a refusal; the rest is counted.
 _SECRETS_SHOWN: Final = 10
-#: A folder that has one of these is a checkout, a Pulumi project or a policy pack.
+#: Files of a checkout, a Pulumi project or a policy pack.
 MARKS: Final = (".git", "Pulumi.yaml", "PulumiPolicy.yaml")
 
 
@@ -40,10 +40,10 @@ def push(
     files_to_push: Sequence[LocalFile],
     remote: Mapping[str, RemoteObject],
 ) -> None:
-    """Send files, each in the place of the object that was compared with it.
+    """Send files, replacing only the object that each file was compared with.
 
     Raises:
-        CommandError: a file was not sent. All others were tried, and those that arrived stay.
+        CommandError: a file was not sent. All files were tried, and complete objects stay.
     """
     bucket = client.bucket(place.bucket)
 
@@ -63,10 +63,10 @@ def push(
 def refuse_secrets(
     chosen: Sequence[LocalFile], settings: Settings, root: Path, report: Callable[[str], None]
 ) -> None:
-    """Refuse files that look like secrets and that the stack file does not allow.
+    """Refuse files with possible secrets that the stack file does not allow.
 
     Raises:
-        CommandError: with the file and line of each; or a file cannot be read.
+        CommandError: a file has a possible secret (the text has its line), or cannot be read.
     """
     try:
         secrets = scan((_file(file, root) for file in chosen), settings.allowed_secrets)
@@ -85,7 +85,7 @@ def refuse_secrets(
 
 
 def _file(file: LocalFile, root: Path) -> File:
-    """Name a file from the top of the checkout, if it is below it."""
+    """Return a file with its path from the top of the checkout, if it is inside."""
     path = file.path.resolve()
     name = path.relative_to(root.resolve()) if path.is_relative_to(root.resolve()) else file.path
 
@@ -102,7 +102,7 @@ def pull(
     """Fetch objects into ``folder``.
 
     Raises:
-        CommandError: an object was not fetched. All others were tried, and whole files stay.
+        CommandError: an object was not fetched. All objects were tried, and complete files stay.
     """
     bucket, target = client.bucket(place.bucket), files.below(folder)
     folder.mkdir(parents=True, exist_ok=True)
@@ -118,7 +118,9 @@ def pull(
                 blob.download_to_file(file, start=have or None, raw_download=True, timeout=TIMEOUT)
         if files.checksum(target.open(part)) != item.crc32c:
             target.remove(part)
-            raise CommandError(f"{item.name}: what arrived is damaged.", "run it again.")
+            raise CommandError(
+                f"{item.name}: the checksum of the download is wrong.", "run the command again."
+            )
         try:
             target.move(part, item.name)
         except UnsafePathError as error:
@@ -132,36 +134,36 @@ def pull(
 
 
 def ensure_writable(folder: Path, names: Iterable[str]) -> None:
-    """Refuse names of objects (without prefix) that cannot be files below ``folder``.
+    """Refuse names of objects (without prefix) that are invalid below ``folder``.
 
     Raises:
-        CommandError: a name leads elsewhere, by its parts or by a link, or to where files are
-            programs or settings: a project, a checkout, the user's own folder.
+        CommandError: a name leads out of the folder, or into a project, a checkout or the user's
+            home, where files may be programs or settings.
     """
     target, parents = files.below(folder), set[Path]()
     for name in names:
         try:
             if files.PARTIAL in name.split("/") or "\\" in name:
-                raise UnsafePathError(errno.EINVAL, "is no path below the folder", name)
+                raise UnsafePathError(errno.EINVAL, "is not a path below the folder", name)
             target.check(name)
         except UnsafePathError as error:
             raise explained(error, folder, name) from None
         parents.update(folder / parent for parent in PurePosixPath(name).parents)
     for parent in sorted(parents):
         if mark := _mark(parent):
-            what = f"{parent} {mark}: no object becomes a file of it."
-            raise CommandError(what, "name a folder of its own, such as results; or --exclude.")
+            what = f"{parent} {mark}: objects are not written there."
+            raise CommandError(what, "choose a separate folder, such as results, or --exclude.")
 
 
 def explained(error: UnsafePathError, folder: Path, name: str) -> CommandError:
-    """Return a path that is not written to as a line with what to do."""
+    """Return a refusal of a path as a line with a hint."""
     where = folder / (error.filename or "")
-    what = f"{where} {error.strerror}: the object {name!r} cannot be a file there."
-    return CommandError(what, "--exclude it, or move away what is in its place.")
+    what = f"{where} {error.strerror}: object {name!r} cannot be written there."
+    return CommandError(what, "--exclude the object, or move the existing file away.")
 
 
 def _mark(folder: Path) -> str:
-    """Return a reason why files of a folder are more than data; empty if there is none."""
+    """Return the reason why a folder may have programs or settings; empty without a reason."""
     if folder.resolve() == Path.home().resolve():
-        return "is your home"
+        return "is your home folder"
     return next((f"has {mark}" for mark in MARKS if os.path.lexists(folder / mark)), "")

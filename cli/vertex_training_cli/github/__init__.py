@@ -1,4 +1,4 @@
-"""``vt github``: comments, approvals and issues of workflows, through GitHub's own ``gh``.
+"""``vt github``: comments, approvals and issues of workflows, by GitHub's ``gh``.
 
 ===============  ===================================================================
 ``command``      the command line

@@ -1,4 +1,4 @@
-"""The command line of ``vt github``. What it needs to know it takes from the runner's variables.
+"""Command line of ``vt github``, which reads the variables of the runner.
 
 https://docs.github.com/actions/reference/variables-reference lists them.
 """
@@ -50,10 +50,10 @@ def comment(
     run = PreviewRun.of_event(event, _repository().name)
     pull = run.find_pull()
     if pull is None:
-        _log("there is no open pull request of this commit any more.")
+        _log("this commit has no open pull request any more.")
         return
     comment_ = preview_run.make_comment(run, pull, stack, os.environ)
-    source = f"Every workflow of a branch may write here; only this run [there]({_this_run()})."
+    source = f"Other workflows can also write comments; [this run]({_this_run()}) wrote this one."
     answer = _repository().write_comment(pull["number"], stack, comment_.text, source)
     _log(answer["html_url"])
     kept = repository.KeptApproval.of(answer, comment_.approval)
@@ -80,7 +80,7 @@ def approval(
     try:
         record = _repository().read_approval(_variable("GITHUB_SHA"), stack)
     except ApprovalParseError as reason:
-        raise CommandError(f"the report's record is damaged: {reason}") from None
+        raise CommandError(f"the approval record of the report is damaged: {reason}") from None
     output.parent.mkdir(parents=True, exist_ok=True)
     output.write_text(record.as_json() + "\n", encoding="utf-8")
     _log(f"approved: {record.as_json()}")
@@ -108,11 +108,11 @@ def _this_run() -> str:
 def _variable(name: str) -> str:
     if value := os.environ.get(name):
         return value
-    raise CommandError(f"{name} is not set.", "this is for workflows of GitHub Actions.")
+    raise CommandError(f"{name} is not set.", "run this command in a workflow of GitHub Actions.")
 
 
 def _append(variable: str, text: str) -> None:
-    """Add to the file that a variable of the runner names, if it does."""
+    """Append to the file in a variable of the runner, if set."""
     if name := os.environ.get(variable):
         with Path(name).open("a", encoding="utf-8") as file:
             file.write(text)

@@ -1,6 +1,6 @@
-"""Calls of GitHub's REST API through ``gh``, which runners have: sign-in, retries and pages.
+"""Calls of GitHub's REST API through ``gh``, which handles sign-in and pages.
 
-Artifacts of runs are read without trust: bounded, and never unpacked to a disk.
+Artifacts of runs are not trusted: their size is limited, and they are never unpacked to a disk.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from vertex_training_cli.engine.values import redact
 
 
 def read(path: str) -> list[Any]:
-    """Return everything at ``path``, over all pages.
+    """Return all entries at ``path``, from all pages.
 
     Raises:
-        CommandError: GitHub could not be asked, or refused.
+        CommandError: GitHub did not answer, or refused.
     """
     answer, documents, place = _call(["--paginate", path]).strip(), list[Any](), 0
     decoder = json.JSONDecoder()
@@ -34,24 +34,24 @@ def read(path: str) -> list[Any]:
 
 
 def write(method: str, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
-    """POST or PATCH ``body`` to ``path``; what GitHub answers.
+    """POST or PATCH ``body`` to ``path``, and return GitHub's answer.
 
     Raises:
-        CommandError: GitHub could not be asked, or refused.
+        CommandError: GitHub did not answer, or refused.
     """
     return json.loads(_call(["--method", method, path, "--input", "-"], json.dumps(body)))
 
 
 def download(path: str, most: int) -> bytes | None:
-    """Return the bytes at ``path``; None if there are more than ``most``.
+    """Return the bytes at ``path``; None for more than ``most`` bytes.
 
     Raises:
-        CommandError: GitHub could not be asked, or refused.
+        CommandError: GitHub did not answer, or refused.
     """
     command = ["gh", "api", path]
     try:
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-            assert process.stdout is not None  # a pipe was asked for
+            assert process.stdout is not None  # stdout is a pipe
             content = process.stdout.read(most + 1)
             if len(content) > most:
                 process.kill()
@@ -81,25 +81,27 @@ def _call(arguments: list[str], body: str | None = None) -> str:
 
 def _missing() -> CommandError:
     return CommandError(
-        "gh is not on PATH.", "runners of GitHub have it; elsewhere: https://cli.github.com."
+        "gh is not on PATH.", "install it from https://cli.github.com; GitHub's runners have it."
     )
 
 
 def _refused(command: list[str], stderr: str) -> CommandError:
     lines = redact(stderr.strip()).splitlines()
-    hint = "GH_TOKEN must be set, and the job needs the permission."
-    return CommandError(f"{' '.join(command)}: {lines[-1] if lines else 'it failed'}.", hint)
+    hint = "set GH_TOKEN, and grant the job the permission in the workflow."
+    return CommandError(
+        f"{' '.join(command)}: {lines[-1] if lines else 'failed without a message'}.", hint
+    )
 
 
-#: Bytes of an artifact as it is downloaded, and of a file in it.
+#: Maximum bytes of a downloaded artifact, and of a file in it.
 MAX_ARCHIVE: Final = 32 * 2**20
 MAX_FILE: Final = 16 * 2**20
 MAX_FILES: Final = 50
-#: Methods of compression that the runner's action uses.
+#: Compression methods of the runner's action.
 _METHODS: Final = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
-#: What ``zipfile`` raises for damaged, encrypted and unknown archives, beside its own error.
+#: Further errors of ``zipfile`` for damaged, encrypted and unknown archives.
 _UNREADABLE: Final = (OSError, EOFError, ValueError, NotImplementedError, RuntimeError)
-#: The bits of a Unix mode that tell the kind of a file, and those of a plain one.
+#: The bits of a Unix mode for the kind of a file, and their values for a regular file.
 _KIND: Final = 0o170000
 _PLAIN: Final = (0, 0o100000)
 
@@ -108,8 +110,8 @@ def artifact_of(repository: str, run: int, name: str) -> bytes:
     """Return the archive of a run's newest artifact with this name.
 
     Raises:
-        ArtifactError: there is none, it has expired, or it is too large.
-        CommandError: GitHub could not be asked, or refused.
+        ArtifactError: the artifact does not exist, has expired, or is too large.
+        CommandError: GitHub did not answer, or refused.
     """
     pages = read(f"repos/{repository}/actions/runs/{run}/artifacts?name={name}&per_page=100")
     listed = [artifact for page in pages for artifact in page.get("artifacts") or ()]
@@ -118,10 +120,10 @@ def artifact_of(repository: str, run: int, name: str) -> bytes:
         raise ArtifactError(f"run {run} has no artifact {name}.")
     newest = max(own, key=lambda artifact: artifact["id"])
     if newest["size_in_bytes"] > MAX_ARCHIVE:
-        raise ArtifactError(f"the artifact {name} has more than {MAX_ARCHIVE} bytes.")
+        raise ArtifactError(f"artifact {name} has more than {MAX_ARCHIVE} bytes.")
     content = download(f"repos/{repository}/actions/artifacts/{int(newest['id'])}/zip", MAX_ARCHIVE)
     if content is None:
-        raise ArtifactError(f"the artifact {name} has more than {MAX_ARCHIVE} bytes.")
+        raise ArtifactError(f"artifact {name} has more than {MAX_ARCHIVE} bytes.")
     return content
 
 
@@ -131,10 +133,10 @@ def _is_of(artifact: Mapping[str, Any], run: int, name: str) -> bool:
 
 
 def read_file(archive: bytes, name: str) -> bytes | None:
-    """Return the file with exactly this name at the top of ``archive``; None if there is none.
+    """Return the file with this name at the top of ``archive``; None without one.
 
     Raises:
-        ArtifactError: the archive is damaged, or the file is none, twice there, or too large.
+        ArtifactError: the archive is damaged, or the file is irregular, duplicate or too large.
     """
     try:
         with zipfile.ZipFile(io.BytesIO(archive)) as opened:
@@ -147,17 +149,17 @@ def read_file(archive: bytes, name: str) -> bytes | None:
                 raise ArtifactError(f"the artifact has {name} twice.")
             return _content(opened, members[0], name)
     except (zipfile.BadZipFile, zlib.error, struct.error, *_UNREADABLE):
-        raise ArtifactError("the artifact is no archive that can be read.") from None
+        raise ArtifactError("the artifact is not a readable archive.") from None
 
 
 def _content(opened: zipfile.ZipFile, entry: zipfile.ZipInfo, name: str) -> bytes:
     kind = (entry.external_attr >> 16) & _KIND
     if kind not in _PLAIN or entry.is_dir():
-        raise ArtifactError(f"{name} in the artifact is no plain file.")
+        raise ArtifactError(f"{name} in the artifact is not a regular file.")
     if entry.compress_type not in _METHODS or entry.flag_bits & 1:
-        raise ArtifactError(f"{name} in the artifact is not stored as the workflow stores it.")
+        raise ArtifactError(f"{name} in the artifact has an unexpected compression or encryption.")
     with opened.open(entry) as file:
-        content = file.read(MAX_FILE + 1)  # whatever its header says about its size
+        content = file.read(MAX_FILE + 1)  # independent of the size in its header
     if len(content) > MAX_FILE:
         raise ArtifactError(f"{name} in the artifact has more than {MAX_FILE} bytes.")
     return content

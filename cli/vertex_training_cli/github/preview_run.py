@@ -1,4 +1,4 @@
-"""The run of a preview that a report is about: what GitHub says of it, never what it uploaded."""
+"""The run of a preview, with facts from GitHub only, because its uploads are not trusted."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from vertex_training_cli.github import gh
 from vertex_training_cli.review import markdown, report
 from vertex_training_cli.review.report import ReviewOutcome, ReviewReport
 
-#: The workflow whose runs are reported on.
+#: The workflow with the preview.
 WORKFLOW: Final = ".github/workflows/preview.yml"
 DEPENDABOT: Final = "dependabot[bot]"
 
@@ -45,10 +45,10 @@ class PreviewRun:
 
     @classmethod
     def of_event(cls, event: Mapping[str, Any], repository: str) -> PreviewRun:
-        """Return the run that an event ``workflow_run`` is about.
+        """Return the run in an event ``workflow_run``.
 
         Raises:
-            CommandError: it is another event, or another run than that of a pull request's preview.
+            CommandError: the event is not about a pull request's preview.
         """
         try:
             run = event["workflow_run"]
@@ -66,20 +66,20 @@ class PreviewRun:
             )
             kind, path = run["event"], run["path"].partition("@")[0]
         except (KeyError, TypeError, ValueError, AttributeError):
-            raise CommandError("this workflow does not run after a preview.") from None
+            raise CommandError("the event is not workflow_run of a preview.") from None
         if kind != "pull_request" or path != WORKFLOW:
-            raise CommandError("the run before was not the preview of a pull request.")
+            raise CommandError(f"the run is not {WORKFLOW} of a pull request.")
         return preview_run
 
     @property
     def may_approve(self) -> bool:
-        """Return whether merging may approve: not for forks and Dependabot, which never sign in."""
+        """Return whether a merge may approve: forks and Dependabot have no credentials."""
         return self.head_repository == self.repository and DEPENDABOT not in self.actors
 
     def find_pull(self) -> Mapping[str, Any] | None:
-        """The open pull request of the run's commit to the default branch; None if there is none.
+        """Return the open pull request of the run's commit to the default branch, else None.
 
-        None as well if another commit was pushed since: that one's run tells about it.
+        The result is also None after a later commit, which has a run of its own.
         """
         owner = self.head_repository.partition("/")[0]
         head = quote(f"{owner}:{self.head_branch}", safe="")
@@ -97,74 +97,78 @@ class PreviewRun:
     def verified_approval(
         self, record: Approval, pull: Mapping[str, Any], digest: str, env: Mapping[str, str]
     ) -> Approval:
-        """``record``, which the run made, with what is known better here.
+        """Return the run's ``record`` with values from GitHub and this job.
 
-        ``digest`` was computed from the plan that the report shows. The content is the merge that
-        GitHub made of the pull request. Backend and accounts are those of ``env``, the variables of
-        this job; the rest of the target is in the commit, and compared when it is deployed.
+        ``digest`` is the digest of the plan in the report. The content is GitHub's merge commit of
+        the pull request. Backend and accounts are from ``env``, the variables of this job. The
+        rest of the target is in the commit, and is compared at the deployment.
 
         Raises:
-            ApprovalParseError: it is not for this plan or this content.
+            ApprovalParseError: the record is not for this plan or this content.
         """
         if record.report != digest:
-            raise ApprovalParseError("its digest is not that of the plan in the report")
+            raise ApprovalParseError(
+                "the record's digest differs from the digest of the plan in the report"
+            )
         merge = str(pull.get("merge_commit_sha") or "")
         if record.commit != merge:
-            raise ApprovalParseError("its commit is not what GitHub would merge now")
+            raise ApprovalParseError(
+                "the record's commit differs from GitHub's current merge commit"
+            )
         commit = gh.read(f"repos/{self.repository}/git/commits/{merge}")[0]
         parents = [parent.get("sha") for parent in commit.get("parents") or ()]
         if self.head_sha not in parents or (commit.get("tree") or {}).get("sha") != record.tree:
-            raise ApprovalParseError("its content is not that of the commit")
+            raise ApprovalParseError("the record's content differs from the commit")
         known = {
             "backend": env.get(BACKEND, ""),
             "deploy_account": env.get(DEPLOY_ACCOUNT, ""),
             "identity_provider": env.get(IDENTITY_PROVIDER, ""),
-            "redirects": {},  # variables of the job that deploys have none either
+            "redirects": {},  # the deploying job has none either
         }
         if not known["backend"]:
-            raise ApprovalParseError(f"{BACKEND} is not set, so its target is not known")
+            raise ApprovalParseError(f"{BACKEND} is not set, so the target is unknown")
         target = record.target.model_copy(update=known)
         if any(redact(text) != text for text in (*target.settings.values(), *target.settings)):
-            raise ApprovalParseError("its target has what looks like a secret")
+            raise ApprovalParseError("the record's target has a possible secret")
         return record.model_copy(update={"target": target})
 
 
 @dataclass(frozen=True, slots=True)
 class PreviewComment:
-    """Comment on a pull request, and the approval that merging it gives."""
+    """Comment on a pull request, and the approval by its merge."""
 
     text: str
     approval: Approval | None = None
     reason: str = ""
-    """Reason why it approves nothing, or why there is no report; for the log."""
+    """Reason why there is no approval or no report, for the log."""
     is_refused: bool = False
-    """True if the artifact is not what a preview uploads."""
+    """True if the artifact is not an artifact of a preview."""
 
 
 def make_comment(
     run: PreviewRun, pull: Mapping[str, Any], stack: str, env: Mapping[str, str]
 ) -> PreviewComment:
-    """Return the comment for ``stack`` of a run that has ended, whatever it uploaded.
+    """Return the comment for ``stack`` on an ended run, with any uploads.
 
     Raises:
-        CommandError: GitHub could not be asked.
+        CommandError: GitHub did not answer.
     """
     try:
         archive = gh.artifact_of(run.repository, run.id, f"report-{stack}")
         content = gh.read_file(archive, f"{stack}.plan")
         if content is None:
-            raise ArtifactError("the artifact has no plan.")
+            raise ArtifactError(f"the artifact has no {stack}.plan.")
         rendered, text = _render(content, stack)
         record = gh.read_file(archive, f"{stack}.approval.json")
     except (ArtifactError, PreviewParseError) as refused:
-        reason = f"there is no report of {stack}: {refused}"
+        reason = f"no report of {stack}: {refused}"
         text = f"## Review of stack `{stack}`\n\nThis preview has no report: {refused}\n"
         return PreviewComment(text, reason=reason, is_refused=True)
     try:
         approval = _approval(record, run, pull, rendered, env)
     except ApprovalParseError as reason:
-        text += f"\nMerging approves nothing: {reason}.\n"
-        return PreviewComment(text, reason=f"merging approves nothing: {reason}")
+        text += f"\nA merge does not approve this plan: {reason}.\n"
+        return PreviewComment(text, reason=f"a merge does not approve this plan: {reason}")
     return PreviewComment(text, approval)
 
 
@@ -172,15 +176,15 @@ def _render(content: bytes, stack: str) -> tuple[ReviewReport, str]:
     """Return the report of a plan, and its text.
 
     Raises:
-        PreviewParseError: it is no plan of ``stack``, or none that can be rendered.
+        PreviewParseError: the content is not a plan of ``stack``, or cannot be rendered.
     """
     parsed = plan_file.parse(content, stack)
     try:
         review_report = report.build(parsed.plan, source=parsed.source, problems=parsed.problems)
         return review_report, markdown.render(review_report)
     except Exception:
-        # Values of other types than the engine's lead anywhere; none of it may be quoted.
-        raise PreviewParseError("its plan has values that no preview has") from None
+        # Values with unexpected types cause any error. Its text must not be quoted.
+        raise PreviewParseError("the plan has values with unexpected types") from None
 
 
 def _approval(
@@ -190,23 +194,23 @@ def _approval(
     review: ReviewReport,
     env: Mapping[str, str],
 ) -> Approval:
-    """Return what merging approves.
+    """Return the approval by a merge.
 
     Raises:
-        ApprovalParseError: nothing.
+        ApprovalParseError: a merge approves nothing.
     """
     if not run.may_approve:
-        raise ApprovalParseError("the pull request is of a fork or of Dependabot")
+        raise ApprovalParseError("the pull request is from a fork or Dependabot")
     if review.is_offline:
-        raise ApprovalParseError("the report was made offline, against an empty state")
+        raise ApprovalParseError("the preview was offline and started from an empty state")
     if review.outcome is not ReviewOutcome.CLEAN:
-        raise ApprovalParseError("something stands against the plan")
+        raise ApprovalParseError("the plan must not be deployed (see above)")
     if record is None:
-        raise ApprovalParseError("the run has recorded no approval")
+        raise ApprovalParseError("the run has no approval record")
     try:
         claimed = parse_approval(record.decode("utf-8"))
     except (UnicodeDecodeError, ApprovalParseError, RecursionError):
-        raise ApprovalParseError("the run's record is damaged") from None
+        raise ApprovalParseError("the run's approval record is damaged") from None
     if claimed.stack != review.stack:
-        raise ApprovalParseError("the run's record is for another stack")
+        raise ApprovalParseError("the run's approval record is for another stack")
     return run.verified_approval(claimed, pull, review.digest, env)

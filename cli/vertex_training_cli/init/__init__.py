@@ -1,4 +1,4 @@
-"""Repositories of stack files: made by ``vt init``, brought to a newer release by ``vt upgrade``.
+"""Repositories of stack files: ``vt init`` creates them, ``vt upgrade`` updates them.
 
 =============  ========================================================================
 ``command``    the command lines

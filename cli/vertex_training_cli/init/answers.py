@@ -1,4 +1,4 @@
-"""Answers that a repository is made from: names, projects, region, people."""
+"""Parameters of a repository: names, projects, region, people."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from vertex_training.catalog import machines
 from vertex_training.errors import ConfigError, Problem
 from vertex_training.settings.section import ProjectId, ProjectNumber, Section, form
 
-#: The environment that a merge deploys at once, and that every repository has.
+#: The environment of every repository, which a merge deploys at once.
 FIRST: Final = "dev"
-#: Stands for a number that nobody gave: an example's, to be replaced.
+#: Placeholder for a missing project number, to be replaced.
 PLACEHOLDER_NUMBER: Final = "123456789012"
 USUAL_REGION: Final = "us-central1"
 USUAL_TEAM: Final = "ml-platform"
-#: An example's repository, to be replaced.
+#: Placeholder for a missing repository, to be replaced.
 PLACEHOLDER_REPOSITORY: Final = "octo-org/octo-repo"
-#: Names of environments that mean something else.
+#: Reserved names of environments.
 TAKEN: Final = ("local",)
 _ENVIRONMENT: Final = re.compile(r"[a-z][a-z0-9]{0,19}\Z")
 _ENVIRONMENT_RULE: Final = "1 to 20 lowercase letters and digits, beginning with a letter"
-#: Options of the command line, by the answers that they give.
+#: Field of the answers -> option of the command line.
 OPTIONS: Final[Mapping[str, str]] = {
     "name": "--name",
     "project": "--project",
@@ -57,12 +57,12 @@ class EnvironmentAnswers(Section):
 
     @property
     def variable(self) -> str:
-        """The end of the names of GitHub's variables."""
+        """Suffix of the names of GitHub's variables."""
         return self.name.upper()
 
     @property
     def deployer(self) -> str:
-        """The IAM member that deploys it."""
+        """The IAM member that deploys the environment."""
         return naming.deployer(self.project, self.name)
 
     @pydantic.field_validator("name")
@@ -71,7 +71,7 @@ class EnvironmentAnswers(Section):
         if not _ENVIRONMENT.match(name):
             raise ValueError(f"must be {_ENVIRONMENT_RULE}")
         if name in TAKEN:
-            raise ValueError("is the stack of the local cloud, which every repository has")
+            raise ValueError("is reserved for the stack of the local cloud")
         return name
 
     @pydantic.field_validator("project")
@@ -79,7 +79,7 @@ class EnvironmentAnswers(Section):
     def _project(cls, project: str) -> str:
         if naming.is_local(project):
             raise ValueError(
-                "is a project of the local cloud: an environment is one of Google Cloud"
+                "is a project of the local cloud; an environment needs a project of Google Cloud"
             )
         return project
 
@@ -90,12 +90,12 @@ class EnvironmentAnswers(Section):
         if region not in known:
             near = difflib.get_close_matches(region, known, 1)
             hint = f"did you mean {near[0]}?" if near else "`vt catalogue` lists regions"
-            raise ValueError(f"runs no training jobs: {hint}")
+            raise ValueError(f"does not offer training jobs: {hint}")
         return region
 
 
 class Answers(Section):
-    """All that the templates need."""
+    """Parameters of all templates."""
 
     name: Annotated[str, form(r"[a-z]([a-z0-9-]{0,38}[a-z0-9])?", "acme-training (at most 40)")]
     """Name of the Pulumi project."""
@@ -106,7 +106,7 @@ class Answers(Section):
     github: GitHubRepository = PLACEHOLDER_REPOSITORY
     """The repository: OWNER/REPOSITORY."""
     environments: Annotated[list[EnvironmentAnswers], Field(min_length=1)]
-    """In the order in which they are deployed."""
+    """Environments in the order of their deployment."""
 
     @property
     def names(self) -> list[str]:
@@ -120,7 +120,7 @@ class Answers(Section):
 
     @property
     def repository(self) -> str:
-        """The repository of that owner."""
+        """The repository's name without its owner."""
         return self.github.partition("/")[2]
 
     @property
@@ -129,7 +129,7 @@ class Answers(Section):
         return f"@{self.owner}/{self.team}"
 
     def earlier(self, environment: EnvironmentAnswers) -> list[EnvironmentAnswers]:
-        """Return the environments that are deployed before this one."""
+        """Return the environments that are deployed before this environment."""
         return self.environments[: self.environments.index(environment)]
 
     @pydantic.field_validator("submitters")
@@ -151,18 +151,20 @@ class Answers(Section):
         return environments
 
     def with_environment(self, added: EnvironmentAnswers, before: str = "") -> Answers:
-        """These answers with one environment more: the last, or the one before another.
+        """Return the answers with an additional environment, the last or before another.
 
         Raises:
-            ConfigError: it is there already, or the other one is not.
+            ConfigError: the environment already exists, or ``before`` does not.
         """
         names = self.names
         if before and before not in names[1:]:
             hint = (
-                f"one of {', '.join(names[1:])}" if names[1:] else "there is none yet: leave it out"
+                f"one of {', '.join(names[1:])}"
+                if names[1:]
+                else f"omit it: only {names[0]} exists"
             )
             raise ConfigError(
-                [Problem("--before: no environment that is deployed later", before, hint)]
+                [Problem("--before: not an environment after the first", before, hint)]
             )
         place = names.index(before) if before else len(names)
         environments = [*self.environments[:place], added, *self.environments[place:]]
@@ -170,7 +172,7 @@ class Answers(Section):
 
 
 def parse(raw: Mapping[str, Any]) -> Answers:
-    """Answers as a manifest has them, or as they were given.
+    """Return the answers from a manifest or from options.
 
     Raises:
         ConfigError: with every mistake.
@@ -182,13 +184,13 @@ def parse(raw: Mapping[str, Any]) -> Answers:
 
 
 def _problems(failed: pydantic.ValidationError, below: tuple[str, ...] = ()) -> Iterator[Problem]:
-    """Each mistake with the option that gave the value; ``below``: where the model stands."""
+    """Yield each mistake with its option. ``below`` is the location of the model."""
     for error in failed.errors():
         names = [str(part) for part in (*below, *error["loc"]) if not isinstance(part, int)]
         what = OPTIONS["environments"] if names[:2] == ["environments", "name"] else _option(names)
         value = error["input"] if isinstance(error["input"], str) else ""
         if error["type"] == "missing":
-            yield Problem(f"{what}: missing", hint=f"give it: {what} VALUE")
+            yield Problem(f"{what}: missing", hint=f"pass {what} VALUE")
         else:
             yield Problem(f"{what}: {error['msg'].removeprefix('Value error, ')}", value)
 
@@ -205,20 +207,20 @@ def placeholders(answers: Answers) -> list[str]:
 
 
 def name_from(folder: str) -> str:
-    """A name for the project of a folder; ``training`` where nothing is left of its name."""
+    """Return a project name from a folder's name; ``training`` if no characters remain."""
     name = re.sub(r"[^a-z0-9]+", "-", folder.lower()).strip("-0123456789")[:40].rstrip("-")
     return name or "training"
 
 
 def project_like(first: str, environment: str) -> str:
-    """The project of another environment by the name of the first one's: acme-dev, acme-staging."""
+    """Return another environment's project by the name of the first: acme-dev, acme-staging."""
     name = re.sub(r"[^a-z0-9]", "", environment.lower())[:20]
     stem = first.removesuffix(f"-{FIRST}")[: 29 - len(name)].rstrip("-")
     return f"{stem}-{name}"
 
 
 def of_options(options: Mapping[str, Any], folder: str) -> Answers:
-    """The answers of a new repository. What is empty is usual, or refused as missing.
+    """Return the answers of a new repository. Empty options have defaults or are refused.
 
     Raises:
         ConfigError: with every mistake.
@@ -233,32 +235,34 @@ def of_options(options: Mapping[str, Any], folder: str) -> Answers:
 def environment_of_options(
     name: str, options: Mapping[str, Any], first: EnvironmentAnswers
 ) -> EnvironmentAnswers:
-    """The answers of one more environment. What is empty is like the first one's.
+    """Return the answers of an additional environment. Empty options are as in the first.
 
     Raises:
         ConfigError: with every mistake.
     """
-    usual = {
+    defaults = {
         "project": project_like(first.project, name),
         "projectNumber": PLACEHOLDER_NUMBER,
         "region": first.region,
     }
     try:
-        return EnvironmentAnswers.model_validate({"name": name, **usual, **_environment(options)})
+        return EnvironmentAnswers.model_validate(
+            {"name": name, **defaults, **_environment(options)}
+        )
     except pydantic.ValidationError as failed:
         raise ConfigError(_problems(failed, ("environments",))) from None
 
 
 def ensure_only_of_environment(options: Mapping[str, Any]) -> None:
-    """Refuse answers that a repository has once.
+    """Refuse options that apply to the repository and not to an environment.
 
     Raises:
-        ConfigError: with each of them.
+        ConfigError: with each such option.
     """
     wrong = [OPTIONS[key] for key in ("name", "team", "submitters", "github") if options[key]]
     if wrong:
         hint = "edit the repository's files instead"
-        what = "is of the whole repository, not of one environment"
+        what = "applies to the repository, not to one environment"
         raise ConfigError([Problem(f"{option}: {what}", hint=hint) for option in wrong])
 
 

@@ -1,9 +1,9 @@
-"""A change of generated files as a branch of two commits, which git merges with edits.
+"""Write a change of generated files as a branch of two commits, for a merge by git.
 
-The first commit has the files as they were written last, the second as they are to be: ``git
-cherry-pick BRANCH`` applies the difference to the files as they are, and reports conflicts. Only
-objects and one branch are written. Working tree and index stay as they are, and git runs neither
-hooks nor filters, so nothing in a cloned repository leads a write elsewhere.
+The first commit has the previously generated files, the second the new ones: ``git cherry-pick
+BRANCH`` applies the difference to the edited files, and reports conflicts. Only objects and one
+branch are written. Working tree and index stay unchanged, and git runs no hooks and filters, so
+that a cloned repository cannot redirect a write.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from vertex_training_cli.init.answers import Answers
 from vertex_training_cli.init.manifest import Manifest, digest
 from vertex_training_cli.init.rendering import Kind, render
 
-#: Who the commits are by: no identity has to be configured, and none is exposed.
+#: Author of the commits: the user's identity is not required and not exposed.
 _IDENTITY: Final = {
     f"GIT_{role}_{key}": value
     for role in ("AUTHOR", "COMMITTER")
     for key, value in (("NAME", "vt"), ("EMAIL", "vt@localhost"))
 }
-_HINT: Final = "upgrades are merged by git"
+_HINT: Final = "vt upgrade uses git to merge changes"
 _NO_MORE: Final[Mapping[str, str]] = {}
-#: Objects that a partial clone lacks are not fetched: a setting may name any program for that.
+#: Missing objects of a partial clone are not fetched, because a setting may run any program.
 _OFFLINE: Final = {"GIT_NO_LAZY_FETCH": "1", "GIT_TERMINAL_PROMPT": "0"}
 
 
@@ -42,20 +42,20 @@ class FileChange:
 
     path: str
     old: str | None
-    """The text that was written last; None for a new file, and for one that is as in HEAD."""
+    """The previously generated text; None for a new file, and for a file as in HEAD."""
     new: str | None
-    """None: it is removed."""
+    """None for a removed file."""
     is_new: bool = False
     executable: bool = False
 
 
 def compare(old: Manifest, answers: Answers, release: str) -> tuple[list[FileChange], Manifest]:
-    """Return the difference between the files that ``old`` has and those of ``answers``.
+    """Return the difference between the files of ``old`` and those of ``answers``.
 
     The second value is the manifest after the change.
     """
     known = render(old.answers, release)
-    # A sample, a stack file or a job is written once, with the repository or the environment.
+    # Samples, stack files and jobs are written only with a new repository or environment.
     files = {
         path: file
         for path, file in render(answers, release).items()
@@ -76,17 +76,17 @@ def compare(old: Manifest, answers: Answers, release: str) -> tuple[list[FileCha
 
 
 def make(root: Path, branch: str, changes: list[FileChange], manifest: Manifest) -> None:
-    """Make ``branch`` with the change, on top of the commit that is checked out.
+    """Create ``branch`` with the change, on top of HEAD.
 
     Raises:
-        CommandError: there is no commit or no git, or the branch exists.
+        CommandError: no commit or no git exists, or the branch already exists.
     """
     head = _git(root, "rev-parse", "--verify", "--quiet", "HEAD^{commit}", may_fail=True)
     if not head:
-        raise CommandError(f"{root} has no commit.", "git init && git add -A && git commit")
+        raise CommandError(f"{root} has no commit.", "run git init && git add -A && git commit.")
     if _git(root, "rev-parse", "--verify", "--quiet", f"refs/heads/{branch}", may_fail=True):
-        hint = f"git branch -D {branch} deletes it"
-        raise CommandError(f"there is a branch {branch} already.", hint)
+        hint = f"delete it by git branch -D {branch}."
+        raise CommandError(f"branch {branch} already exists.", hint)
     prefix, none = _git(root, "rev-parse", "--show-prefix"), "0" * len(head)
     before = [dataclasses.replace(f, new=f.old) for f in changes if f.is_new or f.old is not None]
     after = [*changes, FileChange(manifests.NAME, None, manifest.to_json())]
@@ -94,7 +94,7 @@ def make(root: Path, branch: str, changes: list[FileChange], manifest: Manifest)
         index = {"GIT_INDEX_FILE": str(Path(folder, "index"))}
         _git(root, "read-tree", head, env=index)
         commit = head
-        for files, message in ((before, "Files as they were written"), (after, branch)):
+        for files, message in ((before, "Previously generated files"), (after, branch)):
             lines = "".join(_entries(root, files, prefix, none))
             _git(root, "update-index", "--add", "--replace", "-z", "--index-info",
                  env=index, stdin=lines.encode())  # fmt: skip
@@ -104,7 +104,7 @@ def make(root: Path, branch: str, changes: list[FileChange], manifest: Manifest)
 
 
 def _entries(root: Path, files: list[FileChange], prefix: str, none: str) -> Iterator[str]:
-    """Yield entries of ``git update-index -z --index-info``; ``none`` is the id of no object."""
+    """Yield entries of ``git update-index -z --index-info``; ``none`` is the null object id."""
     for file in files:
         if file.new is None:
             yield f"0 {none}\t{prefix}{file.path}\0"
@@ -121,14 +121,14 @@ def _git(
     env: Mapping[str, str] = _NO_MORE,
     may_fail: bool = False,
 ) -> str:
-    """Return the output of git; with ``may_fail``, nothing where it fails without a message."""
+    """Return the output of git; with ``may_fail``, empty after a failure without a message."""
     try:
         done = subprocess.run(
             git.command(root, *arguments), input=stdin, capture_output=True, check=False,
             env={**git.variables(), **_OFFLINE, **env, "LC_ALL": "C"}, cwd=os.sep,
         )  # fmt: skip
     except FileNotFoundError:
-        raise CommandError("there is no git here.", f"install it: {_HINT}") from None
+        raise CommandError("git is not installed.", f"install git: {_HINT}.") from None
     lines = done.stderr.decode(errors="replace").strip().splitlines()
     if done.returncode and (lines or not may_fail):
         raise CommandError(f"git {arguments[0]} in {root}: {(lines or ['no message'])[0]}", _HINT)

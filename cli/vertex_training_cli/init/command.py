@@ -1,4 +1,4 @@
-"""The command lines of ``vt init`` and ``vt upgrade``. Exit code: 0 in order, 2 not made."""
+"""Command lines of ``vt init`` and ``vt upgrade``. Exit code: 0 done, 2 refused."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ from vertex_training_cli.init.rendering import release, render
 from vertex_training_cli.status import print_line
 from vertex_training_cli.toolchain.python_env import find_uv, uv_command
 
-#: Files that a new repository may have already, and that get our lines at their end.
+#: Files that may exist, and that the generated lines are appended to.
 EXTENDED: Final = (".gitignore", ".gitattributes")
-#: Files that stay as they are if they exist.
+#: Existing files that stay unchanged.
 LEFT: Final = ("README.md",)
-#: The distributions whose wheels a repository has.
+#: Distributions with wheels in a repository.
 PACKAGES: Final = ("vertex-training", "localgcp")
 
 _PIN: Final = re.compile(
     r"^(?:\./wheels/vertex_training-|vertex-training(?:\[[a-z,]+\])?\s*==\s*)([^\s;#-]+)",
     re.MULTILINE,
 )
-#: Files that pin the package, and that no upgrade writes.
+#: Files that pin the package, and that an upgrade does not write.
 _PINNING: Final = ("requirements-dev.txt", "requirements.lock")
 
 Directory = Annotated[
@@ -116,43 +116,46 @@ def init(
     if environment:
         _add_environment(directory or Path(), environment, before, options)
     elif before:
-        raise CommandError("--before goes with --environment.", "leave it out")
+        raise CommandError("--before requires --environment.", "omit --before.")
     else:
         _create(directory or Path(), options, wheels=wheels)
 
 
 def _create(directory: Path, options: dict[str, Any], *, wheels: bool) -> None:
-    """Make a new repository, in a folder that may exist."""
+    """Create a repository in a new or existing folder."""
     root = directory.absolute()
     if root.exists() and not root.is_dir():
-        raise CommandError(f"{root} is a file.", "name a folder")
+        raise CommandError(f"{root} is a file.", "choose a folder.")
     if (root / manifest.NAME).exists():
-        what = f"{root} was made by `vt init` already."
-        raise CommandError(what, "`vt init --environment NAME` adds to it, `vt upgrade` renews it")
+        what = f"{root} is already a repository of `vt init`."
+        hint = "add an environment by `vt init --environment NAME`, or update it by `vt upgrade`."
+        raise CommandError(what, hint)
     answers = answers_.of_options(options, root.name)
     try:
         count, remarks = _write(root, answers)
     except UnsafePathError as error:
-        what = f"{error.filename} {error.strerror}: nothing is read or written through it."
-        raise CommandError(what, "put a file or a folder of the repository in its place") from None
+        what = f"{error.filename} {error.strerror}: `vt init` does not follow it."
+        raise CommandError(what, "replace it by a file or folder in the repository.") from None
     except OSError as error:
-        raise CommandError(f"{error.filename or root} cannot be made: {error.strerror}.") from None
+        raise CommandError(
+            f"{error.filename or root} cannot be written: {error.strerror}."
+        ) from None
     for remark in (*remarks, *_advice(root, answers)):
         print_line(f"note: {remark}.")
-    print_line(f"Made {count} files in {directory}.")
+    print_line(f"Wrote {count} files to {directory}.")
     go = "" if root == Path.cwd() else f"cd {shlex.quote(str(directory))} && "
     built = wheels and _build_wheels(root)
-    first = "" if built else f"the wheels of this release into {directory / 'wheels'}, then "
+    first = "" if built else f"copy the wheels of this release to {directory / 'wheels'}, then "
     print_line(f"Next: {first}{go}git init && make local")
 
 
 def _write(root: Path, answers: Answers) -> tuple[int, list[str]]:
-    """Write all files, the manifest last; return how many, and remarks on existing ones.
+    """Write all files, the manifest last; return their number, and remarks on existing files.
 
-    A file that is there with its text is in order: the command completes an interrupted one.
+    Existing files with the same text are accepted: a second run completes an interrupted one.
 
     Raises:
-        CommandError: files exist, and hold something else. Nothing is written.
+        CommandError: files with other texts exist. No file is written.
         OSError: a file cannot be read or written.
     """
     files, below = render(answers, release()), RootDirectory(root, refuse_git=True)
@@ -164,22 +167,20 @@ def _write(root: Path, answers: Answers) -> tuple[int, list[str]]:
             texts[path] = text
         elif path in EXTENDED and text not in here:
             texts[path] = here + (b"" if here.endswith(b"\n") or not here else b"\n") + b"\n" + text
-            remarks.append(f"{path} was there: our lines are at its end")
+            remarks.append(f"{path} existed; the generated lines were appended")
         elif path in LEFT and here != text:
             new_manifest = new_manifest.leaving(path)
-            remarks.append(f"{path} was there, and stays as it is")
+            remarks.append(f"{path} existed and stays unchanged")
         elif here != text and path not in EXTENDED:
             taken.append(path)
     if taken:
-        what = f"{root} has files that would be overwritten: {', '.join(taken)}."
-        raise CommandError(
-            f"{what} Nothing is written.", "choose another folder, or move them away"
-        )
+        what = f"{root} has other files of these names: {', '.join(taken)}. No file was written."
+        raise CommandError(what, "choose another folder, or move these files away.")
     root.mkdir(parents=True, exist_ok=True)
     for path, text in texts.items():
-        here = below.status(path)  # the rights of an existing file stay
-        usual = 0o755 if files[path].executable else 0o644
-        below.write(path, text, here.st_mode & 0o777 if here else usual)
+        existing = below.status(path)  # an existing file keeps its permissions
+        default = 0o755 if files[path].executable else 0o644
+        below.write(path, text, existing.st_mode & 0o777 if existing else default)
     below.write(manifest.NAME, new_manifest.to_json().encode())
     return len(texts), remarks
 
@@ -187,27 +188,29 @@ def _write(root: Path, answers: Answers) -> tuple[int, list[str]]:
 def _advice(root: Path, answers: Answers) -> Iterator[str]:
     """Yield warnings: valid input with a surprising effect."""
     if unset := placeholders(answers):
-        yield f"replace {' and '.join(unset)} in the files before a deployment; README.md says how"
+        yield f"replace {' and '.join(unset)} in the files before a deployment, see README.md"
     above = git.checkout_around(root.parent)
     if above is not None and not (root / ".git").exists():
-        yield f"{root} is inside of the repository {above}: GitHub runs workflows of its top only"
+        yield f"{root} is inside repository {above}: GitHub only runs workflows at its top"
 
 
 def _build_wheels(root: Path) -> bool:
-    """Build the wheels of the checkout that this program runs from; whether they are there."""
+    """Build the wheels of this program's checkout, and return whether that succeeded."""
     sources = [_checkout_of(name) for name in PACKAGES]
     uv = find_uv(Path(sys.executable).with_name("uv"))
     if None in sources or uv is None:
         return False
-    # Installed in a development environment; elsewhere uv fetches what builds a wheel.
+    # A development environment has the build backend. Elsewhere uv downloads it.
     own = ["--no-build-isolation", "--python", sys.executable] if find_spec("hatchling") else []
-    with tempfile.TemporaryDirectory() as folder:  # uv puts a .gitignore beside wheels
+    with tempfile.TemporaryDirectory() as folder:  # uv writes a .gitignore next to wheels
         for source in sources:
             options = ("--quiet", "--wheel", *own, "--out-dir", folder)
             command = uv_command(uv, "build", *options, str(source))
             done = subprocess.run(command, cwd=source, capture_output=True, text=True, check=False)
             if done.returncode:
-                print_line(f"note: no wheel of {source}: {done.stderr.strip()[-300:]}.")
+                print_line(
+                    f"note: the wheel of {source} was not built: {done.stderr.strip()[-300:]}."
+                )
                 return False
         for wheel in Path(folder).glob("*.whl"):
             RootDirectory(root).write(f"wheels/{wheel.name}", wheel.read_bytes())
@@ -215,7 +218,7 @@ def _build_wheels(root: Path) -> bool:
 
 
 def _checkout_of(name: str) -> Path | None:
-    """Return the folder that a distribution is installed from (PEP 610); None for a wheel's."""
+    """Return the folder that a distribution is installed from (PEP 610); None for a wheel."""
     origin = json.loads(distribution(name).read_text("direct_url.json") or "{}")
     address = urlsplit(origin.get("url", ""))
     folder = Path(unquote(address.path))
@@ -227,13 +230,13 @@ def _add_environment(directory: Path, name: str, before: str, options: dict[str,
     root, new = manifest.root_of(directory), release()
     old = manifest.read(root)
     if old.release != new:
-        what = f"this repository is of release {old.release}, and this is {new}"
-        raise CommandError(f"{what}.", "`vt upgrade` first, or install that release")
+        what = f"the repository has release {old.release}, the installed release is {new}"
+        raise CommandError(f"{what}.", f"run `vt upgrade` first, or install {old.release}.")
     answers_.ensure_only_of_environment(options)
     added = answers_.environment_of_options(name, options, old.answers.environments[0])
     answers = old.answers.with_environment(added, before)
     _offer(root, f"vt-environment-{name}", old, answers, new)
-    print_line(f"Then `vt check --stack {name}`, and put its real ids into the files.")
+    print_line(f"Then put the real ids into the files, and run `vt check --stack {name}`.")
 
 
 def upgrade(directory: UpgradedDirectory = None) -> None:
@@ -253,35 +256,37 @@ def upgrade(directory: UpgradedDirectory = None) -> None:
 
 
 def _offer(root: Path, branch: str, old: Manifest, answers: Answers, new: str) -> None:
-    """Make the branch of a change, and print how it is read and taken over.
+    """Create the branch of a change, and print the commands to read and apply it.
 
     Raises:
-        CommandError: git cannot make it.
+        CommandError: git failed.
     """
     changes, manifest_after = branches.compare(old, answers, new)
     if not changes and old.release == new:
-        print_line(f"{root} is as release {new} makes it, apart from your edits.")
+        print_line(f"{root} is up to date with release {new}. Your edits are unchanged.")
         return
     branches.make(root, branch, changes, manifest_after)
     print_line(f"Branch {branch} changes {len(changes)} files:")
     for change in changes:
         print(f"  {'-' if change.new is None else '+' if change.is_new else ' '} {change.path}")
-    print_line(f"Read it:   git diff {branch}~ {branch}")
-    print_line(f"Take over: git cherry-pick {branch} && git branch -D {branch}")
+    print_line(f"Review: git diff {branch}~ {branch}")
+    print_line(f"Apply:  git cherry-pick {branch} && git branch -D {branch}")
 
 
 def _ensure_not_older(old: Manifest, release: str) -> None:
     try:
         older = Version(release) < Version(old.release)
     except InvalidVersion:
-        raise CommandError(f"release {old.release!r} of this repository is no version.") from None
+        raise CommandError(
+            f"release {old.release!r} of this repository is not a version."
+        ) from None
     if older:
-        what = f"this repository is of release {old.release}, and this is the older {release}"
-        raise CommandError(f"{what}.", "`make setup` installs what the repository pins")
+        what = f"the repository has release {old.release}, the installed {release} is older"
+        raise CommandError(f"{what}.", "run `make setup` to install the pinned release.")
 
 
 def _needs(root: Path, release: str) -> Iterator[str]:
-    """Yield pins of another release."""
+    """Yield notes on pins of another release."""
     for name in _PINNING:
         try:
             pins = _PIN.findall((root / name).read_text(encoding="utf-8"))

@@ -1,7 +1,7 @@
-"""``.vertex-training.json``: release, answers, and the text of every file as it was written.
+"""``.vertex-training.json``: release, answers, and the generated text of every file.
 
-The texts are the base of the next merge. They are kept here, and not looked up in an older release
-or in git's history: neither is certain to be there.
+The texts are the base of the next merge. They are stored here, because an older release or git's
+history may not be available.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from vertex_training_cli.init.answers import Answers
 from vertex_training_cli.init.rendering import GeneratedFile, Kind
 
 NAME: Final = ".vertex-training.json"
-#: The largest manifest that is read: some twenty times that of many environments.
+#: Limit of a manifest, about twenty times the size with many environments.
 _MOST_BYTES: Final = 8_000_000
-_HINT: Final = f"take {NAME} back from the last commit in which it was in order"
+_HINT: Final = f"restore {NAME} from the last commit with a valid file."
 
 
 class FileEntry(pydantic.BaseModel):
@@ -46,17 +46,17 @@ class Manifest(pydantic.BaseModel):
     release: Annotated[str, Field(max_length=64)]
     answers: Answers
     left: tuple[str, ...] = ()
-    """Files that were there before ``vt init``, and are none of ours."""
+    """Files that existed before ``vt init`` and are not generated."""
     files: dict[str, FileEntry]
-    """By path."""
+    """Generated files by path."""
 
     def leaving(self, path: str) -> Manifest:
-        """Return the same without a file that is not ours."""
+        """Return a copy without a file that is not generated."""
         files = {name: entry for name, entry in self.files.items() if name != path}
         return self.model_copy(update={"files": files, "left": (*self.left, path)})
 
     def after(self, old: Manifest) -> Manifest:
-        """Return this one after ``old``: files that are written once stay recorded as they were."""
+        """Return a copy with the entries of ``old`` for files that are written once."""
         once = {path: entry for path, entry in old.files.items() if entry.kind is Kind.ONCE}
         return self.model_copy(update={"files": {**self.files, **once}, "left": old.left})
 
@@ -70,7 +70,7 @@ class Manifest(pydantic.BaseModel):
 
 
 def of_files(release: str, answers: Answers, files: Iterable[GeneratedFile]) -> Manifest:
-    """Return the manifest of files as templates render them."""
+    """Return the manifest of rendered files."""
     entries = {
         file.path: FileEntry(
             sha256=digest(file.text.encode()),
@@ -83,7 +83,7 @@ def of_files(release: str, answers: Answers, files: Iterable[GeneratedFile]) -> 
 
 
 def digest(content: bytes) -> str:
-    """Return the SHA-256, in hex."""
+    """Return the SHA-256 of a content in hex."""
     return hashlib.sha256(content).hexdigest()
 
 
@@ -91,31 +91,33 @@ def root_of(directory: Path) -> Path:
     """Return the top of the repository around ``directory``.
 
     Raises:
-        CommandError: there is none that ``vt init`` made.
+        CommandError: no repository of ``vt init`` exists.
     """
     start = directory.absolute()
     for folder in (start, *start.parents):
         if (folder / NAME).is_file():
             return folder
-    what = f"no {NAME} in {start} or above: `vt init` did not make this"
-    raise CommandError(f"{what}.", "`vt init DIR` makes a new repository")
+    what = f"no {NAME} in {start} or above, so this is not a repository of `vt init`"
+    raise CommandError(f"{what}.", "create a repository by `vt init DIR`.")
 
 
 def read(root: Path) -> Manifest:
     """Return the manifest in ``root``.
 
     Raises:
-        CommandError: there is none, or it is not what was written.
+        CommandError: the manifest does not exist, or is damaged.
     """
     try:
         content = RootDirectory(root).read(NAME)
     except OSError as error:
         raise CommandError(f"{NAME}: {error.strerror}.") from None
     if content is None:
-        what = f"{root} has no {NAME}: `vt init` did not make it"
-        raise CommandError(f"{what}.", "`vt init DIR` makes a new repository")
+        what = f"{root} has no {NAME}, so it is not a repository of `vt init`"
+        raise CommandError(f"{what}.", "create a repository by `vt init DIR`.")
     if len(content) > _MOST_BYTES:
-        raise CommandError(f"{NAME} has {len(content):,} bytes.", _HINT)
+        raise CommandError(
+            f"{NAME} has {len(content):,} bytes, the limit is {_MOST_BYTES:,}.", _HINT
+        )
     try:
         manifest = Manifest.model_validate_json(content)
     except pydantic.ValidationError as wrong:
@@ -123,10 +125,10 @@ def read(root: Path) -> Manifest:
         what = f"{dotted(first['loc'])}: {first['msg'].removeprefix('Value error, ')}"
         what += f" (got {first['input'][:60]})" if isinstance(first["input"], str) else ""
         what = what.removeprefix(": ")
-        raise CommandError(f"{NAME} is not what `vt` wrote: {what}.", _HINT) from None
+        raise CommandError(f"{NAME} is damaged: {what}.", _HINT) from None
     for path, entry in manifest.files.items():
         if path_problem(path, refuse_git=True):
-            raise CommandError(f"{NAME}: {path!r} is no file of this repository.", _HINT)
+            raise CommandError(f"{NAME}: {path!r} is not a path in this repository.", _HINT)
         if entry.text is not None and digest(entry.text.encode()) != entry.sha256:  # a merge
-            raise CommandError(f"{NAME}: the text of {path} has another digest.", _HINT)
+            raise CommandError(f"{NAME}: the digest of the text of {path} is wrong.", _HINT)
     return manifest

@@ -1,4 +1,4 @@
-"""Answers -> the files of a repository. The texts are in ``templates/``."""
+"""Render the files of a repository from answers. The texts are in ``templates/``."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class Kind(enum.StrEnum):
     """Treatment of a file by a newer release."""
 
     MERGED = enum.auto()
-    """Its changes are merged with those of the company."""
+    """Changes are merged with the company's edits."""
     ONCE = enum.auto()
-    """Nothing: it is the company's from the first day. A changed job would be submitted anew."""
+    """Never changed: the file belongs to the company, and a changed job would be resubmitted."""
     REPLACED = enum.auto()
     """Generated, not to be edited."""
 
@@ -34,7 +34,7 @@ class GeneratedFile:
     """A file of a repository. ``text`` is its template's name in the table below."""
 
     path: str
-    """``{}`` stands for the name of each environment."""
+    """Path; ``{}`` is the name of each environment."""
     text: str
     kind: Kind = Kind.MERGED
     executable: bool = False
@@ -109,16 +109,18 @@ def release() -> str:
     """Return the version of this package.
 
     Raises:
-        CommandError: it is not installed.
+        CommandError: the package is not installed.
     """
     try:
         return version("vertex-training")
     except PackageNotFoundError:
-        raise CommandError("this is a checkout that is not installed.", "`make setup`") from None
+        raise CommandError(
+            "package vertex-training is not installed.", "run `make setup`."
+        ) from None
 
 
 def _jinja() -> jinja2.Environment:
-    """Return an engine with delimiters that neither GitHub's expressions nor shell scripts have."""
+    """Return an engine with delimiters that do not occur in workflows and shell scripts."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(_TEMPLATES),
         variable_start_string="[[",
@@ -132,7 +134,5 @@ def _jinja() -> jinja2.Environment:
         keep_trailing_newline=True,
         autoescape=False,
     )
-    environment.filters["flow"] = lambda values: (
-        f"[{', '.join(values)}]"
-    )  # a list of YAML on one line
+    environment.filters["flow"] = lambda values: f"[{', '.join(values)}]"  # a YAML list on one line
     return environment

@@ -1,21 +1,21 @@
-"""``vt preflight``: what a project would refuse of a deployment, asked before anything is made.
+"""``vt preflight``: read-only checks for refusals of the project before a deployment.
 
 =========================  ======================================================================
-``command``                the command line; the table of parts, and how they are run
+``command``                the command line; the table of parts, and their execution
 ``answers``                one answer, and all of them as text, Markdown and JSON
-``context``                what a stack declares, its state, and who is asked in whose name
-``asking``                 reads of Google's services: GET and ``testIamPermissions``, nothing else
+``context``                the declared stack, its state, and the account of the requests
+``asking``                 requests to Google's services: only GET and ``testIamPermissions``
 ``identity``               the project: number, state, billing, APIs, Google's service agents
-``rights``                 permissions of who deploys, for everything that the plan needs
-``names``                  names that are taken; what exists and is otherwise than declared
-``images``                 images of jobs: whether they exist, and who may pull them
-``organization_policies``  policies in effect, and which resources they would stop
-``quotas``                 limits against what jobs and resources take of which quota
-``networks``               the network of jobs: there or not, its addresses, peering, host and zones
-``reservations``           reservations that are there, and what they match
+``rights``                 permissions of the deploying account for all steps of the plan
+``names``                  taken names; differences of existing resources
+``images``                 images of jobs: existence and pull access
+``organization_policies``  policies in effect, and the resources that they refuse
+``quotas``                 limits of quotas, and the need of jobs and resources
+``networks``               the network of jobs: existence, addresses, peering, host and zones
+``reservations``           existing reservations, and their machines
 =========================  ======================================================================
 
-To add a part: a module with a function ``(PreflightContext) -> Iterator[Answer]``, and a row in
-``command.PARTS``. To rehearse a refusal of it: a method in ``localgcp.reads``, and a fault of kind
-``deny``, ``patch`` or ``error`` on that (``localgcp.faults.model``).
+To add a part, write a module with a function ``(PreflightContext) -> Iterator[Answer]``, and add a
+row to ``command.PARTS``. To test a refusal, add a method to ``localgcp.reads``, and a fault of kind
+``deny``, ``patch`` or ``error`` for it (``localgcp.faults.model``).
 """

@@ -1,4 +1,4 @@
-"""One answer of a preflight, and all of them. Pure."""
+"""Answers of a preflight, and their reports. Pure."""
 
 from __future__ import annotations
 
@@ -21,52 +21,52 @@ class Verdict(StrEnum):
     REFUSED = "refused"
     """A deployment would fail."""
     WARNING = "warning"
-    """A deployment would pass, and something would not be as meant."""
+    """A deployment would pass with a result that is probably not intended."""
     UNKNOWN = "unknown"
-    """It could not be asked."""
+    """The check was not possible."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A question about one subject, and its answer."""
+    """A check of one subject, and its result."""
 
     subject: str
-    """A resource, as its service names it, or what else the question is about."""
+    """A resource with its name in Google Cloud, or another subject."""
     asked: str
-    """The question in a few words."""
+    """The check in a few words."""
     answer: str
     """The answer in a few words."""
     verdict: Verdict = Verdict.OK
     meets: str = ""
-    """Effect on a deployment; empty if there is none."""
+    """Effect on a deployment; empty without an effect."""
     mend: str = ""
-    """The command, or the step, that mends it."""
+    """The command or step that fixes the problem."""
     permission: str = ""
-    """The permission that was missing to ask."""
+    """The missing permission for the check."""
     part: str = ""
-    """Part of the preflight that asked; see ``command.PARTS``."""
+    """Part of the preflight; see ``command.PARTS``."""
 
     def refused(self, answer: str, meets: str, mend: str) -> Answer:
-        """Return an answer with which a deployment fails."""
+        """Return the answer for a deployment that would fail."""
         return Answer(self.subject, self.asked, answer, Verdict.REFUSED, meets, mend)
 
     def warning(self, answer: str, meets: str, mend: str) -> Answer:
-        """Return an answer that is probably not intended."""
+        """Return the answer for a result that is probably not intended."""
         return Answer(self.subject, self.asked, answer, Verdict.WARNING, meets, mend)
 
     def ok(self, answer: str) -> Answer:
-        """Return an answer without a problem."""
+        """Return the answer for a passed check."""
         return Answer(self.subject, self.asked, answer)
 
     def unknown(self, answer: str, permission: str = "", mend: str = "") -> Answer:
-        """Return the answer for a question that cannot be asked."""
+        """Return the answer for a check that was not possible."""
         return Answer(
             self.subject, self.asked, answer, Verdict.UNKNOWN, mend=mend, permission=permission
         )
 
 
 def question(subject: str, asked: str) -> Answer:
-    """Return a question before it is answered: its methods make the answers."""
+    """Return a check without a result. Its methods return the answers."""
     return Answer(subject, asked, "")
 
 
@@ -77,7 +77,7 @@ class Preflight:
     stack: str
     project: str
     caller: str
-    """In whose name it was asked."""
+    """Account of the requests."""
     answers: tuple[Answer, ...]
     calls: int = 0
 
@@ -87,7 +87,7 @@ class Preflight:
 
     @property
     def summary(self) -> str:
-        """``41 asked, 0 refused, 3 unknown``; warnings are told if there are any."""
+        """Counts like ``41 checks, 0 refused, 3 unknown``, with warnings if there are any."""
         return summary(answer.verdict for answer in self.answers)
 
 
@@ -95,24 +95,24 @@ def summary(verdicts: Iterable[Verdict]) -> str:
     """Return the last line of a report.
 
     >>> summary([Verdict.OK, Verdict.REFUSED])
-    '2 asked, 1 refused, 0 unknown'
+    '2 checks, 1 refused, 0 unknown'
     """
     counts = Counter(verdicts)
-    summary_text = f"{counts.total()} asked, {counts[Verdict.REFUSED]} refused"
-    warned = counts[Verdict.WARNING]
-    summary_text += f", {warned} warned" if warned else ""
+    summary_text = f"{counts.total()} checks, {counts[Verdict.REFUSED]} refused"
+    warnings = counts[Verdict.WARNING]
+    summary_text += f", {warnings} with a warning" if warnings else ""
     return f"{summary_text}, {counts[Verdict.UNKNOWN]} unknown"
 
 
-#: Raised when a key changes its meaning or goes away; new keys may come at any time.
+#: Increased when a key changes its meaning or is removed; new keys may come at any time.
 VERSION: Final = 1
-#: In the order in which they are shown.
+#: Headings in the order of a report.
 HEADINGS: Final[Mapping[Verdict, str]] = {
-    Verdict.REFUSED: "Would be refused",
-    Verdict.WARNING: "Would pass, and is probably not meant",
-    Verdict.UNKNOWN: "Could not be asked",
+    Verdict.REFUSED: "Refused by a deployment",
+    Verdict.WARNING: "Warnings",
+    Verdict.UNKNOWN: "Not checked",
 }
-COLUMNS: Final = ("subject", "asked", "answer", "a deployment would meet", "what mends it")
+COLUMNS: Final = ("subject", "check", "result", "effect on a deployment", "fix")
 
 
 def text(preflight: Preflight) -> str:
@@ -127,9 +127,9 @@ def text(preflight: Preflight) -> str:
 def _lines(answer: Answer) -> list[str]:
     shown = {
         "": f"{answer.subject}: {answer.asked}: {answer.answer}",
-        "meets": answer.meets,
-        "mend": answer.mend,
-        "missing": answer.permission,
+        "effect": answer.meets,
+        "fix": answer.mend,
+        "missing permission": answer.permission,
     }
     return [
         f"  {visible(redact(value))}" if not key else f"    {key}: {visible(redact(value))}"
@@ -144,8 +144,8 @@ def markdown(preflight: Preflight) -> str:
     for verdict, heading in HEADINGS.items():
         if answers := preflight.of(verdict):
             parts += [f"### {heading}", "", *_table(answers), ""]
-    if fine := preflight.of(Verdict.OK):
-        parts += [f"<details><summary>In order: {len(fine)}</summary>", "", *_table(fine), ""]
+    if passed := preflight.of(Verdict.OK):
+        parts += [f"<details><summary>Passed: {len(passed)}</summary>", "", *_table(passed), ""]
         parts += ["</details>", ""]
     caller = f" as {code(preflight.caller)}" if preflight.caller else ""
     parts += [f"<sub>project {code(preflight.project)}{caller}; {preflight.calls} calls</sub>", ""]

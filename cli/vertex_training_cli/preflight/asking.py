@@ -1,7 +1,7 @@
-"""Reads of Google's services, or of the local cloud's, that change nothing.
+"""Read-only requests to Google's services, or to those of the local cloud.
 
-Only GET can be sent, and the POST of a ``testIamPermissions``. What may not be read is an answer,
-too: an unknown one, with the permission that was missing.
+Only GET and the POST of a ``testIamPermissions`` are sent. A refused read results in an unknown
+answer with the missing permission.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ class Asking(Protocol):
 
     @property
     def client(self) -> ReadOnlyClient:
-        """The client that sends the questions."""
+        """The client that sends the requests."""
         ...
 
 
 Context = TypeVar("Context", bound=Asking)
 Parameters = ParamSpec("Parameters")
-#: The only methods that are sent by POST: they ask, and change nothing.
+#: The only methods that are sent by POST. They are read-only.
 TEST_METHODS: Final = (":testIamPermissions", "/testIamPermissions")
-#: Permissions that one ``testIamPermissions`` takes:
+#: Maximum of permissions in one ``testIamPermissions``:
 #: https://docs.cloud.google.com/resource-manager/reference/rest/v3/projects/testIamPermissions
 MOST_PERMISSIONS: Final = 100
-#: What a document raises that has another form than its service's reference says.
+#: Errors that an unexpected form of a document causes.
 MALFORMED: Final = (AttributeError, IndexError, KeyError, TypeError, ValueError)
 
 
 class UnansweredError(Exception):
-    """A question could not be asked; ``answer`` is its unknown answer."""
+    """A check was not possible. ``answer`` is its unknown answer."""
 
     def __init__(self, answer: Answer) -> None:
         super().__init__(answer.answer)
@@ -49,9 +49,9 @@ class UnansweredError(Exception):
 def answered(
     check: Callable[Concatenate[Context, Parameters], Iterator[Answer]],
 ) -> Callable[Concatenate[Context, Parameters], Iterator[Answer]]:
-    """Return the check with an unknown answer at its end if its question could not be asked.
+    """Return the check with an unknown answer at its end if the check was not possible.
 
-    The same if the document that answers has another form than expected.
+    A document with an unexpected form also results in an unknown answer.
     """
 
     @functools.wraps(check)
@@ -63,15 +63,15 @@ def answered(
         except UnansweredError as error:
             yield error.answer
         except MALFORMED as error:
-            if (asked := context.client.last) is None:
+            if (check_sent := context.client.last) is None:
                 raise
-            yield asked.unknown(f"could not be read: {type(error).__name__}: {error}")
+            yield check_sent.unknown(f"unexpected form: {type(error).__name__}: {error}")
 
     return run
 
 
 class ReadOnlyClient:
-    """Asks, in any thread, and counts what it asked."""
+    """Sends read-only requests from any thread, and counts them."""
 
     def __init__(self, client: RestClient) -> None:
         self._client, self._lock, self._asked = client, threading.Lock(), threading.local()
@@ -80,14 +80,14 @@ class ReadOnlyClient:
 
     @property
     def last(self) -> Answer | None:
-        """The question that this thread asked last."""
+        """Check of this thread's last request."""
         return getattr(self._asked, "question", None)
 
     def get(self, read: Read, of: Answer, *names: str) -> dict[str, Any] | None:
-        """Return the document that answers the question ``of``, read once; None if it is not there.
+        """Return the document for the check ``of``, read once; None if it does not exist.
 
         Raises:
-            UnansweredError: the caller may not read it, or nobody answers.
+            UnansweredError: the caller may not read it, or the service does not answer.
         """
         url, self._asked.question = read.url(*names), of
         if url not in self._documents:
@@ -95,10 +95,10 @@ class ReadOnlyClient:
         return self._documents[url]
 
     def items(self, read: Read, of: Answer, *names: str) -> list[dict[str, Any]]:
-        """Return the complete list that answers the question ``of``, from all pages.
+        """Return the complete list for the check ``of``, from all pages.
 
         Raises:
-            UnansweredError: the caller may not list it, or nobody answers.
+            UnansweredError: the caller may not list it, or the service does not answer.
         """
         url = read.url(*names)
         try:
@@ -111,17 +111,18 @@ class ReadOnlyClient:
             raise UnansweredError(of.unknown(str(error))) from None
 
     def held(self, url: str, permissions: Iterable[str], of: Answer) -> set[str] | None:
-        """Those of ``permissions`` that the caller holds on the resource at ``url``, which is the
-        address of its ``testIamPermissions``; None if the resource is not there.
+        """Return the permissions among ``permissions`` that the caller has on a resource.
 
-        No permission is asked for that (https://docs.cloud.google.com/iam/docs/testing-permissions).
+        ``url`` is the address of its ``testIamPermissions``, which requires no permission
+        (https://docs.cloud.google.com/iam/docs/testing-permissions). The result is None if the
+        resource does not exist.
 
         Raises:
-            UnansweredError: nobody answers.
+            UnansweredError: the service does not answer.
         """
-        wanted, held = sorted(permissions), set[str]()
-        for start in range(0, len(wanted), MOST_PERMISSIONS):
-            some = wanted[start : start + MOST_PERMISSIONS]
+        names, held = sorted(permissions), set[str]()
+        for start in range(0, len(names), MOST_PERMISSIONS):
+            some = names[start : start + MOST_PERMISSIONS]
             if url.endswith(TEST_METHODS):
                 answer = self.send("POST", url, of, json={"permissions": some})
             else:  # Cloud Storage has a GET for it
@@ -135,14 +136,14 @@ class ReadOnlyClient:
     def send(
         self, method: str, url: str, of: Answer, permission: str = "", **more: Any
     ) -> dict[str, Any] | None:
-        """Send a request that changes nothing; None if there is no such thing.
+        """Send a read-only request; return None if the resource does not exist.
 
         Raises:
-            UnansweredError: the caller lacks ``permission``, or nobody answers.
+            UnansweredError: the caller lacks ``permission``, or the service does not answer.
         """
         path = urlsplit(url).path
         if method != "GET" and not (method == "POST" and path.endswith(TEST_METHODS)):
-            raise AssertionError(f"a preflight changes nothing: {method} {path}")
+            raise AssertionError(f"a preflight only reads: {method} {path}")
         self._asked.question = of
         with self._lock:
             self.calls += 1

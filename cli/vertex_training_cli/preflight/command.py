@@ -1,6 +1,6 @@
-"""The command line of ``vt preflight``, and the table of its parts.
+"""Command line of ``vt preflight``, and the table of its parts.
 
-Parts run beside each other: most of their time they wait for an answer.
+Parts run in parallel because they mostly wait for answers.
 """
 
 from __future__ import annotations
@@ -79,23 +79,24 @@ def preflight(
     Exit code: 0 no refusal expected, 1 no check was possible, 3 a deployment would be refused.
     """
     if output is not None and output.name in ("", ".."):
-        raise CommandError(f"--output {str(output)!r} names no file.")
+        raise CommandError(f"--output {str(output)!r} is not the name of a file.")
     ref = stacks.find(stack)
-    made, unread = context.connect(ref, account)
-    answers = (*unread, *ask_all(made))
-    result = Preflight(stack, ref.project, account, answers, made.client.calls)
+    preflight_context, unread = context.connect(ref, account)
+    answers = (*unread, *ask_all(preflight_context))
+    calls = preflight_context.client.calls
+    result = Preflight(stack, ref.project, account, answers, calls)
     print(WRITERS[format_](result), end="")
     if output is not None:
         output.parent.mkdir(parents=True, exist_ok=True)
         for ending, write in (("md", markdown), ("json", as_json)):
             (output.parent / f"{output.name}.{ending}").write_text(write(result), encoding="utf-8")
     if len(result.of(Verdict.UNKNOWN)) == len(answers):
-        raise CommandError("nothing could be asked.")
+        raise CommandError("no check was possible.")
     raise typer.Exit(REFUSED if result.of(Verdict.REFUSED) else 0)
 
 
 Part = Callable[[PreflightContext], Iterator[Answer]]
-#: The heading of a part in a report -> what asks.
+#: Name of a part -> function that checks.
 PARTS: Final[Mapping[str, Part]] = {
     "project": identity.ask,
     "rights": rights.ask,
@@ -126,6 +127,6 @@ def _answers(heading: str, asked: PreflightContext) -> list[Answer]:
         for answer in PARTS[heading](asked):
             answers.append(answer)
     except MALFORMED as error:
-        reason = f"could not be read: {type(error).__name__}: {error}"
-        answers.append(question(heading, "the rest of this part").unknown(reason))
+        reason = f"unexpected form: {type(error).__name__}: {error}"
+        answers.append(question(heading, "further checks of this part").unknown(reason))
     return answers

@@ -21,7 +21,7 @@ from vertex_training_cli.status import print_line
 
 @dataclass(frozen=True, slots=True)
 class PreflightContext:
-    """Everything that a part needs to ask its questions."""
+    """Input of all checks."""
 
     ref: StackRef
     """The stack, its project and region."""
@@ -31,11 +31,11 @@ class PreflightContext:
     recorded: frozenset[tuple[str, str]] | None
     """Type and id of the resources in the state; None if the state could not be read."""
     backend: str = ""
-    """Address of the state, ``gs://…`` on Google Cloud; empty if none is named."""
+    """Address of the state, ``gs://…`` on Google Cloud; empty without one."""
     asked_as: str = ""
-    """The account that asks, if another one deploys: rights of that cannot be asked."""
+    """The account of the requests, if another account deploys: its rights cannot be checked."""
     as_ci: bool = False
-    """True if CI's account asks, whose roles of ``bootstrap`` have conditions."""
+    """True for CI's account. Its roles from ``bootstrap`` have conditions."""
 
     @property
     def project(self) -> str:
@@ -44,7 +44,7 @@ class PreflightContext:
 
     @property
     def number(self) -> str:
-        """Number of the stack's project, as the stack file has it."""
+        """Number of the stack's project in the stack file."""
         return self.declared.stack.settings.project_number
 
     def of_type(self, token: str) -> Iterator[DeclaredResource]:
@@ -52,12 +52,12 @@ class PreflightContext:
         return (resource for resource in self.declared.resources if resource.type == token)
 
     def is_made(self, resource: DeclaredResource) -> bool:
-        """Return whether the state has the resource, so that the stack created it."""
+        """Return whether the resource is in the state, so that the stack created it."""
         return (resource.type, resource.id) in (self.recorded or ())
 
 
 def connect(ref: StackRef, account: str = "") -> tuple[PreflightContext, list[Answer]]:
-    """Return the context of a stack, and what could not be asked on the way there.
+    """Return the context of a stack, and unknown answers about its state.
 
     Raises:
         CommandError: there are no credentials, or the local cloud does not start.
@@ -65,9 +65,9 @@ def connect(ref: StackRef, account: str = "") -> tuple[PreflightContext, list[An
     """
     if account:
         if not is_service_account(account):
-            raise CommandError("--as must be the address of a service account.")
+            raise CommandError(f"--as must be the address of a service account (got {account}).")
         if ref.is_local:
-            raise CommandError("--as: the local cloud knows no accounts.")
+            raise CommandError("--as: the local cloud has no accounts. Omit --as.")
         os.environ[VARIABLE] = account  # every client of this process acts as it
     env = ref.environment(lambda text: print_line(f"vt: {text}"))
     client = ReadOnlyClient(rest.connect(ref))
@@ -76,11 +76,11 @@ def connect(ref: StackRef, account: str = "") -> tuple[PreflightContext, list[An
     try:
         recorded = _recorded(ref, env) if backend else None
     except CommandError as error:
-        unread.append(question(backend, "the state of the stack").unknown(str(error)))
+        unread.append(question(backend, "state of the stack").unknown(str(error)))
     if not backend:
-        asked = question(f"state of {ref.stack}", "what the stack has made")
+        of = question(f"state of {ref.stack}", "resources in the state")
         mend = f"set {BACKEND} to the address of the state"
-        unread.append(asked.unknown(f"{BACKEND} is not set", mend=mend))
+        unread.append(of.unknown(f"{BACKEND} is not set", mend=mend))
     signed_in = account or approval.signed_in()[0]
     ci = os.environ.get(approval.DEPLOY_ACCOUNT, "")
     asks = signed_in if ci not in ("", signed_in) else ""

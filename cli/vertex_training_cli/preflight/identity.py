@@ -1,4 +1,4 @@
-"""The project itself: its number, whether it is alive and paid for, and the APIs that are on.
+"""Checks of the project: number, state, billing, enabled APIs and service agents.
 
 https://docs.cloud.google.com/resource-manager/reference/rest/v3/projects/get
 https://docs.cloud.google.com/billing/docs/reference/rest/v1/projects/getBillingInfo
@@ -18,9 +18,9 @@ from vertex_training_cli.preflight.asking import answered
 from vertex_training_cli.preflight.context import PreflightContext
 
 SERVICE: Final = "gcp:projects/service:Service"
-#: What must be on before the stack can switch an API on.
+#: APIs that must be enabled before the stack can enable other APIs.
 FIRST: Final = ("serviceusage.googleapis.com", "cloudresourcemanager.googleapis.com")
-#: An account by which a Google service acts in a project, with that project's number and service:
+#: Service agent: the account of a Google service in a project, with the project's number:
 #: https://docs.cloud.google.com/iam/docs/service-agents
 _AGENT: Final = re.compile(
     r"service-(?P<number>\d+)@(?P<service>gcp-sa-[a-z0-9-]+|gs-project-accounts|compute-system)\."
@@ -45,8 +45,8 @@ def _project(context: PreflightContext) -> Iterator[Answer]:
     of = question(name, "number and state")
     project = context.client.get(rest.PROJECT, of, context.project)
     if project is None:
-        mend = f"gcloud projects create {context.project}, or name another in the stack file"
-        yield of.refused("it is not there", "every call for it is refused", mend)
+        mend = f"gcloud projects create {context.project}, or another gcp:project in the stack file"
+        yield of.refused("the project does not exist", "all API calls fail", mend)
         return
     yield _number(context, project)
     of = question(name, "state")
@@ -55,9 +55,9 @@ def _project(context: PreflightContext) -> Iterator[Answer]:
         yield of.ok(state)
     elif state == "DELETE_REQUESTED":
         mend = f"gcloud projects undelete {context.project}"
-        yield of.refused(state, "nothing can be made in a project that is deleted", mend)
+        yield of.refused(state, "no resource can be created in a deleted project", mend)
     else:
-        yield of.unknown(f"{state or 'no state'}, which says nothing of a deployment")
+        yield of.unknown(f"unknown state {state!r}")
 
 
 def _number(context: PreflightContext, project: dict[str, Any]) -> Answer:
@@ -66,8 +66,8 @@ def _number(context: PreflightContext, project: dict[str, Any]) -> Answer:
     if number == context.number:
         return of.ok(number)
     return of.refused(
-        f"{number}, and the stack file says {context.number}",
-        "grants go to service agents of another project, and IAM refuses them or they let it in",
+        f"{number}; the stack file has {context.number}",
+        "grants go to service agents of another project, or IAM refuses them",
         f"set projectNumber in Pulumi.{context.ref.stack}.yaml to {number}",
     )
 
@@ -81,7 +81,7 @@ def _billing(context: PreflightContext) -> Iterator[Answer]:
         return
     yield of.refused(
         "off",
-        "no API that costs can be switched on, and no bucket, machine or job is made",
+        "paid APIs cannot be enabled, and buckets, machines and jobs cannot be created",
         f"gcloud billing projects link {context.project} --billing-account=ACCOUNT_ID",
     )
 
@@ -89,26 +89,28 @@ def _billing(context: PreflightContext) -> Iterator[Answer]:
 @answered
 def _apis(context: PreflightContext, project: str, needed: set[str]) -> Iterator[Answer]:
     """Check the APIs of a project that the stack needs, and the stack's service agents."""
-    of = question(f"projects/{project}", "APIs that are on")
+    of = question(f"projects/{project}", "enabled APIs")
     services = context.client.items(rest.SERVICES, of, project)
-    on = {str((service.get("config") or {}).get("name")) for service in services}
+    enabled = {str((service.get("config") or {}).get("name")) for service in services}
     for api in sorted(needed):
-        of = question(f"projects/{project}/services/{api}", "whether it is on")
-        if api in on:
+        of = question(f"projects/{project}/services/{api}", "state of the API")
+        if api in enabled:
             yield of.ok("on")
         elif api in FIRST:
             mend = f"gcloud services enable {api} --project={project}"
-            yield of.refused("off", "no other API can be switched on by the stack", mend)
+            yield of.refused("off", "the stack cannot enable other APIs", mend)
         else:
-            yield of.ok("off: the stack switches it on")
+            yield of.ok("off: the stack enables this API")
     if project == context.project:
-        yield from _agents(context, on)
+        yield from _agents(context, enabled)
 
 
-def _agents(context: PreflightContext, on: set[str]) -> Iterator[Answer]:
-    """Service agents of the project that the stack grants something: IAM takes none that does not
-    exist. Google makes one with its API, or when it is asked to."""
-    made = {str(agent.inputs["service"]) for agent in context.of_type(AGENT)}
+def _agents(context: PreflightContext, enabled: set[str]) -> Iterator[Answer]:
+    """Check that service agents with grants of the stack exist, because IAM refuses others.
+
+    Google creates a service agent with its API, or on request.
+    """
+    created = {str(agent.inputs["service"]) for agent in context.of_type(AGENT)}
     members = {str(resource.inputs.get("member")) for resource in context.declared.resources}
     for member in sorted(members):
         match = _AGENT.search(member)
@@ -116,15 +118,15 @@ def _agents(context: PreflightContext, on: set[str]) -> Iterator[Answer]:
             continue
         service = match["service"].removeprefix("gcp-sa-")
         service = _SERVICES.get(service, service).removesuffix("-cc") + ".googleapis.com"
-        of = question(member.removeprefix("serviceAccount:"), "whether the service agent exists")
-        if service in made:
+        of = question(member.removeprefix("serviceAccount:"), "existence of the service agent")
+        if service in created:
             yield of.ok("the stack creates it")
-        elif service in on:
+        elif service in enabled:
             yield of.ok(f"{service} is on")
         else:
             yield of.refused(
-                f"{service} is off, and the stack does not create its service agent",
-                "IAM refuses grants to it",
+                f"no: {service} is off, and the stack does not create the service agent",
+                "IAM refuses grants to the service agent",
                 f"gcloud beta services identity create --service={service} "
                 f"--project={context.project}",
             )

@@ -1,4 +1,4 @@
-"""Images of jobs and models: whether they exist, and who may pull those of other projects."""
+"""Checks of images of jobs and models: existence, and access to those of other projects."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from vertex_training_cli.preflight.answers import Answer, question
 from vertex_training_cli.preflight.asking import answered
 from vertex_training_cli.preflight.context import PreflightContext
 
-#: What reading an image asks for.
+#: Permission to read an image.
 DOWNLOAD: Final = "artifactregistry.repositories.downloadArtifacts"
 #: Roles on a repository that include ``downloadArtifacts``:
 #: https://docs.cloud.google.com/artifact-registry/docs/access-control
@@ -26,13 +26,13 @@ PULLING: Final = frozenset(
 
 
 def ask(context: PreflightContext) -> Iterator[Answer]:
-    """Check every image of jobs and served models once."""
+    """Check each image of jobs and served models once."""
     jobs, models = dict[str, list[str]](), dict[str, list[str]]()
     for job, request in context.declared.requests.items():
         body = json.loads(request.body)
         run = stack_grants.images(body if "jobSpec" in body else _trial(body))
         for name in dict.fromkeys(run):
-            if not GOOGLES.match(name):  # anybody may pull those
+            if not GOOGLES.match(name):  # public images
                 jobs.setdefault(name, []).append(job)
     for (model, _), version in context.declared.stack.versions.items():
         if not GOOGLES.match(version.image) and model not in models.get(version.image, ()):
@@ -42,8 +42,8 @@ def ask(context: PreflightContext) -> Iterator[Answer]:
     looks = lookup.look(pinned, is_local=context.ref.is_local)
     for name in names:
         fails = {
-            "the job fails before its code begins": jobs.get(name),
-            "no version of it can be deployed": models.get(name),
+            "jobs fail before their code starts": jobs.get(name),
+            "versions of models cannot be deployed": models.get(name),
         }
         meets = "; ".join(f"{what}: {', '.join(of)}" for what, of in fails.items() if of)
         yield _exists(context, name, meets, looks)
@@ -61,9 +61,9 @@ def _trial(body: Mapping[str, object]) -> Mapping[str, object]:
 def _exists(
     context: PreflightContext, name: str, meets: str, looks: Mapping[str, lookup.Look]
 ) -> Answer:
-    of = question(name, "whether the image exists")
+    of = question(name, "existence of the image")
     if (look := looks.get(name)) is None:
-        return of.unknown("it is named by tag, and a tag moves")
+        return of.unknown("not checked: a tag can move; use a digest")
     if (trouble := look.trouble) is None:
         return of.ok("yes")
     rule, text = trouble
@@ -80,26 +80,28 @@ def _exists(
 
 @answered
 def _pulled(context: PreflightContext, grant: GrantRequest) -> Iterator[Answer]:
-    """Check whether an agent that pulls may read a repository of another project."""
+    """Check whether a service agent may pull images from a repository of another project."""
     who = grant.member.removeprefix("serviceAccount:")
-    of = question(grant.resource, f"whether {who} may pull")
+    of = question(grant.resource, f"pull access of {who}")
     policy = context.client.get(rest.REPOSITORY_POLICY, of, grant.resource)
     if policy is None:
         yield of.refused(
-            "there is no such repository", "no image of it can be pulled", "name another"
+            "the repository does not exist", "its images cannot be pulled", "use another repository"
         )
         return
     members = set(pulling(policy.get("bindings") or ()))
     if members & {grant.member, *naming.PUBLIC_MEMBERS}:
         yield of.ok("yes")
     else:
-        # a role on the whole project, a group or a condition is not seen here
-        meets = "what runs it fails at its image, unless a role on the project lets it"
-        yield of.refused("not by its IAM policy", meets, external_grants.command(grant))
+        # access by a role on the project, by a group or under a condition is not checked
+        meets = "the image cannot be pulled, unless a role on the project allows it"
+        yield of.refused(
+            "no, by the repository's IAM policy", meets, external_grants.command(grant)
+        )
 
 
 def pulling(bindings: Iterable[Any]) -> Iterator[str]:
-    """Yield members that a policy lets pull without a condition; the policy is others' text."""
+    """Yield members with unconditional pull access. The policy may have any form."""
     for binding in bindings:
         if not isinstance(binding, dict) or binding.get("condition"):
             continue

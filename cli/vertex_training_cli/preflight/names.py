@@ -1,7 +1,7 @@
-"""Names that are taken, and what exists under the name of something that the stack uses.
+"""Checks of names: free names for new resources, and existing resources that the stack uses.
 
-https://docs.cloud.google.com/storage/docs/json_api/v1/buckets/get: the names of buckets are those
-of everybody; 403 for one that another organization has, and 404 for none.
+https://docs.cloud.google.com/storage/docs/json_api/v1/buckets/get: names of buckets are global; the
+answer is 403 for a bucket of another organization, and 404 for a free name.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from vertex_training_cli.preflight.answers import Answer, question
 from vertex_training_cli.preflight.asking import UnansweredError, answered
 from vertex_training_cli.preflight.context import PreflightContext
 
-#: Type -> how one is read.
+#: Type -> request that reads a resource.
 READ: Final = {ACCOUNT: rest.ACCOUNT, REPOSITORY: rest.REPOSITORY, SECRET: rest.SECRET}
 _KEY: Final = re.compile(r"projects/[\w.:-]+/locations/[\w-]+/keyRings/[\w-]+/cryptoKeys/[\w-]+")
-_SHARED: Final = "409: the names of buckets are shared by everybody"
+_SHARED: Final = "409: bucket names are global"
 
 
 def ask(context: PreflightContext) -> Iterator[Answer]:
@@ -59,14 +59,14 @@ def ask(context: PreflightContext) -> Iterator[Answer]:
 
 
 def _query(snapshot: DeclaredResource) -> Answer:
-    """Ask BigQuery, by a dry run, whether it accepts the query of a snapshot."""
+    """Check the query of a snapshot by a dry run in BigQuery."""
     request = request_of(snapshot.inputs)
-    of = question(f"snapshot {request.name}", "whether BigQuery accepts its query")
+    of = question(f"snapshot {request.name}", "dry run of its query in BigQuery")
     try:
         scan = estimate.look(request, connect(snapshot.inputs))
     except (JobRefusedError, NotSubmittedError) as refused:
-        meets = "the snapshot is not taken, and no job that reads it is submitted"
-        return of.refused(str(refused), meets, "correct the query, or make what it reads")
+        meets = "the snapshot is not taken, and jobs that read it are not submitted"
+        return of.refused(str(refused), meets, "correct the query, or create its source tables")
     except OperatorError as error:
         return of.unknown(str(error))
     if reason := scan.get("unanswered"):
@@ -77,28 +77,28 @@ def _query(snapshot: DeclaredResource) -> Answer:
 @answered
 def _bucket(context: PreflightContext, bucket: DeclaredResource) -> Iterator[Answer]:
     name = str(bucket.inputs["name"])
-    of = question(f"gs://{name}", "whether the name is free")
-    mend = f"give it another name in Pulumi.{context.ref.stack}.yaml (buckets.KEY.name)"
+    of = question(f"gs://{name}", "free name")
+    mend = f"choose another name in Pulumi.{context.ref.stack}.yaml (buckets.KEY.name)"
     try:
         document = context.client.get(rest.BUCKET, of, name)
     except UnansweredError as error:
-        # it is there, and of somebody else if the caller may read those of the project
+        # the bucket exists in another project, if the caller may read the project's buckets
         is_theirs = error.answer.permission and not context.is_made(bucket)
         if not (is_theirs and _may_read_buckets(context, of)):
             raise error from None
-        yield of.refused("taken, by a project that the caller may not read", _SHARED, mend)
+        yield of.refused("taken by a project that the caller may not read", _SHARED, mend)
         return
     if document is None:
-        gone = "it was deleted: `vt drift` says what to restore" if context.is_made(bucket) else ""
-        yield of.warning("free, and the state has it", gone, mend) if gone else of.ok("free")
+        gone = "the bucket was deleted: `vt drift` shows the fix" if context.is_made(bucket) else ""
+        yield of.warning("free, but in the state", gone, mend) if gone else of.ok("free")
         return
     number = str(document.get("projectNumber", ""))
     if number not in ("", context.number):
-        yield of.refused(f"taken, by project {number}", _SHARED, mend)
+        yield of.refused(f"taken by project {number}", _SHARED, mend)
     elif not context.is_made(bucket) and context.recorded is not None:
         yield _not_of_the_state(context, of, bucket)
     else:
-        yield of.ok("the stack's own" if context.recorded is not None else "in the project")
+        yield of.ok("created by the stack" if context.recorded is not None else "in the project")
         yield _settings(bucket, document, name)
 
 
@@ -111,83 +111,83 @@ def _may_read_buckets(context: PreflightContext, of: Answer) -> bool:
 
 
 def _settings(bucket: DeclaredResource, document: dict[str, Any], name: str) -> Answer:
-    """Check location and class of an existing bucket; the location never changes."""
+    """Check location and class of an existing bucket, whose location cannot change."""
     of = question(f"gs://{name}", "location and class")
-    declared, there = str(bucket.inputs["location"]).upper(), str(document.get("location")).upper()
-    if declared != there:
-        meets = "the bucket is replaced, with all its objects; a protected one is refused"
-        return of.refused(f"{there}, and {declared} is declared", meets, f"declare {there}")
-    declared, there = str(bucket.inputs.get("storageClass")), str(document.get("storageClass"))
-    if declared != there:
-        meets = "the default class changes; objects keep theirs"
-        return of.warning(f"{there}, and {declared} is declared", meets, f"declare {there}")
-    return of.ok(f"{document.get('location')}, {there}")
+    declared, actual = str(bucket.inputs["location"]).upper(), str(document.get("location")).upper()
+    if declared != actual:
+        meets = "the bucket is replaced and loses all objects; protection refuses this"
+        return of.refused(f"{actual}; declared: {declared}", meets, f"declare {actual}")
+    declared, actual = str(bucket.inputs.get("storageClass")), str(document.get("storageClass"))
+    if declared != actual:
+        meets = "the default class changes; existing objects keep their class"
+        return of.warning(f"{actual}; declared: {declared}", meets, f"declare {actual}")
+    return of.ok(f"{document.get('location')}, {actual}")
 
 
 def _not_of_the_state(context: PreflightContext, of: Answer, resource: DeclaredResource) -> Answer:
     return of.refused(
-        "it exists, and the state does not have it",
+        "the resource exists, but is not in the state",
         "409 already exists",
         f"pulumi import '{resource.type}' '{resource.name}' '{resource.id}' --stack "
-        f"{context.ref.stack}, or name it `existing` in the stack file",
+        f"{context.ref.stack}, or `existing: NAME` in the stack file",
     )
 
 
 @answered
 def _other(context: PreflightContext, resource: DeclaredResource) -> Iterator[Answer]:
-    """Check an account, a repository or a secret that the stack creates."""
+    """Check the name of an account, a repository or a secret that the stack creates."""
     word = resource_types.find(resource.type).word
-    of = question(resource.id, f"whether the {word} exists already")
+    of = question(resource.id, f"existence of the {word}")
     if context.client.get(READ[resource.type], of, resource.id) is None:
         yield of.ok("no")
     elif context.is_made(resource):
-        yield of.ok("yes, the stack's own")
+        yield of.ok("yes, created by the stack")
     elif context.recorded is None:
-        yield of.unknown("it is there, and the state could not be read")
+        yield of.unknown("yes, but the state was not read")
     else:
         yield _not_of_the_state(context, of, resource)
 
 
 def _used_buckets(context: PreflightContext) -> list[str]:
-    """Return buckets outside the stack that it grants roles on, or names."""
-    made = {str(bucket.inputs["name"]) for bucket in context.of_type(BUCKET)}
+    """Return buckets outside the stack with grants of the stack, or with `existing`."""
+    created = {str(bucket.inputs["name"]) for bucket in context.of_type(BUCKET)}
     used = {str(resource.inputs["bucket"]) for resource in context.of_type(ON_BUCKET)}
     buckets = context.declared.stack.declared.buckets.values()
     used |= {bucket.existing for bucket in buckets if bucket.existing}
-    return sorted(used - made)
+    return sorted(used - created)
 
 
 @answered
 def _used_bucket(context: PreflightContext, name: str) -> Iterator[Answer]:
-    of = question(f"gs://{name}", "whether the bucket that the stack uses is there")
+    of = question(f"gs://{name}", "existence of the bucket")
     if context.client.get(rest.BUCKET, of, name) is None:
-        mend = f"gcloud storage buckets create gs://{name}, or name another"
-        yield of.refused("no", "404 at grants on it, and in its jobs", mend)
+        mend = f"gcloud storage buckets create gs://{name}, or use another bucket"
+        yield of.refused("no", "404 at grants on the bucket, and in jobs that use it", mend)
     else:
         yield of.ok("yes")
 
 
 def _used_secrets(context: PreflightContext) -> list[str]:
-    """Return ids of secrets that exist; one has no version before it is made."""
+    """Return ids of existing secrets. A new secret has no version yet."""
     declared = {secret.id: secret for secret in context.of_type(SECRET)}
-    made = [id_ for id_, secret in declared.items() if context.is_made(secret)]
+    created = [id_ for id_, secret in declared.items() if context.is_made(secret)]
     secrets = context.declared.stack.declared.secrets.values()
     used = [secret.existing for secret in secrets if secret.existing]
-    return list(dict.fromkeys([*(id_ for id_ in made if id_ not in used), *used]))
+    return list(dict.fromkeys([*(id_ for id_ in created if id_ not in used), *used]))
 
 
 @answered
 def _secret_version(context: PreflightContext, secret: str) -> Iterator[Answer]:
-    """Secrets hold no value when they are made; a job that reads one without fails."""
-    of = question(f"{secret}/versions/latest", "whether there is a version, and enabled")
+    """Check the latest version of a secret. A new secret has none, so that its jobs fail."""
+    of = question(f"{secret}/versions/latest", "enabled version")
     version = context.client.get(rest.SECRET_VERSION, of, secret)
     name, project = secret.rpartition("/")[2], secret.split("/")[1]
     if version is None:
         add = f"gcloud secrets versions add {name} --project={project} --data-file=FILE"
-        yield of.warning("no version", "a job that reads it fails", add)
+        yield of.warning("no version", "jobs that read the secret fail", add)
     elif (state := str(version.get("state"))) != "ENABLED":
         enable = f"gcloud secrets versions enable latest --secret={name} --project={project}"
-        yield of.warning(state, "a job that reads it fails", enable)
+        yield of.warning(state, "jobs that read the secret fail", enable)
     else:
         yield of.ok("ENABLED")
 
@@ -195,18 +195,18 @@ def _secret_version(context: PreflightContext, secret: str) -> Iterator[Answer]:
 @answered
 def _key(context: PreflightContext, key: str) -> Iterator[Answer]:
     """Check an encryption key of the stack: its primary version must be enabled."""
-    of = question(key, "state of the primary version of the key")
+    of = question(key, "state of the key's primary version")
     crypto_key = context.client.get(rest.KEY, of, key)
-    state = "it is not there"
+    state = "the key does not exist"
     if crypto_key is not None:
-        state = str((crypto_key.get("primary") or {}).get("state", "it has no primary version"))
+        state = str((crypto_key.get("primary") or {}).get("state", "no primary version"))
     if state == "ENABLED":
         yield of.ok(state)
         return
     ring, _, name = key.rpartition("/cryptoKeys/")
     yield of.refused(
         state,
-        "what is encrypted with it cannot be made, and what exists cannot be read",
+        "resources with this key cannot be created, and their data cannot be read",
         f"gcloud kms keys versions list --key={name} --keyring={ring} shows its versions; "
         "enable one and make it primary",
     )
@@ -214,19 +214,19 @@ def _key(context: PreflightContext, key: str) -> Iterator[Answer]:
 
 @answered
 def _channel(context: PreflightContext, key: str, channel: Channel) -> Iterator[Answer]:
-    """A channel that is named by ``existing``: an alert on one that is not there is refused."""
+    """Check that a channel of ``existing`` exists, because alerts to others are refused."""
     assert channel.existing
     budget = context.declared.stack.declared.budget
-    of = question(channel.existing, "whether the channel that alerts name is there")
+    of = question(channel.existing, "existence of the notification channel")
     document = context.client.get(rest.CHANNEL, of, channel.existing)
     listing = f"gcloud beta monitoring channels list --project={context.project}"
-    mend = f"name another in channels.{key}: {listing} lists them"
+    mend = f"use another channel in channels.{key}; `{listing}` lists them"
     if document is None:
-        yield of.refused("no", "404 at the alert or the budget that names it", mend)
+        yield of.refused("no", "404 at alerts and budgets with this channel", mend)
     elif document.get("enabled") is False:
         on = f"gcloud beta monitoring channels update {channel.existing} --enabled"
-        yield of.warning("it is off", "it gets no messages", on)
+        yield of.warning("the channel is off", "the channel gets no messages", on)
     elif (type_ := str(document.get("type"))) != "email" and budget and key in budget.channels:
-        yield of.warning(f"{type_}, and a budget names it", "budgets tell email alone", mend)
+        yield of.warning(f"{type_}, used by a budget", "budgets only notify email channels", mend)
     else:
         yield of.ok(f"yes, {type_}")

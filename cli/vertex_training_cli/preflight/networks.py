@@ -1,4 +1,4 @@
-"""The network that jobs use: whether it is there, who has which addresses, what it is joined to.
+"""Checks of the network of jobs: existence, addresses, host project, peering and DNS zones.
 
 https://docs.cloud.google.com/compute/docs/reference/rest/v1
 https://docs.cloud.google.com/service-infrastructure/docs/service-networking/reference/rest/v1/services.connections/list
@@ -21,13 +21,13 @@ from vertex_training_cli.preflight.asking import answered
 from vertex_training_cli.preflight.context import PreflightContext
 
 SERVICE: Final = "servicenetworking.googleapis.com"
-#: Addresses of a subnet that Google keeps: https://docs.cloud.google.com/vpc/docs/subnets
+#: Number of addresses of a subnet that Google reserves: https://docs.cloud.google.com/vpc/docs/subnets
 KEPT: Final = 4
 Items = list[dict[str, Any]]
 
 
 def ask(context: PreflightContext) -> Iterator[Answer]:
-    """Check the networks of jobs; yield no answer for a stack without any."""
+    """Check the network of jobs; yield no answer for a stack without a network."""
     plan = context.declared.stack.network
     if plan is None:
         return
@@ -42,15 +42,15 @@ def ask(context: PreflightContext) -> Iterator[Answer]:
 
 @answered
 def _ask_network(context: PreflightContext, plan: NetworkPlan) -> Iterator[Answer]:
-    asked = question(plan.id, "whether the network is there")
+    asked = question(plan.id, "existence of the network")
     network = context.client.get(rest.NETWORK, asked, plan.id)
     if context.declared.stack.settings.network.existing:
         if network is None:
-            meets = "what the stack makes in it is refused, and so are its jobs"
-            mend = "network.existing: one that is there"
-            yield asked.refused("not there", meets, mend)
+            meets = "resources and jobs in the network are refused"
+            mend = "set network.existing to an existing network"
+            yield asked.refused("no", meets, mend)
         else:
-            yield asked.ok("there")
+            yield asked.ok("yes")
     if network is not None:
         yield from _ask_addresses(context, plan)
         if plan.mode == "peering":
@@ -59,7 +59,7 @@ def _ask_network(context: PreflightContext, plan: NetworkPlan) -> Iterator[Answe
 
 @answered
 def _ask_host(context: PreflightContext, host: str) -> Iterator[Answer]:
-    asked = question(f"project {context.project}", "host project of its Shared VPC")
+    asked = question(f"project {context.project}", "host project of the Shared VPC")
     host_project = context.client.get(rest.SHARED_VPC_HOST, asked, context.project)
     yield _judge_host(context, asked, host, str((host_project or {}).get("name", "")))
 
@@ -71,35 +71,35 @@ def _judge_host(context: PreflightContext, asked: Answer, host: str, name: str) 
     attach = f"gcloud compute shared-vpc associated-projects add {context.project}"
     attach += f" --host-project={host}"
     if name:
-        meets = "the attachment is refused: a project has one host"
+        meets = "the attachment is refused: a project has only one host project"
         detach = attach.replace(" add ", " remove ").replace(host, name)
-        return asked.refused(name, meets, f"{detach}, or sharedVpc.hostProject: {name}")
+        return asked.refused(name, meets, f"`{detach}`, or set sharedVpc.hostProject to {name}")
     settings = context.declared.stack.settings.shared_vpc
     if settings and settings.manage_host:
-        return asked.ok("none yet: the stack attaches it")
-    return asked.refused("none", f"jobs may not use networks of {host}", attach)
+        return asked.ok("none yet: the stack attaches the project")
+    return asked.refused("none", f"jobs cannot use networks of {host}", attach)
 
 
 @answered
 def _ask_addresses(context: PreflightContext, plan: NetworkPlan) -> Iterator[Answer]:
-    """Check whether blocks are free, and whether existing subnets and ranges exist."""
+    """Check free addresses for new blocks, and existing subnets and ranges."""
     settings = context.declared.stack.settings.network
-    wanted = list(wanted_blocks(context.declared.stack))
+    new_blocks = list(wanted_blocks(context.declared.stack))
     existing = bool(settings.subnet and settings.subnet.existing)
-    if not wanted and not existing:
+    if not new_blocks and not existing:
         return
-    asked = question(plan.id, "addresses in it")
+    asked = question(plan.id, "addresses in the network")
     lists = [
         context.client.items(read, asked, plan.project)
         for read in (rest.SUBNETWORKS, rest.ADDRESSES, rest.ROUTES)
     ]
     held = list(held_blocks(plan.id, *lists))
-    for address in wanted:
-        asked = question(address.what, f"whether {address.block} is free in {plan.id}")
+    for address in new_blocks:
+        asked = question(address.what, f"free addresses {address.block} in {plan.id}")
         if conflicts := [other.what for other in in_the_way(address, held)]:
-            meets = "the creation is refused: its addresses conflict"
-            mend = "other addresses in the stack file; network.avoid keeps a block free"
-            yield asked.refused(f"held by {', '.join(conflicts)}", meets, mend)
+            meets = "the creation is refused because of conflicting addresses"
+            mend = "choose other addresses in the stack file; network.avoid keeps a block free"
+            yield asked.refused(f"used by {', '.join(conflicts)}", meets, mend)
         else:
             yield asked.ok("free")
     if existing:
@@ -107,28 +107,28 @@ def _ask_addresses(context: PreflightContext, plan: NetworkPlan) -> Iterator[Ans
 
 
 def _judge_subnet(context: PreflightContext, plan: NetworkPlan, subnets: Items) -> Answer:
-    """A subnet that exists: whether it is there, and has addresses for the machines of jobs."""
-    asked = question(plan.subnet, "whether the subnet is there, and its addresses")
+    """Return the answer for an existing subnet, with its number of addresses."""
+    asked = question(plan.subnet, "existence and addresses of the subnet")
     subnet = next((s for s in subnets if str(s.get("selfLink")).endswith(f"/{plan.subnet}")), None)
     if subnet is None:
         return asked.refused(
-            "not there", "the attachment is refused", "network.subnet.existing: one that is there"
+            "no subnet", "the attachment is refused", "set network.subnet.existing to a subnet"
         )
     link = str(subnet.get("network", ""))
     if not link.endswith(plan.id):
-        meets = "the attachment is in another network than the stack's"
-        mend = f"network.existing: {link[link.find('projects/') :]}"
-        return asked.refused(f"in {link.rpartition('/')[2]}", meets, mend)
+        meets = "the attachment is not in the stack's network"
+        mend = f"set network.existing to {link[link.find('projects/') :]}"
+        return asked.refused(f"in network {link.rpartition('/')[2]}", meets, mend)
     block = Block(str(subnet["ipCidrRange"]), strict=False)
-    free, wanted = block.num_addresses - KEPT, _machines(context)
-    if wanted > free:
-        meets = f"{wanted} machines of jobs at once: some find no address"
-        return asked.warning(f"{block}: {free} addresses", meets, "a larger subnet")
-    return asked.ok(f"{block}: {free} addresses, and jobs take {wanted} at once")
+    free, machines = block.num_addresses - KEPT, _machines(context)
+    if machines > free:
+        meets = f"jobs run on up to {machines} machines: some get no address"
+        return asked.warning(f"{block}: {free} addresses", meets, "use a larger subnet")
+    return asked.ok(f"{block}: {free} addresses for up to {machines} machines of jobs")
 
 
 def _machines(context: PreflightContext) -> int:
-    """Return the number of machines with an interface in the network, of all concurrent jobs."""
+    """Return the number of machines of concurrent jobs with an interface in the network."""
     replicas = [
         sum(int(pool.get("replicaCount", 1)) for pool in spec.get("workerPoolSpecs") or () if pool)
         * int(request.message.get("parallelTrialCount", 1))
@@ -143,8 +143,8 @@ def _machines(context: PreflightContext) -> int:
 def _ask_connection(
     context: PreflightContext, plan: NetworkPlan, network: Mapping[str, Any]
 ) -> Iterator[Answer]:
-    """The connection with Google's services: one a network, with ranges that it was made with."""
-    asked = question(plan.id, f"its connection with {SERVICE}")
+    """Check the ranges of the network's only connection with Google's services."""
+    asked = question(plan.id, f"connection with {SERVICE}")
     query = urlencode({"network": plan.path})
     connections = context.client.items(rest.CONNECTIONS, asked, SERVICE, query)
     yield _judge_connection(context, plan, network, asked, connections)
@@ -165,36 +165,38 @@ def _judge_connection(
     update = f"gcloud services vpc-peerings update --service={SERVICE} --network={plan.name}"
     update += f" --project={plan.project} --ranges={','.join([*has, *plan.ranges.values()])}"
     if missing := [name for name in existing if name not in has]:
-        meets = f"jobs are refused: {', '.join(missing)} is not a range of the peering"
+        meets = f"jobs are refused: the peering lacks range {', '.join(missing)}"
         return asked.refused(f"ranges: {', '.join(has) or 'none'}", meets, update)
     if connections and not {*has} & {*plan.ranges.values()}:
         meets = "the connection is refused: Cannot modify allocated ranges in CreateConnection"
-        mend = "name its ranges: network.ranges.KEY.existing"
+        mend = "list the connection's ranges: network.ranges.KEY.existing"
         return asked.refused(f"ranges: {', '.join(has) or 'none'}", meets, mend)
     states = {
         peering.get("name"): peering.get("state") for peering in network.get("peerings") or ()
     }
     for peer in connections:
         if (state := states.get(peer.get("peering"), "ACTIVE")) != "ACTIVE":
-            meets = "jobs reach nothing in the network"
+            meets = "jobs cannot reach the network"
             return asked.refused(f"peering {peer['peering']} is {state}", meets, update)
-    return asked.ok(f"ranges: {', '.join(has)}" if connections else "none yet: the stack makes it")
+    return asked.ok(
+        f"ranges: {', '.join(has)}" if connections else "none yet: the stack creates the connection"
+    )
 
 
 @answered
 def _ask_attachment(context: PreflightContext, path: str) -> Iterator[Answer]:
-    """Check an existing attachment."""
-    asked = question(path, "whether the attachment is there")
+    """Check that an attachment exists."""
+    asked = question(path, "existence of the network attachment")
     if context.client.get(rest.ATTACHMENT, asked, path) is None:
-        mend = "network.attachment.existing: one that is there"
-        yield asked.refused("not there", "jobs are refused", mend)
+        mend = "set network.attachment.existing to an existing attachment"
+        yield asked.refused("no", "jobs are refused", mend)
     else:
-        yield asked.ok("there")
+        yield asked.ok("yes")
 
 
 @answered
 def _ask_zones(context: PreflightContext, peering: Mapping[str, str]) -> Iterator[Answer]:
-    """Check private zones in which jobs look up the names of a domain."""
+    """Check the private zones that resolve a domain for jobs."""
     domain, project = peering["domain"], peering["targetProject"]
     asked = question(f"names of {domain}", f"private zones of {project}")
     zones = context.client.items(rest.ZONES, asked, project)
@@ -207,12 +209,12 @@ def _ask_zones(context: PreflightContext, peering: Mapping[str, str]) -> Iterato
         f"gcloud dns managed-zones create NAME --visibility=private --dns-name={domain}"
         f" --networks={peering['targetNetwork']} --project={project} --description=NAMES"
     )
-    missing = f"none that {peering['targetNetwork']} sees"
-    yield asked.warning(missing, f"jobs find no name of {domain}", mend)
+    missing = f"none visible to network {peering['targetNetwork']}"
+    yield asked.warning(missing, f"jobs cannot resolve names of {domain}", mend)
 
 
 def _serves(zone: Mapping[str, Any], network: str, domain: str) -> bool:
-    """Return whether a network looks names of a domain up in a zone at, above or below it."""
+    """Return whether a zone resolves names of a domain for a network."""
     seen = (zone.get("privateVisibilityConfig") or {}).get("networks") or ()
     if not any(str(item.get("networkUrl", "")).endswith(network) for item in seen):
         return False
@@ -225,18 +227,18 @@ Block = ipaddress.IPv4Network
 
 @dataclass(frozen=True, slots=True)
 class WantedBlock:
-    """Addresses that the stack asks for."""
+    """Addresses of a new subnet or range of the stack."""
 
     block: Block
     what: str
-    """As a message names it."""
+    """Name for a message."""
     name: str
     """``REGION/NAME`` of the subnet, or ``global/NAME`` of the range, in the cloud."""
 
 
 @dataclass(frozen=True, slots=True)
 class HeldBlock:
-    """Addresses that something in the network has."""
+    """Addresses in use in the network."""
 
     block: Block
     what: str
@@ -245,14 +247,14 @@ class HeldBlock:
     """True for a static route, which conflicts only with a block that contains it."""
 
     def conflicts(self, wanted: WantedBlock) -> bool:
-        """Return whether the wanted block is refused because of this one."""
+        """Return whether this block prevents the creation of the wanted block."""
         if self.only_within:
             return self.block.subnet_of(wanted.block)
         return self.name != wanted.name and self.block.overlaps(wanted.block)
 
 
 def wanted_blocks(stack: Stack) -> Iterator[WantedBlock]:
-    """Yield subnets and ranges that the stack creates at addresses of its own choice."""
+    """Yield new subnets and ranges with addresses from the stack file."""
     network, plan = stack.declared.network, stack.network
     if plan is None:
         return
@@ -266,9 +268,9 @@ def wanted_blocks(stack: Stack) -> Iterator[WantedBlock]:
 
 
 def in_the_way(wanted: WantedBlock, held: Iterable[HeldBlock]) -> list[HeldBlock]:
-    """Return the blocks that conflict with a block; none for an existing one.
+    """Return the blocks that conflict with a block; empty for an existing block.
 
-    Once jobs ran in a range of peering, routes lead to Google's machines in it.
+    After jobs ran in a range of a peering, routes to Google's machines exist in the range.
     """
     held = list(held)
     if any((block.name, block.block) == (wanted.name, wanted.block) for block in held):
@@ -296,7 +298,7 @@ def held_blocks(
         if entry.get("nextHopPeering"):
             what = f"peering {entry['nextHopPeering']}"
             yield from _held([entry.get("destRange")], what, entry["name"])
-        elif not entry.get("nextHopNetwork"):  # that of a subnet
+        elif not entry.get("nextHopNetwork"):  # the route of a subnet
             what = f"route {entry['name']}"
             yield from _held([entry.get("destRange")], what, entry["name"], only_within=True)
 
@@ -316,6 +318,6 @@ def _held(
     for block in blocks:
         try:
             network_block = Block(str(block), strict=False)
-        except ValueError:  # none, or of IPv6
+        except ValueError:  # missing, or IPv6
             continue
         yield HeldBlock(network_block, f"{what} ({network_block})", name, only_within)

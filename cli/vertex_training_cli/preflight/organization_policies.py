@@ -1,8 +1,8 @@
-"""Organization policies in effect, and what they would stop of a stack.
+"""Checks of effective organization policies: resources of the stack that they refuse.
 
-A row of ``CONSTRAINTS`` is a constraint that a new organization enforces, or that often stops
-training. It is asked for only in projects where the stack has something that it judges. Whether a
-value of a list covers a thing is not always known from here: then neither yes nor no is answered.
+``CONSTRAINTS`` lists constraints that new organizations enforce, or that often refuse training. A
+constraint is read only in projects where the stack has resources that it judges. If the members of
+a listed value cannot be read, such as the projects of a folder, the answer is unknown.
 
 https://docs.cloud.google.com/resource-manager/docs/reference/orgpolicy/rest/v2/projects.policies/getEffectivePolicy
 https://docs.cloud.google.com/resource-manager/docs/organization-policy/org-policy-constraints
@@ -40,13 +40,13 @@ from vertex_training_cli.preflight.asking import answered
 from vertex_training_cli.preflight.context import PreflightContext
 from vertex_training_cli.preflight.identity import SERVICE
 
-#: Resources that one answer names; more are counted.
+#: Resources listed in one answer; the rest is counted.
 SHOWN: Final = 12
 _MEMBERS: Final = ("user", "group", "domain")
-#: The organization of Google's projects for private services access, as public configurations name
-#: it; Google's pages do not.
+#: The organization of Google's projects for private services access, from public configurations.
+#: Google does not document it.
 GOOGLE_PRODUCERS: Final = "organizations/433637338589"
-#: What is encrypted by a key of one's own, and whose API a policy names for it.
+#: Type with customer-managed encryption -> its API in policies.
 _ENCRYPTED: Final = {
     BUCKET: "storage.googleapis.com",
     REPOSITORY: "artifactregistry.googleapis.com",
@@ -57,7 +57,7 @@ _ENCRYPTED: Final = {
 }
 _KEY: Final = re.compile(r"(projects/[^/]+)/locations/[^/]+/keyRings/[^/]+/cryptoKeys/[^/]+")
 _EMAIL: Final = re.compile(r"[^@]+@([^.]+)\.iam\.gserviceaccount\.com")
-#: Whether a value of a list covers a thing; None if that is not known.
+#: Function that returns whether a value of a list covers a resource; None if unknown.
 Match = Callable[[str], bool | None]
 
 
@@ -66,35 +66,35 @@ class Subject:
     """A resource that a constraint judges."""
 
     resource: str
-    """As a message names it."""
+    """Name for a message."""
     project: str
-    """Id of the project whose policy judges it."""
+    """Id of the project with the policy."""
     covers: Match | None = None
-    """Of a constraint that lists values; None for one that is enforced or not."""
+    """Match of a constraint with lists of values; None for a constraint without lists."""
 
 
 @dataclass(frozen=True, slots=True)
 class Constraint:
-    """One constraint."""
+    """A constraint, and the resources that it judges."""
 
     name: str
     stops: str
-    """Effect on a resource that it stops."""
+    """Effect on a refused resource."""
     subjects: Callable[[DeclaredStack], Iterator[Subject]]
     mend: str
-    """Change of the stack that avoids the policy; empty if there is none."""
+    """Change of the stack that avoids the policy; empty without one."""
 
 
 def ask(context: PreflightContext) -> Iterator[Answer]:
-    """Yield one answer for each constraint and project that it judges something in.
+    """Yield an answer for each constraint and each project with judged resources.
 
-    Policies judge what is created, so what the stack has made is left out. APIs stay, since every
-    call of one is judged.
+    Policies judge creations, so that existing resources of the stack are omitted. APIs are
+    included because each call is judged.
     """
-    left = tuple(
+    remaining = tuple(
         e for e in context.declared.resources if e.type == SERVICE or not context.is_made(e)
     )
-    declared = dataclasses.replace(context.declared, resources=left)
+    declared = dataclasses.replace(context.declared, resources=remaining)
     for constraint in CONSTRAINTS:
         subjects = sorted(constraint.subjects(declared), key=attrgetter("project"))
         for project, judged in groupby(subjects, key=attrgetter("project")):
@@ -110,22 +110,22 @@ def _judge(
     read = rest.ORGANIZATION_POLICY
     document = context.client.get(read, asked, project, constraint.name)
     if document is None:
-        missing = "there is no such project, or no such constraint"
+        missing = "the project or the constraint does not exist"
         yield asked.unknown(missing, read.permission)
         return
     policy = EffectivePolicy.parse(document)
     allowed = [(policy.allows(subject), subject) for subject in subjects]
     stopped = [value for verdict, value in allowed if verdict is False]
     unclear = [value for verdict, value in allowed if verdict is None]
-    mend = f"ask its administrator for an exception of projects/{project}"
+    mend = f"request an exception for projects/{project} from the organization's administrator"
     mend += f"; or {constraint.mend}" if constraint.mend else ""
     if stopped:
         yield asked.refused(str(policy), f"{_shown(stopped)}: {constraint.stops}", mend)
     elif unclear:
-        answer = f"{policy}: whether that covers {_shown(unclear)} cannot be asked"
+        answer = f"{policy}: unknown for {_shown(unclear)}"
         yield asked.unknown(answer, mend=mend)
     else:
-        yield asked.ok(f"{policy}: stops none of {len(subjects)}")
+        yield asked.ok(f"{policy}: allows all {len(subjects)} resources")
 
 
 def _shown(subjects: Sequence[Subject]) -> str:
@@ -136,7 +136,7 @@ def _shown(subjects: Sequence[Subject]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class EffectivePolicy:
-    """A policy as it is in effect for a project."""
+    """The effective policy of a project."""
 
     enforced: bool
     deny_all: bool
@@ -145,7 +145,7 @@ class EffectivePolicy:
 
     @classmethod
     def parse(cls, document: Mapping[str, Any]) -> EffectivePolicy:
-        """The policy in the answer of ``getEffectivePolicy``; one without rules allows all."""
+        """Return the policy in an answer of ``getEffectivePolicy``. Without rules it allows all."""
         rules = (document.get("spec") or {}).get("rules") or ()
         values = [rule.get("values") or {} for rule in rules]
         return cls(
@@ -168,7 +168,7 @@ class EffectivePolicy:
         return None if None in allowances else False
 
     def __str__(self) -> str:
-        """Return the effect in a few words."""
+        """Return a summary of the policy."""
         if self.deny_all:
             return "all denied"
         parts = ["enforced"] if self.enforced else []
@@ -178,12 +178,12 @@ class EffectivePolicy:
 
 
 def match_value(name: str) -> Match:
-    """Match a name that has no parent."""
+    """Return a match for a name without a parent."""
     return lambda value: value == name
 
 
 def match_path(*paths: str) -> Match:
-    """A resource by its paths: ``under:`` a project is known, a folder or an organization not."""
+    """Return a match for a resource by its paths. Members of folders are unknown."""
 
     def covers(value: str) -> bool | None:
         above = value.removeprefix("under:")
@@ -195,7 +195,7 @@ def match_path(*paths: str) -> Match:
 
 
 def match_location(location: str) -> Match:
-    """A region, a zone or a multi-region, by itself or in a group like ``in:us-locations``."""
+    """Return a match for a location, alone or in a group like ``in:us-locations``."""
     parts = location.lower().split("-")
     region = "-".join(parts[:2])
     elsewhere = {name for place in machines.regions() for name in (place, place.partition("-")[0])}
@@ -205,7 +205,7 @@ def match_location(location: str) -> Match:
         if value.startswith("in:"):
             group = value.removeprefix("in:").removesuffix("-locations")
             return True if group in (parts[0], region) else False if group in elsewhere else None
-        if len(parts) > 2 and value == region:  # no source says that it covers the region's zones
+        if len(parts) > 2 and value == region:  # not documented: a region may cover its zones
             return None
         return value == location.lower()
 
@@ -213,7 +213,7 @@ def match_location(location: str) -> Match:
 
 
 def _match_member(member: str) -> Match:
-    """Match a member by its name; its customer or set is unknown."""
+    """Return a match for a member by name. Its customer or principal set is unknown."""
 
     def covers(value: str) -> bool | None:
         is_member = value.partition(":")[0] in (*_MEMBERS, "serviceAccount")
@@ -244,7 +244,7 @@ def _of_type(
 def _locations(declared: DeclaredStack) -> Iterator[Subject]:
     for resource in declared.resources:
         if IAM_TYPE.search(resource.type):
-            continue  # where it is says its resource
+            continue  # its resource has the location
         replicas = ((resource.inputs.get("replication") or {}).get("userManaged") or {}).get(
             "replicas"
         )
@@ -266,7 +266,7 @@ def _apis(declared: DeclaredStack) -> Iterator[Subject]:
 
 
 def _accounts_elsewhere(declared: DeclaredStack) -> Iterator[Subject]:
-    """Jobs that run as an account of another project, by the policy of the account's project."""
+    """Yield jobs with an account of another project. The policy of that project judges them."""
     for key, request in declared.requests.items():
         address = _EMAIL.fullmatch(request.account)
         if address and address[1] != declared.stack.settings.project:
@@ -289,7 +289,7 @@ def _connections(declared: DeclaredStack) -> Iterator[Subject]:
 
 
 def _foreign_members(declared: DeclaredStack) -> Iterator[Subject]:
-    """People, groups and everybody: accounts of the organization's projects belong to it."""
+    """Yield people, groups and public members, but no service accounts."""
     seen = set[tuple[str, str]]()
     for resource in declared.resources:
         members = [resource.inputs.get("member"), *(resource.inputs.get("members") or ())]
@@ -323,7 +323,7 @@ def _without_key(declared: DeclaredStack) -> Iterator[Subject]:
 
 
 def _has_key(values: Any) -> bool:
-    """Return whether a document names a key at any depth."""
+    """Return whether a document has an encryption key at any depth."""
     if isinstance(values, Mapping):
         values = list(values.values())
     if isinstance(values, list):
@@ -334,40 +334,42 @@ def _has_key(values: Any) -> bool:
 CONSTRAINTS: Final = (
     Constraint(
         "iam.disableCrossProjectServiceAccountUsage",
-        "the job is refused: its account may not be used in another project",
+        "the job is refused: its account cannot be used in another project",
         _accounts_elsewhere,
-        "take an account of the stack's project under serviceAccounts",
+        "use an account of the stack's project under serviceAccounts",
     ),
     Constraint(
         "iam.disableServiceAccountCreation",
         "the creation is refused",
         _accounts,
-        "name one that exists: serviceAccounts.KEY.existing",
+        "use an existing account: serviceAccounts.KEY.existing",
     ),
-    Constraint("gcp.resourceLocations", "the creation is refused", _locations, "another region"),
-    Constraint("gcp.restrictServiceUsage", "its calls are refused", _apis, ""),
+    Constraint(
+        "gcp.resourceLocations", "the creation is refused", _locations, "use another region"
+    ),
+    Constraint("gcp.restrictServiceUsage", "calls of the API are refused", _apis, ""),
     Constraint(
         "compute.restrictVpcPeering",
         "the connection is refused",
         _connections,
-        f"allow under:{GOOGLE_PRODUCERS}, or network: {{mode: psc}}",
+        f"allow under:{GOOGLE_PRODUCERS}, or set network.mode to psc",
     ),
     Constraint(
         "iam.allowedPolicyMemberDomains",
-        "the grant is refused unless its domain is one of those",
+        "the grant is refused unless the policy allows its domain",
         _foreign_members,
-        "members of the organization",
+        "use members of the organization",
     ),
     Constraint(
         "compute.sharedReservationsOwnerProjects",
-        "the reservation is refused: its project may not own shared ones",
+        "the reservation is refused: its project cannot own shared reservations",
         _shared_reservations,
-        "leave shareWith out",
+        "remove shareWith",
     ),
     Constraint(
         "gcp.restrictNonCmekServices",
-        "the creation is refused without a key",
+        "the creation without an encryption key is refused",
         _without_key,
-        "encryption: {key: projects/P/locations/L/keyRings/R/cryptoKeys/K}",
+        "set encryption.key to projects/P/locations/L/keyRings/R/cryptoKeys/K",
     ),
 )

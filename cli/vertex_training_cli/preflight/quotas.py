@@ -1,7 +1,7 @@
-"""Quotas: what jobs run on, and what the stack makes, against the limits in effect.
+"""Checks of quotas: limits, and the need of jobs, endpoints and new resources.
 
-Vertex AI's own use of a quota is in Cloud Monitoring, and is not asked: a limit that is met by jobs
-of others makes a job wait, not fail.
+Vertex AI's current use of a quota is in Cloud Monitoring, and is not read: if other jobs use a
+quota, a job waits and does not fail.
 
 https://docs.cloud.google.com/service-usage/docs/reference/rest/v1beta1/services.consumerQuotaMetrics/get
 https://docs.cloud.google.com/compute/docs/reference/rest/v1/regions/get
@@ -40,21 +40,21 @@ from vertex_training_cli.preflight.answers import Answer, question
 from vertex_training_cli.preflight.asking import UnansweredError, answered
 from vertex_training_cli.preflight.context import PreflightContext
 
-#: GPUs without a quota of their own, by family and region:
+#: Quota of GPUs by family and region, for types without a separate quota:
 #: https://docs.cloud.google.com/docs/quotas/implement-common-use-cases
 BY_FAMILY: Final = "compute.googleapis.com/gpus_per_gpu_family"
 
 
 def ask(context: PreflightContext) -> Iterator[Answer]:
-    """Yield one answer for each quota that the stack counts against."""
+    """Yield an answer for each quota that the stack needs."""
     for need in job_needs(context.declared):
         yield from _ask_quota(context, need, judge_jobs)
     for need in endpoint_needs(context.declared):
         yield from _ask_quota(context, need, judge_endpoints)
-    left = tuple(
+    remaining = tuple(
         resource for resource in context.declared.resources if not context.is_made(resource)
     )
-    for need in compute_needs(dataclasses.replace(context.declared, resources=left)):
+    for need in compute_needs(dataclasses.replace(context.declared, resources=remaining)):
         yield from _ask_compute_quotas(context, need)
 
 
@@ -69,51 +69,49 @@ def _ask_quota(
 
 
 def judge_jobs(asked: Answer, need: JobNeed, project: str, limit: int | None) -> Answer:
-    """Return the answer of a limit for the jobs; None is no limit. Pure."""
+    """Return the answer for jobs. A limit of None means unlimited. Pure."""
     if limit is None:
         return asked.ok("not limited")
     (job, largest), mend = need.largest, _mend(project, need.peak)
     if largest > limit:
-        meets = f"job {job} takes {largest}: its creation is refused (429), or it stays queued"
+        meets = f"job {job} needs {largest}: the job is refused (429), or stays queued"
         return asked.refused(f"{limit}", meets, mend)
     if need.peak > limit:
-        meets = f"all jobs at once take {need.peak}: some stay queued until others end"
+        meets = f"all jobs together need {need.peak}: some stay queued until others end"
         return asked.warning(f"{limit}", meets, mend)
-    return asked.ok(f"{limit}; the jobs take {need.peak}, other use is not known")
+    return asked.ok(f"{limit}; all jobs need {need.peak}, other use is unknown")
 
 
 def judge_endpoints(asked: Answer, need: JobNeed, project: str, limit: int | None) -> Answer:
-    """Return the answer of a limit for endpoints with all replicas; None is no limit. Pure.
+    """Return the answer for endpoints with all replicas. A limit of None means unlimited. Pure.
 
-    Never more than a warning: the API's schema says that the most replicas count against it, a page
-    of 2026-08 that only those there are do.
+    An exceeded limit is only a warning: by the API's schema the maximum of replicas counts, by a
+    page of 2026-08 only running replicas count.
     """
     if limit is None:
         return asked.ok("not limited")
     if need.peak > limit:
-        meets = (
-            f"endpoints take {need.peak} with all replicas: they may not grow to them, or not start"
-        )
+        meets = f"endpoints need {need.peak} with all replicas: some replicas may not start"
         return asked.warning(f"{limit}", meets, _mend(project, need.peak))
-    return asked.ok(f"{limit}; the endpoints take {need.peak}, other use is not known")
+    return asked.ok(f"{limit}; all endpoints need {need.peak}, other use is unknown")
 
 
 def _limit(
     context: PreflightContext, asked: Answer, project: str, metric: str, at: Mapping[str, str]
 ) -> int | None:
-    """Return the limit of a quota at a place; None if there is none. Raises UnansweredError."""
+    """Return the limit of a quota at a place; None if unlimited. Raises UnansweredError."""
     limit_document = context.client.get(rest.QUOTA, asked, quota_path(project, metric))
     if limit_document is None:
-        raise UnansweredError(asked.unknown("there is no such quota", rest.QUOTA.permission))
+        raise UnansweredError(asked.unknown("the quota does not exist", rest.QUOTA.permission))
     try:
         return effective_limit(limit_document, at)
     except OperatorError as error:
         raise UnansweredError(asked.unknown(str(error))) from None
 
 
-def _mend(project: str, wanted: int) -> str:
+def _mend(project: str, need: int) -> str:
     where = f"https://console.cloud.google.com/iam-admin/quotas?project={project}"
-    return f"ask for {wanted} or more: {where}"
+    return f"request {need} or more: {where}"
 
 
 @answered
@@ -123,7 +121,7 @@ def _ask_compute_quotas(context: PreflightContext, need: ComputeNeed) -> Iterato
     regional = context.client.get(rest.COMPUTE_REGION, asked, project, need.region)
     whole = context.client.get(rest.COMPUTE_PROJECT, asked, project)
     if not regional or not whole:
-        yield asked.unknown("there is no such project, or Compute Engine is off in it")
+        yield asked.unknown("the project does not exist, or its Compute Engine API is off")
         return
     yield from judge_compute(need, regional, whole)
     for family in need.families:
@@ -138,14 +136,14 @@ def _ask_family(
     place = {"region": need.region, "gpu_family": family.name}
     limit = _limit(context, asked, need.project, BY_FAMILY, place)
     if limit is not None and limit < family.count:
-        meets = f"the reservations take {family.count}: their creation is refused"
+        meets = f"the reservations need {family.count}: their creation is refused"
         yield asked.refused(f"{limit}", meets, _mend(need.project, family.count))
     else:
         yield asked.ok("not limited" if limit is None else f"{limit}")
 
 
 def judge_compute(need: ComputeNeed, regional: object, project: object) -> Iterator[Answer]:
-    """Yield one answer for each quota that has a limit in the region or in the project. Pure."""
+    """Yield an answer for each quota with a limit in the region or the project. Pure."""
     limits = {
         str(entry.get("metric")): entry
         for document in (project, regional)
@@ -157,16 +155,16 @@ def judge_compute(need: ComputeNeed, regional: object, project: object) -> Itera
         limit, used = int(quota.get("limit", 0)), int(quota.get("usage", 0))
         asked = question(f"quota {metric}", f"limit and use in {need.region} of {need.project}")
         if used + wanted > limit:
-            meets = f"the stack takes {wanted} more: a creation is refused (quotaExceeded)"
+            meets = f"the stack needs {wanted} more: a creation is refused (quotaExceeded)"
             mend = _mend(need.project, used + wanted)
-            yield asked.refused(f"{used} of {limit} are used", meets, mend)
+            yield asked.refused(f"{used} of {limit} used", meets, mend)
         else:
-            yield asked.ok(f"{used} of {limit} are used, and the stack takes {wanted}")
+            yield asked.ok(f"{used} of {limit} used, the stack needs {wanted}")
 
 
-#: Machine family -> its part of the name of Vertex AI's quota of CPUs; of others no page has it.
+#: Machine family -> its part of the name of Vertex AI's quota of CPUs. Others are undocumented.
 _VERTEX_CPUS: Final = {"n1": "cpus", "e2": "cpus", "n2": "n2_cpus", "c2": "c2_cpus"}
-#: Type -> Compute Engine's quota of how many there may be, in a region or in the project.
+#: Type -> Compute Engine's quota of the number of resources, in a region or in the project.
 COUNTED: Final = {
     NETWORK: "NETWORKS",
     SUBNET: "SUBNETWORKS",
@@ -179,33 +177,33 @@ COUNTED: Final = {
 }
 #: Machine series -> Compute Engine's quota of CPUs in a region.
 _COMPUTE_CPUS: Final = {"n1": "CPUS", "n2": "N2_CPUS", "c2": "C2_CPUS", "a2": "A2_CPUS"}
-#: GPUs that have a quota of their own in a region: ``Quota.metric`` of compute.v1.
+#: GPUs with a separate quota in a region: ``Quota.metric`` of compute.v1.
 _COMPUTE_GPUS: Final = ("P4", "P100", "V100", "T4", "L4", "A100", "A100_80GB")
 ALL_GPUS: Final = "GPUS_ALL_REGIONS"
 
 
 @dataclass(frozen=True, slots=True)
 class JobNeed:
-    """Use of one quota of Vertex AI in the stack's region by jobs or by endpoints."""
+    """Need of one Vertex AI quota in the stack's region by jobs or endpoints."""
 
     metric: str
     by_job: Mapping[str, int]
-    """Key of a job -> how much it takes."""
+    """Key of a job -> its need."""
 
     @property
     def largest(self) -> tuple[str, int]:
-        """The job that takes most, and how much."""
+        """The job with the largest need, and its need."""
         return max(self.by_job.items(), key=lambda item: item[1])
 
     @property
     def peak(self) -> int:
-        """The use of all of them at once."""
+        """The need of all jobs together."""
         return sum(self.by_job.values())
 
 
 @dataclass(frozen=True, slots=True)
 class GpuFamily:
-    """GPUs of a family without a quota of its own, for which there is one by family."""
+    """GPUs that count against a quota by family."""
 
     name: str
     count: int
@@ -213,20 +211,20 @@ class GpuFamily:
 
 @dataclass(frozen=True, slots=True)
 class ComputeNeed:
-    """Resources that a stack would create in a region of a project, by Compute Engine's quotas."""
+    """Need of Compute Engine's quotas by new resources in a region of a project."""
 
     project: str
     region: str
     counts: Mapping[str, int]
-    """Name of a quota -> how much it takes, in the region or in the project."""
+    """Name of a quota -> need in the region or in the project."""
     families: tuple[GpuFamily, ...] = ()
 
 
 def job_needs(declared: DeclaredStack) -> list[JobNeed]:
-    """Return one need for each quota of Vertex AI that jobs count against, by its name."""
+    """Return the need of each Vertex AI quota by jobs, by name of the quota."""
     needs: dict[str, dict[str, int]] = {}
     for key, request in declared.requests.items():
-        for rung in request.rungs:  # one of them runs at a time
+        for rung in request.rungs:  # one rung runs at a time
             for metric, count in _of_job(rung, declared.stack.settings.region).items():
                 by_job = needs.setdefault(metric, {})
                 by_job[key] = max(count, by_job.get(key, 0))
@@ -249,7 +247,7 @@ def _of_job(request: JobRequest, region: str) -> Counter[str]:
 
 
 def endpoint_needs(declared: DeclaredStack) -> list[JobNeed]:
-    """Return one need for each quota of endpoints, with all replicas of all versions."""
+    """Return the need of each Vertex AI quota by all replicas of endpoints."""
     needs: dict[str, dict[str, int]] = {}
     for key, endpoint in declared.stack.endpoints.items():
         for deployment in endpoint.deployments.values():
@@ -269,7 +267,7 @@ def endpoint_needs(declared: DeclaredStack) -> list[JobNeed]:
 
 
 def compute_needs(declared: DeclaredStack) -> list[ComputeNeed]:
-    """Return one need for each region of each project with counted resources."""
+    """Return the need of Compute Engine's quotas by project and region."""
     settings = declared.stack.settings
     counts: dict[tuple[str, str], Counter[str]] = {}
     families: dict[tuple[str, str], Counter[str]] = {}
@@ -314,6 +312,6 @@ def _of_reservation(plan: ReservationPlan) -> Iterator[tuple[str, int]]:
 
 
 def _compute_gpu(plan: ReservationPlan) -> str:
-    """Return the quota of a GPU in a region; empty for one that is counted by family."""
+    """Return the regional quota of a GPU; empty if a quota by family counts."""
     name = plan.accelerator_type.removeprefix("NVIDIA_").removeprefix("TESLA_")
     return f"NVIDIA_{name}_GPUS" if name in _COMPUTE_GPUS else ""

@@ -1,4 +1,4 @@
-"""Reservations that exist and what they match: those of the stack file, and those that jobs name.
+"""Checks of existing reservations in the stack file and in jobs.
 
 https://docs.cloud.google.com/compute/docs/reference/rest/v1/reservations/get
 https://docs.cloud.google.com/vertex-ai/docs/training/use-reservations
@@ -21,7 +21,7 @@ from vertex_training_cli.preflight.context import PreflightContext
 
 
 def ask(context: PreflightContext) -> Iterator[Answer]:
-    """Yield one answer for each existing reservation that the stack uses."""
+    """Yield an answer for each existing reservation that the stack uses."""
     plans = {plan.path: plan for plan in context.declared.stack.reservations.values()}
     wanted = _machines_of_jobs(context)
     existing = [path for path, plan in plans.items() if plan.settings.existing]
@@ -33,17 +33,17 @@ def ask(context: PreflightContext) -> Iterator[Answer]:
 def _reservation(
     context: PreflightContext, path: str, plan: ReservationPlan | None, wanted: int
 ) -> Iterator[Answer]:
-    asked = question(path, "whether the reservation is there, and what it matches")
+    asked = question(path, "existence and machines of the reservation")
     reservation = context.client.get(rest.RESERVATION, asked, path)
     yield judge(asked, reservation, plan, (context.project, context.number), wanted)
 
 
 def _machines_of_jobs(context: PreflightContext) -> Counter[str]:
-    """Reservation that a job names -> machines of all jobs at once."""
+    """Return the need of machines by reservation, for all jobs together."""
     by_reservation = Counter[str]()
     for request in context.declared.requests.values():
         of_job = Counter[str]()
-        for rung in request.rungs:  # one of them runs at a time
+        for rung in request.rungs:  # one rung runs at a time
             of_job |= _machines_of(rung)
         by_reservation.update(of_job)
     return by_reservation
@@ -65,30 +65,31 @@ def judge(
     projects: tuple[str, str],
     wanted: int,
 ) -> Answer:
-    """Return whether jobs of a project, by id and number, may use the reservation. Pure.
+    """Return whether jobs of a project may use the reservation. Pure.
 
-    ``wanted`` machines are used at once; ``plan`` is what the stack file has of it.
+    ``projects`` are id and number of the project, ``wanted`` is the number of machines that jobs
+    need together, and ``plan`` is the entry in the stack file.
     """
     _, owner, _, zone, _, name = asked.subject.split("/")
     if reservation is None:
         mend = f"gcloud compute reservations list --project={owner}"
-        return asked.refused("not there", f"jobs that name it are refused; {zone} has none", mend)
+        return asked.refused("no", f"its jobs are refused: {zone} has no such reservation", mend)
     answer = _shown(reservation)
     update = f"gcloud compute reservations update {name} --zone={zone} --project={owner}"
     if (status := reservation.get("status", "READY")) != "READY":
-        return asked.refused(f"{answer}: {status}", "jobs that name it are refused", "wait for it")
+        return asked.refused(f"{answer}: {status}", "its jobs are refused", "wait for READY")
     if (reservation.get("reservationSharingPolicy") or {}).get("serviceShareType") != "ALLOW_ALL":
-        meets = "jobs that name it are refused: it is not shared with Google's services"
-        mend = "create it again with reservationSharingPolicy.serviceShareType: ALLOW_ALL"
+        meets = "its jobs are refused: the reservation is not shared with Google's services"
+        mend = "recreate it with reservationSharingPolicy.serviceShareType: ALLOW_ALL"
         return asked.refused(answer, meets, mend)
     if owner not in projects and not _is_shared(reservation, projects):
-        meets = f"jobs that name it are refused: it is not shared with {projects[0]}"
+        meets = f"its jobs are refused: the reservation is not shared with {projects[0]}"
         return asked.refused(answer, meets, f"{update} --add-share-with={projects[0]}")
     if plan and (differs := _difference(reservation, plan)):
-        meets = f"jobs that name it are refused: the stack file has {differs}"
+        meets = f"its jobs are refused: the stack file has {differs}"
         return asked.refused(answer, meets, f"correct reservations.{plan.key} in the stack file")
     if (count := _count(reservation)) < wanted:
-        meets = f"jobs take {wanted} machines at once: they are refused or wait"
+        meets = f"jobs need {wanted} machines together: some are refused or wait"
         return asked.refused(answer, meets, f"{update} --vm-count={wanted}")
     if plan and count < plan.settings.count:
         meets = f"the stack file has {plan.settings.count}"
@@ -105,7 +106,7 @@ def _count(reservation: Mapping[str, Any]) -> int:
 
 
 def _machine(reservation: Mapping[str, Any]) -> tuple[str, Mapping[str, int]]:
-    """Its machine type, and the GPUs that are added to it as jobs name them."""
+    """Return the machine type, and its GPUs with the names of Vertex AI."""
     machine = _specific(reservation).get("instanceProperties") or {}
     gpus = {
         str(accelerator.get("acceleratorType")).rpartition("/")[2].upper().replace("-", "_"): int(
@@ -123,7 +124,7 @@ def _shown(reservation: Mapping[str, Any]) -> str:
 
 
 def _difference(reservation: Mapping[str, Any], plan: ReservationPlan) -> str:
-    """Return the value of the stack file that differs; empty if none does."""
+    """Return the different value of the stack file; empty without a difference."""
     machine, gpus = _machine(reservation)
     if machine != plan.machine_type:
         return plan.machine_type

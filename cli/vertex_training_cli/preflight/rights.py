@@ -1,9 +1,8 @@
-"""Permissions of who deploys: every one that the plan needs, asked where it is needed.
+"""Checks of the deploying account's permissions for all steps of the plan.
 
-``resource_types.yaml`` has the permissions of each type. They are asked of the project that a
-resource is made in, a service at a time: a service that refuses one permission as not valid for a
-project does so for all that are asked with it. What is granted on something that the stack does not
-make is asked of that.
+``resource_types.yaml`` lists the permissions of each type. They are tested on the project of a
+resource, one service a request, because one invalid permission makes the request fail. Permissions
+for grants on resources outside the stack are tested on those resources.
 
 https://docs.cloud.google.com/iam/docs/testing-permissions
 """
@@ -26,13 +25,13 @@ from vertex_training_cli.preflight.asking import UnansweredError, answered
 from vertex_training_cli.preflight.context import PreflightContext
 
 ACT_AS: Final = "iam.serviceAccounts.actAs"
-#: What Pulumi does to its state in a bucket, and to the key of the secrets in it.
+#: Actions of Pulumi on its state in a bucket, and permissions on the key of its secrets.
 STATE: Final = ("create", "delete", "get", "list")
 KEY: Final = ("cloudkms.cryptoKeyVersions.useToDecrypt", "cloudkms.cryptoKeyVersions.useToEncrypt")
 _STORAGE: Final = "https://storage.googleapis.com/storage/v1/"
 _IAM: Final = "https://iam.googleapis.com/v1/"
-#: Permissions on what has a name, which a role of CI may hold under a condition on that name
-#: (``vertex_training.foundation.conditions``): asked of a project, they are not held.
+#: Permissions that a role of CI may have under a condition on the resource's name
+#: (``vertex_training.foundation.conditions``). A test on the project does not show them.
 _CONDITIONAL: Final = re.compile(
     r"storage\.(objects\.\w+|buckets\.(update|delete|setIamPolicy))"
     r"|secretmanager\.secrets\.(update|delete|setIamPolicy)"
@@ -42,7 +41,7 @@ _CONDITIONAL: Final = re.compile(
 
 @dataclass(slots=True)
 class Needs:
-    """Permissions that are needed on one resource."""
+    """Required permissions on one resource."""
 
     by_permission: dict[str, list[str]] = field(default_factory=dict)
     """Permission -> names of the declared resources that need it."""
@@ -53,14 +52,14 @@ class Needs:
             self.by_permission.setdefault(permission, []).append(resource.name)
 
     def services(self) -> dict[str, set[str]]:
-        """Return the permissions by their service."""
+        """Return the permissions by service."""
         by_service: dict[str, set[str]] = {}
         for permission in self.by_permission:
             by_service.setdefault(permission.partition(".")[0], set()).add(permission)
         return by_service
 
     def reason(self, missing: set[str]) -> str:
-        """Return the steps that fail without these."""
+        """Return the steps that fail without these permissions."""
         names = dict.fromkeys(
             name for permission in sorted(missing) for name in self.by_permission[permission]
         )
@@ -69,11 +68,11 @@ class Needs:
 
 
 def ask(context: PreflightContext) -> Iterator[Answer]:
-    """Check rights on projects, resources of others, accounts, and the state."""
+    """Check permissions on projects, resources outside the stack, accounts, and the state."""
     if context.asked_as:
-        of = question(f"projects/{context.project}", "permissions of who deploys")
+        of = question(f"projects/{context.project}", "permissions of the deploying account")
         mend = f"vt preflight --stack {context.ref.stack} as the account that deploys"
-        yield of.unknown(f"asked as {context.asked_as}, and another account deploys", mend=mend)
+        yield of.unknown(f"checked as {context.asked_as}, but another account deploys", mend=mend)
         return
     needed, elsewhere = _needed(context)
     for target, needs in needed.items():
@@ -85,12 +84,12 @@ def ask(context: PreflightContext) -> Iterator[Answer]:
 
 
 def _needed(context: PreflightContext) -> tuple[dict[str, Needs], list[DeclaredResource]]:
-    """Return needs by target (a project, or a resource of others), and resources that need rights
-    on the organization, which are asked nowhere else."""
+    """Return needs by target (a project or an outside resource), and resources with needs on the
+    organization, which are not tested."""
     needs, elsewhere = dict[str, Needs](), list[DeclaredResource]()
     declared = context.declared.resources
     rows = ((resource_types.find(resource.type), resource.inputs) for resource in declared)
-    made = {row.policy_name(inputs) for row, inputs in rows if not row.grants_on}
+    declared_names = {row.policy_name(inputs) for row, inputs in rows if not row.grants_on}
     for item in declared:
         row = resource_types.find(item.type)
         row = row if row.plugin else resource_types.granting(item.type)
@@ -100,14 +99,14 @@ def _needed(context: PreflightContext) -> tuple[dict[str, Needs], list[DeclaredR
             continue
         target = f"projects/{item.inputs.get('project') or context.project}"
         on = row.policy_name(item.inputs) if row.grants_on else ""
-        if _address(on) and on not in made:
+        if _address(on) and on not in declared_names:
             target = on
         needs.setdefault(target, Needs()).add(row, item)
     return needs, elsewhere
 
 
 def _address(target: str) -> str:
-    """Return the address that tests permissions on a target; empty if there is none."""
+    """Return the address for a test of permissions on a target; empty without one."""
     if target.startswith("b/"):
         return f"{_STORAGE}{target}/iam/testPermissions"
     for form, base in resource_types.policy_addresses():
@@ -124,7 +123,9 @@ def _held(
     of = question(target, f"{service} permissions")
     held = context.client.held(_address(target), permissions, of)
     if held is None:
-        yield of.refused("it is not there", needs.reason(permissions), f"make {target} first")
+        yield of.refused(
+            f"{target} does not exist", needs.reason(permissions), f"create {target} first"
+        )
         return
     missing = permissions - held
     is_project = target.count("/") == 1 and not target.startswith("b/")
@@ -138,18 +139,18 @@ def _held(
             if missing == conditional:
                 raise
     if not missing:
-        yield of.ok(f"all {len(permissions)} held")
+        yield of.ok(f"all {len(permissions)} permissions")
         return
-    # A test sets no policy: whether the roles that it would grant are those of the condition of
-    # CI's role (``conditions.only_these_roles``) is decided at the grant.
+    # A test cannot show a condition of CI's role on the granted roles
+    # (``conditions.only_these_roles``): IAM checks it at the grant.
     is_granting = service in LIMITED and all(
         permission.endswith(".setIamPolicy") for permission in missing
     )
     if context.as_ci and is_project and is_granting:
         yield of.warning(
-            f"{', '.join(sorted(missing))}: not held without a condition",
-            f"{needs.reason(missing)}, unless a role of bootstrap/ grants it under a condition",
-            "`pulumi up` in bootstrap/, if that is older than what the stack declares",
+            f"no unconditional {', '.join(sorted(missing))}",
+            f"{needs.reason(missing)}, unless a conditional role of bootstrap/ allows the step",
+            "run `pulumi up` in bootstrap/, if the stack declares newer resources",
         )
         return
     yield of.refused(
@@ -158,33 +159,33 @@ def _held(
 
 
 def _held_on_resources(context: PreflightContext, permissions: set[str], of: Answer) -> set[str]:
-    """Return the permissions held on every existing bucket, or secret, of the stack.
+    """Return the permissions on all existing buckets or secrets of the stack.
 
     Raises:
-        UnansweredError: it has made none, or nobody answers.
+        UnansweredError: the stack has none yet, or the service does not answer.
     """
     if any(permission.startswith("bigquery.") for permission in permissions):
         unknown = of.unknown(
-            f"{', '.join(sorted(permissions))}: datasets cannot be asked, and not all are held",
-            mend="`datasets` in bootstrap/ lists those on which CI may grant",
+            f"not checked on datasets: {', '.join(sorted(permissions))}",
+            mend="list the datasets for grants by CI in `datasets` of bootstrap/",
         )
         raise UnansweredError(unknown)
     is_bucket = any(permission.startswith("storage.") for permission in permissions)
     kind = BUCKET if is_bucket else resource_types.SECRET
-    made = [resource for resource in context.of_type(kind) if context.is_made(resource)]
-    if not made:
+    created = [resource for resource in context.of_type(kind) if context.is_made(resource)]
+    if not created:
         names, word = ", ".join(sorted(permissions)), resource_types.find(kind).word
-        reason = f"{names}: not held on all, and the stack has made no {word} to ask of"
+        reason = f"not checked: {names}, because the stack has no {word} yet"
         raise UnansweredError(of.unknown(reason))
-    left = set(permissions)
-    for existing in made:
+    common = set(permissions)
+    for existing in created:
         target = resource_types.find(kind).policy_name(existing.inputs)
-        left &= context.client.held(_address(target), permissions, of) or set()
-    return left
+        common &= context.client.held(_address(target), permissions, of) or set()
+    return common
 
 
 def _grant(target: str, missing: set[str]) -> str:
-    """The command that gives permissions on a target; those of CI are given by ``bootstrap``."""
+    """Return the command that grants permissions on a target. ``bootstrap`` grants those of CI."""
     listed = ",".join(sorted(missing))
     if target.count("/") == 1 and target.startswith("projects/"):
         project = target.partition("/")[2]
@@ -194,35 +195,35 @@ def _grant(target: str, missing: set[str]) -> str:
             f"--role=projects/{project}/roles/deployTraining (accounts of CI: `pulumi up` in "
             "bootstrap/)"
         )
-    return f"its owner grants a role with {listed} on {target} to who deploys"
+    return f"its owner must grant the deploying account a role with {listed} on {target}"
 
 
 def _of_organization(resource: DeclaredResource) -> Answer:
     row = resource_types.find(resource.type)
     permissions = ", ".join(sorted(row.permissions("read", "write")))
-    of = question(resource.name, "rights on the organization or folder")
+    of = question(resource.name, "permissions on the organization or folder")
     return of.unknown(
-        "they are tested on the organization alone, which the stack does not name",
+        "not checked: the stack does not name its organization",
         permissions,
-        "roles/compute.xpnAdmin for who deploys, given by the organization",
+        "grant the deploying account roles/compute.xpnAdmin on the organization",
     )
 
 
 def _accounts(context: PreflightContext) -> Iterator[Answer]:
-    """Check whether the deployer may act as the account of each job and each endpoint."""
+    """Check that the deploying account may act as the accounts of jobs and endpoints."""
     declared = {
         resource_types.find(ACCOUNT).policy_name(account.inputs): account
         for account in context.of_type(ACCOUNT)
     }
     bodies = [json.loads(request.body) for request in context.declared.requests.values()]
     used = {
-        email: "403 where the job is submitted, after a running one was cancelled for it"
+        email: "403 at the submission of the job, after the cancellation of the replaced job"
         for body in bodies
         for email in _emails(body)
     }
     for key, endpoint in context.declared.stack.endpoints.items():
         if endpoint.account:
-            meets = f"403 where a version is deployed to endpoint {key}"
+            meets = f"403 at the deployment of a version to endpoint {key}"
             used.setdefault(endpoint.account, meets)
     for email, meets in sorted(used.items()):
         yield from _account(context, email, meets, declared)
@@ -234,15 +235,15 @@ def _account(
 ) -> Iterator[Answer]:
     project = email.partition("@")[2].partition(".")[0]
     name = f"projects/{project}/serviceAccounts/{email}"
-    of = question(email, f"whether who deploys may act as it ({ACT_AS})")
+    of = question(email, f"{ACT_AS} of the deploying account")
     address = f"{_IAM}projects/-/serviceAccounts/{email}:testIamPermissions"
     if context.client.held(address, {ACT_AS}, of):
         yield of.ok("yes")
     elif name in declared and not context.is_made(declared[name]):
-        yield of.ok("the stack makes the account, and its grants")
+        yield of.ok("the stack creates the account and its grants")
     else:
         yield of.refused(
-            "no, or it does not exist",
+            "no, or the account does not exist",
             meets,
             f"gcloud iam service-accounts add-iam-policy-binding {email} --member=MEMBER "
             "--role=roles/iam.serviceAccountUser",
@@ -250,14 +251,14 @@ def _account(
 
 
 def _emails(body: Any) -> Iterator[str]:
-    """Yield accounts that a request names, of a job or of trials."""
+    """Yield the accounts in a request of a job or of trials."""
     for spec in (body.get("jobSpec"), body.get("trialJobSpec")):
         if isinstance(spec, dict) and spec.get("serviceAccount"):
             yield str(spec["serviceAccount"])
 
 
 def _state(context: PreflightContext) -> Iterator[Answer]:
-    """Check the bucket of the state, and the key of the secrets in it."""
+    """Check permissions on the bucket of the state, and on the key of its secrets."""
     if bucket := re.match(r"gs://([^/?]+)", context.backend):
         permissions = {f"storage.objects.{verb}" for verb in STATE}
         yield from _on_state(context, f"b/{bucket[1]}", permissions, "roles/storage.objectUser")
@@ -275,10 +276,10 @@ def _on_state(
     held = context.client.held(_address(target), permissions, of)
     missing = permissions - (held or set())
     if not missing:
-        yield of.ok(f"all {len(permissions)} held")
+        yield of.ok(f"all {len(permissions)} permissions")
         return
     yield of.refused(
-        "it is not there" if held is None else f"lacks {', '.join(sorted(missing))}",
-        "the engine can neither read nor lock the state",
-        f"`pulumi up` in bootstrap/ grants {role} on it to the accounts of CI",
+        f"{target} does not exist" if held is None else f"lacks {', '.join(sorted(missing))}",
+        "the engine cannot read or lock the state",
+        f"run `pulumi up` in bootstrap/, which grants the accounts of CI {role}",
     )

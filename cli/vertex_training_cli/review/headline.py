@@ -88,8 +88,8 @@ def verdict(report: ReviewReport, quote: Quote = cut) -> str:
     if report.gained or report.lost:
         parts.append(f"{_count(len(report.gained), 'grant')} gained, {len(report.lost)} lost")
     parts += [f"{what}: {first(names)}" for what, names in _overlooked(report, quote) if names]
-    destroyed = _count(len(report.destroyed), "resource") if report.destroyed else "nothing"
-    parts.append(f"{destroyed} destroyed")
+    destroyed = sum(not change.refused for change in report.destroyed)
+    parts.append(f"{_count(destroyed, 'resource') if destroyed else 'nothing'} destroyed")
     parts += _risks(report, quote)
     if report.packs and not report.forbidding:
         parts.append(_count(len(report.violations), "policy warning"))

@@ -170,7 +170,7 @@ def _image_uses(images: Mapping[tuple[str, str], Iterable[str]]) -> tuple[ImageU
 
 
 def _versions(old: str, new: str) -> tuple[str, str]:
-    """Return both digests, or full names without a digest or in different repositories."""
+    """Return both digests; return full names if a digest is missing or repositories differ."""
     (place, _, before), (other, _, after) = old.partition("@"), new.partition("@")
     if old and place != other:
         return old, new

@@ -1,4 +1,4 @@
-"""The command lines of ``vt endpoints``."""
+"""Command lines of ``vt endpoints``."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ from vertex_training_cli.options import Format, FormatOption, SelectedStack, sec
 from vertex_training_cli.serving import rows, service
 from vertex_training_cli.status import print_status
 
-#: HTTP codes of answers that may be the fault of one row: the container's own, or too much. One
-#: that breaks the connection has 503, as one that is not ready has.
+#: HTTP codes of errors that one row may cause. A container that closes the connection results in
+#: 503, like a container that is not ready.
 OF_A_ROW: Final = frozenset({400, 413, 429, 500, 503, 504})
 #: Seconds after the first 429 or 503 for which requests are repeated.
 PATIENCE: Final = 30.0
 #: Seconds for a request: shared public endpoints end it after 60, dedicated ones after an hour.
 SHARED_SECONDS: Final = 60
 DEDICATED_SECONDS: Final = 600
-#: Seconds between two looks of a wait.
+#: Seconds between two polls of a wait.
 PAUSE: Final = 2.0
 
 EndpointArgument = Annotated[
@@ -92,22 +92,22 @@ def wait(
     limit, ref = seconds(deadline, "--deadline"), service.connected(stack)
     declared, endpoints = _declared(ref), service.Endpoints(ref)
     if unknown := [key for key in endpoint if key not in declared]:
-        hint = f"there are {', '.join(declared)}." if declared else ""
-        raise CommandError(f"stack {ref.stack} declares no endpoint {unknown[0]!r}.", hint)
+        hint = f"declared endpoints: {', '.join(declared)}." if declared else ""
+        raise CommandError(f"stack {ref.stack} does not declare endpoint {unknown[0]!r}.", hint)
     ends, reported = time.monotonic() + limit, dict[str, list[str]]()
     while True:
         live = endpoints.list()
-        left = {key: _missing(declared[key], live) for key in endpoint}
-        left = {key: texts for key, texts in left.items() if texts}
-        if left != reported:
-            for key, texts in left.items():
+        pending = {key: _missing(declared[key], live) for key in endpoint}
+        pending = {key: texts for key, texts in pending.items() if texts}
+        if pending != reported:
+            for key, texts in pending.items():
                 if reported.get(key) != texts:
                     print_status(f"endpoint {key} {plain('; '.join(texts))}")
-            reported = left
-        if not left:
+            reported = pending
+        if not pending:
             return
         if time.monotonic() >= ends:
-            print_status(f"the deadline passed: {', '.join(left)}")
+            print_status(f"deadline exceeded, not ready: {', '.join(pending)}")
             raise typer.Exit(TIME_IS_UP)
         time.sleep(PAUSE)
 
@@ -146,7 +146,7 @@ def predict(
 
 
 def _print_answers(ref: StackRef, endpoint: Any, file: IO[bytes]) -> bool:
-    """Print the answers to all rows; whether there are all."""
+    """Print the answers to all rows, and return whether all rows have one."""
     most = rows.DEDICATED_BYTES if endpoint.dedicated_endpoint_enabled else rows.SHARED_BYTES
     last = read = 0
     all_answered = True
@@ -167,9 +167,11 @@ def _print_answers(ref: StackRef, endpoint: Any, file: IO[bytes]) -> bool:
             print(json_text({"error": text, "line": prediction.line}))
         else:
             print(json_text(prediction.value))
-    # The last batch may have held more rows than were answered.
+    # The last batch may have more rows than answers.
     if read > last or next(source, None) is not None:
-        print_status(f"{rows.MOST_FAILURES} rows failed, the last in line {last}: no more is sent")
+        print_status(
+            f"stopped after {rows.MOST_FAILURES} failed rows in succession, at line {last}"
+        )
     return all_answered
 
 
@@ -177,13 +179,13 @@ def sender(ref: StackRef, endpoint: Any) -> rows.Send:
     """Return the function that sends rows to an endpoint.
 
     Raises:
-        CommandError: nothing is deployed there, or it is private.
+        CommandError: the endpoint has no deployed model, or is private.
     """
     if not endpoint.deployed_models:
-        hint = "`vt endpoints wait` waits until something is"
-        raise CommandError(f"endpoint {endpoint.display_name} serves nothing.", hint)
+        hint = "wait for a version by `vt endpoints wait`."
+        raise CommandError(f"endpoint {endpoint.display_name} has no deployed model.", hint)
     if service.reach(endpoint) == "private" and not ref.is_local:
-        hint = "ask its Private Service Connect address from inside of the network"
+        hint = "send requests to its Private Service Connect address from inside the network."
         raise CommandError(f"endpoint {endpoint.display_name} is private.", hint)
     dns = endpoint.dedicated_endpoint_dns if endpoint.dedicated_endpoint_enabled else ""
     client = service.client(ref.project, ref.region, "prediction", dns)
@@ -221,18 +223,18 @@ def sender(ref: StackRef, endpoint: Any) -> rows.Send:
 
 
 def split_text(split: Mapping[str, int]) -> str:
-    """A split as people read it: ``run 3: 90, run 4: 10``."""
+    """Return a split as text: ``run 3: 90, run 4: 10``."""
     return ", ".join(f"{name}: {share}" for name, share in split.items()) or "no traffic"
 
 
 def _missing(declared: DeclaredEndpoint, endpoints: Mapping[str, Any]) -> list[str]:
-    """Return what an endpoint lacks; models that were added by hand are no reason to wait."""
+    """Return differences of an endpoint. Models that were added by hand do not count."""
     live = endpoints.get(declared.key)
     if live is None or live.name.rpartition("/")[2] != declared.id:
-        return ["is not there yet"]
+        return ["does not exist yet"]
     runs = {deployment.id: f"run {run}" for run, deployment in declared.deployments.items()}
     ids = {model.id for model in live.deployed_models}
-    missing = [f"does not have {run} yet" for id_, run in runs.items() if id_ not in ids]
+    missing = [f"does not serve {run} yet" for id_, run in runs.items() if id_ not in ids]
     wanted = {declared.deployments[run].id: share for run, share in declared.split.items() if share}
     split = {id_: int(share) for id_, share in live.traffic_split.items() if share}
     if not missing and split != wanted:
@@ -242,7 +244,7 @@ def _missing(declared: DeclaredEndpoint, endpoints: Mapping[str, Any]) -> list[s
 
 
 def _declared(ref: StackRef) -> dict[str, DeclaredEndpoint]:
-    """The endpoints of the stack file by their keys of today."""
+    """Return the endpoints in the stack file by their current keys."""
     stacks = declared_stacks.load(ref.root, ref.stack)
     entries = stacks.settings.endpoints.items()
     return {key: stacks.endpoints[renames.first_key(key, endpoint)] for key, endpoint in entries}

@@ -1,4 +1,4 @@
-"""The command lines of ``vt models``."""
+"""Command lines of ``vt models``."""
 
 from __future__ import annotations
 
@@ -93,22 +93,22 @@ def compare_(
     versions = ModelReader(ref).of_model(model)
     runs = sorted({version.run for version in versions}, key=lambda text: (len(text), text))
     if unknown := [name for name in run or () if name not in runs]:
-        hint = f"there are {', '.join(runs)}."
+        hint = f"runs with a version: {', '.join(runs)}."
         raise CommandError(f"model {model} has no version of run {unknown[0]!r}.", hint)
     jobs, reader = Jobs(ref), MetricsReader(ref.project, print_status)
     chosen = {version.run: version for version in versions if version.run in (run or runs)}
     jobs_ = [_job(jobs, chosen[name]) for name in run or runs]
     existing = [job for job in jobs_ if job is not None]
     if not existing:
-        raise CommandError(f"none of these runs of model {model} is in Vertex AI any more.")
+        raise CommandError(f"the jobs of these runs of model {model} no longer exist in Vertex AI.")
     sides = [compare.compared(job, ref.region, reader) for job in existing]
     command.print_compared(sides, as_json=format_ is Format.JSON)
 
 
 def _job(jobs: Jobs, version: Version) -> AnyJob | None:
-    """The newest job of a version's run that succeeded; None, said, if Vertex AI has none now."""
+    """Return the newest successful job of a version's run. Report a missing job and return None."""
     labels = {JOB_LABEL: version.job, RUN_LABEL: version.run}
     jobs_ = jobs.list(states=("SUCCEEDED",), labels=labels)
     if not jobs_:
-        print_status(f"run {version.run} of job {version.job} is not in Vertex AI any more")
+        print_status(f"run {version.run} of job {version.job} no longer exists in Vertex AI")
     return jobs_[0] if jobs_ else None

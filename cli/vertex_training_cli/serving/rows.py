@@ -1,6 +1,6 @@
-"""Rows of a file, in batches within the size of a request, and an answer for each, in order.
+"""Send rows of a file in batches within the size of a request, and return answers in order.
 
-A batch whose answer is an error is halved until the row at fault is alone: the others are answered.
+A failed batch is halved until the faulty row is isolated, so that the other rows get answers.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from typing import IO, TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from google.protobuf.struct_pb2 import Value
 
-#: Bytes of a request: of a shared public endpoint 1.5 MB, of a dedicated one 10 MB, less some for
-#: what is around the rows. predictions/choose-endpoint-type, read on 2026-08-22.
+#: Maximum bytes of the rows of a request. The limits of requests are 1.5 MB at a shared public
+#: endpoint, and 10 MB at a dedicated one: predictions/choose-endpoint-type, read on 2026-08-22.
 SHARED_BYTES: Final = 1_400_000
 DEDICATED_BYTES: Final = 9_500_000
-#: Rows of one request: a container may answer one row after another, within its time.
+#: Maximum rows of a request, since a container may handle them in sequence within the timeout.
 MOST_ROWS: Final = 256
-#: Rows in a row that fail before the rest is not sent.
+#: Failed rows in succession after which the rest is not sent.
 MOST_FAILURES: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
 class InputRow:
-    """One line of the input. ``problem``: why it cannot be sent; else empty."""
+    """One line of the input. ``problem`` is the reason why it cannot be sent; else empty."""
 
     line: int
     value: Any = None
@@ -35,7 +35,7 @@ class InputRow:
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """The answer to one row; ``problem`` in its place where there is none."""
+    """The answer to one row, or the ``problem`` of the row."""
 
     line: int
     value: Any = None
@@ -43,43 +43,43 @@ class Prediction:
 
 
 class RowsRefusedError(Exception):
-    """A request was refused for what may be a fault of one of its rows."""
+    """A request was refused, possibly because of one of its rows."""
 
 
-#: Sends rows, and returns one prediction for each.
+#: Function that sends rows and returns one prediction for each row.
 Send = Callable[[Sequence[Any]], Sequence[Any]]
 
 
 def read_rows(file: IO[bytes], most_bytes: int) -> Iterator[InputRow]:
-    """The rows of a file, one JSON value a line. No more of a line is kept than can be sent."""
+    """Yield the rows of a file, one JSON value a line. Longer lines than a request are skipped."""
     line = 0
     while text := file.readline(most_bytes + 1):
         line += 1
         if len(text) > most_bytes and not text.endswith(b"\n"):
             while text and not text.endswith(b"\n"):
                 text = file.readline(most_bytes)
-            yield InputRow(line, problem=f"longer than a request may be: {most_bytes} bytes")
+            yield InputRow(line, problem=f"longer than the limit of a request, {most_bytes} bytes")
             continue
         yield _parsed(line, text)
 
 
 def _parsed(line: int, text: bytes) -> InputRow:
     if not text.strip():
-        return InputRow(line, problem="empty; a row is one JSON value")
+        return InputRow(line, problem="empty line; each line must have one JSON value")
     try:
         value = json.loads(text)
-        # NaN, 1e999 and half a surrogate are read, and cannot be sent.
+        # NaN, 1e999 and half a surrogate can be parsed, but not sent.
         size = len(json.dumps(value, ensure_ascii=False, allow_nan=False).encode())
     except (ValueError, RecursionError) as error:  # UnicodeDecodeError is a ValueError
-        reason = error.msg if isinstance(error, json.JSONDecodeError) else "not what JSON has"
-        return InputRow(line, problem=f"no JSON value: {reason}")
+        reason = error.msg if isinstance(error, json.JSONDecodeError) else "unsupported value"
+        return InputRow(line, problem=f"not a JSON value: {reason}")
     return InputRow(line, value, size)
 
 
 def answer(rows: Iterable[InputRow], send: Send, most_bytes: int) -> Iterator[Prediction]:
-    """One prediction for each row, in order.
+    """Yield one prediction for each row, in order.
 
-    Stops after ``MOST_FAILURES`` rows failed one after another; what is left has no answer.
+    Stops after ``MOST_FAILURES`` failed rows in succession.
     """
     failed = 0
     for batch in _batches(rows, most_bytes):
@@ -91,7 +91,7 @@ def answer(rows: Iterable[InputRow], send: Send, most_bytes: int) -> Iterator[Pr
 
 
 def _batches(rows: Iterable[InputRow], most_bytes: int) -> Iterator[list[InputRow]]:
-    """Rows that are sent together; one that cannot be sent is a batch of its own."""
+    """Yield batches of rows. A row that cannot be sent is a separate batch."""
     batch: list[InputRow] = []
     size = 0
     for row in rows:
@@ -130,7 +130,7 @@ def _of_batch(batch: Sequence[InputRow], send: Send) -> Iterator[Prediction]:
 
 
 def to_plain(value: Value) -> Any:
-    """A protobuf ``Value``, whose numbers are all floats: whole ones as integers."""
+    """Return a protobuf ``Value`` as plain data, with whole numbers as integers."""
     match value.WhichOneof("kind"):
         case "struct_value":
             return {key: to_plain(field) for key, field in value.struct_value.fields.items()}

@@ -1,4 +1,4 @@
-"""The models and endpoints of a stack, through the official clients."""
+"""Read models and endpoints of a stack by the official clients."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ Kind = Literal["model", "endpoint", "prediction"]
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """One version of a model. Its texts are the service's: anybody may have written them."""
+    """One version of a model. Its texts are from the service and not trusted."""
 
     model: str
     """Key in the stack file."""
     number: str
-    """The service's."""
+    """Number of the version in Vertex AI."""
     job: str
     run: str
     image: str
@@ -49,7 +49,7 @@ class ModelReader:
         self.ref, self._client = ref, client(ref.project, ref.region, "model")
 
     def versions(self) -> list[Version]:
-        """All versions of the stack's models, by model, the newest first."""
+        """Return all versions of the stack's models, by model, the newest first."""
         models = _listed(
             self._client.list_models,
             {"parent": self.ref.parent, "filter": f"labels.{STACK_LABEL}={self.ref.stack}"},
@@ -64,10 +64,10 @@ class ModelReader:
         return sorted(own, key=lambda version: (version.model, -_number(version.number)))
 
     def of_model(self, key: str) -> list[Version]:
-        """The versions of one model, the newest first.
+        """Return the versions of one model, the newest first.
 
         Raises:
-            CommandError: the stack has none.
+            CommandError: the stack has no such model.
         """
         every, first = self.versions(), self.ref.first_key(key, "models")
         versions = [version for version in every if version.model == first]
@@ -84,10 +84,10 @@ class Endpoints:
         self.ref, self._client = ref, client(ref.project, ref.region, "endpoint")
 
     def list(self) -> dict[str, Any]:
-        """The stack's endpoints by their keys, in order.
+        """Return the stack's endpoints by their keys, in order.
 
-        Of several with one name, the one with the stack's own id has the key, whatever labels
-        others wear; they go by their ids.
+        If several endpoints have the same name, the endpoint with the stack's own id has the key,
+        independent of labels. The others are listed by their ids.
         """
         request = {"parent": self.ref.parent, "filter": f"labels.stack={self.ref.stack}"}
         endpoints = _listed(self._client.list_endpoints, request)
@@ -99,19 +99,19 @@ class Endpoints:
         return dict(sorted(by_key.items(), key=lambda entry: entry[0]))
 
     def key_of(self, endpoint: Any) -> str:
-        """An endpoint's key in the stack file; its display name if it has none."""
+        """Return an endpoint's key in the stack file; without one, its display name."""
         return endpoint.display_name.removesuffix(f"-{self.ref.stack}")
 
     def _own_id(self, key: str) -> str:
-        """Id of the endpoint that the stack makes of a key; labels and names anybody may write."""
+        """Return the id of a key's endpoint. Labels and names are not trusted."""
         ref = self.ref
         return Names(ref.project, "", ref.region, ref.stack).endpoint_id(key)
 
     def find(self, wanted: str) -> Any:
-        """An endpoint by its key or its id.
+        """Return an endpoint by its key or id.
 
         Raises:
-            CommandError: the stack has none, or one of that name that it did not make.
+            CommandError: the stack has no such endpoint, or did not create it.
         """
         endpoints, first = self.list(), self.ref.first_key(wanted, "endpoints")
         ids = {item.name.rpartition("/")[2]: item for item in endpoints.values()}
@@ -119,28 +119,28 @@ class Endpoints:
             return endpoint
         if (other := endpoints.get(first)) is not None:
             id_ = other.name.rpartition("/")[2]
-            what = f"stack {self.ref.stack} did not make endpoint {id_}, named {wanted!r}."
-            raise CommandError(what, f"to mean it, name its id: {id_}")
-        hint = did_you_mean(wanted, endpoints) or "`vt endpoints list` shows those there are"
+            what = f"stack {self.ref.stack} did not create endpoint {id_} with the name {wanted!r}."
+            raise CommandError(what, f"to use this endpoint, pass its id {id_}.")
+        hint = did_you_mean(wanted, endpoints) or "list endpoints by `vt endpoints list`."
         raise CommandError(f"stack {self.ref.stack} has no endpoint {wanted!r}.", hint)
 
 
 def connected(stack: str | None) -> StackRef:
-    """The stack of a command, with this process's clients connected to its cloud."""
+    """Return a command's stack, after connecting this process's clients to its cloud."""
     ref = stacks.find(stack)
     ref.connect_clients()
     return ref
 
 
 def reach(endpoint: Any) -> str:
-    """From where an endpoint is reached: ``private``, or ``public`` and how."""
+    """Return the reachability of an endpoint: ``private``, or ``public`` with its kind."""
     if endpoint.private_service_connect_config.enable_private_service_connect or endpoint.network:
         return "private"
     return f"public, {'dedicated' if endpoint.dedicated_endpoint_enabled else 'shared'}"
 
 
 def shares(endpoint: Any, runs: Mapping[str, str]) -> dict[str, int]:
-    """Share by deployed model, 0 included: by its run if ``runs`` has the version, else its id."""
+    """Return the share by deployed model (also 0), by run, or by id for an unknown version."""
     split = dict(endpoint.traffic_split)
     return {
         runs.get(f"{model.model.partition('@')[0]}@{model.model_version_id}")
@@ -150,14 +150,14 @@ def shares(endpoint: Any, runs: Mapping[str, str]) -> dict[str, int]:
 
 
 def client(project: str, region: str, kind: Kind, dns: str = "") -> Any:
-    """The official client of a service: of Google's, or of the local cloud's for ``local-…``.
+    """Return the official client of a service, for ``local-…`` of the local cloud's service.
 
-    ``dns``: of a dedicated endpoint, which answers predictions at an address of its own.
+    ``dns`` is the separate address of a dedicated endpoint for predictions.
 
     Raises:
         OperatorError: a local project without a local cloud, or no credentials.
     """
-    # First: it leaves out the rest of the client.
+    # First, because this module prevents loading the rest of the client.
     from vertex_training.serving.google import operations  # noqa: F401
 
     package = f"google.cloud.aiplatform_v1.services.{kind}_service"

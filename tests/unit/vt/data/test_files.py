@@ -40,7 +40,7 @@ def test_what_cannot_be_an_object_is_refused_ten_at_a_time(folder: Path) -> None
     assert refused.value.message.count("this object name is not allowed") == 10
     assert "; and 2 more." in refused.value.message
     os.mkfifo(folder / "pipe")
-    with pytest.raises(CommandError, match="'pipe' is no regular file"):
+    with pytest.raises(CommandError, match="'pipe' is not a regular file"):
         files.scan(folder, ["x*"])
     Path(os.fsdecode(os.fsencode(folder) + b"/b\xff")).touch()
     with pytest.raises(CommandError, match=r"'b.udcff' is not UTF-8"):
@@ -63,7 +63,7 @@ def test_an_object_becomes_no_file_of_ones_home(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOME", str(folder))
-    with pytest.raises(CommandError, match="is your home"):
+    with pytest.raises(CommandError, match="is your home folder"):
         transfer.ensure_writable(folder, ["x"])
 
 

@@ -12,9 +12,11 @@ from vertex_training_cli.data import cloud
 from vertex_training_cli.data.cloud import Place
 
 OWN, OTHER = Place("acme-data", "x/", "data"), Place("acme-data", "x/")
-READER = "gs://acme-data/x/: you may not read here; that takes roles/storage.objectViewer"
-ASK = "have it; ask for it, or act as one of them."
-AGAIN = "run it again: what arrived is not sent again."
+READER = (
+    "gs://acme-data/x/: no permission to read; it requires roles/storage.objectViewer on the "
+    "bucket. Hint: request the role, or act as an account with"
+)
+AGAIN = "run the command again; complete files are not sent again."
 
 
 @pytest.mark.parametrize(
@@ -22,13 +24,13 @@ AGAIN = "run it again: what arrived is not sent again."
     [
         (
             exceptions.Forbidden("no"), OWN, "read",
-            f"{READER} on the bucket. Hint: accounts with `reads: [data]` in the stack file {ASK}",
+            f"{READER} `reads: [data]` in the stack file.",
         ),
         (
             exceptions.NotFound("no"), OWN, "read",
-            "there is no bucket acme-data. Hint: `vt up` makes it.",
+            "bucket acme-data does not exist. Hint: `vt up` creates it.",
         ),
-        (exceptions.NotFound("no"), OTHER, "read", "there is no bucket acme-data."),
+        (exceptions.NotFound("no"), OTHER, "read", "bucket acme-data does not exist."),
         (exceptions.BadGateway("later"), OWN, "read", f"gs://acme-data/x/: later Hint: {AGAIN}"),
         (RefreshError("sign in"), OWN, "read", "gs://acme-data/x/: RefreshError: sign in"),
         (NoConnection("gone"), OWN, "read", "gs://acme-data/x/: ConnectionError: gone"),

@@ -64,16 +64,25 @@ def encrypted():
 @pytest.mark.parametrize(
     ("made", "says"),
     [
-        (b"", "the artifact is no archive that can be read."),
-        (archive_of({"a": "x" * 500})[:40], "the artifact is no archive that can be read."),
-        (archive((entry("a", stat.S_IFLNK | 0o777), "b")), "a in the artifact is no plain file."),
-        (archive((entry("a", stat.S_IFIFO | 0o644), "b")), "a in the artifact is no plain file."),
-        (archive((entry("a", stat.S_IFDIR | 0o755), "")), "a in the artifact is no plain file."),
+        (b"", "the artifact is not a readable archive."),
+        (archive_of({"a": "x" * 500})[:40], "the artifact is not a readable archive."),
+        (
+            archive((entry("a", stat.S_IFLNK | 0o777), "b")),
+            "a in the artifact is not a regular file.",
+        ),
+        (
+            archive((entry("a", stat.S_IFIFO | 0o644), "b")),
+            "a in the artifact is not a regular file.",
+        ),
+        (
+            archive((entry("a", stat.S_IFDIR | 0o755), "")),
+            "a in the artifact is not a regular file.",
+        ),
         (
             archive((entry("a", method=zipfile.ZIP_BZIP2), "b")),
-            "a in the artifact is not stored as the workflow stores it.",
+            "a in the artifact has an unexpected compression or encryption.",
         ),
-        (encrypted(), "a in the artifact is not stored as the workflow stores it."),
+        (encrypted(), "a in the artifact has an unexpected compression or encryption."),
         (
             archive_of({f"{n}": "" for n in range(50)} | {"a": "x"}),
             "the artifact has more than 50 files.",
@@ -89,7 +98,7 @@ def test_what_is_no_file_of_a_workflow_is_refused_by_its_reason(made, says):
 
 def test_a_folder_entry_is_no_file():
     made = archive((entry("a/", 0), ""))
-    with pytest.raises(ArtifactError, match="a/ in the artifact is no plain file"):
+    with pytest.raises(ArtifactError, match="a/ in the artifact is not a regular file"):
         gh.read_file(made, "a/")
 
 

@@ -52,7 +52,7 @@ def test_backend_and_accounts_are_those_of_the_job_that_comments(hub, merged, tm
 
 def test_a_preview_that_failed_takes_the_approval_away(hub, merged, tmp_path):
     hub.told(approval=True)
-    assert "merging approves nothing: the run has recorded no approval" in hub.told()
+    assert "a merge does not approve this plan: the run has no approval record" in hub.told()
     said = hub.vt("approval", "-s", "dev", "-o", tmp_path / "x", expect=1)
     assert "pull request 7 has no preview of dev that succeeded" in said
     assert "by hand" in said
@@ -63,7 +63,7 @@ def test_a_preview_without_an_artifact_takes_the_approval_away(hub, merged, tmp_
     hub.told(approval=True)
     hub.uploaded(b"", id=999)
     assert hub.tell(expect=1).splitlines()[1] == (
-        "vt github: there is no report of dev: run 999 has no artifact report-dev."
+        "vt github: no report of dev: run 999 has no artifact report-dev."
     )
     assert hub.comments()[0].splitlines()[:4] == [
         "<!-- vt:report dev -->", "## Review of stack `dev`", "",
@@ -76,7 +76,7 @@ def test_a_commit_that_is_no_longer_the_newest_is_not_told(hub):
     hub.told(approval=True)
     kept, before = hub.file.with_name("kept.json"), hub.comments()
     assert hub.told(head_sha="0" * 40) == (
-        "vt github: there is no open pull request of this commit any more.\n"
+        "vt github: this commit has no open pull request any more.\n"
     )
     assert hub.comments() == before
     assert not kept.exists()  # what an earlier preview approved is not kept again
@@ -97,7 +97,10 @@ def test_an_artifact_without_a_plan_or_a_record_is_told_by_what_it_lacks(hub):
     hub.tell(expect=1)
     assert "\nThis preview has no report: the artifact has no plan.\n" in hub.comments()[0]
     hub.told()
-    assert "\nMerging approves nothing: the run has recorded no approval.\n" in hub.comments()[0]
+    assert (
+        "\nA merge does not approve this plan: the run has no approval record.\n"
+        in hub.comments()[0]
+    )
 
 
 def test_an_approval_for_one_stack_is_none_for_another(hub, merged, tmp_path):
@@ -137,9 +140,9 @@ BY_HAND = "run the workflow deploy by hand, with the digest of a report you have
 @pytest.mark.parametrize(
     ("pull", "says"),
     [
-        ({"merged_at": None}, "dddddddddddd did not come from a merged pull request."),
-        ({"merge_commit_sha": "b" * 40}, "dddddddddddd did not come from a merged pull request."),
-        ({}, "pull request 7 has no preview of dev that succeeded."),
+        ({"merged_at": None}, "commit dddddddddddd is not from a merged pull request."),
+        ({"merge_commit_sha": "b" * 40}, "commit dddddddddddd is not from a merged pull request."),
+        ({}, "pull request 7 has no successful preview of dev."),
     ],
 )
 def test_commit_without_an_approval_is_deployed_by_hand(hub, tmp_path, pull, says):
@@ -212,11 +215,11 @@ def test_pull_request_is_found_by_commit_repository_and_branch(hub):
 @pytest.mark.parametrize(
     ("kind", "changed", "says"),
     [
-        ("commits", {"parents": [{"sha": "b"}]}, "its content is not that of the commit"),
-        ("commits", {"parents": None}, "its content is not that of the commit"),
-        ("commits", {"tree": None}, "its content is not that of the commit"),
+        ("commits", {"parents": [{"sha": "b"}]}, "the record's content differs from the commit"),
+        ("commits", {"parents": None}, "the record's content differs from the commit"),
+        ("commits", {"tree": None}, "the record's content differs from the commit"),
         ("open_pulls", {"merge_commit_sha": None},
-         "its commit is not what GitHub would merge now"),
+         "the record's commit differs from GitHub's current merge commit"),
         ("open_pulls", {"base": {"ref": "release"}}, "no open pull request"),
     ],
 )  # fmt: skip
@@ -229,7 +232,7 @@ def test_preview_of_another_merge_is_not_approved(hub, kind, changed, says):
 
 def test_unknown_backend_is_not_approved(hub, monkeypatch):
     monkeypatch.delenv("PULUMI_BACKEND_URL")
-    assert "PULUMI_BACKEND_URL is not set, so its target is not known" in hub.told(approval=True)
+    assert "PULUMI_BACKEND_URL is not set, so the target is unknown" in hub.told(approval=True)
 
 
 RUN = {

@@ -44,7 +44,7 @@ def test_a_refusal_has_the_command_and_its_last_line(answers, ask, command):
     with pytest.raises(CommandError) as refused:
         ask()
     assert refused.value.message == f"{command}: gh: Not Found (HTTP 404)."
-    assert refused.value.hint == "GH_TOKEN must be set, and the job needs the permission."
+    assert refused.value.hint == "set GH_TOKEN, and grant the job the permission in the workflow."
 
 
 def test_an_answer_that_does_not_come_is_one_line(monkeypatch):

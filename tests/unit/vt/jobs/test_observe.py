@@ -110,7 +110,7 @@ def test_a_new_job_whose_request_has_one_already_is_adopted_and_costs_nothing_mo
     observed = observe.observe_jobs(ref, plan, offline=offline)
     assert reported(plan, observed)[0] == headline
     assert asked == ([] if offline else [("id-of-a-1", "customJobs")])
-    adopted = "adopted: it was submitted before, and nothing is sent"
+    adopted = "adopted: already submitted, not sent again"
     assert (adopted in reported(plan, observed)[1]) == (headline.startswith("1 job adopted"))
 
 
@@ -159,7 +159,7 @@ def test_a_slow_service_costs_a_bounded_time_and_is_named(
     service.answers.set()
     assert observed.not_observed == "no response within the time limit"
     assert (
-        "Jobs were image not checked: `no response within the time limit`"
+        "Current states of jobs not checked: `no response within the time limit`"
         in reported(plan, observed)[1]
     )
 

@@ -119,7 +119,7 @@ def test_levels_without_a_pack_are_a_mistake(root: Path) -> None:
     with pytest.raises(CommandError) as refused:
         policy_levels.up_options(root, "dev", [], written(root, {}))
     assert str(refused.value) == (
-        "cannot read --policy-levels requires --policy-pack. Hint: add one."
+        "--policy-levels requires --policy-pack. Hint: add the option --policy-pack."
     )
 
 

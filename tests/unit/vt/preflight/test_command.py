@@ -30,10 +30,13 @@ def preflight(rehearsal: Rehearsal, monkeypatch: pytest.MonkeyPatch):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("--as", "foo bar"), "--as must be the address of a service account."),
-        (("--as", "d@local-ml-prod.iam.gserviceaccount.com"), "the local cloud knows no accounts."),
-        (("--output", ""), "--output '.' names no file."),
-        (("--output", ".."), "--output '..' names no file."),
+        (("--as", "foo bar"), "--as must be the address of a service account (got foo bar)."),
+        (
+            ("--as", "d@local-ml-prod.iam.gserviceaccount.com"),
+            "the local cloud has no accounts. Omit --as.",
+        ),
+        (("--output", ""), "--output '.' is not the name of a file."),
+        (("--output", ".."), "--output '..' is not the name of a file."),
     ],
 )
 def test_an_option_that_nothing_can_be_done_with_is_refused(

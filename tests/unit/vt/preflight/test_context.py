@@ -98,7 +98,7 @@ def test_a_state_that_cannot_be_read_is_told_and_nothing_is_known_of_it(
     monkeypatch.setattr(Pulumi, "state", CommandError("the bucket is not there."))
     found, unread = connect()
     assert (found.recorded, found.backend) == (None, STATE)
-    assert unread == [question(STATE, "the state of the stack").unknown("the bucket is not there.")]
+    assert unread == [question(STATE, "state of the stack").unknown("the bucket is not there.")]
     assert not found.is_made(DATA)
 
 
@@ -106,7 +106,7 @@ def test_a_state_that_cannot_be_read_is_told_and_nothing_is_known_of_it(
 def test_without_a_named_state_it_says_what_to_set(connect: Connect, backend: str | None) -> None:
     found, unread = connect(backend=backend)
     assert (found.recorded, found.backend) == (None, "")
-    of = question("state of prod", "what the stack has made")
+    of = question("state of prod", "resources in the state")
     mend = "set PULUMI_BACKEND_URL to the address of the state"
     assert unread == [of.unknown("PULUMI_BACKEND_URL is not set", mend=mend)]
 
@@ -137,8 +137,11 @@ def test_rights_are_those_of_the_account_that_deploys(
 def test_an_account_is_a_service_account_and_the_local_cloud_has_none(connect: Connect) -> None:
     with pytest.raises(CommandError) as refused:
         connect("user:kim@example.com")
-    assert refused.value.message == "--as must be the address of a service account."
+    assert (
+        refused.value.message
+        == "--as must be the address of a service account (got user:kim@example.com)."
+    )
     with pytest.raises(CommandError) as refused:
         context.connect(LOCAL, DEPLOY)
-    assert refused.value.message == "--as: the local cloud knows no accounts."
+    assert refused.value.message == "--as: the local cloud has no accounts. Omit --as."
     assert AS not in os.environ

@@ -74,7 +74,7 @@ FINE = Look(facts=SimpleNamespace(platforms=("linux/amd64",)))  # pyright: ignor
 
 
 def exists(name: str) -> Answer:
-    return question(name, "whether the image exists")
+    return question(name, "existence of the image")
 
 
 def model(image: str, *runs: int) -> dict[str, Any]:
@@ -84,7 +84,7 @@ def model(image: str, *runs: int) -> dict[str, Any]:
 def test_an_image_is_asked_for_once_whoever_runs_it(asked: Ask) -> None:
     requests = {"b": spec(OWN, GOOGLES), "a": spec(TAGGED, OWN, field="trialJobSpec")}
     assert asked(requests, {"m": model(OWN, 1, 2), "n": model(SERVED)}) == [
-        exists(TAGGED).unknown("it is named by tag, and a tag moves"),
+        exists(TAGGED).unknown("not checked: a tag can move; use a digest"),
         exists(OWN).ok("yes"),
     ]
     assert asked({}) == []
@@ -106,7 +106,7 @@ def test_an_image_that_nobody_looked_at_is_not_known(
 
 
 def pulls(agent: str) -> Answer:
-    return question(REPOSITORY, f"whether {agent} may pull")
+    return question(REPOSITORY, f"pull access of {agent}")
 
 
 def bound(*members: str, role: str = "roles/artifactregistry.reader") -> dict[str, Any]:
@@ -121,9 +121,9 @@ def lets(agent: str) -> str:
     )
 
 
-PAST = "what runs it fails at its image, unless a role on the project lets it"
+PAST = "the image cannot be pulled, unless a role on the project allows it"
 NOT = {
-    agent: pulls(agent).refused("not by its IAM policy", PAST, lets(agent))
+    agent: pulls(agent).refused("no, by the repository's IAM policy", PAST, lets(agent))
     for agent in (AGENT, CODE_AGENT)
 }
 YES = {agent: pulls(agent).ok("yes") for agent in (AGENT, CODE_AGENT)}
@@ -136,8 +136,8 @@ YES = {agent: pulls(agent).ok("yes") for agent in (AGENT, CODE_AGENT)}
         (bound(f"serviceAccount:{AGENT}", f"serviceAccount:{CODE_AGENT}"), YES),
         (bound("allUsers"), YES),
         (bound(f"serviceAccount:{CODE_AGENT}"), {**NOT, CODE_AGENT: YES[CODE_AGENT]}),
-        (None, {agent: pulls(agent).refused("there is no such repository",
-                                            "no image of it can be pulled", "name another")
+        (None, {agent: pulls(agent).refused("the repository does not exist",
+                                            "its images cannot be pulled", "use another repository")
                 for agent in NOT}),
         (FORBIDDEN, {agent: pulls(agent).unknown(
             f"{REPOSITORY} cannot be read: 403 Forbidden",

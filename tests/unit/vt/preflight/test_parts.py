@@ -33,8 +33,8 @@ def test_a_mistake_that_no_answer_made_ends_its_part_alone(monkeypatch: pytest.M
     def other(_: PreflightContext) -> Iterator[Answer]:
         yield FINE.ok("other")
 
-    rest = question("part", "the rest of this part")
+    rest = question("part", "further checks of this part")
     assert told(monkeypatch, part=ask, next=other) == [
-        *of("part", FINE.ok("before"), rest.unknown("could not be read: KeyError: 'location'")),
+        *of("part", FINE.ok("before"), rest.unknown("unexpected form: KeyError: 'location'")),
         *of("next", FINE.ok("other")),
     ]
