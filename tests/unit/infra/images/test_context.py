@@ -138,7 +138,7 @@ def test_an_included_folder_replaces_nothing(tmp_path):
     (tmp_path / "job" / ".dockerignore").write_text("lib\n")
     source.read(tmp_path)
     source = Source.of("job", "Dockerfile", {}, None, ["jobs/lib", "other/lib"])
-    with pytest.raises(ConfigError, match="other/lib: is included as lib"):
+    with pytest.raises(ConfigError, match="other/lib: the context already has an entry named lib"):
         source.read(tmp_path)
 
 

@@ -108,7 +108,7 @@ def test_clock_that_goes_back_submits_nothing():
     world.end()
     [outcome] = tick(world, MONDAY + MINUTE)
     assert outcome.done == "failed"
-    assert "still to come" in outcome.reason
+    assert "is in the future" in outcome.reason
     assert world.sent == 1
 
 
