@@ -98,7 +98,7 @@ def test_a_late_process_does_not_submit_a_slot_that_was_passed():
     world.end()
     outcome = submit_late(world)
     assert outcome.done == "failed"
-    assert "was passed" in outcome.reason
+    assert "was skipped" in outcome.reason
     assert world.sent == 1
 
 
