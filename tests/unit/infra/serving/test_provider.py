@@ -40,7 +40,7 @@ def world(monkeypatch: pytest.MonkeyPatch) -> World:
     world = World(deployed={deployment(3).id: deployment(3)}, split={deployment(3).id: 100})
     monkeypatch.setattr(provider, "_endpoints", lambda _: Process(world))
     monkeypatch.setattr(provider, "_unreachable", set())
-    monkeypatch.setattr(provider, "_made", set())
+    monkeypatch.setattr(provider, "_created", set())
     for each in (DeployedModelsProvider, EndpointCleanupProvider):
         monkeypatch.setattr(each, "_wait", lambda _: Process(world).wait())
     return world
@@ -98,7 +98,7 @@ def test_version_of_another_owner_is_neither_read_nor_deleted(
 
 def test_cleanup_keeps_deployments_of_others_and_the_endpoint(world: World) -> None:
     with_others(world, "5")
-    with pytest.raises(OperatorError, match="are not the stack's"):
+    with pytest.raises(OperatorError, match="that do not belong to the stack"):
         EndpointCleanupProvider().delete(NAME, {"endpoint": ENDPOINT, "options": {}})
     assert world.deployed
 

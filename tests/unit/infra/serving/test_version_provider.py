@@ -92,7 +92,7 @@ def runs(world: World, sent: list[VersionRequest], monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(provider, "_registry", lambda _: there)
     monkeypatch.setattr(provider, "_intents", lambda _: there)
     monkeypatch.setattr(provider, "_runs", lambda _: found)
-    monkeypatch.setattr(provider, "_made", set[str]())
+    monkeypatch.setattr(provider, "_created", set[str]())
     monkeypatch.setattr(provider, "_unreachable", set[str]())
     monkeypatch.setattr(ModelVersionProvider, "_wait", lambda _: there.wait())
     return found
@@ -161,7 +161,7 @@ def test_a_version_is_deleted_and_its_request_may_come_again(world: World) -> No
     made = ModelVersionProvider().create({**INPUTS, "resolved": RESOLVED})
     ModelVersionProvider().delete(made.id, made.outs)
     assert made.id in world.versions  # another resource of this process has it
-    provider._made.clear()
+    provider._created.clear()
     kept = {**STATE, "options": {**KEPT, "onDelete": "keep"}}
     ModelVersionProvider().delete(made.id, kept)
     assert made.id in world.versions
@@ -187,7 +187,7 @@ def test_undeletable_version_is_reported_and_keeps_its_record(
     told: str,
 ) -> None:
     made = ModelVersionProvider().create({**INPUTS, "resolved": RESOLVED})
-    provider._made.clear()
+    provider._created.clear()
     world.versions[NAME] = replace(world.versions[NAME], endpoints=uses)
     monkeypatch.setattr(Registry, "delete_version", lambda *_: reason)
     ModelVersionProvider().delete(made.id, made.outs)

@@ -43,18 +43,19 @@ MACHINE = "job_spec.worker_pool_specs[1].machine_spec"
         ),
         (
             job(machine=T4 | {"acceleratorCount": 3}),
-            f"{MACHINE}.accelerator_count: n1-standard-4 takes 1, 2, 4 of NVIDIA_TESLA_T4: 3.",
+            f"{MACHINE}.accelerator_count: n1-standard-4 supports NVIDIA_TESLA_T4 with count 1, 2,",
         ),
         (job(machine={"machineType": "g2-standard-4"}), f"{MACHINE}.accelerator_type: "),
         (job(region="europe-west9", machine=T4), f"{MACHINE}.accelerator_type: europe-west9 does"),
         (
             job(diskSpec={"bootDiskType": "pd-extreme"}),
-            "job_spec.worker_pool_specs[1].disk_spec.boot_disk_type: not a boot disk of training",
+            "job_spec.worker_pool_specs[1].disk_spec.boot_disk_type: training jobs do not support "
+            "this boot disk type: pd-extreme.",
         ),
         (
             job(f"{PREBUILT}/pytorch-cpu.2-4.py310:latest"),
             "job_spec.worker_pool_specs[1].container_spec.image_uri: this prebuilt image "
-            "does not exist: pytorch-cpu.2-4.py310. (pytorch-xla.2-4.py310)",
+            "does not exist: pytorch-cpu.2-4.py310. (write pytorch-xla.2-4.py310)",
         ),
         (job("https://gcr.io/a/b:1"), "job_spec.worker_pool_specs[1].container_spec.image_uri: "),
     ],
