@@ -42,7 +42,7 @@ def own_folder(root: Path, name: str) -> Path:
     mode = stat.S_IMODE(around.stat().st_mode)
     if mode & stat.S_IWOTH:
         hint = f"if no one has changed its content, run `chmod go-w {from_here(around)}`."
-        raise _unfit(around, "every user can write to it", hint)
+        raise _unfit(around, "every user can write to this folder", hint)
     _allow(around, mode & ~stat.S_IWGRP)  # `mkdir` lets the group write where the umask is 002
     folder = around / name
     _make_own(folder, 0o700)
@@ -56,9 +56,9 @@ def _make_own(folder: Path, mode: int) -> None:
         folder.mkdir(mode=mode, exist_ok=True)
         status = folder.lstat()
         if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
-            raise FileExistsError(errno.EEXIST, "it is a link, or belongs to another user")
+            raise FileExistsError(errno.EEXIST, "the path is a link, or belongs to another user")
     except OSError as failed:
-        raise _unfit(folder, failed.strerror, "remove it.") from None
+        raise _unfit(folder, failed.strerror, "remove it, then run the command again.") from None
 
 
 def _allow(folder: Path, mode: int) -> None:

@@ -159,7 +159,7 @@ def build_image(settings: Settings, name: str, root: Path, options: BuildOptions
 
 
 def _refuse_secrets(settings: Settings, name: str, context: BuildContext) -> None:
-    """Refuse a context with secrets. Files that change afterwards are refused as changed.
+    """Refuse a context that contains secrets. A file that changes later is refused, too.
 
     Raises:
         ConfigError: with each secret that the stack file does not allow.

@@ -138,7 +138,7 @@ def _mend(proposal: Proposal) -> None:
         fixed = fixing.fix(file, str(proposal.files[file]).encode(), fixing.judge_of(file))
         proposal.files[file] = fixed.after.decode()
         if fixed.count:
-            job.remarks.append(f"{fixed.count} mistakes of the source were fixed")
+            job.remarks.append(f"fixed mistakes of the source: {fixed.count}")
 
 
 def offer(proposal: Proposal, *, write: bool, only_right: bool = False) -> None:

@@ -274,7 +274,7 @@ class Literals:
         open_value = Placeholder(placeholder(name or _name_of(node, key or "value")))
         code = ast.unparse(node)
         self._steps += len(code) // 50
-        self.notes.add(Note(f"value {open_value} is computed: `{_cut(code)}`", self.place(node)))
+        self.notes.add(Note(f"{open_value} is computed: `{_cut(code)}`", self.place(node)))
         return open_value
 
     def value(self, node: ast.expr, name: str = "", key: str = "") -> Any:

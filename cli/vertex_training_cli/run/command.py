@@ -65,8 +65,7 @@ NumberOfGpus = Annotated[
         "--gpu",
         min=0,
         metavar="[N]",
-        help="Request N GPUs (1 without a number) for a script, on the smallest machine that has "
-        "them.",
+        help="Request N GPUs (default: 1) for a script, on the smallest machine type with N GPUs.",
         show_default=False,
     ),
 ]

@@ -127,7 +127,7 @@ def find(log: Callable[[str], None]) -> StackRef:
 
 
 def choose_machine(gpus: int = 0, name: str = "") -> dict[str, Any]:
-    """Return the ``machineSpec`` of the smallest machine with so many GPUs.
+    """Return the ``machineSpec`` of the smallest machine type with this number of GPUs.
 
     ``name``: its machine type, for which ``gpus`` may be 0.
 

@@ -40,7 +40,7 @@ def test_a_report_on_another_stack_or_that_something_stands_against_approves_not
 @pytest.mark.parametrize("content", [b"main: [\n", b"main: \xff\n", b"a: !x b\nmain: ../c\n"])
 def test_a_project_file_that_only_the_engine_reads_is_refused(tmp_path, content):
     (tmp_path / "Pulumi.yaml").write_bytes(content)
-    with pytest.raises(CommandError, match=r"^Pulumi\.yaml cannot be read: .*is not known"):
+    with pytest.raises(CommandError, match=r"^cannot read Pulumi\.yaml: .*the engine would run"):
         sources._content(tmp_path / "Pulumi.yaml")
 
 
@@ -54,12 +54,12 @@ def test_a_plan_lies_in_no_folder_that_others_write_to(tmp_path, monkeypatch):
         uid = folder.stat().st_uid
         for other, users in ((r"\.build", [uid + 1]), ("plans", [uid, uid + 1])):
             patched.setattr(os, "geteuid", lambda users=users: users.pop(0))
-            told = rf"{other} is no .*another user's\. Hint: remove"
+            told = rf"in .*{other}: .* another user\. Hint: remove"
             with pytest.raises(CommandError, match=told):
                 sources.engine_plan(tmp_path, "dev")
     folder.rename(tmp_path / "elsewhere")
     folder.symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(CommandError, match="it is a link"):
+    with pytest.raises(CommandError, match="the path is a link"):
         sources.engine_plan(tmp_path, "dev")
     folder.unlink()
     folder.write_text("")
@@ -178,7 +178,9 @@ def test_the_folder_around_plans_is_refused_where_others_may_replace_them(tmp_pa
         build.mkdir()
         build.chmod(int(mode, 8))
     hint = "`chmod go-w " if mode != kind else "remove it"
-    with pytest.raises(CommandError, match=rf"\.build is no folder for .*\. Hint: {hint}"):
+    with pytest.raises(
+        CommandError, match=rf"cannot store the plan .*\.build: .*\. Hint: .*{hint}"
+    ):
         sources.engine_plan(tmp_path, "dev")
     assert not (tmp_path / "elsewhere" / "plans").exists()
     assert not (build / "plans").exists()
@@ -194,9 +196,7 @@ def test_a_folder_whose_mode_cannot_be_set_is_refused_where_it_has_another(tmp_p
         sources.engine_plan(tmp_path, "dev")
     (tmp_path / ".build").chmod(0o775)
     monkeypatch.setattr(Path, "chmod", refuse)
-    with pytest.raises(
-        CommandError, match=r"not permitted\. Hint: make it this user's alone: `chmo"
-    ):
+    with pytest.raises(CommandError, match=r"not permitted\. Hint: make the folder private: `chmo"):
         sources.engine_plan(tmp_path, "dev")
 
 
