@@ -61,7 +61,7 @@ class NcclLog:
         os.close(handle)
         self._environ["NCCL_DEBUG_FILE"] = self._file
         if self._environ.get("NCCL_DEBUG", "").upper() not in _LEVELS:
-            self._environ |= {"NCCL_DEBUG": "INFO", "NCCL_DEBUG_SUBSYS": "INIT,NET"}
+            self._environ.update(NCCL_DEBUG="INFO", NCCL_DEBUG_SUBSYS="INIT,NET")
         return self
 
     def __exit__(
