@@ -43,7 +43,7 @@ def marker(plan: str) -> str:
 @pytest.mark.usefixtures("merged")
 def test_record_inside_a_comment_approves_nothing(hub: GitHub) -> None:
     hub.add("comments", id=1, issue=7, user=BOT, body=marker(BAD), updated_at="written 1")
-    assert "pull request 7 has no preview of dev that succeeded" in asked(hub, expect=1)
+    assert "pull request 7 has no successful preview of dev" in asked(hub, expect=1)
 
 
 @pytest.mark.usefixtures("merged")
@@ -52,7 +52,7 @@ def test_comment_edited_after_its_report_is_not_approved(hub: GitHub) -> None:
     asked(hub, expect=0)
     rewrite(hub, body=marker(HARMLESS))
     said = asked(hub, expect=1)
-    assert "was changed or deleted after it was written" in said
+    assert "was changed or deleted before the deployment" in said
     assert "by hand" in said
 
 
@@ -60,14 +60,14 @@ def test_comment_edited_after_its_report_is_not_approved(hub: GitHub) -> None:
 def test_comment_edited_and_restored_is_not_approved(hub: GitHub) -> None:
     hub.told(plan=BAD, approval=True)
     rewrite(hub)
-    assert "was changed or deleted after it was written" in asked(hub, expect=1)
+    assert "was changed or deleted before the deployment" in asked(hub, expect=1)
 
 
 @pytest.mark.usefixtures("merged")
 def test_deleted_comment_is_not_approved(hub: GitHub) -> None:
     hub.told(plan=BAD, approval=True)
     hub.file.write_text(json.dumps(hub.state | {"comments": []}))
-    assert "was changed or deleted after it was written" in asked(hub, expect=1)
+    assert "was changed or deleted before the deployment" in asked(hub, expect=1)
 
 
 #: Runs that a branch may start, whose artifacts have whatever name and content they like.
@@ -98,7 +98,7 @@ def test_artifact_of_another_run_approves_nothing(hub: GitHub, run: dict[str, An
 def test_newest_report_decides_about_approval(hub: GitHub) -> None:
     hub.told(plan=HARMLESS, approval=True)
     hub.told(plan=HARMLESS)  # its preview failed
-    assert "has no preview of dev that succeeded" in asked(hub, expect=1)
+    assert "has no successful preview of dev" in asked(hub, expect=1)
 
 
 def test_report_workflow_stores_its_record_and_deploy_workflow_can_read_it() -> None:

@@ -73,7 +73,7 @@ def test_many_files_go_there_and_back(bucket: storage.Bucket, tmp_path: Path) ->
     for number in range(60):
         (many / f"{number}").write_text(str(number))
     assert vt("push", "data", many).stdout.startswith("sent 60 files")
-    assert vt("push", "data", many).stdout.endswith("60 are the same\n")
+    assert vt("push", "data", many).stdout.endswith("60 unchanged\n")
     assert vt("pull", "data", tmp_path / "back").exit_code == 0
     assert len(list((tmp_path / "back").iterdir())) == 60
 
@@ -105,6 +105,6 @@ def test_object_that_changes_meanwhile_is_not_replaced(
     (tmp_path / "x").write_text("ours")
     found, _ = files.scan(tmp_path / "x")
     bucket.blob("x").upload_from_string("theirs")
-    with pytest.raises(CommandError, match="run it again"):
+    with pytest.raises(CommandError, match="run the command again"):
         transfer.push(bucket.client, cloud.Place(str(bucket.name)), found, {})
     assert bucket.blob("x").download_as_bytes() == b"theirs"

@@ -29,7 +29,7 @@ def test_an_artifact_may_be_as_large_as_the_bound_and_no_larger(hub, monkeypatch
     monkeypatch.setattr(gh, "MAX_ARCHIVE", 3)
     listed(hub, 1, b"abc")
     assert download() == b"abc"
-    said = r"\Athe artifact report-dev has more than 3 bytes\.\Z"
+    said = r"\Aartifact report-dev has more than 3 bytes\.\Z"
     listed(hub, 2, b"ab", size_in_bytes=4)
     with pytest.raises(ArtifactError, match=said):
         download()

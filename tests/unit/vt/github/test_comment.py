@@ -54,7 +54,7 @@ def test_a_preview_that_failed_takes_the_approval_away(hub, merged, tmp_path):
     hub.told(approval=True)
     assert "a merge does not approve this plan: the run has no approval record" in hub.told()
     said = hub.vt("approval", "-s", "dev", "-o", tmp_path / "x", expect=1)
-    assert "pull request 7 has no preview of dev that succeeded" in said
+    assert "pull request 7 has no successful preview of dev" in said
     assert "by hand" in said
     assert not (tmp_path / "x").exists()
 
@@ -95,7 +95,7 @@ def test_outside_of_a_runner_no_output_is_written(hub, monkeypatch, tmp_path):
 def test_an_artifact_without_a_plan_or_a_record_is_told_by_what_it_lacks(hub):
     hub.uploaded(archive_of({"prod.plan": plan_text()}))
     hub.tell(expect=1)
-    assert "\nThis preview has no report: the artifact has no plan.\n" in hub.comments()[0]
+    assert "\nThis preview has no report: the artifact has no dev.plan.\n" in hub.comments()[0]
     hub.told()
     assert (
         "\nA merge does not approve this plan: the run has no approval record.\n"
@@ -131,10 +131,10 @@ def test_comment_without_its_environment_is_refused(hub, monkeypatch, name, valu
 @pytest.mark.parametrize("event", ["{}", '{"pull_request": {"number": 7}}', '{"workflow_run": 1}'])
 def test_an_event_of_another_kind_has_no_place_for_a_comment(hub, tmp_path, event):
     (tmp_path / "event.json").write_text(event)
-    assert "does not run after a preview" in hub.tell(expect=1)
+    assert "is not workflow_run of a preview" in hub.tell(expect=1)
 
 
-BY_HAND = "run the workflow deploy by hand, with the digest of a report you have read."
+BY_HAND = "run the workflow deploy by hand with the digest of a reviewed report."
 
 
 @pytest.mark.parametrize(
@@ -189,7 +189,7 @@ def test_only_the_thirty_newest_artifacts_are_read(hub, approved, others, expect
 @pytest.mark.parametrize("content", ["", "{}", "[]", "no JSON"])
 def test_damaged_record_is_not_replaced_by_an_older_one(hub, approved, content):
     hub.keep("approval-dev-7", content)
-    assert "is no record" in approved(1)
+    assert "approval record of run" in approved(1)
 
 
 def test_report_replaced_by_another_comment_approves_nothing(hub, approved):
@@ -197,7 +197,7 @@ def test_report_replaced_by_another_comment_approves_nothing(hub, approved):
     state["comments"][0]["id"] += 1
     hub.file.write_text(json.dumps(state))
     said = approved(1)
-    assert "the report on pull request 7 was changed or deleted after it was written" in said
+    assert "the report on pull request 7 was changed or deleted before the deployment" in said
     assert "run the workflow deploy by hand with its digest" in said
 
 
@@ -256,7 +256,7 @@ REPOSITORY = {"default_branch": "main"}
     ],
 )
 def test_incomplete_event_is_refused(event):
-    with pytest.raises(CommandError, match=r"\Athis workflow does not run after a preview\.\Z"):
+    with pytest.raises(CommandError, match=r"\Athe event is not workflow_run of a preview\.\Z"):
         PreviewRun.of_event(event, "acme/training")
 
 

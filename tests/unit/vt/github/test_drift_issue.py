@@ -27,7 +27,7 @@ def test_a_clean_night_closes_it_and_drift_opens_it_again(hub, night):
 
 
 def test_a_clean_stack_needs_no_issue(hub, night):
-    assert night("clean") == "vt github: there is no issue\n"
+    assert night("clean") == "vt github: no issue exists\n"
     assert hub.state["issues"] == []
 
 

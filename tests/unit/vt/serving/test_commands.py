@@ -80,7 +80,7 @@ def test_a_container_that_always_fails_ends_it_soon(vt: Vt, world: World) -> Non
         text=b"".join(b"%d\n" % n for n in range(5000)),
     )  # fmt: skip
     assert len(done.stdout.splitlines()) == 20
-    assert "no more is sent" in done.stderr
+    assert "failed rows in succession" in done.stderr
 
 
 def test_an_endpoint_of_another_stack_is_not_this_stacks(vt: Vt, world: World) -> None:
@@ -99,7 +99,7 @@ def test_an_endpoint_of_another_stack_is_not_this_stacks(vt: Vt, world: World) -
 def test_an_endpoint_that_serves_nothing_is_said(vt: Vt, world: World) -> None:
     world.endpoint(own_id(), display_name="doubler-local", labels={"stack": "local"})
     told = vt("endpoints", "predict", "doubler", "-i", "-", code=1).stderr
-    assert "serves nothing" in told
+    assert "has no deployed model" in told
 
 
 def test_a_file_that_is_not_there_is_said(vt: Vt, world: World) -> None:
@@ -151,7 +151,7 @@ config:
 def test_runs_that_are_gone_are_said_instead_of_an_empty_table(vt: Vt, world: World) -> None:
     serving(world)
     told = vt("models", "compare", "doubler", code=1)
-    assert "run 3 of job train is not in Vertex AI any more" in told.stderr
+    assert "run 3 of job train no longer exists in Vertex AI" in told.stderr
     assert "none of these runs of model doubler" in told.stderr
     assert not told.stdout
 
