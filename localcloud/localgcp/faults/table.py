@@ -50,7 +50,7 @@ class Entry:
 
     @property
     def uses(self) -> str:
-        """How often the fault happened: ``1 of 3``, or ``5`` without a limit."""
+        """Return the number of times the fault happened: ``1 of 3``, or ``5`` without a limit."""
         return f"{self.fired} of {self.fault.limit}" if self.fault.limit else str(self.fired)
 
     def as_json(self) -> dict[str, object]:

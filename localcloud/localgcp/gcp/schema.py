@@ -35,22 +35,22 @@ class Property:
 
     @property
     def is_collection(self) -> bool:
-        """Whether the property is a list or a set."""
+        """Return whether the property is a list or a set."""
         return self.type.startswith(("list<", "set<"))
 
     @property
     def is_set(self) -> bool:
-        """Whether the property is a set, whose order has no meaning."""
+        """Return whether the property is a set, without order."""
         return self.type.startswith("set<")
 
     @property
     def is_object(self) -> bool:
-        """Whether the property is one nested object."""
+        """Return whether the property is one nested object."""
         return self.type == "object"
 
     @property
     def input(self) -> bool:
-        """Whether a program can set the property."""
+        """Return whether a program can set the property."""
         return self.required or self.optional
 
     def zero(self) -> Any:

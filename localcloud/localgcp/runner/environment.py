@@ -55,7 +55,7 @@ class Placement:
 
     @property
     def alone(self) -> bool:
-        """Whether the job has no other replica, so that TF_CONFIG is not set."""
+        """Return whether the job has no other replica, so that TF_CONFIG is not set."""
         return sum(map(len, self.cluster.values())) == 1
 
 

@@ -121,7 +121,7 @@ class Deployment:
 
     @property
     def closed(self) -> bool:
-        """Whether the model is undeployed and accepts no more requests."""
+        """Return whether the model is undeployed and accepts no more requests."""
         return self._closed
 
     def close(self, *, drain: bool) -> None:
