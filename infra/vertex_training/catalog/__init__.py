@@ -37,7 +37,7 @@ from typing import Any, Final
 
 @functools.cache
 def load(name: str) -> Any:
-    """Load a file of this package. Callers must not modify the result, which is cached."""
+    """Return the parsed content of a file of this package. Callers must not modify it."""
     # Policies import this module without packages beyond the standard library.
     import yaml
 

@@ -75,7 +75,7 @@ def hours(seconds: float) -> str:
 
 
 def thin_sources(strategies: Iterable[str]) -> list[str]:
-    """Return the distinct caveats about prices of these strategies."""
+    """Return distinct caveats about the prices for these scheduling strategies."""
     spelt = ("SPOT" if strategy in SPOT else strategy for strategy in strategies)
     return [THIN[fromkey] for fromkey in dict.fromkeys(spelt) if fromkey in THIN]
 
@@ -120,7 +120,7 @@ class PoolCost:
 
 @dataclass(frozen=True, slots=True)
 class JobCost:
-    """Cost of a running job per hour, and the limits of its run time."""
+    """Hourly cost of a job, and the limits of its run time."""
 
     pools: tuple[PoolCost, ...]
     """Worker pools; those of one trial for a tuning job."""
@@ -143,12 +143,12 @@ class JobCost:
 
     @property
     def hourly(self) -> float | None:
-        """Return USD per hour with all parallel trials; None without a price."""
+        """Return USD per hour with all parallel trials; None if a pool has no price."""
         return None if self.trial_hourly is None else self.trial_hourly * self.parallel
 
     @property
     def worst_case(self) -> float | None:
-        """Return the maximum cost in USD, until the timeout; None if a pool has no price."""
+        """Return the cost in USD if the job runs until its timeout; None if a pool has no price."""
         if self.trial_hourly is None:
             return None
         times = self.attempts * (1 if self.trials is None else self.trials)
@@ -162,12 +162,12 @@ class JobCost:
         return f"{trials}{attempts}{hours(self.timeout)}"
 
     def __str__(self) -> str:
-        """Format maximum cost and run time, like ``$0.11 in 0.5 h``."""
+        """Format the maximum cost with the run time, like ``$0.11 in 0.5 h``."""
         return f"{usd(self.worst_case)} in {self.span}{self.elsewhere}"
 
     @property
     def elsewhere(self) -> str:
-        """Return a note if prices of another region are used; else empty."""
+        """Return a note if prices are those of another region; empty if no price is."""
         rates = [pool.rate for pool in self.pools if pool.rate]
         regions = dict.fromkeys(rate.region for rate in rates if not rate.exact)
         if not regions:
@@ -208,7 +208,7 @@ class EndpointCost:
 
     @property
     def at_most(self) -> str:
-        """Format the maximum, like ``$159.50 a month``, with the region of other prices."""
+        """Format the maximum, like ``$159.50 a month``, with the region if prices are foreign."""
         where = "" if self.rate is None or self.rate.exact else f", at prices of {self.rate.region}"
         return f"{usd(self.most)} a month{where}" if self.monthly else usd(None)
 
@@ -222,7 +222,7 @@ class EndpointCost:
 def of_dearest(
     messages: Iterable[Mapping[str, Any]], region: str, backend: str = "vertex"
 ) -> JobCost:
-    """Return the highest cost of several alternative messages, such as the rungs of a job."""
+    """Return the highest cost of alternative messages, such as the requests on a job's ladder."""
     estimates = (of_job(message, region, backend) for message in messages)
     return max(estimates, key=lambda cost: cost.worst_case or 0.0)
 
@@ -235,7 +235,7 @@ def of_endpoint(
     versions: int,
     region: str,
 ) -> EndpointCost:
-    """Return the cost of an endpoint in ``region``."""
+    """Return the monthly cost of an endpoint in ``region``."""
     return EndpointCost(versions, replicas, hourly(machine_type, accelerator, count, region))
 
 
@@ -278,7 +278,7 @@ def hourly(
 
 
 def _rate(parts: Sequence[tuple[Price, float]], region: str) -> Rate:
-    """Sum prices, each with its amount."""
+    """Return the sum of the prices, each multiplied by its amount."""
     return Rate(
         usd=math.fsum(usd for _, usd in parts),
         source="+".join(dict.fromkeys(price.source for price, _ in parts)),
@@ -296,7 +296,7 @@ def batch_retries(scheduling: Mapping[str, Any]) -> int:
 
 
 def of_job(message: Mapping[str, Any], region: str, backend: str = "vertex") -> JobCost:
-    """Return the cost of a CustomJob or HyperparameterTuningJob on a service.
+    """Return the cost of a CustomJob or HyperparameterTuningJob on Vertex AI or Batch.
 
     The message is valid (``customjob.request``). A pool without a machine type has no price.
     """
@@ -357,14 +357,14 @@ def _disk(spec: Mapping[str, Any], share: float) -> float:
 
 
 def _hosts(machine: MachineType | None, topology: str) -> int:
-    """Return the machines of a replica: a TPU slice of 4x4 chips has four with four chips each."""
+    """Return the number of machines of a replica: a TPU slice of 4x4 chips has four machines."""
     if machine is None or not machine.chips or topology not in machine.topologies:
         return 1
     return max(1, math.prod(map(int, topology.split("x"))) // machine.chips)
 
 
 def _first_with(prices: Iterable[Price], strategy: str, share: float) -> list[tuple[Price, float]]:
-    """Return the first price for the strategy, with amount and fee; empty without a price."""
+    """Return the first price for the strategy, with its sum with the fee; empty without a price."""
     for price in prices:
         unit = price.spot if strategy in SPOT else price.on_demand
         if unit is not None:

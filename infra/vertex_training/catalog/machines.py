@@ -143,12 +143,12 @@ def regions() -> frozenset[str]:
 
 
 def machine_prices(machine: MachineType, region: str) -> list[Price]:
-    """Return prices of a machine type, the best for ``region`` first; later ones fill gaps."""
+    """Return prices of a machine type, best for ``region`` first; later rows fill the gaps."""
     return _best_first(machine.price, _regional_machine_price(machine, region), region)
 
 
 def accelerator_prices(name: str, region: str) -> list[Price]:
-    """Return prices of one GPU in addition to a machine, the best for ``region`` first."""
+    """Return prices of one GPU without its machine, the best for ``region`` first."""
     accelerator = accelerators().get(name)
     row = catalog.load("regional_prices.yaml")["accelerators"].get(name, {})
     pair = row.get("regions", {}).get(region)
@@ -157,7 +157,7 @@ def accelerator_prices(name: str, region: str) -> list[Price]:
 
 
 def _best_first(own: Price | None, regional: Price | None, region: str) -> list[Price]:
-    """Order prices; ``own`` is newer, but comes second outside of its region."""
+    """Order prices for a region. Rows of ``own`` are newer, but come second in other regions."""
     ordered = (own, regional) if own and own.region == region else (regional, own)
     return [price for price in ordered if price]
 
@@ -177,7 +177,7 @@ def _regional_machine_price(machine: MachineType, region: str) -> Price | None:
 
 
 def _total(parts: list[tuple[float | None, float | None]]) -> float | None:
-    """Return the sum of price x number; None if a factor is unknown."""
+    """Return price x number, summed; None if a factor is unknown."""
     known = [price * number for price, number in parts if price is not None and number]
     return round(math.fsum(known), 6) if len(known) == len(parts) else None
 

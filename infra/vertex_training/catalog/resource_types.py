@@ -73,7 +73,7 @@ Calls = dict[str, list[str]]
 
 @dataclass(frozen=True, slots=True)
 class WatchedInput:
-    """A protective input: a number of seconds, or a switch."""
+    """An input that protects a resource: a number of seconds, or a switch."""
 
     path: str
     words: str
@@ -99,7 +99,7 @@ class WatchedInput:
         return as_number(self.absent if value is None else value) / _DAY
 
     def shown(self, amount: float) -> str:
-        """Format a degree of protection."""
+        """Format a degree of protection as text."""
         if self.safe is None and self.unsafe is None:
             return f"{amount:g} days"
         return "on" if amount else "off"
@@ -107,7 +107,7 @@ class WatchedInput:
 
 @dataclass(frozen=True, slots=True)
 class ResourceType:
-    """Row of the table, whose head describes the columns."""
+    """Row of the table in ``resource_types.yaml``, which describes the columns."""
 
     type: str
     word: str = ""
@@ -139,13 +139,13 @@ class ResourceType:
 
     @property
     def loss(self) -> str:
-        """Return the permanent loss after a destroy; empty if the resource can be created again."""
+        """Return the data that a destroy loses for good; empty if it can be created again."""
         if self.copy:
             return ""
         return self.goes or (f"with {self.holds}" if self.holds else "")
 
     def permissions(self, *kinds: Permissions) -> set[str]:
-        """Return the permissions of calls of these kinds."""
+        """Return the permissions for operations of these kinds."""
         calls = {"read": self.read, "content": self.content}
         calls |= {"write": self.write, "grant": self.grant}
         return {
@@ -156,7 +156,7 @@ class ResourceType:
         }
 
     def needed_permissions(self, inputs: Mapping[str, Any]) -> set[str]:
-        """Return the permissions to deploy a resource, without those of unused options."""
+        """Return the permissions to deploy a resource, except those of its unused options."""
         options = inputs.get("options") or {}
         unused = {
             permission
@@ -167,7 +167,7 @@ class ResourceType:
         return self.permissions("read", "content", "write", "grant") - unused
 
     def restoration(self, inputs: Mapping[str, Any]) -> str:
-        """Return the fix after a manual deletion of the resource; empty without one."""
+        """Return how to restore a manually deleted resource; empty if that is unknown."""
         return _filled_in(self.restore, inputs)
 
     def id_to_import(self, inputs: Mapping[str, Any]) -> str:
@@ -187,16 +187,16 @@ class ResourceType:
         return all(value_at(item, at) == value_at(inputs, own) for at, own in self.same.items())
 
     def is_alike(self, item: Mapping[str, Any], inputs: Mapping[str, Any]) -> bool:
-        """Return True if an item of the list has the resource's name, at the first path."""
+        """Return True if a list item's name, at the first path, is the name of the resource."""
         at, own = next(iter(self.same.items()))
         return value_at(item, at) == value_at(inputs, own)
 
     def output_of(self, inputs: Mapping[str, Any]) -> str:
-        """Return the name of the stack output about this resource; empty without one."""
+        """Return the name of the stack output that describes this resource; empty without one."""
         return _filled_in(self.output, inputs)
 
     def policy_name(self, inputs: Mapping[str, Any]) -> str:
-        """Return the name of the resource's IAM policy, or that of the granted resource."""
+        """Return the name of the resource's IAM policy, or of the policy that a grant changes."""
         named = str(inputs.get(self.named_by) or "")
         if "/" in named:
             return named
@@ -204,7 +204,7 @@ class ResourceType:
 
 
 def as_number(value: object) -> float:
-    """Convert an input to a number; 0 for an unknown value."""
+    """Convert an input to a number; return 0 for an unknown value."""
     try:
         return float(value)  # pyright: ignore[reportArgumentType] - any type, or ValueError
     except (TypeError, ValueError):
@@ -296,11 +296,11 @@ def policy_addresses() -> list[tuple[re.Pattern[str], str]]:
 
 
 def words_of_data() -> set[str]:
-    """Return the words for resources with data and an IAM policy: bucket, secret, …"""
+    """Return the words for resources that hold data and have an IAM policy: bucket, secret, …"""
     rows = by_token().values()
     return {row.word for row in rows if row.holds} & {row.grants_on for row in rows}
 
 
 def words_of_inputs() -> dict[str, str]:
-    """Return words for granted resources by the input that names them."""
+    """Return the words for granted resources, by the name of the input that identifies them."""
     return {row.named_by: row.grants_on for row in by_token().values() if row.named_by}

@@ -57,7 +57,7 @@ def enable_api(
 
 
 class Apis(pulumi.ComponentResource):
-    """Enabled APIs of one project."""
+    """The enabled APIs of one project."""
 
     agent: gcp.projects.ServiceIdentity
     """Vertex AI Service Agent; only set if ``apis`` has Vertex AI."""
@@ -88,5 +88,5 @@ class Apis(pulumi.ComponentResource):
         self.register_outputs({"vertex_agent": self.agent.email} if api else {})
 
     def on(self, *apis: str) -> list[pulumi.Resource]:
-        """Return APIs as dependencies of a resource: ``apis.on("storage")``."""
+        """Return the named APIs as dependencies of a resource: ``apis.on("storage")``."""
         return [self.services[api] for api in apis]

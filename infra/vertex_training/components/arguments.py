@@ -1,4 +1,4 @@
-"""Convert arguments of a component to the config of a stack, and check them.
+"""Convert a component's arguments to the config of a stack, and check the config.
 
 A component has the rules and messages of a stack file, with two differences: an argument may be an
 output of another resource, and a problem has the path of a property.
@@ -44,7 +44,7 @@ class ArgumentsError(pulumi.RunError):
     """
 
     def __init__(self, component: str, problems: Iterable[Problem]) -> None:
-        """``component`` is the type and name; paths of ``problems`` are those of arguments."""
+        """Store the problems of ``component`` (type and name), with the paths of its arguments."""
         self.component, self.problems = component, tuple(problems)
         count = "1 mistake" if len(self.problems) == 1 else f"{len(self.problems)} mistakes"
         lines = [
@@ -55,7 +55,7 @@ class ArgumentsError(pulumi.RunError):
 
 
 class _Schema(Schema[AnySection]):
-    """Schema of a stack file for values from arguments."""
+    """Schema of a stack file whose values are a component's arguments."""
 
     def full_path(self, path: ProblemPath) -> ProblemPath:
         return path
@@ -124,7 +124,7 @@ class Arguments:
         *,
         at: ProblemPath = (),
     ) -> dict[str, Any]:
-        """Convert the arguments in ``only`` to the config of a section.
+        """Convert the arguments named in ``only`` to the config of a section.
 
         ``given`` is by Python names; ``at`` is the path of the section in the config.
         """
@@ -137,7 +137,7 @@ class Arguments:
     def named(
         self, args: Mapping[str, Any], keywords: Mapping[str, Any], known: Collection[str]
     ) -> dict[str, Any]:
-        """Return the passed arguments by Python name; unknown ones are problems.
+        """Return the passed arguments by Python name; collect a problem for each unknown argument.
 
         Project and region default to those of the component's provider.
         """
@@ -182,7 +182,7 @@ class Arguments:
         return value is not False
 
     def mapping(self, given: Mapping[str, Any], key: str) -> dict[str, Any]:
-        """Return the map argument ``key``; entries may be outputs, the map itself may not."""
+        """Return the map argument ``key``; its entries may be outputs, but not the map itself."""
         value = given.get(key)
         if value is None:
             return {}
@@ -194,7 +194,7 @@ class Arguments:
         return {str(name): entry for name, entry in value.items() if entry is not None}
 
     def plain(self, value: Any, path: ProblemPath) -> Any:
-        """Replace outputs in ``value`` by their values; unusable ones become None and a problem."""
+        """Replace outputs in ``value`` by their values; unusable outputs become problems."""
         if self._is_too_deep:
             return None
         if len(path) > _LEVELS:
@@ -227,11 +227,11 @@ class Arguments:
         return None
 
     def alias(self, given: ProblemPath, at: ProblemPath) -> None:
-        """Report problems at path ``at`` of the config at the argument path ``given``."""
+        """Report problems at config path ``at`` under the argument path ``given``."""
         self._given[at] = (_spelled(str(given[0])), *given[1:])
 
     def known(self, value: pulumi.Input[Any], path: ProblemPath) -> Any:
-        """Return ``value`` if it is known; None, without a problem, if it is unknown."""
+        """Return ``value``; None, without a problem, if it is an unknown output."""
         apart = Arguments(self.component)
         plain = apart.plain(value, path)
         self.dependencies |= apart.dependencies
@@ -259,7 +259,7 @@ class Arguments:
         return str(STAND_INS["stack"])
 
     def stack(self, raw: Mapping[str, Any], environment: str) -> Stack:
-        """Convert the config to a stack, with all rules of stack files.
+        """Convert the config to a stack, and check it with all rules of stack files.
 
         Raises:
             ArgumentsError: lists all problems, including earlier ones.
@@ -270,7 +270,7 @@ class Arguments:
         return result
 
     def stack_or_none(self, raw: Mapping[str, Any], environment: str) -> Stack | None:
-        """Convert the config to a stack; None if it has problems, which are collected."""
+        """Convert the config to a stack; return None if it has problems, which are collected."""
         whole = {"projectNumber": _stand_in_number(raw), **raw, "stack": environment}
         try:
             return stacks.from_raw(whole, Path.cwd(), SCHEMA)
@@ -279,7 +279,7 @@ class Arguments:
             return None
 
     def parse(self, model: type[AnySection], raw: Mapping[str, Any]) -> AnySection | None:
-        """Parse ``raw`` as ``model``; None if it has problems, which are collected."""
+        """Parse ``raw`` as ``model``; return None if it has problems, which are collected."""
         try:
             return reader.parse(_Schema(SCHEMA.namespace, model), raw)
         except ConfigError as failed:
@@ -287,7 +287,7 @@ class Arguments:
             return None
 
     def add(self, problems: Iterable[Problem]) -> None:
-        """Collect problems whose paths are those of the config, or of a file."""
+        """Collect problems whose paths are paths in the config or in a file."""
         # Values that could not be read are already reported, and not missing.
         lost = {problem.path for problem in self.problems}
         for problem in problems:
@@ -317,7 +317,7 @@ class Arguments:
             raise ArgumentsError(self.component, self.problems)
 
     def prerequisites(self) -> list[pulumi.Resource]:
-        """Return ``depends_on`` of the component and the resources whose outputs it uses."""
+        """Return ``depends_on`` of the component, and the resources whose outputs it uses."""
         depends_on: Any = self.opts.depends_on if self.opts else None
         if isinstance(depends_on, pulumi.Output):
             depends_on = awaited(depends_on.future())
@@ -325,7 +325,7 @@ class Arguments:
         return [*own, *self.dependencies]
 
     def claim(self, *, jobs: Sequence[Submission] = (), buckets: Sequence[str] = ()) -> None:
-        """Reserve names of jobs and buckets for this component of the program.
+        """Reserve names of jobs and buckets, which no other component of the program may then use.
 
         Two components with the same job name would share the job, and one could cancel it.
 
@@ -420,7 +420,7 @@ def _spelled(name: str) -> str:
 
 
 def _stand_in_number(raw: Mapping[str, Any]) -> str:
-    """Return a placeholder for the project number, which no name of the component contains."""
+    """Return a placeholder for the project number that no name of the component contains."""
     project = str(raw.get("project", ""))
     is_local = naming.is_local(project)
     return naming.local_project_number(project) if is_local else str(STAND_INS["projectNumber"])

@@ -35,7 +35,7 @@ class Capacity(pulumi.ComponentResource):
     preview."""
 
     def __init__(self, scope: Scope, stack: Stack, *, after: Sequence[pulumi.Resource]) -> None:
-        """``after`` enables Compute Engine in the stack's own project."""
+        """Declare the reservations. ``after`` enables Compute Engine in the stack's project."""
         super().__init__("vertextraining:capacity:Capacity", scope.name, None, scope.opts)
         name, plans, project = scope.name, stack.reservations, stack.declared.project
         own = pulumi.ResourceOptions(parent=self)
@@ -77,7 +77,7 @@ class Capacity(pulumi.ComponentResource):
 def _machine(
     plan: ReservationPlan,
 ) -> "gcp.compute.ReservationSpecificReservationInstancePropertiesArgsDict":
-    """Return the machine with its disks; only N1 machines list accelerators separately."""
+    """Return the reservation's machine and disks; list accelerators only for N1 machines."""
     settings = plan.settings
     machine: gcp.compute.ReservationSpecificReservationInstancePropertiesArgsDict = {
         "machine_type": settings.machine_type
@@ -152,7 +152,7 @@ class GpuReservationArgs(ReservationFields):
 
 
 class GpuReservation(pulumi.ComponentResource):
-    """Reserved machines for jobs, shared with Vertex AI, and the grant to read the reservation.
+    """Machines reserved for jobs and shared with Vertex AI, and the grant to read the reservation.
 
     Reserved machines cost the same whether used or not; a preview shows the cost. Enables Compute
     Engine, Vertex AI and, for the grant, Resource Manager.
@@ -211,5 +211,5 @@ class GpuReservation(pulumi.ComponentResource):
 
 
 def _region(zone: object) -> str:
-    """Return the region of a zone; a placeholder for an invalid zone, which a rule reports."""
+    """Return the region of a zone; a placeholder for an invalid zone, which a rule then reports."""
     return str(zone).rpartition("-")[0] if isinstance(zone, str) else str(STAND_INS["region"])

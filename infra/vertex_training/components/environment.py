@@ -106,5 +106,5 @@ class Environment:
 
     @property
     def labels(self) -> Mapping[str, str]:
-        """Return the labels of resources that no team owns."""
+        """Return the labels of resources that belong to no team."""
         return self.settings.names.labels(self.settings.labels)

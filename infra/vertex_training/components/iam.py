@@ -58,7 +58,7 @@ FULL_NAMES: Final = (ON_SECRET, ON_ACCOUNT, ON_KEY)
 
 
 class Grants(pulumi.ComponentResource):
-    """Grants without a component of their own, and the service agents that receive them."""
+    """Grants that no other component declares, and the service agents that receive them."""
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class Grants(pulumi.ComponentResource):
         services: Mapping[str, Sequence[pulumi.Resource]] | None = None,
         after: Sequence[pulumi.Resource] = (),
     ) -> None:
-        """``token`` is the component type in the state.
+        """Declare the grants in a component of type ``token``.
 
         ``services`` maps services to their APIs: their service agents in ``project`` are created
         first, since a grant to a missing agent fails.
@@ -113,7 +113,7 @@ def make_grants(
     opts: pulumi.ResourceOptions,
     outputs: Mapping[str, pulumi.Input[str]] | None = None,
 ) -> dict[str, pulumi.Resource]:
-    """Declare the stack's own grants, by key; external grants are only reported.
+    """Declare the stack's own grants, by key; only report external grants.
 
     Grants to service agents on resources that the stack does not create are kept on deletion, since
     other stacks of the project need them.
@@ -142,7 +142,7 @@ def make_grants(
 
 
 def _name(grant: GrantRequest) -> str:
-    """Return the name of the granted resource, in the form that the grant's type needs."""
+    """Return the granted resource's name in the form that the type of grant expects."""
     return grant.resource if grant.type in FULL_NAMES else grant.resource.rpartition("/")[2]
 
 

@@ -23,7 +23,7 @@ from vertex_training.settings.reader import STAND_INS
 
 
 class JobIdentity(pulumi.ComponentResource):
-    """A service account that jobs run as, created unless it exists, and its grants."""
+    """A service account that jobs run as, with its grants. Existing accounts are not created."""
 
     email: Output[str]
     """Address from the service."""
@@ -41,7 +41,7 @@ class JobIdentity(pulumi.ComponentResource):
         secrets: Mapping[str, Input[str]],
         after: Sequence[pulumi.Resource],
     ) -> None:
-        """Declare the account; ``fetches_packages`` grants access to the staging bucket.
+        """Declare the account; with ``fetches_packages``, it may read the staging bucket.
 
         ``buckets`` are bucket names, ``secrets`` full names of secrets, by key.
         """
@@ -71,7 +71,7 @@ class JobIdentity(pulumi.ComponentResource):
 def account_outputs(
     account: gcp.serviceaccount.Account, names: Names, key: str
 ) -> dict[str, pulumi.Output[str]]:
-    """Return outputs of an account, as :func:`make_grants` expects them."""
+    """Return the outputs of an account that :func:`make_grants` uses."""
     return {
         f"serviceAccount:{names.account_email(key)}": account.member,
         # Not `account.name`, which is equal but unknown before the account exists: previews show

@@ -35,10 +35,10 @@ AUTO_CLOSE: Final = "1800s"
 
 
 class Monitoring(pulumi.ComponentResource):
-    """Monitoring of a stack. Jobs depend on it, so that early failures are reported."""
+    """Monitoring of a stack. Jobs depend on it, so that alerts exist before the first job fails."""
 
     def __init__(self, scope: Scope, settings: Settings, after: Sequence[pulumi.Resource]) -> None:
-        """``after`` are the APIs."""
+        """Declare the resources after ``after``, the enabled APIs."""
         super().__init__("vertextraining:monitoring:Monitoring", scope.name, None, scope.opts)
         self._settings, self._name = settings, scope.name
         self._opts = pulumi.ResourceOptions(parent=self, depends_on=after)
@@ -136,7 +136,7 @@ class Monitoring(pulumi.ComponentResource):
 
 
 def _idle(percent: int, minutes: int) -> Condition:
-    """Return the condition that no replica of a running job exceeds ``percent`` utilization."""
+    """Return the alert condition that all replicas of a running job use at most ``percent``."""
     return {
         "display_name": f"No replica above {percent}% for {minutes} minutes",
         "condition_threshold": {
@@ -159,7 +159,7 @@ def _idle(percent: int, minutes: int) -> Condition:
 
 
 def make_monitoring(scope: Scope, settings: Settings, apis: Apis) -> list[Monitoring]:
-    """Declare monitoring if the stack uses it, and log commands for owners of topics."""
+    """Declare the stack's monitoring, if any, and log commands for the owners of topics."""
     if not settings.is_watched:
         return []
     agent = f"service-{settings.project_number}@gcp-sa-monitoring-notification"
@@ -171,7 +171,7 @@ def make_monitoring(scope: Scope, settings: Settings, apis: Apis) -> list[Monito
 
 
 def log_publishers(settings: Settings, requests: Mapping[str, JobRequest]) -> None:
-    """Log commands for owners of topics that Batch publishes to.
+    """Log the commands with which owners of Pub/Sub topics let Batch publish to them.
 
     The publisher is the job's account, and Batch's service agent if the topic is in another project
     (batch/docs/enable-notifications#before-you-begin).
@@ -316,7 +316,7 @@ class Tensorboard(pulumi.ComponentResource):
     def __init__(
         self, scope: Scope, settings: Settings, *, after: Sequence[pulumi.Resource]
     ) -> None:
-        """``after`` enables Vertex AI and grants the use of the key."""
+        """Declare the instance. ``after`` enables Vertex AI and grants the use of the key."""
         super().__init__("vertextraining:tensorboard:Tensorboard", scope.name, None, scope.opts)
         key = settings.key_for("jobs")
         instance = gcp.vertex.AiTensorboard(

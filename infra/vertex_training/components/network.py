@@ -39,7 +39,7 @@ from vertex_training.stack import Stack
 
 
 class Network(pulumi.ComponentResource):
-    """Network with the resources that jobs of one region need."""
+    """Network with the resources that jobs in one region need."""
 
     path: Output[str]
     """Full name (``projects/P/global/networks/N``), known in a preview."""
@@ -92,7 +92,7 @@ class Network(pulumi.ComponentResource):
         )
 
     def _peering(self) -> Sequence[Input[str]]:
-        """Declare the peering; return the address blocks of job machines."""
+        """Declare the peering, and return the address blocks of job machines."""
         peering = Peering(
             f"{self._name}-peering",
             plan=self._plan,
@@ -105,7 +105,7 @@ class Network(pulumi.ComponentResource):
     def _interface(
         self, subnet: Input[str], after: Sequence[pulumi.Resource]
     ) -> Sequence[Input[str]]:
-        """Declare the network attachment; return the address blocks of job machines."""
+        """Declare the network attachment, and return the address blocks of job machines."""
         settings = self._settings
         PscInterface(
             Scope(f"{self._name}-psc", self),
@@ -135,7 +135,7 @@ class Network(pulumi.ComponentResource):
         )
 
     def _rules(self, workers: Sequence[Input[str]]) -> None:
-        """Declare firewall rules for job machines, whose addresses are in ``workers``."""
+        """Declare firewall rules for job machines with addresses in ``workers``."""
         subnet = self._settings.subnet
         if self._plan.mode == "psc" and subnet and subnet.range and not subnet.existing:
             among = gcp.compute.FirewallAllowArgs
@@ -296,7 +296,7 @@ class Peering(pulumi.ComponentResource):
 
 
 class PscInterface(pulumi.ComponentResource):
-    """Network attachment, created unless it exists."""
+    """Network attachment; an existing attachment is not created."""
 
     def __init__(
         self,
@@ -357,7 +357,7 @@ class HostProject(pulumi.ComponentResource):
 
 
 def _block(address: "gcp.compute.GlobalAddress", settings: IpRange) -> pulumi.Input[str]:
-    """Return a range as a block; Google chooses the address unless the stack file sets it."""
+    """Return a range as a block; without an address in the stack file, Google chooses one."""
     if settings.address:
         return f"{settings.address}/{settings.prefix_length}"
     return pulumi.Output.concat(address.address, f"/{settings.prefix_length}")

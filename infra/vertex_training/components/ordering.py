@@ -1,4 +1,4 @@
-"""Dependencies, scopes and providers of components.
+"""Dependencies between components, their scopes and their providers.
 
 The SDK has no public way to depend on a component without listing each of its children.
 """
@@ -23,7 +23,7 @@ from vertex_training.pulumi_internals import DependencyResource, awaited, childr
 def component_dependencies(
     components: Sequence[pulumi.Resource],
 ) -> pulumi.Output[Sequence[pulumi.Resource]]:
-    """Return dependencies on ``components`` themselves instead of their children (decision 13).
+    """Return dependencies on ``components`` themselves, not on their children (decision 13).
 
     Use them for a resource whose parent depends on all ``components``. For the order of deletions
     the engine expands a component to its children, and ignores dependencies of the parent. The SDK
@@ -50,7 +50,7 @@ async def _dependencies(components: Sequence[pulumi.Resource]) -> Sequence[pulum
 
 
 def custom_resources(resources: Sequence[pulumi.Resource]) -> Iterator[pulumi.CustomResource]:
-    """Yield the custom resources inside of components, like the SDK for ``depends_on``."""
+    """Yield the custom resources inside of components, as the SDK does for ``depends_on``."""
     for resource in inside(resources):
         # Resources of other processes have only a URN.
         if isinstance(resource, pulumi.CustomResource) and not isinstance(
@@ -68,7 +68,7 @@ def inside(resources: Iterable[pulumi.Resource]) -> Iterator[pulumi.Resource]:
 
 
 class Protection(pulumi.ComponentResource):
-    """Empty component that is deleted first, and stops ``destroy`` in a protected stack.
+    """Empty component that ``destroy`` deletes first, which fails in a protected stack.
 
     Depends on all other components, and so is deleted before them. Pulumi checks the protection of
     each resource only before deleting it. Without this component, ``destroy`` would cancel jobs and
@@ -78,7 +78,7 @@ class Protection(pulumi.ComponentResource):
     def __init__(
         self, scope: Scope, protects: bool, *, after: Sequence[pulumi.ComponentResource]
     ) -> None:
-        """``protects`` is True if any resource is protected; ``after`` has every component.
+        """Declare it after all components; ``protects``: whether any resource is protected.
 
         Declared also without protection: a protected component that is removed from the program
         could never be deleted.
@@ -111,7 +111,7 @@ def _everything_in(
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Name of a component in the state, and its parent component."""
+    """Name of a component in the state, with its parent component."""
 
     name: str = ""
     """Prefix of the names of the component's children; empty at the top of a stack."""
@@ -189,12 +189,12 @@ def value(opts: pulumi.ResourceOptions | None, key: str) -> Any:
 
 
 def submitter_of(component: pulumi.Resource) -> str:
-    """Return the account that submits a component's jobs; empty for the caller's account."""
+    """Return the account that submits a component's jobs; empty for the caller's own account."""
     return str(value(pulumi.ResourceOptions(parent=component), _IMPERSONATE) or "")
 
 
 def identity_problems(opts: pulumi.ResourceOptions | None) -> Iterator[Problem]:
-    """Yield a problem if the provider has credentials that submitting jobs cannot use."""
+    """Yield a problem if the provider's credentials cannot be used to submit jobs."""
     provider = explicit(opts)
     for key in _CREDENTIALS:
         if value(opts, key) is not None:

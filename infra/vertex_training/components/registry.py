@@ -64,7 +64,7 @@ class Registry(pulumi.ComponentResource):
 
 
 class ImageBuilds(pulumi.ComponentResource):
-    """Account for builds of the stack's images in Cloud Build, and grants to start builds.
+    """Account that builds the stack's images in Cloud Build, and grants to start builds.
 
     The account may only read sources from the staging bucket, push to the stack's repository and
     write its log. Google's default accounts are not used: they have access to the whole project.
@@ -106,7 +106,7 @@ class ImageBuilds(pulumi.ComponentResource):
 def _scanning(
     settings: RegistrySettings,
 ) -> gcp.artifactregistry.RepositoryVulnerabilityScanningConfigArgsDict | None:
-    """Return the scanning mode; INHERITED scans every image, since the stack enables the API."""
+    """Return the scanning mode: INHERITED scans every image, since the stack enables the API."""
     if settings.scanning is None:
         return None
     return {"enablement_config": "INHERITED" if settings.scanning else "DISABLED"}

@@ -78,7 +78,7 @@ def flat_base(section: type[Section]) -> type[Section] | None:
 
 
 def _declare(section: type[Section]) -> None:
-    """Create the typed dict of a section, after those of its inner sections."""
+    """Create the typed dict of a section, after the typed dicts of its inner sections."""
     name, flat = f"{section.__name__}Args", flat_base(section)
     for field in section.model_fields.values():
         for inner in sections_in(field.annotation):
@@ -92,7 +92,7 @@ def _declare(section: type[Section]) -> None:
 
 
 def _declare_flat(section: type[Section]) -> Any:
-    """Create the typed dict of a section's fields that are arguments of a component."""
+    """Create a typed dict with the fields of a section that are arguments of a component."""
     name, left_out = FLAT[section]
     own = section.model_fields.keys() - left_out
     summary = f"Arguments from the fields of ``{section.__name__}``."
@@ -114,7 +114,7 @@ def _add(name: str, base: Any, section: type[Section], own: Any, summary: str) -
 
 
 def _type_of(annotation: Any) -> Any:
-    """Return the type of an argument; the model checks the value."""
+    """Return the type of an argument; the settings model checks its value."""
     origin, inner = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
         return _type_of(inner[0])

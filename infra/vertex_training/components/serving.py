@@ -1,4 +1,4 @@
-"""Model versions, endpoints and their traffic."""
+"""Model versions, endpoints and traffic of endpoints."""
 
 from __future__ import annotations
 
@@ -128,14 +128,14 @@ def _endpoint(
 def make_serving(
     scope: Scope, stack: Stack, control_bucket: pulumi.Input[str], after: Sequence[pulumi.Resource]
 ) -> list[Serving]:
-    """Declare the component; return an empty list without models and endpoints."""
+    """Declare models and endpoints; return an empty list if the stack has neither."""
     if not stack.versions and not stack.endpoints:
         return []
     return [Serving(scope.child("serving"), stack, control_bucket=control_bucket, after=after)]
 
 
 def serving_outputs(stack: Stack, serving: Sequence[Serving]) -> dict[str, Mapping[str, Any]]:
-    """Return outputs ``models`` and ``endpoints`` by current keys; empty ones are omitted."""
+    """Return outputs ``models`` and ``endpoints`` by current keys, each only if not empty."""
     models: dict[str, Any] = {}
     endpoints: dict[str, Any] = {}
     for component in serving:

@@ -48,7 +48,7 @@ class Storage(pulumi.ComponentResource):
         own_buckets: bool = True,
         after: Sequence[pulumi.Resource],
     ) -> None:
-        """``key`` encrypts all buckets, instead of the stack's own key.
+        """Declare the buckets; ``key`` encrypts them instead of the stack's own key.
 
         ``own_buckets`` creates ``staging`` and ``control``. ``after`` are APIs that must be
         enabled.
@@ -278,7 +278,7 @@ class TrainingBuckets(pulumi.ComponentResource):
 
 
 class Snapshots(pulumi.ComponentResource):
-    """Snapshots of a stack. Jobs depend on it, and so read complete snapshots."""
+    """Snapshots of a stack. Jobs depend on them, so that jobs read only complete snapshots."""
 
     snapshots: Mapping[str, Snapshot]
 
@@ -306,7 +306,7 @@ def make_snapshots(scope: Scope, stack: Stack, apis: Apis, storage: Storage) -> 
 
 
 def snapshot_outputs(stack: Stack, made: Mapping[str, Snapshot]) -> dict[str, object]:
-    """Return outputs of a stack's snapshots; ``made`` has them by current keys.
+    """Return the outputs of a stack's snapshots, which ``made`` has by current keys.
 
     The folder is known in a preview.
     """

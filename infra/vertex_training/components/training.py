@@ -52,7 +52,7 @@ RESOURCES: Final[Mapping[JobKind, type[CustomJob]]] = {
 
 
 class Training(pulumi.ComponentResource):
-    """Jobs and tuning jobs of a stack, and waits for jobs with ``wait``."""
+    """Jobs and tuning jobs of a stack. ``up`` waits for jobs with ``wait``."""
 
     jobs: dict[str, CustomJob]
     schedules: dict[str, JobSchedule]
@@ -71,7 +71,7 @@ class Training(pulumi.ComponentResource):
         is_known: bool = True,
         after: Sequence[pulumi.Resource],
     ) -> None:
-        """``requests`` are by the keys of ``settings``. ``records`` is their folder in the bucket.
+        """Declare the jobs. ``requests`` are by the keys of ``settings``, ``records`` is a folder.
 
         ``is_known`` is False in a preview with placeholders in the requests. ``after`` has the
         prerequisites of jobs.
@@ -121,7 +121,7 @@ class Training(pulumi.ComponentResource):
     def _reached(
         self, requests: Mapping[str, JobRequest], jobs: Mapping[str, JobOptions]
     ) -> Output[bool]:
-        """Wait for all jobs with ``wait`` in parallel, so that ``up`` fails if a job does.
+        """Wait in parallel for all jobs with ``wait``, so that ``up`` fails if one of them fails.
 
         Not in an ``after_create`` hook: the engine would keep the step open, so that an interrupt
         has no effect until the hook ends, a kill leaves a pending operation, and the next ``up``,
@@ -142,7 +142,7 @@ class Training(pulumi.ComponentResource):
         return reached
 
     def _outcome(self, job: CustomJob, wanted: Wait, request: JobRequest) -> Output[bool]:
-        """Wait for one job; log the reason and return False if it does not reach its state.
+        """Wait for one job; log the reason and return False if it misses the state in ``wait``.
 
         The program fails, not the job's resource, whose creation succeeded.
         """
@@ -168,7 +168,7 @@ class Training(pulumi.ComponentResource):
 
 
 def _labels(settings: Settings, requests: Mapping[str, JobRequest]) -> dict[str, dict[str, str]]:
-    """Return the stack's labels of each job, which depend on its team."""
+    """Return the labels of each job, which depend on the job's team."""
     program = program_labels() if pulumi.get_stack() != settings.stack else {}
     return {
         key: {**settings.labels_of(settings.team_at(request.account)), **program}
@@ -201,7 +201,7 @@ def _wait_ports(request: JobRequest, account: str, say: Callable[[str], None]) -
 
 
 def _end_unless(reached: bool) -> None:
-    """End the program without a traceback; errors were already logged."""
+    """End the program without a traceback unless ``reached``; errors were already logged."""
     if not reached:
         sys.exit(MESSAGE_SHOWN)
 
@@ -220,7 +220,7 @@ def log_tuning_costs(requests: Mapping[str, JobRequest]) -> None:
 
 
 def schedule_outputs(made: JobSchedule, request: JobRequest) -> dict[str, Input[str]]:
-    """Return the outputs of a job with a schedule; each slot has its own folder."""
+    """Return the outputs of a job with a schedule, with a folder for each scheduled time."""
     return {
         "since": made.since,
         "requestDigest": request.digest,
@@ -230,7 +230,7 @@ def schedule_outputs(made: JobSchedule, request: JobRequest) -> dict[str, Input[
 
 
 def job_outputs(job: CustomJob, request: JobRequest) -> dict[str, Input[str]]:
-    """Return the outputs of a job; values that do not depend on its creation are known."""
+    """Return a job's outputs, in a preview with all values that do not depend on its creation."""
     return {
         "name": job.name,
         "state": job.state,
@@ -394,7 +394,7 @@ class TrainingJob(pulumi.ComponentResource):
 
 
 def _control_bucket(values: Mapping[str, Any], arguments: Arguments) -> Input[str]:
-    """Return the name of the bucket for records, or an output in a preview."""
+    """Return the name of the control bucket, or an output in a preview."""
     bucket = values.get("control_bucket")
     if bucket is None:
         hint = "pass TrainingBuckets.control"
@@ -416,14 +416,14 @@ def _control_bucket(values: Mapping[str, Any], arguments: Arguments) -> Input[st
 def _options(
     name: str, values: Mapping[str, Any], environment: str, arguments: Arguments
 ) -> JobOptions:
-    """Return the options of the job; defaults if they have problems, which are collected."""
+    """Return the job's options, or defaults if the options have problems, which are collected."""
     values = arguments.section(JobOptions, values, FIELDS, at=("jobs", name))
     parsed = arguments.parse(_Options, {"stack": environment, "jobs": {name: values}})
     return parsed.jobs[name] if parsed else JobOptions()
 
 
 def _rungs(options: JobOptions, arguments: Arguments) -> tuple[RungOverrides, ...]:
-    """Return the rungs of the ladder; components accept only full names of reservations."""
+    """Return the rungs of ``ladder``; components accept only full names of reservations."""
     for index, rung in enumerate(options.ladder):
         arguments.add(job_rules.unknown_reservation(rung, {}, ("ladder", index)))
     return job_rules.rungs(options.ladder, {}, {})
@@ -438,7 +438,7 @@ def _request(
     kind: JobKind | None,
     options: Mapping[str, Any],
 ) -> JobRequest:
-    """Check and return the request of the job; with ``kind`` None, derive the kind from it.
+    """Check and return the request of the job; if ``kind`` is None, derive the kind from it.
 
     Raises:
         ArgumentsError: lists every mistake in the arguments and in the request.
@@ -468,7 +468,7 @@ def _request(
 
 
 def _document(values: Mapping[str, Any], arguments: Arguments) -> tuple[bytes, str] | None:
-    """Return the request as YAML and the file's name (empty for ``spec``); None with a problem."""
+    """Return the request as YAML, and its file's name (empty for ``spec``); None with a problem."""
     if ("file" in values) == ("spec" in values):
         arguments.problems.append(Problem("pass either spec or file", path=("spec",)))
         return None
@@ -483,13 +483,13 @@ def _document(values: Mapping[str, Any], arguments: Arguments) -> tuple[bytes, s
 
 
 def _as_yaml(spec: Any) -> bytes:
-    """Convert ``spec`` to JSON that is also YAML, which has no surrogate pairs."""
+    """Convert ``spec`` to JSON that YAML can read too, since YAML has no surrogate pairs."""
     text = json.dumps(spec, ensure_ascii=False)
     return _ESCAPED.sub(lambda match: f"\\u{ord(match[0]):04x}", text).encode()
 
 
 def _placed(problem: Problem, file: str) -> Problem:
-    """Set the path of a problem in ``spec``; a problem in a file has its line."""
+    """Set the path of a problem in ``spec``; keep the line of a problem in a file."""
     if file:
         return problem
     return dataclasses.replace(problem, location=Location(), path=("spec", *problem.path))

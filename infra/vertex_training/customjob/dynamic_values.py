@@ -1,4 +1,4 @@
-"""Shared parts of the dynamic providers: their base class, values, and printed lines."""
+"""Shared parts of the dynamic providers: base class, unknown values, and printed lines."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class BoundedProvider(dynamic.ResourceProvider):
 
 
 def format_exception(*args: Any, **kwargs: Any) -> str:
-    """Return the message of an ``OperatorError``, or the traceback of others, without secrets."""
+    """Return the message of an ``OperatorError``, else the traceback, without secrets."""
     error = sys.exc_info()[1]
     is_plain = isinstance(error, OperatorError)
     return redacted(str(error) if is_plain else traceback.format_exc(*args, **kwargs))
@@ -47,12 +47,12 @@ def print_line(text: str) -> None:
 
 
 def without_provider(props: Mapping[str, Any]) -> dict[str, Any]:
-    """Return inputs or outputs without the pickled provider."""
+    """Return inputs or outputs without the provider, which the SDK pickles into them."""
     return {key: value for key, value in props.items() if key != PROVIDER_KEY}
 
 
 def has_unknown(value: Any) -> bool:
-    """Return whether a part of the value is unknown in a preview."""
+    """Return whether any part of the value is unknown, as in a preview."""
     if isinstance(value, dict):
         return any(has_unknown(item) for item in value.values())
     if isinstance(value, list):

@@ -49,7 +49,7 @@ class JobKind:
         return "job" if self.section == CUSTOM_JOB.section else f"{self.section} job"
 
     def trial_of(self, message: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the CustomJob that runs: the message itself, or one trial of a tuning job."""
+        """Return the CustomJob in a message: the message itself, or a trial of a tuning job."""
         if self.spec == CUSTOM_JOB.spec:
             return dict(message)
         shared = {key: message[key] for key in SHARED if key in message}
@@ -65,7 +65,7 @@ class JobKind:
         return (self.spec, *path[1:]) if path[:1] == (CUSTOM_JOB.spec,) else path
 
     def sent_label(self, label: str) -> str:
-        """Return this kind's form of a label of the program (``vt-…``). Other labels are unchanged.
+        """Return a label of the program (``vt-…``) as this kind spells it. Ignores other labels.
 
         Tuning jobs have other keys: even if the service copied their labels to trials, a search for
         CustomJobs would not return the trials.
@@ -77,7 +77,7 @@ class JobKind:
         return self.label_prefix + label.removeprefix(CUSTOM_JOB.label_prefix) if own else label
 
     def sent_labels(self, labels: Mapping[str, str]) -> dict[str, str]:
-        """Return the labels with the keys of this kind."""
+        """Return labels with their keys as this kind spells them."""
         return {self.sent_label(key): value for key, value in labels.items()}
 
     def labels_of(self, sent: Mapping[str, str]) -> dict[str, str]:
@@ -146,7 +146,7 @@ def kind_of_submission(submission: Mapping[str, str]) -> JobKind:
 
 
 def kind_of_request(request_id: str) -> JobKind:
-    """Return the kind of a request from its id. Not for tuning jobs."""
+    """Return the kind of a job, from the id of its request. Not for tuning jobs."""
     return BATCH_JOB if request_id.startswith(BATCH_JOB.id_prefix) else CUSTOM_JOB
 
 
@@ -169,7 +169,7 @@ def kind_of_name(name: str) -> JobKind | None:
 def console_urls(
     project: str, region: str, number: str, kind: JobKind = CUSTOM_JOB
 ) -> tuple[str, str]:
-    """Return the URLs of a job and its logs, or commands for a local job. ``number`` is its id."""
+    """Return the URLs of a job and its log, or commands for a local job. ``number``: its id."""
     if is_local(project):  # the local cloud has no console
         if kind is CUSTOM_JOB:
             return "vt local status", f"vt local logs {number}"

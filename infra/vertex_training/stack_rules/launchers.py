@@ -37,7 +37,7 @@ _PARALLEL: Final = ("tensor_parallel", "pipeline", "sequence_parallel_size", "el
 
 @file_rule("warning")
 def launcher_files(file: StackFile) -> Iterator[Problem]:
-    """Configuration files of launchers agree with the worker pools of their jobs."""
+    """Check that configuration files of launchers agree with the worker pools of their jobs."""
     reported = set[str]()
     for key, request in file.requests.items():
         pools = [pool for pool in Job(request.trial).pools if pool.index < 2]

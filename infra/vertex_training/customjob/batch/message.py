@@ -34,7 +34,7 @@ _REFERENCE: Final = re.compile(r"\$\$\((\w+)\)|\$\(([A-Za-z_]\w*)\)")
 
 @dataclass(frozen=True, slots=True)
 class BatchParameters:
-    """The inputs of a Batch job beside its request."""
+    """The inputs of a Batch job in addition to its request."""
 
     project: str
     region: str
@@ -48,7 +48,7 @@ class BatchParameters:
 def batch_job(
     message: Mapping[str, Any], place: BatchParameters, labels: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
-    """Return the message of ``CreateJob`` in REST's form.
+    """Return the body of ``CreateJob``, in REST's form.
 
     ``message`` is a CustomJob without findings of ``rules.batch``; ``labels`` are added to it."""
     job = Job(dict(message))
@@ -81,7 +81,7 @@ def batch_job(
 
 
 def buckets(message: Any) -> list[str]:
-    """Return the buckets in a message, written as ``gs://BUCKET`` or ``/gcs/BUCKET``."""
+    """Return the buckets that a message names as ``gs://BUCKET`` or ``/gcs/BUCKET``."""
     return sorted({match[1] for text in _texts(message) for match in _BUCKET.finditer(text)})
 
 
@@ -97,14 +97,14 @@ def variables(job: Job, job_id: str, tasks: int) -> dict[str, str]:
 
 
 def output_variables(directory: str) -> dict[str, str]:
-    """Return the variables with subfolders of an output directory; empty without a directory."""
+    """Return the variables with subfolders of the output directory; empty without a directory."""
     if not (output := directory.rstrip("/")):
         return {}
     return {name: f"{output}/{folder}/" for name, folder in OUTPUT_FOLDERS.items()}
 
 
 def expand(text: str, known: Mapping[str, str]) -> str:
-    """Expand ``$(NAME)`` like Vertex AI, since Batch does not. Unknown names are unchanged.
+    """Expand ``$(NAME)`` like Vertex AI, since Batch does not. Leave unknown names unchanged.
 
     >>> expand("$(A)/$(B)/$$(A)", {"A": "x"})
     'x/$(B)/$(A)'
@@ -242,7 +242,7 @@ def policy(job: Job, project: str) -> dict[str, Any]:
 
 
 def location(job: Job, region: str) -> dict[str, Any]:
-    """Return the allowed locations: anywhere in the region, or the zone of the reservation."""
+    """Return the allowed locations: all zones of the region, or the reservation's zone."""
     names = reservations(job.pools[0])
     place = f"zones/{names[0].split('/')[3]}" if names else f"regions/{region}"
     return {"allowedLocations": [place]}
@@ -257,7 +257,7 @@ def reservations(pool: Pool) -> list[str]:
 
 
 def resources(pool: Pool) -> dict[str, Any]:
-    """Return ``computeResource``: the whole machine. By default, Batch combines small tasks."""
+    """Return ``computeResource``, the whole machine: by default, Batch combines small tasks."""
     shape = pool.shape
     if shape is None or not shape.vcpus or not shape.memory_gb:
         return {}  # taskCountPerNode also limits the machine to one task
@@ -265,7 +265,7 @@ def resources(pool: Pool) -> dict[str, Any]:
 
 
 def _reservation(pool: Pool, project: str) -> str:
-    """Return Batch's name of the pool's reservation; empty for any open reservation."""
+    """Return the pool's reservation as Batch names it; empty for any open reservation."""
     kind = (pool.affinity or {}).get("reservationAffinityType", "")
     if kind == "ANY_RESERVATION":
         return ""

@@ -42,7 +42,7 @@ _CODE: Final = re.compile(r"\b(5000[1-6])\b")
 
 
 def job_id(stack: str, job: str, request_id: str, turn: int = 1) -> str:
-    """Return the id of a request's job: ``STACK-JOB-DIGITS``, with ``-tN`` for a later turn.
+    """Return the job id of a request: ``STACK-JOB-DIGITS``, with ``-tN`` for a later turn.
 
     Long names of stack and job are cut: the request id identifies both.
 
@@ -58,13 +58,13 @@ def job_id(stack: str, job: str, request_id: str, turn: int = 1) -> str:
 
 
 def is_job_of(name: str, request_id: str) -> bool:
-    """Return whether the name or id of a job belongs to the request. Labels are no proof."""
+    """Return whether a job's name or id is that of the request. Labels do not prove this."""
     digits = re.escape(request_id.removeprefix(BATCH_JOB.id_prefix))
     return re.search(rf"-{digits}(-t[0-9]+)?\Z", name) is not None
 
 
 def explain(description: str, exit_code: int = 0) -> str:
-    """Return the text of an event with the meaning of Batch's exit code.
+    """Return the text of an event, with an explanation of Batch's exit code.
 
     >>> explain("Task failed with exit code 50005.")
     'Task failed with exit code 50005. 50005: the task ran longer than its timeout.'
@@ -75,7 +75,7 @@ def explain(description: str, exit_code: int = 0) -> str:
 
 
 def reason(events: Sequence[tuple[str, int]]) -> str:
-    """Return the reason for a failure, from event descriptions and exit codes, oldest first.
+    """Return why a job failed, from event descriptions and exit codes, oldest first.
 
     The last event reports the failure; an earlier event with an exit code has the cause.
     """

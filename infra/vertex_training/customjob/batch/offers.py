@@ -1,4 +1,4 @@
-"""Cost of a job on each service, or the reason why a service cannot run the job: for reviews.
+"""Cost of a job on each service, or why the service cannot run the job. For reviews.
 
 ``catalog.costs`` has the prices. The reason is the message of a rule up to the first comma, colon
 or semicolon. Vertex AI supports all jobs that Batch supports, except those with values of secrets.
@@ -28,7 +28,7 @@ _SERVICE: Final = re.compile(r"\A(Batch|Vertex AI) ")
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A service and the maximum cost of a job on it."""
+    """A service, with the maximum cost of a job or the reason why it cannot run the job."""
 
     backend: str
     cost: costs.JobCost | None
@@ -37,11 +37,11 @@ class Offer:
     """Short reason why the service cannot run the job; empty if it can."""
 
     def __str__(self) -> str:
-        """Return ``Batch $0.76 (4 attempts of 1 h)``, or the reason for a refusal."""
+        """Return ``Batch $0.76 (4 attempts of 1 h)``, or why the service cannot run the job."""
         return self.text()
 
     def text(self, more: str = "") -> str:
-        """Return the same text with an addition to the duration."""
+        """Return the text of ``__str__`` with an addition to the duration."""
         name, cost = NAMES[self.backend], self.cost
         if cost is None:
             return f"not {name}: {self.refusal}"

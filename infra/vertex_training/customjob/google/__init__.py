@@ -1,4 +1,4 @@
-"""Implementations of the protocol's ports, and logs, with Google's official clients.
+"""Implementations of the protocol's ports, and access to logs, with Google's official clients.
 
 Functions import Google's libraries when called: most operations on a stack submit nothing.
 

@@ -1,4 +1,4 @@
-"""The jobs of a project's region on both services.
+"""Jobs of a project's region on Vertex AI and Batch.
 
 The name of a job identifies its service, as does the id of a request. A job has one turn on both
 services: after a change of the service, a live job on the old service blocks the submission.
@@ -30,7 +30,7 @@ def connect(
     subnet: str = "",
     notifications: Sequence[Mapping[str, Any]] = (),
 ) -> BackendJobs:
-    """Return the jobs of a region. New jobs have this ``kind``.
+    """Return the job service of a region, which creates jobs of this ``kind``.
 
     For Batch, ``subnet`` is the subnet of the machines, and ``notifications`` the state changes to
     publish.
@@ -43,7 +43,7 @@ def connect(
 
 
 class BackendJobs:
-    """``ports.JobService`` for both services; connects at the first call."""
+    """``ports.JobService`` for Vertex AI and Batch; connects at the first call."""
 
     def __init__(
         self,
@@ -82,7 +82,7 @@ class BackendJobs:
         return self._of(kind).find(parent, request_id)
 
     def log_ids(self, name: str) -> list[str]:
-        """Return the ids of the logs with the reason for the job's failure."""
+        """Return the ids of the logs that contain the reason for the job's failure."""
         return self._named(name).log_ids(name)
 
     def cancel(self, name: str) -> None:
@@ -90,5 +90,5 @@ class BackendJobs:
         self._named(name).cancel(name)
 
     def delete(self, name: str) -> None:
-        """Delete the record and wait for the deletion. Raises OperatorError."""
+        """Delete the job's record and wait for the deletion. Raises OperatorError."""
         self._named(name).delete(name)

@@ -1,4 +1,4 @@
-"""Calls of Google Batch; converts its jobs into CustomJobs.
+"""Calls Google Batch, and converts its jobs into CustomJobs.
 
 A create is safe to repeat: the caller chooses the job's name, and a name can be used once. If the
 name exists, the job is read and compared with the request.
@@ -101,7 +101,7 @@ class BatchJobs:
         self._client, self._subnet, self._notifications = client, subnet, notifications
 
     def create(self, parent: str, body: str, labels: Mapping[str, str]) -> JobSnapshot:
-        """Send a CustomJob as a Batch job with the name of its request.
+        """Send a CustomJob as a Batch job that has the name of its request.
 
         Raises:
             NotSubmittedError: the service refused, or another job has this name.
@@ -173,7 +173,7 @@ class BatchJobs:
             raise OperatorError(f"Batch cannot list jobs of {parent}: {error.message}") from None
 
     def log_ids(self, name: str) -> list[str]:
-        """Return the uid of the job, the id of its logs."""
+        """Return the uid of the job, which is the id of its logs."""
         job = self.message(name)
         return [job.uid] if job and job.uid else []
 
@@ -185,7 +185,7 @@ class BatchJobs:
             return
 
     def delete(self, name: str) -> None:
-        """Delete the record and wait for the deletion. Raises OperatorError."""
+        """Delete the job's record and wait for the deletion. Raises OperatorError."""
         try:
             operation = _read(self._client.delete_job, request={"name": name})
             operation.result(timeout=_DELETE_SECONDS)
@@ -254,7 +254,7 @@ def _times(job: Any) -> tuple[Any, Any]:
 
 
 def _is_same(job: batch_v1.Job, sent: batch_v1.Job, labels: Mapping[str, str]) -> bool:
-    """Return whether a job has the labels, containers and account of the sent job."""
+    """Return whether a job has the labels, containers and account of the job that was sent."""
 
     def essence(message: batch_v1.Job) -> Any:
         runnables = [r for group in message.task_groups for r in group.task_spec.runnables]
@@ -289,5 +289,5 @@ def _to_proto(message: dict[str, Any]) -> batch_v1.Job:
 def shared_client(
     project: str, region: str, account: str, _address: str | None
 ) -> batch_v1.BatchServiceClient:
-    """Return a client for all threads. ``_address`` is the address of the local cloud."""
+    """Return a client for all threads. ``_address``: address of the local cloud, or None."""
     return client(project, region, account)

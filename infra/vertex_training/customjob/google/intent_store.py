@@ -1,4 +1,4 @@
-"""Intent and turn records as objects in the stack's control bucket; the Cloud Storage client.
+"""Intent and turn records as objects in the stack's control bucket, and its client.
 
 Cloud Storage is strongly consistent, and a write with ``ifGenerationMatch`` is a compare-and-swap
 (docs.cloud.google.com/storage/docs/request-preconditions). This module never deletes objects, so
@@ -36,7 +36,7 @@ TURNS: Final = "turns/"
 
 
 def connect(project: str, bucket: str, folder: str = "", account: str = "") -> BucketIntents:
-    """Return the control bucket, in the local cloud for projects named ``local-…``.
+    """Return the control bucket. The bucket of a ``local-…`` project is in the local cloud.
 
     ``folder`` ends with ``/`` and separates the records of one kind of jobs. ``account`` is
     impersonated.
@@ -59,7 +59,7 @@ class BucketIntents:
         return None if stored is None else _parse(request_id, *stored)
 
     def write(self, record: IntentRecord, generation: int) -> StoredIntent:
-        """Write the record under the precondition that it still has ``generation``."""
+        """Write the record if it still has ``generation``."""
         document = {
             "format": FORMAT,
             "requestId": record.request_id,
@@ -78,7 +78,7 @@ class BucketIntents:
     def write_turn(
         self, key: str, request_id: str, number: int, generation: int, *, withdrawn: bool = False
     ) -> None:
-        """Write the turn under the precondition that it still has ``generation``."""
+        """Write the turn if it still has ``generation``."""
         document = {"format": FORMAT, "requestId": request_id, "number": number}
         if withdrawn:
             document["withdrawn"] = True
@@ -129,7 +129,7 @@ class BucketIntents:
         return blob
 
     def now(self) -> float:
-        """Return Cloud Storage's time: the update time of an object that this call writes."""
+        """Return Cloud Storage's time, by writing an object and reading its update time."""
         blob = self._bucket.blob("clock")
         try:
             blob.upload_from_string(b"", timeout=TIMEOUT)
@@ -217,7 +217,7 @@ _connect_lock = threading.Lock()
 
 
 def storage_client(project: str, account: str = "") -> storage.Client:
-    """Return the official Cloud Storage client, for the local cloud if ``local-…``.
+    """Return the official Cloud Storage client; for a ``local-…`` project, of the local cloud.
 
     All threads share a client, as its documentation allows (docs/index.rst of
     googleapis/python-storage). A new client for each submission would connect and request a token.
@@ -242,7 +242,7 @@ def _client(project: str, account: str, _address: str | None) -> storage.Client:
 
 
 def all_blobs(listed: Any) -> Iterator[Any]:
-    """Yield the objects of all pages of a list of the official client.
+    """Yield the objects of all pages of a list by the official client.
 
     Raises:
         OperatorError: the service repeats a page, and the client would never stop.

@@ -1,4 +1,4 @@
-"""Calls of Vertex AI, with retries and error messages.
+"""Calls Vertex AI, with retries and error messages.
 
 Reads and cancels are retried, creates are not. Functions import the client when called: the import
 takes a second, and most operations on a stack submit nothing.
@@ -120,7 +120,7 @@ def _client_of(
 
 
 def local_address(project: str, variable: str = EMULATOR) -> str | None:
-    """Return the address of the local cloud for local projects; None for Google's projects.
+    """Return the address of the local cloud for ``local-…`` projects; None for other projects.
 
     ``variable`` has the address of a service of the local cloud.
 
@@ -161,7 +161,7 @@ def service_client(
     account: str = "",
     endpoint: str = "",
 ) -> Any:
-    """Return an official client for Google's service, or for the local cloud if ``local-…``.
+    """Return an official client; for a ``local-…`` project, one that calls the local cloud.
 
     Impersonates ``account``, or the account of ``impersonation``, if any. The channel never resends
     requests, and raises for endless lists. An empty ``endpoint`` means Vertex AI in the region.
@@ -191,7 +191,7 @@ def service_client(
 
 
 def _with_lists_that_end(channel: grpc.Channel) -> grpc.Channel:
-    """Raise OperatorError for a page with itself as next page: clients would never stop."""
+    """Raise OperatorError if a page names itself as the next page: clients would never stop."""
     import grpc
 
     class Pages(grpc.UnaryUnaryClientInterceptor):
@@ -245,7 +245,7 @@ class VertexJobs:
         return self.labelled(parent, {REQUEST_ID_LABEL: request_id})
 
     def labelled(self, parent: str, labels: Mapping[str, str]) -> list[JobSnapshot]:
-        """Return all jobs with these labels of the program."""
+        """Return all jobs with these values of the program's labels."""
 
         def list_jobs(**arguments: Any) -> list[AnyJob]:
             return list(self._method("list")(**arguments))  # a later page may fail as well
@@ -261,7 +261,7 @@ class VertexJobs:
             ) from None
 
     def log_ids(self, name: str) -> list[str]:
-        """Return the ids of the logs with the reason for a failure: of the job or of a trial."""
+        """Return the ids of the logs with the reason for a failure of the job or a trial."""
         if self._kind is CUSTOM_JOB:
             return [name.rpartition("/")[2]]
         trials = read(self._method("get"), name=name).trials
@@ -276,7 +276,7 @@ class VertexJobs:
             return  # the job has ended, or was deleted
 
     def delete(self, name: str) -> None:
-        """Delete the record and wait for the deletion. Raises OperatorError."""
+        """Delete the job's record and wait for the deletion. Raises OperatorError."""
         try:
             operation = read(self._method("delete"), name=name)
             operation.result(timeout=READ_DEADLINE)
@@ -297,7 +297,7 @@ def send_once(
     service: str = "Vertex AI",
     **arguments: Any,
 ) -> Any:
-    """Make a call that is not safe to repeat. ``hints``: code that proves a refusal -> hint.
+    """Make a call that must not be repeated. ``hints``: code that proves a refusal -> hint.
 
     Raises:
         NotSubmittedError: the service refused ``what``.
@@ -393,7 +393,7 @@ def snapshot(job: AnyJob, kind: JobKind) -> JobSnapshot:
 
 
 def _accelerators(job: Any) -> tuple[tuple[str, int], ...]:
-    """Return replica name (as in logs and metrics) and accelerator count of each replica."""
+    """Return the name in logs and metrics and the accelerator count of each replica."""
     return tuple(
         (f"workerpool{number}-{replica}", pool.machine_spec.accelerator_count)
         for number, pool in enumerate(job.job_spec.worker_pool_specs)

@@ -1,4 +1,4 @@
-"""Packages whose own code runs only when a name other than a submodule is read.
+"""Packages whose code does not run until a name other than a submodule is read.
 
 ``google.cloud.aiplatform_v1`` (google-cloud-aiplatform 2.7.0) imports clients of forty services,
 which takes four seconds; the required client takes less than one second. The package lists its
@@ -24,7 +24,7 @@ _lock: Final = threading.RLock()
 
 
 class _LazyPackage(ModuleType):
-    """A package whose own code has not run yet."""
+    """A package whose code has not run yet."""
 
     def __getattr__(self, name: str) -> Any:
         if importlib.util.find_spec(f"{self.__name__}.{name}") is not None:
@@ -50,7 +50,7 @@ class _LazyPackage(ModuleType):
 
 
 def register(name: str) -> None:
-    """Make a package importable without running its code. Ignores imported packages.
+    """Make a package importable without running its code, unless it was imported before.
 
     Raises:
         ModuleNotFoundError: the package does not exist.

@@ -1,4 +1,4 @@
-"""Log lines of a job's replicas, from Cloud Logging or the local cloud, with the official client.
+"""Log lines of a job's replicas from Cloud Logging or the local cloud.
 
 Vertex AI writes the output of replica ``workerpool0-0`` of a job as entries with resource type
 ``ml_job`` and the labels ``job_id`` and ``task_name``; gcloud's ``custom-jobs stream-logs`` uses
@@ -63,7 +63,7 @@ def client(project: str, account: str = "") -> LoggingServiceV2Client:
 
 
 class JobLogs:
-    """Reads entries of a project. All methods raise OperatorError if the service refuses."""
+    """Reader of a project's log entries. All methods raise OperatorError if the service refuses."""
 
     def __init__(self, client: LoggingServiceV2Client, project: str) -> None:
         self._client, self._project = client, project
@@ -88,7 +88,7 @@ class JobLogs:
         pause: Callable[[], None],
         report: Callable[[OperatorError], None],
     ) -> Iterator[LogLine]:
-        """Yield lines as they arrive, until ``ended()`` and two polls without a new line.
+        """Yield lines as they arrive, until ``ended()`` is true and two polls have no new line.
 
         Entries reach Cloud Logging with a delay of seconds, so the last entries arrive after the
         job's end. After the first answer, failed polls are reported and repeated.

@@ -48,7 +48,7 @@ MANIFESTS: Final = (
 
 
 def connect(project: str, account: str = "") -> GooglePrerequisites:
-    """Return the queries to Google, or to the local cloud if ``local-…``. Connects on demand.
+    """Return the queries, to the local cloud for ``local-…`` projects. Connects on demand.
 
     ``account`` is impersonated.
 
@@ -60,7 +60,7 @@ def connect(project: str, account: str = "") -> GooglePrerequisites:
 
 @functools.lru_cache(maxsize=4)
 def session(*, local: bool, account: str) -> requests.Session:
-    """Return a session for all threads.
+    """Return a session that all threads share.
 
     Raises:
         OperatorError: no credentials.
@@ -84,7 +84,7 @@ class GooglePrerequisites:
     """``protocol.prerequisites.Prerequisites`` with REST calls."""
 
     def __init__(self, local: str | None, account: str) -> None:
-        """Set the address of the local cloud, ``HOST:PORT``; None for Google Cloud."""
+        """Set the address of the local cloud, ``HOST:PORT``; ``None`` for Google Cloud."""
         self._local, self._account = local, account
 
     def has_permission(self, resource: str, permission: str) -> bool:
@@ -109,7 +109,7 @@ class GooglePrerequisites:
         return self._call("GET", f"{self._base('compute')}/compute/v1/{name}") is not None
 
     def quota(self, project: str, region: str, metric: str) -> int | None:
-        """Return the limit in the region, or in all regions; None for no limit."""
+        """Return the quota limit in the region, or for all regions; None for no limit."""
         answer = self._call("GET", f"{self._base('serviceusage')}/{quota_path(project, metric)}")
         if answer is None:
             raise OperatorError(f"the quota {metric} does not exist")
@@ -139,7 +139,7 @@ class GooglePrerequisites:
 
 
 def quota_path(project: str, metric: str) -> str:
-    """Return the path of a project's quota metric in Service Usage.
+    """Return the resource path of a project's quota metric in Service Usage.
 
     Uses the full view: the basic view omits default limits of regions.
     """
@@ -148,7 +148,7 @@ def quota_path(project: str, metric: str) -> str:
 
 
 def effective_limit(metric: Mapping[str, Any], dimensions: Mapping[str, str]) -> int | None:
-    """Return the effective limit in a region, or in all regions; None for no limit.
+    """Return the effective limit in a region, or for all regions; None for no limit.
 
     ``metric`` is a ``ConsumerQuotaMetric``.
 
@@ -175,7 +175,7 @@ _UNNUMBERED: Final = f"/tensorboards/{SERVICE_CHOSEN}"
 
 
 def to_send(request: SubmissionRequest, account: str) -> SubmissionRequest:
-    """Return the request to send. ``account`` is impersonated. Raises NotSubmittedError."""
+    """Return the request to send. Impersonates ``account``. Raises NotSubmittedError."""
     body = with_number(request.body, request.parent, request.stack, account)
     return dataclasses.replace(request, body=body)
 
@@ -190,7 +190,7 @@ def obstacle(request: SubmissionRequest, account: str) -> str:
 
 
 def with_number(body: str, parent: str, stack: str, account: str) -> str:
-    """Return ``body`` with the number of the TensorBoard instance of ``stack``, if it uses one.
+    """Return ``body`` with the number of the TensorBoard instance of ``stack``, if used.
 
     Raises:
         NotSubmittedError: the stack has no instance, or several instances.

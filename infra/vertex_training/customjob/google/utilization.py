@@ -1,4 +1,4 @@
-"""Reads the accelerator utilization of a job from Cloud Monitoring, by REST.
+"""Reads the accelerator utilization of a job from Cloud Monitoring by REST.
 
 Uses the session of ``google-auth``, like ``prerequisites``. A local project uses the local cloud,
 which has no accelerators and simulates values.
@@ -29,7 +29,7 @@ MOST_PAGES: Final = 200
 
 
 def read(project: str, name: str, seconds: float, account: str) -> Reading:
-    """Return the utilization of the job ``name`` in the last ``seconds``.
+    """Return the accelerator utilization of the job ``name`` in the last ``seconds``.
 
     Raises:
         OperatorError: the read was refused or is incomplete, or this machine's clock is wrong.
@@ -89,7 +89,7 @@ def _series(answer: Mapping[str, Any], job: str) -> Series:
 def _get(
     url: str, query: Mapping[str, str], *, local: bool, account: str
 ) -> tuple[Mapping[str, Any], float]:
-    """Return the response and the service's time."""
+    """Return the response and the time of the service."""
     import requests
 
     try:

@@ -1,4 +1,4 @@
-"""The required names of Google's official client, without the rest of the client.
+"""The names of Google's official client that this package needs, without loading all of it.
 
 Import these names from this module: ``google.cloud.aiplatform_v1`` itself loads all services of
 Vertex AI.

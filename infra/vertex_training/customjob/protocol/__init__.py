@@ -1,4 +1,4 @@
-"""Submit a request exactly once, even if processes die. Imports neither Pulumi nor Google.
+"""Submits a request exactly once, even if processes die. Imports neither Pulumi nor Google.
 
 =================  =====================================================================
 ``ports``          interfaces: job service, intent store, process, time limits

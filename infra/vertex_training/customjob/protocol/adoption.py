@@ -1,4 +1,4 @@
-"""Chooses the job to adopt among the jobs with a request id, or refuses to adopt."""
+"""Chooses the job to adopt among the jobs with one request id, or refuses to adopt."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def job_to_adopt(candidates: Sequence[JobSnapshot], request: SubmissionRequest) 
 
 
 def deleted_job_error(name: str, request: SubmissionRequest) -> JobRefusedError:
-    """Return the error about a submitted job whose record was deleted in Vertex AI."""
+    """Return the error for a submitted job whose record was deleted in Vertex AI."""
     return JobRefusedError(
         f"the record of run {request.run} of job '{request.job}' ({name}) was deleted. Nothing was "
         f"submitted. Set run: {request.run + 1} on job '{request.job}' in the stack file to submit "
@@ -58,7 +58,7 @@ def deleted_job_error(name: str, request: SubmissionRequest) -> JobRefusedError:
 
 
 def current_job(name: str, parent: str, request_id: str, jobs: JobService) -> JobSnapshot | None:
-    """Return the job ``name`` of a state; if it failed or was deleted, its successor.
+    """Return the job ``name`` of a state, or its successor if it failed or was deleted.
 
     A restored state names an old job. The request may have been submitted again in a later turn.
     """

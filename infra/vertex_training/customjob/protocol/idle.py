@@ -45,7 +45,7 @@ NOT_KNOWN: Final = "idleStop cannot check the job, which continues"
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """Points of one accelerator of a replica, or of all its accelerators together."""
+    """Utilization over time of one accelerator of a replica, or of all its accelerators."""
 
     replica: str
     accelerator: str
@@ -56,7 +56,7 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """Utilization of a job's accelerators, from the service."""
+    """Utilization of a job's accelerators, as the service reports it."""
 
     now: float
     """The service's time of the response."""
@@ -64,7 +64,7 @@ class Reading:
 
 
 class IdleFinding(Enum):
-    """Conclusion from a reading."""
+    """Conclusion from a reading of the utilization."""
 
     IDLE = auto()
     BUSY = auto()
@@ -82,28 +82,28 @@ class IdleVerdict:
 
     @property
     def goes_on(self) -> str:
-        """Return the line about a job that continues without proof."""
+        """Return the log line that the job continues, since it is not proven to be idle."""
         return f"{NOT_KNOWN}: {self.why}"
 
 
 @dataclass(frozen=True, slots=True)
 class IdleRule:
-    """The ``idleStop`` of a job."""
+    """The ``idleStop`` of a job as text, like in the stack file."""
 
     text: str
 
     @property
     def below(self) -> float:
-        """Return the threshold, from 0 to 1."""
+        """Return the utilization below which an accelerator is idle, from 0 to 1."""
         return idle_rule(self.text)[0] / 100
 
     @property
     def seconds(self) -> float:
-        """Return the required idle time in seconds."""
+        """Return how long the accelerators must be idle, in seconds."""
         return idle_rule(self.text)[1] * 60.0
 
     def judge(self, job: JobSnapshot, reading: Reading) -> IdleVerdict:
-        """Return the conclusion about a running job."""
+        """Return whether a reading proves that a running job is idle."""
         until = reading.now - LATE
         since = until - self.seconds
         if not job.accelerators:
@@ -140,7 +140,7 @@ class IdleRule:
 
 
 def _missing(readings: Sequence[Series], count: int, since: float, until: float) -> str:
-    """Return the missing proof for a replica with ``count`` accelerators; empty if complete."""
+    """Return which proof is missing for a replica with ``count`` accelerators; else empty."""
     if not readings:
         return "no utilization data"
     accelerators = {series.accelerator for series in readings}
@@ -165,11 +165,11 @@ def _distinct_accelerators(names: Iterable[str]) -> int:
 
 
 class NotCancelledError(OperatorError):
-    """An idle job could not be cancelled."""
+    """The cancellation of an idle job failed."""
 
 
 def goes_on(error: OperatorError) -> str:
-    """Return the line about a job that continues after this error of :class:`IdleStop`."""
+    """Return the log line that the job continues after this error of :class:`IdleStop`."""
     return str(error) if isinstance(error, NotCancelledError) else f"{NOT_KNOWN}: {error}"
 
 
@@ -185,7 +185,7 @@ class IdleStop:
     OperatorError."""
 
     def look(self, job: JobSnapshot) -> IdleVerdict:
-        """Return the current verdict, without cancelling the job.
+        """Return the current verdict on the job, without cancelling it.
 
         Raises:
             OperatorError: the utilization cannot be read.
@@ -195,7 +195,7 @@ class IdleStop:
         return self.rule.judge(job, self.read(job.name, self.rule.seconds + LATE + SAMPLE))
 
     def stop(self, job: JobSnapshot, verdict: IdleVerdict) -> str:
-        """Cancel a provably idle job and return the reason; empty if not cancelled.
+        """Cancel a provably idle job and return the reason; return empty text if not cancelled.
 
         Repeated and concurrent calls are safe.
 
@@ -227,25 +227,25 @@ class IdleStop:
         return reason
 
     def _forget(self, stored: StoredIntent) -> None:
-        """Remove the reason from the record: the job continues."""
+        """Remove the reason from the record, because the job continues."""
         if stored.record.stopped:
             record = dataclasses.replace(stored.record, stopped="")
             with contextlib.suppress(PreconditionFailedError, OperatorError):
                 self.intents.write(record, stored.generation)
 
     def reason(self, job: JobSnapshot) -> str:
-        """Return ``idleStop``'s reason for a cancellation; else empty. Raises OperatorError."""
+        """Return why ``idleStop`` cancelled the job; empty if it did not. Raises OperatorError."""
         return reason_of(job.name, job.request_id, self.intents)
 
 
 def reason_of(name: str, request_id: str, intents: IntentStore) -> str:
-    """Return ``idleStop``'s reason for a cancellation; else empty. Raises OperatorError."""
+    """Return why ``idleStop`` cancelled the job; empty if it did not. Raises OperatorError."""
     stored = record_of(name, request_id, intents)
     return stored.record.stopped if stored else ""
 
 
 def record_of(name: str, request_id: str, intents: IntentStore) -> StoredIntent | None:
-    """Return the record of a job in its stack; None if it names another job, or is released.
+    """Return a job's intent record; None if the record is released or is of another job.
 
     Raises:
         OperatorError: the record cannot be read.

@@ -1,4 +1,4 @@
-"""The rungs of a job: the next request is sent only if no machines were available.
+"""The ladder of a job: requests that are sent in order while no machines are available.
 
 Each rung is a separate request with the usual submission. The job's turn record stores the current
 rung: the request with the turn, regardless of state file and process. The turn passes to the next
@@ -46,7 +46,7 @@ MAX_LOOKS: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class CurrentRung:
-    """The rung with the turn, and its job; None if the job does not exist yet."""
+    """The request on a ladder that may run now, and its job; None if no job exists yet."""
 
     request: SubmissionRequest
     job: JobSnapshot | None
@@ -60,7 +60,7 @@ class CurrentRung:
 
 @dataclass(frozen=True, slots=True)
 class Ladder:
-    """The declared rungs of a job; the first is the job file."""
+    """The requests that a job tries in order; the first is that of the job file."""
 
     rungs: Sequence[SubmissionRequest]
     jobs: JobService
@@ -69,7 +69,7 @@ class Ladder:
     environment: ProcessEnvironment = ProcessEnvironment()
 
     def current(self) -> CurrentRung | None:
-        """Return the rung with the turn; None without one, or if the job left the stack."""
+        """Return the rung whose turn it is; None without a turn, or if the job left the stack."""
         turn = self._turn()
         index = self._index(turn)
         if turn is None or turn.withdrawn or index is None:
@@ -77,7 +77,7 @@ class Ladder:
         return CurrentRung(self.rungs[index], self._job(index))
 
     def climb(self) -> CurrentRung | None:
-        """Submit the next rung if the current rung is out of stock; return the current rung.
+        """Submit the next rung if the current one lacks machines; return the current rung.
 
         Completes the interrupted work of another process. Never submits the first rung: only
         ``create`` does. Returns None if no rung has the turn: another request was deployed, or the
@@ -109,7 +109,7 @@ class Ladder:
         raise self._busy()
 
     def place(self) -> tuple[JobSnapshot, bool]:
-        """Return the job of the current or first rung, and whether it was adopted.
+        """Return the job of the current or first rung, and whether an existing job was adopted.
 
         For ``create``: a job that left the stack is submitted again.
 
@@ -127,7 +127,7 @@ class Ladder:
         raise self._busy()
 
     def to_submit(self) -> SubmissionRequest:
-        """Return the rung that ``place`` would submit or adopt. Does not read with one rung."""
+        """Return the rung that ``place`` would submit or adopt. Reads nothing for a single rung."""
         if len(self.rungs) == 1:
             return self.rungs[0]
         turn = self._turn()
@@ -140,7 +140,7 @@ class Ladder:
         return self.rungs[index]
 
     def exhausted(self) -> str:
-        """Return the failures of all rungs in one line, if no rung is left; else empty."""
+        """Return the failures of all rungs in one line if all rungs failed; else empty."""
         current = self.current()
         if current is None or current.job is None or not current.job.out_of_stock:
             return ""
@@ -157,7 +157,7 @@ class Ladder:
         return submit(request, self.jobs, self.intents, self.timing, self.environment)
 
     def _is_passed(self, error: JobRefusedError, index: int) -> bool:
-        """Return whether to look again: the turn was passed on, or the rung is out of stock.
+        """Return whether to check again: another rung has the turn, or no machines are available.
 
         The job of a dead process has no record, and an outdated list may omit it for a while.
         """
@@ -179,7 +179,7 @@ class Ladder:
         return ids.index(turn.request_id) if turn and turn.request_id in ids else None
 
     def _job(self, index: int) -> JobSnapshot | None:
-        """Return the job of a rung, recorded or sent without a record."""
+        """Return the job of a rung, from its record or, without a record, from the service."""
         request = self.rungs[index]
         stored = self.intents.read(request.request_id)
         if stored is None or stored.record.state is IntentState.INTENT:
@@ -203,7 +203,7 @@ class Ladder:
 
 
 def job_with_turn(request: SubmissionRequest, intents: IntentStore) -> tuple[str, str] | None:
-    """Return request id and job name of the rung with the turn; None if no rung has the turn.
+    """Return request id and job name of the rung whose turn it is; None if no rung has the turn.
 
     The name is empty if the job is not recorded.
     """

@@ -1,4 +1,4 @@
-"""Ports of the submission protocol: a job service, an intent store, a process, and their values.
+"""Interfaces of the submission protocol: job service, intent store, process; and their values.
 
 ``google.job_service`` and ``google.intent_store`` implement the first two.
 """
@@ -66,7 +66,7 @@ RUNNING: Final = "JOB_STATE_RUNNING"
 
 @dataclass(frozen=True, slots=True)
 class JobSnapshot:
-    """A job, as the service returned it."""
+    """A job as the service returned it."""
 
     name: str
     state: str
@@ -101,7 +101,7 @@ class JobSnapshot:
 
 
 def slot_of(request_id: str) -> str:
-    """Return the schedule slot of a request; else empty. Slots sort by time.
+    """Return the scheduled time in a request id; else empty. The times sort as text.
 
     >>> slot_of("20261130t060000z-00aa"), slot_of("00aa11bb22cc33dd44ee")
     ('20261130t060000z', '')
@@ -111,12 +111,12 @@ def slot_of(request_id: str) -> str:
 
 
 def program_label(pulumi_project: str, stack: str) -> str:
-    """Return the value of ``PROGRAM_LABEL``, unique for stacks of the same name."""
+    """Return the value of ``PROGRAM_LABEL``, which differs for stacks of the same name."""
     return f"{pulumi_project}_{stack}"
 
 
 def own_labels(labels: Mapping[str, str]) -> dict[str, str]:
-    """Return the program's labels of a job; empty for jobs of other origin.
+    """Return the labels that the program set on a job; empty for jobs of other origin.
 
     >>> own_labels({"run": "2", "team": "ml"})
     {}
@@ -130,7 +130,7 @@ def own_labels(labels: Mapping[str, str]) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class SubmissionRequest:
-    """A submission of a checked job file (``request.job_file.JobRequest``)."""
+    """A submission of a checked job file (see ``request.job_file.JobRequest``)."""
 
     parent: str
     stack: str
@@ -159,32 +159,32 @@ class SubmissionRequest:
 
     @property
     def slot(self) -> str:
-        """Return the schedule slot of the request; else empty."""
+        """Return the scheduled time of the request; else empty."""
         return slot_of(self.request_id)
 
     @property
     def title(self) -> str:
-        """Return the name of the job or slot for messages."""
+        """Return the job's name for messages, with the request's scheduled time if it has one."""
         return f"slot {self.slot} of job '{self.job}'" if self.slot else f"job '{self.job}'"
 
     @property
     def renewal(self) -> str:
-        """Return the fix if another job has the request's id."""
+        """Return how to submit a new job if another job already has the request's id."""
         return f"Set run: {self.run + 1} on job '{self.job}' in the stack file to submit a new job."
 
     @property
     def is_named(self) -> bool:
-        """Return whether the request sets the job's name, so that a repeated send has no effect."""
+        """Return whether the request names the job, so that sending it again has no effect."""
         return kind_of_request(self.request_id) is BATCH_JOB
 
     @property
     def is_repeatable(self) -> bool:
-        """Return whether the request is sent again if its result was deleted."""
+        """Return whether to send the request again if its result was deleted."""
         return False
 
 
 class JobService(Protocol):
-    """Calls of the job service. ``parent`` is ``projects/P/locations/R``."""
+    """Calls on the job service. ``parent`` is ``projects/P/locations/R``."""
 
     def create(self, parent: str, body: str, labels: Mapping[str, str]) -> JobSnapshot:
         """Send the CustomJob ``body`` (JSON) once. Raises NotSubmittedError or InDoubtError."""
@@ -234,7 +234,7 @@ class IntentRecord:
 
 @dataclass(frozen=True, slots=True)
 class StoredIntent:
-    """An intent record and its generation, the precondition of the next write.
+    """An intent record and its generation, on which the next write depends.
 
     ``updated`` is the store's time in seconds, never the time of this machine.
     """
@@ -246,7 +246,7 @@ class StoredIntent:
 
 @dataclass(frozen=True, slots=True)
 class TurnRecord:
-    """The turn: the request of a job that can be sent, or was sent last."""
+    """The turn: the only request of a job that may be sent, or was sent last."""
 
     request_id: str
     generation: int

@@ -1,4 +1,4 @@
-"""Checks of a new request before the old job is cancelled.
+"""Checks a new request before the job that it replaces is cancelled.
 
 Replacing a job cancels the old job first. Before that, Google is queried about the new request:
 permissions, images, reservations, quota. A negative answer is an :class:`Obstacle`. A check that
@@ -41,7 +41,7 @@ class Prerequisites(Protocol):
     """Queries about a submission. All methods raise OperatorError if the service cannot answer."""
 
     def has_permission(self, resource: str, permission: str) -> bool:
-        """Return whether the caller has a permission on an account or a project, by full name."""
+        """Return whether the caller has a permission on an account or project, by its full name."""
         ...
 
     def has_image(self, host: str, path: str, reference: str) -> bool:
@@ -71,7 +71,7 @@ class Obstacle:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A check of a submission. ``ask`` returns whether the submission passes."""
+    """A check before a submission. ``ask`` returns whether the check passes."""
 
     subject: str
     """Subject of the check, for messages."""
@@ -86,23 +86,23 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class PrerequisiteAnswers:
-    """Questions with a negative answer, and messages about unanswered questions."""
+    """The failed checks, and messages about checks without an answer."""
 
     refused: tuple[Question, ...] = ()
     unanswered: tuple[str, ...] = ()
 
     @property
     def may_change(self) -> bool:
-        """Return whether all negative answers can change by themselves."""
+        """Return whether all failed checks can pass later without a change."""
         return bool(self.refused) and all(question.waits for question in self.refused)
 
     def __str__(self) -> str:
-        """Return all reasons and fixes as text; empty without a negative answer."""
+        """Return the reasons and fixes of all failed checks as text; empty if all passed."""
         return "; ".join(str(question.obstacle) for question in self.refused)
 
 
 def ask_all(questions: Iterable[Question], service: Prerequisites) -> PrerequisiteAnswers:
-    """Ask all questions once."""
+    """Run all checks once."""
     obstacles, unanswered = list[Question](), list[str]()
     for question in questions:
         try:
@@ -119,7 +119,7 @@ def ask_until_settled(
     timing: Timing,
     environment: ProcessEnvironment,
 ) -> PrerequisiteAnswers:
-    """Ask all questions, and repeat for ``Timing.gate`` while the answers can change."""
+    """Run all checks, and repeat them for ``Timing.gate`` while the answers can change."""
     checks = list(questions)
     answers, began = ask_all(checks, service), environment.monotonic()
     while answers.may_change and environment.monotonic() - began < timing.gate:
@@ -129,7 +129,7 @@ def ask_until_settled(
 
 
 def questions(request: SubmissionRequest, kind: JobKind) -> Iterator[Question]:
-    """Yield all questions about a request."""
+    """Yield all checks of a request."""
     message = json.loads(request.body)
     project = request.parent.split("/")[1]
     spec = kind.trial_of(message).get("jobSpec") or {}
@@ -217,7 +217,7 @@ def _reserved(name: str) -> Question:
 
 
 def _quotas(parent: str, message: Mapping[str, Any], spec: Mapping[str, Any]) -> Iterator[Question]:
-    """Yield a question for the quota of each accelerator. Ignores current usage."""
+    """Yield a check of the quota of each accelerator. Ignores the current usage."""
     _, project, _, region = parent.split("/")
     for metric, count in accelerator_quotas(message, spec, region).items():
         yield Question(
@@ -236,7 +236,7 @@ def _quotas(parent: str, message: Mapping[str, Any], spec: Mapping[str, Any]) ->
 def accelerator_quotas(
     message: Mapping[str, Any], spec: Mapping[str, Any], region: str
 ) -> Counter[str]:
-    """Return quota metric -> usage of a job's GPUs; empty with a reservation."""
+    """Return quota metric -> number of GPUs that a job uses; empty with a reservation."""
     usage = Counter[str]()
     if any(named_reservations(pool) for pool in spec.get("workerPoolSpecs") or []):
         return usage
@@ -249,7 +249,7 @@ def accelerator_quotas(
 
 
 def is_preemptible(spec: Mapping[str, Any]) -> bool:
-    """Return whether machines of a jobSpec use the quota of preemptible machines."""
+    """Return whether the machines of a jobSpec count as preemptible in quotas."""
     return (spec.get("scheduling") or {}).get("strategy") in PREEMPTIBLE
 
 
@@ -271,7 +271,7 @@ def quota_metric(
 
 
 def family_of(accelerator: str) -> str:
-    """Return the name of a GPU in quotas.
+    """Return the name of a GPU in quota names.
 
     >>> family_of("NVIDIA_H100_MEGA_80GB")
     'NVIDIA_H100_MEGA'

@@ -78,7 +78,7 @@ def submit(
 
 
 class _Attempt:
-    """The attempt of a process to submit a request."""
+    """One process's attempt to submit a request."""
 
     def __init__(
         self,
@@ -127,7 +127,7 @@ class _Attempt:
         return self._write(IntentState.INTENT, stored.generation)
 
     def _wait_out_lease(self, stored: StoredIntent) -> StoredIntent | JobSnapshot:
-        """Wait until the request of another process cannot take effect, then claim its record.
+        """Wait until another process's request cannot take effect any more, then claim its record.
 
         Raises:
             PreconditionFailedError: the record changed meanwhile.
@@ -155,7 +155,7 @@ class _Attempt:
         return [job for job in jobs if not self.turn.has_passed(job)]
 
     def _acquire_turn(self, claim: StoredIntent) -> int:
-        """Step 3: acquire the turn; return its number. Releases the claim after an error."""
+        """Step 3: acquire the turn and return its number. On an error, release the claim."""
         try:
             return self.turn.acquire()
         except OperatorError:
@@ -164,7 +164,7 @@ class _Attempt:
             raise
 
     def _ensure_no_other_request(self, adopted: JobSnapshot) -> JobSnapshot:
-        """Return the adopted job when no later request of the same job can act.
+        """Return the adopted job once no later request of the same job can act.
 
         Another request may have followed an ended job: ``up`` submitted an edited file and was
         killed, then the edit was reverted.
@@ -174,14 +174,14 @@ class _Attempt:
         return adopted
 
     def _fence(self, claim: StoredIntent) -> tuple[StoredIntent, float]:
-        """Step 4: write the record that permits sending; return it and the start time."""
+        """Step 4: write the record that permits sending; return it and the time of the start."""
         began = self.environment.monotonic()
         return self._write(IntentState.SENDING, claim.generation), began
 
     def _send(
         self, fence: StoredIntent, fenced_at: float, turn: int, *, in_flight: bool
     ) -> tuple[JobSnapshot, bool]:
-        """Run steps 5 to 8 in the process that won the fence.
+        """Run steps 5 to 8. Only the process that wrote the record of step 4 gets here.
 
         ``in_flight``: another process may have sent the request, so a refusal does not release the
         record.
@@ -203,7 +203,7 @@ class _Attempt:
         return (job_to_adopt([job], self.request) if self.request.is_named else job), False
 
     def _create_when_permitted(self, fenced_at: float, labels: Mapping[str, str]) -> JobSnapshot:
-        """Step 5: send. Retries only while permission is denied, for ``Timing.gate``."""
+        """Step 5: send. Retries only while a permission is missing, for ``Timing.gate``."""
         while True:
             if not self.environment.engine_is_alive():
                 raise NotSubmittedError("the Pulumi engine has exited. Nothing was submitted.")
@@ -222,7 +222,7 @@ class _Attempt:
                     raise InDoubtError("a job exists although the service refused it") from None
 
     def _wait_for_unconfirmed_job(self) -> list[JobSnapshot]:
-        """Step 6: look for the job of a request after a lost response."""
+        """Step 6: look for the request's job after its response was lost."""
         waited = 0.0
         while not (result := self._find_jobs()):
             if waited >= self.timing.doubt:
@@ -237,7 +237,7 @@ class _Attempt:
         return result
 
     def _adopt(self, jobs: Sequence[JobSnapshot], stored: StoredIntent) -> JobSnapshot:
-        """Choose the job to adopt, and record it."""
+        """Choose the job to adopt, and write it to the record."""
         job = job_to_adopt(jobs, self.request)
         self._try_write(IntentState.DONE, stored, job.name)
         return job
@@ -258,7 +258,7 @@ class _Attempt:
         return job_to_adopt([job], self.request)
 
     def _withdrawn_job(self, record: IntentRecord) -> JobSnapshot | None:
-        """Return the existing job of a RELEASED record, else None.
+        """Return the job of a RELEASED record if the job exists, else None.
 
         A stale list would not include a job submitted shortly before.
         """
@@ -266,7 +266,7 @@ class _Attempt:
         return self.jobs.get(record.job_name) if released else None
 
     def _audit(self, created: JobSnapshot) -> JobSnapshot:
-        """Step 7: if expired requests created further jobs, cancel all but the earliest job."""
+        """Step 7: if expired requests created more jobs, cancel all jobs but the earliest."""
         try:
             others = [job for job in self._find_jobs(created.name) if job.state not in FAILED]
             oldest = earliest([*others, created])
@@ -278,7 +278,7 @@ class _Attempt:
         return oldest
 
     def _write(self, state: IntentState, generation: int, job_name: str = "") -> StoredIntent:
-        """Write a record by compare-and-swap. After a lost response, recognizes its own write."""
+        """Write a record by compare-and-swap. After a lost response, detect its own write."""
         record = IntentRecord(self.request.request_id, state, self.owner, job_name)
         try:
             return self.intents.write(record, generation)
@@ -289,7 +289,7 @@ class _Attempt:
             raise
 
     def _try_write(self, state: IntentState, stored: StoredIntent, job_name: str = "") -> None:
-        """Write a record about a completed step, and ignore failures: the next run looks again.
+        """Write the record of a completed step. Ignores failures: the next run checks again.
 
         Does not raise: the job exists, and after an error the engine would not store it.
         """

@@ -1,4 +1,4 @@
-"""The turn of a job's requests, which allows one live request at a time.
+"""The turn of a job's requests: only one of them may run.
 
 An edited job is another request. If an earlier ``up`` submitted a job and was killed before writing
 the state, the new request id does not match that job, and both jobs would run. So each job has a
@@ -47,7 +47,7 @@ from vertex_training.errors import JobRefusedError, PreconditionFailedError, Run
 
 @dataclass(frozen=True, slots=True)
 class SubmissionTurn:
-    """Access of a process to the turn of a job."""
+    """Access of a process to a job's turn."""
 
     request: SubmissionRequest
     jobs: JobService
@@ -56,7 +56,7 @@ class SubmissionTurn:
     environment: ProcessEnvironment
 
     def acquire(self) -> int:
-        """Acquire the turn for this request; return its number. Always writes, to inform others.
+        """Acquire the turn for this request; return its number. Always writes, so others see it.
 
         Raises:
             JobRefusedError: a job of the previous request is live.
@@ -70,7 +70,7 @@ class SubmissionTurn:
         return number
 
     def wait_out_previous_request(self) -> TurnRecord | None:
-        """Wait until no previous request can act, and return the current turn (None: no turn).
+        """Wait until no previous request can act; return the current turn, or None without one.
 
         Does not write the turn. Raises the errors of ``acquire``.
         """
@@ -85,7 +85,7 @@ class SubmissionTurn:
         return turn
 
     def _read(self) -> TurnRecord | None:
-        """Read the turn.
+        """Read the turn record.
 
         Raises:
             RungPassedError: a later rung of the job has the turn; or this rung requires the turn of
@@ -117,7 +117,7 @@ class SubmissionTurn:
         return job is not None and job.turn < turn.number
 
     def _wait_until_inactive(self, previous: str) -> None:
-        """Wait until the request ``previous`` has no live job and cannot create one."""
+        """Wait until the request ``previous`` has no live job and cannot create a job."""
         for jobs in self._looks_until_settled(previous):
             self._refuse(jobs)
 
@@ -152,7 +152,7 @@ class SubmissionTurn:
             self.intents.write(released, stored.generation)
 
     def _is_settled(self, stored: StoredIntent) -> bool:
-        """Return whether no sent request can take effect any more, and lists are up to date."""
+        """Return whether a sent request cannot take effect any more, and lists are up to date."""
         if stored.record.state is not IntentState.SENDING:
             return True
         return self.intents.now() >= stored.updated + self.timing.lease + self.timing.settle
@@ -173,7 +173,7 @@ class SubmissionTurn:
             raise JobRefusedError(self._live_job_message(job, in_state))
 
     def jobs_of(self, previous: str, stored: StoredIntent | None) -> list[JobSnapshot]:
-        """Return the listed jobs and the record's job, all read by name."""
+        """Return the jobs in the list and the job in the record, each read by name."""
         names = {job.name for job in self.jobs.find(self.request.parent, previous)}
         if stored is not None and stored.record.job_name:
             names.add(stored.record.job_name)

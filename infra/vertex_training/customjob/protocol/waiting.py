@@ -1,4 +1,4 @@
-"""Waits for a job, in the program: optional, with a deadline, and separate from the submission.
+"""Waits for a job in the program: optional, with a deadline, separate from the submission.
 
 A wait begins when the job's resource is in the state. It occupies neither a thread of the provider
 nor a step of the engine. Except for ``ladder`` and ``idleStop`` it only reads: if it is killed,
@@ -32,7 +32,7 @@ TAIL_LINES: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """A job, a goal and a deadline."""
+    """A job, the state to wait for, and a deadline."""
 
     job: str
     run: int
@@ -69,7 +69,7 @@ class WaitPorts:
 
 
 class _IdleLook:
-    """Applies ``idleStop`` to a job, once for each possible data point."""
+    """Checks of a job by ``idleStop``, once for each possible data point."""
 
     def __init__(self, wait: Wait, ports: WaitPorts) -> None:
         self._wait, self._ports = wait, ports
@@ -77,7 +77,7 @@ class _IdleLook:
         self._connected, self._due, self._reported = False, 0.0, ""
 
     async def look(self, job: JobSnapshot) -> None:
-        """Cancel the job if idle; report a cancellation, or the reason for uncertainty, once."""
+        """Cancel the job if idle; report a cancellation or missing data once."""
         if job.state != RUNNING or not job.accelerators or self._ports.monotonic() < self._due:
             return
         self._due = self._ports.monotonic() + SAMPLE
@@ -101,7 +101,7 @@ class _IdleLook:
         return f"{reason}: cancelled ({job.name})" if reason else ""
 
     async def reason(self, job: JobSnapshot) -> str:
-        """Return the recorded reason for a job's cancellation; else empty."""
+        """Return the recorded reason why the job was cancelled; else empty."""
         if job.short_state != "CANCELLED" or not job.accelerators:
             return ""
         try:
@@ -117,7 +117,7 @@ class _IdleLook:
 async def wait_for_job(
     wait: Wait, name: str, ports: WaitPorts, backoff: PollBackoff = PollBackoff()
 ) -> JobSnapshot:
-    """Wait until the job ``name`` fulfills the goal, and return it.
+    """Wait until the job ``name`` reaches the state, and return the job.
 
     Cancels a job with ``idleStop`` when it is provably idle. If a job with a ladder failed because
     no machines were available, continues with the next rung, and submits it if necessary.
@@ -156,7 +156,7 @@ async def wait_for_job(
 
 
 async def _get_job(wait: Wait, name: str, ports: WaitPorts) -> JobSnapshot:
-    """Return the job. Raises an OperatorError with its name, or WaitError if its record is gone."""
+    """Return the job. Raises OperatorError, or WaitError if the job's record was deleted."""
     try:
         job = await asyncio.to_thread(ports.get_job, name)
     except OperatorError as error:
@@ -178,7 +178,7 @@ def _progress(wait: Wait, job: JobSnapshot, waited: float) -> str:
 
 
 async def _climb(wait: Wait, job: JobSnapshot, ports: WaitPorts) -> tuple[CurrentRung | None, str]:
-    """Return the current rung, and the failures of all rungs if no rung is left."""
+    """Submit the next rung if needed; return it, and all failures if no rung is left."""
 
     def climb() -> tuple[CurrentRung | None, str]:
         ladder = ports.connect_ladder()

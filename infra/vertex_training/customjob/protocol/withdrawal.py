@@ -1,4 +1,4 @@
-"""Withdraws a job that leaves the stack, and describes a needlessly cancelled job.
+"""Withdraws a job that leaves the stack, and reports a job that was cancelled in vain.
 
 Imports neither Pulumi nor Google.
 """
@@ -31,7 +31,7 @@ def withdraw(
     bound: float = 120.0,
     sleep: Callable[[float], None] = time.sleep,
 ) -> JobSnapshot | None:
-    """Cancel a job, wait for its end, and optionally delete its record. Repeatable.
+    """Cancel a job, wait for its end, and delete its record on request. Repeatable.
 
     Returns the cancelled job after its end; None if it had ended before. ``before_cancel`` gets a
     live job, and can raise to prevent the cancellation.
@@ -66,7 +66,7 @@ CANCELLED_JOBS: Final = "VT_CANCELLED_JOBS"
 
 @dataclass(frozen=True, slots=True)
 class CancelledJob:
-    """A live job that was cancelled for a new request."""
+    """A live job that was cancelled to send a new request."""
 
     job: str
     """Name of the job in the stack."""
@@ -79,7 +79,7 @@ class CancelledJob:
 
     @classmethod
     def of(cls, job: str, run: int, ended: JobSnapshot) -> CancelledJob:
-        """Create the value from an ended job."""
+        """Create the value from a job that has ended."""
         ran = (ended.ended - ended.started) / 1e9 if ended.started and ended.ended else 0.0
         return cls(job, run, ended.name, ran, ended.output)
 
@@ -90,7 +90,7 @@ class CancelledJob:
 
     @property
     def in_vain(self) -> str:
-        """Return an error text about the cancellation, with the steps to undo it."""
+        """Return an error text that the job was cancelled in vain, with the steps to repair it."""
         output = f" Its output is in {self.output}." if self.output else ""
         return (
             f"Before that, {self}, and no job runs now.{output} To submit the old job again, "
@@ -100,7 +100,7 @@ class CancelledJob:
 
 
 def release(intents: IntentStore, request_id: str, name: str) -> None:
-    """Release the intent record of the withdrawn job ``name``, for a new claim. Repeatable.
+    """Release the intent record of the withdrawn job ``name`` for a new claim. Repeatable.
 
     The record retains the job's name: the next claim reads that job first.
     """

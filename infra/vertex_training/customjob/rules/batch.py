@@ -41,7 +41,7 @@ EQUAL: Final = ("machineSpec", "diskSpec", "containerSpec")
 
 @rule("batch-support", BATCH + "get-started")
 def batch_support(job: Job) -> Iterator[Finding]:
-    """A job with ``backend: batch`` uses no feature that only Vertex AI supports."""
+    """Check that a job with ``backend: batch`` uses no feature that only Vertex AI supports."""
     if job.context.backend != "batch":
         return
     yield from _of_spec(job)
@@ -53,7 +53,7 @@ def batch_support(job: Job) -> Iterator[Finding]:
 
 @rule("batch-differs", BATCH + "job-states", "warning")
 def batch_differs(job: Job) -> Iterator[Finding]:
-    """All fields of a job with ``backend: batch`` have the same effect on Batch."""
+    """Check that all fields of a job with ``backend: batch`` have the same effect on Batch."""
     if job.context.backend != "batch":
         return
     if "maxWaitDuration" in job.scheduling:

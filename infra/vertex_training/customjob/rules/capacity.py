@@ -36,7 +36,7 @@ def _affinities(job: Job) -> Iterator[tuple[Pool, dict, tuple[str | int, ...]]]:
 
 @rule("reservation-type", AFFINITY_TYPES)
 def reservation_type(job: Job) -> Iterator[Finding]:
-    """A reservationAffinity has a reservationAffinityType."""
+    """Check that a reservationAffinity has a reservationAffinityType."""
     for _, affinity, path in _affinities(job):
         kind = affinity.get("reservationAffinityType", "TYPE_UNSPECIFIED")
         if kind == "TYPE_UNSPECIFIED":
@@ -47,7 +47,7 @@ def reservation_type(job: Job) -> Iterator[Finding]:
 
 @rule("reservation-specific", AFFINITY_TYPES)
 def reservation_specific(job: Job) -> Iterator[Finding]:
-    """A SPECIFIC_RESERVATION affinity has a key and names reservations."""
+    """Check that a SPECIFIC_RESERVATION affinity has a key and names reservations."""
     for _, affinity, path in _affinities(job):
         if affinity.get("reservationAffinityType") != "SPECIFIC_RESERVATION":
             continue
@@ -58,7 +58,7 @@ def reservation_specific(job: Job) -> Iterator[Finding]:
 
 @rule("reservation-key", AFFINITY_TYPES)
 def reservation_key(job: Job) -> Iterator[Finding]:
-    """The key of a reservationAffinity is compute.googleapis.com/reservation-name."""
+    """Check that the key of a reservationAffinity is compute.googleapis.com/reservation-name."""
     for _, affinity, path in _affinities(job):
         if affinity.get("key") and affinity["key"] != KEY:
             yield Finding(
@@ -71,7 +71,7 @@ def reservation_key(job: Job) -> Iterator[Finding]:
 
 @rule("reservation-name", AFFINITY_TYPES)
 def reservation_name(job: Job) -> Iterator[Finding]:
-    """A reservation is written with its full name: projects/P/zones/Z/reservations/NAME."""
+    """Check that a reservation has its full name: projects/P/zones/Z/reservations/NAME."""
     for _, affinity, path in _affinities(job):
         for index, value in enumerate(affinity.get("values", [])):
             if not RESERVATION.match(value):
@@ -82,7 +82,7 @@ def reservation_name(job: Job) -> Iterator[Finding]:
 
 @rule("reservation-values-unused", AFFINITY_TYPES)
 def reservation_values_unused(job: Job) -> Iterator[Finding]:
-    """Only SPECIFIC_RESERVATION uses key and values."""
+    """Check that only an affinity of type SPECIFIC_RESERVATION sets key and values."""
     for _, affinity, path in _affinities(job):
         kind = affinity.get("reservationAffinityType")
         for field in ("key", "values"):
@@ -94,7 +94,7 @@ def reservation_values_unused(job: Job) -> Iterator[Finding]:
 
 @rule("reservation-zone", RESERVATIONS, "warning")
 def reservation_zone(job: Job) -> Iterator[Finding]:
-    """The zone of a reservation is in the job's region."""
+    """Check that the zone of a reservation is in the job's region."""
     for _, affinity, path in _affinities(job):
         for index, value in enumerate(affinity.get("values", [])):
             match = RESERVATION.match(value)
@@ -106,7 +106,7 @@ def reservation_zone(job: Job) -> Iterator[Finding]:
 
 @rule("reservation-flex-start", RESERVATIONS)
 def reservation_flex_start(job: Job) -> Iterator[Finding]:
-    """A FLEX_START job has no reservations."""
+    """Check that a FLEX_START job has no reservations."""
     for pool, _, path in _affinities(job):
         if job.strategy == "FLEX_START" and pool.reserved:
             hint = "remove reservationAffinity, or change scheduling.strategy"
@@ -115,7 +115,7 @@ def reservation_flex_start(job: Job) -> Iterator[Finding]:
 
 @rule("reservation-spot", RESERVATIONS, "warning")
 def reservation_spot(job: Job) -> Iterator[Finding]:
-    """A SPOT job has no reservations: Spot VMs do not use them."""
+    """Check that a SPOT job has no reservations: Spot VMs do not use them."""
     for pool, _, path in _affinities(job):
         if job.strategy == "SPOT" and pool.reserved:
             hint = "remove reservationAffinity, or change scheduling.strategy"
@@ -124,7 +124,7 @@ def reservation_spot(job: Job) -> Iterator[Finding]:
 
 @rule("reservation-persistent", RESERVATIONS)
 def reservation_persistent(job: Job) -> Iterator[Finding]:
-    """A job on a persistent resource has no reservationAffinity."""
+    """Check that a job on a persistent resource has no reservationAffinity."""
     for pool, _, path in _affinities(job):
         if job.spec.get("persistentResourceId") and pool.reserved:
             what = "a job on a persistent resource cannot use a reservation"
@@ -133,7 +133,7 @@ def reservation_persistent(job: Job) -> Iterator[Finding]:
 
 @rule("reservation-required", COMPUTE)
 def reservation_required(job: Job) -> Iterator[Finding]:
-    """A job on GB200 machines uses a shared reservation."""
+    """Check that a job on GB200 machines uses a shared reservation."""
     for pool in job.pools:
         if pool.shape and pool.shape.reservation_required and pool.unreserved:
             what = f"reservationAffinity is missing; {pool.machine_type} needs a shared reservation"
@@ -143,7 +143,7 @@ def reservation_required(job: Job) -> Iterator[Finding]:
 
 @rule("spot-or-flex-start", "https://docs.cloud.google.com/compute/docs/gpus", "warning")
 def spot_or_flex_start(job: Job) -> Iterator[Finding]:
-    """H100 machine types with fewer than 8 GPUs are available only as Spot or Flex-start VMs."""
+    """Check that H100 machines with fewer than 8 GPUs use SPOT or FLEX_START."""
     for pool in job.pools:
         if pool.machine_type in NEVER_STANDARD and job.strategy == "STANDARD" and pool.unreserved:
             what = "this machine type is available only as Spot or Flex-start VMs"
@@ -153,7 +153,7 @@ def spot_or_flex_start(job: Job) -> Iterator[Finding]:
 
 @rule("scarce-accelerator", COMPUTE, "warning")
 def scarce_accelerator(job: Job) -> Iterator[Finding]:
-    """H100 mega, H200 and B200 machines use a reservation or SPOT, as Google recommends."""
+    """Check that H100 mega, H200 and B200 machines use a reservation or SPOT."""
     on_call = job.strategy == "STANDARD" and not job.spec.get("persistentResourceId")
     for pool in job.pools:
         if on_call and pool.accelerator in SCARCE and pool.unreserved:
@@ -165,7 +165,7 @@ def scarce_accelerator(job: Job) -> Iterator[Finding]:
 
 @rule("persistent-resource", GUIDES + "training/persistent-resource-train", "warning")
 def persistent_resource(job: Job) -> Iterator[Finding]:
-    """persistentResourceId is an id: lowercase letters, digits and hyphens."""
+    """Check that persistentResourceId is an id: lowercase letters, digits and hyphens."""
     persistent_resource_id = job.spec.get("persistentResourceId")
     if persistent_resource_id and not PERSISTENT_ID.match(persistent_resource_id):
         hint = "write the last part of the resource name: lowercase letters, digits and hyphens"
@@ -189,7 +189,7 @@ def seconds(duration: str) -> Decimal:
 
 @rule("duration-range", TYPES + "custom_job.py")
 def duration_range(job: Job) -> Iterator[Finding]:
-    """A timeout is positive, and maxWaitDuration is not negative."""
+    """Check that a timeout is positive, and maxWaitDuration is not negative."""
     timeout, wait = job.scheduling.get("timeout"), job.scheduling.get("maxWaitDuration")
     if timeout and not 0 < seconds(timeout) <= LONGEST:
         yield Finding(
@@ -203,7 +203,7 @@ def duration_range(job: Job) -> Iterator[Finding]:
 
 @rule("timeout-missing", TYPES + "custom_job.py", "note")
 def timeout_missing(job: Job) -> Iterator[Finding]:
-    """A job with accelerators has a timeout; the default is 7 days."""
+    """Check that a job with accelerators has a timeout; the default is 7 days."""
     if "timeout" in job.scheduling or not any(pool.accelerator for pool in job.pools):
         return
     path = PLACE if "scheduling" in job.spec else SPEC
@@ -214,7 +214,7 @@ def timeout_missing(job: Job) -> Iterator[Finding]:
 
 @rule("strategy-deprecated", TYPES + "custom_job.py", "warning")
 def strategy_deprecated(job: Job) -> Iterator[Finding]:
-    """scheduling.strategy uses a current name, not a deprecated one."""
+    """Check that scheduling.strategy uses a current name, not a deprecated one."""
     name = job.scheduling.get("strategy")
     if name in NEW_NAMES:
         yield Finding(
@@ -224,7 +224,7 @@ def strategy_deprecated(job: Job) -> Iterator[Finding]:
 
 @rule("retries-contradict", TYPES + "custom_job.py")
 def retries_contradict(job: Job) -> Iterator[Finding]:
-    """disableRetries and restartJobOnWorkerRestart are not both true."""
+    """Check that disableRetries and restartJobOnWorkerRestart are not both true."""
     if job.scheduling.get("disableRetries") and job.scheduling.get("restartJobOnWorkerRestart"):
         what = "disableRetries and restartJobOnWorkerRestart contradict each other"
         path = (*PLACE, "restartJobOnWorkerRestart")
@@ -233,7 +233,7 @@ def retries_contradict(job: Job) -> Iterator[Finding]:
 
 @rule("max-wait-unused", TYPES + "custom_job.py", "warning")
 def max_wait_unused(job: Job) -> Iterator[Finding]:
-    """Only FLEX_START jobs use maxWaitDuration."""
+    """Check that only FLEX_START jobs set maxWaitDuration."""
     wait = job.scheduling.get("maxWaitDuration")
     if wait and job.strategy in ("STANDARD", "SPOT"):
         path, what = (*PLACE, "maxWaitDuration"), "only FLEX_START jobs use maxWaitDuration"
@@ -242,7 +242,7 @@ def max_wait_unused(job: Job) -> Iterator[Finding]:
 
 @rule("flex-start-gpu", FLEX)
 def flex_start_gpu(job: Job) -> Iterator[Finding]:
-    """Every pool of a FLEX_START job has L4, A100, H100, H200 or B200 machines."""
+    """Check that every pool of a FLEX_START job has L4, A100, H100, H200 or B200 machines."""
     if job.strategy != "FLEX_START":
         return
     for pool in job.pools:
@@ -254,7 +254,7 @@ def flex_start_gpu(job: Job) -> Iterator[Finding]:
 
 @rule("flex-start-timeout", FLEX)
 def flex_start_timeout(job: Job) -> Iterator[Finding]:
-    """A FLEX_START job has a timeout of at most 7 days."""
+    """Check that a FLEX_START job has a timeout of at most 7 days."""
     timeout = job.scheduling.get("timeout")
     if job.strategy == "FLEX_START" and timeout and seconds(timeout) > WEEK:
         what = "a FLEX_START job can run for at most 7 days"
@@ -263,7 +263,7 @@ def flex_start_timeout(job: Job) -> Iterator[Finding]:
 
 @rule("flex-start-same-machines", FLEX)
 def flex_start_same_machines(job: Job) -> Iterator[Finding]:
-    """All pools of a FLEX_START job have the same machines."""
+    """Check that all pools of a FLEX_START job have the same machines."""
     fields = ("machineType", "acceleratorType", "acceleratorCount")
     if job.strategy != "FLEX_START" or len(job.pools) < 2:
         return
@@ -277,7 +277,7 @@ def flex_start_same_machines(job: Job) -> Iterator[Finding]:
 
 @rule("spot-output", GUIDES + "training/use-spot-vms", "warning")
 def spot_output(job: Job) -> Iterator[Finding]:
-    """A SPOT job has a baseOutputDirectory for the checkpoints from which it resumes.
+    """Check that a SPOT job has a baseOutputDirectory for the checkpoints from which it resumes.
 
     A bucket in the command line or in the environment is accepted as well.
     """

@@ -45,7 +45,7 @@ PRINTS: Final = re.compile(r"(echo|printf)\s[^|;&`]*\Z")
 
 @rule("env-name", TYPES + "env_var.py")
 def env_name(job: Job) -> Iterator[Finding]:
-    """The name of an environment variable is a C identifier."""
+    """Check that the name of an environment variable is a C identifier."""
     hint = "use letters, digits and '_'; do not begin with a digit"
     for pool in job.pools:
         for index, variable in enumerate(pool.env):
@@ -59,7 +59,7 @@ def env_name(job: Job) -> Iterator[Finding]:
 
 @rule("env-value", TYPES + "env_var.py")
 def env_value(job: Job) -> Iterator[Finding]:
-    """Every environment variable has a value."""
+    """Check that every environment variable has a value."""
     for pool in job.pools:
         for index, variable in enumerate(pool.env):
             if "value" not in variable:
@@ -69,7 +69,7 @@ def env_value(job: Job) -> Iterator[Finding]:
 
 @rule("env-count", TYPES + "custom_job.py")
 def env_count(job: Job) -> Iterator[Finding]:
-    """A pool has at most 100 environment variables."""
+    """Check that a pool has at most 100 environment variables."""
     for pool in job.pools:
         if len(pool.env) > MAX_ENV:
             path = (*pool.task_path, "env")
@@ -80,7 +80,7 @@ def env_count(job: Job) -> Iterator[Finding]:
 
 @rule("env-twice", GUIDES + "training/configure-container-settings", "warning")
 def env_twice(job: Job) -> Iterator[Finding]:
-    """No environment variable has two entries."""
+    """Check that no environment variable has two entries."""
     for pool in job.pools:
         seen = dict[str, int]()
         for index, (path, name, _) in enumerate(pool.variables(), 1):
@@ -92,7 +92,7 @@ def env_twice(job: Job) -> Iterator[Finding]:
 
 @rule("env-reserved", REQUIREMENTS, "warning")
 def env_reserved(job: Job) -> Iterator[Finding]:
-    """A job file does not set variables that the service sets."""
+    """Check that a job file does not set variables that the service sets."""
     reserved = set[str](RESERVED)
     if len(job.pools) > 1:
         reserved.add("TF_CONFIG")
@@ -107,7 +107,7 @@ def env_reserved(job: Job) -> Iterator[Finding]:
 
 @rule("args-length", GUIDES + "training/create-custom-job")
 def args_length(job: Job) -> Iterator[Finding]:
-    """All arguments together have at most 100,000 characters."""
+    """Check that all arguments together have at most 100,000 characters."""
     for pool in job.pools:
         length = sum(len(text) for text in pool.task.get("args", []))
         if length > MAX_ARGS:
@@ -118,7 +118,7 @@ def args_length(job: Job) -> Iterator[Finding]:
 
 @rule("output-variables", TYPES + "custom_job.py")
 def output_variables(job: Job) -> Iterator[Finding]:
-    """A job that uses AIP_MODEL_DIR or a similar variable has a baseOutputDirectory."""
+    """Check that a job that uses AIP_MODEL_DIR or a similar variable has a baseOutputDirectory."""
     if job.output:
         return
     for pool in job.pools:
@@ -132,7 +132,7 @@ def output_variables(job: Job) -> Iterator[Finding]:
 
 @rule("rank-variables", GUIDES + "training/distributed-training", "warning")
 def rank_variables(job: Job) -> Iterator[Finding]:
-    """Ranks and the primary's address come from CLUSTER_SPEC, not from undocumented variables."""
+    """Check that code reads ranks and the primary's address from CLUSTER_SPEC."""
     if job.context.backend == "batch" and job.nodes > 1:
         return  # a script of the task sets these variables
     for pool in job.pools:
@@ -148,7 +148,7 @@ def rank_variables(job: Job) -> Iterator[Finding]:
 
 @rule("placeholder", GUIDES + "training/configure-container-settings", "warning")
 def placeholder(job: Job) -> Iterator[Finding]:
-    """A job file has no placeholders such as <YOUR_BUCKET>."""
+    """Check that a job file has no placeholders such as <YOUR_BUCKET>."""
     for pool in job.pools:
         for path, text in pool.texts():
             if match := PLACEHOLDER.search(text):
@@ -158,7 +158,7 @@ def placeholder(job: Job) -> Iterator[Finding]:
 
 @rule("temporary-disk", GUIDES + "training/configure-compute", "warning")
 def temporary_disk(job: Job) -> Iterator[Finding]:
-    """A job does not store results below /mnt/disks: the boot disk is deleted with the job."""
+    """Check that a job stores no results below /mnt/disks, which is deleted with the job."""
     for pool in job.pools:
         for path, text in pool.texts():
             if "/mnt/disks/" in text:
@@ -169,7 +169,7 @@ def temporary_disk(job: Job) -> Iterator[Finding]:
 
 @rule("script-goes-on", REQUIREMENTS, "warning")
 def script_goes_on(job: Job) -> Iterator[Finding]:
-    """A shell script stops at the first failed command, so that the job fails as well."""
+    """Check that a shell script stops at its first failed command, so that the job also fails."""
     for pool in job.pools:
         command = pool.task.get("command", [])
         if not command or not is_shell(command[0]):
@@ -185,7 +185,7 @@ def script_goes_on(job: Job) -> Iterator[Finding]:
 
 @rule("nccl-infiniband", GUIDES + "training/configure-compute", "warning")
 def nccl_infiniband(job: Job) -> Iterator[Finding]:
-    """A job on A2 machines does not enable InfiniBand for NCCL."""
+    """Check that a job on A2 machines does not enable InfiniBand for NCCL."""
     for pool in job.pools:
         for path, *setting in pool.variables():
             if setting == ["NCCL_IB_DISABLE", "0"] and pool.machine_type.startswith("a2-"):
@@ -208,7 +208,7 @@ FABRIC: Final = "https://docs.nvidia.com/aicr/latest/user-guide/fabric-attached-
 
 @rule("nccl-plugin", FABRIC, "warning")
 def nccl_plugin(job: Job) -> Iterator[Finding]:
-    """Several A3 Mega or A3 Ultra nodes have NCCL's network plugin, by image or environment."""
+    """Check that a job on several A3 Mega or A3 Ultra nodes has NCCL's network plugin."""
     nodes = [pool for pool in job.pools if pool.index < 2]
     stack = job.context.stack
     images = stack.plugin_images if stack else frozenset[str]()
@@ -260,7 +260,7 @@ GIVEN: Final = re.compile(r"(AIP_|CLOUD_ML_)[A-Z_]+|CLUSTER_SPEC|TF_CONFIG|PATH|
 
 @rule("env-unresolved", TYPES + "env_var.py", "warning")
 def env_unresolved(job: Job) -> Iterator[Finding]:
-    """The value of a variable references only variables above it; the service expands no others."""
+    """Check that a variable references only variables above it: the service expands no others."""
     for pool in job.pools:
         known = set[str]()
         for path, name, value in pool.variables():
@@ -277,7 +277,7 @@ def env_unresolved(job: Job) -> Iterator[Finding]:
 
 @rule("shell-variable", TYPES + "custom_job.py", "warning")
 def shell_variable(job: Job) -> Iterator[Finding]:
-    """Only a command line that a shell reads has ``${NAME}``: the service does not expand it."""
+    """Check that ``${NAME}`` occurs only in a shell's script: the service does not expand it."""
     for pool in job.pools:
         if read_command_line(pool).is_read_by_shell:
             continue

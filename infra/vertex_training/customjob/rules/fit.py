@@ -30,7 +30,7 @@ def _network(job: Job) -> NetworkFacts | None:
 
 @rule("network-foreign", "docs/environments.md#networks", "warning")
 def network_foreign(job: Job) -> Iterator[Finding]:
-    """A job uses the stack's network or attachment: foreign networks cannot be checked."""
+    """Check that a job uses the stack's network or attachment; others cannot be checked."""
     network = _network(job)
     if network is None:
         return
@@ -46,7 +46,7 @@ def network_foreign(job: Job) -> Iterator[Finding]:
 
 @rule("network-owner", PEERING)
 def network_owner(job: Job) -> Iterator[Finding]:
-    """The name of a Shared VPC network has the host project's number."""
+    """Check that the name of a Shared VPC network has the host project's number."""
     network = _network(job)
     if network and _wrong_owner(job):
         what = "the network belongs to another project, the host project of a Shared VPC"
@@ -55,7 +55,7 @@ def network_owner(job: Job) -> Iterator[Finding]:
 
 @rule("network-one-a-region", PEERING)
 def network_one_a_region(job: Job) -> Iterator[Finding]:
-    """All peered jobs in a region use the same network."""
+    """Check that all peered jobs in a region use the same network."""
     mine = job.network
     for name, other in sorted(job.context.others.items()):
         if mine and other.network and other.network != mine:
@@ -66,7 +66,7 @@ def network_one_a_region(job: Job) -> Iterator[Finding]:
 
 @rule("range-foreign", "docs/environments.md#networks", "warning")
 def range_foreign(job: Job) -> Iterator[Finding]:
-    """Reserved ranges belong to the stack's network: foreign ranges cannot be checked."""
+    """Check that reserved ranges belong to the stack's network; others cannot be checked."""
     network = _network(job)
     if network is None or job.spec.get("network") != network.name:
         return
@@ -79,7 +79,7 @@ def range_foreign(job: Job) -> Iterator[Finding]:
 
 @rule("peering-room", GUIDES + "training/using-private-ip")
 def peering_room(job: Job) -> Iterator[Finding]:
-    """The peering ranges have enough addresses for all concurrent jobs of the stack."""
+    """Check that the peering ranges have enough addresses for all concurrent jobs of the stack."""
     network = _network(job)
     if network is None or not network.ranges or job.network != network.name:
         return
@@ -100,7 +100,7 @@ def peering_room(job: Job) -> Iterator[Finding]:
 
 @rule("interface-room", PSC, "warning")
 def interface_room(job: Job) -> Iterator[Finding]:
-    """The subnet of the network attachment has an address for each concurrent node."""
+    """Check that the subnet of the network attachment has an address for each concurrent node."""
     network = _network(job)
     if network is None or network.subnet_prefix is None or job.attachment != network.attachment:
         return
@@ -186,7 +186,7 @@ def _own(job: Job, name: str) -> str:
 
 @rule("reservation-foreign", OURS, "warning")
 def reservation_foreign(job: Job) -> Iterator[Finding]:
-    """A job names reservations of its stack: foreign reservations cannot be checked."""
+    """Check that a job uses only reservations of its stack; others cannot be checked."""
     keys = ", ".join(f"${{reservations.{r.key}}}" for r in _known(job).values())
     for _, path, name, facts in _requested(job):
         if keys and facts is None:
@@ -196,7 +196,7 @@ def reservation_foreign(job: Job) -> Iterator[Finding]:
 
 @rule("reservation-machine", RESERVATIONS)
 def reservation_machine(job: Job) -> Iterator[Finding]:
-    """A pool has the machine type, GPU type and GPU count of its reservation."""
+    """Check that a pool has the machine type, GPU type and GPU count of its reservation."""
     for pool, _, _, facts in _requested(job):
         if facts and not _fits(_request_of(pool), facts):
             got = _shown(pool.machine_type, pool.accelerator, pool.count)
@@ -208,7 +208,7 @@ def reservation_machine(job: Job) -> Iterator[Finding]:
 
 @rule("reservation-any", RESERVATIONS, "warning")
 def reservation_any(job: Job) -> Iterator[Finding]:
-    """A pool with ANY_RESERVATION fits an open reservation of the stack."""
+    """Check that a pool with ANY_RESERVATION matches an open reservation of the stack."""
     reservations = _known(job).values()
     candidates = [reservation for reservation in reservations if not reservation.specific]
     for pool, path in _with_request(job):
@@ -224,7 +224,7 @@ def reservation_any(job: Job) -> Iterator[Finding]:
 
 @rule("reservation-count", RESERVATIONS)
 def reservation_count(job: Job) -> Iterator[Finding]:
-    """A reservation has enough machines for all concurrent jobs of the stack."""
+    """Check that a reservation has enough machines for all concurrent jobs of the stack."""
     for path, reservation, users in _shared(job):
         needed = _at_once(users, reservation)
         if needed > reservation.count:
@@ -236,7 +236,7 @@ def reservation_count(job: Job) -> Iterator[Finding]:
 
 @rule("reservation-spare", RESERVATIONS, "warning")
 def reservation_spare(job: Job) -> Iterator[Finding]:
-    """A reservation has one spare machine, as Google advises."""
+    """Check that a reservation has one spare machine, as Google advises."""
     for path, reservation, users in _shared(job):
         count = reservation.count
         if _at_once(users, reservation) == count:
@@ -247,7 +247,7 @@ def reservation_spare(job: Job) -> Iterator[Finding]:
 
 @rule("reservation-open", RESERVATIONS, "warning")
 def reservation_open(job: Job) -> Iterator[Finding]:
-    """A reservation that a job names is a specific reservation, not an open one."""
+    """Check that a reservation that a job names is a specific reservation, not an open one."""
     for _, path, name, facts in _requested(job):
         if facts and not facts.specific:
             what = f"reservation '{facts.key}' is open, so jobs cannot use it by name"
@@ -258,7 +258,7 @@ def reservation_open(job: Job) -> Iterator[Finding]:
 
 @rule("reservation-local-ssd", RESERVATIONS, "warning")
 def reservation_local_ssd(job: Job) -> Iterator[Finding]:
-    """A reservation for a job has no localSsds."""
+    """Check that a reservation for a job has no localSsds."""
     for _, path, _, facts in _requested(job):
         if facts and facts.local_ssds:
             what = f"reservation '{facts.key}' has localSsds, which Vertex AI does not support"

@@ -23,7 +23,7 @@ KMS: Final[Path] = ("encryptionSpec", "kmsKeyName")
 
 @rule("service-account", ACCESS)
 def service_account(job: Job) -> Iterator[Finding]:
-    """A job has a serviceAccount: the default account can read and write all buckets.
+    """Check that a job has a serviceAccount: the default account can read and write all buckets.
 
     Without a stack this is a note: the service accepts such a job, a stack does not.
     """
@@ -36,7 +36,7 @@ def service_account(job: Job) -> Iterator[Finding]:
 
 @rule("service-account-email", TYPES + "custom_job.py")
 def service_account_email(job: Job) -> Iterator[Finding]:
-    """A serviceAccount is the email address of a service account."""
+    """Check that a serviceAccount is the email address of a service account."""
     if job.account and not EMAIL.match(job.account):
         hint = "write NAME@PROJECT.iam.gserviceaccount.com, or ${serviceAccounts.NAME}"
         what = "must be the email address of a service account"
@@ -45,7 +45,7 @@ def service_account_email(job: Job) -> Iterator[Finding]:
 
 @rule("service-account-default", ACCESS, "warning")
 def service_account_default(job: Job) -> Iterator[Finding]:
-    """The job's account is neither a default service account nor a service agent."""
+    """Check that the job's account is neither a default service account nor a service agent."""
     default = job.account.endswith(
         ("@developer.gserviceaccount.com", "@appspot.gserviceaccount.com")
     )
@@ -57,7 +57,7 @@ def service_account_default(job: Job) -> Iterator[Finding]:
 
 @rule("encryption-key", TYPES + "encryption_spec.py")
 def encryption_key(job: Job) -> Iterator[Finding]:
-    """An encryption key is written with its full name."""
+    """Check that an encryption key is written with its full name."""
     spec = job.request.get("encryptionSpec")
     if spec is None:
         return
@@ -71,7 +71,7 @@ def encryption_key(job: Job) -> Iterator[Finding]:
 
 @rule("encryption-region", CMEK)
 def encryption_region(job: Job) -> Iterator[Finding]:
-    """The encryption key is in the job's region."""
+    """Check that the encryption key is in the job's region."""
     match = KEY.match(str(job.request.get("encryptionSpec", {}).get("kmsKeyName")))
     if not match:
         return
@@ -85,7 +85,7 @@ def encryption_region(job: Job) -> Iterator[Finding]:
 
 @rule("job-region", GUIDES + "general/locations")
 def job_region(job: Job) -> Iterator[Finding]:
-    """The stack's region supports training jobs."""
+    """Check that the stack's region supports training jobs."""
     if job.region and job.region not in machines.regions():
         what = "the stack's region does not support training jobs"
         hint = f"set gcp:region to one of {', '.join(sorted(machines.regions()))}"
@@ -94,7 +94,7 @@ def job_region(job: Job) -> Iterator[Finding]:
 
 @rule("artifact-location", TYPES + "custom_job.py")
 def artifact_location(job: Job) -> Iterator[Finding]:
-    """protectedArtifactLocationId is a region other than the job's region."""
+    """Check that protectedArtifactLocationId is a region other than the job's region."""
     protected_artifact_location_id = job.spec.get("protectedArtifactLocationId")
     path = (*SPEC, "protectedArtifactLocationId")
     if protected_artifact_location_id and protected_artifact_location_id not in machines.regions():
@@ -123,7 +123,7 @@ FORMS: Final = {
 
 @rule("tracking-name", TYPES + "custom_job.py")
 def tracking_name(job: Job) -> Iterator[Finding]:
-    """A TensorBoard, an experiment and its run are written with their full names."""
+    """Check that a TensorBoard, an experiment and its run are written with their full names."""
     for field, (form, hint) in FORMS.items():
         value = job.spec.get(field)
         if value is not None and not form.match(value):
@@ -132,7 +132,7 @@ def tracking_name(job: Job) -> Iterator[Finding]:
 
 @rule("tracking-region", GUIDES + "experiments/tensorboard-training")
 def tracking_region(job: Job) -> Iterator[Finding]:
-    """A TensorBoard, an experiment and its run are in the job's region."""
+    """Check that a TensorBoard, an experiment and its run are in the job's region."""
     for field, (form, _) in FORMS.items():
         match = form.match(str(job.spec.get(field)))
         if match and job.region and match[1] != job.region:
@@ -142,7 +142,7 @@ def tracking_region(job: Job) -> Iterator[Finding]:
 
 @rule("tensorboard-output", "https://github.com/kubeflow/pipelines/issues/7123", "warning")
 def tensorboard_output(job: Job) -> Iterator[Finding]:
-    """A job with a TensorBoard has a baseOutputDirectory for its logs."""
+    """Check that a job with a TensorBoard has a baseOutputDirectory for its logs."""
     if job.spec.get("tensorboard") and not job.output:
         what = "baseOutputDirectory is missing: without it AIP_TENSORBOARD_LOG_DIR is not set"
         hint = "add baseOutputDirectory: {outputUriPrefix: ${buckets.NAME}/folder}"
@@ -151,7 +151,7 @@ def tensorboard_output(job: Job) -> Iterator[Finding]:
 
 @rule("tensorboard-account", GUIDES + "experiments/tensorboard-training")
 def tensorboard_account(job: Job) -> Iterator[Finding]:
-    """A job with a TensorBoard has a serviceAccount."""
+    """Check that a job with a TensorBoard has a serviceAccount."""
     if job.spec.get("tensorboard") and not job.spec.get("serviceAccount"):
         what = "serviceAccount is missing; a job with a TensorBoard requires it"
         yield Finding(SPEC, what, "", "add serviceAccount: EMAIL", missing="serviceAccount")
@@ -159,7 +159,7 @@ def tensorboard_account(job: Job) -> Iterator[Finding]:
 
 @rule("tensorboard-or-experiment", "google-cloud-aiplatform 2.7.0 google/cloud/aiplatform/jobs.py")
 def tensorboard_or_experiment(job: Job) -> Iterator[Finding]:
-    """A job has a TensorBoard or an experiment, not both."""
+    """Check that a job has a TensorBoard or an experiment, not both."""
     if job.spec.get("tensorboard") and job.spec.get("experiment"):
         what = "a job cannot have both tensorboard and experiment"
         yield Finding((*SPEC, "experiment"), what, "", "remove tensorboard or experiment")
@@ -167,7 +167,7 @@ def tensorboard_or_experiment(job: Job) -> Iterator[Finding]:
 
 @rule("experiment-run", TYPES + "custom_job.py")
 def experiment_run(job: Job) -> Iterator[Finding]:
-    """The context of an experiment run is EXPERIMENT-RUN."""
+    """Check that the context of an experiment run is EXPERIMENT-RUN."""
     experiment, run = (str(job.spec.get(field)) for field in ("experiment", "experimentRun"))
     forms = CONTEXT.match(experiment) and CONTEXT.match(run)
     if forms and not run.startswith(experiment + "-"):
@@ -177,7 +177,7 @@ def experiment_run(job: Job) -> Iterator[Finding]:
 
 @rule("models-unused", TYPES + "custom_job.py", "warning")
 def models_unused(job: Job) -> Iterator[Finding]:
-    """A job that runs your own code has no models: only some of Google's jobs use them."""
+    """Check that a job with your own code has no models: only some of Google's jobs use them."""
     if job.spec.get("models"):
         what = "models has no effect on a job that runs your own code"
         yield Finding((*SPEC, "models"), what, "", "remove the field")
@@ -191,7 +191,7 @@ MAX_BYTES: Final = 128
 
 @rule("display-name", TYPES + "custom_job.py")
 def display_name(job: Job) -> Iterator[Finding]:
-    """displayName has 1 to 128 characters."""
+    """Check that displayName has 1 to 128 characters."""
     name = job.request.get("displayName", "x")
     if not 1 <= len(name) <= MAX_NAME:
         what = f"displayName must have 1 to {MAX_NAME} characters"
@@ -200,7 +200,7 @@ def display_name(job: Job) -> Iterator[Finding]:
 
 @rule("label", TYPES + "custom_job.py")
 def label(job: Job) -> Iterator[Finding]:
-    """Labels have at most 64 characters: lowercase letters of any language, digits, '_' and '-'."""
+    """Check that labels have up to 64 lowercase letters of any language, digits, '_' and '-'."""
     limit = f"must have at most {MAX_LENGTH} lowercase letters, digits, '_' and '-'"
     for key, value in job.request.get("labels", {}).items():
         if not key or not _is_label(key):
@@ -215,7 +215,7 @@ def label(job: Job) -> Iterator[Finding]:
     "label-limits", "https://docs.cloud.google.com/resource-manager/docs/labels-overview", "warning"
 )
 def label_limits(job: Job) -> Iterator[Finding]:
-    """Labels have fewer than 64 characters and 128 bytes, and begin with a letter or digit."""
+    """Check that labels have fewer than 64 characters and 128 bytes, and no '_' or '-' first."""
     for key, value in job.request.get("labels", {}).items():
         if not _is_label(key) or not _is_label(value):
             continue  # reported by the rule above
@@ -233,7 +233,7 @@ def _is_label(text: str) -> bool:
 
 @rule("label-reserved", "docs/job-files.md")
 def label_reserved(job: Job) -> Iterator[Finding]:
-    """A job file has no labels that begin with vt-: the stack uses them to find its jobs.
+    """Check that no label begins with vt-: the stack uses such labels to find its jobs.
 
     Without a stack this is a warning: the service accepts such a job.
     """
@@ -248,7 +248,7 @@ def label_reserved(job: Job) -> Iterator[Finding]:
     "label-count", "https://docs.cloud.google.com/resource-manager/docs/labels-overview", "warning"
 )
 def label_count(job: Job) -> Iterator[Finding]:
-    """A job has at most 64 labels, including those of the stack."""
+    """Check that a job has at most 64 labels, including those of the stack."""
     count = len(job.request.get("labels", {}))
     if count > MAX_LABELS - len(JOB_LABELS):
         most = MAX_LABELS - len(JOB_LABELS)

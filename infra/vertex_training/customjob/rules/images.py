@@ -67,7 +67,7 @@ def _is_name(image: str) -> bool:
 
 @rule("container-image", TYPES + "custom_job.py")
 def container_image(job: Job) -> Iterator[Finding]:
-    """A containerSpec has an imageUri."""
+    """Check that a containerSpec has an imageUri."""
     for pool in job.pools:
         if pool.task_name == "containerSpec" and not pool.image:
             hint = "write imageUri: ${images.NAME}"
@@ -76,7 +76,7 @@ def container_image(job: Job) -> Iterator[Finding]:
 
 @rule("image-name", CUSTOM_PAGE)
 def image_name(job: Job) -> Iterator[Finding]:
-    """An image name has the form HOST/PATH:TAG or HOST/PATH@sha256:DIGEST."""
+    """Check that an image name has the form HOST/PATH:TAG or HOST/PATH@sha256:DIGEST."""
     for _, image, path in _images(job, named=False):
         if not _is_name(image):
             hint = "write HOST/PATH:TAG in lowercase, without https:// and spaces"
@@ -94,7 +94,7 @@ def image_name(job: Job) -> Iterator[Finding]:
 
 @rule("image-registry", CUSTOM_PAGE, "warning")
 def image_registry(job: Job) -> Iterator[Finding]:
-    """Images are in Artifact Registry: gcr.io was shut down, other registries require a login."""
+    """Check that images are in Artifact Registry, from which jobs can pull private images."""
     for pool, image, path in _images(job):
         if legacy := LEGACY.match(image):
             region = {"eu": "europe"}.get(legacy[2], legacy[2] or "us")
@@ -115,7 +115,7 @@ def image_registry(job: Job) -> Iterator[Finding]:
 
 @rule("image-pinned", CUSTOM_PAGE, "note")
 def image_pinned(job: Job) -> Iterator[Finding]:
-    """Your own image has a digest or a tag other than latest.
+    """Check that your own image has a digest or a tag other than latest.
 
     Other rules report images on gcr.io and wrong executor images: one finding for each image.
     """
@@ -131,7 +131,7 @@ def image_pinned(job: Job) -> Iterator[Finding]:
 
 @rule("executor-image", TYPES + "custom_job.py")
 def executor_image(job: Job) -> Iterator[Finding]:
-    """A Python package runs in one of Google's prebuilt training images."""
+    """Check that a Python package runs in one of Google's prebuilt training images."""
     for pool, image, path in _images(job):
         prebuilt = PREBUILT.match(image) or LEGACY.match(image)
         if pool.task_name == "pythonPackageSpec" and not prebuilt:
@@ -141,7 +141,7 @@ def executor_image(job: Job) -> Iterator[Finding]:
 
 @rule("prebuilt-tag", PREBUILT_PAGE)
 def prebuilt_tag(job: Job) -> Iterator[Finding]:
-    """A prebuilt image has the tag :latest."""
+    """Check that a prebuilt image has the tag :latest."""
     for _, image, path in _images(job):
         if PREBUILT.match(image) and not image.endswith(":latest"):
             name = image.rsplit(":", 1)[0]
@@ -151,7 +151,7 @@ def prebuilt_tag(job: Job) -> Iterator[Finding]:
 
 @rule("prebuilt-name", PREBUILT_PAGE, "warning")
 def prebuilt_name(job: Job) -> Iterator[Finding]:
-    """A prebuilt image has a name that Google uses; PyTorch 2.x for CPUs is pytorch-xla."""
+    """Check that a prebuilt image has one of Google's names: PyTorch 2.x on CPUs is pytorch-xla."""
     for _, image, path in _images(job):
         short = _short(image)
         if not PREBUILT.match(image):
@@ -170,7 +170,7 @@ def prebuilt_name(job: Job) -> Iterator[Finding]:
 
 @rule("image-age", PREBUILT_PAGE, "warning")
 def image_age(job: Job) -> Iterator[Finding]:
-    """A prebuilt image is still available; a note if no image of its framework is."""
+    """Check that a prebuilt image is still available; add a note if its framework has no image."""
     rows = catalog.load("training_images.yaml")
     served = {row["framework"] for row in rows if row["available_until"] >= job.context.date}
     for _, image, path in _images(job):

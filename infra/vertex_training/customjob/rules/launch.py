@@ -93,7 +93,7 @@ def _path(pool: Pool, index: int) -> Path:
 
 @rule("shell-needed", POSIX + "V3_chap02.html", "warning")
 def shell_needed(job: Job) -> Iterator[Finding]:
-    """Shell syntax is in the script of a shell: without a shell it is passed as plain arguments."""
+    """Check that a shell runs shell syntax: without a shell, the program gets it as arguments."""
     for pool, line in _lines(job):
         if line.is_read_by_shell or pool.task_name != "containerSpec":
             continue
@@ -151,7 +151,7 @@ def _shell_syntax(
 
 @rule("shell-script-split", POSIX + "sh.html")
 def shell_script_split(job: Job) -> Iterator[Finding]:
-    """The script of ``bash -c`` is one item: the items after it are arguments of the script."""
+    """Check that the script of ``bash -c`` is one item: bash does not run the items after it."""
     for pool, line in _lines(job):
         if line.unused is None or line.script is None:
             continue
@@ -173,7 +173,7 @@ def _quoted(word: str) -> str:
 
 @rule("argument-of-two", POSIX + "V1_chap12.html", "warning")
 def argument_of_two(job: Job) -> Iterator[Finding]:
-    """An option and its value are separate items."""
+    """Check that an option and its value are not in one item."""
     for pool in job.pools:
         is_code = False
         for path, word in pool.words():
@@ -186,7 +186,7 @@ def argument_of_two(job: Job) -> Iterator[Finding]:
 
 @rule("env-shell", TYPES + "env_var.py", "warning")
 def env_shell(job: Job) -> Iterator[Finding]:
-    """Values of variables have no shell syntax: the service expands only ``$(NAME)``."""
+    """Check that values of variables have no shell syntax: the service expands only ``$(NAME)``."""
     for pool in job.pools:
         known = set[str](RESERVED)
         for path, variable, value in pool.variables():
@@ -201,7 +201,7 @@ def env_shell(job: Job) -> Iterator[Finding]:
 
 @rule("container-engine", GUIDES + "training/create-custom-container", "warning")
 def container_engine(job: Job) -> Iterator[Finding]:
-    """A job starts no containers: its own container has no container engine."""
+    """Check that a job does not start containers: its own container has no container engine."""
     for pool, line in _lines(job):
         for command in line.commands:
             if command.program in ENGINES and command.words[1:2] in (("run",), ("compose",)):
@@ -241,7 +241,7 @@ def _launches(job: Job) -> Iterator[tuple[Pool, Command, Launch]]:
 
 @rule("gpu-missing", GUIDES + "training/configure-compute", "warning")
 def gpu_missing(job: Job) -> Iterator[Finding]:
-    """A job that requests CUDA has machines with GPUs."""
+    """Check that a job that requests CUDA has GPUs."""
     for pool, line in _lines(job):
         if pool.gpu or not pool.shape or pool.accelerator:
             continue  # unknown machine types may have GPUs
@@ -269,7 +269,7 @@ def _asks_for_cuda(command: Command) -> str:
 
 @rule("processes-per-gpu", TORCHRUN, "warning")
 def processes_per_gpu(job: Job) -> Iterator[Finding]:
-    """A launcher starts one process for each GPU of a machine."""
+    """Check that a launcher starts one process for each GPU of a machine."""
     for pool, command, launch in _launches(job):
         count = launch.processes
         if launch.launcher == "accelerate" and launch.nodes is None:
@@ -295,7 +295,7 @@ def _nodes(job: Job) -> int:
 
 @rule("launch-nodes", DISTRIBUTED, "warning")
 def launch_nodes(job: Job) -> Iterator[Finding]:
-    """A launcher's number of nodes is the number of machines in the worker pools."""
+    """Check that a launcher's number of nodes is the number of machines in the worker pools."""
     nodes = _nodes(job)
     for pool, command, launch in _launches(job):
         if pool.index > 1 or launch.launcher not in ("torchrun", "accelerate"):
@@ -319,7 +319,7 @@ def launch_nodes(job: Job) -> Iterator[Finding]:
 
 @rule("node-rank", DISTRIBUTED, "warning")
 def node_rank(job: Job) -> Iterator[Finding]:
-    """Each node of a training has its own rank and the address of the first node."""
+    """Check that each node of a training has its own rank and the address of the first node."""
     hint = "read rank and address from CLUSTER_SPEC, as jobs/lib/vertex_job/launch.py does"
     seen = dict[str, int]()
     for pool, command, launch in _launches(job):
@@ -343,7 +343,7 @@ def node_rank(job: Job) -> Iterator[Finding]:
 
 @rule("launch-by-ssh", "https://www.deepspeed.ai/getting-started/", "warning")
 def launch_by_ssh(job: Job) -> Iterator[Finding]:
-    """A launcher does not use SSH: each machine of a job starts its own processes."""
+    """Check that a launcher does not use SSH: each machine of a job starts its own processes."""
     for pool, line in _lines(job):
         for command in line.commands:
             launch = launch_of(command) if command.certain else None
@@ -383,7 +383,7 @@ FILE_STORE: Final = re.compile(r"file:///?gcs/\S*")
 
 @rule("mount-locks", GCSFUSE, "warning")
 def mount_locks(job: Job) -> Iterator[Finding]:
-    """A file that needs locks, hard links or sockets is outside of mounted buckets (/gcs)."""
+    """Check that files that need locks, hard links or sockets are outside of /gcs."""
     for pool in job.pools:
         names: dict[Path, str] = {(*path, "value"): name for path, name, _ in pool.variables()}
         for path, text in pool.texts():

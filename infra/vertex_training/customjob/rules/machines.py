@@ -23,7 +23,7 @@ WITHOUT_HYPERDISK: Final = ("n1-", "e2-")
 
 @rule("machine-type", COMPUTE)
 def machine_type(job: Job) -> Iterator[Finding]:
-    """The machine type is available to training jobs."""
+    """Check that the machine type is available to training jobs."""
     for pool in job.pools:
         name = pool.machine_type
         if name and pool.shape is None:
@@ -38,7 +38,7 @@ def machine_type(job: Job) -> Iterator[Finding]:
 
 @rule("accelerator-pair", "https://github.com/prefect-archive/prefect-gcp/issues/175", "warning")
 def accelerator_pair(job: Job) -> Iterator[Finding]:
-    """acceleratorType and acceleratorCount are both present or both absent."""
+    """Check that acceleratorType and acceleratorCount are both present or both absent."""
     for pool in job.pools:
         if pool.required or pool.count < 0:
             continue
@@ -51,7 +51,7 @@ def accelerator_pair(job: Job) -> Iterator[Finding]:
 
 @rule("accelerator-zero", COMPUTE, "note")
 def accelerator_zero(job: Job) -> Iterator[Finding]:
-    """acceleratorCount is absent rather than 0."""
+    """Check that acceleratorCount is omitted instead of set to 0."""
     for pool in job.pools:
         if pool.machine.get("acceleratorCount") == 0 and not pool.accelerator:
             path = (*pool.machine_path, "acceleratorCount")
@@ -60,7 +60,7 @@ def accelerator_zero(job: Job) -> Iterator[Finding]:
 
 @rule("accelerator-required", COMPUTE)
 def accelerator_required(job: Job) -> Iterator[Finding]:
-    """A pool on a machine type with accelerators has their type and count."""
+    """Check that a pool on a machine type with accelerators has their type and count."""
     for pool in job.pools:
         if not pool.required or pool.shape is None:
             continue
@@ -74,7 +74,7 @@ def accelerator_required(job: Job) -> Iterator[Finding]:
 
 @rule("accelerator-machine", COMPUTE)
 def accelerator_machine(job: Job) -> Iterator[Finding]:
-    """The machine type supports the accelerator."""
+    """Check that the machine type supports the accelerator."""
     for pool in job.pools:
         if pool.shape is None or pool.shape.topologies or not pool.accelerator:
             continue
@@ -97,7 +97,7 @@ def accelerator_machine(job: Job) -> Iterator[Finding]:
 
 @rule("accelerator-count", COMPUTE)
 def accelerator_count(job: Job) -> Iterator[Finding]:
-    """The machine type supports the accelerator count."""
+    """Check that the machine type supports the accelerator count."""
     for pool in job.pools:
         path = (*pool.machine_path, "acceleratorCount")
         if pool.count < 0:
@@ -114,7 +114,7 @@ def accelerator_count(job: Job) -> Iterator[Finding]:
 
 @rule("accelerator-retired", COMPUTE)
 def accelerator_retired(job: Job) -> Iterator[Finding]:
-    """The accelerator is still supported."""
+    """Check that the accelerator is still supported."""
     for pool in job.pools:
         end = RETIRED.get(pool.accelerator)
         if end and job.context.date.isoformat() >= end:
@@ -126,7 +126,7 @@ def accelerator_retired(job: Job) -> Iterator[Finding]:
 
 @rule("accelerator-region", LOCATIONS)
 def accelerator_region(job: Job) -> Iterator[Finding]:
-    """The region offers the accelerator for training."""
+    """Check that the region offers the accelerator for training."""
     for pool in job.pools:
         known = machines.accelerators().get(pool.accelerator)
         offered = known.regions if known else frozenset[str]()
@@ -142,7 +142,7 @@ def accelerator_region(job: Job) -> Iterator[Finding]:
 
 @rule("machine-region", COMPUTE, "warning")
 def machine_region(job: Job) -> Iterator[Finding]:
-    """The region offers the machine type."""
+    """Check that the region offers the machine type."""
     for pool in job.pools:
         shape = pool.shape
         if shape is None or job.region is None or shape.topologies:
@@ -159,7 +159,7 @@ def machine_region(job: Job) -> Iterator[Finding]:
 
 @rule("several-accelerators", LOCATIONS, "warning")
 def several_accelerators(job: Job) -> Iterator[Finding]:
-    """A job has one kind of accelerator: all its machines are in one zone."""
+    """Check that a job has one kind of accelerator: all its machines are in one zone."""
     kinds = {pool.accelerator: pool for pool in reversed(job.pools) if pool.accelerator}
     if len(kinds) > 1:
         last = max(kinds.values(), key=lambda pool: pool.index)
@@ -172,7 +172,7 @@ def several_accelerators(job: Job) -> Iterator[Finding]:
 
 @rule("gpu-partition", TYPES + "machine_resources.py")
 def gpu_partition(job: Job) -> Iterator[Finding]:
-    """A pool with a gpuPartitionSize has acceleratorCount 1."""
+    """Check that a pool with a gpuPartitionSize has acceleratorCount 1."""
     for pool in job.pools:
         if pool.machine.get("gpuPartitionSize") and pool.count != 1:
             path = (*pool.machine_path, "gpuPartitionSize")
@@ -184,7 +184,7 @@ def gpu_partition(job: Job) -> Iterator[Finding]:
 
 @rule("disk-type", COMPUTE)
 def disk_type(job: Job) -> Iterator[Finding]:
-    """Training jobs support the boot disk type."""
+    """Check that training jobs support the boot disk type."""
     for pool in job.pools:
         kind = pool.spec.get("diskSpec", {}).get("bootDiskType")
         if kind is not None and kind not in machines.boot_disk_types():
@@ -195,7 +195,7 @@ def disk_type(job: Job) -> Iterator[Finding]:
 
 @rule("disk-machine", "https://docs.cloud.google.com/compute/docs/disks/hyperdisks", "warning")
 def disk_machine(job: Job) -> Iterator[Finding]:
-    """The machine type supports the boot disk type: the newest only Hyperdisk, N1 no Hyperdisk."""
+    """Check that the machine type supports the boot disk type, such as Hyperdisk."""
     for pool in job.pools:
         kind = pool.spec.get("diskSpec", {}).get("bootDiskType")
         path, machine = (*pool.path, "diskSpec", "bootDiskType"), pool.machine_type
@@ -209,7 +209,7 @@ def disk_machine(job: Job) -> Iterator[Finding]:
 
 @rule("disk-size", COMPUTE)
 def disk_size(job: Job) -> Iterator[Finding]:
-    """The boot disk has 100 to 64,000 GB."""
+    """Check that the boot disk has 100 to 64,000 GB."""
     sizes = machines.boot_disk_sizes()
     for pool in job.pools:
         size = pool.spec.get("diskSpec", {}).get("bootDiskSizeGb")
@@ -240,7 +240,7 @@ POD: Final = 32
 
 @rule("tpu-topology", COMPUTE)
 def tpu_topology(job: Job) -> Iterator[Finding]:
-    """A TPU machine type has one of its topologies."""
+    """Check that a TPU machine type has one of its topologies."""
     for pool in job.pools:
         if pool.shape is None or not pool.shape.topologies:
             continue
@@ -257,7 +257,7 @@ def tpu_topology(job: Job) -> Iterator[Finding]:
 
 @rule("tpu-topology-unused", COMPUTE)
 def tpu_topology_unused(job: Job) -> Iterator[Finding]:
-    """Only TPU machine types have a tpuTopology."""
+    """Check that only TPU machine types have a tpuTopology."""
     for pool in job.pools:
         topology = pool.machine.get("tpuTopology")
         if topology and pool.shape and not pool.shape.topologies:
@@ -268,7 +268,7 @@ def tpu_topology_unused(job: Job) -> Iterator[Finding]:
 
 @rule("tpu-accelerator", COMPUTE)
 def tpu_accelerator(job: Job) -> Iterator[Finding]:
-    """A pool on a TPU machine type has no acceleratorType."""
+    """Check that a pool on a TPU machine type has no acceleratorType."""
     for pool in job.pools:
         if pool.shape and pool.shape.topologies and pool.accelerator:
             path = (*pool.machine_path, "acceleratorType")
@@ -281,7 +281,7 @@ def tpu_accelerator(job: Job) -> Iterator[Finding]:
 
 @rule("tpu-count", COMPUTE)
 def tpu_count(job: Job) -> Iterator[Finding]:
-    """A cloud-tpu has 8 cores, or a pod with a multiple of 32."""
+    """Check that a cloud-tpu machine has 8 cores, and a pod a multiple of 32."""
     for pool in job.pools:
         allowed = pool.shape.accelerators.get(pool.accelerator) if pool.shape else None
         if pool.machine_type != "cloud-tpu" or allowed is None or pool.count <= 0:
@@ -295,7 +295,7 @@ def tpu_count(job: Job) -> Iterator[Finding]:
 
 @rule("tpu-pod-region", GUIDES + "general/locations#accelerators")
 def tpu_pod_region(job: Job) -> Iterator[Finding]:
-    """The region offers pods of the TPU."""
+    """Check that the region offers pods of the TPU."""
     for pool in job.pools:
         regions = pool.shape.pod_regions.get(pool.accelerator) if pool.shape else None
         # The rule accelerator-region reports a region without such TPUs.
@@ -308,7 +308,7 @@ def tpu_pod_region(job: Job) -> Iterator[Finding]:
 
 @rule("gpu-memory", "docs/jobs.md#gpu-memory", "warning")
 def gpu_memory(job: Job) -> Iterator[Finding]:
-    """The predicted peak of the stack file's ``model`` fits into the memory of the GPUs."""
+    """Check that the predicted peak memory of the stack file's ``model`` fits into the GPUs."""
     for pool, comparison, too_large in memory_comparisons(job.pools, job.context.model):
         if too_large:
             path = (*pool.machine_path, "acceleratorType")
@@ -332,7 +332,7 @@ def memory_comparisons(
 
 @rule("tpu-alone", COMPUTE)
 def tpu_alone(job: Job) -> Iterator[Finding]:
-    """A TPU job has one worker pool with one replica."""
+    """Check that a TPU job has one worker pool with one replica."""
     tpus = [pool for pool in job.pools if pool.shape and pool.shape.tpu]
     if not tpus:
         return
@@ -350,7 +350,7 @@ def tpu_alone(job: Job) -> Iterator[Finding]:
 
 @rule("tpu-pod-spot", SPOT)
 def tpu_pod_spot(job: Job) -> Iterator[Finding]:
-    """A job on TPU pods is not a SPOT job."""
+    """Check that a job on TPU pods does not use SPOT."""
     for pool in job.pools:
         if job.strategy == "SPOT" and _is_pod(pool):
             path = ("jobSpec", "scheduling", "strategy")
@@ -360,7 +360,7 @@ def tpu_pod_spot(job: Job) -> Iterator[Finding]:
 
 @rule("tpu-prebuilt-image", PREBUILT)
 def tpu_prebuilt_image(job: Job) -> Iterator[Finding]:
-    """A job on TPU v5e uses a containerSpec: no prebuilt image supports TPU v5e."""
+    """Check that a job on TPU v5e uses a containerSpec: no prebuilt image supports TPU v5e."""
     for pool in job.pools:
         v5e = pool.machine_type.startswith("ct5lp-")
         if v5e and pool.task_name == "pythonPackageSpec":

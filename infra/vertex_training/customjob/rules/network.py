@@ -31,7 +31,7 @@ EXAMPLES: Final = {
 
 @rule("network-name", PEERING)
 def network_name(job: Job) -> Iterator[Finding]:
-    """A network is written with its full name."""
+    """Check that a network is written with its full name."""
     network = job.spec.get("network")
     if network is not None and not NETWORK.match(network):
         what = "must be the full name of a network"
@@ -40,7 +40,7 @@ def network_name(job: Job) -> Iterator[Finding]:
 
 @rule("network-number", PEERING)
 def network_number(job: Job) -> Iterator[Finding]:
-    """A network name has its project's number; that of a Shared VPC the host project's number."""
+    """Check that a network's name has the number of its project, or of the Shared VPC host."""
     match = NETWORK.match(job.network)
     if match and not match[1].isdecimal():
         hint = f"gcloud projects describe {match[1]} --format='value(projectNumber)'"
@@ -50,7 +50,7 @@ def network_number(job: Job) -> Iterator[Finding]:
 
 @rule("network-or-interface", PEERING, "warning")
 def network_or_interface(job: Job) -> Iterator[Finding]:
-    """A job has a peered network or a PSC interface, not both."""
+    """Check that a job has a peered network or a PSC interface, not both."""
     if job.network and "pscInterfaceConfig" in job.spec:
         what = "the job has both network and pscInterfaceConfig; Google documents only one of them"
         yield Finding(INTERFACE, what, "", "remove network or pscInterfaceConfig")
@@ -58,7 +58,7 @@ def network_or_interface(job: Job) -> Iterator[Finding]:
 
 @rule("ranges-without-network", TYPES + "custom_job.py")
 def ranges_without_network(job: Job) -> Iterator[Finding]:
-    """A job with reservedIpRanges has a network."""
+    """Check that a job with reservedIpRanges has a network."""
     if job.spec.get("reservedIpRanges") and not job.network:
         what, hint = "reservedIpRanges has no effect without network", f"add network: {FORM}"
         yield Finding((*SPEC, "reservedIpRanges"), what, "", hint)
@@ -66,7 +66,7 @@ def ranges_without_network(job: Job) -> Iterator[Finding]:
 
 @rule("range-name", TYPES + "custom_job.py")
 def range_name(job: Job) -> Iterator[Finding]:
-    """Reserved ranges are names, not addresses."""
+    """Check that reserved ranges are names, not addresses."""
     for index, name in enumerate(job.spec.get("reservedIpRanges", [])):
         if not NAME.match(name):
             what = "must be the name of an allocated range"
@@ -76,7 +76,7 @@ def range_name(job: Job) -> Iterator[Finding]:
 
 @rule("peering-accelerator", GUIDES + "training/using-private-ip")
 def peering_accelerator(job: Job) -> Iterator[Finding]:
-    """A job on H100 mega, H200 or B200 machines uses a PSC interface instead of peering."""
+    """Check that a job on H100 mega, H200 or B200 machines uses a PSC interface, not peering."""
     for pool in job.pools:
         known = machines.accelerators().get(pool.accelerator)
         if job.network and known and not known.vpc_peering:
@@ -88,7 +88,7 @@ def peering_accelerator(job: Job) -> Iterator[Finding]:
 
 @rule("attachment-missing", TYPES + "service_networking.py")
 def attachment_missing(job: Job) -> Iterator[Finding]:
-    """A pscInterfaceConfig has a networkAttachment."""
+    """Check that a pscInterfaceConfig has a networkAttachment."""
     interface = job.spec.get("pscInterfaceConfig")
     if interface is not None and not interface.get("networkAttachment"):
         hint = "write networkAttachment: ${network.attachment}"
@@ -98,7 +98,7 @@ def attachment_missing(job: Job) -> Iterator[Finding]:
 
 @rule("attachment-name", TYPES + "service_networking.py")
 def attachment_name(job: Job) -> Iterator[Finding]:
-    """A networkAttachment is a name, or a full name if it is in another project."""
+    """Check that a networkAttachment is a name, or a full name if it is in another project."""
     name = job.attachment
     if name and not NAME.match(name) and not ATTACHMENT.match(name):
         hint = "write NAME, or projects/P/regions/REGION/networkAttachments/NAME"
@@ -108,7 +108,7 @@ def attachment_name(job: Job) -> Iterator[Finding]:
 
 @rule("attachment-region", PSC)
 def attachment_region(job: Job) -> Iterator[Finding]:
-    """The network attachment is in the job's region."""
+    """Check that the network attachment is in the job's region."""
     match = ATTACHMENT.match(job.attachment)
     if match and job.region and match[1] != job.region:
         what = f"the network attachment must be in the job's region {job.region}"
@@ -124,7 +124,7 @@ def _peerings(job: Job) -> Iterator[tuple[dict[str, Any], Path]]:
 
 @rule("dns-peering-needs", TYPES + "service_networking.py")
 def dns_peering_needs(job: Job) -> Iterator[Finding]:
-    """DNS peering has a domain, a project and a network."""
+    """Check that DNS peering has a domain, a project and a network."""
     for config, path in _peerings(job):
         for field in EXAMPLES:
             if not config.get(field):
@@ -134,7 +134,7 @@ def dns_peering_needs(job: Job) -> Iterator[Finding]:
 
 @rule("dns-peering-domain", TYPES + "service_networking.py")
 def dns_peering_domain(job: Job) -> Iterator[Finding]:
-    """The domain of DNS peering ends with a dot."""
+    """Check that the domain of DNS peering ends with a dot."""
     for config, path in _peerings(job):
         domain = config.get("domain", "")
         if domain and not domain.endswith("."):
@@ -144,7 +144,7 @@ def dns_peering_domain(job: Job) -> Iterator[Finding]:
 
 @rule("dns-peering-target", TYPES + "service_networking.py")
 def dns_peering_target(job: Job) -> Iterator[Finding]:
-    """DNS peering has a project id and a short network name."""
+    """Check that DNS peering has a project id and a short network name."""
     for config, path in _peerings(job):
         project, network = config.get("targetProject"), config.get("targetNetwork")
         if project and not PROJECT_ID.match(project):

@@ -32,7 +32,7 @@ RANGES: Final = ("DOUBLE", "INTEGER")
 
 @rule("study-parameters", STUDY_TYPES)
 def study_parameters(job: Job) -> Iterator[Finding]:
-    """A studySpec has at least one parameter."""
+    """Check that a studySpec has at least one parameter."""
     if job.tuning and "studySpec" in job.tuning and not study_of(job).get("parameters"):
         hint = (
             "write parameters: [{parameterId: lr, doubleValueSpec: {minValue: 0.001, maxValue: "
@@ -43,7 +43,7 @@ def study_parameters(job: Job) -> Iterator[Finding]:
 
 @rule("parameter-id", STUDY_TYPES)
 def parameter_id(job: Job) -> Iterator[Finding]:
-    """Every parameter has a unique id without white space.
+    """Check that every parameter has a unique id without white space.
 
     Parameters in disjoint conditions of one parent may share an id.
     """
@@ -65,7 +65,7 @@ def parameter_id(job: Job) -> Iterator[Finding]:
 
 @rule("parameter-id-argument", TUNING_GUIDE, "warning")
 def parameter_id_argument(job: Job) -> Iterator[Finding]:
-    """A parameter id has no dashes of an option: the program receives it as --ID."""
+    """Check that a parameter id has no '=' and no leading dash: programs receive it as --ID."""
     for parameter in parameters_of(job):
         if parameter.id.startswith("-") or "=" in parameter.id:
             path, bare = (*parameter.path, "parameterId"), parameter.id.strip("-=")
@@ -75,7 +75,7 @@ def parameter_id_argument(job: Job) -> Iterator[Finding]:
 
 @rule("parameter-values", STUDY_TYPES)
 def parameter_values(job: Job) -> Iterator[Finding]:
-    """Every parameter has a range or a list of values."""
+    """Check that every parameter has a range or a list of values."""
     for parameter in parameters_of(job):
         if not parameter.field:
             hint = f"add one of {', '.join(VALUE_SPECS)}"
@@ -88,7 +88,7 @@ def parameter_values(job: Job) -> Iterator[Finding]:
 
 @rule("parameter-range", STUDY_TYPES)
 def parameter_range(job: Job) -> Iterator[Finding]:
-    """A range has minValue and maxValue, and maxValue is not below minValue.
+    """Check that a range has minValue and maxValue, and maxValue is not below minValue.
 
     A missing bound equals 0, and a range of one value tunes nothing: both are warnings.
     """
@@ -115,7 +115,7 @@ def parameter_range(job: Job) -> Iterator[Finding]:
 
 @rule("parameter-scale", STUDY_TYPES)
 def parameter_scale(job: Job) -> Iterator[Finding]:
-    """A log scale has only values above 0. CATEGORICAL parameters have no scale (a warning)."""
+    """Check that log scales have only values above 0; warn about scales of CATEGORICAL."""
     for parameter in parameters_of(job):
         scale = parameter.spec.get("scaleType", "SCALE_TYPE_UNSPECIFIED")
         path = (*parameter.path, "scaleType")
@@ -134,7 +134,7 @@ def parameter_scale(job: Job) -> Iterator[Finding]:
 
 @rule("parameter-discrete", STUDY_TYPES)
 def parameter_discrete(job: Job) -> Iterator[Finding]:
-    """A DISCRETE parameter has at most 1,000 values, in increasing order and 1e-10 apart."""
+    """Check that a DISCRETE parameter has up to 1,000 increasing values, 1e-10 apart."""
     for parameter in parameters_of(job):
         if parameter.type != "DISCRETE":
             continue
@@ -153,7 +153,7 @@ def parameter_discrete(job: Job) -> Iterator[Finding]:
 
 @rule("parameter-categories", STUDY_TYPES, "warning")
 def parameter_categories(job: Job) -> Iterator[Finding]:
-    """A list of values has at least two values, and no category twice."""
+    """Check that a list of values has at least two values, and no category twice."""
     for parameter in parameters_of(job):
         if parameter.type not in ("CATEGORICAL", "DISCRETE"):
             continue
@@ -170,7 +170,7 @@ def parameter_categories(job: Job) -> Iterator[Finding]:
 
 @rule("vizier-only", STUDY_TYPES)
 def vizier_only(job: Job) -> Iterator[Finding]:
-    """A tuning job has no defaultValue and no observationNoise: only Vizier supports them."""
+    """Check that a tuning job sets no defaultValue or observationNoise: only Vizier has them."""
     hint = "remove the field: according to Google's client only Vertex AI Vizier supports it"
     if "observationNoise" in study_of(job):
         value = study_of(job)["observationNoise"]
@@ -185,7 +185,7 @@ def vizier_only(job: Job) -> Iterator[Finding]:
 
 @rule("parameter-condition", STUDY_TYPES)
 def parameter_condition(job: Job) -> Iterator[Finding]:
-    """A conditional parameter has a spec, and a condition on possible values of its parent."""
+    """Check that a conditional parameter has a spec, and possible values of its parent."""
     for parent in parameters_of(job):
         claimed = dict[str, list[Any]]()
         for path, child in parent.children():

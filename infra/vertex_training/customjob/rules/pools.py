@@ -18,7 +18,7 @@ FLAG: Final = re.compile(r"--[A-Za-z][\w-]*")
 
 @rule("first-pool", TYPES + "custom_job.py")
 def first_pool(job: Job) -> Iterator[Finding]:
-    """A job has a first worker pool, which is not empty."""
+    """Check that a job has a first worker pool that is not empty."""
     specs = job.spec.get("workerPoolSpecs")
     if not specs:
         hint = "add workerPoolSpecs with at least one pool"
@@ -30,7 +30,7 @@ def first_pool(job: Job) -> Iterator[Finding]:
 
 @rule("pool-count", DISTRIBUTED)
 def pool_count(job: Job) -> Iterator[Finding]:
-    """A job has at most four worker pools: primary, workers, servers and evaluators."""
+    """Check that a job has at most four worker pools: primary, workers, servers and evaluators."""
     count = len(job.spec.get("workerPoolSpecs", []))
     if count > 4:
         hint = "for more equal machines, raise a pool's replicaCount"
@@ -39,7 +39,7 @@ def pool_count(job: Job) -> Iterator[Finding]:
 
 @rule("pool-machine", TYPES + "custom_job.py")
 def pool_machine(job: Job) -> Iterator[Finding]:
-    """Each worker pool has a machineType."""
+    """Check that each worker pool has a machineType."""
     for pool in job.pools:
         if not pool.machine_type:
             machine = "machineSpec" in pool.spec
@@ -51,7 +51,7 @@ def pool_machine(job: Job) -> Iterator[Finding]:
 
 @rule("pool-task", TYPES + "custom_job.py")
 def pool_task(job: Job) -> Iterator[Finding]:
-    """Each worker pool has a containerSpec or a pythonPackageSpec."""
+    """Check that each worker pool has a containerSpec or a pythonPackageSpec."""
     for pool in job.pools:
         if not pool.task_name:
             hint = "add containerSpec (your own image) or pythonPackageSpec (a prebuilt image)"
@@ -61,7 +61,7 @@ def pool_task(job: Job) -> Iterator[Finding]:
 
 @rule("replica-count", TYPES + "custom_job.py")
 def replica_count(job: Job) -> Iterator[Finding]:
-    """A worker pool has at least one replica."""
+    """Check that a worker pool has at least one replica."""
     for pool in job.pools:
         if pool.replicas < 1:
             hint = "write {} for an unused pool"
@@ -71,7 +71,7 @@ def replica_count(job: Job) -> Iterator[Finding]:
 
 @rule("chief-replicas", DISTRIBUTED)
 def chief_replicas(job: Job) -> Iterator[Finding]:
-    """The first worker pool has one replica, the primary; the second pool has the workers."""
+    """Check that the first worker pool has one replica; further workers are in the second pool."""
     for pool in job.pools:
         if pool.index == 0 and pool.replicas > 1:
             hint = f"write replicaCount 1 here, and {pool.replicas - 1} in a second pool"
@@ -83,7 +83,7 @@ def chief_replicas(job: Job) -> Iterator[Finding]:
 
 @rule("pools-inherit-nothing", DISTRIBUTED, "warning")
 def pools_inherit_nothing(job: Job) -> Iterator[Finding]:
-    """The worker pool repeats command, args and env of the first pool: pools inherit nothing."""
+    """Check that the worker pool repeats the first pool's command, args and env."""
     if [pool.index for pool in job.pools[:2]] != [0, 1]:
         return
     chief, worker = job.pools[:2]
@@ -125,7 +125,7 @@ def _servers(job: Job) -> list[Pool]:
 
 @rule("reduction-image", PAGE)
 def reduction_image(job: Job) -> Iterator[Finding]:
-    """A reduction server runs Google's image, with the tag :latest."""
+    """Check that a reduction server runs Google's image, with the tag :latest."""
     for pool in _servers(job):
         if not IMAGE.match(pool.image):
             hint = "write us-docker.pkg.dev/vertex-ai-restricted/training/reductionserver:latest"
@@ -135,7 +135,7 @@ def reduction_image(job: Job) -> Iterator[Finding]:
 
 @rule("reduction-place", PAGE)
 def reduction_place(job: Job) -> Iterator[Finding]:
-    """Reduction servers are in the third worker pool."""
+    """Check that reduction servers are in the third worker pool."""
     for pool in _servers(job):
         if pool.index != 2:
             hint = "move the pool to workerPoolSpecs[2]; write {} for an unused second pool"
@@ -145,7 +145,7 @@ def reduction_place(job: Job) -> Iterator[Finding]:
 
 @rule("reduction-gpu", PAGE)
 def reduction_gpu(job: Job) -> Iterator[Finding]:
-    """Reduction servers have no GPUs."""
+    """Check that reduction servers have no GPUs."""
     for pool in _servers(job):
         if not pool.gpu:
             continue
@@ -159,7 +159,7 @@ def reduction_gpu(job: Job) -> Iterator[Finding]:
 
 @rule("reduction-workers", PAGE)
 def reduction_workers(job: Job) -> Iterator[Finding]:
-    """A job with reduction servers has workers with GPUs."""
+    """Check that a job with reduction servers has workers with GPUs."""
     workers = [pool for pool in job.pools if pool.index < 2 and not pool.is_reduction_server]
     for server in _servers(job):
         if not any(pool.gpu for pool in workers):
@@ -170,7 +170,7 @@ def reduction_workers(job: Job) -> Iterator[Finding]:
 
 @rule("reduction-bandwidth", PAGE, "warning")
 def reduction_bandwidth(job: Job) -> Iterator[Finding]:
-    """Reduction servers have at least the total bandwidth of the workers."""
+    """Check that reduction servers have at least the total bandwidth of the workers."""
     workers = [pool for pool in job.pools if pool.index < 2 and not pool.is_reduction_server]
     for server in _servers(job):
         server_gbps = machines.bandwidth(server.machine_type)

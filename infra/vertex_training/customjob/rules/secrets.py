@@ -19,7 +19,7 @@ HINT: Final = "pass ${secrets.NAME}, the secret's resource name, and read the se
 
 @rule("secret-in-env", DISCOVERY)
 def secret_in_env(job: Job) -> Iterator[Finding]:
-    """No environment variable has a secret as its value."""
+    """Check that no environment variable has a secret as its value."""
     for pool in job.pools:
         for path, name, value in pool.variables():
             if is_secret_variable(name, value):
@@ -32,7 +32,7 @@ def secret_in_env(job: Job) -> Iterator[Finding]:
 
 @rule("secret-value", "https://docs.cloud.google.com/batch/docs/create-run-job-secret-manager")
 def secret_value(job: Job) -> Iterator[Finding]:
-    """The value of a secret is a complete environment variable of a job on Batch."""
+    """Check that a secret is the whole value of an environment variable of a job on Batch."""
     for pool in job.pools:
         for path, text in pool.texts():
             if match := NO_VERSION.search(text):
@@ -54,7 +54,7 @@ def secret_value(job: Job) -> Iterator[Finding]:
 
 @rule("secret-in-args", DISCOVERY)
 def secret_in_args(job: Job) -> Iterator[Finding]:
-    """No command or argument has a secret."""
+    """Check that commands and arguments contain no secret."""
     what = "this argument looks like a secret, which every reader of the job could see"
     for pool in job.pools:
         words = pool.words()
@@ -68,7 +68,7 @@ def secret_in_args(job: Job) -> Iterator[Finding]:
     "warning",
 )
 def key_file(job: Job) -> Iterator[Finding]:
-    """A job uses its service account instead of a key file."""
+    """Check that a job uses its service account instead of a key file."""
     for pool in job.pools:
         for path, name, _ in pool.variables():
             if name == "GOOGLE_APPLICATION_CREDENTIALS":

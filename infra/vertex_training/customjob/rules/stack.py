@@ -21,7 +21,7 @@ SECRET: Final = re.compile(r"projects/([a-z0-9-]+)/secrets/([A-Za-z0-9_-]+)")
 
 @rule("output-shared", OURS)
 def output_shared(job: Job) -> Iterator[Finding]:
-    """Each job of a stack has its own output directory."""
+    """Check that each job of a stack has its own output directory."""
     for name, other in sorted(job.context.others.items()):
         if outputs_clash(job.output, other.output):
             hint = (
@@ -34,7 +34,7 @@ def output_shared(job: Job) -> Iterator[Finding]:
 
 @rule("package-module", OURS)
 def package_module(job: Job) -> Iterator[Finding]:
-    """The packages of a job contain its pythonModule."""
+    """Check that the packages of a job contain its pythonModule."""
     known = job.context.stack.packages if job.context.stack else {}
     for pool in job.pools:
         uris, module = pool.task.get("packageUris", []), pool.task.get("pythonModule", "")
@@ -49,7 +49,7 @@ def package_module(job: Job) -> Iterator[Finding]:
 
 @rule("account-foreign", GUIDES + "general/custom-service-account", "warning")
 def account_foreign(job: Job) -> Iterator[Finding]:
-    """A job runs as an account of its stack: access of other accounts cannot be checked."""
+    """Check that a job runs as an account of its stack; other accounts cannot be checked."""
     stack = job.context.stack
     if stack and job.account and job.account not in stack.accounts:
         hint = "write serviceAccount: ${serviceAccounts.NAME}"
@@ -59,7 +59,7 @@ def account_foreign(job: Job) -> Iterator[Finding]:
 
 @rule("account-reads", OURS)
 def account_reads(job: Job) -> Iterator[Finding]:
-    """The job's account can read each bucket of the stack that the job references."""
+    """Check that the job's account can read each bucket of the stack that the job references."""
     stack = job.context.stack
     if stack is None or job.account not in stack.accounts:
         return
@@ -73,7 +73,7 @@ def account_reads(job: Job) -> Iterator[Finding]:
 
 @rule("account-writes", OURS)
 def account_writes(job: Job) -> Iterator[Finding]:
-    """The job's account can write to the job's output directory."""
+    """Check that the job's account can write to the job's output directory."""
     stack = job.context.stack
     if stack is None or job.account not in stack.accounts:
         return
@@ -86,7 +86,7 @@ def account_writes(job: Job) -> Iterator[Finding]:
 
 @rule("secret-granted", OURS)
 def secret_granted(job: Job) -> Iterator[Finding]:
-    """The job's account can read each secret of the stack that the job references."""
+    """Check that the job's account can read each secret of the stack that the job references."""
     stack = job.context.stack
     if stack is None or job.account not in stack.accounts:
         return
@@ -131,7 +131,7 @@ def _limits(job: Job) -> Iterator[JobLimits]:
 
 @rule("limit-job-cost", DOCS)
 def limit_job_cost(job: Job) -> Iterator[Finding]:
-    """A job costs at most limits.maxUsdPerJob if it runs until its timeout."""
+    """Check that a job costs at most limits.maxUsdPerJob if it runs until its timeout."""
     maxima = [limits.usd for limits in _limits(job) if limits.usd is not None]
     if not maxima or job.strategy == "?" or not job.region:
         return
@@ -171,7 +171,7 @@ def _rate(cost: costs.JobCost) -> str:
 
 @rule("limit-price-unknown", DOCS)
 def limit_price_unknown(job: Job) -> Iterator[Finding]:
-    """If the stack limits costs, every machine type has a known price."""
+    """Check that every machine type has a known price if the stack limits costs."""
     priced = any(limits.priced for limits in _limits(job))
     if not priced or job.strategy == "?" or not job.region:
         return
@@ -187,7 +187,7 @@ def limit_price_unknown(job: Job) -> Iterator[Finding]:
 
 @rule("limit-machine-type", DOCS)
 def limit_machine_type(job: Job) -> Iterator[Finding]:
-    """limits.machineTypes allows the machine type of every pool."""
+    """Check that limits.machineTypes allows the machine type of every pool."""
     for limits in _limits(job):
         allowed = limits.machine_types
         if allowed is None:
@@ -201,7 +201,7 @@ def limit_machine_type(job: Job) -> Iterator[Finding]:
 
 @rule("limit-strategy", DOCS)
 def limit_strategy(job: Job) -> Iterator[Finding]:
-    """limits.strategies allows the scheduling strategy of a job."""
+    """Check that limits.strategies allows the scheduling strategy of a job."""
     for limits in _limits(job):
         if limits.strategies is None or job.strategy in (*limits.strategies, "?"):
             continue

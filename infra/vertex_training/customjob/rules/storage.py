@@ -21,7 +21,7 @@ OUTPUT: Final[Path] = ("jobSpec", "baseOutputDirectory", "outputUriPrefix")
 
 @rule("output-directory", TYPES + "io.py")
 def output_directory(job: Job) -> Iterator[Finding]:
-    """baseOutputDirectory is a folder in Cloud Storage."""
+    """Check that baseOutputDirectory is a folder in Cloud Storage."""
     directory = job.spec.get("baseOutputDirectory")
     if directory is None:
         return
@@ -39,7 +39,7 @@ def output_directory(job: Job) -> Iterator[Finding]:
 
 @rule("package-uri", TYPES + "custom_job.py")
 def package_uri(job: Job) -> Iterator[Finding]:
-    """A package is an object in Cloud Storage."""
+    """Check that a package is an object in Cloud Storage."""
     for pool in job.pools:
         for index, uri in enumerate(pool.task.get("packageUris", [])):
             if not OBJECT_URI.match(uri):
@@ -51,7 +51,7 @@ def package_uri(job: Job) -> Iterator[Finding]:
 
 @rule("package-count", TYPES + "custom_job.py")
 def package_count(job: Job) -> Iterator[Finding]:
-    """A pool has at most 100 packages."""
+    """Check that a pool has at most 100 packages."""
     for pool in job.pools:
         count = len(pool.task.get("packageUris", []))
         if count > MAX_PACKAGES:
@@ -63,7 +63,7 @@ def package_count(job: Job) -> Iterator[Finding]:
 
 @rule("package-needs", TYPES + "custom_job.py")
 def package_needs(job: Job) -> Iterator[Finding]:
-    """A pythonPackageSpec has package URIs, a module and a prebuilt image."""
+    """Check that a pythonPackageSpec has package URIs, a module and a prebuilt image."""
     hints = {
         "executorImageUri": "write the name of a prebuilt training image",
         "packageUris": 'write ["${packages.NAME}"]',
@@ -77,7 +77,7 @@ def package_needs(job: Job) -> Iterator[Finding]:
 
 @rule("python-module", TYPES + "custom_job.py")
 def python_module(job: Job) -> Iterator[Finding]:
-    """A pythonModule is a dotted module name."""
+    """Check that a pythonModule is a dotted module name."""
     for pool in job.pools:
         module = pool.task.get("pythonModule")
         if module and not all(part.isidentifier() for part in module.split(".")):
@@ -88,7 +88,7 @@ def python_module(job: Job) -> Iterator[Finding]:
 
 @rule("mount-path", GUIDES + "training/cloud-storage-file-system")
 def mount_path(job: Job) -> Iterator[Finding]:
-    """The path of a mounted bucket is /gcs/BUCKET, without gs://."""
+    """Check that the path of a mounted bucket is /gcs/BUCKET, without gs://."""
     for pool in job.pools:
         for path, text in pool.texts():
             if "/gcs/gs:" in text:
@@ -121,7 +121,7 @@ def _mounts(job: Job) -> Iterator[tuple[str, dict[str, Any], Path]]:
 
 @rule("mount-needs", RESOURCES)
 def mount_needs(job: Job) -> Iterator[Finding]:
-    """A mount has a file system and a mount point."""
+    """Check that a mount has a file system and a mount point."""
     for kind, mount, path in _mounts(job):
         for field in NEEDS[kind]:
             if not mount.get(field):
@@ -131,7 +131,7 @@ def mount_needs(job: Job) -> Iterator[Finding]:
 
 @rule("mount-source", RESOURCES)
 def mount_source(job: Job) -> Iterator[Finding]:
-    """The exported path of an NFS server begins with a slash."""
+    """Check that the exported path of an NFS server begins with a slash."""
     for _, mount, path in _mounts(job):
         source = mount.get("path")
         if source and not source.startswith("/"):
@@ -141,7 +141,7 @@ def mount_source(job: Job) -> Iterator[Finding]:
 
 @rule("mount-address", RESOURCES)
 def mount_address(job: Job) -> Iterator[Finding]:
-    """The server of a file system is an IP address."""
+    """Check that the server of a file system is an IP address."""
     for kind, mount, path in _mounts(job):
         address = mount.get(ADDRESS[kind], "")
         try:
@@ -153,7 +153,7 @@ def mount_address(job: Job) -> Iterator[Finding]:
 
 @rule("mount-network", GUIDES + "training/train-nfs-share")
 def mount_network(job: Job) -> Iterator[Finding]:
-    """A job that mounts a file system has access to the server's network."""
+    """Check that a job that mounts a file system has access to the server's network."""
     if job.network or "pscInterfaceConfig" in job.spec:
         return
     for _kind, _mount, path in _mounts(job):

@@ -137,7 +137,7 @@ SPACE: Final = re.compile(r"\s")
 
 @rule("study-metrics", STUDY_TYPES)
 def study_metrics(job: Job) -> Iterator[Finding]:
-    """A tuning job has a studySpec with at least one metric."""
+    """Check that a tuning job has a studySpec with at least one metric."""
     if job.tuning is None:
         return
     hint = "metrics: [{metricId: accuracy, goal: MAXIMIZE}]"
@@ -150,7 +150,7 @@ def study_metrics(job: Job) -> Iterator[Finding]:
 
 @rule("metric-id", STUDY_TYPES)
 def metric_id(job: Job) -> Iterator[Finding]:
-    """Every metric has a unique id without white space."""
+    """Check that every metric has a unique id without white space."""
     seen = set[str]()
     for path, metric in metrics_of(job):
         id_ = metric.get("metricId", "")
@@ -168,7 +168,7 @@ def metric_id(job: Job) -> Iterator[Finding]:
 
 @rule("metric-goal", STUDY_TYPES)
 def metric_goal(job: Job) -> Iterator[Finding]:
-    """Every metric has a goal, MAXIMIZE or MINIMIZE.
+    """Check that every metric has a goal, MAXIMIZE or MINIMIZE.
 
     GOAL_TYPE_UNSPECIFIED means MAXIMIZE according to the documentation, so it is a warning.
     """
@@ -183,7 +183,7 @@ def metric_goal(job: Job) -> Iterator[Finding]:
 
 @rule("metric-safety", STUDY_TYPES)
 def metric_safety(job: Job) -> Iterator[Finding]:
-    """At least one metric has no safetyConfig; fractions are from 0 to 1."""
+    """Check that one metric has no safetyConfig, and that fractions are from 0 to 1."""
     metrics = list(metrics_of(job))
     if metrics and all("safetyConfig" in metric for _, metric in metrics):
         what = "all metrics have a safetyConfig, so the study has no metric to optimize"

@@ -29,7 +29,7 @@ MOST, PARALLEL = COUNTS
 
 @rule("trial-count", TUNING_TYPES)
 def trial_count(job: Job) -> Iterator[Finding]:
-    """maxTrialCount and parallelTrialCount are at least 1; the default is 1, as in gcloud."""
+    """Check that maxTrialCount and parallelTrialCount are set to at least 1."""
     if job.tuning is None:
         return
     for name, level in COUNTS.items():
@@ -43,7 +43,7 @@ def trial_count(job: Job) -> Iterator[Finding]:
 
 @rule("trial-parallel", TUNING_GUIDE, "warning")
 def trial_parallel(job: Job) -> Iterator[Finding]:
-    """parallelTrialCount is at most maxTrialCount."""
+    """Check that parallelTrialCount is at most maxTrialCount."""
     tuning = job.tuning or {}
     most, parallel = tuning.get(MOST, 0), tuning.get(PARALLEL, 0)
     if parallel > most > 0:
@@ -53,7 +53,7 @@ def trial_parallel(job: Job) -> Iterator[Finding]:
 
 @rule("trial-failures", TUNING_GUIDE)
 def trial_failures(job: Job) -> Iterator[Finding]:
-    """maxFailedTrialCount is from 0 (the service decides) to maxTrialCount."""
+    """Check that maxFailedTrialCount is from 0 (the service decides) to maxTrialCount."""
     tuning = job.tuning or {}
     failed, most = tuning.get("maxFailedTrialCount", 0), tuning.get(MOST, 0)
     path = ("maxFailedTrialCount",)
@@ -67,7 +67,7 @@ def trial_failures(job: Job) -> Iterator[Finding]:
 
 @rule("trial-output", TUNING_GUIDE, "warning")
 def trial_output(job: Job) -> Iterator[Finding]:
-    """A tuning job has a baseOutputDirectory, in which each trial gets a folder."""
+    """Check that a tuning job has a baseOutputDirectory, in which each trial gets a folder."""
     if job.tuning is not None and not job.output and job.spec:
         hint = (
             "add "
@@ -79,7 +79,7 @@ def trial_output(job: Job) -> Iterator[Finding]:
 
 @rule("trial-arguments", TUNING_GUIDE, "warning")
 def trial_arguments(job: Job) -> Iterator[Finding]:
-    """The program of a trial receives all parameters, also if a shell script starts it."""
+    """Check that a trial's program gets all parameters, also if a shell script starts it."""
     for pool in job.pools if job.tuning else ():
         words = pool.words()
         texts = [text for _, text in words]
@@ -100,7 +100,7 @@ def trial_arguments(job: Job) -> Iterator[Finding]:
 
 @rule("trial-argument-twice", TUNING_GUIDE, "warning")
 def trial_argument_twice(job: Job) -> Iterator[Finding]:
-    """No argument of the job has the name of a parameter, which each trial receives as argument."""
+    """Check that no argument has the name of a parameter, which a trial gets as an argument."""
     names = {f"--{parameter.id}": parameter.id for parameter in parameters_of(job)}
     for pool in job.pools:
         yield from _twice(pool, names)
@@ -125,7 +125,7 @@ TRIALS_PER_PARAMETER: Final = 10
 
 @rule("grid-search", STUDY_TYPES)
 def grid_search(job: Job) -> Iterator[Finding]:
-    """A study with GRID_SEARCH has no DOUBLE parameters: it tries every value."""
+    """Check that a study with GRID_SEARCH has no DOUBLE parameters, which have no finite grid."""
     if study_of(job).get("algorithm") != "GRID_SEARCH":
         return
     for parameter in parameters_of(job):
@@ -137,7 +137,7 @@ def grid_search(job: Job) -> Iterator[Finding]:
 
 @rule("grid-size", STUDY_TYPES, "warning")
 def grid_size(job: Job) -> Iterator[Finding]:
-    """The grid of a GRID_SEARCH has at most maxTrialCount points."""
+    """Check that the grid of a GRID_SEARCH has at most maxTrialCount points."""
     tuning, study = job.tuning or {}, study_of(job)
     trials, parameters = tuning.get("maxTrialCount", 0), list(parameters_of(job))
     if study.get("algorithm") != "GRID_SEARCH" or trials < 1:
@@ -153,7 +153,7 @@ def grid_size(job: Job) -> Iterator[Finding]:
 
 @rule("few-trials", TUNING_GUIDE, "note")
 def few_trials(job: Job) -> Iterator[Finding]:
-    """A search without a grid has ten trials for each parameter, as Google advises."""
+    """Check that a search without a grid has ten trials for each parameter, as Google advises."""
     trials = (job.tuning or {}).get("maxTrialCount", 0)
     advised = TRIALS_PER_PARAMETER * sum(1 for _ in parameters_of(job))
     if study_of(job).get("algorithm") != "GRID_SEARCH" and 0 < trials < advised:
@@ -163,7 +163,7 @@ def few_trials(job: Job) -> Iterator[Finding]:
 
 @rule("early-stopping", TUNING_GUIDE, "warning")
 def early_stopping(job: Job) -> Iterator[Finding]:
-    """A study has no early stopping: it has no effect, according to the console."""
+    """Check that a study has no early stopping: it has no effect, according to the console."""
     for field in STOPPING:
         if field in study_of(job):
             hint = "remove the field, and end hopeless trials in the code"
@@ -173,7 +173,7 @@ def early_stopping(job: Job) -> Iterator[Finding]:
 
 @rule("learning-rate-name", STUDY_TYPES, "warning")
 def learning_rate_name(job: Job) -> Iterator[Finding]:
-    """learningRateParameterName is the id of a parameter."""
+    """Check that learningRateParameterName is the id of a parameter."""
     name = study_of(job).get(STOPPING[2], {}).get("learningRateParameterName")
     known = [parameter.id for parameter in parameters_of(job)]
     if name and name not in known:
@@ -183,7 +183,7 @@ def learning_rate_name(job: Job) -> Iterator[Finding]:
 
 @rule("study-stopping", STUDY_TYPES, "warning")
 def study_stopping(job: Job) -> Iterator[Finding]:
-    """studyStoppingConfig has an effect: its bounds fit each other and the metrics."""
+    """Check that studyStoppingConfig has an effect: its bounds fit each other and the metrics."""
     config, path = study_of(job).get("studyStoppingConfig", {}), (*STUDY, "studyStoppingConfig")
     fewest, most = config.get("minNumTrials"), config.get("maxNumTrials")
     if fewest is not None and most is not None and fewest > most:
