@@ -64,7 +64,7 @@ IAM_TYPE: Final = re.compile(r"I[Aa][Mm](Member|Binding|Policy)\Z")
 
 _DAY: Final = 24 * 3600
 IamKind = Literal["Member", "Binding", "Policy"]
-#: Recovery of an existing resource that the state lacks, as explained in the table's head.
+#: Recovery of an existing resource that the state lacks; see ``resource_types.yaml``.
 Recovery = Literal["imported", "adopted", "repeated", "restarted", "unsought"]
 Permissions = Literal["read", "content", "write", "grant"]
 #: Method of an API -> required permissions.

@@ -152,7 +152,7 @@ class GpuReservationArgs(ReservationFields):
 
 
 class GpuReservation(pulumi.ComponentResource):
-    """Machines reserved for jobs and shared with Vertex AI, and the grant to read the reservation.
+    """Reserved machines for jobs, shared with Vertex AI, and the grant to read the reservation.
 
     Reserved machines cost the same whether used or not; a preview shows the cost. Enables Compute
     Engine, Vertex AI and, for the grant, Resource Manager.

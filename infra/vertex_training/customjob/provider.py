@@ -97,7 +97,7 @@ class CustomJobProvider(BoundedProvider):
     """Implements check, diff, create, read, update and delete for jobs of all kinds."""
 
     def check(self, olds: dict[str, Any], news: dict[str, Any]) -> dynamic.CheckResult:
-        """Validate inputs again, and fail the preview if the submission would be refused.
+        """Validate inputs again. Fail the preview if the service or records would refuse the job.
 
         Accepts unknown values. ``olds`` are empty for a new job, and also for a replacement, whose
         inputs the engine checks a second time.
@@ -137,7 +137,7 @@ class CustomJobProvider(BoundedProvider):
         return dynamic.DiffResult(changes=changes, replaces=replaces, delete_before_replace=True)
 
     def create(self, props: dict[str, Any]) -> dynamic.CreateResult:
-        """Submit the job, or adopt an existing job. Does not wait for the job.
+        """Submit the job, or adopt an existing one. Does not wait for the job.
 
         Raises:
             OperatorError: the submission was refused or is uncertain; names a cancelled old job.
@@ -163,7 +163,7 @@ class CustomJobProvider(BoundedProvider):
         return dynamic.CreateResult(job.name, _outputs(props, job))
 
     def read(self, id_: str, props: dict[str, Any]) -> dynamic.ReadResult:
-        """Refresh the job's state. Returns no inputs: a difference would submit the job again.
+        """Refresh the job's state. Returns no inputs: changed inputs would submit the job again.
 
         With a restored old state, adopts the current job of the request.
         """
@@ -173,7 +173,7 @@ class CustomJobProvider(BoundedProvider):
         return dynamic.ReadResult(name, {**without_provider(props), "state": state})
 
     def update(self, id_: str, olds: dict[str, Any], news: dict[str, Any]) -> dynamic.UpdateResult:
-        """Update the stored options, and the request that waits for the job's end.
+        """Update the stored options, and the request that is to follow the running job.
 
         Does not change the job.
         """
@@ -187,7 +187,7 @@ class CustomJobProvider(BoundedProvider):
         return dynamic.UpdateResult(outs)
 
     def delete(self, id_: str, props: dict[str, Any]) -> None:
-        """Cancel the job and wait for its end. ``onDelete: delete`` deletes its record.
+        """Cancel the job and wait for its end. With ``onDelete: delete``, delete its record.
 
         A job continues if another resource adopted it in the same update: the resource has a new
         name without an alias, and the engine creates the new resource before it deletes the old.
@@ -222,7 +222,7 @@ class CustomJobProvider(BoundedProvider):
     def _ensure_accepted(
         self, news: dict[str, Any] | None, olds: dict[str, Any], job: JobSnapshot
     ) -> None:
-        """Check that the request ``news``, which replaces a live job, would be accepted.
+        """Check that the request ``news``, which replaces a live job, would not be refused.
 
         At this time its dependencies exist: the engine deletes the job just before the replacement.
         """
@@ -250,7 +250,7 @@ class CustomJobProvider(BoundedProvider):
 
 
 def submission_of(request: JobRequest) -> dict[str, object]:
-    """Return the ``submission`` for inputs and state; without section and backend of CustomJobs."""
+    """Return ``submission`` for inputs and state; CustomJobs omit section and backend."""
     more: dict[str, object] = {}
     if request.kind is BATCH_JOB:
         more = {BACKEND: BATCH_JOB.backend, **({SUBNET: request.subnet} if request.subnet else {})}
@@ -267,7 +267,7 @@ def input_options(
     impersonate: str = "",
     records: str = "",
 ) -> dict[str, Any]:
-    """Return ``options`` for inputs of a job or a schedule. ``passed`` are from the stack file."""
+    """Return ``options`` for inputs of a job or schedule; the stack file sets ``passed``."""
     others = {
         "filledIn": dict(request.filled_in),
         IMPERSONATE: impersonate,
@@ -279,7 +279,7 @@ def input_options(
 
 
 def _has_another_request(id_: str, olds: dict[str, Any], news: dict[str, Any]) -> bool:
-    """Return whether the running (or last) request is no longer declared.
+    """Return whether the stack no longer declares the running (or last) request.
 
     Changes of rungs without a turn submit nothing. Reads records only if rungs changed.
     """
@@ -292,7 +292,7 @@ def _has_another_request(id_: str, olds: dict[str, Any], news: dict[str, Any]) -
 
 
 def _repeats(running: ReplacedJob, news: dict[str, Any] | None) -> bool:
-    """Return whether a job's replacement has the job's own request."""
+    """Return whether the new inputs of a replaced job declare the same request again."""
     if news is None or has_unknown(news):
         return False
     return running.request_id in _declared_rungs(news)
@@ -309,7 +309,7 @@ def _known_rungs(olds: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _rung_ids(olds: Mapping[str, Any], news: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Return the state of a ladder; empty for a job that never had one."""
+    """Return the ladder's part of a job's state; empty for a job that never had a ladder."""
     if LADDER not in news["options"] and not _known_rungs(olds):
         return {}
     declared = _declared_rungs(news)
@@ -335,7 +335,7 @@ def _current(id_: str, olds: Mapping[str, Any]) -> ReplacedJob:
 
 
 def _is_deferred(id_: str, olds: dict[str, Any], news: dict[str, Any]) -> bool:
-    """Return whether the new request waits for the end of the running job.
+    """Return whether the new request has to wait for the end of the running job.
 
     If the job cannot be read, its last known state is used: a possibly live job continues.
     """
@@ -351,7 +351,7 @@ def _is_deferred(id_: str, olds: dict[str, Any], news: dict[str, Any]) -> bool:
 
 
 def _refusal(news: dict[str, Any], replaced: ReplacedJob | None) -> str:
-    """Return a known reason why the submission would be refused; else empty."""
+    """Return why the service or records would refuse the submission; empty if unknown."""
 
     def connect() -> tuple[JobService, IntentStore]:
         return _service(news), _intents(news)
@@ -370,7 +370,7 @@ def _refusal(news: dict[str, Any], replaced: ReplacedJob | None) -> str:
 def _record_problem(
     rungs: Sequence[SubmissionRequest], replaced: ReplacedJob, news: dict[str, Any]
 ) -> str:
-    """Return the reason why records refuse the submission or cannot be written; else empty."""
+    """Return why the records refuse the submission or cannot be written; else empty."""
     try:
         intents = _intents(news)
         intents.now()  # a write
@@ -380,7 +380,7 @@ def _record_problem(
 
 
 def _questions(rungs: Sequence[SubmissionRequest], kind: JobKind) -> list[Question]:
-    """Return the prerequisites of all rungs, without duplicates."""
+    """Return the checks of all rungs before a submission, without duplicates."""
     every = [question for request in rungs for question in questions(request, kind)]
     return list({question.subject: question for question in every}.values())
 
@@ -397,7 +397,7 @@ _declared: Final[dict[tuple[object, ...], dict[str, Any]]] = {}
 
 
 def _request(props: Mapping[str, Any]) -> SubmissionRequest:
-    """Return the submission of a job's inputs."""
+    """Return the submission that a job's inputs describe."""
     submission = props["submission"]
     return SubmissionRequest(
         parent=_parent(props),
@@ -412,7 +412,7 @@ def _request(props: Mapping[str, Any]) -> SubmissionRequest:
 
 
 def _known_request(olds: Mapping[str, Any]) -> SubmissionRequest:
-    """Return the submission of a state: all parts except the requests themselves."""
+    """Return the submission in a state, without the bodies of requests."""
     submission = olds["submission"]
     stack, job, run = submission["stack"], submission["job"], int(submission["run"])
     known, first = _known_rungs(olds), olds["requestId"]
@@ -420,7 +420,7 @@ def _known_request(olds: Mapping[str, Any]) -> SubmissionRequest:
 
 
 def rungs_of(props: Mapping[str, Any]) -> list[SubmissionRequest]:
-    """Return the rungs of a job's inputs, beginning with the job file."""
+    """Return the rungs of a job's inputs; the first is the request of the job file."""
     first, ladder = _request(props), props["options"].get(LADDER) or ()
     if not ladder:
         return [first]
@@ -436,7 +436,7 @@ def rungs_of(props: Mapping[str, Any]) -> list[SubmissionRequest]:
 
 
 def ladder_of(props: Mapping[str, Any]) -> Ladder:
-    """Return the ladder of a job's inputs, for waiting.
+    """Return the ladder of a job's inputs, for a wait.
 
     Raises:
         OperatorError: a client cannot be created, or a TensorBoard cannot be looked up.
@@ -466,7 +466,7 @@ def idle_stop_of(props: Mapping[str, Any]) -> IdleStop | None:
 
 
 def stop_reason(props: Mapping[str, Any], name: str, request_id: str) -> str:
-    """Return ``idleStop``'s reason for cancelling the job ``name`` of these inputs; else empty.
+    """Return why ``idleStop`` cancelled the job ``name`` with these inputs; else empty.
 
     Raises:
         OperatorError: the record cannot be read.
@@ -480,14 +480,14 @@ def _parent(props: Mapping[str, Any]) -> str:
 
 
 def _note(cancelled: CancelledJob) -> None:
-    """Write a note for ``vt up``, which reports the details."""
+    """Write a note about the cancelled job for ``vt up``, which reports it."""
     if file := os.environ.get(CANCELLED_JOBS):
         with open(file, "a", encoding="utf-8") as notes:
             notes.write(json.dumps(asdict(cancelled)) + "\n")
 
 
 def _job_key(props: Mapping[str, Any]) -> tuple[object, ...]:
-    """Return the identity of a job, independent of run and request."""
+    """Return the identity of a job, which does not depend on run and request."""
     submission = props["submission"]
     keys = (key for key in (*SUBMISSION_KEYS, SECTION) if key != "run")
     return tuple(submission.get(key) for key in keys)
@@ -541,7 +541,7 @@ def _labels(props: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _outputs(props: dict[str, Any], job: JobSnapshot) -> dict[str, Any]:
-    """Return the outputs of a job: all values that find, refresh and delete it, without copies."""
+    """Return a job's outputs: the values to find, refresh and delete it, without copies."""
     return {
         "state": job.state,
         "submission": props["submission"],
@@ -552,7 +552,7 @@ def _outputs(props: dict[str, Any], job: JobSnapshot) -> dict[str, Any]:
 
 
 def _stored_options(options: dict[str, Any]) -> dict[str, Any]:
-    """Return the options for the state: those that refresh, stop and delete the job."""
+    """Return the options to store in the state: those that refresh, stop or delete the job."""
     return {key: value for key, value in options.items() if value and key not in NOT_STORED}
 
 

@@ -1,4 +1,4 @@
-"""Predicts in a preview, within a time limit, whether a submission would be refused.
+"""Predicts in a preview, within a time limit, whether the service or records refuse a job.
 
 A preview runs the lookup for each created or replaced job, with or without credentials. So the
 lookup never fails a preview: the process does not retry an unreadable bucket, and the submission
@@ -41,7 +41,7 @@ Ask = Callable[[], str]
 
 
 class RefusalLookup:
-    """Lookups of one process, by control bucket."""
+    """Results of lookups in one process, by control bucket."""
 
     def __init__(self, bound: float = BOUND) -> None:
         self._bound = bound
@@ -57,7 +57,7 @@ class RefusalLookup:
         connect: Connect,
         ask: Ask = lambda: "",
     ) -> str:
-        """Return the reason why the request would be refused; empty without a reason.
+        """Return the reason why the request would be refused; empty if none is known.
 
         Calls ``ask`` if the records have no reason.
         """
@@ -109,12 +109,12 @@ def _answer(ask: Ask) -> str:
 
 
 def is_comparison() -> bool:
-    """Return whether this preview is a comparison with the cloud, as in ``vt drift``."""
+    """Return whether this preview compares the state with the cloud, as in ``vt drift``."""
     return bool(os.environ.get(COMPARES))
 
 
 def is_offline(project: str) -> bool:
-    """Return whether this is a preview of a Google project with the stand-in plugin.
+    """Return whether this previews a Google project offline, with the stand-in plugin.
 
     Its state is in the local cloud's folder, and it must run without network and credentials.
     """
@@ -124,7 +124,7 @@ def is_offline(project: str) -> bool:
 
 
 class ReplacedJob(NamedTuple):
-    """The job of a state that a new request replaces."""
+    """The job in a state that a new request replaces."""
 
     request_id: str
     name: str
@@ -136,7 +136,7 @@ def refusal_reason(
     jobs: JobService,
     intents: IntentStore,
 ) -> str:
-    """Return the reason why records refuse the current rung; empty without a reason.
+    """Return the reason why records refuse the current rung; empty if they accept it.
 
     ``replaced`` is the job that is cancelled before. If it is None, live jobs of other requests are
     no reason.
@@ -161,7 +161,7 @@ def refusal_reason(
 def _has_live_job(
     request: SubmissionRequest, turn: SubmissionTurn, jobs: JobService, intents: IntentStore
 ) -> bool:
-    """Return whether a live job would be adopted. Raise JobRefusedError as steps 1 and 2 do."""
+    """Return whether a live job would be adopted. Raises JobRefusedError like steps 1 and 2."""
     stored = intents.read(request.request_id)
     if stored is None or not stored.record.job_name:
         return False

@@ -84,11 +84,11 @@ class CustomJob(dynamic.Resource, module="vertex", name="CustomJob"):
 
     @property
     def inputs(self) -> pulumi.Output[dict[str, Any]]:
-        """Return the provider's inputs, for commands that advance the job to its next rung."""
+        """Return the provider's inputs, with which commands submit the next rung of the job."""
         return pulumi.Output.from_input(self._inputs)
 
     def _ladder(self, request: JobRequest) -> list[dict[str, pulumi.Input[str]]]:
-        """Return the rungs after the job file's request."""
+        """Return the rungs of the ladder without the job file's own request."""
         return [
             {
                 "requestId": self.once_known(rung.request_id),
@@ -99,7 +99,7 @@ class CustomJob(dynamic.Resource, module="vertex", name="CustomJob"):
         ]
 
     def once_known(self, value: str) -> pulumi.Input[str]:
-        """Return ``value``, which depends on the request; an unknown output if not known."""
+        """Return ``value`` if the request is known, else an unknown output."""
         unknown: Any = pulumi.Output.from_input(UNKNOWN)
         return value if self._is_known else unknown
 

@@ -17,7 +17,7 @@ from vertex_training.naming import JOB_LABEL_PREFIX
 
 #: Prefix of the labels that the program sets on a job. All other labels are from the job file.
 LABEL_PREFIX: Final = JOB_LABEL_PREFIX
-#: Labels of a job with its stack, name in the stack, and run.
+#: Labels of a job that contain its stack, its name in the stack, and its run.
 STACK_LABEL: Final = "vt-stack"
 JOB_LABEL: Final = "vt-job"
 RUN_LABEL: Final = "vt-run"
@@ -29,7 +29,7 @@ REQUEST_ID_LABEL: Final = "vt-request-id"
 DIGEST_LABEL: Final = "vt-request-digest"
 #: Label with the number of the turn in which a job was sent; a missing label means 1.
 TURN_LABEL: Final = "vt-request-turn"
-#: Label with the schedule slot of a job.
+#: Label with the scheduled time of a job.
 SLOT_LABEL: Final = "vt-slot"
 #: Label with the number of a job's rung at the time of its submission.
 RUNG_LABEL: Final = "vt-rung"
@@ -47,7 +47,7 @@ EARLIER_RUNGS: Final = "earlierRungs"
 IDLE_STOP: Final = "idleStop"
 #: Key of a job's options: sizes of the transformer that it trains.
 MODEL: Final = "model"
-#: Request id of a schedule slot: its time, then the job.
+#: Request id for a scheduled time: the time, then the job.
 _SLOT_ID: Final = re.compile(r"(\d{8}t\d{6}z)-")
 #: 80 bits, enough to distinguish requests. Label values have at most 63 characters.
 DIGEST_LABEL_LENGTH: Final = 20

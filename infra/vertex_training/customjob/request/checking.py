@@ -1,4 +1,4 @@
-"""Check a request against the rules, and locate each finding in the file."""
+"""Checks a request with the rules, and adds the place in the file to each finding."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SPEC_HINTS: Final = {
 def findings(
     parsed: Document, job: Job, kind: JobKind = CUSTOM_JOB, left_out: Set[Path] = frozenset()
 ) -> Iterator[Problem]:
-    """Yield up to ``MAX_PROBLEMS`` findings of the rules in ``job``, which ``parsed`` describes.
+    """Yield up to ``MAX_PROBLEMS`` findings about ``job``, which was read from ``parsed``.
 
     Skips unreadable paths: a misspelled field is one mistake, and not a missing field as well. A
     missing field whose path is in ``left_out`` is reported at its key.
@@ -72,7 +72,7 @@ def _findings(parsed: Document, job: Job, kind: JobKind, left_out: Set[Path]) ->
 
 
 def _may_hide_spec(path: Path, kind: JobKind) -> bool:
-    """Return whether the spec may be the unreadable part at ``path``."""
+    """Return whether the unreadable part at ``path`` may be, or contain, the spec."""
     return kind is CUSTOM_JOB or len(path) == 1 or path[:1] == (CUSTOM_JOB.spec,)
 
 
@@ -92,7 +92,7 @@ def _is_unreadable(finding: Finding, unreadable: tuple[Path, ...]) -> bool:
 
 
 def _may_stand_for(field: str, missing: str) -> bool:
-    """Return whether ``field`` may be a misspelling of the missing field, or belong inside it."""
+    """Return whether ``field`` may be meant as the missing field, or as a part of it."""
     inside = (
         hints.messages()[row["message"]]
         for fields in hints.messages().values()
@@ -102,7 +102,7 @@ def _may_stand_for(field: str, missing: str) -> bool:
 
 
 def path_in_file(parsed: Document, path: Path) -> Path:
-    """Return ``path`` with the file's spelling of keys, which may be snake_case."""
+    """Return ``path`` with keys as the file writes them, possibly in snake_case."""
     value, written = parsed.root, list[str | int]()
     for part in path:
         content = value.content
@@ -141,7 +141,7 @@ LENIENT: Final = frozenset(("no-value", "lone-value", "pool-list"))
 
 @dataclass(frozen=True, slots=True)
 class IgnoreComment:
-    """A comment that ignores a rule on ``line``."""
+    """A comment that ignores a rule on line ``line``."""
 
     rule: str
     reason: str
@@ -150,7 +150,7 @@ class IgnoreComment:
 
 
 def comments_in(text: str, file: str) -> tuple[list[IgnoreComment], list[Problem]]:
-    """Return the valid comments of a file, and problems of the other comments."""
+    """Return the valid ignore comments of a file, and the problems of invalid ones."""
     comments, problems = list[IgnoreComment](), list[Problem]()
     for number, line in enumerate(text.splitlines(), start=1):
         if "vt:" not in line or not (match := COMMENT.match(line)):
@@ -169,7 +169,7 @@ def comments_in(text: str, file: str) -> tuple[list[IgnoreComment], list[Problem
 def apply(
     problems: Iterable[Problem], text: str, file: str
 ) -> tuple[list[Problem], tuple[Problem, ...]]:
-    """Return all problems, with ignored problems as notes, and separately these notes."""
+    """Return all problems, with ignored ones as notes, and a separate list of the ignored ones."""
     if "vt:" not in text:
         return list(problems), ()
     comments, mistakes = comments_in(text, file)

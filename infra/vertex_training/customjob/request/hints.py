@@ -1,4 +1,4 @@
-"""Hints for malformed job files: the text to write instead."""
+"""Hints about mistakes in job files: the text to write instead."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def other_resource(fields: Iterable[str], file: str = "", config: Iterable[str] 
 
 
 def hint_of_other(other: str, file: str) -> str:
-    """Return the hint for a file of another kind."""
+    """Return the hint for a file that is no job file."""
     engine_file = ENGINE_FILE.match(file)
     stack = engine_file["stack"] if engine_file else None
     return OTHER_HINTS[other].format(stack=stack or "STACK")
@@ -146,24 +146,24 @@ def _is_of_job(field: str) -> bool:
 
 @functools.cache
 def messages() -> dict[str, dict[str, Any]]:
-    """Return the catalogue's rows: message -> field -> row."""
+    """Return the catalogue's rows, by message and field."""
     custom, tuning = catalog.load("custom_job.json"), catalog.load("tuning_job.json")
     return custom["messages"] | tuning["messages"]
 
 
 def places(kind: JobKind) -> Mapping[str, str]:
-    """Return the place of each message in a file of this kind, as text."""
+    """Return, as text, the place of each message in a job file of this kind."""
     return PLACES if kind is CUSTOM_JOB else TUNING_PLACES
 
 
 def not_a_duration(text: str) -> str:
-    """Return a hint for a malformed duration, such as 24h or 86400."""
+    """Return a hint about a malformed duration, such as 24h or 86400."""
     duration = seconds(text)
     return f'write "{duration}"' if duration else 'write quoted seconds with an s, like "3600s"'
 
 
 def seconds(text: str) -> str | None:
-    """Return the API's form of a duration like 24h or 86400; None for other text."""
+    """Return a duration like 24h or 86400 in the API's form; None for other text."""
     if re.fullmatch(r"[0-9]{1,12}", text):
         return f"{text}s"
     if short := re.fullmatch(r"([0-9]{1,9})([mhd])", text):
@@ -173,7 +173,7 @@ def seconds(text: str) -> str | None:
 
 
 def env_item(variable: tuple[str, str]) -> str:
-    """Return an item of ``env`` in the right form. The value, a possible secret, is hidden.
+    """Return a variable as an item of ``env``. Hides its value, which may be a secret.
 
     >>> env_item(("EPOCHS", "3")), env_item(("TOKEN", "abc"))
     ('{name: EPOCHS, value: "3"}', '{name: TOKEN, value: "…"}')
@@ -184,7 +184,7 @@ def env_item(variable: tuple[str, str]) -> str:
 
 
 def not_a_value(text: str, values: list[str]) -> str:
-    """Return a hint with the most likely enum value."""
+    """Return a hint with the enum value that was probably meant."""
     real = [name for name in values if not name.endswith("_UNSPECIFIED")]
     if "TPU_V2" in real and NEWER_TPU.match(text):
         return "remove acceleratorType; since v5e, machineType and tpuTopology select a TPU"
@@ -193,7 +193,7 @@ def not_a_value(text: str, values: list[str]) -> str:
 
 
 def mend_of_value(text: str, values: list[str]) -> Mend | None:
-    """Return the fix of a value that differs in case or hyphens, or is a common mistake."""
+    """Return the fix for an enum value with wrong case or hyphens, or a common mistake."""
     if text.upper().replace("-", "_") in values:
         return Mend("value", text.upper().replace("-", "_"))
     meant = catalog.load("wrong_values.yaml").get(text.upper())
@@ -201,7 +201,7 @@ def mend_of_value(text: str, values: list[str]) -> Mend | None:
 
 
 def certain_field(key: str, name: str, kind: JobKind) -> str | None:
-    """Return the field of message ``name`` for a misspelled ``key``; None if uncertain.
+    """Return the field of message ``name`` that ``key`` certainly means; else None.
 
     A result is certain if only the case differs, or if no other field has a similar name.
     """
@@ -234,19 +234,19 @@ def not_a_field(key: str, field: str, name: str, kind: JobKind) -> tuple[str, st
 
 
 def not_text(content: Any, text: str) -> str:
-    """Return a hint for text that YAML reads as another type."""
+    """Return a hint about text that YAML reads as another type."""
     parsed = str(content).lower() if isinstance(content, bool) else str(content)[:40]
     return f'write "{abbreviate(text)}" in quotes; YAML reads it as {parsed}'
 
 
 def not_whole(text: str) -> str:
-    """Return a hint for a number such as 1e3 or 4.0."""
+    """Return a hint about a number such as 1e3 or 4.0, where a whole number is expected."""
     number = whole_number(text)
     return "write only digits, like 4" if number is None else f"write {number}"
 
 
 def whole_number(text: str) -> int | None:
-    """Return the whole number of a text like 1e3 or 4.0; None for other text."""
+    """Return a text like 1e3 or 4.0 as a whole number; None for other text."""
     if re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})?([eE][+]?[0-9])?", text):
         number = float(text)
         return int(number) if number.is_integer() else None
@@ -254,7 +254,7 @@ def whole_number(text: str) -> int | None:
 
 
 def _places(field: str, name: str, kind: JobKind) -> list[str]:
-    """Return the places of ``field``, as text, without message ``name``."""
+    """Return, as text, the places of ``field`` outside of message ``name``."""
     return [
         place
         for message, place in places(kind).items()
@@ -264,7 +264,7 @@ def _places(field: str, name: str, kind: JobKind) -> list[str]:
 
 
 def _nearest_field(key: str, name: str, kind: JobKind) -> str:
-    """Return a hint for an unknown field: a similar field, or all fields of the message."""
+    """Return a hint about an unknown field: a similar field, or all fields of the message."""
     here = [field for field, row in messages()[name].items() if row["type"] != "output"]
     everywhere = {field for message in places(kind) for field in messages()[message]}
     best = nearest(key, everywhere)

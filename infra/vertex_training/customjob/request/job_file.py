@@ -1,4 +1,4 @@
-"""Convert a job file, references and rungs into a request, and report all mistakes. Pure.
+"""Convert a job file, references and a ladder into a request, and report all mistakes. Pure.
 
 A file is a CustomJob or a HyperparameterTuningJob (``vertex_training.customjob.kinds``).
 """
@@ -28,7 +28,7 @@ from vertex_training.located_yaml import document
 
 #: Placeholder of the request id, which is a digest of the request with the placeholder.
 REQUEST_ID: Final = "job.requestId"
-#: Placeholder of a schedule's slot, filled in when the slot is submitted.
+#: Placeholder of the scheduled time, replaced when the job is submitted.
 SLOT: Final = "job.slot"
 #: Hex digits of a request id: 80 bits, so no two of a million submissions collide by chance.
 ID_LENGTH: Final = 20
@@ -36,7 +36,7 @@ ID_LENGTH: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """The identity of a job, together with its request."""
+    """The identity of a job, together with its request (project, stack, job, run)."""
 
     project: str
     region: str
@@ -70,7 +70,7 @@ class JobRequest:
 
     @property
     def rungs(self) -> tuple[JobRequest, ...]:
-        """Return this request and the rungs of its ladder; at most one of them runs."""
+        """Return this request and those of its ladder; at most one of their jobs runs."""
         return (self, *self.ladder)
 
     @property
@@ -81,7 +81,7 @@ class JobRequest:
 
     @property
     def own_cost(self) -> costs.JobCost:
-        """Return the maximum cost of this rung."""
+        """Return the maximum cost of this request alone, without the rest of its ladder."""
         return costs.of_job(self.message, self.submission.region, self.kind.backend)
 
     @property
@@ -91,11 +91,11 @@ class JobRequest:
 
     @property
     def trial(self) -> dict[str, Any]:
-        """Return the CustomJob that runs: the message itself, or one trial of a tuning job."""
+        """Return the CustomJob in the message: the message itself, or a trial of a tuning job."""
         return self.kind.trial_of(self.message)
 
     def sent(self, labels: Mapping[str, str]) -> dict[str, Any]:
-        """Return the message with these labels, in the form of its service."""
+        """Return the message with these labels, in the form that its service expects."""
         if self.kind is not BATCH_JOB:
             own = self.message.get("labels", {})
             return {**self.message, **({"labels": {**own, **labels}} if labels else {})}
@@ -122,7 +122,7 @@ class JobRequest:
 
 
 def digest_of(body: str) -> str:
-    """Return a request digest: the SHA-256 of a message's canonical JSON, in hex."""
+    """Return the digest of a message: the SHA-256 of its canonical JSON, in hex."""
     return hashlib.sha256(body.encode()).hexdigest()
 
 
@@ -147,7 +147,7 @@ class JobFileResult:
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """Return errors, warnings and notes."""
+        """Return the errors, warnings and notes."""
         return (*self.errors, *self.warnings, *self.notes)
 
 
@@ -162,7 +162,7 @@ def check_job_file(
     *,
     scheduled: bool = False,
 ) -> JobFileResult:
-    """Check the job file ``data``, shown as ``file`` in messages, with the stack's references.
+    """Check the job file ``data`` with the stack's references. Messages name it ``file``.
 
     Returns all mistakes and warnings. Does not raise.
 
@@ -218,7 +218,7 @@ def _fill_in(
     context: Context,
     builder: MessageBuilder,
 ) -> dict[str, str]:
-    """Add missing fields; return those from ``jobDefaults``."""
+    """Add missing fields; return the fields that come from ``jobDefaults``."""
     message.setdefault("displayName", f"{submission.stack}-{submission.job}")
     if context.encryption_key:
         message.setdefault("encryptionSpec", {"kmsKeyName": context.encryption_key})
@@ -228,7 +228,7 @@ def _fill_in(
 
 
 def _add_slot(message: dict[str, Any], kind: JobKind) -> None:
-    """Add a folder for each slot to the output directory, unless the file has such a folder."""
+    """Add a folder for the scheduled time to the output directory, unless the file has one."""
     spec = message.get(kind.spec)
     directory = spec.get("baseOutputDirectory") if isinstance(spec, dict) else None
     uri = directory.get("outputUriPrefix") if isinstance(directory, dict) else None
@@ -239,7 +239,7 @@ def _add_slot(message: dict[str, Any], kind: JobKind) -> None:
 
 
 def _job(message: dict[str, Any], context: Context, builder: MessageBuilder) -> Job:
-    """Return the message for the rules: a CustomJob, or a trial of a tuning job."""
+    """Return the CustomJob for the rules: the message, or a trial of a tuning job."""
     kind = builder.kind
     unreadable = tuple(kind.path_in_trial(path) for path in builder.unreadable)
     tuning = None if kind is CUSTOM_JOB else message
@@ -247,7 +247,7 @@ def _job(message: dict[str, Any], context: Context, builder: MessageBuilder) -> 
 
 
 def _with_levels(problems: Sequence[Problem], levels: Mapping[str, Level]) -> list[Problem]:
-    """Return the problems with the levels that the stack sets; errors remain errors."""
+    """Return problems with the levels that the stack file sets. Errors remain errors."""
     return [
         dataclasses.replace(problem, level=levels[problem.rule])
         if problem.level != "error" and problem.rule in levels
@@ -257,7 +257,7 @@ def _with_levels(problems: Sequence[Problem], levels: Mapping[str, Level]) -> li
 
 
 def _problems(parsed: document.Document, builder: MessageBuilder, job: Job | None) -> list[Problem]:
-    """Return the problems of the builder and the rules."""
+    """Return the problems that the builder and the rules report."""
     if job is None:
         return [*builder.problems, *builder.remarks]
     broken = list(checking.findings(parsed, job, builder.kind, builder.left_out))
@@ -274,7 +274,7 @@ def _of_level(problems: Sequence[Problem], level: Level) -> tuple[Problem, ...]:
 
 @dataclass(frozen=True, slots=True)
 class JobFile:
-    """A job file of a stack: bytes, path for messages, and submission."""
+    """A job file of a stack: content, path for messages, and submission."""
 
     data: bytes
     file: str
@@ -310,7 +310,7 @@ def check_job_files(
 def check_ladder(
     one: JobFile, table: references.Table, context: Context = FILE_ONLY
 ) -> JobFileResult:
-    """Check a job file, and each rung of its ladder like the request of the file."""
+    """Check a job file, and each rung of its ladder as if it were the file's request."""
     context = dataclasses.replace(context, model=one.options.get(MODEL, {}))
 
     def check(rung: RungOverrides | None) -> JobFileResult:
@@ -352,7 +352,7 @@ def check_ladder(
 
 
 def _nothing_idles(request: JobRequest) -> str:
-    """Return the reason why ``idleStop`` would never cancel the job; empty without a reason."""
+    """Return why ``idleStop`` can never cancel the job; empty if it can."""
     if request.kind is TUNING_JOB:
         return "idleStop does not support tuning jobs"
     pools = request.message["jobSpec"].get("workerPoolSpecs", ())
@@ -362,7 +362,7 @@ def _nothing_idles(request: JobRequest) -> str:
 
 
 def _of_rung(title: str, problems: Sequence[Problem], of_file: Sequence[Problem]) -> list[Problem]:
-    """Return the additional problems of a rung. Editing the file cannot fix them."""
+    """Return problems that only a rung has. Editing the job file cannot fix them."""
     own = [problem for problem in problems if problem not in of_file]
     return [
         dataclasses.replace(problem, what=f"{title}: {problem.what}", mend=None) for problem in own
@@ -376,7 +376,7 @@ def _subnet(context: Context, message: Mapping[str, Any]) -> str:
 
 
 def request_id_of(submission: Submission, draft: str, subnet: str = "") -> str:
-    """Return the request id, which is equal only for submissions of the same request.
+    """Return the request id. Two submissions have the same id only for the same request.
 
     ``subnet`` is the subnet of a Batch job, which is not a field of the request.
     """
@@ -399,7 +399,7 @@ def _add_defaults(
     table: references.Table,
     kind: JobKind = CUSTOM_JOB,
 ) -> dict[str, str]:
-    """Add defaults for missing fields; return field -> text of the stack file.
+    """Add defaults to missing fields; return, by field, the default in the stack file.
 
     Skips defaults with unknown references: they are mistakes of the stack file.
     """
@@ -439,7 +439,7 @@ RESERVATION, AFFINITY = "reservation", "reservationAffinity"
 
 @dataclass(frozen=True, slots=True)
 class RungOverrides:
-    """Differences of a rung from the job file, by field name."""
+    """Fields of the job file that a rung replaces, by field name."""
 
     fields: Mapping[str, Any]
     affinity: Mapping[str, Any] | None = None
@@ -462,7 +462,7 @@ class RungOverrides:
         return ", ".join(parts)
 
     def of(self, message: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a CustomJob message with the rung's overrides."""
+        """Return a CustomJob message with the rung's fields."""
         changed = copy.deepcopy(dict(message))
         spec = changed.get("jobSpec")
         if isinstance(spec, dict):
@@ -483,7 +483,7 @@ class RungOverrides:
             spec.pop("scheduling", None)
 
     def _lay_over_machines(self, pools: list[dict[str, Any]]) -> None:
-        """Override the machines of the first pool, and of all pools with the same machines."""
+        """Replace the machines of the first pool, and of all pools with the same machines."""
         machines = [pool.get("machineSpec") for pool in pools]
         first = machines[:1]
         values = {key: self.fields[key] for key in MACHINE if key in self.fields}

@@ -57,12 +57,12 @@ def to_camel_case(key: str) -> str:
 
 
 class MessageBuilder:
-    """Builds the message from a document, and collects all problems."""
+    """Builder of a message from a document. Collects all problems."""
 
     def __init__(
         self, document: Document, table: references.Table, kind: JobKind | None = None
     ) -> None:
-        """Prepare to build. ``kind`` is the expected kind; None accepts any kind."""
+        """Prepare to build a job of the kind ``kind``; None accepts any kind."""
         self.document = document
         self.table = table
         self.problems: list[Problem] = []
@@ -87,7 +87,7 @@ class MessageBuilder:
         """Paths of single values that replace a list, in the file."""
 
     def build_message(self) -> dict[str, Any] | None:
-        """Return the message in REST's form, from REST's or gcloud's form (only the jobSpec)."""
+        """Return the message as in REST, from the form of REST or of gcloud (only the jobSpec)."""
         expected = self.expected or self.kind
         file = self.document.file
         top = self.document.root.content
@@ -164,7 +164,7 @@ class MessageBuilder:
         return items if all(item is not None for item in items) else None
 
     def _lone_value(self, value: Value, row: dict[str, Any], path: Path) -> list[Any] | None:
-        """Return a list of one item for a single value instead of a list, as gcloud does."""
+        """Return a list of one item if the field expects a list but has one value, as in gcloud."""
         message = row.get("message", "")
         if message == "WorkerPoolSpec" and isinstance(value.content, dict):
             # Google's documentation has examples of this form.
@@ -315,7 +315,7 @@ class MessageBuilder:
     def _check_oneofs(
         self, fields: dict[str, Any], result: dict[str, Any], keys: list[str], path: Path
     ) -> None:
-        """Report mutually exclusive fields, at the location of the last one."""
+        """Report fields that exclude each other, at the location of the last one."""
         groups: dict[str, list[str]] = {}
         for field in result:
             if group := fields[field].get("oneof"):
@@ -347,7 +347,7 @@ class MessageBuilder:
         self.problems.append(Problem(what, "", hint, path, location, rule, mend=mend))
 
     def _move(self, field: str, name: str, others: Mapping[str, Value]) -> Mend | None:
-        """Return the fix that moves ``field`` into a message nearby, if only one has this field."""
+        """Return a fix that moves ``field`` into a nearby message, if only one has this field."""
         here, rows = self._within[-1][1], messages()[name]
         near = self._within[-2:-1] + [
             (rows[to_camel_case(key)]["message"], (*here, key))
@@ -385,7 +385,7 @@ class MessageBuilder:
     def _remark(
         self, rule: str, path: Path, what: str, hint: str, mend: Mend | None = None
     ) -> None:
-        """Add a warning or a note, according to the rule's level."""
+        """Add a warning or a note, by the level of the rule."""
         location = self.document.location(path, key=True)
         level = registry.FILE_LEVELS[rule]
         self.remarks.append(Problem(what, "", hint, path, location, rule, level, mend))
@@ -400,7 +400,7 @@ class MessageBuilder:
 
 
 def _is_unset(content: Any, key: str | int) -> bool:
-    """Return whether protobuf or gcloud treats the field at ``key`` as unset."""
+    """Return whether protobuf or gcloud would treat the field at ``key`` as unset."""
     if isinstance(key, int):
         return False
     return content is None or (content == "" and to_camel_case(key) in UNSET_IF_EMPTY)
@@ -415,7 +415,7 @@ def _may_be_item(content: Any, message: str) -> bool:
 
 
 def _variables(value: Value) -> tuple[tuple[str, str], ...]:
-    """Return name and value of variables in the form ``NAME: value`` or ``NAME=value``.
+    """Return name and value of each variable written ``NAME: value`` or ``NAME=value``.
 
     >>> _variables(Value("A=b", "A=b"))
     (('A', 'b'),)

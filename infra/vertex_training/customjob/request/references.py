@@ -1,4 +1,4 @@
-"""References, ``${kind.name}``, from a job file to resources of the stack.
+"""References like ``${kind.name}`` in a job file to resources of the stack.
 
 A reference always has a dot. Other text is unchanged: the shell's ``${HOME}``, and ``$(VAR)`` of
 Kubernetes and Vertex AI.
@@ -32,7 +32,7 @@ OF_MODE: Final = {"name": "peering", "attachment": "psc", "interface": "psc"}
 
 @dataclass(frozen=True, slots=True)
 class UnknownValue:
-    """Placeholder in a table for a declared name without a value."""
+    """Placeholder in the table of references for a declared name whose value is unknown."""
 
     hint: str
     """Hint with the key of the stack file that sets the value."""
@@ -75,7 +75,7 @@ def resolve(text: str, table: Table) -> str:
 
 
 def message_of(text: str, table: Table) -> Any | None:
-    """Return the value of a ``text`` that is a single reference, else None."""
+    """Return the value of ``text`` if it is a single reference, else None."""
     match = REFERENCE.fullmatch(text.strip())
     value = table.get(match.group(1)) if match else None
     return None if isinstance(value, UnknownValue) else value

@@ -1,4 +1,4 @@
-"""Rules for requests: mistakes that the service refuses, and valid input with bad effects.
+"""Rules about requests: mistakes that the service refuses, and valid input with bad effects.
 
 A rule is a small function over a ``Job``, registered with an id, a one-line summary and its source.
 Violations of Google's documentation or client are errors. Observed or inferred limits are warnings.

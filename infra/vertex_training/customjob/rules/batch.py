@@ -1,4 +1,4 @@
-"""Rules for jobs with ``backend: batch``: fields that Batch lacks or interprets differently."""
+"""Rules about ``backend: batch``: fields that Batch lacks or interprets differently."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ class Command:
 
 @dataclass(frozen=True)
 class CommandLine:
-    """A pool's ``command`` and ``args``, and the commands that they run."""
+    """A pool's ``command`` and ``args``, and the commands that run in them."""
 
     words: tuple[str, ...]
     """Words as written; empty if the image's entrypoint reads them."""
@@ -99,7 +99,7 @@ class CommandLine:
 
 
 def read_command_line(pool: Pool) -> CommandLine:
-    """Return the command line of a pool; without words if the image's entrypoint reads them."""
+    """Return a pool's command line; without words if the image's entrypoint interprets them."""
     if pool.task_name == "pythonPackageSpec":
         module = str(pool.task.get("pythonModule", ""))
         words = ("python", "-m", module, *pool.task.get("args", [])) if module else ()
@@ -149,7 +149,7 @@ def _script_of(words: Sequence[str]) -> tuple[str | None, Sequence[str]]:
 
 
 def _unwrapped(words: Sequence[str]) -> Sequence[str]:
-    """Return the words without leading wrappers and assignments."""
+    """Return the words after leading wrappers and assignments."""
     while words:
         name = words[0].rpartition("/")[2]
         pair = f"{name} {words[1]}" if len(words) > 1 else ""
@@ -259,7 +259,7 @@ def _closing(script: str, index: int) -> int:
 
 @dataclass(frozen=True)
 class Launch:
-    """Processes that a launcher starts; None for values without an option."""
+    """Number of processes that a launcher starts; None for a number that no option sets."""
 
     launcher: str
     nodes: int | None = None
@@ -274,7 +274,7 @@ class Launch:
 
     @property
     def is_static(self) -> bool:
-        """Return whether options set the rank of each node and the address of the first node."""
+        """Return whether options set each node's rank and the first node's address."""
         return self.options.get("rdzv-backend", "static") == "static"
 
 
@@ -299,7 +299,7 @@ _MODULES: Final = {
 
 
 def launch_of(command: Command) -> Launch | None:
-    """Return the processes that a command launches; None without a known launcher."""
+    """Return the processes that a command starts by a launcher; None without a known launcher."""
     module, arguments = command.module_and_arguments()
     name = _MODULES.get(module, "")
     if not command.is_python:
@@ -318,7 +318,7 @@ def launch_of(command: Command) -> Launch | None:
 
 
 def _options(words: Sequence[str], flags: frozenset[str]) -> dict[str, str]:
-    """Return the options before the program; names have dashes instead of underscores."""
+    """Return the options before the program; their names have dashes instead of underscores."""
     options: dict[str, str] = {}
     index = 0
     while index < len(words) and words[index].startswith("-") and words[index] != "--":
@@ -360,7 +360,7 @@ def _number(text: str | None) -> int | None:
 
 
 def started_processes(pools: Sequence[Pool]) -> tuple[str, ...]:
-    """Return nodes and processes of worker pools: ``4 nodes x 8 processes (torchrun)``.
+    """Return the nodes and processes of worker pools: ``4 nodes x 8 processes (torchrun)``.
 
     The number of processes is missing if it depends on the machine.
     """
@@ -380,7 +380,7 @@ def started_processes(pools: Sequence[Pool]) -> tuple[str, ...]:
 
 
 def processes_of(launch: Launch, pool: Pool) -> int | None:
-    """Return the number of processes on each machine; None if it depends on the machine."""
+    """Return the number of processes on each machine; None if the machine type decides it."""
     if launch.processes is not None:
         return launch.processes
     option = launch.options.get("nproc-per-node", launch.options.get("processes"))

@@ -1,4 +1,4 @@
-"""Context of a job for the rules, as plain data: the stack and the stack's other jobs.
+"""Context of a job for the rules, as plain data: its stack and the stack's other jobs.
 
 Without a stack (``vt check FILE``) the context is empty, and rules about stacks report nothing.
 """
@@ -15,7 +15,7 @@ from vertex_training.errors import Level
 
 @dataclass(frozen=True, slots=True)
 class BucketFacts:
-    """Addresses of the service accounts that can use a bucket of the stack."""
+    """Addresses of the service accounts with access to a bucket of the stack."""
 
     readers: frozenset[str] = frozenset()
     """Accounts that can read objects. Writers can read as well."""
@@ -62,7 +62,7 @@ class ReservationFacts:
 
 @dataclass(frozen=True, slots=True)
 class StackFacts:
-    """Resources of a stack, and accounts with access to them. All names are physical."""
+    """Resources of a stack, and the accounts with access to them. All names are cloud names."""
 
     project: str
     project_number: str
@@ -85,7 +85,7 @@ class StackFacts:
 
 @dataclass(frozen=True, slots=True)
 class ReservationRequest:
-    """A pool's request for machines of a reservation."""
+    """A worker pool's request for machines of a reservation."""
 
     reservations: tuple[str, ...]
     """Full names in order of priority; empty for any reservation with these machines."""
@@ -97,7 +97,7 @@ class ReservationRequest:
 
 @dataclass(frozen=True, slots=True)
 class JobFacts:
-    """Facts of a job for rules that compare jobs of a stack."""
+    """Facts about a job, for rules that compare the jobs of a stack."""
 
     output: str = ""
     """Output directory, a gs:// URI; empty if missing. A directory with ``${job.requestId}`` is
@@ -115,7 +115,7 @@ class JobFacts:
 
 @dataclass(frozen=True, slots=True)
 class JobLimits:
-    """Limits of the stack for a single job; None for no limit."""
+    """The stack's limits for a single job; None means no limit."""
 
     usd: float | None = None
     priced: bool = False
@@ -129,7 +129,7 @@ class JobLimits:
 
 @dataclass(frozen=True, slots=True)
 class FileDefaults:
-    """Defaults of a stack for missing fields of a job file; values can contain references."""
+    """A stack's defaults for missing fields of a job file. Values can contain references."""
 
     fields: Mapping[tuple[str, ...], str] = field(default_factory=dict)
     """Path in the ``jobSpec`` -> value."""
@@ -162,12 +162,12 @@ class Context:
 
     @classmethod
     def of(cls, stack: StackFacts) -> Context:
-        """Return the context of a job of ``stack``, without other jobs."""
+        """Return the context of a job of ``stack``, as if the stack had no other jobs."""
         return cls(region=stack.region, stack=stack)
 
     @property
     def date(self) -> datetime.date:
-        """Return the date for checks of availability."""
+        """Return the date at which rules check availability."""
         return self.today or datetime.datetime.now(tz=datetime.UTC).date()
 
 

@@ -1,4 +1,4 @@
-"""Rules for environment variables, commands and arguments."""
+"""Rules about environment variables, commands and arguments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules for a job in the network and the reservations of its stack: ownership and capacity."""
+"""Rules that compare a job with its stack's network and reservations: owner and capacity."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def _others(job: Job) -> Iterable[JobFacts]:
 
 
 def _wrong_owner(job: Job) -> bool:
-    """Return whether the network name has the stack's project instead of the host project."""
+    """Return whether the network's name has the stack's project, but the host project owns it."""
     network, stack = _network(job), job.context.stack
     written = NETWORK.match(job.network)
     own = NETWORK.match(network.name) if network else None
@@ -135,7 +135,7 @@ def _wrong_owner(job: Job) -> bool:
 
 
 def _room(prefixes: Iterable[int | None], nodes: int) -> int | None:
-    """Return how many jobs of up to ``nodes`` nodes fit into the ranges; None if unknown.
+    """Return the number of jobs with up to ``nodes`` nodes that fit into the ranges, if known.
 
     Google's table has /16 to /18 and up to 32 nodes. A smaller range counts as 0; with a larger or
     an unknown range the result is None.
@@ -157,7 +157,7 @@ def _known(job: Job) -> Mapping[str, ReservationFacts]:
 
 
 def _with_request(job: Job) -> Iterator[tuple[Pool, Path]]:
-    """Yield each pool that uses reservations, and the path of its affinity."""
+    """Yield each pool that requests reservations, with the path of its reservationAffinity."""
     for pool in job.pools:
         if pool.reserved:
             yield pool, (*pool.machine_path, "reservationAffinity")
@@ -168,7 +168,7 @@ def _named(pool: Pool) -> list[str]:
 
 
 def _requested(job: Job) -> Iterator[tuple[Pool, Path, str, ReservationFacts | None]]:
-    """Yield the reservations that pools name: pool, path, name, and facts if known."""
+    """Yield the reservations that pools name: pool, path, name, and the facts if known."""
     known = _known(job)
     for pool, path in _with_request(job):
         for index, name in enumerate(_named(pool)):
@@ -285,7 +285,7 @@ def _shown(machine_type: str, accelerator: str, count: int) -> str:
 
 
 def _shared(job: Job) -> Iterator[tuple[Path, ReservationFacts, dict[str, int]]]:
-    """Yield reservations of this job: path, facts, and the number of machines by job."""
+    """Yield the job's reservations: path, facts, and the number of machines of each job."""
     for name, reservation in _known(job).items():
         for pool, path in _with_request(job):
             if _uses(job, _request_of(pool), name, reservation):
@@ -307,7 +307,7 @@ def _machines(job: Job, facts: JobFacts, name: str, reservation: ReservationFact
 
 
 def _uses(job: Job, request: ReservationRequest, name: str, reservation: ReservationFacts) -> bool:
-    """Return whether these machines certainly come from this reservation.
+    """Return whether these machines can only come from this reservation.
 
     With several names, Vertex AI uses the first reservation with free machines.
     """

@@ -1,4 +1,4 @@
-"""Rules for a job's account, key, region, TensorBoard, experiment, name and labels."""
+"""Rules about a job's account, key, region, TensorBoard, experiment, name and labels."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ REGISTRY: Final = re.compile(r"([a-z]+\.)?gcr\.io/")
 
 
 def _images(job: Job, *, named: bool = True) -> Iterator[tuple[Pool, str, Path]]:
-    """Yield pool, image and path of each image; omit invalid names if ``named``."""
+    """Yield each image with its pool and path; with ``named``, only images with a valid name."""
     for pool in job.pools:
         if pool.image and (_is_name(pool.image) or not named):
             yield pool, pool.image, (*pool.task_path, pool.image_field)
@@ -196,7 +196,7 @@ def image_age(job: Job) -> Iterator[Finding]:
 
 
 def _is_older(short: str, row: dict[str, Any]) -> bool:
-    """Return whether the image is an older version of a framework than the images of the row."""
+    """Return whether the image is an older version of its framework than the row's images."""
     mine = VERSION.match(short)
     if mine is None or mine[1] != row["framework"]:
         return False

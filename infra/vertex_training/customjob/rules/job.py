@@ -1,4 +1,4 @@
-"""Read access to a request for the rules: pools, machines, tasks, context; facts of a job."""
+"""Read access to a request, for the rules: pools, machines, tasks, context; facts of a job."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Pool:
 
     @property
     def machine_path(self) -> Path:
-        """Return the path of the machineSpec."""
+        """Return the path of the machineSpec in the request."""
         return (*self.path, "machineSpec")
 
     @property
@@ -76,7 +76,7 @@ class Pool:
 
     @property
     def gpu(self) -> bool:
-        """Return whether the machines have GPUs, by the file or by the machine type."""
+        """Return whether the machines have GPUs, according to the file or the machine type."""
         shape = self.shape
         bundled = shape.accelerators if shape and shape.accelerator_required else ()
         return any(name.startswith("NVIDIA") for name in (self.accelerator, *bundled))
@@ -93,7 +93,7 @@ class Pool:
 
     @property
     def reserved(self) -> bool:
-        """Return whether the pool requests a reservation."""
+        """Return whether the pool may use a reservation."""
         kind = (self.affinity or {}).get("reservationAffinityType")
         return kind in ("ANY_RESERVATION", "SPECIFIC_RESERVATION")
 
@@ -120,7 +120,7 @@ class Pool:
 
     @property
     def task_path(self) -> Path:
-        """Return the path of the task."""
+        """Return the path of the task in the request."""
         return (*self.path, self.task_name)
 
     @property
@@ -199,7 +199,7 @@ class Job:
 
     @property
     def parallel(self) -> int:
-        """Return the number of concurrent runs: parallel trials of a tuning job, else 1."""
+        """Return the number of runs at the same time: a tuning job's parallel trials, else 1."""
         tuning = self.tuning or {}
         counts = (tuning.get("maxTrialCount", 1), tuning.get("parallelTrialCount", 1))
         return max(1, min(counts))
@@ -272,7 +272,7 @@ def job_facts_of(job: Job) -> JobFacts:
 
 
 def concerns(mine: JobFacts, others: Mapping[str, JobFacts]) -> bool:
-    """Return whether the other jobs can cause findings for the job with the facts ``mine``."""
+    """Return whether the other jobs can cause findings about the job with the facts ``mine``."""
     return any(
         outputs_clash(mine.output, other.output)
         or (mine.network and other.network)

@@ -211,7 +211,7 @@ def container_engine(job: Job) -> Iterator[Finding]:
 
 
 def _place(pool: Pool, command: Command, option: str = "") -> Path:
-    """Return the path of an option, else of the program, else of the script with the program."""
+    """Return the path of an option, or else of the program or of the script that starts it."""
     words = pool.words()
     for target in filter(None, (option, command.words[0])):
         for path, word in words:
@@ -224,12 +224,12 @@ def _place(pool: Pool, command: Command, option: str = "") -> Path:
 
 
 def _own(launch: Launch, option: str) -> str:
-    """Return a launcher's name for an option of torchrun."""
+    """Return the launcher's name for an option that torchrun has too."""
     return OWN_OPTIONS.get(launch.launcher, {}).get(option, option)
 
 
 def _launches(job: Job) -> Iterator[tuple[Pool, Command, Launch]]:
-    """Yield launchers that certainly run and get no options from variables."""
+    """Yield launchers that certainly run, and whose options do not come from variables."""
     for pool, line in _lines(job):
         names = [name for _, name, _ in pool.variables()]
         if any("PET_" in text for text in (*names, *line.words)):
@@ -289,7 +289,7 @@ def processes_per_gpu(job: Job) -> Iterator[Finding]:
 
 
 def _nodes(job: Job) -> int:
-    """Return the number of machines in the first two pools: the nodes of a training."""
+    """Return the number of machines in the first two pools, the nodes of a training."""
     return sum(pool.replicas for pool in job.pools if pool.index < 2)
 
 

@@ -1,4 +1,4 @@
-"""Rules for machine types, accelerators, regions, boot disks and TPUs, by the catalogue."""
+"""Rules about machine types, accelerators, regions, boot disks and TPUs, from the catalogue."""
 
 from __future__ import annotations
 
@@ -221,7 +221,7 @@ def disk_size(job: Job) -> Iterator[Finding]:
 
 
 def _other_size(pool: Pool, shape: machines.MachineType) -> str:
-    """Return a hint: machine types of the family with this count, else the counts of ``shape``."""
+    """Return a hint: the family's machine types with this count, else the counts of ``shape``."""
     fits = [
         name
         for name, other in machines.machine_types().items()
@@ -319,7 +319,7 @@ def gpu_memory(job: Job) -> Iterator[Finding]:
 def memory_comparisons(
     pools: Sequence[Pool], model: Mapping[str, Any]
 ) -> Iterator[tuple[Pool, str, bool]]:
-    """Yield pools with GPUs, their comparison with ``model``, and whether it may be too large."""
+    """Yield pools with GPUs, their comparison with ``model``, and whether ``model`` may not fit."""
     with_gpus = [pool for pool in pools if pool.index < 2 and pool.gpu]
     # int: a request in a plan has numbers as text.
     gpus = sum(int(pool.count) * int(pool.replicas) for pool in with_gpus)

@@ -1,4 +1,4 @@
-"""Rules for a job's access to a VPC: by peering (``network``) or by a PSC interface."""
+"""Rules about a job's access to a VPC by peering (``network``) or by a PSC interface."""
 
 from __future__ import annotations
 

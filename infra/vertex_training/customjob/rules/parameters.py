@@ -1,4 +1,4 @@
-"""Rules for parameters of tuning jobs: ids, ranges, values, scales and conditions."""
+"""Rules about parameters of tuning jobs: ids, ranges, values, scales and conditions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules for worker pools: order, replicas, required fields, and reduction servers."""
+"""Rules about worker pools: order, replicas, required fields and reduction servers."""
 
 from __future__ import annotations
 

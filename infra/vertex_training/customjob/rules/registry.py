@@ -1,4 +1,4 @@
-"""The registry of rules with id, summary, source, level and check.
+"""The registry of rules: id, summary, source, level and check.
 
 The reader of job files checks some rules itself; those have no check here.
 """
@@ -39,7 +39,7 @@ Checked = TypeVar("Checked", bound=Check)
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rule with documentation and check. ``check`` is None if the file reader checks it."""
+    """A rule. ``check`` is None if the reader of job files checks it."""
 
     id: str
     summary: str
@@ -54,7 +54,7 @@ RULES: Final[list[Rule]] = []
 
 
 def rule(id_: str, source: str, level: Level = "error") -> Callable[[Checked], Checked]:
-    """Register a rule. The first line of the docstring is the rule's documentation."""
+    """Register a rule. The first line of its docstring is its summary."""
 
     def register(check: Checked) -> Checked:
         summary = (check.__doc__ or "").strip().splitlines()[0]

@@ -1,4 +1,4 @@
-"""Rules against secrets in requests, which every reader of a job can see."""
+"""Rules against secrets in requests, which all users with read access to a job can see."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules for a job in its stack: accounts, access, secrets, outputs of other jobs, limits."""
+"""Rules that compare a job with its stack: accounts, access, secrets, outputs and limits."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def _may_read(bucket: BucketFacts, account: str) -> bool:
 
 
 def _texts(job: Job) -> Iterator[tuple[Path, str]]:
-    """Yield all texts of the job that can reference data."""
+    """Yield all texts of the job in which data can be named."""
     for pool in job.pools:
         yield from pool.texts()
         for index, uri in enumerate(pool.task.get("packageUris", [])):
@@ -124,7 +124,7 @@ TIMEOUT: Final = ("jobSpec", "scheduling", "timeout")
 
 
 def _limits(job: Job) -> Iterator[JobLimits]:
-    """Yield the limits of the stack, and those of the team that owns the job's account."""
+    """Yield the limits of the stack and of the team that owns the job's account."""
     both = (job.context.limits, job.context.account_limits.get(job.account))
     yield from (limits for limits in both if limits is not None)
 
@@ -161,7 +161,7 @@ def limit_job_cost(job: Job) -> Iterator[Finding]:
 
 
 def _rate(cost: costs.JobCost) -> str:
-    """Return the price per hour and the number of trials as text."""
+    """Return, as text, the price per hour and the number of trials."""
     attempts = f" in {cost.attempts} attempts" if cost.attempts > 1 else ""
     rate = f"{costs.usd(cost.hourly)} an hour{attempts}{cost.elsewhere}"
     return (
@@ -213,6 +213,6 @@ def limit_strategy(job: Job) -> Iterator[Finding]:
 
 
 def _has_full_price(pool: PoolCost, region: str) -> bool:
-    """Return whether the price of a pool's machine without SPOT is known."""
+    """Return whether the price of a pool's machine is known for strategies other than SPOT."""
     machine = pool.machine_type, pool.accelerator or None, pool.count
     return costs.hourly(*machine, region) is not None

@@ -1,4 +1,4 @@
-"""Rules for output directories, packages and mounted file systems."""
+"""Rules about output directories, packages and mounted file systems."""
 
 from __future__ import annotations
 

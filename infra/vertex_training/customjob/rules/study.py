@@ -1,4 +1,4 @@
-"""Read access to a studySpec, and rules for its metrics.
+"""Read access to a studySpec, and rules about its metrics.
 
 All values have the right type: the reader of the file reports others.
 """
@@ -38,7 +38,7 @@ EPSILON: Final = 1e-10
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A parameter of a study. ``path`` is the path of its ParameterSpec."""
+    """A parameter of a study. ``path`` is the path of its ParameterSpec in the request."""
 
     path: Path
     spec: dict[str, Any]
@@ -50,7 +50,7 @@ class Parameter:
 
     @property
     def field(self) -> str:
-        """Return the name of the field with the values; empty if missing."""
+        """Return the name of the field that has the values; empty if missing."""
         return next((name for name in VALUE_SPECS if name in self.spec), "")
 
     @property
@@ -60,7 +60,7 @@ class Parameter:
 
     @property
     def values_path(self) -> Path:
-        """Return the path of the values."""
+        """Return the path of the field that has the values."""
         return (*self.path, self.field)
 
     @property
@@ -80,7 +80,7 @@ class Parameter:
 
     @property
     def points(self) -> int:
-        """Return the number of possible values; 0 if unlimited."""
+        """Return the number of possible values; 0 if it is unlimited."""
         if self.type == "INTEGER":
             lowest, highest = self.bounds
             return max(0, int(highest - lowest) + 1)
@@ -119,7 +119,7 @@ def _with_children(parameter: Parameter) -> Iterator[Parameter]:
 
 
 def number(value: float | str) -> float:
-    """Return a number; JSON also writes int64 as text."""
+    """Convert a value to a number; JSON may also write an int64 as text."""
     return float(value)
 
 

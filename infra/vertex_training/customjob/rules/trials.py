@@ -1,4 +1,4 @@
-"""Rules for tuning jobs: search, trials and their arguments."""
+"""Rules about tuning jobs: search, trials and their arguments."""
 
 from __future__ import annotations
 
