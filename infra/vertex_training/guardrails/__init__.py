@@ -1,4 +1,4 @@
-"""Policies on the resources that a stack is about to create or change.
+"""Policies for the resources that a stack is about to create or change.
 
 ================  ===================================================================
 ``policy``        classes of policies and resources; the registry

@@ -1,4 +1,4 @@
-"""Policies on IAM grants of a member, a binding or a whole policy; on keys and firewall rules."""
+"""Policies for IAM grants (members, bindings, whole policies), for keys and firewall rules."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ NETWORK_AGENT: Final = {
 
 
 def grants(resource: Resource) -> Iterator[tuple[str, str | Unknown]]:
-    """Yield role and member of every grant of a resource; a member may be unknown."""
+    """Yield role and member of each grant that a resource makes. A member may be unknown."""
     for grant in listed_grants(resource.type, resource.props):
         if not str(grant.member).endswith(OWN_TEAM):
             yield str(grant.role), grant.member
@@ -74,7 +74,7 @@ def grants(resource: Resource) -> Iterator[tuple[str, str | Unknown]]:
     standards=("CIS GCP 1.5", "CKV_GCP_117", "CKV_GCP_115", "CKV_GCP_116"),
 )
 def no_basic_roles(resource: Resource, _settings: Settings) -> Found:
-    """No member gets a basic role: Admin, Writer, Reader, Owner, Editor or Viewer."""
+    """No member may get a basic role: Admin, Writer, Reader, Owner, Editor or Viewer."""
     for role, member in grants(resource):
         if role in BASIC_ROLES:
             yield f"{member} gets {role}. Hint: grant a role of the needed service"
@@ -89,7 +89,7 @@ def no_basic_roles(resource: Resource, _settings: Settings) -> Found:
     allowed=NETWORK_AGENT,
 )
 def no_broad_project_roles(resource: Resource, settings: Settings) -> Found:
-    """No administrator role on a whole project, and no role that a narrower grant can give."""
+    """Roles on a whole project must not be administrator roles, or roles to grant more narrowly."""
     if not resource.type.startswith(PROJECT_OR_ABOVE):
         return
     for role, member in grants(resource):
@@ -113,7 +113,7 @@ def no_broad_project_roles(resource: Resource, settings: Settings) -> Found:
     standards=("CIS GCP 5.1", "CKV_GCP_28", "CKV_GCP_101"),
 )
 def no_public_members(resource: Resource, _settings: Settings) -> Found:
-    """No grant to allUsers or allAuthenticatedUsers, by IAM, ACL or access list."""
+    """No IAM policy, ACL or access list may name allUsers or allAuthenticatedUsers."""
     hint = "Hint: grant the role to the group or account that needs it"
     for role, member in grants(resource):
         if member in PUBLIC_MEMBERS:
@@ -128,7 +128,7 @@ def no_public_members(resource: Resource, _settings: Settings) -> Found:
     domains=[],  # empty: any domain; `vt` sets limits.memberDomains and the stack's project
 )
 def members_of_own_domains(resource: Resource, settings: Settings) -> Found:
-    """Members belong to the configured domains, if any are configured."""
+    """Members must belong to the configured domains, if any are configured."""
     domains = settings["domains"]
     for role, member in grants(resource):
         if not domains or isinstance(member, Unknown) or member in PUBLIC_MEMBERS:
@@ -147,7 +147,7 @@ def members_of_own_domains(resource: Resource, settings: Settings) -> Found:
     standards=("CIS GCP 1.4",),
 )
 def no_service_account_keys(resource: Resource, _settings: Settings) -> Found:
-    """No key of a service account is created, nor an API key that is bound to an account."""
+    """The stack must not create keys of service accounts, or API keys bound to an account."""
     if kind := account_key(resource.type, resource.props):
         yield (
             f"the resource creates {kind} of a service account. Hint: remove the key: jobs run as "
@@ -164,7 +164,7 @@ def no_service_account_keys(resource: Resource, _settings: Settings) -> Found:
     standards=("CIS GCP 3.6", "CIS GCP 3.7", "CKV_GCP_2", "CKV_GCP_3"),
 )
 def no_ingress_from_anywhere(resource: Resource, _settings: Settings) -> Found:
-    """No firewall rule allows ingress from the whole internet."""
+    """No firewall rule may allow ingress from the whole internet."""
     if ranges := open_ranges(resource.props, "INGRESS"):
         allowed = [str(item.get("protocol")) for item in items(resource.props, "allows")]
         protocols = ", ".join(allowed) or "unknown protocols"

@@ -1,4 +1,4 @@
-"""Policies on jobs, models, endpoints and encryption keys.
+"""Policies for jobs, models, endpoints and encryption keys.
 
 Jobs are checked by the request that the provider sends.
 """
@@ -91,14 +91,14 @@ def job_spec(resource: Resource) -> Mapping[str, Any]:
 
 
 def pools(spec: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield path and content of each worker pool that is not empty."""
+    """Yield path and content of each worker pool except empty ones."""
     for index, pool in enumerate(items(spec, "workerPoolSpecs")):
         if pool:
             yield f"workerPoolSpecs[{index}]", pool
 
 
 def _has_only_a_tag(image: str, settings: Settings) -> bool:
-    """Return True if an image has no digest, although it must."""
+    """Return True if an image has only a tag, although it must have a digest."""
     by_tag = any(matches_path(image, pattern) for pattern in settings["byTag"])
     return bool(image) and not DIGEST.fullmatch(image) and not by_tag
 
@@ -113,7 +113,7 @@ def _has_only_a_tag(image: str, settings: Settings) -> bool:
     byTag=GOOGLE_IMAGES,
 )
 def job_image_by_digest(resource: Resource, settings: Settings) -> Found:
-    """Images have a digest; only Google's prebuilt images may have a tag."""
+    """Images must have a digest; only Google's prebuilt images may have a tag."""
     for place, pool in pools(job_spec(resource)):
         for section, key in (
             ("containerSpec", "imageUri"),
@@ -134,7 +134,7 @@ def job_image_by_digest(resource: Resource, settings: Settings) -> Found:
     accounts=[],  # addresses of other stacks or projects, in full
 )
 def job_dedicated_account(resource: Resource, settings: Settings) -> Found:
-    """A job runs as an account of its own stack and project: NAME-STACK@PROJECT."""
+    """A job must run as an account of its own stack and project: NAME-STACK@PROJECT."""
     if not (spec := job_spec(resource)):
         return
     account = text(spec, "serviceAccount")
@@ -150,7 +150,7 @@ def job_dedicated_account(resource: Resource, settings: Settings) -> Found:
 
 
 def _is_own(account: str, stack: str, project: str) -> bool:
-    """Return True if the address has the form of the stack's own accounts.
+    """Return True if the address looks like an account that the stack creates.
 
     ``project`` is empty while unknown. CI's accounts, ``ci-…``, belong to no stack.
     """
@@ -168,7 +168,7 @@ def _is_own(account: str, stack: str, project: str) -> bool:
     maxHours=72,
 )
 def job_timeout_bounded(resource: Resource, settings: Settings) -> Found:
-    """A job has a timeout within the limit."""
+    """A job must have a timeout within the limit."""
     if not (spec := job_spec(resource)):
         return
     scheduling = mapping(spec, "scheduling")
@@ -193,7 +193,7 @@ def job_timeout_bounded(resource: Resource, settings: Settings) -> Found:
     families=["a2", "a3", "a4", "a4x"],
 )
 def job_large_gpus(resource: Resource, settings: Settings) -> Found:
-    """Jobs on machines with large GPUs use Spot, Flex-start or a reservation."""
+    """Jobs on machines with large GPUs must use Spot, Flex-start or a reservation."""
     spec = job_spec(resource)
     strategy = text(mapping(spec, "scheduling"), "strategy")
     for place, pool in pools(spec):
@@ -217,7 +217,7 @@ def job_large_gpus(resource: Resource, settings: Settings) -> Found:
     url="https://docs.cloud.google.com/secret-manager/docs/best-practices",
 )
 def job_no_secret_in_env(resource: Resource, _settings: Settings) -> Found:
-    """A job's environment, command and arguments contain no secret."""
+    """A job's environment, command and arguments must not contain secrets."""
     hint = "Hint: pass ${secrets.NAME} and read the value in the code"
     for place, pool in pools(job_spec(resource)):
         for section in ("containerSpec", "pythonPackageSpec"):
@@ -243,7 +243,7 @@ def job_no_secret_in_env(resource: Resource, _settings: Settings) -> Found:
     without=[],
 )
 def job_in_a_network(resource: Resource, settings: Settings) -> Found:
-    """A job uses a network, by peering or by a Private Service Connect interface."""
+    """A job must use a network, by peering or by a Private Service Connect interface."""
     spec = job_spec(resource)
     attached = text(spec, "network") or text(
         mapping(spec, "pscInterfaceConfig"), "networkAttachment"
@@ -263,7 +263,7 @@ def job_in_a_network(resource: Resource, settings: Settings) -> Found:
     byTag=[],  # patterns of images; Google's prebuilt ones have only tags, until 2027-01-14
 )
 def model_image_by_digest(resource: Resource, settings: Settings) -> Found:
-    """A model's serving image has a digest."""
+    """A model's serving image must have a digest."""
     container = text(resource.props, "container")
     image = text(json.loads(container), "imageUri") if container else ""
     if _has_only_a_tag(image, settings):
@@ -280,7 +280,7 @@ def model_image_by_digest(resource: Resource, settings: Settings) -> Found:
     public=[],  # names of resources that may be public
 )
 def endpoint_not_public(resource: Resource, settings: Settings) -> Found:
-    """An endpoint is private, or explicitly public in the stack file."""
+    """An endpoint must be private, or explicitly public in the stack file."""
     props = resource.props
     connect = nested(props, "privateServiceConnectConfig", "enablePrivateServiceConnect")
     private = connect is True or isinstance(connect, Unknown) or props.get("network")
@@ -302,7 +302,7 @@ def endpoint_not_public(resource: Resource, settings: Settings) -> Found:
     url=f"{PREDICTIONS}/autoscaling",
 )
 def endpoint_always_served(resource: Resource, _settings: Settings) -> Found:
-    """Every deployed version has at least one replica."""
+    """Every deployed version must have at least one replica."""
     for run, entry in mapping(resource.props, "deployed").items():
         least = entry.get("min") if isinstance(entry, Mapping) else None
         if isinstance(least, int | float) and least < 1:
@@ -310,7 +310,7 @@ def endpoint_always_served(resource: Resource, _settings: Settings) -> Found:
 
 
 def _encryption_keys(resource: Resource) -> Iterator[tuple[str, Any]]:
-    """Yield location and key of all data that a resource stores."""
+    """Yield the location and the key of all data that a resource stores."""
     props = resource.props
     if resource.type in _KEYS:
         *above, last = _KEYS[resource.type][0]
@@ -340,7 +340,7 @@ def _replicas(replication: Any) -> Iterator[tuple[str, Any]]:
     required=False,
 )
 def own_key_where_required(resource: Resource, settings: Settings) -> Found:
-    """A key is in the location of its data; with ``required``, all data has a customer key."""
+    """A key must be in the location of its data; with ``required``, all data must have a key."""
     for location, key in _encryption_keys(resource):
         if isinstance(key, Unknown):
             continue

@@ -1,4 +1,4 @@
-"""Serve the policies to the engine with Pulumi's policy SDK."""
+"""Serves the policies to the engine with Pulumi's policy SDK."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SCHEMAS: Final[Mapping[type, dict[str, Any]]] = {
 
 
 def serve() -> None:
-    """Serve all policies until the engine ends; they are mandatory by default."""
+    """Serve all policies until the engine ends this process. By default they are mandatory."""
     guard_servers()
     PolicyPack(
         NAME,
@@ -41,7 +41,7 @@ def serve() -> None:
 
 
 def to_sdk_policy(policy: Policy) -> ResourceValidationPolicy:
-    """Convert a policy to the SDK's class, with its settings as configuration."""
+    """Convert a policy to the SDK's class. Its settings become configuration."""
     schema = {key: SCHEMAS[type(default)] for key, default in policy.settings.items()}
     return ResourceValidationPolicy(
         name=policy.id,
@@ -64,7 +64,7 @@ def _validate(policy: Policy) -> Callable[[ResourceValidationArgs, Callable[[str
 
 
 def to_resource(args: ResourceValidationArgs) -> Resource:
-    """Convert the engine's description of a resource, with ``UNKNOWN`` for unknown values.
+    """Convert the engine's view of a resource. Values not yet known become ``UNKNOWN``.
 
     The stack's name is part of the URN: ``urn:pulumi:STACK::PROJECT::TYPE::NAME``.
     """
@@ -78,7 +78,7 @@ def to_resource(args: ResourceValidationArgs) -> Resource:
 
 
 def to_plain(value: Any) -> Any:
-    """Convert inputs from the SDK's proxies, which raise errors for unknown values."""
+    """Convert inputs from the SDK's proxies, which raise errors on access to unknown values."""
     if isinstance(value, Mapping):
         return {key: _item(value, key) for key in value}
     if hasattr(value, "__len__") and not isinstance(value, str | bytes):

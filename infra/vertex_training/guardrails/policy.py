@@ -1,4 +1,4 @@
-"""Policies, the resources that they check, and the registry of policies."""
+"""Policies, the resources to check, and the registry of policies."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ REHEARSAL_STACKS: Final = ("local*", "dev*")
 
 
 class Unknown:
-    """Value that is unknown until another resource exists."""
+    """Type of a value that is unknown until another resource exists."""
 
     def __repr__(self) -> str:
         return "(known later)"
@@ -36,7 +36,7 @@ UNKNOWN: Final = Unknown()
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """A resource with its inputs, under the provider's names.
+    """A resource with its inputs as its provider names them.
 
     Unknown values are ``UNKNOWN``, at any depth.
     """
@@ -55,7 +55,7 @@ Check = Callable[[Resource, Settings], Found]
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """A policy. ``check`` yields one text per violation: problem, value and hint."""
+    """A policy. ``check`` yields a text for each violation: what is wrong, value and hint."""
 
     id: str
     subject: str
@@ -75,7 +75,7 @@ class Policy:
     """Types of checked resources; empty for all types."""
 
     def violations(self, resource: Resource, given: Mapping[str, Any] | None = None) -> list[str]:
-        """Return the violations of a resource; ``given`` overrides default settings."""
+        """Return the violations of a resource; ``given`` has settings other than the default."""
         settings = {**self.settings, **(given or {})}
         if self.types and resource.type not in self.types:
             return []
@@ -86,7 +86,7 @@ class Policy:
 
 
 def _rungs(resource: Resource) -> Iterator[Resource]:
-    """Yield the resource, and for a job with a ladder a copy with each rung's request."""
+    """Yield the resource; for a job with a ladder, also a copy with each rung's request."""
     yield resource
     for rung in items(mapping(resource.props, "options"), "ladder"):
         if isinstance(rung, Mapping):
@@ -110,7 +110,7 @@ def policy(
     of: str | Collection[str] = (),
     **settings: Any,
 ) -> Callable[[Check], Check]:
-    """Register a policy; the function's docstring is its requirement.
+    """Register a policy. The docstring of the function is the policy's description.
 
     ``not_in`` is the default of ``notInStacks``. ``of`` has types of resources; empty for all.
     ``settings`` are further settings with defaults, spelled as in configuration files.
@@ -140,7 +140,7 @@ def policy(
 
 
 def load() -> tuple[Policy, ...]:
-    """Import all subjects and return all policies, in the order of ``SUBJECTS``."""
+    """Import the modules of all subjects, and return all policies in the order of ``SUBJECTS``."""
     for subject in SUBJECTS:
         importlib.import_module(f"{__package__}.{subject}")
     order = {subject: place for place, subject in enumerate(SUBJECTS)}
@@ -150,7 +150,7 @@ def load() -> tuple[Policy, ...]:
 
 
 def configure(id_: str, **settings: Any) -> None:
-    """Change settings of a policy, for the ``policy/__main__.py`` of a repository.
+    """Change settings of a policy, in ``policy/__main__.py`` of a repository.
 
     Levels in a configuration file or stack file take precedence.
 
@@ -199,7 +199,7 @@ def is_or_unknown(props: Mapping[str, Any] | Unknown | None, key: str, wanted: A
 
 
 def nested(props: Any, *path: str) -> Any:
-    """Return a nested input; None if missing, ``UNKNOWN`` below an unknown value."""
+    """Return a nested input; None if missing, ``UNKNOWN`` if inside of an unknown value."""
     for key in path:
         if isinstance(props, Unknown):
             return props
@@ -208,7 +208,7 @@ def nested(props: Any, *path: str) -> Any:
 
 
 def matches_path(path: str, pattern: str) -> bool:
-    """Return True if a name with slashes, like that of an image, matches a pattern.
+    """Return True if a name with slashes, such as an image's, matches a pattern.
 
     ``*`` matches text without slashes, ``**`` any text. A name with an empty part, ``.`` or ``..``
     matches no pattern.

@@ -1,4 +1,4 @@
-"""Policies on buckets, Docker repositories and secrets: access, location, retention."""
+"""Policies for buckets, Docker repositories and secrets: access, location, retention."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _not_regional(resource: Resource) -> Iterator[str]:
     standards=("CIS GCP 5.2", "CKV_GCP_29"),
 )
 def bucket_uniform_access(resource: Resource, _settings: Settings) -> Found:
-    """Buckets have uniform bucket-level access, so that only IAM grants access."""
+    """Buckets must have uniform bucket-level access, so that only IAM grants access."""
     if not is_or_unknown(resource.props, "uniformBucketLevelAccess", True):
         yield "uniform access is off. Hint: set uniformBucketLevelAccess to true"
 
@@ -60,7 +60,7 @@ def bucket_uniform_access(resource: Resource, _settings: Settings) -> Found:
     standards=("CIS GCP 5.1", "CKV_GCP_114"),
 )
 def bucket_closed_to_public(resource: Resource, _settings: Settings) -> Found:
-    """Buckets enforce public access prevention."""
+    """Buckets must enforce public access prevention."""
     if not is_or_unknown(resource.props, "publicAccessPrevention", "enforced"):
         got = text(resource.props, "publicAccessPrevention") or "inherited"
         yield f"public access prevention is {got}. Hint: set publicAccessPrevention to enforced"
@@ -75,7 +75,7 @@ def bucket_closed_to_public(resource: Resource, _settings: Settings) -> Found:
     standards=("CKV_GCP_78",),
 )
 def bucket_versioned(resource: Resource, _settings: Settings) -> Found:
-    """Buckets have object versioning."""
+    """Buckets must have object versioning."""
     if not is_or_unknown(resource.props.get("versioning"), "enabled", True):
         yield "object versioning is off. Hint: set versioning.enabled to true"
 
@@ -88,7 +88,7 @@ def bucket_versioned(resource: Resource, _settings: Settings) -> Found:
     url="https://docs.cloud.google.com/storage/docs/locations",
 )
 def bucket_regional(resource: Resource, _settings: Settings) -> Found:
-    """Buckets are in one region."""
+    """Buckets must be in one region."""
     yield from _not_regional(resource)
 
 
@@ -102,7 +102,7 @@ def bucket_regional(resource: Resource, _settings: Settings) -> Found:
     unprotected=[],
 )
 def data_protected(resource: Resource, settings: Settings) -> Found:
-    """Buckets with data are protected, and have no ``forceDestroy``."""
+    """Buckets with data must be protected, and must not set ``forceDestroy``."""
     name, project = resource.props.get("name"), text(resource.props, "project")
     # The program's own buckets, by full names: a project may be named "x-staging-y".
     names = Names(project, "", "", resource.stack)
@@ -125,7 +125,7 @@ def data_protected(resource: Resource, settings: Settings) -> Found:
     not_in=REHEARSAL_STACKS,
 )
 def registry_immutable_tags(resource: Resource, _settings: Settings) -> Found:
-    """A repository has immutable tags."""
+    """Repositories must have immutable tags."""
     has_tags = resource.props.get("format", "DOCKER") == "DOCKER"  # Python packages have no tags
     if has_tags and not is_or_unknown(resource.props.get("dockerConfig"), "immutableTags", True):
         yield "tags are not immutable. Hint: set registry.immutableTags: true in the stack file"
@@ -139,7 +139,7 @@ def registry_immutable_tags(resource: Resource, _settings: Settings) -> Found:
     url="https://docs.cloud.google.com/artifact-registry/docs/repositories/cleanup-policy",
 )
 def registry_cleanup(resource: Resource, _settings: Settings) -> Found:
-    """A repository has clean-up policies that delete old images and keep the newest."""
+    """Repositories must have clean-up policies that delete old images and keep the newest."""
     if isinstance(resource.props.get("cleanupPolicies"), Unknown):
         return
     rules = items(resource.props, "cleanupPolicies")
@@ -162,12 +162,12 @@ def registry_cleanup(resource: Resource, _settings: Settings) -> Found:
     url="https://docs.cloud.google.com/artifact-registry/docs/repositories/repo-locations",
 )
 def registry_regional(resource: Resource, _settings: Settings) -> Found:
-    """Repositories are in one region."""
+    """Repositories must be in one region."""
     yield from _not_regional(resource)
 
 
 def _deletions(resource: Resource, state: str) -> Iterator[Mapping[str, Any]]:
-    """Yield conditions of lifecycle rules that delete objects in a state: LIVE or ARCHIVED."""
+    """Yield the conditions of lifecycle rules that delete LIVE or ARCHIVED objects."""
     for rule in items(resource.props, "lifecycleRules"):
         condition = nested(rule, "condition")
         with_state = nested(condition, "withState")
@@ -187,7 +187,7 @@ def _deletions(resource: Resource, state: str) -> Iterator[Mapping[str, Any]]:
     minDays=7,
 )
 def deleted_objects_restorable(resource: Resource, settings: Settings) -> Found:
-    """Deleted objects can be restored for some days."""
+    """Deleted objects must be restorable for ``minDays`` days."""
     seconds = nested(resource.props, "softDeletePolicy", "retentionDurationSeconds")
     if not isinstance(seconds, int | float):
         return  # the default of Cloud Storage is seven days
@@ -207,7 +207,7 @@ def deleted_objects_restorable(resource: Resource, settings: Settings) -> Found:
     minDays=7,
 )
 def old_versions_kept(resource: Resource, settings: Settings) -> Found:
-    """Old versions of objects are kept for some days."""
+    """Lifecycle rules must not delete old versions of objects within ``minDays`` days."""
     least, versions = settings["minDays"], nested(resource.props, "versioning", "enabled")
     for condition in _deletions(resource, "ARCHIVED"):
         if versions in (None, False) and condition.get("withState") != "ARCHIVED":
@@ -229,7 +229,7 @@ def old_versions_kept(resource: Resource, settings: Settings) -> Found:
     minDays=30,
 )
 def objects_not_deleted_by_age(resource: Resource, settings: Settings) -> Found:
-    """No lifecycle rule deletes current objects within ``minDays`` days."""
+    """Lifecycle rules must not delete current objects within ``minDays`` days."""
     least = settings["minDays"]
     for condition in _deletions(resource, "LIVE"):
         days = condition.get("age") or 0
@@ -247,7 +247,7 @@ def objects_not_deleted_by_age(resource: Resource, settings: Settings) -> Found:
     url="https://docs.cloud.google.com/storage/docs/bucket-lock",
 )
 def retention_not_locked(resource: Resource, _settings: Settings) -> Found:
-    """No retention policy of a bucket is locked, unless the stack file lowers this policy."""
+    """Retention policies of buckets must not be locked unless the stack file lowers this policy."""
     retention = resource.props.get("retentionPolicy")
     if nested(retention, "isLocked") is not True:
         return
@@ -270,7 +270,7 @@ def retention_not_locked(resource: Resource, _settings: Settings) -> Found:
     not_in=REHEARSAL_STACKS,
 )
 def secret_protected(resource: Resource, _settings: Settings) -> Found:
-    """Secrets are protected against deletion and replacement."""
+    """Secrets must be protected against deletion and replacement."""
     if not resource.protect:
         yield "the secret is not protected. Hint: set protect: true on the secret in the stack file"
 
@@ -286,7 +286,7 @@ def secret_protected(resource: Resource, _settings: Settings) -> Found:
     minDays=7,
 )
 def registry_keeps_images_in_use(resource: Resource, settings: Settings) -> Found:
-    """Clean-up policies keep tagged images, recent images, and the newest versions."""
+    """Clean-up policies must keep tagged images, recent images, and the newest versions."""
     rules = items(resource.props, "cleanupPolicies")
     deletions = [rule for rule in rules if nested(rule, "action") == "DELETE"]
     if not deletions:
