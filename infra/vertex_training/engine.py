@@ -1,4 +1,4 @@
-"""Interface to the Pulumi engine: config, and errors without a traceback."""
+"""Interface to the Pulumi engine: reading config, and errors without a traceback."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _value(schema: Schema[Any], key: str, text: str) -> Any:
 
 
 def _parsed(text: str) -> Any:
-    """Parse a JSON value; return other texts unchanged."""
+    """Parse a text as JSON; return texts that are not JSON unchanged."""
     try:
         return json.loads(text)
     except json.JSONDecodeError:
@@ -55,7 +55,7 @@ def _parsed(text: str) -> Any:
 
 
 def end_with_message(message: str) -> NoReturn:
-    """Log ``message`` as an error with redacted secrets, and end the program without traceback.
+    """Log ``message`` as an error, with redacted secrets, and end the program without traceback.
 
     ``pulumi.RunError`` would add "an unhandled error occurred".
     """
@@ -64,7 +64,7 @@ def end_with_message(message: str) -> NoReturn:
 
 
 def abandon_with_message(message: str) -> NoReturn:
-    """Log ``message`` like ``end_with_message``, and end the process without registrations.
+    """Log ``message`` like ``end_with_message``, and end the process before it registers resources.
 
     The SDK registers declared resources after the program's last line, even after ``sys.exit``.
     Ending the process prevents this.

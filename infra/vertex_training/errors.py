@@ -61,21 +61,21 @@ def dotted(path: Path) -> str:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Location:
-    """Location in a file. Lines and columns count from 1; 0 means unknown."""
+    """Position in a file. Lines and columns count from 1; 0 means unknown."""
 
     file: str = ""
     line: int = 0
     column: int = 0
 
     def __str__(self) -> str:
-        """Format the known parts, like ``jobs/x.yaml:12:7``."""
+        """Format the known parts of the position, like ``jobs/x.yaml:12:7``."""
         numbers = [str(number) for number in (self.line, self.column) if number]
         return ":".join([self.file, *numbers])
 
 
 @dataclass(frozen=True, slots=True)
 class Mend:
-    """Automatic fix of a problem: an edit of the entry at the problem's path."""
+    """An automatic fix of a problem: an edit of the entry at the problem's path."""
 
     action: Literal["rename", "value", "remove", "move", "split", "script", "env"]
     to: str | int | bool | tuple[tuple[str, str], ...] = ""
@@ -113,12 +113,12 @@ class Problem:
 
     @property
     def statement(self) -> str:
-        """Return subject and mistake: ``buckets.data: what is wrong``."""
+        """Return the subject and what is wrong: ``buckets.data: what is wrong``."""
         return f"{dotted(self.path)}: {self.what}" if self.path else self.what
 
     @property
     def message(self) -> str:
-        """Return the text without the location."""
+        """Return the text of the problem without its location."""
         value = f" (got {abbreviate(self.value)})" if self.value else ""
         hint = f" Hint: {self.hint}" if self.hint else ""
         return f"{self.statement}{value}.{hint}"
@@ -129,11 +129,11 @@ class Problem:
 
 
 class TrainingError(Exception):
-    """Base of all errors for users. The text includes a hint."""
+    """Base of all errors that users see. The text includes a hint."""
 
 
 class ConfigError(TrainingError):
-    """Input of a user is invalid. Has all problems, not only the first."""
+    """A user's input is invalid. The error has all problems, not only the first."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = tuple(problems)
@@ -147,11 +147,11 @@ class ConfigError(TrainingError):
 
 
 class UnknownStackError(TrainingError):
-    """The project has no file of this stack. The message lists existing stacks."""
+    """The project has no file for this stack. The message lists the existing stacks."""
 
 
 class UnknownReferenceError(TrainingError):
-    """The stack has no value for a reference. ``hint`` lists known names."""
+    """The stack has no value for a reference. ``hint`` lists the known names."""
 
     def __init__(self, name: str, hint: str) -> None:
         super().__init__(name)
@@ -160,7 +160,7 @@ class UnknownReferenceError(TrainingError):
 
 
 class PreconditionFailedError(Exception):
-    """The precondition of a write failed: another process wrote in between."""
+    """The condition of a write did not hold: another process wrote in between."""
 
 
 class OperatorError(TrainingError):
@@ -172,19 +172,19 @@ class NotSubmittedError(OperatorError):
 
 
 class PermissionDeniedError(NotSubmittedError):
-    """A permission is missing. A new grant may take a minute to take effect."""
+    """A permission is missing. A new grant can take a minute to take effect."""
 
 
 class InDoubtError(OperatorError):
-    """The answer was lost: a job may exist."""
+    """The response was lost: the job may or may not exist."""
 
 
 class JobRefusedError(OperatorError):
-    """A job exists for this request and must not run again automatically."""
+    """A job exists for this request, and the request must not run again automatically."""
 
 
 class RungPassedError(JobRefusedError):
-    """Another rung of the ladder was submitted, so this rung is not: read the state again."""
+    """Another rung of the ladder has the turn, so this rung was not submitted: read again."""
 
 
 class WaitError(OperatorError):
@@ -196,7 +196,7 @@ class WaitDeadlineError(WaitError):
 
 
 class CommandError(TrainingError):
-    """A command failed: printed as one line without traceback.
+    """A command failed. Printed as one line without a traceback.
 
     ``message`` has problem, place and value; ``hint`` has the fix.
     """
@@ -208,15 +208,15 @@ class CommandError(TrainingError):
 
 
 class ForbiddenReadError(CommandError):
-    """The account lacks the right to read the compared data."""
+    """The account may not read the data to compare with."""
 
 
 class UnknownNameError(CommandError):
-    """The stack or catalogue lacks a name from the command line."""
+    """The stack or the catalogue has no entry with the name on the command line."""
 
 
 class ArtifactError(CommandError):
-    """A workflow artifact is missing, or not from the workflow of previews."""
+    """The artifact of a workflow is missing, or is not from the preview workflow."""
 
 
 class ImageBuildError(CommandError):
@@ -231,7 +231,7 @@ class ImageBuildError(CommandError):
 
 
 class RegistryError(CommandError):
-    """A container registry refused a call or is unreachable. ``status`` is the HTTP status or 0."""
+    """A container registry refused a call or is unreachable. ``status``: HTTP status or 0."""
 
     def __init__(self, message: str, hint: str = "", status: int = 0) -> None:
         self.status = status
@@ -239,23 +239,23 @@ class RegistryError(CommandError):
 
 
 class CheckUnavailableError(TrainingError):
-    """The check could not run. The message is one line with the reason."""
+    """The check could not run. The message is the reason, in one line."""
 
 
 class PreviewError(TrainingError):
-    """The output of ``pulumi preview``, which is the message, cannot be parsed."""
+    """The output of ``pulumi preview`` cannot be parsed. The message is this output."""
 
 
 class EventParseError(PreviewError):
-    """A line is not an engine event. The message quotes its beginning."""
+    """A line is not an engine event. The message quotes the beginning of the line."""
 
 
 class PreviewParseError(PreviewError):
-    """A text is not output of ``pulumi preview --json``."""
+    """A text is not the output of ``pulumi preview --json``."""
 
 
 class ApprovalParseError(TrainingError):
-    """A text is not a record of an approval. The message lists missing parts."""
+    """A text is not an approval record. The message lists the missing parts."""
 
 
 def abbreviate(text: str) -> str:

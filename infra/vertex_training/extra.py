@@ -1,4 +1,4 @@
-"""A team's own resources in a repository of stack files: ``extra.py`` beside ``__main__.py``.
+"""A team's own resources in a repository of stack files: ``extra.py`` next to ``__main__.py``.
 
 The module is imported and checked before any declaration. Its ``declare(environment)`` is called
 after all other declarations. Resources are registered after the program's last line: a program that
@@ -33,7 +33,7 @@ _HINT: Final = "write `def declare(environment: Environment) -> None:` (docs/com
 
 @dataclass(frozen=True, slots=True)
 class Extra:
-    """A team's own resources: the function that declares them, or problems."""
+    """A team's own resources: the function that declares them, or the problems of its file."""
 
     root: Path
     """Folder with the stack files."""
@@ -67,7 +67,7 @@ def load(root: Path) -> Extra:
 
 
 def _unusable(file: Path, folder: Path, package: Path) -> Problem | None:
-    """Return a problem if an existing file cannot be imported, which would destroy resources."""
+    """Return a problem if an existing file cannot be imported: ``up`` would delete resources."""
     for path in (file, folder, package):
         if path.is_symlink() and not path.exists():
             name = path.relative_to(folder.parent).as_posix()
@@ -132,7 +132,7 @@ _INSTALLED: Final = tuple(Path(path).resolve() for path in set(sysconfig.get_pat
 
 
 def problem_of(error: BaseException, doing: str, root: Path) -> Problem:
-    """Convert ``error`` to a problem at the innermost line below ``root``, with callers as hint.
+    """Convert ``error`` to a problem at the innermost line below ``root``; the hint has callers.
 
     ``doing`` is the failed step: ``import`` or ``declare(environment)``.
     """
@@ -169,7 +169,7 @@ def _own_frames(error: BaseException, root: Path) -> Iterator[Location]:
 
 
 def _is_own(path: Path, root: Path) -> bool:
-    """Return True if a file is the team's: below ``root``, not installed, not this package's."""
+    """Return True if a file is the team's: below ``root``, but not installed or this package's."""
     path = path.resolve()
     ours = Path(__file__).resolve().parent
     apart = (ours, root.resolve() / ".venv", *(p for p in _INSTALLED if p != root.resolve()))
@@ -207,7 +207,7 @@ def declare_extra(extra: Extra, environment: Environment) -> None:
 
 
 def refused_by_deploy(types: Iterable[str]) -> list[str]:
-    """Return warnings about resources whose state ``vt deploy`` refuses, one per type."""
+    """Return a warning for each type of resource whose state ``vt deploy`` refuses."""
     hint = "use resources of gcp, or a separate Pulumi project (docs/components.md)"
     return [
         f"extra: {type_}: `vt deploy` will refuse a state with this resource, whose provider is "

@@ -1,4 +1,4 @@
-"""Provider of the components for programs in other languages, on Pulumi's component host.
+"""Provider of the components for programs in other languages, by Pulumi's component host.
 
 The engine starts the plugin ``pulumi-resource-vertex-training``. ``pulumi package add`` reads its
 schema, which derives from annotations of the components. Arguments are passed unchanged, so that
@@ -70,7 +70,7 @@ COMPONENTS: Final[list[type[pulumi.ComponentResource]]] = [
 
 
 class _Analyzer(Analyzer):
-    """Analyzer with texts of inherited fields, and with ``Literal`` as enums."""
+    """Analyzer that also reads docstrings of inherited fields, and treats ``Literal`` as enum."""
 
     def get_docstring(self, typ: type, name: str) -> str | None:
         """Return the docstring of a field, also from base classes."""
@@ -135,7 +135,7 @@ class Host(ComponentProvider):
         inputs: pulumi.Inputs,
         options: Optional[pulumi.ResourceOptions] = None,  # noqa: UP045 - as the base class
     ) -> pulumi.provider.ConstructResult:
-        """Create a component with unchanged ``inputs``.
+        """Create a component from its inputs, which are not converted.
 
         The base class would first check required properties and nested types, with its own
         messages. Instead, all mistakes are reported in one text, as in Python, with the paths of
@@ -162,7 +162,7 @@ class Host(ComponentProvider):
 
 @cache
 def _field_docs(typed_dict: str) -> dict[str, str]:
-    """Return the field docstrings of a typed dict's section."""
+    """Return the docstrings of a typed dict's fields in the models of the stack file."""
     return sections.docs_of(sections.MODELS[typed_dict])
 
 

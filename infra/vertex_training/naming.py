@@ -1,4 +1,4 @@
-"""Names and labels of all resources of a stack, with their limits.
+"""Names and labels of all resources of a stack, and their limits.
 
 Physical names are always explicit. So previews show the real names, a job's request is known in a
 preview, and no name changes by itself.
@@ -125,7 +125,7 @@ def is_local(project: str) -> bool:
 
 
 def local_project_number(project: str) -> str:
-    """Return the 12-digit number of a local project, equal on every machine."""
+    """Return a 12-digit number for a local project, which is the same on every machine."""
     digest = int(hashlib.sha256(project.encode()).hexdigest(), 16)
     return str(10**11 + digest % (9 * 10**11))
 
@@ -144,7 +144,7 @@ class Names:
     """First keys of renamed entries, by section and key."""
 
     def bucket(self, key: str) -> str:
-        """Return the name of a bucket, which is global and so contains the project id."""
+        """Return the name of a bucket, which has the project id because it is globally unique."""
         key = self._first("buckets", key)
         return self.given.get(("buckets", key)) or f"{self.project}-{key}-{self.stack}"
 
@@ -155,7 +155,7 @@ class Names:
         return name_override.partition("@")[0]
 
     def account_email(self, key: str) -> str:
-        """Return the address of a new or existing service account."""
+        """Return the address of a service account that the stack creates or uses."""
         name_override = self.given.get(("serviceAccounts", self._first("serviceAccounts", key)), "")
         domain = name_override.partition("@")[2] or f"{self.project}.iam.gserviceaccount.com"
         return f"{self.account_id(key)}@{domain}"
@@ -184,13 +184,13 @@ class Names:
         return self.repository_path().rpartition("/")[2]
 
     def repository_path(self) -> str:
-        """Return the full name of the stack's Docker repository."""
+        """Return the full name of the stack's Docker repository in the API."""
         name_override = self.given.get(("registry", "")) or f"training-{self.stack}"
         here = f"projects/{self.project}/locations/{self.region}/repositories"
         return name_override if "/" in name_override else f"{here}/{name_override}"
 
     def repository(self) -> str:
-        """Return the prefix of image URIs in the stack's Docker repository."""
+        """Return the beginning of image URIs in the stack's Docker repository."""
         _, project, _, location, _, repository = self.repository_path().split("/")
         return f"{location}-docker.pkg.dev/{project}/{repository}"
 
@@ -204,7 +204,7 @@ class Names:
         return self.given.get(("tensorboard", "")) or f"{here}/tensorboards/{SERVICE_CHOSEN}"
 
     def network(self) -> str:
-        """Return the name of the network, and of its subnet, attachment, router and NAT."""
+        """Return the common name of the network, its subnet, attachment, router and NAT."""
         return f"training-{self.stack}"
 
     def ip_range(self, key: str) -> str:
@@ -212,7 +212,7 @@ class Names:
         return f"training-{self._first('network', 'ranges', key)}-{self.stack}"
 
     def firewall(self, key: str) -> str:
-        """Return the name of a firewall rule, which is unique in the project."""
+        """Return the name of a firewall rule, which contains the stack to be unique."""
         return f"training-{self.stack}-{self._first('network', 'allow', key)}"
 
     def reservation(self, key: str) -> str:
@@ -241,7 +241,7 @@ class Names:
         return f"service-{self.number}@gcp-sa-aiplatform.iam.gserviceaccount.com"
 
     def custom_code_agent(self) -> str:
-        """Return the address of the Custom Code Service Agent, for jobs without an account.
+        """Return the address of the Custom Code Service Agent, which jobs without an account use.
 
         https://docs.cloud.google.com/iam/docs/service-agents
         """
@@ -255,16 +255,16 @@ class Names:
         return f"service-{self.number}@{domain}.iam.gserviceaccount.com"
 
     def labels(self, extra: Mapping[str, str]) -> dict[str, str]:
-        """Return the labels of a resource; entries of ``extra`` take precedence."""
+        """Return a resource's labels; ``extra`` overrides the stack's labels."""
         return {"managed-by": "pulumi", "stack": self.stack, **extra}
 
     def _first(self, *path: str) -> str:
-        """Return the first key of an entry, by section and key."""
+        """Return the first key of an entry (before renames), by section and current key."""
         return self.first.get(path, path[-1])
 
 
 def project_of_account(email: str) -> str:
-    """Return the project of a service account by its address.
+    """Return the project in a service account's address.
 
     >>> project_of_account("trainer@acme-ml.iam.gserviceaccount.com")
     'acme-ml'
@@ -273,12 +273,12 @@ def project_of_account(email: str) -> str:
 
 
 def ci_account_id(role: str, stack: str) -> str:
-    """Return the id of the account that bootstrap creates for a role of CI."""
+    """Return the id of the account that ``bootstrap/`` creates for a role of CI."""
     return f"ci-{role}-{stack}"
 
 
 def deployer(project: str, stack: str) -> str:
-    """Return the IAM member that bootstrap creates for deployments of a stack.
+    """Return the IAM member that ``bootstrap/`` creates to deploy a stack.
 
     >>> deployer("acme-ml", "dev")
     'serviceAccount:ci-deploy-dev@acme-ml.iam.gserviceaccount.com'
@@ -287,7 +287,7 @@ def deployer(project: str, stack: str) -> str:
 
 
 def domain_of_member(member: str) -> str:
-    """Return the domain of an IAM member or an entry of an access list; else its project.
+    """Return the domain of an IAM member or access list entry, or else its project.
 
     Google's accounts, workload identity pools, teams of a project and authorized views have a
     project. For a workforce pool, the result is the name of the pool. Empty for members of other
@@ -312,7 +312,7 @@ def domain_of_member(member: str) -> str:
 
 
 def is_member(member: str) -> bool:
-    """Return True if a stack file may list this IAM member: ASCII, an address or a principal.
+    """Return True if a stack file may list this IAM member: an address or principal in ASCII.
 
     >>> is_member("group:ml@example.com"), is_member("user:a@evil.com/@example.com")
     (True, False)
@@ -334,12 +334,12 @@ def is_service_agent(member: str) -> bool:
 
 
 def own_domains(project: str, number: str, others: Iterable[str]) -> list[str]:
-    """Return patterns of :func:`domain_of_member` for the stack's project and ``others``."""
+    """Return the patterns of :func:`domain_of_member` that match the project and ``others``."""
     return [f"{project}.iam.gserviceaccount.com", f"projects/{number}", *others]
 
 
 def is_of_domains(member: str, patterns: Iterable[str]) -> bool:
-    """Return True if a member's domain matches a pattern like ``*.example.com``."""
+    """Return True if a member's domain matches any pattern, like ``*.example.com``."""
     domain = domain_of_member(member).lower()
     return domain != "" and any(
         fnmatch.fnmatchcase(domain, pattern.lower()) for pattern in patterns
@@ -352,7 +352,7 @@ def is_own_label(key: str) -> bool:
 
 
 def stack_of_repository(repository: str) -> str:
-    """Return the stack of a repository by its id; see ``Names.repository_id``.
+    """Return the stack in a repository's id; see ``Names.repository_id``.
 
     >>> stack_of_repository("training-dev")
     'dev'
@@ -361,7 +361,7 @@ def stack_of_repository(repository: str) -> str:
 
 
 def label_problem(key: str, value: str) -> str | None:
-    """Return the mistake in a label, or None.
+    """Return the mistake in a label; None for a valid label.
 
     https://docs.cloud.google.com/resource-manager/docs/labels-overview: "goog" is reserved.
     """

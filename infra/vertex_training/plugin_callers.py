@@ -1,4 +1,4 @@
-"""Protect plugins of the engine: only their own user and root may call them.
+"""Protects plugins of the engine: only the plugin's own user and root may call it.
 
 Pulumi's SDK serves plugins on loopback TCP to every local user, and a call runs code: the dynamic
 provider unpickles its arguments. ``guard_servers`` makes each gRPC server of a process look up the
@@ -34,7 +34,7 @@ _REFUSAL: Final = "refused a call by another user of this machine"
 
 
 def owner(client: tuple[str, int], port: int) -> int | None:
-    """Return the user id that owns the socket at ``client`` connected to 127.0.0.1:``port``.
+    """Return the id of the user whose socket at ``client`` is connected to ``port``.
 
     None without such a socket. Raises OSError if the system has no table.
     """
@@ -52,18 +52,18 @@ def owner(client: tuple[str, int], port: int) -> int | None:
 
 
 def _in_table(host: str, port: int) -> str:
-    """Format an address as in the table, like ``0100007F:1F90``."""
+    """Format an address like ``/proc/net/tcp``: ``0100007F:1F90``."""
     (word,) = struct.unpack("=I", bytes(int(part) for part in host.split(".")))
     return f"{word:08X}:{port:04X}"
 
 
 class _Guard:
-    """Check of callers of the server at ``port``."""
+    """Check of the callers of the server at ``port``."""
 
     port = 0
 
     def allows(self, peer: str) -> bool:
-        """Return True if the client at ``peer``, in gRPC's form, belongs to this user or root."""
+        """Return True if the client at ``peer``, as in gRPC, belongs to this user or root."""
         if not _TABLE.exists():
             return True
         family, host, port = [*peer.split(":"), "", ""][:3]
@@ -73,7 +73,7 @@ class _Guard:
 
 
 class _Interceptor(_Guard, grpc.ServerInterceptor):
-    """Interceptor for ``grpc.server``."""
+    """Interceptor for ``grpc.server`` that refuses other users."""
 
     def intercept_service(
         self, continuation: Callable[[Any], Any], handler_call_details: Any
@@ -96,7 +96,7 @@ class _Interceptor(_Guard, grpc.ServerInterceptor):
 
 
 class _AioInterceptor(_Guard, grpc.aio.ServerInterceptor):
-    """Interceptor for ``grpc.aio.server``, whose plugins have only methods without streams."""
+    """Interceptor for ``grpc.aio.server``; its plugins have no streaming methods."""
 
     async def intercept_service(
         self, continuation: Callable[[Any], Any], handler_call_details: Any
@@ -133,13 +133,13 @@ def _guarded(make: Callable[..., Any], interceptor: type[_Guard]) -> Callable[..
 
 
 def guard_servers() -> None:
-    """Make later gRPC servers of this process refuse other users; see the module."""
+    """Make all servers that this process creates later refuse other users; see the module."""
     grpc.server = _guarded(grpc.server, _Interceptor)
     grpc.aio.server = _guarded(grpc.aio.server, _AioInterceptor)
 
 
 def main() -> None:
-    """Run the module that the first argument names."""
+    """Run the module that the first command line argument names."""
     module = sys.argv.pop(1)
     sys.path[0] = os.getcwd()  # like `python -m`
     guard_servers()

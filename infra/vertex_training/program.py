@@ -1,4 +1,4 @@
-"""Architecture of the program on one page: components of a stack and their dependencies.
+"""Architecture of the program on one page: the components of a stack, and their dependencies.
 
     apis ──► storage ──► packages ──┐
       │         └──────┐            │
@@ -97,7 +97,7 @@ def declare(
     scope: Scope = TOP,
     after: Sequence[pulumi.Resource] = (),
 ) -> Environment:
-    """Declare all components, in order, depending on ``after``.
+    """Declare all components in order; all of them depend on ``after``.
 
     ``requests`` are by current keys, resources by first keys.
     """
@@ -160,7 +160,7 @@ def make_job_grants(
     apis: Apis,
     made: Sequence[pulumi.Resource],
 ) -> list[Grants]:
-    """Declare grants for jobs, depending on ``made`` (registry, accounts) if jobs run on Batch."""
+    """Declare the grants for jobs; ``made`` (registry, accounts) must come first for Batch."""
     on_batch = any(request.kind is BATCH_JOB for request in requests.values())
     needs = [apis.agent, *(made if on_batch else ())]
     return grants_beside(JOB_GRANTS, scope.child("job"), stack.job_grants(requests), needs)
@@ -194,7 +194,7 @@ def declare_identities(
     storage: Storage,
     secrets: Secrets,
 ) -> dict[str, JobIdentity]:
-    """Declare the accounts that jobs run as, by key, with access to packages where needed."""
+    """Declare the accounts that jobs run as, by key. Some may also read packages."""
     staging = f"gs://{settings.names.bucket(STAGING)}/"
     fetching = {request.account for request in requests.values() if staging in request.body}
     return {
@@ -228,7 +228,7 @@ def read_jobs(stack: Stack, also: Sequence[Problem] = ()) -> dict[str, JobReques
 
 
 def log_advice(stack: Stack, requests: Mapping[str, JobRequest]) -> None:
-    """Log warnings, prices and external grants, which no resource shows."""
+    """Log warnings, prices and external grants, which do not appear on any resource."""
     for warning in stack.warnings(requests):
         log = pulumi.log.info if warning.level == "note" else pulumi.log.warn
         log(str(warning))
@@ -241,7 +241,7 @@ def log_advice(stack: Stack, requests: Mapping[str, JobRequest]) -> None:
 def outputs(
     stack: Stack, environment: Environment, requests: Mapping[str, JobRequest]
 ) -> dict[str, Any]:
-    """Return the outputs of a stack by current keys: resources for jobs, and a summary per job.
+    """Return the outputs of a stack by current keys: resources of jobs, and a summary per job.
 
     Reviews compare limits, rules and drift settings in outputs with those in the files.
     """
@@ -279,7 +279,7 @@ def outputs(
 
 
 def limits_by_section(settings: Settings) -> dict[str, dict[str, object]]:
-    """Return the explicit limits by section, with the keys of the stack file."""
+    """Return the limits that the stack file sets, by section and by its keys."""
     sections = {"limits": settings.limits} | {
         f"teams.{key}.limits": team.limits for key, team in settings.teams.items()
     }

@@ -1,4 +1,4 @@
-"""Internals of the Pulumi SDK (3.272.0) without a public interface.
+"""Internals of the Pulumi SDK (3.272.0) that have no public interface.
 
 No other module uses them. ``tests/unit/infra/test_pulumi_internals.py`` fails if an SDK changes
 one.
@@ -40,12 +40,12 @@ _IN_PLUGIN: Final[dict[tuple[Any, bool], dict[str, str]]] = {}
 
 
 def config() -> Mapping[str, str]:
-    """Return the stack's whole config by full key; ``pulumi.Config`` reads only single keys."""
+    """Return the stack's whole config by full key, while ``pulumi.Config`` reads single keys."""
     return pulumi.runtime.config.CONFIG.get() or pulumi.runtime.config.get_config_env()
 
 
 def awaited(value: Awaitable[T]) -> T:
-    """Return the result of an awaitable in synchronous code, like the SDK's ``invoke``.
+    """Return the result of an awaitable from synchronous code, like the SDK's ``invoke``.
 
     Raises the error of a failed registration. If the engine has ended, the SDK would leave outputs
     pending forever, since it first logs the failure to the engine. The engine kills its own
@@ -66,7 +66,7 @@ async def _until_failure(value: Awaitable[T]) -> T:
 
 
 def names_of_run() -> dict[str, str]:
-    """Return the dict of names that components of a run share; empty at the start of the run.
+    """Return the dict of names that all components of a run share; new at the start of a run.
 
     A process may serve several runs: with the Automation API in sequence or in parallel, and in a
     plugin the preview of an `up` and the `up` itself.
@@ -79,7 +79,7 @@ def names_of_run() -> dict[str, str]:
 
 
 def is_mocked() -> bool:
-    """Return True in a unit test without an engine."""
+    """Return True in a unit test that runs without an engine."""
     return isinstance(pulumi.runtime.settings.get_monitor(), MockMonitor)
 
 

@@ -1,4 +1,4 @@
-"""A stack: its settings, and the plans, references and packages that derive from them. Pure.
+"""A stack: settings, and the plans, references and packages that derive from them. Pure.
 
 The program, ``vt check``, ``vt render`` and ``vt diff`` share :class:`Stack`, and so agree on
 names, plans and requests.
@@ -54,7 +54,7 @@ SCHEMA: Final = Schema("vertex-training", Settings)
 
 @dataclass(frozen=True)
 class Stack:
-    """A stack with a valid file. ``root`` is the checkout."""
+    """A stack whose file is valid. ``root`` is the checkout."""
 
     settings: Settings
     """Settings by the current keys of the stack file, which jobs and references use."""
@@ -66,38 +66,38 @@ class Stack:
 
     @functools.cached_property
     def declared(self) -> Settings:
-        """Return the settings by first keys, from which plans, names and the state derive."""
+        """Return the settings by first keys, which determine plans, names and state."""
         return renames.with_first_keys(self.settings)
 
     @functools.cached_property
     def network(self) -> NetworkPlan | None:
-        """Return the network; None if jobs use no network."""
+        """Return the plan of the network; None if jobs use no network."""
         return plan_network(self.declared)
 
     @functools.cached_property
     def reservations(self) -> Mapping[str, ReservationPlan]:
-        """Return the reservations by first key."""
+        """Return the plans of reservations by first key."""
         return plan_reservations(self.declared)
 
     @functools.cached_property
     def snapshots(self) -> Mapping[str, SnapshotRequest]:
-        """Return the snapshots by first key."""
+        """Return the plans of snapshots by first key."""
         return plan_snapshots(self.declared, self.root)
 
     @functools.cached_property
     def objects(self) -> Mapping[str, Mapping[str, str]]:
-        """Return the files to upload, by first key of the bucket and object name."""
+        """Return the files to upload by object name, for each bucket's first key."""
         buckets = self.declared.buckets.items()
         return {key: kept_objects(bucket.objects, self.root) for key, bucket in buckets}
 
     @functools.cached_property
     def versions(self) -> Mapping[tuple[str, int], DeclaredVersion]:
-        """Return the model versions by first key of the model and run."""
+        """Return the plans of model versions by first key of the model and run."""
         return plan_versions(self.declared)
 
     @functools.cached_property
     def endpoints(self) -> Mapping[str, DeclaredEndpoint]:
-        """Return the endpoints by first key."""
+        """Return the plans of endpoints by first key."""
         return plan_endpoints(self.declared, self.versions)
 
     @functools.cached_property
@@ -129,7 +129,7 @@ class Stack:
         )
 
     def _plugin_images(self) -> Iterator[str]:
-        """Yield images of the stack, without digest, whose Dockerfile names a plugin of NCCL."""
+        """Yield the stack's images whose Dockerfile has an NCCL plugin, without digest."""
         for key, image in self.declared.images.items():
             if image.context:
                 text = pins.instructions(self.root / image.context, image.dockerfile)
@@ -137,17 +137,17 @@ class Stack:
                     yield self.declared.names.image(key)
 
     def by_new_keys(self, section: tuple[str, ...], found: Mapping[str, Any]) -> dict[str, Any]:
-        """Rename first keys to the current keys of the stack file."""
+        """Replace first keys by the current keys of the stack file."""
         new = {first: key for key, first in renames.first_keys(self.settings, section).items()}
         return {new.get(first, first): value for first, value in found.items()}
 
     def submission(self, job: str, run: int = 1) -> Submission:
-        """Return the identity of a job's submission in this stack."""
+        """Return the identity of the job's submission in this stack."""
         settings = self.settings
         return Submission(settings.project, settings.region, settings.stack, job, run)
 
     def check_jobs(self, shown: Callable[[str], str] = str) -> dict[str, JobFileResult]:
-        """Check the files of all jobs and tuning jobs; return results by current key.
+        """Check the files of all jobs and tuning jobs; return the results by current key.
 
         A renamed job keeps its first key as its name, and so its identity.
 
@@ -180,7 +180,7 @@ class Stack:
 
     @functools.cached_property
     def first_job_keys(self) -> Mapping[str, str]:
-        """Return the first keys of jobs and tuning jobs by current key."""
+        """Return the first key of each job and tuning job by its current key."""
         return {
             key: first
             for kind in KINDS
@@ -188,7 +188,7 @@ class Stack:
         }
 
     def check_other(self, data: bytes, file: str, job: str) -> JobFileResult:
-        """Check a job file that is not part of the stack, as the file of ``job``."""
+        """Check a job file outside of the stack, as if it were the file of ``job``."""
         return job_file.check_job_file(
             data, file, self.submission(job), self.references, self.context
         )
@@ -200,11 +200,11 @@ class Stack:
         return [key for key, job in jobs if (self.root / job.file).resolve() == target]
 
     def exceeded_limits(self, results: Mapping[str, JobFileResult]) -> list[Problem]:
-        """Return the exceeded limits of the whole stack."""
+        """Return the limits that the stack as a whole exceeds."""
         return self.located(limits.exceeded(self.declared, results))
 
     def warnings(self, requests: Mapping[str, JobRequest]) -> list[Problem]:
-        """Return warnings (valid input with surprising effects) and a note on unscanned files."""
+        """Return warnings (valid input with surprising effects), and a note on skipped files."""
         first = renames.first_keys(self.settings, ("reservations",))
         plans = {key: self.reservations[first[key]] for key in first}
         file = StackFile(self.settings, self.root, requests, plans)
@@ -220,14 +220,14 @@ class Stack:
         return files.scan(self.settings, self.root)
 
     def deployment_warnings(self) -> list[Problem]:
-        """Return warnings about settings that a deployment by CI would fail on."""
+        """Return warnings about settings with which a deployment by CI would fail."""
         if self.settings.is_local:
             return []  # the local cloud has no CI
         return self.located(findings("deployment", StackFile(self.settings, self.root)))
 
     @property
     def pinned_digests(self) -> Sequence[str]:
-        """Return the digests in the stack's repository that any stack file pins."""
+        """Return all digests in the stack's repository that a stack file of ``root`` pins."""
         records = [
             record for record in pins.records(self.root) if record.stack != self.settings.stack
         ]
@@ -235,7 +235,7 @@ class Stack:
         return sorted({*others, *pins.digests_of(self.settings)})
 
     def job_grants(self, requests: Mapping[str, JobRequest]) -> list[GrantRequest]:
-        """Return grants for keys and images of these jobs and of models.
+        """Return the grants that these jobs and all models need for keys and images.
 
         Grants that the stack file requests are omitted: with two resources of the same grant,
         deleting one would revoke both.
@@ -256,7 +256,7 @@ class Stack:
         ]
 
     def grants(self, requests: Mapping[str, JobRequest]) -> list[GrantRequest]:
-        """Return every grant that the stack and these jobs need, including external ones."""
+        """Return all grants that the stack and these jobs need, including external grants."""
         return [
             *stack_grants.derived_grants(self.declared),
             *stack_grants.extra_grants(self.declared),
@@ -267,7 +267,7 @@ class Stack:
         ]
 
     def located(self, problems: Sequence[Problem]) -> list[Problem]:
-        """Add file and line to problems with paths below the namespace."""
+        """Add file and line to problems whose paths begin below the namespace."""
         return _located(problems, self.schema, self.settings.stack, self.root)
 
 
@@ -282,7 +282,7 @@ def load(root: Path, stack: str) -> Stack:
 
 
 def from_raw(raw: Mapping[str, Any], root: Path, schema: Schema[Settings] = SCHEMA) -> Stack:
-    """Build a stack from a config that was read before; see :func:`load`."""
+    """Build a stack from a config that is read already; see :func:`load`."""
     loaded = with_packages(read_settings(raw, root, schema), root, schema)
     if wrong := list(job_rules.unknown_references(loaded.settings, loaded.references)):
         raise ConfigError(loaded.located(wrong))
@@ -290,7 +290,7 @@ def from_raw(raw: Mapping[str, Any], root: Path, schema: Schema[Settings] = SCHE
 
 
 def with_packages(settings: Settings, root: Path, schema: Schema[Settings] = SCHEMA) -> Stack:
-    """Build a stack from checked settings, with its packages in memory.
+    """Build a stack from valid settings, with its packages in memory.
 
     Raises:
         ConfigError: paths cannot be packaged, or files to upload contain secrets; lists all.
@@ -303,7 +303,7 @@ def with_packages(settings: Settings, root: Path, schema: Schema[Settings] = SCH
 
 
 def settings_of(root: Path, stack: str) -> Settings:
-    """Read the settings of a stack in ``root``, without packages and job files.
+    """Read a stack's settings in ``root``, but no packages or job files.
 
     Raises:
         ConfigError: the stack file has mistakes; lists all.
@@ -315,7 +315,7 @@ def settings_of(root: Path, stack: str) -> Settings:
 def read_settings(
     raw: Mapping[str, Any], root: Path, schema: Schema[Settings] = SCHEMA
 ) -> Settings:
-    """Check a config, with its files below ``root``.
+    """Validate a config, together with the files below ``root`` that it names.
 
     Raises:
         ConfigError: the config has mistakes; lists all, with file and line.

@@ -1,4 +1,4 @@
-"""``TrainingEnvironment``: the whole program as a component for other programs.
+"""``TrainingEnvironment``: the whole program as a component to use in other programs.
 
 Its arguments are the keys of a stack file. The component declares the same resources as the program
 for a stack file, with the same names, rules and messages (docs/components.md).
@@ -90,7 +90,7 @@ class TrainingEnvironment(pulumi.ComponentResource):
         opts: Opts = None,
         **keywords: Any,
     ) -> None:
-        """Check arguments and jobs, log advice, and declare all resources.
+        """Check arguments and jobs, log warnings and prices, and declare all resources.
 
         Raises:
             ArgumentsError: lists every mistake; nothing is declared.

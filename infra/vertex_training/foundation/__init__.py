@@ -1,4 +1,4 @@
-"""Resources that exist before the first deployment and outlive every stack.
+"""Resources that exist before a stack is first deployed, and that outlive all stacks.
 
 ================  ===================================================================
 ``program``       declares all resources in order

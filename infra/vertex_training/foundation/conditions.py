@@ -1,4 +1,4 @@
-"""Roles of ``deploy``: permissions for each resource type, with conditions. Pure.
+"""Roles of account ``deploy``: permissions by resource type, with conditions. Pure.
 
 A condition on an attribute that the service does not provide grants nothing. So permissions are
 split by service, and each part has the conditions that its service supports:
@@ -47,7 +47,7 @@ MAX_ROLES: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class RolePart:
-    """A custom role of ``deploy``, and the condition of its grant."""
+    """A custom role of account ``deploy``, with the condition of its grant."""
 
     name: str
     """Part of the role's id."""
@@ -57,7 +57,7 @@ class RolePart:
 
 
 def deploy_roles(settings: Settings, types: Iterable[str]) -> list[RolePart]:
-    """Return all custom roles of ``deploy``. No permission is in two roles."""
+    """Return all custom roles of account ``deploy``. Each permission is in one role."""
     needed = [needs()[type_] for type_ in types]
     permissions = of_deploy(need.type for need in needed)
     services = ("", "storage", "secretmanager")
@@ -73,7 +73,7 @@ def _changes(settings: Settings, service: str, permissions: Iterable[str]) -> Ro
 
 
 def _service(permission: str) -> str:
-    """Return the service with the condition for a permission; empty without a condition.
+    """Return the service of a permission and its condition; empty without a condition.
 
     A permission to create applies to the project, which has no name, and is harmless: it cannot
     change existing resources. Settings of all buckets and secrets of the project can be read.
@@ -103,7 +103,7 @@ def _granting(settings: Settings, needs: Iterable[ResourceType]) -> list[RolePar
 
 
 def _of_datasets(settings: Settings) -> str:
-    """Return the CEL condition for the datasets in the settings."""
+    """Return the CEL condition that the dataset is in the settings."""
     names = (f"projects/{settings.project}/datasets/{dataset}" for dataset in settings.datasets)
     any_name = " || ".join(f"resource.name == '{name}'" for name in dict.fromkeys(names))
     # https://docs.cloud.google.com/iam/docs/conditions-resource-attributes
@@ -131,7 +131,7 @@ def only_these_roles(roles: Iterable[str]) -> str:
 
 
 def _where(settings: Settings) -> dict[str, str]:
-    """Return service -> CEL condition on type and name of the resource."""
+    """Return, by service, the CEL condition on the type and name of the resource."""
     end = f"-{settings.stack}"
     buckets = f"resource.name.startsWith('projects/_/buckets/{settings.project}-')"
     state = settings.state_bucket
@@ -159,12 +159,12 @@ def _where(settings: Settings) -> dict[str, str]:
 
 
 def needs() -> dict[str, ResourceType]:
-    """Return token -> resource type that needs permissions."""
+    """Return the resource types that need permissions, by token."""
     return {token: row for token, row in resource_types.by_token().items() if row.plugin}
 
 
 def of_plan(types: Iterable[str]) -> list[str]:
-    """Return permissions to refresh resources of these types, without content of objects."""
+    """Return the permissions to refresh these resource types, without reading objects."""
     return _permissions(types, "read")
 
 
@@ -174,7 +174,7 @@ def of_deploy(types: Iterable[str]) -> list[str]:
 
 
 def of_submitters() -> list[str]:
-    """Return permissions to submit and monitor jobs, and for TensorBoard."""
+    """Return the permissions to submit and monitor jobs, and to use TensorBoard."""
     of_jobs = _permissions((JOB, TUNING_JOB), "read", "write")
     permissions = {*of_jobs, *_permissions((TENSORBOARD,), "read")}
     of_vertex = (
@@ -184,7 +184,7 @@ def of_submitters() -> list[str]:
 
 
 def of_grant(types: Iterable[str]) -> list[str]:
-    """Return permissions to set IAM policies of resources of these types."""
+    """Return the permissions to set IAM policies of these resource types."""
     return _permissions(types, "grant")
 
 

@@ -1,4 +1,4 @@
-"""The deny policy: forbidden permissions of CI's accounts, regardless of roles.
+"""The deny policy: permissions that CI's accounts do not have, whatever roles they get.
 
 Conditions cannot check type and name of service accounts, so a condition cannot prevent ``deploy``
 from setting the policy of ``plan`` or from acting as it. A denial condition can check tags, which
@@ -71,7 +71,7 @@ def tag_key(settings: Settings) -> str:
 
 
 def denial_condition(settings: Settings) -> str:
-    """Return the CEL condition that the resource has the tag. Failed evaluations deny as well."""
+    """Return the CEL condition that the resource has the tag. Also denies if evaluation fails."""
     return f"resource.matchTag('{settings.project}/{tag_key(settings)}', '{PROTECTED}')"
 
 
@@ -94,7 +94,7 @@ class Denial(pulumi.ComponentResource):
         accounts: Mapping[str, gcp.serviceaccount.Account],
         after: Sequence[pulumi.Resource],
     ) -> None:
-        """Declare the policy. ``accounts``: CI's accounts, both denied and protected.
+        """Declare the policy. ``accounts``: CI's accounts, which are denied and protected.
 
         ``after``: resources to wait for."""
         super().__init__("vertextraining:bootstrap:Denial", name)
@@ -140,7 +140,7 @@ class Denial(pulumi.ComponentResource):
     def _bind_tag(
         self, key: str, account: pulumi.Input[str], value: gcp.tags.TagValue
     ) -> gcp.tags.TagBinding:
-        """Bind the tag to an account, by unique id or address.
+        """Bind the tag to an account, which ``account`` names by unique id or address.
 
         https://docs.cloud.google.com/iam/docs/service-accounts-tags
         """
@@ -154,7 +154,7 @@ class Denial(pulumi.ComponentResource):
 
 
 def _by_name(emails: Sequence[str]) -> dict[str, str]:
-    """Return addresses by the name before ``@``; for a repeated name, by the whole address.
+    """Return addresses by the name before ``@``, or by whole address if a name repeats.
 
     App Engine's account has the name of its project, as another account may have.
     """

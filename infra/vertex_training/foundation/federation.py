@@ -27,7 +27,7 @@ NONE: Final = "none"
 
 
 class Role(enum.StrEnum):
-    """Purposes of workflow jobs, with separate accounts or principals."""
+    """Purpose of a workflow job. Each purpose has its own account or principal."""
 
     PREVIEW = enum.auto()
     """Previews of pull requests."""
@@ -42,7 +42,7 @@ class Role(enum.StrEnum):
 
 
 def role_conditions(settings: Settings) -> dict[Role, str]:
-    """Return the CEL condition of each role. At most one condition is true for a token."""
+    """Return the CEL condition of each role. A token fulfills at most one of them."""
     on_branch = f"assertion.ref == 'refs/heads/{settings.github.branch}'"
     after_merge = f"{_event('push', 'workflow_dispatch')} && {_workflow('deploy')}"
     at_night = f"{_event('schedule', 'workflow_dispatch')} && {_workflow('drift')}"
@@ -83,7 +83,7 @@ def _event(*names: str) -> str:
 
 
 def _workflow(name: str) -> str:
-    """Return the CEL condition that the job is defined in this workflow, at the ref of the run.
+    """Return the CEL condition that the job is in this workflow, at the ref of the run.
 
     ``job_workflow_ref`` is the file with the job's steps, which differs for a reusable workflow.
     Both sides contain the repository's name, so renaming it does not change the result.
@@ -108,7 +108,7 @@ def attribute_mapping(settings: Settings) -> dict[str, str]:
 
 
 def attribute_condition(settings: Settings) -> str:
-    """Return the CEL condition for all tokens: repository ids, a role, and not Dependabot."""
+    """Return the CEL condition for all tokens: the repository's ids, a role, no Dependabot."""
     github = settings.github
     return (
         f"assertion.repository_owner_id == '{github.owner_id}' && "
@@ -131,7 +131,7 @@ class Federation(pulumi.ComponentResource):
         settings: Settings,
         after: Sequence[pulumi.Resource],
     ) -> None:
-        """Declare pool and provider. ``after``: resources to wait for, such as enabled APIs."""
+        """Declare pool and provider after ``after``, such as enabled APIs."""
         super().__init__("vertextraining:bootstrap:Federation", name)
         pool_id = f"github-{settings.stack}"
         pool = gcp.iam.WorkloadIdentityPool(
@@ -159,7 +159,7 @@ class Federation(pulumi.ComponentResource):
         self.register_outputs({"pool": self.pool})
 
     def principals(self, role: Role) -> str:
-        """Return the IAM member for all tokens with this role."""
+        """Return the IAM member for all tokens that have this role."""
         return f"principalSet://iam.googleapis.com/{self.pool}/attribute.ci_role/{role}"
 
 

@@ -1,4 +1,4 @@
-"""A service account of CI, its grants, and the workflows that can impersonate it.
+"""A service account of CI, its grants, and the workflows that may impersonate it.
 
 ``preview`` and ``plan`` read settings and IAM policies. They cannot read secrets, submit jobs, or
 act as another account. ``preview`` runs unreviewed code: it reads only the objects of Pulumi's
@@ -33,7 +33,7 @@ ENCRYPT_DECRYPT: Final = "roles/cloudkms.cryptoKeyEncrypterDecrypter"
 
 
 class Advance(pulumi.ComponentResource):
-    """Grants for ``vt jobs advance`` to the tokens of its workflow, without an account."""
+    """Grants for ``vt jobs advance``, made to the tokens of its workflow instead of an account."""
 
     def __init__(
         self,
@@ -44,7 +44,7 @@ class Advance(pulumi.ComponentResource):
         member: str,
         after: Sequence[pulumi.Resource],
     ) -> None:
-        """Grant ``member`` access to read the state, submit jobs, and write their records."""
+        """Let ``member`` read the state, submit jobs, and write records of jobs."""
         super().__init__("vertextraining:bootstrap:Advance", name)
         opts = pulumi.ResourceOptions(parent=self, depends_on=after)
         gcp.storage.BucketIAMMember(
@@ -131,7 +131,7 @@ class Identity(pulumi.ComponentResource):
         )
 
     def allow_impersonation(self, role: Role, federation: Federation) -> None:
-        """Allow workflows with this role in their token to impersonate the account."""
+        """Let workflows whose tokens have this role impersonate the account."""
         gcp.serviceaccount.IAMMember(
             f"{self._name}-from-workflows",
             service_account_id=self.account.name,
@@ -158,7 +158,7 @@ class Identity(pulumi.ComponentResource):
         self.grant_role(name, role.name, condition=condition)
 
     def grant_role(self, name: str, role: pulumi.Input[str], *, condition: str = "") -> None:
-        """Grant a role on the project, with ``condition`` (CEL) unless empty."""
+        """Grant a role on the project, under ``condition`` (CEL) unless it is empty."""
         when = gcp.projects.IAMMemberConditionArgs(title=name, expression=condition)
         gcp.projects.IAMMember(
             f"{self._name}-{name}",

@@ -1,4 +1,4 @@
-"""Declares the resources of an environment, in order.
+"""Declares the resources of an environment in order.
 
     apis ──► state bucket, key ──┐
       └────► GitHub federation ──┴──► preview, plan, deploy ──► denial
@@ -48,7 +48,7 @@ def run(file: str | Path) -> None:
 
 
 def deploy(settings: Settings) -> None:
-    """Declare all resources, and export values for GitHub and the training stack."""
+    """Declare all resources, and export the values that GitHub and the training stack need."""
     apis = [
         gcp.projects.Service(
             f"api-{api}",
@@ -86,7 +86,7 @@ def deploy(settings: Settings) -> None:
 def create_preview_identity(
     settings: Settings, state: State, github: Federation, after: Sequence[pulumi.Resource]
 ) -> Identity:
-    """Create ``preview``, the account of pull requests. It reads only objects of the state."""
+    """Create ``preview``, the account of pull requests. It reads only the state's objects."""
     preview = Identity(
         "preview",
         settings=settings,
@@ -124,7 +124,7 @@ def create_plan_identity(
 def create_deploy_identity(
     settings: Settings, state: State, github: Federation, after: Sequence[pulumi.Resource]
 ) -> Identity:
-    """Create ``deploy``, the account that changes a stack but not the state bucket itself."""
+    """Create ``deploy``, the account that changes a stack, but not the state bucket itself."""
     account = Identity(
         "deploy",
         settings=settings,
@@ -142,7 +142,7 @@ def create_deploy_identity(
 
 
 def _in_readable_buckets(settings: Settings) -> str:
-    """Return the CEL condition for objects in the staging bucket or in ``planReads`` buckets."""
+    """Return the CEL condition that an object is in the staging or a ``planReads`` bucket."""
     buckets = [settings.names.bucket(key) for key in (STAGING, *dict.fromkeys(settings.plan_reads))]
     return " || ".join(
         f"resource.name.startsWith('projects/_/buckets/{bucket}/objects/')" for bucket in buckets

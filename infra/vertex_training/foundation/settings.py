@@ -109,7 +109,7 @@ class Settings(Section):
 
     @property
     def names(self) -> Names:
-        """Return the resource names of the training stack."""
+        """Return the names of the training stack's resources."""
         return Names(self.project, self.project_number, self.region, self.stack)
 
     @property
@@ -119,12 +119,12 @@ class Settings(Section):
 
     @property
     def state_bucket(self) -> str:
-        """Return the name of the bucket for Pulumi's state."""
+        """Return the name of the bucket that contains Pulumi's state."""
         return self.state.bucket or f"{self.project}-pulumi-state"
 
     @property
     def key_ring(self) -> str:
-        """Return the name of the key ring with the key for Pulumi's secrets."""
+        """Return the name of the key ring whose key encrypts Pulumi's secrets."""
         return f"pulumi-{self.stack}"
 
     @property
@@ -137,7 +137,7 @@ SCHEMA: Final = Schema("vertex-training-bootstrap", Settings)
 
 
 def read(folder: Path) -> Settings:
-    """Return the current environment's settings; ``folder`` is the folder of its file.
+    """Read the settings of the current environment from its file in ``folder``.
 
     Raises:
         ConfigError: lists all mistakes.
@@ -149,7 +149,7 @@ def read(folder: Path) -> Settings:
 
 
 def parse(raw: Mapping[str, Any]) -> Settings:
-    """Validate a config that the engine has parsed; see :func:`read`.
+    """Validate a config that the engine has parsed. See :func:`read`.
 
     Raises:
         ConfigError: lists all mistakes.

@@ -22,7 +22,7 @@ KEY: Final = "stack-secrets"
 
 
 class State(pulumi.ComponentResource):
-    """The state bucket and the key of its secrets."""
+    """The state bucket, and the key that encrypts its secrets."""
 
     bucket: gcp.storage.Bucket
     key: gcp.kms.CryptoKey
@@ -36,7 +36,7 @@ class State(pulumi.ComponentResource):
         settings: Settings,
         after: Sequence[pulumi.Resource],
     ) -> None:
-        """Declare bucket and key. ``after``: resources to wait for, such as enabled APIs."""
+        """Declare bucket and key after ``after``, such as enabled APIs."""
         super().__init__("vertextraining:bootstrap:State", name)
         child = pulumi.ResourceOptions(parent=self, depends_on=after, protect=not settings.is_local)
         self.bucket = _create_bucket(name, settings, child)

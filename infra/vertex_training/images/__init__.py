@@ -1,4 +1,4 @@
-"""Images of a stack: build contexts, build identities, pins and clean-up. Pure.
+"""Images of a stack: build contexts, identities of builds, pins and clean-up. Pure.
 
 ==============  ======================================================================
 ``context``     a folder with a Dockerfile, as a deterministic archive

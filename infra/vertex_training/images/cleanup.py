@@ -1,4 +1,4 @@
-"""Clean-up policies of a repository: declared policies, and the images that they delete. Pure.
+"""Clean-up policies of a repository: declared ones, and the images that they delete. Pure.
 
 A version is deleted if a DELETE policy matches it and no KEEP policy does. The name of a Docker
 image's version is its digest, and a condition matches prefixes of names: so a policy can keep
@@ -25,7 +25,7 @@ _UNITS: Final = {"": 1, "s": 1, "m": 60, "h": 3600, "d": DAY}
 
 @dataclass(frozen=True, slots=True)
 class CleanupPolicy:
-    """A clean-up policy with the API's values."""
+    """A clean-up policy with the values of the API."""
 
     id: str
     action: Literal["DELETE", "KEEP"]
@@ -43,7 +43,7 @@ class CleanupPolicy:
 
 
 def declared(settings: Registry, pinned: Iterable[str]) -> tuple[CleanupPolicy, ...]:
-    """Return the policies of a stack's repository. ``pinned`` are its digests in stack files.
+    """Return the declared policies of a repository. ``pinned``: its digests in stack files.
 
     Untagged images are deleted after some days, except the newest and pinned versions.
     """
@@ -82,7 +82,7 @@ def endangered(
     after: Sequence[CleanupPolicy],
     images: Iterable[tuple[str, str]],
 ) -> list[tuple[str, str]]:
-    """Return images (package, digest) that ``after`` may delete and ``before`` did not."""
+    """Return images (package, digest) that ``after`` may delete but ``before`` does not."""
     rank = {False: 0, None: 1, True: 2}
     return [
         image for image in images if rank[deletes(after, *image)] > rank[deletes(before, *image)]
@@ -120,7 +120,7 @@ def _seconds(value: object, unclear: int | None) -> int | None:
 
 
 def _matches(policy: CleanupPolicy, package: str, digest: str) -> bool | None:
-    """Return whether a policy matches an image; None if tags, age or newer images decide."""
+    """Return whether a policy matches an image; None if that depends on tags, age or others."""
     for prefixes, name in (
         (policy.package_name_prefixes, package),
         (policy.version_name_prefixes, digest),

@@ -1,4 +1,4 @@
-"""A build context: a folder with a Dockerfile, as an archive that depends only on its files.
+"""A build context: a folder with a Dockerfile, as an archive that depends on its files only.
 
 ``.dockerignore`` is applied here and is not in the archive, so that no build engine applies it
 again. As with BuildKit, ``NAME.dockerignore`` beside the Dockerfile ``NAME`` takes precedence:
@@ -34,7 +34,7 @@ MAX_DEPTH: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class Ignore:
-    """Rules of an ignore file."""
+    """The rules of an ignore file."""
 
     matches: Callable[[str], bool]
     """Returns whether a path in the context is ignored."""
@@ -44,7 +44,7 @@ class Ignore:
 
 @dataclass(frozen=True, slots=True)
 class ContextEntry:
-    """A file, a folder or a symbolic link of a context."""
+    """A file, folder or symbolic link in a context."""
 
     name: str
     """Path in the context, with ``/``."""
@@ -63,7 +63,7 @@ class ContextEntry:
 
 
 class _Counted:
-    """A write-only stream with its position."""
+    """A write-only stream that counts the written bytes."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream, self._size = stream, 0
@@ -78,12 +78,12 @@ class _Counted:
 
 @dataclass(frozen=True, slots=True)
 class BuildContext:
-    """Input of a build engine: the entries of a folder in a fixed order."""
+    """The input of an image build: the entries of a folder in a fixed order."""
 
     entries: tuple[ContextEntry, ...]
 
     def write(self, stream: IO[bytes]) -> None:
-        """Write the archive: a tar with one time, one owner, and one of two modes.
+        """Write a tar archive, with one time and owner for all entries and one of two modes.
 
         Raises:
             OSError: a file cannot be read, or became shorter in between.
@@ -107,7 +107,7 @@ class BuildContext:
 def read_context(
     folder: Path, dockerfile: str, where: str, included: Mapping[str, Path] | None = None
 ) -> BuildContext:
-    """Read the context in ``folder``, which messages call ``where``.
+    """Read the context in ``folder``, which messages name ``where``.
 
     ``included`` are further folders by their names in messages; each is in the context under the
     last part of its name.
@@ -134,7 +134,7 @@ def read_context(
 def _all_entries(
     folder: Path, dockerfile: str, where: str, included: Mapping[str, Path]
 ) -> Iterator[ContextEntry | Problem]:
-    """Yield the entries of the folder, then those of included folders."""
+    """Yield the entries of the folder, then the entries of included folders."""
     names: set[str] = set()
     for entry in _entries_of(folder, _ignore(folder, dockerfile), dockerfile, where):
         if isinstance(entry, ContextEntry):
@@ -168,7 +168,7 @@ def _entries_of(
 
 
 def _printable(name: str) -> str:
-    """Return a name without line breaks, which could write commands to a workflow's log."""
+    """Return a name without line breaks, which could add commands to a workflow's log."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in name)
 
 
@@ -192,7 +192,7 @@ def _with_parents(entries: list[ContextEntry]) -> Iterator[ContextEntry]:
 def _walk(
     root: bytes, inside: str, ignore: Ignore, dockerfile: str
 ) -> Iterator[ContextEntry | tuple[str, str, str]]:
-    """Yield files and links below ``root``/``inside``, or (name, problem, hint)."""
+    """Yield files and links below ``root``/``inside``, or a name with its problem and hint."""
     try:
         children = list(os.scandir(os.path.join(root, inside.encode())))
     except OSError as failed:
@@ -256,7 +256,7 @@ def _entry(
 
 
 def _leaves(root: bytes, name: str, path: bytes, target: bytes) -> bool:
-    """Return whether a link leads out of the context, directly or through other links."""
+    """Return whether a link points out of the context, directly or by other links."""
     if target.startswith(b"/"):
         return True
     text = os.path.normpath(os.path.join(os.path.dirname(name.encode()), target))
@@ -266,7 +266,7 @@ def _leaves(root: bytes, name: str, path: bytes, target: bytes) -> bool:
 
 
 def _ignore(folder: Path, dockerfile: str) -> Ignore:
-    """Return the rules of ``.dockerignore``. Without the file, nothing is ignored."""
+    """Return the rules of ``.dockerignore``, which are empty without this file."""
     for name in (f"{dockerfile}{IGNORE_FILE}", IGNORE_FILE):
         try:
             text = (folder / name).read_text("utf-8-sig", errors="surrogateescape")

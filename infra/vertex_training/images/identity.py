@@ -1,4 +1,4 @@
-"""The identity of a build: a digest of the context's archive and of the build options.
+"""The identity of an image build: a digest of the context's archive and of the options.
 
 Two builds of one context have different image digests (package installers write times and caches).
 So the inputs identify a build, and stack files pin the digest of the first image.
@@ -25,7 +25,7 @@ _TAG_DIGITS: Final = 32
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Sources of an image; ``context`` is a folder of the checkout."""
+    """The files and options that an image is built from. ``context`` is a folder."""
 
     context: str
     dockerfile: str = "Dockerfile"
@@ -54,7 +54,7 @@ class Source:
 
 
 class _Digest:
-    """A stream that computes a digest, and optionally writes to ``copy``."""
+    """A stream that computes a digest of the written bytes, and may copy them to ``copy``."""
 
     def __init__(self, head: bytes, copy: IO[bytes] | None = None) -> None:
         self.sha256 = hashlib.sha256(head)
@@ -68,7 +68,7 @@ class _Digest:
 
 
 def identity(source: Source, context: BuildContext) -> str:
-    """Return 64 hex digits that depend only on files and options.
+    """Return 64 hex digits that depend only on the files and the build options.
 
     Raises:
         ConfigError: a file cannot be read, or was changed in between.
@@ -83,7 +83,7 @@ def identity(source: Source, context: BuildContext) -> str:
 
 
 def write_archive(source: Source, context: BuildContext, file: Path) -> str:
-    """Write the archive of a context to a file, and return its identity.
+    """Write a context's archive to a file, and return the identity of the build.
 
     Raises:
         OSError: a file cannot be read or written.
@@ -95,7 +95,7 @@ def write_archive(source: Source, context: BuildContext, file: Path) -> str:
 
 
 def _head(source: Source) -> bytes:
-    """Return the beginning of the digested data: the options, before the archive."""
+    """Return the data before the archive in the digest: the build options."""
     options = {
         "form": _FORM,
         "platform": PLATFORM,
@@ -107,17 +107,17 @@ def _head(source: Source) -> bytes:
 
 
 def short(text: str) -> str:
-    """Return a digest of ``text`` for a file name."""
+    """Return a short digest of ``text`` to use in a file name."""
     return hashlib.sha256(text.encode()).hexdigest()[:_TAG_DIGITS]
 
 
 def tag(build: str) -> str:
-    """Return the image tag of a build identity: ``context-`` and 32 hex digits."""
+    """Return the image tag for a build identity: ``context-`` and 32 hex digits."""
     return f"context-{build[:_TAG_DIGITS]}"
 
 
 def tag_of(source: Source, root: Path) -> str:
-    """Return the image tag of ``source`` in the checkout ``root``.
+    """Return the image tag for ``source`` in the checkout ``root``.
 
     Raises:
         ConfigError: see ``read_context`` and ``identity``.

@@ -1,4 +1,4 @@
-"""Pinned images of stacks, outdated images, and invalid Dockerfiles."""
+"""Pinned images of stacks: outdated pins and invalid Dockerfiles."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PLACEHOLDER: Final = f"sha256:{'0' * 64}"
 
 @dataclass(frozen=True, slots=True)
 class Pin:
-    """An image of a stack: its pin, and the tag of its current context."""
+    """An image of a stack: its pinned digest, and the tag of its current context."""
 
     name: str
     image: Image
@@ -42,7 +42,7 @@ class Pin:
 
     @property
     def state(self) -> PinState:
-        """Compare the pin with the context."""
+        """Return whether the image was built from the current context."""
         if not self.tag:
             return "fixed"
         if self.digest in ("", PLACEHOLDER):
@@ -53,7 +53,7 @@ class Pin:
 
 
 def source_of(image: Image) -> Source | None:
-    """Return the sources of an image; None if the image has no context."""
+    """Return the source of an image; None if the image has no context."""
     if image.context is None:
         return None
     return Source.of(image.context, image.dockerfile, image.build_args, image.target, image.include)
@@ -73,7 +73,7 @@ def pin_of(settings: Settings, name: str, root: Path) -> Pin:
 
 
 def warnings(settings: Settings, root: Path) -> Iterator[Problem]:
-    """Yield warnings about outdated images, with the command that builds them; for a preview."""
+    """Yield warnings about outdated images, with the build command, for a preview."""
     for name in settings.images:
         path = ("images", name, "context")
         command = f"vt images build {name} --stack {settings.stack}"
@@ -105,7 +105,7 @@ FROM: Final = re.compile(r"^[ \t]*FROM[ \t]+\S", re.IGNORECASE | re.MULTILINE)
 def problems(
     folder: Path, dockerfile: str, included: Collection[str] = ()
 ) -> Iterator[tuple[str, str]]:
-    """Yield problems of a build context, with hints.
+    """Yield problems of a build context with hints.
 
     ``included`` are the names of included folders in the context.
     """
@@ -133,7 +133,7 @@ def problems(
 
 
 def instructions(folder: Path, dockerfile: str) -> str:
-    """Return a Dockerfile without comments, one line an instruction; empty without the file."""
+    """Return a Dockerfile without comments, an instruction per line; empty without the file."""
     if not is_inside(folder, dockerfile):
         return ""
     text = (folder / dockerfile).read_text("utf-8", errors="replace")
@@ -141,13 +141,13 @@ def instructions(folder: Path, dockerfile: str) -> str:
 
 
 def is_inside(folder: Path, dockerfile: str) -> bool:
-    """Return whether the file exists in the folder and is not a link to a file elsewhere."""
+    """Return whether a file is in the folder, and not a link to a file outside of it."""
     file = folder / dockerfile
     return file.is_file() and file.resolve().is_relative_to(folder.resolve())
 
 
 def _copied(text: str) -> Iterator[str]:
-    """Yield plain paths in COPY and ADD. Omits patterns, variables and URLs."""
+    """Yield the plain paths in COPY and ADD. Omits patterns, variables and URLs."""
     for line in COPY.findall(text):
         words = line.split()
         if line.lstrip().startswith("[") or any(word.startswith("--from") for word in words):
@@ -158,7 +158,7 @@ def _copied(text: str) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class PinRecord:
-    """A pinned image of a stack file."""
+    """A pinned image in a stack file."""
 
     stack: str
     name: str
@@ -172,7 +172,7 @@ class PinRecord:
 
 
 def records(root: Path) -> list[PinRecord]:
-    """Return all pins of all stack files in ``root``, sorted by stack and name."""
+    """Return all pins in the stack files of ``root``, sorted by stack and name."""
     return [
         record
         for stack in project_files.names(root)
@@ -181,7 +181,7 @@ def records(root: Path) -> list[PinRecord]:
 
 
 def digests_in(repository: str, pins: list[PinRecord]) -> tuple[str, ...]:
-    """Return the sorted digests of the pins in ``repository``."""
+    """Return the sorted digests of pinned images in ``repository``."""
     return tuple(sorted({pin.digest for pin in pins if pin.uri.startswith(f"{repository}/")}))
 
 

@@ -1,4 +1,4 @@
-"""Parser of YAML with the location of every value, and without surprises.
+"""Parser of YAML that returns the location of every value, and refuses surprising syntax.
 
 PyYAML keeps the last of two equal keys, reads ``no`` as false, ``012`` as ten and ``22:22`` as
 1342, and expands a few lines of anchors to gigabytes. This parser reports duplicate keys, keeps the
@@ -44,7 +44,7 @@ YAML_HINT: Final = (
 
 
 class Document:
-    """A parsed file; ``file`` is its path in messages."""
+    """A parsed file. ``file`` is its path in messages."""
 
     def __init__(self, file: str, root: Value, problems: tuple[Problem, ...] = ()) -> None:
         self.file = file
@@ -53,7 +53,7 @@ class Document:
         """Mistakes that do not prevent parsing, like duplicate keys."""
 
     def location(self, path: Path, *, key: bool = False) -> Location:
-        """Return the location of a value, of its key, or of the nearest existing parent."""
+        """Return the location of a value or key, or else of its nearest existing parent."""
         value = self.root
         line, column = value.line, value.column
         for index, part in enumerate(path):
@@ -86,7 +86,7 @@ def parse(data: bytes, file: str) -> Document:
 
 
 def read(data: bytes, file: str) -> Document:
-    """Parse like ``parse``, but collect mistakes that do not prevent parsing in ``problems``.
+    """Parse like ``parse``, but store mistakes that do not prevent parsing in ``problems``.
 
     For a huge file, the first ``MAX_BYTES + 1`` bytes are enough.
 
@@ -129,7 +129,7 @@ def read(data: bytes, file: str) -> Document:
 
 
 def _bound(text: str, file: str) -> None:
-    """Check depth and size before composing, since libyaml's composer crashes on deep nesting."""
+    """Check depth and size before composing: libyaml's composer crashes on deep nesting."""
     depth = count = 0
     for event in yaml.parse(text, Loader=Loader):
         if isinstance(event, yaml.CollectionStartEvent):

@@ -1,4 +1,4 @@
-"""Set, rename, remove or move entries of a YAML text, and preserve the rest.
+"""Set, rename, remove or move entries of a YAML text without changing the rest.
 
 The text is edited at the parser's locations and parsed again. Edits that would change other entries
 are refused.
@@ -22,7 +22,7 @@ _OTHER_BREAKS: Final = re.compile("[\x85\u2028\u2029]")
 
 
 def set_value(data: bytes, path: tuple[str, ...], value: Any, file: str) -> bytes:
-    """Set ``value`` at ``path``, a sequence of keys, and add missing keys.
+    """Return the text with ``value`` set at ``path``, a sequence of keys. Adds missing keys.
 
     Mappings and lists are written in YAML's flow style, and replace only scalars.
 
@@ -48,14 +48,14 @@ def set_value(data: bytes, path: tuple[str, ...], value: Any, file: str) -> byte
 
 
 def block_style(text: str, otherwise: str | None) -> str | None:
-    """Return the style of a scalar: block style for text of several lines, if lossless."""
+    """Return the style of a scalar: block style for lossless text of several lines."""
     if _OTHER_BREAKS.search(text):
         return '"'
     return "|" if "\n" in text else otherwise
 
 
 def is_same(one: Any, other: Any) -> bool:
-    """Return True if documents are equal, including order of keys and types (1 is not true)."""
+    """Return True if documents are equal in value, key order and type (1 is not true)."""
     return repr(one) == repr(other)
 
 
@@ -78,7 +78,7 @@ def _with_value(before: Any, path: tuple[str, ...], value: Any) -> Any:
 
 
 def _edited(text: str, node: yaml.Node | None, path: tuple[str, ...], value: Any) -> str | None:
-    """Return the text with the value set; None if the place cannot be edited."""
+    """Return the text with the value set; None if the text at the path cannot be edited."""
     for depth, key in enumerate(path):
         if not isinstance(node, yaml.MappingNode):
             return None
@@ -149,7 +149,7 @@ def with_entry(text: str, node: yaml.MappingNode, entry: str) -> str:
 
 
 def end_of(pair: tuple[yaml.Node, yaml.Node]) -> yaml.Mark:
-    """Return the end of an entry, without following comments and empty lines."""
+    """Return the end of an entry, without the comments and empty lines after it."""
     name, value = pair
     if value.start_mark.index < name.end_mark.index:
         return name.end_mark  # an alias, on the same line
@@ -159,7 +159,7 @@ def end_of(pair: tuple[yaml.Node, yaml.Node]) -> yaml.Mark:
 
 
 def end_of_value(value: yaml.Node) -> yaml.Mark:
-    """Return the end of a value; PyYAML marks the end of a block at the next value."""
+    """Return the end of a value. PyYAML instead marks the end of a block at the next value."""
     if isinstance(value, yaml.MappingNode) and not value.flow_style and value.value:
         return end_of(value.value[-1])
     if isinstance(value, yaml.SequenceNode) and not value.flow_style and value.value:
@@ -168,7 +168,7 @@ def end_of_value(value: yaml.Node) -> yaml.Mark:
 
 
 def expected(before: Any, path: Path, mend: Mend) -> Any:
-    """Return the document after the change.
+    """Return the document as it must be after the edit.
 
     Raises:
         LookupError: the place does not exist.
@@ -208,7 +208,7 @@ def _at(inner: Any, path: Path) -> Any:
 def moved(
     text: str, without: str | None, parent: yaml.Node, index: int, target: Path
 ) -> str | None:
-    """Return ``without`` (``text`` without an entry) with the entry at the end of ``target``.
+    """Return ``without`` (``text`` without an entry) with that entry at the end of ``target``.
 
     None if the entry or the target is in flow style, or cannot be edited.
     """
@@ -224,7 +224,7 @@ def moved(
 
 
 def _node(text: str, path: Path) -> Any:
-    """Return the mapping or list at ``path``, which exists by :func:`expected`.
+    """Return the mapping or list at ``path``, which :func:`expected` has checked to exist.
 
     Raises:
         ValueError: the entry comes from a merge, and its text is elsewhere.
@@ -252,7 +252,7 @@ def _shifted(entry: str, by: int) -> str | None:
 
 
 def split(text: str, path: Path) -> str | None:
-    """Split the item whose count is at ``path`` into one with count 1 and one with the rest.
+    """Split the item whose count is at ``path`` into an item with count 1 and a second item.
 
     Raises:
         ValueError: the count is not a whole number.
@@ -280,7 +280,7 @@ def _with_count(item: str, count: yaml.Node, start: int, number: int) -> str:
 
 
 def mended(text: str, path: Path, mend: Mend) -> str | None:
-    """Apply a fix at ``path``; return None if it would change other entries."""
+    """Return the text with a fix at ``path``; None if the fix would change other entries."""
     try:
         before = yaml.load(text, Loader=yaml.SafeLoader)
         # The Python parser, since marks of the C parser differ on some systems.
@@ -318,7 +318,7 @@ def _with_fix(text: str, pair: tuple[yaml.Node, int], path: Path, mend: Mend) ->
 
 
 def _expected(before: Any, path: Path, mend: Mend) -> Any:
-    """Return the document after the change."""
+    """Return the document as it must be after the fix."""
     if mend.action in ("move", "split"):
         return expected(before, path, mend)
     after = copy.deepcopy(before)
@@ -359,7 +359,7 @@ _NO_OPERAND: Final = re.compile(r"\A&&|(?:&&|>)(?:\s*\Z|\s+(?:&&|2?>))")
 
 
 def _script_items(container: dict[str, Any], start: int) -> tuple[str, int, list[str]]:
-    """Return field and index of a command line, and the words that replace the rest.
+    """Return field and index of a command line's words, and the new words from there on.
 
     Raises:
         ValueError: a word has shell syntax, so that its meaning in a script is uncertain.
@@ -381,7 +381,7 @@ def _script_items(container: dict[str, Any], start: int) -> tuple[str, int, list
 
 
 def _with_script(text: str, path: Path, start: int) -> str | None:
-    """Return the text with a script in the container at ``path``; None if it loses a comment."""
+    """Return the text with a script as a container's command; None if a comment would be lost."""
     field, index, items = _script_items(_at(yaml.load(text, Loader=yaml.SafeLoader), path), start)
     container = _node(text, path)
     keys = [key.value for key, _ in container.value]
@@ -402,7 +402,7 @@ def _with_script(text: str, path: Path, start: int) -> str | None:
 
 
 def _pair(node: yaml.Node | None, path: Path) -> tuple[yaml.Node, int] | None:
-    """Return the parent of ``path`` and the index in it; None if it does not exist."""
+    """Return the node above ``path``, and the index in it; None if ``path`` does not exist."""
     parent, index = node, -1
     for depth, part in enumerate(path):
         parent = node if depth == 0 else _value(parent, index)
@@ -444,7 +444,7 @@ def _replaced(text: str, node: yaml.Node, to: str | int | bool) -> str | None:
 
 
 def _scalar(text: str, node: yaml.ScalarNode, to: str | int | bool) -> str:
-    """Format ``to`` with the existing quotes, or with quotes only where necessary."""
+    """Format ``to`` with the quotes of the old value, or with quotes only where necessary."""
     if not isinstance(to, str):
         return json.dumps(to)
     is_json = text.lstrip("\ufeff \t\r\n").startswith("{")
@@ -462,7 +462,7 @@ def _scalar(text: str, node: yaml.ScalarNode, to: str | int | bool) -> str:
 def _with_variables(
     text: str, node: yaml.Node, variables: tuple[tuple[str, str], ...], *, is_item: bool
 ) -> str | None:
-    """Replace ``NAME: value`` by variables in the form of the API.
+    """Replace each ``NAME: value`` by a variable in the API's form.
 
     Entries of a block keep their lines and comments.
     """
@@ -491,7 +491,7 @@ def _with_variables(
 
 
 def _without(text: str, parent: yaml.Node, index: int) -> str | None:
-    """Return the text without an entry of a mapping; None if that removes a comment."""
+    """Return the text without a mapping's entry; None if a comment would be lost."""
     pairs: list[tuple[yaml.Node, yaml.Node]] = parent.value
     key, value = pairs[index]
     start, end = key.start_mark.index, end_of((key, value)).index

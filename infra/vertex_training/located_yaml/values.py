@@ -31,7 +31,7 @@ UNREADABLE: Final = object()
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A value and its location.
+    """A value with its location in the file.
 
     ``content`` is a scalar, a list or dict of values, or ``UNREADABLE`` for an invalid value.
     ``text`` is the original text of a scalar, for messages.
@@ -45,7 +45,7 @@ class Value:
     """Line and column of each key of a mapping."""
 
     def plain(self) -> Any:
-        """Return the value without locations: scalars, lists and dicts."""
+        """Return the value as scalars, lists and dicts without locations."""
         if isinstance(self.content, dict):
             return {key: value.plain() for key, value in self.content.items()}
         if isinstance(self.content, list):
@@ -56,7 +56,7 @@ class Value:
 def unreadable(
     rule: str, location: Location, what: str, value: str = "", hint: str = ""
 ) -> ConfigError:
-    """Build the error of a file that cannot be parsed further."""
+    """Build the error about a file that cannot be parsed further."""
     return ConfigError([Problem(what, value, hint, location=location, rule=rule)])
 
 
@@ -66,20 +66,20 @@ def location_of(file: str, mark: Any) -> Location:
 
 
 def too_deep(location: Location) -> ConfigError:
-    """Build the error of too deep nesting."""
+    """Build the error about too deep nesting."""
     what = f"the file is nested more than {MAX_DEPTH} levels deep"
     hint = "use fewer levels, and check for an alias inside of its own anchor"
     return unreadable("too-deep", location, what, hint=hint)
 
 
 def too_much(location: Location) -> ConfigError:
-    """Build the error of too many values or characters."""
+    """Build the error about too many values or characters."""
     what = f"the file expands to more than {MAX_NODES:,} values or {MAX_TEXT:,} characters"
     return unreadable("too-large", location, what, hint="use fewer aliases and values")
 
 
 class Builder:
-    """Converter of PyYAML's nodes to values, which expands and counts aliases."""
+    """Converter of PyYAML's nodes to values. Expands and counts aliases."""
 
     def __init__(self, file: str) -> None:
         self.file = file
@@ -151,7 +151,7 @@ class Builder:
         return content, keys
 
     def _pairs(self, node: yaml.MappingNode) -> list[tuple[yaml.ScalarNode, yaml.Node]]:
-        """Return pairs with ``<<`` merged; own keys override merged ones."""
+        """Return pairs with ``<<`` merged; the mapping's own keys override merged keys."""
         merged: list[tuple[yaml.Node, yaml.Node]] = []
         own: list[tuple[yaml.Node, yaml.Node]] = []
         for key, item in node.value:
@@ -176,7 +176,7 @@ class Builder:
     def _plain(
         self, pairs: list[tuple[yaml.Node, yaml.Node]]
     ) -> list[tuple[yaml.ScalarNode, yaml.Node]]:
-        """Return the pairs with text keys; collect a problem for each other pair."""
+        """Return the pairs with text keys, and collect a problem for each other pair."""
         plain: list[tuple[yaml.ScalarNode, yaml.Node]] = []
         for key, item in pairs:
             if isinstance(key, yaml.ScalarNode):

@@ -1,4 +1,4 @@
-"""Plans that follow from a stack's settings. Pure.
+"""Plans that derive from a stack's settings. Pure.
 
 ===================  =================================================================
 ``network``          names, owners and grants of the network

@@ -1,4 +1,4 @@
-"""Access of members to data, from IAM bindings and access lists. Pure.
+"""Members' access to data, derived from IAM bindings and access lists. Pure.
 
 A member that may act as an account has the account's access, transitively: an account may be a
 submitter too. A role on a project applies to all resources of the project. A member that may submit
@@ -74,7 +74,7 @@ VERBS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """Role of a member on a resource. ``kind`` is bucket, secret, account, project, …"""
+    """A member's role on a resource. ``kind`` is bucket, secret, account, project, …"""
 
     member: str
     role: str
@@ -84,7 +84,7 @@ class Binding:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Access:
-    """Access of a member to a resource, with the accounts it acts as, in order."""
+    """A member's access to a resource, with the accounts that it impersonates, in order."""
 
     member: str
     verb: str
@@ -95,7 +95,7 @@ class Access:
 
 
 def reachable(bindings: Iterable[Binding]) -> set[Access]:
-    """Return all access to data from bindings, each by the shortest path."""
+    """Return all access to data that bindings grant, each by the shortest path."""
     held: defaultdict[str, list[Binding]] = defaultdict(list)
     for binding in bindings:
         held[binding.member].append(binding)
@@ -116,7 +116,7 @@ def reachable(bindings: Iterable[Binding]) -> set[Access]:
 
 
 def _in_project(binding: Binding) -> str:
-    """Return the data that a role on a project gives access to; empty for other roles."""
+    """Return the data that a role on a project grants access to; empty if it grants none."""
     roles = IN_PROJECT.items() if binding.kind == "project" else ()
     data = next((data for start, data in roles if binding.role.startswith(start)), "")
     return data and f"{data} of project"
@@ -125,7 +125,7 @@ def _in_project(binding: Binding) -> str:
 def _walk(
     member: str, held: defaultdict[str, list[Binding]], accounts: set[str]
 ) -> Iterator[tuple[tuple[str, ...], Binding]]:
-    """Yield bindings of a member and of all accounts it may act as, nearest first."""
+    """Yield the bindings of a member and of all accounts that it can impersonate, nearest first."""
     seen = set[str]()
     queue: list[tuple[str, tuple[str, ...]]] = [(member, ())]
     while queue:
@@ -143,7 +143,7 @@ def _walk(
 
 
 def _impersonated(binding: Binding, accounts: set[str]) -> list[str]:
-    """Return the addresses of accounts that a binding lets its member act as."""
+    """Return the addresses of the accounts that a binding lets its member impersonate."""
     if binding.role not in ACTS_AS:
         return []
     if binding.kind == "account":
@@ -198,7 +198,7 @@ _NO_ROLE: Final = "access"
 
 @dataclass(frozen=True, slots=True)
 class ListedGrant:
-    """Entry of an access list. ``role`` and ``member`` may be markers of unknown values."""
+    """An entry of an access list. ``role`` and ``member`` may be markers of unknown values."""
 
     role: Any
     member: Any
@@ -210,7 +210,7 @@ class ListedGrant:
 
 
 def listed_grants(token: str, inputs: Inputs) -> Iterator[ListedGrant]:
-    """Yield the access list entries of a resource; nothing for types without a list."""
+    """Yield the entries of a resource's access list; yield no entry if its type has none."""
     if token in _LISTS:
         yield from _LISTS[token](inputs)
 
@@ -221,7 +221,7 @@ def is_list(token: str) -> bool:
 
 
 def grants_alone(token: str) -> bool:
-    """Return True if resources of a type are only an access list."""
+    """Return True if resources of a type consist of an access list only."""
     return token in _LISTS and token != DATASET
 
 
@@ -260,7 +260,7 @@ def _dataset_entry(entry: Inputs, target: str) -> Iterator[ListedGrant]:
 
 
 def _of_entity(kind: str, inputs: Inputs) -> Iterator[ListedGrant]:
-    """Yield the grant of a resource that is one entry of an ACL."""
+    """Yield the grant that a resource for a single ACL entry makes."""
     entity = inputs.get("entity")
     if entity is not None:
         role = _role(kind, inputs.get("role") or _NO_ROLE)
@@ -268,7 +268,7 @@ def _of_entity(kind: str, inputs: Inputs) -> Iterator[ListedGrant]:
 
 
 def _of_acl_list(kind: str, inputs: Inputs) -> Iterator[ListedGrant]:
-    """Yield the grants of a resource that is a whole ACL, and of a bucket's default ACL."""
+    """Yield the grants in a resource for a whole ACL, or for a bucket's default ACL."""
     target, listed = _target(kind, inputs), inputs.get("roleEntities")
     entries = list(listed) if isinstance(listed, list) else [] if listed is None else [listed]
     entries += PREDEFINED.get(str(inputs.get("predefinedAcl")), ())
@@ -295,7 +295,7 @@ def _role(kind: str, role: Any) -> Any:
 
 
 def _of_acl(entity: Any) -> Any:
-    """Convert an entity of an ACL, like ``user-kim@example.com``, to an IAM member."""
+    """Convert an ACL's entity, like ``user-kim@example.com``, to an IAM member."""
     if not isinstance(entity, str) or entity in PUBLIC_MEMBERS:
         return entity
     kind, dash, name = entity.partition("-")

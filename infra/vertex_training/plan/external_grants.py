@@ -1,4 +1,4 @@
-"""External grants: steps of other teams before jobs of this stack can run. Pure.
+"""External grants: steps that other teams must take before this stack's jobs can run. Pure.
 
 The report has a table and commands. Grants are external in a host project that the stack does not
 manage, in the project of an existing attachment, DNS zone or reservation, and on keys,
@@ -36,7 +36,7 @@ SHARING_POLICY: Final = "compute.sharedReservationsOwnerProjects"
 
 
 def report(settings: Settings, network: NetworkPlan | None, grants: Sequence[GrantRequest]) -> str:
-    """Return table, reasons and commands; empty if other teams have nothing to do.
+    """Return a table of grants with reasons and commands; empty if no other team must act.
 
     ``grants`` are all grants that the stack needs.
     """
@@ -54,7 +54,7 @@ def report(settings: Settings, network: NetworkPlan | None, grants: Sequence[Gra
 
 
 def command(grant: GrantRequest) -> str:
-    """Return the command that makes a grant."""
+    """Return the command that adds a grant."""
     member = grant.member.replace("'", "'\"'\"'")  # a single word for the shell
     to = f"--member='{member}' --role={grant.role}"
     if grant.type == ON_SUBNET:
@@ -89,7 +89,7 @@ def _host(settings: Settings) -> list[str]:
 
 
 def _sharing(settings: Settings) -> str:
-    """Return the step that an organization administrator must take for shared reservations.
+    """Return the step of an organization administrator that lets projects share reservations.
 
     The list of allowed projects is empty by default:
     https://docs.cloud.google.com/compute/docs/instances/reservations-shared
@@ -111,7 +111,7 @@ def _sharing(settings: Settings) -> str:
 
 
 def _steps(settings: Settings, network: NetworkPlan | None) -> list[str]:
-    """Return commands beside grants: enable the host's APIs, and attach the project."""
+    """Return commands besides grants: enable the host's APIs, and attach the project."""
     if network is None or not _host(settings):
         return []
     [host] = _host(settings)

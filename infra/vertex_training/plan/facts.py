@@ -29,7 +29,7 @@ def stack_facts(
     network: NetworkPlan | None,
     reservations: Mapping[str, ReservationPlan],
 ) -> StackFacts:
-    """Return the facts for rules of job files; they depend only on the config."""
+    """Return the facts about a stack for rules of job files. They depend on the config only."""
     names = settings.names
     email = {key: names.account_email(key) for key in settings.service_accounts}
     accounts = settings.service_accounts.items()
@@ -98,13 +98,13 @@ def _reservation(plan: ReservationPlan) -> ReservationFacts:
 
 
 def job_limits(settings: Settings) -> JobLimits:
-    """Convert the stack's limits for rules of single jobs."""
+    """Return the stack's limits for single jobs, as rules of job files use them."""
     limits = settings.limits
     return _job_limits(limits, limits.in_usd and not limits.allow_unpriced, "limits")
 
 
 def account_limits(settings: Settings) -> dict[str, JobLimits]:
-    """Return the limits of teams by address of the account."""
+    """Return the limits of teams by the address of the account that a team owns."""
     result: dict[str, JobLimits] = {}
     for key, account in settings.service_accounts.items():
         if team := settings.teams.get(account.team or ""):
@@ -170,7 +170,7 @@ def reference_table(
 
 
 def image_uri(settings: Settings, key: str, image: Image) -> str | UnknownValue:
-    """Return the image by digest; an unknown value before the first build."""
+    """Return the image with its digest; an unknown value before the first build."""
     if image.uri or image.digest:
         return image.uri or f"{settings.names.image(key)}@{image.digest}"
     command = f"vt images build {key} --stack {settings.stack}"

@@ -1,4 +1,4 @@
-"""Detect firewall rules that allow traffic with any address. Pure.
+"""Finds firewall rules that allow traffic with any address. Pure.
 
 A separate module for policy packs, whose environment lacks the packages to read stack files.
 """
@@ -19,7 +19,7 @@ _HALF: Final = {4: 2**31, 6: 2**124}
 
 
 def open_ranges(inputs: Mapping[str, Any] | None, direction: Direction) -> tuple[str, ...]:
-    """Return ranges by which an enabled rule of this direction admits any address; or empty.
+    """Return the ranges that open an enabled rule of this direction to any address, if any.
 
     A rule without sources or destinations applies to all:
     https://docs.cloud.google.com/firewall/docs/firewalls
@@ -46,12 +46,12 @@ def reaches_anywhere(inputs: Mapping[str, Any] | None) -> bool:
 
 
 def _allows(inputs: Mapping[str, Any]) -> bool:
-    """Return True if the rule is enabled and allows traffic."""
+    """Return True if the rule is enabled, and allows traffic instead of denying it."""
     return bool(inputs.get("allows")) and inputs.get("disabled") is not True
 
 
 def covering(ranges: Any) -> tuple[str, ...]:
-    """Return the ranges that have at least half of the internet's addresses.
+    """Return the ranges that together cover at least half of the internet's addresses.
 
     Ranges count alone, or else together, since ``0.0.0.0/0`` can be written as two halves. Empty if
     the ranges have fewer addresses, or are unknown.

@@ -1,4 +1,4 @@
-"""Every grant that the stack may make, by type of resource, with its reason. Pure.
+"""All grants that the stack may make, by type of resource, with reasons. Pure.
 
 A :class:`GrantRequest` must be in this table, unless the stack file requests the role by name.
 Reviews print the reasons. ``narrowest`` is the reason for a grant on a whole project.
@@ -38,7 +38,7 @@ EXTRA_GRANTS: Final = "vertextraining:iam:ExtraGrants"
 
 @dataclass(frozen=True, slots=True)
 class AllowedGrant:
-    """A grant that the stack may make; ``type`` is the token of its resource."""
+    """A grant that the stack may make. ``type`` is the token of its Pulumi resource."""
 
     type: str
     role: str
@@ -57,7 +57,7 @@ _BY_KIND: Final = {(grant.type, grant.role): grant for grant in ALLOWED}
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """Condition of a grant: title and CEL expression."""
+    """The condition of a grant: a title and a CEL expression."""
 
     title: str
     expression: str
@@ -93,17 +93,17 @@ class GrantRequest:
 
     @property
     def place(self) -> str:
-        """Return the granted resource."""
+        """Return the resource on which the role is granted."""
         return self.resource or f"projects/{self.project}"
 
 
 def find(type_token: str, role: str) -> AllowedGrant | None:
-    """Return the row for a role and type of grant; None without a row."""
+    """Return the row for a role and a type of grant; None if the table has no row."""
     return _BY_KIND.get((type_token, role))
 
 
 def reason(type_token: str, role: str) -> str:
-    """Return the reason for granting ``role`` by this type of grant; empty without a row.
+    """Return why the stack grants ``role`` by this type of grant; empty if it may not.
 
     >>> reason("gcp:projects/iAMMember:IAMMember", "roles/editor")
     ''

@@ -1,4 +1,4 @@
-"""Plan of a stack's network from its settings: names, owners, grants. Pure.
+"""A stack's network, planned from its settings: names, owners and grants. Pure.
 
 Components, references and rules share this plan, so that a preview, ``vt check`` and the cloud
 agree on the network. ``stack_rules.network`` reports contradictory settings; this module assumes
@@ -43,12 +43,12 @@ class NetworkPlan:
 
     @property
     def id(self) -> str:
-        """Return the name for resources: ``projects/PROJECT/global/networks/NAME``."""
+        """Return the network's full name: ``projects/PROJECT/global/networks/NAME``."""
         return f"projects/{self.project}/global/networks/{self.name}"
 
     @property
     def interface(self) -> dict[str, Any]:
-        """Return ``pscInterfaceConfig`` of a job."""
+        """Return the ``pscInterfaceConfig`` of jobs that use the network."""
         result: dict[str, Any] = {"networkAttachment": self.attachment}
         if self.dns_peering:
             result["dnsPeeringConfigs"] = [dict(config) for config in self.dns_peering]
@@ -56,7 +56,7 @@ class NetworkPlan:
 
     @property
     def references(self) -> dict[str, Any]:
-        """Return the values of references to the network in job files."""
+        """Return the values of job files' references to the network."""
         if self.mode == "psc":
             return {"network.attachment": self.attachment, "network.interface": self.interface}
         named = {f"network.ranges.{key}": name for key, name in self.ranges.items()}
@@ -64,7 +64,7 @@ class NetworkPlan:
 
 
 def plan_network(settings: Settings) -> NetworkPlan | None:
-    """Plan the network of the stack; None if its jobs use no network."""
+    """Plan the network of the stack; return None if its jobs use no network."""
     network, names, host = settings.network, settings.names, settings.shared_vpc
     if network.mode == "none":
         return None
@@ -97,7 +97,7 @@ def plan_network(settings: Settings) -> NetworkPlan | None:
 
 
 def owner(settings: Settings) -> tuple[str, str]:
-    """Return id and number of the network's project; an unknown number is empty.
+    """Return id and number of the project that owns the network; an unknown number is empty.
 
     The name of an existing network may have its project's id or number.
     """
@@ -112,7 +112,7 @@ def owner(settings: Settings) -> tuple[str, str]:
 
 
 def _numbers(settings: Settings) -> dict[str, str]:
-    """Return known project numbers by project id."""
+    """Return the known project numbers by project id."""
     known = {settings.project: settings.project_number}
     if host := settings.shared_vpc:
         known[host.host_project] = host.host_project_number
@@ -135,7 +135,7 @@ def _attachment(network: Network, names: Names) -> str:
 
 
 def network_grants(settings: Settings, network: NetworkPlan | None) -> list[GrantRequest]:
-    """Return every grant that the network needs, including those of other teams."""
+    """Return all grants that the network needs, including grants that other teams must make."""
     if network is None:
         return []
     host = settings.shared_vpc
@@ -165,7 +165,7 @@ def _of_peering(settings: Settings, plan: NetworkPlan) -> Iterator[GrantRequest]
 
 
 def _users(settings: Settings, plan: NetworkPlan, agent: str) -> Iterator[GrantRequest]:
-    """Yield grants to use the host's network: on the subnet, or without one on the project."""
+    """Yield grants to use the host's network: on the subnet, or on the project without a subnet."""
     type_ = ON_SUBNET if plan.subnet else ON_PROJECT
     project = _project_of(settings, plan.subnet) if plan.subnet else plan.project
     role, subnet = grants.NETWORK_USER, plan.subnet

@@ -1,4 +1,4 @@
-"""Code below ``jobs/`` as a deterministic source distribution; objects of buckets. Pure.
+"""Source distributions of the code below ``jobs/``, and files to upload to buckets. Pure.
 
 The file's name contains a digest of the content. So new code is a new object in the bucket, the
 value of ``${packages.x}`` changes, and a running job keeps its code.
@@ -55,7 +55,7 @@ setup(
 
 @dataclass(frozen=True, slots=True)
 class Package:
-    """A built source distribution. ``file`` is its name in the bucket, with a digest."""
+    """A built source distribution. ``file`` is its name in the bucket, which has a digest."""
 
     name: str
     file: str
@@ -65,7 +65,7 @@ class Package:
 
 
 def build_all(paths: Mapping[str, str], root: Path) -> dict[str, Package]:
-    """Build packages by name from paths below ``root``.
+    """Build the packages from paths below ``root``; return them by name.
 
     Raises:
         ConfigError: paths have no code or cannot be packaged; lists all.
@@ -83,7 +83,7 @@ def build_all(paths: Mapping[str, str], root: Path) -> dict[str, Package]:
 
 
 def build(name: str, path: Path, where: str = "") -> Package:
-    """Package a folder with an ``__init__.py`` or a single script.
+    """Package a folder that has an ``__init__.py``, or a single script.
 
     A folder ``jobs/titanic`` of package ``titanic`` is imported as ``titanic``, a script
     ``train.py`` as ``train``. ``requirements.txt`` in the folder, or ``NAME.requirements.txt``
@@ -124,7 +124,7 @@ def build(name: str, path: Path, where: str = "") -> Package:
 
 
 def _runnable(code: list[str]) -> frozenset[str]:
-    """Return the dotted names of modules that can be run.
+    """Return the dotted names of the modules that ``python -m`` can run.
 
     >>> sorted(_runnable(["a/__init__.py", "a/__main__.py", "a/task.py"]))
     ['a', 'a.__main__', 'a.task']
@@ -135,7 +135,7 @@ def _runnable(code: list[str]) -> frozenset[str]:
 
 
 def _files(path: Path) -> Iterator[tuple[str, bytes]]:
-    """Yield path and content of the package's members."""
+    """Yield path and content of each file of the package."""
     if path.is_file():
         if path.suffix == ".py":
             yield path.name, path.read_bytes()
@@ -145,7 +145,7 @@ def _files(path: Path) -> Iterator[tuple[str, bytes]]:
 
 
 def files_below(folder: Path) -> Iterator[tuple[str, bytes]]:
-    """Yield path and content of a folder's code files, in a fixed order.
+    """Yield path and content of each code file in a folder, in a fixed order.
 
     An inner folder with its own Dockerfile is another program, such as one that serves the model.
     It is not part of the package, so that editing it does not run the job again.
@@ -159,7 +159,7 @@ def files_below(folder: Path) -> Iterator[tuple[str, bytes]]:
 
 
 def sources(path: Path, shown: str) -> Iterator[str]:
-    """Yield the source files of the package at ``path``; ``shown`` is the path in messages."""
+    """Yield the source files of the package at ``path``. Messages name the path ``shown``."""
     if path.is_dir():
         yield from (f"{shown}/{name}" for name, _ in files_below(path))
         return
@@ -173,7 +173,7 @@ def _skipped(inside: PurePath) -> bool:
 
 
 def _links_elsewhere(path: Path, where: str, listed: Path, at: str) -> Iterator[Problem]:
-    """Yield symbolic links that lead out of the package, or to folders.
+    """Yield symbolic links that point out of the package or to folders.
 
     ``listed`` is the requirements file, ``at`` its path in messages.
     """
@@ -198,7 +198,7 @@ def _links_out_of(folder: Path, where: str) -> Iterator[Problem]:
 
 
 def _requirements(file: Path, where: str) -> list[str]:
-    """Return the entries of ``install_requires``: requirements without options of pip."""
+    """Return ``install_requires``: the lines of requirements without options of pip."""
     try:
         text = file.read_text("utf-8-sig")
     except UnicodeDecodeError:
@@ -220,7 +220,7 @@ def _requirements(file: Path, where: str) -> list[str]:
 
 
 def _requirement_problems(line: str) -> Iterator[str]:
-    """Yield the mistake in a line of requirements, without the line, which may have a password."""
+    """Yield the mistake in a requirement, without quoting it: it may contain a password."""
     if line.startswith("-"):
         yield f"packages do not support pip's option {re.split('[ =]', line)[0]}"
         return
@@ -231,7 +231,7 @@ def _requirement_problems(line: str) -> Iterator[str]:
 
 
 def _too_long(root: str, files: Mapping[str, bytes], folder: PurePath) -> Iterator[Problem]:
-    """Yield a problem for each path that is too long for the header of a tar file."""
+    """Yield a problem for each path that is too long for the header of a tar archive."""
     for member in files:
         try:
             tarfile.TarInfo(f"{root}/{member}").tobuf(tarfile.USTAR_FORMAT)
@@ -243,7 +243,7 @@ def _too_long(root: str, files: Mapping[str, bytes], folder: PurePath) -> Iterat
 
 
 def _archive(root: str, files: dict[str, bytes]) -> bytes:
-    """Return a reproducible tar archive: no times, owners or other metadata."""
+    """Return a reproducible tar archive, without times, owners and other metadata."""
     plain = io.BytesIO()
     with tarfile.open(fileobj=plain, mode="w", format=tarfile.USTAR_FORMAT) as tar:
         for member, content in sorted(files.items()):
@@ -273,7 +273,7 @@ REFUSED_PREFIX: Final = ".well-known/acme-challenge/"
 
 
 def kept_objects(objects: Mapping[str, str], root: Path) -> dict[str, str]:
-    """Return files of the checkout by object name, with folders expanded to their files.
+    """Return the file of the checkout for each object name; a folder stands for all its files.
 
     ``vertex_training.stack_rules.files`` reports empty and too large folders.
     """
@@ -288,7 +288,7 @@ def kept_objects(objects: Mapping[str, str], root: Path) -> dict[str, str]:
 
 
 def prefix_of(name: str) -> str:
-    """Return the prefix of the names of a folder's objects; ``.`` is the bucket itself.
+    """Return the prefix of object names for a folder; ``.`` stands for the bucket itself.
 
     >>> prefix_of("configs"), prefix_of("configs/"), prefix_of(".")
     ('configs/', 'configs/', '')
@@ -312,7 +312,7 @@ def name_problem(name: str) -> str | None:
 
 
 def object_files(folder: Path) -> Iterator[str]:
-    """Yield the relative paths of a folder's files to upload, up to the limit plus one."""
+    """Yield relative paths of a folder's files to upload, at most one more than the limit."""
     count = 0
     for here, folders, files in os.walk(folder):
         folders[:] = sorted(name for name in folders if not _is_skipped(name))
@@ -328,7 +328,7 @@ def object_files(folder: Path) -> Iterator[str]:
 
 
 def folder_problem(folder: Path) -> tuple[str, str] | None:
-    """Return problem and hint of a folder of objects; None for a valid folder."""
+    """Return problem and hint about a folder of objects; None for a valid folder."""
     files, home = list(object_files(folder)), folder.resolve()
     if not files:
         return "the folder has no files to upload", "hidden files and caches are not uploaded"

@@ -1,4 +1,4 @@
-"""Plan of a stack's reservations from its settings: machines, grants, cost. Pure."""
+"""A stack's reservations, planned from its settings: machines, grants and cost. Pure."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ KEY: Final = "compute.googleapis.com/reservation-name"
 
 @dataclass(frozen=True, slots=True)
 class ReservationPlan:
-    """A reservation."""
+    """A planned or existing reservation of the stack."""
 
     key: str
     path: str
@@ -34,12 +34,12 @@ class ReservationPlan:
 
     @property
     def project(self) -> str:
-        """Return id or number of the reservation's project."""
+        """Return the id or number of the project that owns the reservation."""
         return self.path.split("/")[1]
 
     @property
     def name(self) -> str:
-        """Return the short name."""
+        """Return the short name of the reservation."""
         return self.path.rsplit("/", 1)[1]
 
     def rate(self, region: str) -> costs.Rate | None:
@@ -49,7 +49,7 @@ class ReservationPlan:
 
     @property
     def affinity(self) -> dict[str, Any]:
-        """Return ``reservationAffinity`` of a job that uses the reservation.
+        """Return the ``reservationAffinity`` of a job that uses the reservation.
 
         An open reservation is not named, since any matching job uses it: https://docs.cloud.google.com/compute/docs/instances/reservations-overview
         """
@@ -99,7 +99,7 @@ def accelerators(given: Reservation) -> tuple[str, int]:
 def reservation_grants(
     settings: Settings, plans: Mapping[str, ReservationPlan]
 ) -> list[GrantRequest]:
-    """Return a grant for each project whose reservations jobs name."""
+    """Return a grant on each project that owns a reservation of jobs."""
     agent = f"serviceAccount:{settings.names.vertex_agent()}"
     owners: dict[str, bool] = {}
     for plan in plans.values():
@@ -140,14 +140,14 @@ def _cost(plan: ReservationPlan, region: str, now: datetime.datetime) -> str:
 
 
 def monthly(plan: ReservationPlan, region: str, now: datetime.datetime) -> float | None:
-    """Return the cost in USD of a month, or of a shorter lifetime; None without a price."""
+    """Return the cost in USD for a month, or for a shorter lifetime; None without a price."""
     rate, hours = plan.rate(region), lifetime(plan.settings, now)
     kept = HOURS_A_MONTH if hours is None else min(hours, HOURS_A_MONTH)
     return None if rate is None else rate.usd * plan.settings.count * kept
 
 
 def lifetime(given: Reservation, now: datetime.datetime) -> float | None:
-    """Return the hours from ``now`` to automatic deletion; None without one."""
+    """Return the hours from ``now`` to the automatic deletion; None if it is not deleted."""
     if given.delete_after_duration:
         return int(given.delete_after_duration.removesuffix("s")) / 3600
     if given.delete_at_time:

@@ -1,4 +1,4 @@
-"""Model versions and endpoints that follow from a stack file. Pure: nothing is looked up."""
+"""Model versions and endpoints, derived from a stack file without any request. Pure."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from vertex_training.settings.serving import Endpoint, Model
 
 
 def plan_versions(settings: Settings) -> dict[tuple[str, int], DeclaredVersion]:
-    """The versions by key of their model and run; ``settings`` have first keys.
+    """Return the versions by keys of model and run. ``settings`` have first keys.
 
     Raises:
         UnknownReferenceError: a container names an image that the stack does not have.
@@ -46,7 +46,7 @@ def plan_versions(settings: Settings) -> dict[tuple[str, int], DeclaredVersion]:
 def plan_endpoints(
     settings: Settings, versions: Mapping[tuple[str, int], DeclaredVersion]
 ) -> dict[str, DeclaredEndpoint]:
-    """The endpoints by key; ``settings`` have first keys."""
+    """Return the endpoints by key. ``settings`` have first keys."""
     return {
         key: DeclaredEndpoint(
             key=key,
@@ -73,12 +73,12 @@ def plan_endpoints(
 
 
 def is_private(settings: Settings, endpoint: Endpoint) -> bool:
-    """Return True if an endpoint is reachable only by Private Service Connect."""
+    """Return True if clients reach an endpoint only by Private Service Connect."""
     return not endpoint.public and (settings.network.mode == "psc" or endpoint.public is False)
 
 
 def image_of(settings: Settings, model: Model) -> str:
-    """Return the image of a model's container, with its reference resolved.
+    """Return a model's container image, with references replaced by their values.
 
     Raises:
         UnknownReferenceError: the image is not declared, or not built yet.
@@ -89,7 +89,7 @@ def image_of(settings: Settings, model: Model) -> str:
 
 
 def _labels(settings: Settings, key: str, endpoint: Endpoint) -> dict[str, str]:
-    """Return the labels of an endpoint, one of which policies read (``guardrails``)."""
+    """Return the labels of an endpoint, including the one that the policies read."""
     named = {PUBLIC_LABEL: "named"} if endpoint.public else {}
     own = {STACK_LABEL: settings.stack, ENDPOINT_LABEL: key, **named}
     return {**settings.names.labels(settings.labels_of(endpoint.team)), **own}

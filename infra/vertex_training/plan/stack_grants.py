@@ -1,4 +1,4 @@
-"""Grants for accounts, images, the key, ``members``, jobs and models. Pure.
+"""Grants that a stack makes: on accounts, images, the key, jobs, models and by ``members``.
 
 In its own project the stack makes each grant as a single member, and never writes a whole policy.
 Owners of other projects grant on their resources. A dataset has a list of entries instead of a
@@ -43,7 +43,7 @@ Place = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class KeyUser:
-    """Service that encrypts with the stack's key; ``domain`` is that of its service agent."""
+    """A service that encrypts with the stack's key. ``domain``: that of its service agent."""
 
     covered: Covered
     service: str
@@ -60,7 +60,7 @@ KEY_USERS: Final = (
 
 
 def owned_by_others(settings: Settings) -> dict[Place, str]:
-    """Return the owners of resources in other projects, by place in the stack file."""
+    """Return the owners of resources in other projects, by their place in the stack file."""
     owners: dict[Place, str] = {}
     for key, bucket in settings.buckets.items():
         if bucket.existing and bucket.project:
@@ -77,7 +77,7 @@ def owned_by_others(settings: Settings) -> dict[Place, str]:
 
 
 def resource_at(settings: Settings, place: Place) -> str:
-    """Return the full name of the resource at a place, as in ``GrantRequest.resource``."""
+    """Return the full name of the resource at a place in the stack file."""
     names = settings.names
     if place == ("registry",):
         return names.repository_path()
@@ -88,13 +88,13 @@ def resource_at(settings: Settings, place: Place) -> str:
 
 
 class _Requests:
-    """Builder of grant requests on resources of the stack file."""
+    """Builder of grants on resources in the stack file."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings, self._owners = settings, owned_by_others(settings)
 
     def on(self, place: Place, key: str, role: str, member: str, **more: Any) -> GrantRequest:
-        """Build a grant on the resource at a place, to be made by its owner."""
+        """Build a grant on the resource at a place; the owner of the resource must make it."""
         owner = self._owners.get(place)
         return GrantRequest(
             key,
@@ -115,7 +115,7 @@ class _Requests:
 def account_grants(
     settings: Settings, key: str, *, fetches_packages: bool = False
 ) -> Iterator[GrantRequest]:
-    """Yield the grants of an account that jobs run as, and grants to act as this account.
+    """Yield the grants of an account that jobs run as, and the grants to impersonate it.
 
     Most grants are on one bucket or secret; some are possible only on the project.
 
@@ -179,7 +179,7 @@ def derived_grants(settings: Settings) -> list[GrantRequest]:
 
 
 def members_by_place(settings: Settings) -> Iterator[tuple[Place, Mapping[str, list[str]]]]:
-    """Yield the place of each ``members`` in the stack file, with members by role."""
+    """Yield each place of ``members`` in the stack file, with the members by role."""
     for key, bucket in settings.buckets.items():
         yield ("buckets", key), bucket.members
     for key, secret in settings.secrets.items():
@@ -216,7 +216,7 @@ def extra_grants(settings: Settings) -> list[GrantRequest]:
 
 
 def _roles(settings: Settings) -> Iterator[GrantRequest]:
-    """Yield grants of accounts on projects and datasets."""
+    """Yield the grants of accounts on projects and datasets."""
     for key, account in settings.service_accounts.items():
         member = f"serviceAccount:{settings.names.account_email(key)}"
         for on, roles in (*account.roles.items(), *account.datasets.items()):
@@ -273,7 +273,7 @@ IMAGE: Final = re.compile(r"([a-z0-9-]+)-docker\.pkg\.dev/([^/]+)/([^/:@]+)/.")
 
 
 def job_grants(settings: Settings, messages: Iterable[Mapping[str, Any]]) -> list[GrantRequest]:
-    """Return the distinct grants of service agents for these requests.
+    """Return the distinct grants that service agents need for these requests.
 
     ``messages`` are CustomJobs in the form of the REST API, with references resolved.
     """
@@ -286,7 +286,7 @@ def job_grants(settings: Settings, messages: Iterable[Mapping[str, Any]]) -> lis
 
 
 def batch_grants(settings: Settings, messages: Iterable[Mapping[str, Any]]) -> list[GrantRequest]:
-    """Return the distinct grants of accounts and submitters for jobs on Batch.
+    """Return the distinct grants that accounts and submitters need for jobs on Batch.
 
     https://docs.cloud.google.com/batch/docs/get-started#project-prerequisites; every account of the
     stack may write to Cloud Logging anyway.
@@ -324,7 +324,7 @@ def batch_grants(settings: Settings, messages: Iterable[Mapping[str, Any]]) -> l
 def image_grants(
     settings: Settings, names: Iterable[str], *, of_models: bool = False
 ) -> Iterator[GrantRequest]:
-    """Yield grants to pull these images from other projects.
+    """Yield the grants to pull these images from other projects.
 
     Agents may read repositories of their own project. According to general/custom-service-account,
     "the default service account" pulls images, whatever account the job runs as: for training
@@ -365,7 +365,7 @@ def images(message: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _tensorboard_grants(settings: Settings, message: Mapping[str, Any]) -> Iterator[GrantRequest]:
-    """Yield the grant of the job's account to write to TensorBoard, unless it has the right.
+    """Yield the grant to write to TensorBoard, unless the job's account already has the right.
 
     experiments/tensorboard-setup requires roles/aiplatform.user; logs need only the right to write
     to the job's output folder.
@@ -389,13 +389,13 @@ def _tensorboard_grants(settings: Settings, message: Mapping[str, Any]) -> Itera
 
 
 def _name_in_keys(settings: Settings, account: str) -> str:
-    """Return an account's name in keys of grants: its id, or its address in other projects."""
+    """Return an account's name for keys of grants: its id, or its address if in another project."""
     name, _, _ = account.partition("@")
     return name if project_of_account(account) == settings.project else account
 
 
 def _key_grants(settings: Settings, message: Mapping[str, Any]) -> Iterator[GrantRequest]:
-    """Yield the grant on a job's key; rule ``encryption-region`` checks the key's region."""
+    """Yield the grant on a job's own key; rule ``encryption-region`` checks the key's region."""
     name = (message.get("encryptionSpec") or {}).get("kmsKeyName", "")
     if not KEY.match(name):
         return

@@ -1,4 +1,4 @@
-"""Periodic submissions of jobs, with one submission per slot (docs/jobs.md).
+"""Periodic submissions of jobs: one for each scheduled time (docs/jobs.md).
 
 ================  =====================================================================
 ``deployed``      a schedule in a state, and the requests of its slots

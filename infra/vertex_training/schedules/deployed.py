@@ -1,4 +1,4 @@
-"""A schedule in a state, and the requests of its slots. Pure.
+"""A schedule in a stack's state, and the requests for its scheduled times (slots). Pure.
 
 The state is the only record of a schedule: the reviewed and deployed values. An object in the
 control bucket would be a copy that all submitters of jobs can write (decision 95).
@@ -29,7 +29,7 @@ from vertex_training.errors import CommandError
 from vertex_training.settings import cron
 from vertex_training.settings.cron import Calendar
 
-#: Key of the outputs: slots up to this one never run.
+#: Key of the outputs: the time up to which no job is submitted.
 SINCE: Final = "since"
 #: Inputs that are also outputs: all inputs.
 STORED: Final = ("submission", "schedule", "requestId", "request", "options")
@@ -62,12 +62,12 @@ class DeployedSchedule:
 
     @property
     def parent(self) -> str:
-        """Return the parent of the jobs in the API."""
+        """Return the parent of the jobs in API calls: ``projects/P/locations/R``."""
         return f"projects/{self.project}/locations/{self.region}"
 
     @property
     def id(self) -> str:
-        """Return the id in the state."""
+        """Return the id of the schedule's resource in the state."""
         return schedule_id(self.parent, self.kind, self.job)
 
     @property
@@ -76,7 +76,7 @@ class DeployedSchedule:
         return f"{self.region}/{self.job}"
 
     def request_id(self, slot: str) -> str:
-        """Return the request id of a slot, which does not depend on the job's file.
+        """Return the request id for a scheduled time. It does not depend on the job's file.
 
         So a slot has one job even if the file is edited in between.
         """
@@ -85,7 +85,7 @@ class DeployedSchedule:
         return f"{slot}-{digest[:ID_LENGTH]}"
 
     def submission(self, slot: str) -> SubmissionRequest:
-        """Return the request to submit for a slot."""
+        """Return the request to submit for a scheduled time."""
         id_ = self.request_id(slot)
         body = self.request.replace("${" + SLOT + "}", slot)
         body = body.replace("${" + REQUEST_ID + "}", id_)
@@ -104,7 +104,7 @@ class DeployedSchedule:
         )
 
     def next(self, after: datetime.datetime, count: int) -> list[datetime.datetime]:
-        """Return the next slots after this time; empty while paused."""
+        """Return the next scheduled times after ``after``; empty while the schedule is paused."""
         after = max(after, cron.time_of(self.since)) if self.since else after
         return [] if self.paused else self.calendar.next(after, count)
 
@@ -146,12 +146,12 @@ class DeployedSchedule:
 
 
 def schedule_id(parent: str, kind: JobKind, job: str) -> str:
-    """Return the id of a schedule's resource, which differs from ids of jobs."""
+    """Return the id of a schedule's resource, which differs from all ids of jobs."""
     return f"{parent}/schedules/{kind.section}/{job}"
 
 
 def deployed_schedules(deployment: Mapping[str, Any], type_: str) -> Iterator[DeployedSchedule]:
-    """Yield the schedules in an exported state; ``type_`` is their type.
+    """Yield the schedules in an exported state. ``type_`` is their resource type.
 
     Raises:
         CommandError: another version of this program wrote a schedule.

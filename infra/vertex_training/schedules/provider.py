@@ -1,4 +1,4 @@
-"""The dynamic provider of ``JobSchedule``, which creates, changes and ends schedules.
+"""The dynamic provider of ``JobSchedule``: creates, changes and ends schedules.
 
 States refer to this module and class by name: neither can be renamed or moved. The instance has no
 attributes, because the SDK would pickle them into the state. The provider submits nothing: ``vt
@@ -35,7 +35,7 @@ class JobScheduleProvider(BoundedProvider):
     """Implements check, diff, create, read, update and delete for the schedule of a job."""
 
     def check(self, olds: dict[str, Any], news: dict[str, Any]) -> dynamic.CheckResult:  # noqa: ARG002
-        """Validate inputs again. Accepts unknown values."""
+        """Validate inputs again, except unknown values."""
         if has_unknown(news):
             return dynamic.CheckResult(news, [])
         try:
@@ -46,12 +46,12 @@ class JobScheduleProvider(BoundedProvider):
         return dynamic.CheckResult(news, [])
 
     def diff(self, _id: str, olds: dict[str, Any], news: dict[str, Any]) -> dynamic.DiffResult:
-        """Update changed inputs. The schedule continues after its last slot."""
+        """Update changed inputs in place. The schedule continues after its last submission."""
         changes = any(olds.get(key) != news.get(key) for key in STORED)
         return dynamic.DiffResult(changes=changes, replaces=[])
 
     def create(self, props: dict[str, Any]) -> dynamic.CreateResult:
-        """Begin the schedule. Slots up to the current time of the control bucket never run.
+        """Begin the schedule now, by the control bucket's clock. Earlier times are not submitted.
 
         Raises:
             OperatorError: the control bucket cannot be written.
@@ -60,11 +60,11 @@ class JobScheduleProvider(BoundedProvider):
         return dynamic.CreateResult(schedule.id, _outputs(props, self._now(schedule)))
 
     def read(self, id_: str, props: dict[str, Any]) -> dynamic.ReadResult:
-        """Return the state, which is the only record: the cloud has no schedule."""
+        """Return the state unchanged, since the cloud has no schedule to read."""
         return dynamic.ReadResult(id_, without_provider(props))
 
     def update(self, _id: str, olds: dict[str, Any], news: dict[str, Any]) -> dynamic.UpdateResult:
-        """Store the changes. After a change of the calendar or a pause, slots begin now.
+        """Store the changes. After a new calendar or a pause, the schedule begins again now.
 
         Raises:
             OperatorError: the control bucket cannot be written.
@@ -78,7 +78,7 @@ class JobScheduleProvider(BoundedProvider):
         return dynamic.UpdateResult(_outputs(news, now if begins else old.since))
 
     def delete(self, _id: str, props: dict[str, Any]) -> None:
-        """End the schedule, and cancel the job of a running slot.
+        """End the schedule, and cancel the job that it submitted last.
 
         Raises:
             OperatorError: records or jobs cannot be read or written, or the job does not end.
@@ -94,7 +94,7 @@ class JobScheduleProvider(BoundedProvider):
 
 
 def connect(schedule: DeployedSchedule, timing: Timing = Timing()) -> SchedulePorts:
-    """Return the services of the schedule, with Google's clients.
+    """Return the services for the schedule, with Google's clients.
 
     Raises:
         OperatorError: no credentials, or a local project without a local cloud.
@@ -115,7 +115,7 @@ def _outputs(props: Mapping[str, Any], since: str) -> dict[str, Any]:
 
 
 class JobSchedule(dynamic.Resource, module="vertex", name="JobSchedule"):
-    """Submission times of a job, and the request for each slot.
+    """Scheduled times of a job, and the request for each of them.
 
     The resource is never replaced, so that no change repeats past slots.
     """
@@ -139,7 +139,7 @@ class JobSchedule(dynamic.Resource, module="vertex", name="JobSchedule"):
         records: str = "",
         opts: pulumi.ResourceOptions,
     ) -> None:
-        """Declare the resource; arguments as in ``CustomJob``."""
+        """Declare the resource. The arguments are as in ``CustomJob``."""
         inputs: Mapping[str, object] = {
             "submission": {**asdict(request.submission), SECTION: request.kind.section},
             "schedule": schedule.model_dump(by_alias=True),

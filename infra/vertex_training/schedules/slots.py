@@ -1,4 +1,4 @@
-"""Due, waiting and missed slots of a schedule, and the end of the schedule. Pure.
+"""Due, waiting and missed times (slots) of a schedule, and the end of the schedule. Pure.
 
 The job's turn record (``vertex_training.customjob.protocol.turn``) has the progress of a schedule:
 the last slot that could be sent. All processes come to the same decision, and the submission
@@ -45,24 +45,24 @@ from vertex_training.errors import (
 from vertex_training.schedules.deployed import DeployedSchedule
 from vertex_training.settings.cron import UTC, name_of, time_of
 
-#: Maximum delay of a slot that ``missed: skip`` still submits.
+#: Maximum delay after a scheduled time at which ``missed: skip`` still submits the job.
 IN_TIME: Final = datetime.timedelta(hours=1)
-#: End of a request id that ends a schedule: it begins like a slot, so that earlier slots are past.
+#: End of a request id that ends a schedule. The id begins like a slot, later than all others.
 _REMOVED: Final = "removed"
 _ATTEMPTS: Final = 20
 
 
 class Prepare(Protocol):
-    """Completes a request with values from the cloud, such as the stack's TensorBoard."""
+    """Function that completes a request with values from the cloud, like a TensorBoard instance."""
 
     def __call__(self, request: SubmissionRequest, account: str, /) -> SubmissionRequest:
-        """Return the request to send."""
+        """Return the completed request."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class SchedulePorts:
-    """Services for a schedule."""
+    """Services that a schedule uses."""
 
     jobs: JobService
     intents: IntentStore
@@ -73,7 +73,7 @@ class SchedulePorts:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Outcome of a slot, or of a schedule without a due slot."""
+    """Result for a scheduled time, or for a schedule at no scheduled time."""
 
     done: str
     """submitted, adopted, due (would be submitted), waits, missed, failed, idle or paused."""
@@ -86,7 +86,7 @@ class Outcome:
 def advance(
     schedule: DeployedSchedule, ports: SchedulePorts, now: float, *, dry_run: bool = False
 ) -> Iterator[Outcome]:
-    """Submit the slots that are due at ``now``, the store's time in seconds. Repeatable.
+    """Submit jobs for the times due at ``now`` (the store's time in seconds). Repeatable.
 
     Raises:
         OperatorError: records or jobs cannot be read; nothing was sent.
@@ -133,7 +133,7 @@ def advance(
 def dropped(
     old: DeployedSchedule, new: DeployedSchedule, ports: Callable[[], SchedulePorts], now: float
 ) -> list[str]:
-    """Return slots of ``old`` that are due at ``now`` and that ``new`` will not submit.
+    """Return the times of ``old`` due at ``now`` for which ``new`` will not submit a job.
 
     Calls ``ports`` only if the change can drop slots: another calendar, or a pause.
 
@@ -149,7 +149,7 @@ def dropped(
 
 
 def _current(schedule: DeployedSchedule, ports: SchedulePorts) -> tuple[str, JobSnapshot | None]:
-    """Return slot and job of the turn; empty and None without a turn."""
+    """Return scheduled time and job of the turn; empty and None if no request has the turn."""
     turn = ports.intents.read_turn(schedule.turn_key)
     if turn is None:
         return "", None
@@ -161,7 +161,7 @@ def _current(schedule: DeployedSchedule, ports: SchedulePorts) -> tuple[str, Job
 def _due(
     schedule: DeployedSchedule, ports: SchedulePorts, current: str, now: datetime.datetime
 ) -> list[str]:
-    """Return the due slots, oldest first."""
+    """Return the due times, oldest first."""
     begin = max(schedule.since, current)
     result = [name_of(slot) for slot in schedule.calendar.due(time_of(begin), now)]
     is_slot = ports.intents.read(schedule.request_id(current)) if current > schedule.since else None
@@ -171,7 +171,7 @@ def _due(
 
 
 def _recorded(schedule: DeployedSchedule, ports: SchedulePorts, slot: str) -> Outcome | None:
-    """Return the outcome of a slot whose record has a job although the turn omits it; else None.
+    """Return the result for a time whose record has a job although the turn lacks it; else None.
 
     A user deleted the turn record, or wrote the slot's record.
     """
@@ -188,7 +188,7 @@ def _recorded(schedule: DeployedSchedule, ports: SchedulePorts, slot: str) -> Ou
 
 
 def _selected(missed: str, due: list[str], now: datetime.datetime) -> list[str]:
-    """Return the due slots to submit, according to ``missed``."""
+    """Return the due times to submit, as the option ``missed`` selects them."""
     if missed == "all":
         return due
     newest = due[-1:]
@@ -198,7 +198,7 @@ def _selected(missed: str, due: list[str], now: datetime.datetime) -> list[str]:
 def _submit(
     schedule: DeployedSchedule, ports: SchedulePorts, slot: str
 ) -> tuple[Outcome, JobSnapshot | None]:
-    """Submit a slot; a refusal is an outcome."""
+    """Submit the job for a scheduled time. Returns a refusal as result."""
     try:
         request = ports.prepare(schedule.submission(slot), schedule.account)
         job, adopted = submit(request, ports.jobs, ports.intents, ports.timing, ports.environment)
@@ -213,7 +213,7 @@ def remove(
     ports: SchedulePorts,
     sleep: Callable[[float], None] = time.sleep,
 ) -> JobSnapshot | None:
-    """End a schedule, and cancel the job of a running slot; return the cancelled job.
+    """End a schedule, and cancel the job that it submitted last; return this job.
 
     Acquires the turn for all slots before now, so that a process with the old state cannot submit.
     Repeatable.
@@ -251,7 +251,7 @@ def _end(
     request_id: str,
     sleep: Callable[[float], None],
 ) -> JobSnapshot | None:
-    """Wait until the slot's request cannot act, and cancel its jobs."""
+    """Wait until the request for a time can create no more jobs, and cancel its jobs."""
     request = schedule.submission(slot_of(request_id))
     turn = SubmissionTurn(request, ports.jobs, ports.intents, ports.timing, ports.environment)
     cancelled = None

@@ -1,4 +1,4 @@
-"""Detection of secrets in texts, for job rules, reports and scans.
+"""Finds secrets in texts, for job rules, reports and scans.
 
 =============  =======================================================================
 ``names``      names of secrets, and values that only reference secrets

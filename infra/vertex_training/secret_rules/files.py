@@ -1,4 +1,4 @@
-"""Finds secrets in files for upload: parts of images and packages, objects, data."""
+"""Finds secrets in files to upload: parts of images and packages, objects and data."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _PLACEHOLDER: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A file for upload."""
+    """A file to upload."""
 
     name: str
     """Name for messages: the path from the top of the checkout, with ``/``."""
@@ -66,7 +66,7 @@ class Scan:
 
     @property
     def note(self) -> str:
-        """Return a line about skipped files; empty if all files were scanned."""
+        """Return a line that lists the skipped files; empty if no file was skipped."""
         if not self.unscanned:
             return ""
         first, count = next(iter(self.unscanned)), len(self.unscanned) - 1
@@ -78,7 +78,7 @@ class Scan:
 
 
 def scan(files: Iterable[File], allowed: Container[str]) -> Scan:
-    """Scan files for secrets. ``allowed`` has files, and lines as ``FILE:LINE``.
+    """Scan files for secrets, except files and lines (``FILE:LINE``) in ``allowed``.
 
     Raises:
         OSError: a file cannot be read.
@@ -108,7 +108,7 @@ def scan(files: Iterable[File], allowed: Container[str]) -> Scan:
 
 
 def secret_lines(name: str, data: bytes) -> dict[int, str]:
-    """Return line -> rule of the first secret on the line."""
+    """Return, by line number, the rule of the first secret on the line."""
     lines: dict[int, str] = {}
     for text in _texts(data):
         line, place = 1, 0
@@ -120,7 +120,7 @@ def secret_lines(name: str, data: bytes) -> dict[int, str]:
 
 
 def _texts(data: bytes) -> Iterator[str]:
-    """Yield the texts of a file, without null bytes.
+    """Yield the texts to scan in a file, without null bytes.
 
     Removed null bytes convert UTF-16 and UTF-32 to text; as blanks, they separate texts of a binary
     file.
@@ -137,7 +137,7 @@ def _texts(data: bytes) -> Iterator[str]:
 
 
 def _counts(name: str, text: str, secret: SecretMatch) -> bool:
-    """Return whether a match is a secret in a file of this name, and not code."""
+    """Return whether a match is a secret in a file with this name, and not code."""
     value = text[secret.start : secret.end]
     if _PLACEHOLDER.fullmatch(value) or value.startswith(("{", "[", "%", "<")):
         return False

@@ -1,4 +1,4 @@
-"""Names of secrets, and values that are not secrets: references, paths, switches, code."""
+"""Names of secrets, and values that are no secrets: references, paths, switches, code."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ _LOOKED_AT: Final = 500
 
 
 def strength(name: str) -> Strength:
-    """Return how certainly a value with this name is a secret.
+    """Return how certain it is that a value with this name is a secret.
 
     >>> strength("DB_PASS"), strength("hfToken"), strength("sort-key"), strength("passes")
     ('sure', 'likely', '', '')
@@ -89,7 +89,7 @@ def strength(name: str) -> Strength:
 
 
 def is_secret(name: str, value: str, *, variable: bool) -> bool:
-    """Return whether the name makes the value a secret. ``variable``: an environment variable."""
+    """Return whether the name makes the value a secret. ``variable``: it is a variable's name."""
     strong = strength(name)
     value = value[:_LOOKED_AT]
     if not strong:
@@ -112,12 +112,12 @@ def is_secret(name: str, value: str, *, variable: bool) -> bool:
 
 
 def fetches(value: str) -> bool:
-    """Return whether an unquoted value is code that fetches a value."""
+    """Return whether an unquoted value is code that reads the value from elsewhere."""
     return _FETCHES.match(value) is not None
 
 
 def looks_random(value: str) -> bool:
-    """Return whether a value looks generated: letters and digits instead of words."""
+    """Return whether a value looks generated, with letters and digits instead of words."""
     value = value[:_LOOKED_AT]
     mixed = re.search(r"[A-Za-z]", value) and re.search(r"[0-9]", value)
     name = all(_NAME_PART.fullmatch(part) for part in re.split(r"[-_./:@]", value))

@@ -48,7 +48,7 @@ _GOES_ON: Final = re.compile(r" [A-Za-z]")
 
 
 class SecretMatch(NamedTuple):
-    """A part of a text that looks like a secret, and the name of the matching rule."""
+    """A part of a text that looks like a secret, with the name of the rule that matched."""
 
     start: int
     end: int
@@ -56,7 +56,7 @@ class SecretMatch(NamedTuple):
 
 
 def secrets_of(text: str) -> list[SecretMatch]:
-    """Return the secrets of a text from left to right, without overlaps."""
+    """Return the secrets in a text from left to right, without overlaps."""
     matches = [SecretMatch(*span) for span in secrets(text)]
     merged: list[SecretMatch] = []
     for match in sorted([*matches, *_named_secrets(text)]):
@@ -69,7 +69,7 @@ def secrets_of(text: str) -> list[SecretMatch]:
 
 
 def is_secret_variable(name: str, value: str) -> bool:
-    """Return whether an environment variable is a secret, by its name or by its value's form.
+    """Return whether an environment variable is a secret, by its name or the form of its value.
 
     >>> is_secret_variable("DB_PASS", "hunter2"), is_secret_variable("PAD_TOKEN", "pad")
     (True, False)
@@ -83,7 +83,7 @@ def is_secret_value(name: str, value: str) -> bool:
 
 
 def contains_secret(text: str) -> bool:
-    """Return whether a text contains a secret: a well-known form, or a value after a secret's name.
+    """Return whether a text has a secret: a well-known form, or a value after a secret's name.
 
     >>> contains_secret("--db-pass=hunter2"), contains_secret("--passes=3")
     (True, False)
@@ -92,7 +92,7 @@ def contains_secret(text: str) -> bool:
 
 
 def secret_words(words: Sequence[str]) -> Iterator[int]:
-    """Yield the indices of the words of a command line that contain a secret.
+    """Yield the index of each word in a command line that contains a secret.
 
     >>> list(secret_words(["--user", "me", "--password", "hunter2"]))
     [3]
@@ -109,7 +109,7 @@ def secret_words(words: Sequence[str]) -> Iterator[int]:
 
 
 def redacted(text: str, replacement: str = "[secret]") -> str:
-    """Return ``text`` with a replacement for all parts that look like secrets.
+    """Return ``text`` with all parts that look like secrets replaced.
 
     >>> redacted("git clone https://me:hunter2@example.com/x.git")
     'git clone https://me:[secret]@example.com/x.git'
@@ -120,7 +120,7 @@ def redacted(text: str, replacement: str = "[secret]") -> str:
 
 
 def masked(line: str) -> str:
-    """Return ``line`` with asterisks for all parts that look like secrets; the length is unchanged.
+    """Return ``line`` with asterisks for parts that look like secrets, at the same length.
 
     >>> masked("env: [{name: DB_PASSWORD, value: hunter2}]")
     'env: [{name: DB_PASSWORD, value: *******}]'
@@ -139,7 +139,7 @@ def _replaced(text: str, stands_for: Callable[[SecretMatch], str]) -> str:
 
 
 def _named_secrets(text: str) -> Iterator[SecretMatch]:
-    """Yield values after names of secrets."""
+    """Yield the values that follow names of secrets."""
     place = 0
     while match := _NAMED.search(text, place):
         place = match.end() if match["sign"] else match.start() + 1
@@ -155,7 +155,7 @@ def _named_secrets(text: str) -> Iterator[SecretMatch]:
 def _value(
     text: str, match: re.Match[str], start: int, name: str, strong: str
 ) -> tuple[int, int] | None:
-    """Return start and end of the value after a name if the value is a secret."""
+    """Return start and end of the value after a name, if the value is a secret."""
     option, at = text[start] == "-", match.end()
     quoted = _quoted(text, at)
     if match["space"] and not option and not (quoted and match["quote"]):
@@ -193,7 +193,7 @@ def _value(
 
 
 def _quoted(text: str, at: int) -> tuple[int, int] | None:
-    """Return start and end of quoted text on one line, with any number of escapes."""
+    """Return start and end of a quoted text on one line. The text may contain escapes."""
     opening = _OPENING.match(text, at)
     if opening is None:
         return None
@@ -293,7 +293,7 @@ _PLACES: Final = {
 
 
 def secrets(text: str) -> Iterator[tuple[int, int, str]]:
-    """Yield (start, end, rule) of each secret with a well-known form, in the order of the rules."""
+    """Yield (start, end, rule) for each secret of a well-known form, in the order of the rules."""
     for match in _KEY.finditer(text):
         yield *match.span(), "private-key"
     for match in _TOKEN.finditer(text):

@@ -1,4 +1,4 @@
-"""Model versions from the artifacts of runs, and the versions that endpoints serve.
+"""Model versions from artifacts of runs, and endpoints that serve them.
 
 ============  ======================================================================
 ``declared``  declared versions and endpoints, with their identities; pure

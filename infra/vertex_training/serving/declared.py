@@ -1,4 +1,4 @@
-"""Declaration of a model version and of the versions behind an endpoint. Pure.
+"""Declarations of model versions and of the versions behind an endpoint. Pure.
 
 All values are known before the resources exist: the identity of a version does not depend on the
 run's output folder, and the program chooses the id of a deployed model. So a preview shows the
@@ -27,7 +27,7 @@ DEPLOYED_ID_DIGITS: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class ModelSource:
-    """The run with the artifacts of a version. ``model`` and ``job`` are keys of the stack file."""
+    """The run that wrote a version's artifacts. ``model`` and ``job``: keys of the stack file."""
 
     project: str
     region: str
@@ -39,7 +39,7 @@ class ModelSource:
 
 @dataclass(frozen=True, slots=True)
 class DeclaredVersion:
-    """A version of a model: the artifacts of a run and a serving container."""
+    """A version of a model: artifacts of a run, and the container that serves them."""
 
     source: ModelSource
     model_id: str
@@ -55,7 +55,7 @@ class DeclaredVersion:
 
     @property
     def request_id(self) -> str:
-        """Return the identity of the upload, a digest of source, container and folder."""
+        """Return the id of the upload, a digest of source, container and folder."""
         source = self.source
         parts = [
             *("model", source.project, source.region, source.stack, source.model, source.job),
@@ -71,7 +71,7 @@ class DeclaredVersion:
 
 @dataclass(frozen=True, slots=True)
 class DeclaredDeployment:
-    """A version behind an endpoint, and its machines."""
+    """A version behind an endpoint, with its machines."""
 
     version: DeclaredVersion
     machine: Mapping[str, Any]
@@ -83,7 +83,7 @@ class DeclaredDeployment:
 
     @property
     def id(self) -> str:
-        """Return the id of the deployed model, a digest of its immutable properties."""
+        """Return the id of the deployed model: a digest of the properties that cannot change."""
         parts = [self.version.request_id, json.dumps(self.machine, sort_keys=True), self.account]
         digest = int(hashlib.sha256("\0".join(parts).encode()).hexdigest(), 16)
         lowest = 10 ** (DEPLOYED_ID_DIGITS - 1)
@@ -92,7 +92,7 @@ class DeclaredDeployment:
 
 @dataclass(frozen=True, slots=True)
 class DeclaredEndpoint:
-    """An endpoint, its versions by run, and their shares of the traffic."""
+    """An endpoint, the versions that it serves by run, and their shares of the traffic."""
 
     key: str
     project: str

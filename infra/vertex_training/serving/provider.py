@@ -94,7 +94,7 @@ class ModelVersionProvider(_ServingProvider):
     """Implements check, diff, create, read, update and delete for a model version."""
 
     def check(self, olds: dict[str, Any], news: dict[str, Any]) -> dynamic.CheckResult:
-        """Look up the run of a new version, and add it to the inputs as ``resolved``.
+        """Look up the run of a new version, and add the result to the inputs as ``resolved``.
 
         Fails the preview if the run cannot become a version. If the lookup fails, ``resolved`` has
         the reason, and ``create`` repeats the lookup.
@@ -110,7 +110,7 @@ class ModelVersionProvider(_ServingProvider):
         return dynamic.CheckResult({**news, "resolved": resolved}, [])
 
     def diff(self, _id: str, olds: dict[str, Any], news: dict[str, Any]) -> dynamic.DiffResult:
-        """Replace the version if its request changed: versions cannot be updated.
+        """Replace the version if its request changed, since versions cannot be updated.
 
         The new version is created first. The old version leaves when no endpoint of the stack
         serves it.
@@ -138,7 +138,7 @@ class ModelVersionProvider(_ServingProvider):
         return dynamic.CreateResult(name, _version_outputs(props, resolved))
 
     def read(self, id_: str, props: dict[str, Any]) -> dynamic.ReadResult:
-        """Read the version. The next ``up`` creates a deleted version again.
+        """Read the version. If it was deleted, the next ``up`` creates it again.
 
         A version also counts as deleted if another upload has its number after the model was
         deleted.
@@ -148,12 +148,12 @@ class ModelVersionProvider(_ServingProvider):
         return dynamic.ReadResult(id_ if is_own else "", without_provider(props) if is_own else {})
 
     def update(self, _id: str, olds: dict[str, Any], news: dict[str, Any]) -> dynamic.UpdateResult:
-        """Update the stored options. Does not change the version."""
+        """Update only the stored options."""
         outs = {**without_provider(olds), "options": _stored_options(news["options"])}
         return dynamic.UpdateResult(outs)
 
     def delete(self, id_: str, props: dict[str, Any]) -> None:
-        """Keep the version; with ``onDelete: delete``, delete the version unless deployed."""
+        """Do not delete the version, except with ``onDelete: delete`` if it is not deployed."""
         if props["options"]["onDelete"] != "delete" or id_ in _created:
             return
         registry = _registry(props)
@@ -173,10 +173,10 @@ class ModelVersionProvider(_ServingProvider):
 
 
 class _EndpointProvider(_ServingProvider):
-    """Shared base of the providers for an endpoint."""
+    """Shared base of the providers for an endpoint's resources."""
 
     def delete(self, _id: str, props: dict[str, Any]) -> None:
-        """Remove the traffic, then undeploy the stack's models.
+        """Remove the traffic from the stack's models, then undeploy them.
 
         Raises:
             NotSubmittedError: the endpoint has foreign deployed models; nothing was changed.
@@ -194,7 +194,7 @@ class EndpointCleanupProvider(_EndpointProvider):
     """
 
     def diff(self, _id: str, olds: dict[str, Any], news: dict[str, Any]) -> dynamic.DiffResult:
-        """Replace the resource together with its endpoint, which must be empty then."""
+        """Replace the resource if its endpoint is replaced, which must be empty by then."""
         replaces = ["endpoint"] if _is_another(olds, news) else []
         changes = bool(replaces) or any(
             olds.get(key) != news.get(key) for key in ("endpoint", "options", PROVIDER_KEY)
@@ -214,7 +214,7 @@ class DeployedModelsProvider(_EndpointProvider):
     """Implements check, diff, create, read, update and delete for the traffic of an endpoint."""
 
     def diff(self, _id: str, olds: dict[str, Any], news: dict[str, Any]) -> dynamic.DiffResult:
-        """Update deployed models and split in place; replace the resource with its endpoint.
+        """Report an update if versions or traffic change, a replacement if the endpoint does.
 
         A replaced endpoint, as from public to private, has an unknown id in the preview. A killed
         or failed update does not change the state: so if the inputs equal the state, the endpoint
@@ -235,7 +235,7 @@ class DeployedModelsProvider(_EndpointProvider):
         return dynamic.DiffResult(changes=changes, replaces=replaces, delete_before_replace=True)
 
     def create(self, props: dict[str, Any]) -> dynamic.CreateResult:
-        """Update the endpoint to its declaration. Returns when all versions serve.
+        """Update the endpoint as declared. Returns when all versions serve.
 
         Raises:
             OperatorError: a version was not deployed, or the endpoint changes concurrently.
@@ -243,11 +243,11 @@ class DeployedModelsProvider(_EndpointProvider):
         return dynamic.CreateResult(_endpoint_name(props), self._reconciled(props))
 
     def update(self, _id: str, _olds: dict[str, Any], news: dict[str, Any]) -> dynamic.UpdateResult:
-        """Update the endpoint like ``create``: existing deployed models remain."""
+        """Update the endpoint like ``create``. Unchanged deployed models remain."""
         return dynamic.UpdateResult(self._reconciled(news))
 
     def read(self, id_: str, props: dict[str, Any]) -> dynamic.ReadResult:
-        """Return the endpoint's current state; a difference from the declaration is an update."""
+        """Return the endpoint's current state; the engine updates what differs from the inputs."""
         observed = _endpoints(props).get(_endpoint_name(props))
         if observed is None:
             return dynamic.ReadResult("", {})
@@ -261,7 +261,7 @@ class DeployedModelsProvider(_EndpointProvider):
 
 
 def _look_up(props: dict[str, Any]) -> RunArtifacts | OperatorError | None:
-    """Return the artifacts of a run, or an error; None after a timeout."""
+    """Return the artifacts of a run or an error; return None after a timeout."""
     project = props["model"]["project"]
 
     def ask() -> RunArtifacts | OperatorError:
@@ -289,12 +289,12 @@ def _answer(project: str, ask: Callable[[], Answer]) -> Answer | None:
 
 
 def _is_another(olds: Mapping[str, Any], news: Mapping[str, Any]) -> bool:
-    """Return whether the endpoint is replaced, or has another name."""
+    """Return whether the endpoint is replaced or renamed."""
     return _endpoint_name(olds) != _endpoint_name(news) or has_unknown(news.get("shell"))
 
 
 def _is_unfinished(props: Mapping[str, Any]) -> bool:
-    """Return whether the endpoint differs from the inputs; False if it cannot be read."""
+    """Return whether the endpoint differs from its inputs; False if it cannot be read."""
     project = props["endpoint"]["project"]
 
     def ask() -> bool:
@@ -308,7 +308,7 @@ def _is_unfinished(props: Mapping[str, Any]) -> bool:
 
 
 def _existing(props: Mapping[str, Any]) -> VersionSnapshot | None:
-    """Return the existing version of this request, as after a lost state; else None."""
+    """Return a version of this request that exists, as after the loss of a state; else None."""
     model = props["model"]
     parent = f"projects/{model['project']}/locations/{model['region']}"
     alias = f"{ALIAS_PREFIX}{props['requestId']}"
@@ -320,7 +320,7 @@ def _existing(props: Mapping[str, Any]) -> VersionSnapshot | None:
 
 
 def _source(props: Mapping[str, Any]) -> tuple[ModelSource, str]:
-    """Return the source run of a version, and the folder below its output directory."""
+    """Return a version's source run, and the folder below the run's output directory."""
     model = props["model"]
     keys = ("project", "region", "stack", "model", "job")
     source = ModelSource(**{key: model[key] for key in keys}, run=int(model["run"]))
@@ -334,7 +334,7 @@ def _artifacts(props: Mapping[str, Any]) -> RunArtifacts:
 
 
 def _request(props: Mapping[str, Any], artifact_uri: str) -> VersionRequest:
-    """Return the upload of a version's inputs."""
+    """Return the upload that a version's inputs describe."""
     model, options = props["model"], props["options"]
     run, alias = int(model["run"]), f"{ALIAS_PREFIX}{props['requestId']}"
     body = canonical(
@@ -373,12 +373,12 @@ def _request(props: Mapping[str, Any], artifact_uri: str) -> VersionRequest:
 
 
 def _is_own(version: VersionSnapshot, props: Mapping[str, Any]) -> bool:
-    """Return whether the version is the upload in the state. Numbers can be reused."""
+    """Return whether the version is that of the state, since its number can be used again."""
     return version.labels.get(REQUEST_ID_LABEL) == props["requestId"]
 
 
 def _version_outputs(props: Mapping[str, Any], resolved: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the outputs of a version: all values that find, refresh and delete it."""
+    """Return a version's outputs: the values to find, refresh and delete it."""
     return {
         "model": props["model"],
         "requestId": props["requestId"],
@@ -392,7 +392,7 @@ def _stored_options(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _goal(props: Mapping[str, Any]) -> Goal:
-    """Return the declared state of an endpoint from the inputs of its traffic resource."""
+    """Return the declared state of an endpoint, from the inputs of its traffic resource."""
     owner = _owner(props)
     deployments = {
         _run(name): Deployment(
@@ -411,7 +411,7 @@ def _goal(props: Mapping[str, Any]) -> Goal:
 
 
 def _machine(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a MachineSpec with integers instead of the engine's floats."""
+    """Return a MachineSpec with integers, which the engine had changed to floats."""
     return {key: int(value) if isinstance(value, float) else value for key, value in spec.items()}
 
 
@@ -425,7 +425,7 @@ def _owner(props: Mapping[str, Any]) -> str:
 
 
 def _observed(props: Mapping[str, Any], observed: EndpointSnapshot) -> dict[str, Any]:
-    """Return the outputs of an endpoint's traffic resource."""
+    """Return the outputs of the traffic resource, from the observed endpoint."""
     goal, before = Goal("", _owner(props), {}, {}), props.get("deployed") or {}
     by_id = {model["deployedModelId"]: model for model in before.values()}
     deployed, split = dict[str, Any](), dict[str, int]()

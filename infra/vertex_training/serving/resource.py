@@ -18,7 +18,7 @@ from vertex_training.serving.provider import (
 
 
 class ModelVersion(dynamic.Resource, module="vertex", name="ModelVersion"):
-    """A version of a model in the registry, created from the artifacts of a run.
+    """A version of a model in the registry, created from a run's artifacts.
 
     Its id is ``projects/NUMBER/locations/REGION/models/ID@VERSION``. A changed request creates a
     new version. The old version leaves the stack when no endpoint of the stack serves it, and
@@ -79,7 +79,7 @@ class EndpointCleanup(dynamic.Resource, module="vertex", name="EndpointCleanup")
         impersonate: str = "",
         opts: pulumi.ResourceOptions,
     ) -> None:
-        """Declare the resource. ``shell`` and ``impersonate`` as in ``EndpointTraffic``."""
+        """Declare the resource. ``shell`` and ``impersonate`` are as in ``EndpointTraffic``."""
         inputs = {
             "endpoint": _place(endpoint),
             "options": {"impersonate": impersonate} if impersonate else {},
@@ -89,7 +89,7 @@ class EndpointCleanup(dynamic.Resource, module="vertex", name="EndpointCleanup")
 
 
 class EndpointTraffic(dynamic.Resource, module="vertex", name="EndpointTraffic"):
-    """The versions behind an endpoint and their shares; the only writer of both.
+    """The versions behind an endpoint, and their shares. No other resource writes them.
 
     Updated in place: new versions are deployed without traffic, the split is set in one call when
     all versions are healthy, and removed versions are undeployed last. Foreign deployed models are
@@ -109,7 +109,7 @@ class EndpointTraffic(dynamic.Resource, module="vertex", name="EndpointTraffic")
         impersonate: str = "",
         opts: pulumi.ResourceOptions,
     ) -> None:
-        """Declare the resource. ``versions`` are the names of the model versions by run.
+        """Declare the resource. ``versions``: names of model versions by run.
 
         ``shell`` is the id of the endpoint itself. A replaced endpoint must be empty first: this
         input makes the engine replace this resource around the endpoint.

@@ -1,4 +1,4 @@
-"""Models and reader of stack files.
+"""Models of stack files, and their reader.
 
 =================  =================================================================
 ``section``        base of all sections

@@ -1,4 +1,4 @@
-"""Times (slots) of a cron line in a time zone: next, count and description. Pure.
+"""Scheduled times (slots) of a cron line in a time zone: next, count, description. Pure.
 
 A cron line has five fields, as in Debian's cron (man 5 crontab). When a clock goes forward, a
 skipped slot moves to the first minute after. When it goes back, a slot at a fixed time occurs once,
@@ -39,14 +39,14 @@ def zones() -> frozenset[str]:
 
 @functools.cache
 def zone(name: str) -> zoneinfo.ZoneInfo:
-    """Return the time zone of a name from :func:`zones`."""
+    """Return the time zone for a name from :func:`zones`."""
     folder = importlib.resources.files("tzdata").joinpath("zoneinfo")
     with folder.joinpath(*name.split("/")).open("rb") as file:
         return zoneinfo.ZoneInfo.from_file(file, key=name)
 
 
 def name_of(slot: datetime.datetime) -> str:
-    """Format a time for ids, labels and folders. Names sort in order of time.
+    """Format a time for ids, labels and folders. These texts sort by time.
 
     >>> name_of(datetime.datetime(2026, 11, 30, 6, tzinfo=UTC))
     '20261130t060000z'
@@ -55,7 +55,7 @@ def name_of(slot: datetime.datetime) -> str:
 
 
 def time_of(name: str) -> datetime.datetime:
-    """Parse a name that :func:`name_of` formatted.
+    """Parse a text that :func:`name_of` returned.
 
     Raises:
         ValueError: the text has another form.
@@ -65,13 +65,13 @@ def time_of(name: str) -> datetime.datetime:
 
 @dataclass(frozen=True, slots=True)
 class Calendar:
-    """Slots of a valid cron line (see :func:`problem`) in a time zone."""
+    """Scheduled times of a valid cron line (see :func:`problem`) in a time zone."""
 
     cron: str
     time_zone: str
 
     def slots(self, after: datetime.datetime) -> Iterator[datetime.datetime]:
-        """Yield the slots after a time, in UTC, in ascending order."""
+        """Yield the scheduled times after ``after``, in UTC, in ascending order."""
         last = after.astimezone(UTC)
         for time in CronSim(self.cron, after.astimezone(zone(self.time_zone))):
             # At clock changes the parser may repeat a minute, or return an earlier one.
@@ -80,11 +80,11 @@ class Calendar:
                 last = slot
 
     def next(self, after: datetime.datetime, count: int) -> list[datetime.datetime]:
-        """Return up to ``count`` slots after a time."""
+        """Return up to ``count`` scheduled times after ``after``."""
         return list(itertools.islice(self.slots(after), count))
 
     def due(self, after: datetime.datetime, until: datetime.datetime) -> list[datetime.datetime]:
-        """Return the slots later than ``after``, up to and including ``until``."""
+        """Return the scheduled times later than ``after`` and not later than ``until``."""
         return list(itertools.takewhile(lambda slot: slot <= until, self.slots(after)))
 
     @property
@@ -98,7 +98,7 @@ class Calendar:
 
     @property
     def most_a_month(self) -> int:
-        """Return the maximum number of slots in a calendar month."""
+        """Return the maximum number of scheduled times in a calendar month."""
         return _most_a_month(self.cron, self.time_zone)
 
 

@@ -60,7 +60,7 @@ class TrainedModel(Section):
     """Compute activations again in the backward pass."""
 
     def peak(self, gpus: int) -> float:
-        """Return the predicted peak of one of ``gpus`` GPUs in GiB, each with one process."""
+        """Return the predicted peak in GiB of one of ``gpus`` GPUs, if each runs one process."""
         tokens = self.micro_batch * self.sequence
         layers = LAYER * self.layers
         if self.gradient_checkpointing:
@@ -73,11 +73,11 @@ class TrainedModel(Section):
         return max(held * self.parameters + activations, after * self.parameters) / GIB
 
     def _share(self, stage: int, gpus: int) -> int:
-        """Return the number of GPUs that share a part, which is shared from ``stage`` on."""
+        """Return the number of GPUs among which a part is divided, from ZeRO ``stage`` on."""
         return gpus if self.zero_stage >= stage else 1
 
     def comparison(self, gpus: int, accelerator: str, memory: int) -> tuple[str, bool]:
-        """Return the peak beside an accelerator's memory, and whether it may be too large."""
+        """Return a text that compares the peak with a GPU's memory, and whether it may not fit."""
         peak = self.peak(gpus)
         low, high = peak * (1 - RANGE), peak * (1 + RANGE)
         word = "fits into"

@@ -182,5 +182,5 @@ class Schedule(Section):
 
     @property
     def calendar(self) -> crons.Calendar:
-        """Return the slots of the schedule."""
+        """Return the calendar of the schedule."""
         return crons.Calendar(self.cron, self.time_zone)

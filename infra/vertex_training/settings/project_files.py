@@ -1,4 +1,4 @@
-"""Project and stack files of a Pulumi project. Has few imports, so that commands start fast."""
+"""Files of a Pulumi project: ``Pulumi.yaml`` and stack files. Few imports, for a fast start."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def project_name(root: Path) -> str:
 
 
 def refusal(root: Path, stack: str) -> Problem | None:
-    """Return a problem if the engine would read another file, or the file is a link out."""
+    """Return a problem if the engine would read another file, or the file is a link to outside."""
     if (root / READ_FIRST).exists():
         what = f"the engine reads {READ_FIRST}, but vt reads {PROJECT_FILE}"
         return Problem(what, "", f"remove {READ_FIRST}", (READ_FIRST,))
@@ -48,18 +48,18 @@ def refusal(root: Path, stack: str) -> Problem | None:
 
 
 def leaves(folder: Path, link: Path) -> bool:
-    """Return True if a link leads out of ``folder``, or to files of git."""
+    """Return True if a link points out of ``folder``, or to files of git."""
     top, target = Path(os.path.realpath(folder)), Path(os.path.realpath(link))
     return not target.is_relative_to(top) or is_of_git(target.relative_to(top))
 
 
 def is_of_git(path: Path) -> bool:
-    """Return True if a relative path leads to files of git, which may contain a token."""
+    """Return True if a relative path points to files of git, which may contain a token."""
     return any(map(_is_gits, path.parts))
 
 
 def _is_gits(name: str) -> bool:
-    """Return True if git uses this name for its own files, on any file system.
+    """Return True if git uses this name for its own files on any file system.
 
     The rule of ``localgcp.system.root_directory.is_gits``; a test checks that both agree.
     """
@@ -68,7 +68,7 @@ def _is_gits(name: str) -> bool:
 
 
 def _stack_folder(root: Path) -> str | None:
-    """Return the folder of stack files, if it differs from that of ``Pulumi.yaml``.
+    """Return the folder of stack files if ``Pulumi.yaml`` sets another one than its own.
 
     Earlier engines named this key ``config``, with a text as its value.
 
@@ -92,7 +92,7 @@ def _stack_folder(root: Path) -> str | None:
 
 
 def _found(pattern: re.Pattern[str], root: Path) -> str:
-    """Return the group of a pattern that matches the project's file; empty without a match."""
+    """Return the group of a pattern that matches the project's file; empty if it does not match."""
     match = pattern.search(_text(root))
     return match[1] if match else ""
 
@@ -122,7 +122,7 @@ def names(root: Path) -> list[str]:
 
 
 def file_of(root: Path, stack: str) -> Path:
-    """Return the file of ``stack``; a name like ``../x`` is unknown.
+    """Return the file of ``stack``; raise an error for a name like ``../x``.
 
     Raises:
         UnknownStackError: the file is missing, is a link out, or the engine reads another file.

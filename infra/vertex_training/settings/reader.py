@@ -1,4 +1,4 @@
-"""Convert config to settings, and report all mistakes with their places. Pure.
+"""Convert config to settings, and report all mistakes with their position. Pure.
 
 Pulumi checks the type of declared keys and accepts unknown keys. This reader reports unknown keys
 with a hint. The training stacks and ``bootstrap/`` share it: a :class:`Schema` has the namespace of
@@ -55,7 +55,7 @@ AnySection = TypeVar("AnySection", bound=Section)
 
 @dataclass(frozen=True, slots=True)
 class Schema(Generic[AnySection]):
-    """Namespace and model of a project's config."""
+    """Namespace and model of the config of a project."""
 
     namespace: str
     """Namespace of keys (``NAMESPACE:KEY``), independent of the Pulumi project's name."""
@@ -73,7 +73,7 @@ class Schema(Generic[AnySection]):
         return key in self.fields and self.fields[key].annotation is str
 
     def full_path(self, path: Path) -> Path:
-        """Return the path in the stack file of a path below the namespace."""
+        """Return the path in the stack file for a path below the namespace."""
         top = str(path[0])
         if top.startswith((f"{self.namespace}:", f"{PROVIDER}:")):
             return path
@@ -81,22 +81,22 @@ class Schema(Generic[AnySection]):
         return (f"{namespace}:{top}", *path[1:])
 
     def location(self, stack: str) -> Location:
-        """Return the location of a stack's config."""
+        """Return the location of the config in the stack file."""
         return Location(file_name(stack))
 
     def spelled(self, key: str) -> str:
-        """Return a key as the author of the config spells it."""
+        """Return a key as the config's author writes it."""
         return key
 
     def missing_hint(self, path: Path, stack: str) -> str:
-        """Return the hint for a missing required key, by its full path."""
+        """Return the hint about a missing required key, by its full path."""
         if len(path) == 1:
             return f"pulumi config set {path[0]} VALUE"
         return f"add the key to {file_name(stack)}"
 
 
 class RawConfig(dict[str, Any]):
-    """Unvalidated config by key, with the problems of reading it."""
+    """Config by key that is not validated yet, with the problems of reading it."""
 
     problems: tuple[Problem, ...] = ()
 
@@ -128,7 +128,7 @@ def merge(
 
 
 def key_problem(schema: Schema[Any], full: str, project: str = "") -> Problem | None:
-    """Return the mistake in a full key; None for keys that the model validates.
+    """Return the mistake in a full key; None for a key that the model validates.
 
     Keys in the namespace of the Pulumi ``project`` belong to its own program.
     """
@@ -173,7 +173,7 @@ def key_problem(schema: Schema[Any], full: str, project: str = "") -> Problem | 
 
 
 def encrypted_problem(full: str, stack: str) -> Problem:
-    """Return the problem of an encrypted value at key ``full``.
+    """Return the problem of an encrypted value at the full key ``full``.
 
     Report this problem before others, whose messages show values.
     """
@@ -204,7 +204,7 @@ def parse(schema: Schema[AnySection], raw: Mapping[str, Any]) -> AnySection:
 def form_problems(
     schema: Schema[Any], raw: Mapping[str, Any], failed: pydantic.ValidationError
 ) -> list[Problem]:
-    """Convert a model's validation errors to problems at the stack file, without lines."""
+    """Convert a model's validation errors to problems with paths in the stack file."""
     stack = str(raw.get("stack", ""))
     problems = [_problem(schema, error, stack) for error in failed.errors()]
     return [problem.at(schema.location(stack)) for problem in problems]
@@ -233,7 +233,7 @@ def _problem(schema: Schema[Any], error: ErrorDetails, stack: str) -> Problem:
 
 
 def _in_words(error: ErrorDetails) -> str:
-    """Return pydantic's message without terms of Python."""
+    """Return pydantic's message without Python's terms."""
     known = {
         "dict_type": "the value must be a mapping, like {name: value}",
         "model_type": "the value must be a mapping, like {name: value}",
@@ -264,7 +264,7 @@ def _fields(section: type[Section]) -> dict[str, FieldInfo]:
 
 
 def section_in(annotation: Any) -> tuple[type[Section], bool]:
-    """Return the section type of a field, and True if the field is a map or list of sections.
+    """Return the section type of a field, and whether the field is a map or list of sections.
 
     ``annotation`` is pydantic's annotation of the field. The type is ``Section`` for other fields.
     """
@@ -295,7 +295,7 @@ NAMED_BY: Final = {
 
 @dataclass(frozen=True)
 class PartialSettings:
-    """Settings without the invalid parts."""
+    """The settings without their invalid parts."""
 
     settings: Settings | None
     """Settings; None if no part is valid."""
@@ -305,7 +305,7 @@ class PartialSettings:
     """Paths of removed parts, below the namespace."""
 
     def concerns_removed(self, problem: Problem) -> bool:
-        """Return True if a rule's problem concerns a removed part, or follows from its removal."""
+        """Return True if a rule's problem is about a removed part, or follows from its removal."""
         top = problem.path[0] if problem.path else ""
         for path in self.removed:
             section = path[0]
@@ -342,7 +342,7 @@ def read(schema: Schema[Settings], raw: Mapping[str, Any]) -> PartialSettings:
 
 
 def _misplaced(schema: Schema[Settings], problems: list[Problem]) -> set[Path]:
-    """Return sections with keys in a wrong namespace or duplicate keys, which the config lacks."""
+    """Return the sections with misplaced or duplicate keys, which the config therefore lacks."""
     keys = (str(problem.path[0]) if problem.path else problem.value for problem in problems)
     sections = (key.rpartition(":")[2] for key in keys if ":" in key)
     return {(section,) for section in sections if section in schema.fields}
@@ -351,7 +351,7 @@ def _misplaced(schema: Schema[Settings], problems: list[Problem]) -> set[Path]:
 def _refused(
     schema: Schema[Settings], failed: pydantic.ValidationError
 ) -> Iterator[tuple[Path, list[Path]]]:
-    """Yield each part to remove, with the sections that its misspelled key stands for."""
+    """Yield each part to remove, with the sections that its misspelled key may mean."""
     for error in failed.errors():
         path = tuple(part for part in error["loc"] if part != "[key]")
         if error["type"] == "missing" and len(path) > 1:
@@ -365,7 +365,7 @@ def _refused(
 
 
 def _remove(rest: dict[str, Any], path: Path) -> None:
-    """Remove the value at ``path``; a required key gets its placeholder."""
+    """Remove the value at ``path``; replace a required value by its placeholder."""
     *parents, last = path
     inside: Any = rest
     for part in parents:

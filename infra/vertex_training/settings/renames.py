@@ -1,4 +1,4 @@
-"""Renamed keys (``formerly``), and the first keys that names and the state retain. Pure.
+"""Renamed keys (``formerly``), and the first keys that remain in names and state. Pure.
 
 A renamed entry has its new key only in the stack file and in references. Its name in the cloud, its
 place in the state and the identity of a job derive from the first key. So a rename recreates
@@ -16,17 +16,17 @@ from vertex_training.settings.section import NamedSection
 
 
 def first_key(key: str, entry: NamedSection) -> str:
-    """Return the key under which an entry was created."""
+    """Return the key with which an entry was created."""
     return entry.formerly or key
 
 
 def first_keys(settings: Settings, section: tuple[str, ...]) -> dict[str, str]:
-    """Return first keys by the current keys of a section."""
+    """Return the first keys of a section's entries by their current keys."""
     return {key: first_key(key, entry) for key, entry in settings.entries(section).items()}
 
 
 def with_first_keys(settings: Settings) -> Settings:
-    """Return the settings with every entry under its first key.
+    """Return the settings with all entries under their first keys.
 
     References between entries change too. Two entries never have the same first key
     (``vertex_training.stack_rules.names``).
@@ -79,7 +79,7 @@ def with_first_keys(settings: Settings) -> Settings:
 
 
 def with_new_keys(settings: Settings, references: Mapping[str, Any]) -> dict[str, Any]:
-    """Rename references from first keys to the current keys, which job files use.
+    """Replace first keys in references by the current keys, which job files use.
 
     ``settings`` are those of the stack file.
     """

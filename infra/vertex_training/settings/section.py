@@ -36,13 +36,13 @@ Key = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """Validator of a text's form; its error message shows an example, not the pattern."""
+    """Validator of a text's form. Its error message shows an example instead of the pattern."""
 
     pattern: re.Pattern[str]
     example: str
 
     def check(self, text: str) -> str:
-        """Return ``text`` unchanged, or raise ValueError if it does not match."""
+        """Return ``text``, or raise ValueError if it does not match."""
         if not self.pattern.match(text):
             raise ValueError(f"must look like {self.example}")
         return text
@@ -61,7 +61,7 @@ class Form:
 
 
 def form(pattern: str, example: str) -> Form:
-    """Build a validator of texts that match ``pattern`` as a whole."""
+    """Build a validator of texts that ``pattern`` matches as a whole."""
     return Form(re.compile(rf"(?:{pattern})\Z"), example)
 
 
@@ -70,7 +70,7 @@ ProjectNumber = Annotated[str, form(r"[0-9]{6,19}", '"210987654321"')]
 
 
 def _kinds(annotation: Any) -> set[Any]:
-    """Return the types of an annotation, without ``Annotated`` and unions."""
+    """Return the types in an annotation, without ``Annotated`` and unions."""
     if get_origin(annotation) is Annotated:
         return _kinds(get_args(annotation)[0])
     if get_origin(annotation) in (Union, UnionType):
@@ -86,7 +86,7 @@ class Section(BaseModel):
     @field_validator("*", mode="before")
     @classmethod
     def _refuse_truth_as_number(cls, value: object, info: ValidationInfo) -> object:
-        """Refuse ``true`` and ``false`` as numbers, which pydantic would convert to 1 and 0."""
+        """Refuse ``true`` and ``false`` for numbers, which pydantic would convert to 1 and 0."""
         if isinstance(value, bool) and info.field_name:
             kinds = _kinds(cls.model_fields[info.field_name].annotation)
             if bool not in kinds and not kinds.isdisjoint((int, float)):

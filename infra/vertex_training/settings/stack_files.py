@@ -98,7 +98,7 @@ def complete(
 
 
 def _document(file: pathlib.Path, shown: str) -> Document | None:
-    """Parse a file with locations; None if it cannot be read, which ``read_config`` reports."""
+    """Parse a file; None if it cannot be read, which ``read_config`` reports."""
     try:
         return document.read(file.read_bytes(), shown)
     except (OSError, ConfigError):
@@ -106,7 +106,7 @@ def _document(file: pathlib.Path, shown: str) -> Document | None:
 
 
 def _outside_of_config(read: Document) -> Problem | None:
-    """Return a problem if the file has config keys at its top level, which Pulumi ignores."""
+    """Return a problem if the file has config keys at its top level, where Pulumi ignores them."""
     misplaced = [key for key in read.root.content if ":" in key]
     if not misplaced or "config" in read.root.content:
         return None
@@ -123,7 +123,7 @@ def _duplicate_keys(file: Document) -> list[Problem]:
 
 
 def _unknown_keys(file: Document) -> Iterator[Problem]:
-    """Yield keys beside ``config`` that Pulumi does not read."""
+    """Yield the keys next to ``config`` that Pulumi does not read."""
     for key in file.root.content:
         if key not in TOP_KEYS:
             hint = did_you_mean(key, TOP_KEYS)
@@ -131,7 +131,7 @@ def _unknown_keys(file: Document) -> Iterator[Problem]:
 
 
 def unread(file: pathlib.Path) -> list[Problem]:
-    """Return a warning if the stack uses Pulumi ESC, whose values only the engine reads.
+    """Return a warning if the stack uses Pulumi ESC: only the engine can read its values.
 
     https://www.pulumi.com/docs/esc/integrations/infrastructure/pulumi-iac/
     """
@@ -147,7 +147,7 @@ def unread(file: pathlib.Path) -> list[Problem]:
 
 
 def _full(project: str, key: str) -> str:
-    """Return the full key; a key without a namespace is the project's own."""
+    """Return the full key; keys without a namespace belong to the project."""
     return key if ":" in key else f"{project}:{key}"
 
 
@@ -170,14 +170,14 @@ def _text(value: Any) -> Any:
 
 
 def _engine_text(value: Any) -> str:
-    """Convert a config value to the text that a program receives."""
+    """Convert a config value to the text that the engine passes to a program."""
     if isinstance(value, str | bytes | date):
         return value if isinstance(value, str) else _as_text(value)
     return json.dumps(_with_text_keys(value), default=_as_json)
 
 
 def _as_json(value: Any) -> Any:
-    """Convert other YAML values to JSON: a set to a mapping with null values."""
+    """Convert YAML values that JSON lacks: a set becomes a mapping with null values."""
     return dict.fromkeys(sorted(map(str, value))) if isinstance(value, set) else _as_text(value)
 
 
@@ -189,7 +189,7 @@ def _as_text(value: Any) -> str:
 
 
 def given_keys(schema: Schema[Any], root: pathlib.Path, stack: str) -> set[str]:
-    """Return the full keys in the stack's own file; empty if it cannot be read."""
+    """Return the full keys in the stack's own file; empty if the file cannot be read."""
     project = project_files.project_name(root) or schema.namespace
     try:
         return {_full(project, key) for key in read_config(root / file_name(stack))}
@@ -200,7 +200,7 @@ def given_keys(schema: Schema[Any], root: pathlib.Path, stack: str) -> set[str]:
 def engine_config(
     project: str, root: pathlib.Path, stack: str, hidden: str
 ) -> tuple[dict[str, str], list[str]]:
-    """Return the config that the engine passes to a program, and its encrypted keys.
+    """Return the config that the engine passes to a program, and the keys that are encrypted.
 
     Encrypted keys have the value ``hidden``.
     """
@@ -213,7 +213,7 @@ def engine_config(
 
 
 def shown_config(raw: RawConfig, schema: Schema[Any]) -> dict[str, str]:
-    """Return the merged keys in JSON, as the engine prints config; empty without included files.
+    """Return merged keys as JSON, as the engine prints config; empty without included files.
 
     The engine itself prints only the stack's own file.
     """
@@ -239,7 +239,7 @@ OF_ONE_STACK: Final[Mapping[str, str]] = {
 
 
 def _numbered_paths(config: Mapping[str, Any], namespace: str) -> list[tuple[int, str]]:
-    """Return index and path of each included file.
+    """Return index and path of each valid entry in the list of included files.
 
     Invalid paths, which the model reports, are omitted.
     """
@@ -249,7 +249,7 @@ def _numbered_paths(config: Mapping[str, Any], namespace: str) -> list[tuple[int
 
 
 def read_config(file: pathlib.Path, shown: str = "") -> dict[str, Any]:
-    """Read section ``config`` of a file by key. Messages name the file ``shown``, or by its name.
+    """Read section ``config`` of a file by key. Messages name the file ``shown``, if not empty.
 
     Raises:
         ConfigError: the file is not YAML, or ``config`` is not a mapping.
@@ -355,7 +355,7 @@ def _add(
     places: dict[tuple[str, ...], str],
     item: tuple[_Included, str, Any],
 ) -> Iterator[Problem]:
-    """Add one key of an included file to ``merged``, or yield why it cannot be added."""
+    """Add a key of an included file to ``merged``, or yield the problem that prevents it."""
     file, full, value = item
     if problem := _misplaced(schema, full):
         yield problem.at(file.at(full))
@@ -387,13 +387,13 @@ def _add(
 
 
 def _is_mapping(schema: Schema[Any], key: str) -> bool:
-    """Return True if the key is a map of entries by name."""
+    """Return True if the key's value is a map of entries by name."""
     field = schema.fields.get(key)
     return field is not None and get_origin(field.annotation) is dict
 
 
 def _misplaced(schema: Schema[Any], full: str) -> Problem | None:
-    """Return a problem if an included file must not have this key."""
+    """Return a problem if included files must not have this key."""
     namespace, colon, key = full.partition(":")
     if not colon:
         return Problem("the key has no namespace", "", f"write {schema.namespace}:{full}", (full,))
@@ -451,7 +451,7 @@ def _refuse_encrypted(file: _Included, stack: str) -> None:
 
 
 def _at_stack(problem: Problem, stack: str, place: Path) -> Problem:
-    """Place a problem without a location at the entry that includes the file."""
+    """Set a problem's missing location to the entry that includes the file."""
     if problem.location.file:
         return problem
     return dataclasses.replace(problem, path=place, location=Location(file_name(stack)))
@@ -463,7 +463,7 @@ def _override(
     own: Mapping[str, Any],
     included: Collection[tuple[str, ...]],
 ) -> Iterator[Problem]:
-    """Apply ``overrides`` to ``merged``, the config by full key, and yield invalid overrides.
+    """Apply ``overrides`` to ``merged``, the config by full key; yield invalid overrides.
 
     ``own`` is the config of the stack's own file; ``included`` has full keys and entries of
     included files.
@@ -492,7 +492,7 @@ def _unknown(
     own: Mapping[str, Any],
     namespace: str,
 ) -> tuple[str, str] | None:
-    """Return problem and hint if no included file has the path; None if one has it."""
+    """Return problem and hint if no included file has the path; None if any has it."""
     if path[:1] in known or path[:2] in known:
         return None
     names = sorted(".".join(key) for key in known)
@@ -528,7 +528,7 @@ def _set(
 
 
 def _overriding_place(file: Document, path: Path) -> Path:
-    """Return the path of the override that sets the value at ``path``; empty without an override.
+    """Return the path of the override that sets the value at ``path``; empty if none does.
 
     ``path`` begins with a full key, like paths of problems.
     """
@@ -563,7 +563,7 @@ def locate(problems: Iterable[Problem], folder: pathlib.Path) -> list[Problem]:
 
 
 def _parse(folder: pathlib.Path, name: str) -> list[Document]:
-    """Parse a file and its included files; omit unreadable ones."""
+    """Parse a file and the files that it includes; omit unreadable ones."""
     if (own := _document(folder / name, name)) is None:
         return []
     included = (_document(folder / path, path) for path in _included(own))
@@ -579,7 +579,7 @@ def _included(file: Document) -> list[str]:
 
 
 def _located(problem: Problem, parsed: list[Document]) -> Problem:
-    """Place a problem at the longest existing part of its path; unchanged if its key is missing."""
+    """Set a problem's location to the longest part of its path that exists."""
     if not parsed:
         return problem
     if overriding := _overriding_place(parsed[0], problem.path):

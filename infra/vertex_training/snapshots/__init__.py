@@ -1,4 +1,4 @@
-"""Stores results of BigQuery queries as files that jobs can reference.
+"""Stores results of BigQuery queries as files that jobs can read.
 
 ===============  =====================================================================
 ``request``      a requested snapshot: query text, identity, folder

@@ -1,4 +1,4 @@
-"""Preview of a snapshot: content if it exists, else bytes and cost of its query. Pure."""
+"""Preview of a snapshot: its content if it exists, else bytes and cost of its query. Pure."""
 
 from __future__ import annotations
 
@@ -52,17 +52,17 @@ _PERSONAL: Final = re.compile(
 
 
 def _prices() -> Mapping[str, Mapping[str, Any]]:
-    """Return the on-demand prices by location."""
+    """Return BigQuery's on-demand prices by location."""
     return catalog.load("query_prices.yaml")["prices"]
 
 
 def is_priced(location: str) -> bool:
-    """Return whether the price of a location is known."""
+    """Return whether the price in a location is known."""
     return location.lower() in _prices()
 
 
 def usd(bytes_read: int, location: str) -> float:
-    """Return the on-demand price of a query, by the highest price if the location is unknown."""
+    """Return the on-demand price of a query; in an unknown location, by the highest price."""
     prices = _prices()
     known = [prices[location.lower()]] if is_priced(location) else prices.values()
     return bytes_read / 2**40 * max(price["usd"] for price in known)
@@ -89,7 +89,7 @@ def look(request: SnapshotRequest, ports: SnapshotPorts) -> dict[str, Any]:
 
 
 def words(facts: Mapping[str, Any], cap: int, location: str) -> str:
-    """Return the result of ``look`` as a line. ``cap``: maximum bytes that the query can bill."""
+    """Return the facts from ``look`` as a line. ``cap``: maximum bytes that the query may bill."""
     highest = f", by the highest known price because the price of {location} is unknown"
     unknown = "" if is_priced(location) else highest
     parts = list[str]()
@@ -128,7 +128,7 @@ def _summary(manifest: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _changed(manifest: Mapping[str, Any], ports: SnapshotPorts) -> dict[str, Any]:
-    """Return source tables that changed after the query; empty for a snapshot with asOf."""
+    """Return the source tables that changed after the query; empty for a snapshot with asOf."""
     if manifest["query"]["asOf"]:
         return {}
     read_at, tables, unseen = str(manifest["query"]["queriedAt"]), list[str](), list[str]()
@@ -185,7 +185,7 @@ def _age(time: str) -> datetime.timedelta:
 
 
 def personal_columns(fields: Any, prefix: str = "") -> list[str]:
-    """Return columns whose names look like personal data, including columns inside records."""
+    """Return the columns, also inside of records, whose names suggest personal data."""
     result = list[str]()
     for field in fields:
         name = f"{prefix}{field.get('name', '')}"

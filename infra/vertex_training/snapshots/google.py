@@ -1,4 +1,4 @@
-"""Access to BigQuery by REST and to the folder of a snapshot, in Google Cloud or the local cloud.
+"""Access to BigQuery by REST and to a snapshot's folder, in Google Cloud or the local cloud.
 
 Uses the session of ``google-auth``. All calls are safe to repeat, since the program chooses the ids
 of jobs. https://docs.cloud.google.com/bigquery/docs/reference/rest/v2/jobs
@@ -44,7 +44,7 @@ PAUSES: Final = (1.0, 4.0)
 
 
 def connect(request: SnapshotRequest, control_bucket: str, account: str = "") -> SnapshotPorts:
-    """Return BigQuery, folder and record of a snapshot. ``account`` is impersonated.
+    """Return BigQuery, folder and record of a snapshot. Impersonates ``account``.
 
     Raises:
         OperatorError: a local project without a local cloud or the reverse, or no credentials.
@@ -61,7 +61,7 @@ class BigQuery:
     """``protocol.Warehouse`` with REST calls."""
 
     def __init__(self, project: str, location: str, account: str = "") -> None:
-        """Set the place of the jobs. Connects on demand."""
+        """Set project and location of the jobs. Connects on demand."""
         self._project, self._location, self._account = project, location, account
 
     def job(self, job_id: str) -> dict[str, Any] | None:
@@ -98,7 +98,7 @@ class BigQuery:
         none: tuple[int, ...],
         body: Mapping[str, Any] | None = None,
     ) -> dict[str, Any] | None:
-        """Return the response; None for a status in ``none`` (for 403 only if access is denied).
+        """Return the response; None for a status in ``none`` (403 only if access is denied).
 
         Raises:
             OperatorError: a refusal, or no response.
@@ -129,7 +129,7 @@ class BigQuery:
 
 
 def _reason(answer: Any) -> str:
-    """Return the reason of a 403; empty for another status, or without a reason."""
+    """Return the reason in a 403 response; empty for another status or without a reason."""
     try:
         return str(answer.json()["error"]["errors"][0]["reason"]) * (answer.status_code == 403)
     except (ValueError, KeyError, TypeError, IndexError):

@@ -1,4 +1,4 @@
-"""The manifest of a snapshot: its sources and objects. Pure.
+"""The manifest of a snapshot: its source tables and its objects. Pure.
 
 The manifest is the last object of a snapshot and is written once. A folder without a manifest is
 not a snapshot.
@@ -23,13 +23,13 @@ CONTENT_DIGEST: Final = "contentSha256"
 MAX_BYTES: Final = 64 << 20
 #: Maximum nesting of lists and mappings; a BigQuery schema has 15 levels of two each.
 _MAX_LEVELS: Final = 100
-#: Fields of a source at the time of the look, not of the query.
+#: Fields of a source table as read after the query, not at its time.
 _OF_THE_MOMENT: Final = ("lastChanged", "rows")
 
 
 @dataclass(frozen=True, slots=True)
 class StoredObject:
-    """An object of a snapshot. ``name`` is relative to its folder."""
+    """An object of a snapshot. ``name`` is relative to the snapshot's folder."""
 
     name: str
     size: int
@@ -38,7 +38,7 @@ class StoredObject:
 
 
 def time_of(milliseconds: object) -> str | None:
-    """Return a time of BigQuery's REST API in RFC 3339; None if missing.
+    """Convert a time of BigQuery's REST API to RFC 3339; None if missing.
 
     >>> time_of("1700000000000")
     '2023-11-14T22:13:20.000Z'
@@ -50,12 +50,12 @@ def time_of(milliseconds: object) -> str | None:
 
 
 def name_of_table(reference: Mapping[str, Any]) -> str:
-    """Return ``project.dataset.table`` of a TableReference."""
+    """Return the name ``project.dataset.table`` of a TableReference."""
     return ".".join(str(reference.get(key, "")) for key in ("projectId", "datasetId", "tableId"))
 
 
 def source_of(reference: Mapping[str, Any], table: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return a source table for the manifest; ``table`` is None if unreadable."""
+    """Return a source table's entry in the manifest; ``table`` is None if it cannot be read."""
     properties = table or {}
     rows = properties.get("numRows")
     return {
@@ -110,7 +110,7 @@ def build(
 
 
 def identity(request: SnapshotRequest) -> dict[str, Any]:
-    """Return the identity of a snapshot's run."""
+    """Return the digest that identifies a run of a snapshot."""
     return {
         "project": request.project,
         "stack": request.stack,
@@ -147,7 +147,7 @@ def parse(text: bytes) -> dict[str, Any]:
 
 
 def _levels(value: Any) -> int:
-    """Return the depth of nested lists and mappings, at most one above the limit."""
+    """Return the depth of nested lists and mappings, but at most one more than the limit."""
     level, inside = 0, [value]
     while inside and level <= _MAX_LEVELS:
         nested = [value for value in inside if isinstance(value, dict | list) and value]
@@ -161,7 +161,7 @@ def _levels(value: Any) -> int:
 
 
 def export_digest(manifest: Mapping[str, Any]) -> str:
-    """Return the SHA-256 of the manifest without fields of sources that depend on the time."""
+    """Return the SHA-256 of the manifest, except fields of sources that depend on the time."""
     sources = [
         {key: value for key, value in source.items() if key not in _OF_THE_MOMENT}
         for source in manifest["sources"]
@@ -170,5 +170,5 @@ def export_digest(manifest: Mapping[str, Any]) -> str:
 
 
 def record_of(request: SnapshotRequest, generation: int) -> str:
-    """Return the name of the manifest in records and outputs, ``gs://…/manifest.json#GENERATION``."""
+    """Return the manifest's name for records and outputs: ``gs://…/manifest.json#GENERATION``."""
     return f"{request.uri}/{MANIFEST}#{generation}"

@@ -1,4 +1,4 @@
-"""Runs query and export of a snapshot once, even if processes die. Pure.
+"""Runs a snapshot's query and export once, even if processes die. Pure.
 
 =========  =====================================================  ================================
 step       action                                                 if the process dies right after
@@ -42,7 +42,7 @@ from vertex_training.snapshots.request import MANIFEST, SnapshotRequest, canonic
 
 #: Maximum number of attempts of a stage.
 MOST_ATTEMPTS: Final = 50
-#: Seconds between two looks at a running job.
+#: Seconds between two queries of a running job.
 POLL: Final = (0.2, 0.5, 1.0, 2.0, 5.0)
 #: Type of a value -> type of the parameter.
 TYPES: Final = {bool: "BOOL", int: "INT64", float: "FLOAT64", str: "STRING"}
@@ -61,7 +61,7 @@ Document = Mapping[str, Any]
 
 
 class Warehouse(Protocol):
-    """Calls of BigQuery, in the project and location of a request."""
+    """Calls on BigQuery in the project and location of a request."""
 
     def job(self, job_id: str) -> Document | None:
         """Return the job; None if missing."""
@@ -90,7 +90,7 @@ class Warehouse(Protocol):
 
 
 class Files(Protocol):
-    """The folder of a snapshot."""
+    """Access to the folder of a snapshot."""
 
     def objects(self, folder: str) -> list[StoredObject]:
         """Return the objects in a subfolder."""
@@ -107,7 +107,7 @@ class Files(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SnapshotPorts:
-    """Services for a request."""
+    """Services that a request uses."""
 
     warehouse: Warehouse
     files: Files
@@ -123,7 +123,7 @@ class Snapshot:
 
 
 def query_configuration(request: SnapshotRequest) -> dict[str, Any]:
-    """Return the query's job. Its result is in a table of the service that expires after a day."""
+    """Return the query's job configuration. The result is in a temporary table for a day."""
     return {
         "query": {
             "query": request.sql,
@@ -184,7 +184,7 @@ def take_snapshot(
     timing: Timing = Timing(),
     environment: ProcessEnvironment = ProcessEnvironment(),
 ) -> Snapshot:
-    """Return the snapshot of the request, and create it if missing.
+    """Return the snapshot of the request. Create it if it does not exist.
 
     Raises:
         OperatorError: the snapshot cannot be created, or its folder has a foreign manifest.
@@ -213,7 +213,7 @@ def take_snapshot(
 
 
 def _source(reference: Document, ports: SnapshotPorts) -> Document | None:
-    """Return a source table; None if only queries can read it, as through a view."""
+    """Return a source table; None if only queries can read it, such as a table behind a view."""
     try:
         return ports.warehouse.table(reference)
     except PermissionDeniedError:
@@ -239,7 +239,7 @@ def _record(
 def _write(
     request: SnapshotRequest, ports: SnapshotPorts, state: IntentState, name: str, generation: int
 ) -> int:
-    """Write the record, unless another process wrote the same.
+    """Write the record, unless another process wrote the same one.
 
     Raises:
         OperatorError: another process wrote a different record.
@@ -285,7 +285,7 @@ class _Stages:
     environment: ProcessEnvironment
 
     def query(self) -> tuple[Document, int, Document]:
-        """Run the query; return its job, the number of the attempt, and the table of the result."""
+        """Run the query; return its job, the attempt's number, and the table with the result."""
         configuration = query_configuration(self.request)
         for attempt in range(1, MOST_ATTEMPTS + 1):
             job, is_new = self._job(f"query-{attempt}", configuration, self.is_own_query)
@@ -349,7 +349,7 @@ class _Stages:
     def _job(
         self, stage: str, configuration: Document, is_own: Callable[[Document], bool]
     ) -> tuple[Document | None, bool]:
-        """Run the job of this attempt; return it (None if it failed before) and whether it is new.
+        """Run this attempt's job; return it (None if it failed earlier) and whether it is new.
 
         Raises:
             OperatorError: the job failed now, cannot be sent, or is foreign.

@@ -43,10 +43,10 @@ NO_ANSWER: Final = {"unanswered": f"BigQuery did not respond within {BOUND:.0f} 
 
 
 class SnapshotProvider(BoundedProvider):
-    """Implements check, diff, create, read, update and delete for a run of a snapshot."""
+    """Implements check, diff, create, read, update and delete for a snapshot."""
 
     def check(self, olds: dict[str, Any], news: dict[str, Any]) -> dynamic.CheckResult:  # noqa: ARG002
-        """Report facts about the snapshot; in a review, as inputs.
+        """Report facts about the snapshot; for a review, return them as inputs.
 
         Fails the preview if the query would be refused, or exceeds its limit.
         """
@@ -67,14 +67,14 @@ class SnapshotProvider(BoundedProvider):
         return dynamic.CheckResult(news, [])
 
     def diff(self, _id: str, olds: dict[str, Any], news: dict[str, Any]) -> dynamic.DiffResult:
-        """Replace the snapshot if its request changed. Ignores changed tables."""
+        """Replace the snapshot if its request changed. Ignores changes of source tables."""
         replaces = [] if olds["requestId"] == news["requestId"] else ["requestId"]
         return dynamic.DiffResult(
             changes=bool(replaces) or olds["options"] != news["options"], replaces=replaces
         )
 
     def create(self, props: dict[str, Any]) -> dynamic.CreateResult:
-        """Run the query, export its result and write the manifest; skip completed steps.
+        """Run the query, export its result and write the manifest. Skips completed steps.
 
         Raises:
             OperatorError: the snapshot was refused, or cannot be completed now.
@@ -86,7 +86,7 @@ class SnapshotProvider(BoundedProvider):
         return dynamic.CreateResult(request.uri, _outputs(props, name, "READY"))
 
     def read(self, id_: str, props: dict[str, Any]) -> dynamic.ReadResult:
-        """Compare the manifest with its record. A deleted snapshot remains in the state.
+        """Compare the manifest with its record. A deleted snapshot stays in the state.
 
         Otherwise the next ``pulumi up`` would query tables that have changed.
         """
@@ -99,11 +99,11 @@ class SnapshotProvider(BoundedProvider):
         return dynamic.ReadResult(id_, {**without_provider(props), "state": state})
 
     def update(self, _id: str, olds: dict[str, Any], news: dict[str, Any]) -> dynamic.UpdateResult:
-        """Update the stored options. Does not change objects."""
+        """Update only the stored options, not the objects."""
         return dynamic.UpdateResult(_outputs(news, olds["manifest"], olds["state"]))
 
     def delete(self, _id: str, _props: dict[str, Any]) -> None:
-        """Keep all objects, which only ``vt data snapshots delete`` deletes."""
+        """Delete no objects: only ``vt data snapshots delete`` does."""
 
 
 def _words(facts: Mapping[str, Any], request: SnapshotRequest) -> str:
@@ -111,7 +111,7 @@ def _words(facts: Mapping[str, Any], request: SnapshotRequest) -> str:
 
 
 def _look_up(request: SnapshotRequest, news: dict[str, Any]) -> dict[str, Any] | str:
-    """Return the facts about the snapshot, or the reason why it would be refused."""
+    """Return facts about the snapshot, or the reason why the service would refuse it."""
     try:
         result = estimate.look(request, connect(news))
     except (JobRefusedError, NotSubmittedError) as refused:
@@ -129,7 +129,7 @@ def _refused(news: dict[str, Any], text: str) -> dynamic.CheckResult:
 
 
 def request_of(props: Mapping[str, Any]) -> SnapshotRequest:
-    """Return the request of a snapshot's inputs."""
+    """Return the request that a snapshot's inputs describe."""
     snapshot, request = props["snapshot"], json.loads(props["request"])
     return SnapshotRequest(
         project=snapshot["project"],
@@ -147,7 +147,7 @@ def request_of(props: Mapping[str, Any]) -> SnapshotRequest:
 
 
 def connect(props: Mapping[str, Any]) -> SnapshotPorts:
-    """Return BigQuery, the folder and the records of a snapshot with these inputs."""
+    """Return BigQuery, the folder and the records for a snapshot with these inputs."""
     from vertex_training.snapshots import google  # loads Google's clients
 
     options = props["options"]
@@ -161,7 +161,7 @@ def _outputs(props: Mapping[str, Any], manifest: str, state: str) -> dict[str, A
 
 
 class Snapshot(dynamic.Resource, module="vertex", name="Snapshot"):
-    """The stored result of a query run in BigQuery.
+    """The stored result of a BigQuery query.
 
     A changed request creates another snapshot; the files of the first remain.
     """

@@ -1,4 +1,4 @@
-"""The request for a snapshot: query text and identity. Pure."""
+"""The request for a snapshot: the text of the query, and an identity. Pure."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _FOLDER: Final = re.compile(rf"{SNAPSHOTS}/[^/]+/[^/]+/[0-9a-f]{{{ID_LENGTH}}}/"
 
 
 def is_of_snapshot(name: str) -> bool:
-    """Return whether an object of this name belongs to a snapshot of any stack and run."""
+    """Return whether an object with this name belongs to any stack's snapshot."""
     return bool(_FOLDER.match(name))
 
 
 @dataclass(frozen=True, slots=True)
 class SnapshotRequest:
-    """A run of a snapshot. ``name`` is its first key."""
+    """A run of a snapshot. ``name`` is the snapshot's first key in the stack file."""
 
     project: str
     stack: str
@@ -49,7 +49,7 @@ class SnapshotRequest:
 
     @property
     def request_id(self) -> str:
-        """Return a digest of all values that affect the content or the place of the files.
+        """Return a digest of all values that determine the files' content or place.
 
         Excludes the limit of billed bytes, which does not affect the result.
         """
@@ -72,7 +72,7 @@ class SnapshotRequest:
 
     @property
     def prefix(self) -> str:
-        """Return the prefix of the objects' names, without a ``/`` at the end."""
+        """Return the prefix of the objects' names, without a final ``/``."""
         return f"{SNAPSHOTS}/{self.stack}/{self.name}/{self.request_id}"
 
     @property
@@ -82,12 +82,12 @@ class SnapshotRequest:
 
     @property
     def all_parameters(self) -> dict[str, Scalar]:
-        """Return all parameters to send, by name, including ``as_of``."""
+        """Return all query parameters to send by name, including ``as_of``."""
         return {**self.parameters, **({AS_OF: self.as_of} if self.as_of else {})}
 
 
 def plan_snapshots(settings: Settings, root: pathlib.Path) -> dict[str, SnapshotRequest]:
-    """Return the snapshots of a stack, by the keys of ``settings``."""
+    """Return the snapshots of a stack. Keys are those of ``settings``."""
     return {
         key: SnapshotRequest(
             project=settings.project,
@@ -137,7 +137,7 @@ def _tokens(sql: str) -> Iterator[tuple[str, str]]:
 
 
 def without_comments(sql: str) -> str:
-    """Return the query with spaces instead of comments. Line numbers do not change."""
+    """Return the query with spaces in place of comments, so that line numbers stay the same."""
     parts = (
         " " + "\n" * text.count("\n") if kind == "comment" else text for kind, text in _tokens(sql)
     )
@@ -145,7 +145,7 @@ def without_comments(sql: str) -> str:
 
 
 def canonical_query(sql: str) -> str:
-    """Return the query for its identity: without comments, and with single spaces.
+    """Return the query in the form for its identity: without comments, with single spaces.
 
     >>> canonical("SELECT 1 -- one\\n  AS x, ' -- ';")
     "SELECT 1 AS x, ' -- '"
@@ -155,18 +155,18 @@ def canonical_query(sql: str) -> str:
 
 
 def parameters_in(sql: str) -> set[str]:
-    """Return the names of the query's parameters, in lowercase, as BigQuery compares them."""
+    """Return the names of the query's parameters in lowercase: BigQuery ignores their case."""
     return {text[1:].lower() for kind, text in _tokens(sql) if kind == "parameter"}
 
 
 def volatile_in(sql: str) -> list[str]:
-    """Return the functions in the query whose result changes with each run."""
+    """Return the functions in the query whose results differ from run to run."""
     words = (text for kind, text in _tokens(sql) if kind == "word")
     return sorted({word.upper() for word in words if _VOLATILE.fullmatch(word.lower())})
 
 
 def form_problems(sql: str) -> Iterator[tuple[str, str]]:
-    """Yield reasons why the text is not a single query, with hints."""
+    """Yield the reasons why the text is not a single query, with hints."""
     tokens = [token for token in _tokens(without_comments(sql)) if token[0] != "space"]
     if any(kind == "open" for kind, _ in tokens):
         yield "has unterminated text or an unterminated comment", "close the quotes or the comment"

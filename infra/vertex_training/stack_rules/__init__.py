@@ -1,4 +1,4 @@
-"""Rules across the keys of a stack file. Pure.
+"""Rules that compare keys of a stack file. Pure.
 
 A rule is a function in one of these modules, registered by the decorator ``rule``. Rules
 report in this order:
@@ -52,7 +52,7 @@ RuleLevel = Literal["error", "warning", "deployment"]
 
 @dataclass(frozen=True, slots=True)
 class StackFile:
-    """A stack file and what it names."""
+    """A stack file, with the files, requests and plans that it leads to."""
 
     settings: Settings
     root: pathlib.Path
@@ -65,12 +65,12 @@ class StackFile:
 
 OfSettings = TypeVar("OfSettings", bound=Callable[[Settings], Iterable[Problem]])
 OfFile = TypeVar("OfFile", bound=Callable[[StackFile], Iterable[Problem]])
-#: Every rule with its level, in the order of registration.
+#: All rules with their levels, in the order of registration.
 _RULES: Final[list[tuple[RuleLevel, Callable[[StackFile], Iterable[Problem]]]]] = []
 
 
 def rule(level: RuleLevel = "error") -> Callable[[OfSettings], OfSettings]:
-    """Register a rule that reads only the settings."""
+    """Register a rule that needs only the settings."""
 
     def register(check: OfSettings) -> OfSettings:
         _RULES.append((level, lambda file: check(file.settings)))
@@ -80,7 +80,7 @@ def rule(level: RuleLevel = "error") -> Callable[[OfSettings], OfSettings]:
 
 
 def file_rule(level: RuleLevel = "error") -> Callable[[OfFile], OfFile]:
-    """Register a rule that also reads the checkout, the requests or the reservations."""
+    """Register a rule that also needs the checkout, the requests or the reservations."""
 
     def register(check: OfFile) -> OfFile:
         _RULES.append((level, check))
@@ -92,7 +92,7 @@ def file_rule(level: RuleLevel = "error") -> Callable[[OfFile], OfFile]:
 def unknown_entry(
     kind: str, name: str, known: Collection[str], section: str, path: Path
 ) -> Problem:
-    """Return the problem of a name that a section of the stack file does not declare."""
+    """Return the problem that a section of the stack file does not declare a name."""
     hint = did_you_mean(name, known) or f"declare this name in section {section}"
     return Problem(f"this stack has no such {kind}", name, hint, path)
 

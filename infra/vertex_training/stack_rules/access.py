@@ -1,4 +1,4 @@
-"""Rules of teams, ``members``, ``roles``, exceptions of drift and grants of deployers. Pure."""
+"""Rules about teams, ``members``, ``roles``, exceptions of drift and CI's grants. Pure."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def members(settings: Settings) -> Iterator[Problem]:
 
 @rule()
 def roles_of_accounts(settings: Settings) -> Iterator[Problem]:
-    """Check that accounts list no basic role and no role that the stack grants anyway."""
+    """Check that accounts list no basic role, and no role that the stack grants by itself."""
     for key, account in settings.service_accounts.items():
         defaults = {grants.WRITE_LOGS, *([grants.CALL_VERTEX] if account.calls_vertex else [])}
         for project, roles in account.roles.items():
@@ -93,7 +93,7 @@ def exceptions_of_drift(settings: Settings) -> Iterator[Problem]:
 
 @rule("warning")
 def misspelled_roles(settings: Settings) -> Iterator[Problem]:
-    """Warn about probably misspelled predefined roles, which fail an ``up`` half-way."""
+    """Warn about probably misspelled predefined roles, with which ``up`` fails half-way."""
     listed: list[tuple[Path, str]] = [
         ((*place, "members", role), role)
         for place, by_role in members_by_place(settings)
@@ -113,7 +113,7 @@ def misspelled_roles(settings: Settings) -> Iterator[Problem]:
 
 
 def _hint_for(role: str) -> str:
-    """Return the most similar role as a hint; empty if the role exists or no role is similar."""
+    """Return a similar role as a hint; empty if the role exists or none is similar."""
     known = {row["service"]: row["roles"] for row in catalog.load("roles.yaml")}
     service, _, name = role.removeprefix("roles/").partition(".")
     meant = nearest(service, known, 0.85)
@@ -128,7 +128,7 @@ def _hint_for(role: str) -> str:
 
 
 def _first(settings: Settings, place: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the place with the key that names in the cloud derive from."""
+    """Return the place with the entry's first key, from which names in the cloud derive."""
     if len(place) == 1:
         return place
     section, key = place
@@ -169,7 +169,7 @@ def named_deployers(settings: Settings) -> Iterator[Problem]:
 
 @rule("deployment")
 def names_for_ci(settings: Settings) -> Iterator[Problem]:
-    """Warn about names of buckets and secrets that CI's rights do not cover."""
+    """Warn about names of buckets and secrets outside of the rights that CI has."""
     end, names = f"-{settings.stack}", settings.names
     for key, bucket in settings.buckets.items():
         name = names.bucket(key)
@@ -194,7 +194,7 @@ def _name(path: Path, existing: bool, name: str) -> Problem:
 
 @rule("deployment")
 def roles_for_ci(settings: Settings) -> Iterator[Problem]:
-    """Warn about roles in the stack file that CI may not grant."""
+    """Warn about roles in the stack file that CI's account may not grant."""
     for place, by_role in stack_grants.members_by_place(settings):
         if place == ("registry",):
             continue  # conditions cannot limit roles there: CI may grant any
@@ -211,7 +211,7 @@ def roles_for_ci(settings: Settings) -> Iterator[Problem]:
 
 @rule("deployment")
 def datasets_for_ci(settings: Settings) -> Iterator[Problem]:
-    """Warn about datasets that CI can grant on only if bootstrap's stack file lists them."""
+    """Warn about datasets that bootstrap's stack file must list before CI can grant on them."""
     for key, account in settings.service_accounts.items():
         for on in account.datasets:
             project, _, name = on.partition(".")
@@ -255,7 +255,7 @@ def access_of_teams(settings: Settings) -> Iterator[Problem]:
 
 @rule()
 def teams(settings: Settings) -> Iterator[Problem]:
-    """Check labels and machine types of teams."""
+    """Check the labels and machine types of teams."""
     for key, team in settings.teams.items():
         yield from label_problems(team.labels, ("teams", key, "labels"), (TEAM_LABEL,))
         known = machines.machine_types()
@@ -269,7 +269,7 @@ def teams(settings: Settings) -> Iterator[Problem]:
 
 @file_rule("warning")
 def reach_of_accounts(file: StackFile) -> Iterator[Problem]:
-    """Warn about accounts that can reach other teams' data by a job without an account.
+    """Warn about accounts that can read other teams' data by jobs without a serviceAccount.
 
     See ``plan.access.AGENT``.
     """

@@ -1,4 +1,4 @@
-"""Rules of the sections ``channels``, ``alerts`` and ``budget``. Pure."""
+"""Rules about sections ``channels``, ``alerts`` and ``budget``. Pure."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def channels(settings: Settings) -> Iterator[Problem]:
 
 @file_rule("warning")
 def shared_alerts(file: StackFile) -> Iterator[Problem]:
-    """Warn about unused channels, and about another stack's alerts on the same jobs."""
+    """Warn about unused channels, and about alerts of another stack on the same jobs."""
     settings, root = file.settings, file.root
     used = {key for _, keys in _named(settings) for key in keys}
     used |= {job.messages.channel for job in settings.jobs.values() if job.messages}
@@ -74,7 +74,7 @@ def shared_alerts(file: StackFile) -> Iterator[Problem]:
 
 
 def _named(settings: Settings) -> Iterator[tuple[Path, list[str]]]:
-    """Yield the path and the keys of each list of channels."""
+    """Yield each list of channels: its path and the keys in it."""
     if settings.alerts:
         yield ("alerts", "channels"), settings.alerts.channels
     if settings.budget:
@@ -82,7 +82,7 @@ def _named(settings: Settings) -> Iterator[tuple[Path, list[str]]]:
 
 
 def _others(settings: Settings, root: Folder) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield name and content, without the namespace of keys, of the project's other stack files."""
+    """Yield name and content of the project's other stack files, without keys' namespace."""
     for file in sorted(root.glob("Pulumi.*.yaml")):
         config = config_of(file)
         if file.name != project_files.file_name(settings.stack) and (

@@ -1,4 +1,4 @@
-"""Rules of files that a stack names or uploads: they exist in the checkout, without secrets.
+"""Rules about files that a stack uses: they must exist in the checkout, without secrets.
 
 Code must name its project: the default project of a job is Google's own, whose name ends in
 ``-tp``, and the job's account has no rights in that project
@@ -44,7 +44,7 @@ def named_files(file: StackFile) -> Iterator[Problem]:
 
 
 def file_problems(path: Path, name: str, root: pathlib.Path) -> Iterator[Problem]:
-    """Yield a problem if file ``name`` is missing or outside of ``root``."""
+    """Yield a problem if file ``name`` is missing or is outside of ``root``."""
     return _problem(path, name, root, is_file=True)
 
 
@@ -80,7 +80,7 @@ def _problem(path: Path, name: str, root: pathlib.Path, *, is_file: bool) -> Ite
 def _objects(
     path: Path, bucket: str, kept: Mapping[str, str], root: pathlib.Path
 ) -> Iterator[Problem]:
-    """Check that a bucket's files and folders exist, within limits and with distinct names."""
+    """Check that a bucket's files and folders exist, are not too large, and have distinct names."""
     names: dict[str, str] = {}
     folders = 0
     for name, file in kept.items():
@@ -134,7 +134,7 @@ def _context(path: Path, image: Image, context: str, root: pathlib.Path) -> Iter
 
 
 def scan(settings: Settings, root: pathlib.Path) -> Scan:
-    """Scan the packages and objects that ``pulumi up`` uploads, after ``named_files``."""
+    """Scan the packages and objects that ``pulumi up`` uploads for secrets."""
     return files.scan(_sent(settings, root), settings.allowed_secrets)
 
 
@@ -153,7 +153,7 @@ def _file(root: pathlib.Path, name: str) -> File:
 
 
 def scan_context(settings: Settings, name: str, context: BuildContext) -> Scan:
-    """Scan the files and build arguments that an image build uploads."""
+    """Scan the files and build arguments that an image build uploads for secrets."""
     image = settings.images[name]
     folders = {folder.rpartition("/")[2]: folder for folder in image.include}
 
@@ -182,13 +182,13 @@ def scan_context(settings: Settings, name: str, context: BuildContext) -> Scan:
 
 @file_rule("warning")
 def images_behind_contexts(file: StackFile) -> Iterator[Problem]:
-    """Warn about images that were built from an older state of their context."""
+    """Warn about images that were built before their context changed."""
     return pins.warnings(file.settings, file.root)
 
 
 @file_rule("warning")
 def secrets_in_contexts(file: StackFile) -> Iterator[Problem]:
-    """Warn about secrets in contexts, which ``vt images build`` refuses."""
+    """Warn about secrets in build contexts, which ``vt images build`` refuses."""
     settings, root = file.settings, file.root
     for name, image in settings.images.items():
         source = pins.source_of(image)
@@ -218,7 +218,7 @@ MOST_BYTES: Final = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class DefaultProject:
-    """A call without a project."""
+    """A BigQuery call without a project."""
 
     line: int
     call: str
@@ -227,7 +227,7 @@ class DefaultProject:
 
 @file_rule("warning")
 def default_project_calls(file: StackFile) -> Iterator[Problem]:
-    """Warn about BigQuery calls without a project, unless every job sets the variable."""
+    """Warn about BigQuery calls without a project, unless all jobs set the project's variable."""
     settings, root, requests = file.settings, file.root, file.requests
     if requests and all(f'"{PROJECT}"' in request.body for request in requests.values()):
         return
@@ -245,7 +245,7 @@ def default_project_calls(file: StackFile) -> Iterator[Problem]:
 
 
 def _files(settings: Settings, root: pathlib.Path) -> set[str]:
-    """Return the Python files of packages and image contexts."""
+    """Return the Python files in packages and image contexts."""
     folders = [image.context for image in settings.images.values() if image.context]
     places: Iterable[str] = (*folders, *(package.path for package in settings.packages.values()))
     names = (name for place in places for name in packages.sources(root / place, place))
@@ -253,7 +253,7 @@ def _files(settings: Settings, root: pathlib.Path) -> set[str]:
 
 
 def default_projects(code: bytes) -> list[DefaultProject]:
-    """Return the calls without a project, by line; none if the code is not valid Python.
+    """Return the calls without a project by line; none if the code is not valid Python.
 
     >>> default_projects(b"from google.cloud import bigquery as bq\\nbq.Client()")
     [DefaultProject(line=2, call='bigquery.Client()', argument='project')]
@@ -276,14 +276,14 @@ def default_projects(code: bytes) -> list[DefaultProject]:
 
 
 def _has(call: ast.Call, argument: str, position: int) -> bool:
-    """Return True if a call passes the argument, or may pass it by ``*`` or ``**``."""
+    """Return True if a call passes the argument, or may pass it in ``*`` or ``**``."""
     starred = (isinstance(arg, ast.Starred) for arg in call.args)
     named = (keyword.arg is None or keyword.arg == argument for keyword in call.keywords)
     return len(call.args) > position or any(starred) or any(named)
 
 
 def _imported(tree: ast.AST) -> dict[str, str]:
-    """Return full names by the names that imports anywhere in the file bind."""
+    """Return the full name of each name that an import anywhere in the file binds."""
     result: dict[str, str] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):

@@ -1,4 +1,4 @@
-"""Rules of ``jobDefaults``, ``rules`` and ladders of jobs."""
+"""Rules about ``jobDefaults``, ``rules`` and ladders of jobs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ OF_A_JOB = {"job.name": "name", "job.run": "1", "job.requestId": "id"}
 
 @rule()
 def levels_of_rules(settings: Settings) -> Iterator[Problem]:
-    """Check that section ``rules`` names rules of job files and lowers no error."""
+    """Check that section ``rules`` names existing rules of job files, and lowers no error."""
     known = {job_rule.id: job_rule for job_rule in rules.ALL}
     for name, level in settings.rules.items():
         known_rule = known.get(name)
@@ -38,7 +38,7 @@ def levels_of_rules(settings: Settings) -> Iterator[Problem]:
 
 @rule()
 def ladders(settings: Settings) -> Iterator[Problem]:
-    """Check that rungs name known reservations and that tuning jobs have no ladder."""
+    """Check that ladders name known reservations, and that tuning jobs have no ladder."""
     for section, jobs in (("jobs", settings.jobs), ("tuning", settings.tuning)):
         for key, job in jobs.items():
             path = (section, key, "ladder")
@@ -65,7 +65,7 @@ DEPLOYMENT_MINUTES: Final = 60
 
 @rule("deployment")
 def deadlines(settings: Settings) -> Iterator[Problem]:
-    """Warn if workflow ``deploy.yml`` ends before the deadline of a job that it waits for."""
+    """Warn if workflow ``deploy.yml`` ends before the deadline of a job with ``wait``."""
     for section, jobs in (("jobs", settings.jobs), ("tuning", settings.tuning)):
         for key, job in jobs.items():
             if job.wait and job.deadline_seconds > DEPLOYMENT_MINUTES * 60:
@@ -81,7 +81,7 @@ def deadlines(settings: Settings) -> Iterator[Problem]:
 
 
 def unknown_references(settings: Settings, table: Mapping[str, Any]) -> Iterator[Problem]:
-    """Yield unknown references in ``jobDefaults``."""
+    """Yield references in ``jobDefaults`` that the stack does not define."""
     defaults = settings.job_defaults
     texts = {
         "serviceAccount": defaults.service_account,
@@ -98,7 +98,7 @@ def unknown_references(settings: Settings, table: Mapping[str, Any]) -> Iterator
 def unknown_reservation(
     rung: Rung, known: Mapping[str, object], path: tuple[str | int, ...]
 ) -> Iterator[Problem]:
-    """Yield a problem if a rung's reservation is neither a key nor a full name."""
+    """Yield a problem if the reservation in a ladder is neither a key nor a full name."""
     name = rung.reservation
     if name is not None and name not in known and not RESERVATION.match(name):
         hint = did_you_mean(name, known) or "projects/PROJECT/zones/ZONE/reservations/NAME"
@@ -108,7 +108,7 @@ def unknown_reservation(
 def rungs(
     given: Sequence[Rung], reservations: Mapping[str, object], table: Mapping[str, Any]
 ) -> tuple[requests.RungOverrides, ...]:
-    """Convert rungs for a request; ``table`` has the values of references."""
+    """Convert the rungs of a ladder for a request. ``table``: values of references."""
     return tuple(
         requests.RungOverrides(
             rung.model_dump(by_alias=True, exclude_none=True),

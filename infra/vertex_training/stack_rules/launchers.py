@@ -1,4 +1,4 @@
-"""Configuration files of accelerate and DeepSpeed in packages and image contexts.
+"""Rule about configuration files of accelerate and DeepSpeed in packages and image contexts.
 
 A file is read if exactly one file of the job's code has the name in its command line, is no link
 and has at most 64 KiB. The rules report nothing about a file that cannot be read.
@@ -65,7 +65,7 @@ def _command_problems(
 
 
 def _deepspeed_file(command: Command) -> str:
-    """Return FILE of ``--deepspeed_config FILE`` or a similar option; empty without the option."""
+    """Return FILE of an option like ``--deepspeed_config FILE``; empty without the option."""
     words = command.words
     if any("parallel" in word for word in words):
         return ""  # fewer ranks than processes share a batch
@@ -80,7 +80,7 @@ def _deepspeed_file(command: Command) -> str:
 
 
 def _world_size(pools: Sequence[Pool]) -> int | None:
-    """Return the number of processes of all pools; None if it is decided at run time."""
+    """Return the number of processes in all pools; None if only the run decides it."""
     total = 0
     for pool in pools:
         commands = [command for command in read_command_line(pool).commands if command.certain]
@@ -93,7 +93,7 @@ def _world_size(pools: Sequence[Pool]) -> int | None:
 
 
 def _read(file: StackFile, pool: Pool, name: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield path and content of a pool's file of this name, if the name is unique."""
+    """Yield path and content of the file with this name in a pool's code, if it is unique."""
     if not name:
         return
     parts = PurePosixPath(name).parts
@@ -110,7 +110,7 @@ def _read(file: StackFile, pool: Pool, name: str) -> Iterator[tuple[str, dict[st
 
 
 def _folders(settings: Settings, pool: Pool) -> Iterator[str]:
-    """Yield the folders of a pool's code: its packages and the context of its image."""
+    """Yield the folders with a pool's code: its packages and the context of its image."""
     files = [uri.rpartition("/")[2] for uri in pool.task.get("packageUris", [])]
     for key, package in settings.packages.items():
         if any(name.rpartition("-")[0] == key for name in files):
@@ -122,7 +122,7 @@ def _folders(settings: Settings, pool: Pool) -> Iterator[str]:
 
 
 def _content(root: pathlib.Path, name: str) -> dict[str, Any]:
-    """Return the mapping in a file; empty if it is a link, too large or has another form."""
+    """Return the mapping in a file; empty if it is a link, too large or not a mapping."""
     path = root / name
     try:
         if path.resolve() != root.resolve() / name or not path.is_file():

@@ -1,4 +1,4 @@
-"""Rules of ``limits`` for a whole stack and its members.
+"""Rules about ``limits`` of a whole stack and of its members.
 
 Rules of single jobs are in ``customjob.rules.stack``.
 """
@@ -31,7 +31,7 @@ FEWER: Final = "use fewer replicas or versions or a smaller machine, or raise th
 
 @rule()
 def limits_of_a_stack(settings: Settings) -> Iterator[Problem]:
-    """Check that limits name known regions and machine types, and agree with each other."""
+    """Check that limits name known regions and machine types, and do not contradict each other."""
     limits = settings.limits
     for index, region in enumerate(limits.regions or ()):
         if region not in machines.regions():
@@ -61,14 +61,14 @@ def _order(
     word: str = "jobs",
     key: str = "maxUsdPerJob",
 ) -> Iterator[Problem]:
-    """Check that the limit of one job or endpoint does not exceed the limit of all."""
+    """Check that the limit of one job or endpoint is not above the limit of all together."""
     if one is not None and every is not None and one > every:
         what = f"{key} exceeds the limit of all {word} together, {costs.usd(every)}"
         yield Problem(what, costs.usd(one), f"write {every:g} or less", (*path, key))
 
 
 def _members(settings: Settings) -> Iterator[Problem]:
-    """Yield members of domains that ``limits.memberDomains`` does not list."""
+    """Yield members whose domains are not in ``limits.memberDomains``."""
     if settings.limits.member_domains is None:
         return
     domains = naming.own_domains(
@@ -95,7 +95,7 @@ def _members(settings: Settings) -> Iterator[Problem]:
 
 
 def exceeded(settings: Settings, results: Mapping[str, JobFileResult]) -> list[Problem]:
-    """Return the exceeded limits of the whole stack.
+    """Return the limits that the stack as a whole exceeds.
 
     Jobs with mistakes, which other rules report, are not part of the total.
     """
@@ -152,7 +152,7 @@ class _Bill(NamedTuple):
 
 
 def _reservations(settings: Settings) -> Iterator[tuple[str, _Bill]]:
-    """Yield the monthly cost of each reservation that the stack creates, used or not."""
+    """Yield the monthly cost of each reservation that the stack creates, even if it is unused."""
     now = datetime.datetime.now(tz=datetime.UTC)
     for key, plan in plan_reservations(settings).items():
         if not plan.settings.existing:
@@ -162,7 +162,7 @@ def _reservations(settings: Settings) -> Iterator[tuple[str, _Bill]]:
 
 
 def _in_total(settings: Settings, request: JobRequest, once: float) -> float:
-    """Return a job's share of the total: the cost of one run, or of a month of its schedule."""
+    """Return a job's part of the total: one run, or a month of its schedule."""
     schedule = settings.schedules.get(request.submission.job)
     if schedule is None:
         return once
@@ -172,7 +172,7 @@ def _in_total(settings: Settings, request: JobRequest, once: float) -> float:
 def _schedule(
     settings: Settings, key: str, request: JobRequest, bill: _Bill | None
 ) -> Iterator[Problem]:
-    """Yield a problem if a schedule may exceed the monthly limit of the stack or its team.
+    """Yield a problem if a schedule may cost more than the stack's or team's monthly limit.
 
     ``bill`` is None without a known price.
     """
@@ -201,7 +201,7 @@ def _schedule(
 
 
 def _endpoints(settings: Settings, of_schedules: Mapping[str, _Bill]) -> Iterator[Problem]:
-    """Yield endpoints beyond a limit, and the total of endpoints and schedules beyond one."""
+    """Yield endpoints above a limit, and the total of endpoints and schedules above a limit."""
     total = settings.limits.max_usd_per_month_in_total
     bills = {f"schedule of {key}": bill for key, bill in of_schedules.items()}
     for key, endpoint in settings.endpoints.items():
@@ -260,7 +260,7 @@ def _region(settings: Settings) -> Iterator[Problem]:
 def _total(
     bills: Mapping[str, _Bill], most: float | None, whose: str, path: Path, fix: str = SHORTER
 ) -> Iterator[Problem]:
-    """Yield a problem if bills, by name, together exceed ``most``."""
+    """Yield a problem if the bills, by name, exceed ``most`` in total."""
     known = {key: bill.usd or 0.0 for key, bill in bills.items()}
     total = math.fsum(known.values())
     if most is None or total <= most:

@@ -1,4 +1,4 @@
-"""Rules of names, numbers and labels: invalid, duplicate or unknown ones. Pure."""
+"""Rules about invalid, duplicate and unknown names, numbers and labels. Pure."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def account_names(settings: Settings) -> Iterator[Problem]:
 
 @rule()
 def stack_labels(settings: Settings) -> Iterator[Problem]:
-    """Check the stack's labels, and their number together with each team's."""
+    """Check the labels of the stack, and their number together with the labels of each team."""
     yield from label_problems(settings.labels, ("labels",))
     hint = (
         f"keep at most {MOST_OWN_LABELS}: a resource has {naming.MOST_LABELS}, some set by the "
@@ -90,7 +90,7 @@ def stack_labels(settings: Settings) -> Iterator[Problem]:
 def label_problems(
     labels: Mapping[str, str], path: Path, others: Container[str] = ()
 ) -> Iterator[Problem]:
-    """Yield invalid labels, and labels that the stack sets itself (``others`` among them)."""
+    """Yield invalid labels, and labels that the stack sets itself, including ``others``."""
     for key, value in labels.items():
         if naming.is_own_label(key) or key in others:
             yield Problem(
@@ -113,7 +113,7 @@ def member_forms(settings: Settings) -> Iterator[Problem]:
 
 @rule("warning")
 def members_in_other_case(settings: Settings) -> Iterator[Problem]:
-    """Warn about members that differ only in case, which IAM treats as the same member."""
+    """Warn about members that differ only in letter case, which IAM treats as the same member."""
     for path, members in stack_grants.member_lists(settings):
         seen = set[str]()
         for index, member in enumerate(members):
@@ -139,7 +139,7 @@ _OF_PROVIDER: Final = {
 
 @file_rule("warning")
 def provider_settings(file: StackFile) -> Iterator[Problem]:
-    """Warn about settings of the ``gcp`` provider that do not apply to jobs."""
+    """Warn about settings of the ``gcp`` provider that have no effect on jobs."""
     own = config_of(file.root / project_files.file_name(file.settings.stack))
     defaults = config_of(file.root / "Pulumi.yaml")
     for key, hint in _OF_PROVIDER.items():
@@ -152,7 +152,7 @@ def provider_settings(file: StackFile) -> Iterator[Problem]:
 
 @rule()
 def entry_labels(settings: Settings) -> Iterator[Problem]:
-    """Check labels of buckets and secrets."""
+    """Check the labels of buckets and secrets."""
     sections = {"buckets": settings.buckets, "secrets": settings.secrets}
     for section, entries in sections.items():
         for key, entry in entries.items():
@@ -161,7 +161,7 @@ def entry_labels(settings: Settings) -> Iterator[Problem]:
 
 @rule()
 def jobs_of_one_name(settings: Settings) -> Iterator[Problem]:
-    """Check that no tuning job has the name of a job, from which commands cannot tell it apart."""
+    """Check that no tuning job has a job's name: commands could not distinguish them."""
     taken: dict[str, str] = {}
     for key, job in settings.jobs.items():
         taken |= dict.fromkeys((key, renames.first_key(key, job)), key)
@@ -174,7 +174,7 @@ def jobs_of_one_name(settings: Settings) -> Iterator[Problem]:
 
 @rule()
 def image_builds(settings: Settings) -> Iterator[Problem]:
-    """Check the stack's own account for building images."""
+    """Check the account with which the stack builds images."""
     if not settings.builds_images:
         return
     if naming.IMAGE_BUILD in settings.service_accounts:
@@ -193,7 +193,7 @@ def image_builds(settings: Settings) -> Iterator[Problem]:
 
 @rule()
 def unknown_keys(settings: Settings) -> Iterator[Problem]:
-    """Yield buckets and secrets that accounts name and the stack does not declare."""
+    """Yield buckets and secrets that accounts name but the stack does not declare."""
     for key, account in settings.service_accounts.items():
         for field, listed, known in (
             ("reads", account.reads, settings.buckets),
@@ -213,7 +213,7 @@ def unknown_keys(settings: Settings) -> Iterator[Problem]:
 
 @rule()
 def former_names(settings: Settings) -> Iterator[Problem]:
-    """Check that each former name in ``formerly`` belongs to one entry."""
+    """Check that no two entries have the same former name in ``formerly``."""
     for section in SECTIONS:
         keys = renames.first_keys(settings, section)
         counted = Counter(keys.values())
@@ -245,7 +245,7 @@ NOT_GIVEN: Final = ("", STAND_INS["projectNumber"])
 
 @file_rule()
 def project_numbers(file: StackFile) -> Iterator[Problem]:
-    """Check that project numbers agree with those in other stack files."""
+    """Check that project numbers are the same as in other stack files."""
     settings, root = file.settings, file.root
     numbers: list[tuple[Path, str, str]] = [
         (("projectNumber",), settings.project, settings.project_number)
@@ -315,7 +315,7 @@ OF_OWNER: Final = "this key has no effect on existing resources, which their own
 
 @rule()
 def existing_entries(settings: Settings) -> Iterator[Problem]:
-    """Check that existing entries set only grants, and that names in the cloud are distinct."""
+    """Check that existing entries set only grants, and that cloud names are distinct."""
     sections: dict[str, Mapping[str, Bucket | ServiceAccount | Secret]] = {
         "buckets": settings.buckets,
         "serviceAccounts": settings.service_accounts,
@@ -331,14 +331,14 @@ def existing_entries(settings: Settings) -> Iterator[Problem]:
 def _of_the_owner(
     section: str, key: str, entry: Bucket | ServiceAccount | Secret
 ) -> Iterator[Problem]:
-    """Yield keys without effect beside ``existing``, except ``formerly`` (``former_names``)."""
+    """Yield keys next to ``existing`` without effect; ``former_names`` checks ``formerly``."""
     for field in sorted(entry.model_fields_set - BESIDE[section] - {"formerly"}):
         yield Problem(OF_OWNER, "", "remove this key", (section, key, to_camel(field)))
 
 
 @rule()
 def existing_buckets(settings: Settings) -> Iterator[Problem]:
-    """Check that only existing buckets have a project, and that none is a control bucket."""
+    """Check that only existing buckets set a project, and that none is a control bucket."""
     for key, bucket in settings.buckets.items():
         if bucket.project and not bucket.existing:
             what = "project requires existing: the stack creates buckets in its own project"
@@ -351,7 +351,7 @@ def existing_buckets(settings: Settings) -> Iterator[Problem]:
 
 @rule()
 def existing_registry(settings: Settings) -> Iterator[Problem]:
-    """Check that an existing registry has no other keys."""
+    """Check that an existing registry sets no other keys."""
     registry = settings.registry
     if registry.existing:
         for field in sorted(registry.model_fields_set - {"existing"}):
@@ -360,7 +360,7 @@ def existing_registry(settings: Settings) -> Iterator[Problem]:
 
 @rule()
 def names_of_ranges(settings: Settings) -> Iterator[Problem]:
-    """Check that names of address ranges, and of reservations in one zone, are distinct."""
+    """Check that address ranges, and reservations in the same zone, have distinct names."""
     for section, entries, place in (
         (("network", "ranges"), settings.network.ranges, lambda _: ""),
         (
@@ -391,7 +391,7 @@ def _twice(
     section: str,
     entries: Mapping[str, Bucket | ServiceAccount | Secret],
 ) -> Iterator[Problem]:
-    """Yield entries with the same name in the cloud, at least one of them set explicitly."""
+    """Yield entries with the same cloud name, if the stack file sets the name of any of them."""
     names = settings.names
     name_of = {
         "buckets": names.bucket,
@@ -422,7 +422,7 @@ def _twice(
 
 @file_rule("warning")
 def labels_of_jobs(file: StackFile) -> Iterator[Problem]:
-    """Warn about jobs with too many labels in total: of file, stack, team and program.
+    """Warn about jobs that have too many labels from file, stack, team and program together.
 
     Other rules check each source alone.
     """
@@ -444,7 +444,7 @@ def labels_of_jobs(file: StackFile) -> Iterator[Problem]:
 
 @rule("warning")
 def region_of_jobs(settings: Settings) -> Iterator[Problem]:
-    """Warn about regions without training jobs."""
+    """Warn about stacks in regions without training jobs."""
     if settings.region not in machines.regions():
         what = "this release lists no training jobs in this region"
         yield Problem(what, settings.region, "`vt catalogue` lists regions", ("region",))

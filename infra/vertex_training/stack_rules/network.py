@@ -1,4 +1,4 @@
-"""Rules across the keys of sections ``network``, ``sharedVpc`` and ``reservations``."""
+"""Rules about sections ``network``, ``sharedVpc`` and ``reservations``."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ SMALLEST_IN_TABLE: Final = 18
 
 @rule()
 def network_mode(settings: Settings) -> Iterator[Problem]:
-    """Check that keys belong to the mode of the network."""
+    """Check that the keys of the network suit its mode."""
     network = settings.network
     for name in sorted(network.model_fields_set - {"mode"}):
         key = to_camel(name)
@@ -56,7 +56,7 @@ def network_mode(settings: Settings) -> Iterator[Problem]:
 
 @rule()
 def host_project(settings: Settings) -> Iterator[Problem]:
-    """Check that the host project of a Shared VPC differs, and that the stack may change it."""
+    """Check that a Shared VPC's host is another project, and that the stack may change it."""
     host, network = settings.shared_vpc, settings.network
     if host is None:
         return
@@ -98,7 +98,7 @@ def _host_of_others(settings: Settings) -> Iterator[Problem]:
 
 @rule()
 def network_parts(settings: Settings) -> Iterator[Problem]:
-    """Check network, subnet and attachment: created or existing, and in reach."""
+    """Check that network, subnet and attachment are complete and can be used."""
     network = settings.network
     if network.mode == "none":
         return
@@ -119,7 +119,7 @@ def network_parts(settings: Settings) -> Iterator[Problem]:
 
 
 def _subnet(network: Network) -> Iterator[Problem]:
-    """Yield problems of the subnet: missing, incomplete or too small."""
+    """Yield problems of a subnet that is missing, incomplete or too small."""
     subnet = network.subnet
     if network.mode == "psc" and not network.attachment.existing and subnet is None:
         yield Problem(
@@ -163,7 +163,7 @@ def _regions(settings: Settings) -> Iterator[Problem]:
 
 @rule()
 def names_in_network(settings: Settings) -> Iterator[Problem]:
-    """Check that Compute Engine accepts the names that derive from keys."""
+    """Check that Compute Engine accepts the names that are built from keys."""
     names = settings.names
     network = settings.network
     if network.mode == "none":
@@ -227,7 +227,7 @@ def peered_network(settings: Settings) -> Iterator[Problem]:
 
 @rule()
 def overlapping_ranges(settings: Settings) -> Iterator[Problem]:
-    """Check that address blocks overlap no other block: own, in use (``avoid``) or reserved."""
+    """Check that address blocks do not overlap: own blocks, ``avoid``, and reserved blocks."""
     network = settings.network
     if network.mode == "none":
         return
@@ -316,7 +316,7 @@ def surprising_network(settings: Settings) -> Iterator[Problem]:
 
 @rule()
 def reservations(settings: Settings) -> Iterator[Problem]:
-    """Check machine, zone, sharing and end of each reservation."""
+    """Check the machine, zone, sharing and end of each reservation."""
     now = datetime.datetime.now(tz=datetime.UTC)
     for key, plan in plan_reservations(settings).items():
         path = ("reservations", key)
@@ -358,7 +358,7 @@ def _machine(path: Path, plan: ReservationPlan) -> Iterator[Problem]:
 
 
 def _place(path: Path, plan: ReservationPlan, settings: Settings) -> Iterator[Problem]:
-    """Yield problems of a reservation's zone, name and keys beside ``existing``."""
+    """Yield problems of a reservation's zone and name, and of keys next to ``existing``."""
     reservation = plan.settings
     if reservation.zone.rsplit("-", 1)[0] != settings.region:
         what = f"this zone is outside of {settings.region}, where the stack's jobs run"
@@ -394,13 +394,13 @@ def _place(path: Path, plan: ReservationPlan, settings: Settings) -> Iterator[Pr
 
 
 def _zones(region: str) -> list[str]:
-    """Return the names of a region's zones; empty if the catalogue lacks the region."""
+    """Return the zones of a region; empty if the catalogue lacks the region."""
     letters = catalog.load("zones.yaml")["letters"].get(region, "")
     return [f"{region}-{letter}" for letter in letters]
 
 
 def _end(path: Path, plan: ReservationPlan, now: datetime.datetime) -> Iterator[Problem]:
-    """Yield a problem if a reservation ends in the past, which Google refuses.
+    """Yield a problem if a reservation ends in the past: Google refuses such a reservation.
 
     https://docs.cloud.google.com/compute/docs/reference/rest/v1/reservations (deleteAtTime)
     """
@@ -412,7 +412,7 @@ def _end(path: Path, plan: ReservationPlan, now: datetime.datetime) -> Iterator[
 
 
 def _sharing(path: Path, plan: ReservationPlan, settings: Settings) -> Iterator[Problem]:
-    """Yield problems of ``shareWith``: the jobs' project is missing, or the owner is listed."""
+    """Yield problems if ``shareWith`` lacks the jobs' project or has the owner's project."""
     reservation = plan.settings
     owner = reservation.project or settings.project
     if (
@@ -433,7 +433,7 @@ def _sharing(path: Path, plan: ReservationPlan, settings: Settings) -> Iterator[
 
 @file_rule("warning")
 def unused_reservations(file: StackFile) -> Iterator[Problem]:
-    """Warn about reservations that the stack creates and no job uses."""
+    """Warn about reservations that the stack creates but no job uses."""
     requests, plans = file.requests, file.reservations
     used = {name for request in requests.values() for name in request.used}
     bodies = [rung.body for request in requests.values() for rung in request.rungs]

@@ -1,4 +1,4 @@
-"""Rules of sections ``models`` and ``endpoints``. Pure."""
+"""Rules about sections ``models`` and ``endpoints``. Pure."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _LATEST: Final = re.compile(r"sklearn-[a-z]+\.1-6")
 
 @rule()
 def models_and_endpoints(settings: Settings) -> Iterator[Problem]:
-    """Check that models and endpoints name known resources that fit together."""
+    """Check that models and endpoints name known resources that suit each other."""
     for key, model in settings.models.items():
         yield from _model(settings, key, model)
     ids: dict[str, str] = {}
@@ -45,7 +45,7 @@ def models_and_endpoints(settings: Settings) -> Iterator[Problem]:
 
 @rule("warning")
 def serving_machines(settings: Settings) -> Iterator[Problem]:
-    """Warn about prebuilt serving images, and machines without known facts or prices."""
+    """Warn about prebuilt serving images, and about machines without known facts or prices."""
     for key, model in settings.models.items():
         image = _PREBUILT.match(model.container.image)
         if image and not _LATEST.match(image[1]):
@@ -89,7 +89,7 @@ def _model(settings: Settings, key: str, model: Model) -> Iterator[Problem]:
 
 
 def _image(settings: Settings, model: Model, path: Path) -> Iterator[Problem]:
-    """Check the image's form and region: predictions/custom-container-requirements."""
+    """Check form and region of the image: predictions/custom-container-requirements."""
     text = model.container.image
     try:
         image = serving.image_of(settings, model)
@@ -171,7 +171,7 @@ def _accelerator(endpoint: Endpoint, path: Path) -> Iterator[Problem]:
 
 
 def tpu_problems(endpoint: Endpoint, region: str, path: Path) -> Iterator[Problem]:
-    """Yield problems of an endpoint on TPUs."""
+    """Yield the problems of an endpoint on TPUs."""
     name, accelerator = endpoint.machine, endpoint.accelerator
     if any(name.startswith(prefix) for prefix in _facts()["refused"]["prefixes"]):
         hint = f"use one of: {', '.join(_machines())}"
@@ -214,7 +214,7 @@ def _facts() -> dict[str, Any]:
 
 
 def _row(name: str) -> dict[str, Any] | None:
-    """Return the facts about an endpoint machine with TPUs; None for other machines."""
+    """Return the facts about an endpoint machine that has TPUs; None for other machines."""
     machine = machines.machine_type(name)
     return _facts()["families"].get(machine.family) if machine else None
 

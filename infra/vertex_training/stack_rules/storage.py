@@ -1,4 +1,4 @@
-"""Rules of the encryption key, buckets and snapshots. Pure."""
+"""Rules about the encryption key, buckets and snapshots. Pure."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def encryption_key(settings: Settings) -> Iterator[Problem]:
 
 @rule()
 def retention(settings: Settings) -> Iterator[Problem]:
-    """Check that no key deletes objects that retention or protection keeps."""
+    """Check that no setting deletes objects that another setting retains or protects."""
     for key, bucket in settings.buckets.items():
         if bucket.protect and bucket.force_destroy:
             what = "forceDestroy contradicts protect, which forbids deleting the bucket"
@@ -49,7 +49,7 @@ def retention(settings: Settings) -> Iterator[Problem]:
 
 @rule("warning")
 def used_buckets(settings: Settings) -> Iterator[Problem]:
-    """Warn if jobs write to buckets with retention, or use classes with fees for reads."""
+    """Warn if jobs write to buckets with retention, or read from classes with retrieval fees."""
     for key, bucket in settings.buckets.items():
         writers = [
             name for name, account in settings.service_accounts.items() if key in account.writes
@@ -89,7 +89,7 @@ def _of_bucket(key: str, bucket: Bucket, days: int) -> Iterator[Problem]:
 
 @file_rule()
 def snapshots(file: StackFile) -> Iterator[Problem]:
-    """Check bucket, time, parameters and query of each snapshot."""
+    """Check the bucket, time, parameters and query of each snapshot."""
     settings, root = file.settings, file.root
     now = datetime.datetime.now(tz=datetime.UTC)
     for key, snapshot in settings.snapshots.items():
@@ -142,7 +142,7 @@ def _query(
 
 
 def _parameters(snapshot: Snapshot, sql: str, path: Path) -> Iterator[Problem]:
-    """Yield unset and unused parameters, and an ``asOf`` that no table uses."""
+    """Yield unset parameters, unused parameters, and an ``asOf`` that no table uses."""
     used, declared = request.parameters_in(sql), {name.lower() for name in snapshot.parameters}
     for name in sorted(used - declared - {AS_OF}):
         what = f"the query uses @{name}, which parameters do not set"
@@ -166,7 +166,7 @@ def _parameters(snapshot: Snapshot, sql: str, path: Path) -> Iterator[Problem]:
 
 @file_rule("warning")
 def changing_snapshots(file: StackFile) -> Iterator[Problem]:
-    """Warn about queries with varying results, and files that jobs or age can remove."""
+    """Warn about queries whose results vary, and files that jobs or lifecycles may delete."""
     settings, root = file.settings, file.root
     writers = [(name, account.writes) for name, account in settings.service_accounts.items()]
     for key, snapshot in settings.snapshots.items():

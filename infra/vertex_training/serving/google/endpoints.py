@@ -1,4 +1,4 @@
-"""Calls on Vertex AI endpoints and their deployed models. Each change is sent once."""
+"""Calls Vertex AI endpoints and their deployed models. Sends each change once."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class GoogleEndpoints(GoogleOperations):
         )
 
     def deploy(self, name: str, deployment: Deployment) -> str:
-        """Deploy a version. A call without a split does not change the endpoint's split."""
+        """Deploy a version. A call without a traffic split does not change the endpoint's."""
         message = {
             "id": deployment.id,
             "model": deployment.version,
@@ -102,7 +102,7 @@ class GoogleEndpoints(GoogleOperations):
         return _begin(self._client.undeploy_model, what, endpoint=name, deployed_model_id=id_)
 
     def set_split(self, name: str, split: Mapping[str, int], etag: str) -> None:
-        """Write the whole split if the endpoint still has ``etag``."""
+        """Write the whole traffic split if the endpoint still has ``etag``."""
         endpoint = {"name": name, "traffic_split": dict(split), "etag": etag}
         try:
             send_once(
@@ -123,7 +123,7 @@ _STALE = "another process wrote the endpoint"
 
 
 def _begin(call: Callable[..., Any], what: str, **request: Any) -> str:
-    """Send a call once, and return the name of its operation."""
+    """Start a long-running operation with one call, and return its name."""
     operation = send_once(call, what, REFUSALS, request=request)
     if not operation.operation.name:
         raise InDoubtError("the response of Vertex AI has no operation name")

@@ -1,4 +1,4 @@
-"""Names of Google's clients for models and endpoints (see ``vertex_api``), and long operations.
+"""Long-running operations, and the names of Google's clients (see ``vertex_api``).
 
 Any process can read an operation by its name.
 """
@@ -54,13 +54,13 @@ _HINTS: Final = {
 
 
 class GoogleOperations:
-    """``ports.Operations`` with any client of Vertex AI."""
+    """``ports.Operations`` with any Vertex AI client."""
 
     def __init__(self, client: Any) -> None:
         self._client = client
 
     def operation(self, name: str) -> OperationSnapshot:
-        """Return the current operation. An unknown operation counts as done."""
+        """Return the operation's current state. An unknown operation counts as done."""
         try:
             operation = read(self._client.get_operation, request={"name": name})
         except NotFound:

@@ -1,4 +1,4 @@
-"""Calls of the model registry; jobs of runs and their folders.
+"""Calls the model registry, and finds jobs of runs and their folders.
 
 Reads are retried; an upload is sent once.
 """
@@ -61,7 +61,7 @@ class GoogleRegistry(GoogleOperations):
     _client: operations.ModelServiceClient
 
     def upload(self, request: VersionRequest, body: str, labels: Mapping[str, str]) -> str:
-        """Send the upload once, for the first or a further version of a model."""
+        """Send the upload once: of a model's first version, or of a further version."""
         message = json.loads(body)
         message["labels"] = {**message.get("labels", {}), **labels}
         model = operations.Model()
@@ -86,7 +86,7 @@ class GoogleRegistry(GoogleOperations):
         return operation.operation.name
 
     def version(self, name: str) -> VersionSnapshot | None:
-        """Return a version, by number or alias; None if missing."""
+        """Return a version by its number or alias; None if missing."""
         model = self._get(name)
         return _snapshot(model) if model is not None else None
 
@@ -106,7 +106,7 @@ class GoogleRegistry(GoogleOperations):
             ) from None
 
     def delete_version(self, name: str) -> str:
-        """Delete a version, or the model of an only version. Return an error, or empty.
+        """Delete a version, or the model if it has no other. Return an error text, or empty.
 
         The service cannot delete the default version: the newest other version becomes the default.
         """
@@ -161,7 +161,7 @@ MOST_METRICS_BYTES: Final = 256 * 1024
 
 
 def connect_runs(project: str, region: str, account: str = "") -> GoogleRuns:
-    """Return the runs of a project's region. Raises OperatorError."""
+    """Return access to the runs in a project's region. Raises OperatorError."""
     jobs = job_service.connect(project, region, account=account)
     return GoogleRuns(jobs, storage_client(project, account))
 
@@ -177,7 +177,7 @@ class GoogleRuns:
         return self._jobs.labelled(parent, labels)
 
     def folder(self, uri: str) -> RunFolder:
-        """Return the names of the files below a URI, and the metrics."""
+        """Return the names of the files below a URI, and the content of the metrics."""
         bucket, _, prefix = uri.removeprefix("gs://").partition("/")
         try:
             listed = self._objects.list_blobs(

@@ -1,4 +1,4 @@
-"""Uploads each model version once, and updates endpoints to their declaration. Pure.
+"""Uploads each model version once, and updates endpoints as declared. Pure.
 
 ===================  =================================================================
 ``ports``            interfaces to Vertex AI and the bucket; waits for long operations

@@ -1,4 +1,4 @@
-"""Ports of models and endpoints, their values, and waits for long operations. Pure.
+"""Interfaces for models and endpoints, their values, and waits for operations. Pure.
 
 The modules of ``google`` implement the ports. An operation continues after its process has died.
 """
@@ -20,7 +20,7 @@ from vertex_training.errors import OperatorError
 
 @dataclass(frozen=True, slots=True)
 class VersionRequest(SubmissionRequest):
-    """An upload. ``job`` is the key of the model, ``body`` the ``Model`` as JSON."""
+    """An upload. ``job``: the model's key in the stack file; ``body``: the ``Model`` as JSON."""
 
     model_id: str = ""
     alias: str = ""
@@ -32,7 +32,7 @@ class VersionRequest(SubmissionRequest):
 
     @property
     def turn_key(self) -> str:
-        """Return a key for this run of the model: versions of other runs are separate requests."""
+        """Return a key for this run of the model. Other runs have other keys."""
         return f"{self.parent.rpartition('/')[2]}/{self.job}.run-{self.run}"
 
     @property
@@ -47,13 +47,13 @@ class VersionRequest(SubmissionRequest):
 
     @property
     def is_repeatable(self) -> bool:
-        """Return True: uploading a deleted version again costs nothing and loses nothing."""
+        """Return True: uploading a deleted version again has no cost and loses no data."""
         return True
 
 
 @dataclass(frozen=True, slots=True)
 class VersionSnapshot:
-    """A version of a model, as Vertex AI returned it."""
+    """A version of a model as Vertex AI returned it."""
 
     name: str
     """``projects/P/locations/R/models/ID@VERSION``."""
@@ -68,7 +68,7 @@ class VersionSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class OperationSnapshot:
-    """A long operation. ``error`` is empty if the operation is running or has succeeded."""
+    """A long-running operation. ``error`` is empty while it runs and if it has succeeded."""
 
     name: str
     done: bool
@@ -78,10 +78,10 @@ class OperationSnapshot:
 
 
 class Operations(Protocol):
-    """Long operations of all processes."""
+    """Long-running operations, including those that other processes started."""
 
     def operation(self, name: str) -> OperationSnapshot:
-        """Return the current operation. An unknown operation counts as done."""
+        """Return the operation's current state. An unknown operation counts as done."""
         ...
 
     def running(self, resource: str) -> list[str]:
@@ -93,7 +93,7 @@ class ModelRegistry(Operations, Protocol):
     """Calls of the model registry."""
 
     def upload(self, request: VersionRequest, body: str, labels: Mapping[str, str]) -> str:
-        """Send the upload once, and return the name of its operation.
+        """Send the upload once, and return the name of the operation.
 
         Raises NotSubmittedError or InDoubtError.
         """
@@ -108,13 +108,13 @@ class ModelRegistry(Operations, Protocol):
         ...
 
     def delete_version(self, name: str) -> str:
-        """Delete a version, or the model of an only version. Return an error, or empty."""
+        """Delete a version, or the model if it has no other. Return an error text, or empty."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Deployment:
-    """An observed or declared version behind an endpoint."""
+    """A version behind an endpoint, as observed or as declared."""
 
     id: str
     version: str
@@ -128,7 +128,7 @@ class Deployment:
 
 @dataclass(frozen=True, slots=True)
 class EndpointSnapshot:
-    """An endpoint, as Vertex AI returned it."""
+    """An endpoint as Vertex AI returned it."""
 
     name: str
     deployed: Mapping[str, Deployment]
@@ -150,7 +150,7 @@ class Endpoints(Operations, Protocol):
         ...
 
     def resize(self, name: str, deployment: Deployment) -> str:
-        """Change the limits of replicas, and return the name of the operation."""
+        """Change the minimum and maximum replicas, and return the name of the operation."""
         ...
 
     def undeploy(self, name: str, id_: str) -> str:
@@ -158,13 +158,13 @@ class Endpoints(Operations, Protocol):
         ...
 
     def set_split(self, name: str, split: Mapping[str, int], etag: str) -> None:
-        """Write the whole split in one call. Raises PreconditionFailedError if it has changed."""
+        """Write the whole traffic split at once. Raises PreconditionFailedError on a conflict."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class RunFolder:
-    """Content of a folder with artifacts."""
+    """The content of a folder of artifacts."""
 
     files: Sequence[str]
     """Names relative to the folder; the number is limited."""
@@ -186,7 +186,7 @@ class Runs(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class OperationWait:
-    """Time limits of an operation, and the receiver of its progress."""
+    """Time limits for an operation, and a function that receives its progress."""
 
     environment: ProcessEnvironment = ProcessEnvironment()
     backoff: PollBackoff = PollBackoff()
@@ -200,7 +200,7 @@ class OperationWait:
 def wait_for_operation(
     operations: Operations, name: str, what: str, wait: OperationWait
 ) -> OperationSnapshot:
-    """Wait for the end of an operation, and return the operation, also if it failed.
+    """Wait until an operation ends, and return it even if it failed.
 
     Raises:
         OperatorError: the operation exceeded ``OperationWait.longest``, and continues.
@@ -224,7 +224,7 @@ def wait_for_operation(
 
 
 def wait_until_idle(operations: Operations, resource: str, what: str, wait: OperationWait) -> None:
-    """Wait until no operation is running on a model or an endpoint.
+    """Wait until no operation runs on a model or an endpoint.
 
     Raises:
         OperatorError: an operation takes too long.

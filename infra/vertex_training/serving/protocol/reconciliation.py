@@ -1,4 +1,4 @@
-"""Updates an endpoint to its declaration, one step at a time, with a look before each step.
+"""Updates an endpoint as declared, one step at a time. Reads the endpoint before each step.
 
 Each step is repeatable, and the next step depends on the endpoint, not on former steps of this
 process. So after a process dies, the next process can continue with the endpoint:
@@ -44,7 +44,7 @@ MAX_STEPS: Final = 400
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """Declared state of an endpoint. Without deployments, the stack's models are undeployed."""
+    """Declared state of an endpoint. Without deployments, all the stack's models are undeployed."""
 
     endpoint: str
     """Key of the endpoint, for messages."""
@@ -62,7 +62,7 @@ class Goal:
 
     @property
     def split_by_id(self) -> dict[str, int]:
-        """Return the shares above 0 by deployed model id, in the service's form."""
+        """Return the shares above 0, by id of the deployed model, as the service writes them."""
         return {self.deployments[run].id: share for run, share in self.split.items() if share}
 
     def owns(self, deployment: Deployment) -> bool:
@@ -73,7 +73,7 @@ class Goal:
 
 @dataclass(frozen=True, slots=True)
 class EndpointCall:
-    """A call on an endpoint. ``verb`` is a method of ``Endpoints``."""
+    """A call on an endpoint. ``verb``: name of a method of ``Endpoints``."""
 
     verb: str
     id: str = ""
@@ -81,18 +81,18 @@ class EndpointCall:
 
 
 def display_name(owner: str, run: int, id_: str) -> str:
-    """Return the display name of a deployed model of the stack; see ``Goal.owner``."""
+    """Return the display name for a deployed model of the stack; see ``Goal.owner``."""
     return f"{owner}run {run} {id_}"
 
 
 def run_of(deployment: Deployment) -> int:
-    """Return the run in a display name of the stack."""
+    """Return the run in a display name that the stack wrote."""
     number = deployment.display_name.split(" ")[-2]
     return int(number) if number.isascii() and number.isdecimal() else 0
 
 
 def next_step(observed: EndpointSnapshot, goal: Goal) -> EndpointCall | None:
-    """Return the next step to the goal; None if the goal is reached."""
+    """Return the next step towards the goal; None if the endpoint is as declared."""
     declared = goal.by_id
     owned = {id_: model for id_, model in observed.deployed.items() if goal.owns(model)}
     for id_, deployment in declared.items():
@@ -116,7 +116,7 @@ def next_step(observed: EndpointSnapshot, goal: Goal) -> EndpointCall | None:
 def reconcile(
     name: str, goal: Goal, endpoints: Endpoints, wait: OperationWait = OperationWait()
 ) -> EndpointSnapshot | None:
-    """Update the endpoint to the goal and return it; None if missing and the goal is empty.
+    """Update the endpoint as declared and return it; None if missing and none is declared.
 
     Raises:
         NotSubmittedError: a step was refused or failed; the previous versions still serve.
@@ -127,7 +127,7 @@ def reconcile(
 
 
 class _Reconciliation:
-    """The work of a process on an endpoint."""
+    """The work of one process on an endpoint."""
 
     def __init__(self, name: str, goal: Goal, endpoints: Endpoints, wait: OperationWait) -> None:
         self.name, self.goal, self.endpoints, self.wait = name, goal, endpoints, wait
@@ -135,7 +135,7 @@ class _Reconciliation:
         self.tries: Counter[EndpointCall] = Counter()
 
     def run(self) -> EndpointSnapshot | None:
-        """Take steps until the goal is reached."""
+        """Take steps until the endpoint is as declared."""
         first = True
         for _ in range(MAX_STEPS):
             observed = self._observe()
@@ -158,7 +158,7 @@ class _Reconciliation:
         )
 
     def _observe(self) -> EndpointSnapshot | None:
-        """Wait until the endpoint is idle, and return it; None if missing and the goal is empty."""
+        """Wait until the endpoint is idle and return it; None if missing and none is declared."""
         wait_until_idle(self.endpoints, self.name, self.title, self.wait)
         observed = self.endpoints.get(self.name)
         if observed is None and self.goal.deployments:
@@ -169,7 +169,7 @@ class _Reconciliation:
         return observed
 
     def _ensure_own(self, observed: EndpointSnapshot, first: bool) -> None:
-        """Report foreign deployed models; refuse to remove them or to reuse their ids."""
+        """Report deployed models of others; refuse to remove them or to use their ids."""
         others = [model for model in observed.deployed.values() if not self.goal.owns(model)]
         taken = sorted(model.id for model in others if model.id in self.goal.by_id)
         if taken or (others and not self.goal.deployments):
@@ -189,7 +189,7 @@ class _Reconciliation:
                 )
 
     def _take(self, step: EndpointCall, observed: EndpointSnapshot) -> None:
-        """Take a step and wait for its end. Also returns if the next look decides.
+        """Take a step and wait for its end. Returns also if only the next reading can decide.
 
         Raises:
             NotSubmittedError: the service refused the step, or the step failed.
@@ -222,7 +222,7 @@ class _Reconciliation:
         return call(self.name, self.goal.by_id[step.id])
 
     def _await_outcome(self, step: EndpointCall) -> None:
-        """After a lost response, wait for an effect of the call.
+        """Wait for an effect of a call whose response was lost.
 
         The next look decides, with or without an effect; the step is repeatable.
         """
@@ -232,7 +232,7 @@ class _Reconciliation:
             waited += pause
 
     def _has_outcome(self, step: EndpointCall) -> bool:
-        """Return whether the step is obsolete, or a running operation can be the step."""
+        """Return whether the step is obsolete, or a running operation may be this step."""
         if self.endpoints.running(self.name):
             return True
         observed = self.endpoints.get(self.name)
@@ -253,7 +253,7 @@ class _Reconciliation:
     def _failure(
         self, step: EndpointCall, before: EndpointSnapshot, reason: str
     ) -> NotSubmittedError:
-        """Return an error with failure, current split and fix. Undeploys this process's models."""
+        """Return an error with cause, current split and fix. Undeploys this process's models."""
         if step.verb != "deploy":
             what = f"{self.title}: {self._words(step)} was refused: {reason}"
             return NotSubmittedError(
@@ -272,7 +272,7 @@ class _Reconciliation:
         )
 
     def _split_of(self, observed: EndpointSnapshot) -> str:
-        """Return the current split as text, with runs of the stack's deployed models."""
+        """Return the current split as text. Names the stack's deployed models by run."""
         names = {
             id_: f"run {run_of(model)}" if self.goal.owns(model) else id_
             for id_, model in observed.deployed.items()
@@ -280,7 +280,7 @@ class _Reconciliation:
         return ", ".join(f"{names.get(id_, id_)}: {n}" for id_, n in sorted(observed.split.items()))
 
     def _take_back(self, before: EndpointSnapshot) -> None:
-        """Undeploy this process's models without traffic; the next run deploys them again."""
+        """Undeploy this process's models that have no traffic. The next run deploys them again."""
         mine = {step.id for step in self.tries if step.verb == "deploy"}
         for id_ in sorted(mine & before.deployed.keys() - before.split.keys()):
             try:

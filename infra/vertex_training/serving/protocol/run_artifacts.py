@@ -1,4 +1,4 @@
-"""Finds the job of a run, and checks its artifacts for a model version. Pure."""
+"""Finds the job of a run, and checks that its artifacts can become a model version. Pure."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _METRIC: Final = re.compile(r"[A-Za-z][A-Za-z0-9_.@/-]{0,63}")
 
 @dataclass(frozen=True, slots=True)
 class RunArtifacts:
-    """The job of a run, and its artifacts."""
+    """The job of a run and its artifacts."""
 
     job: str
     state: str
@@ -40,7 +40,7 @@ class RunArtifacts:
     metrics: Mapping[str, float] = field(default_factory=dict)
 
     def inputs(self) -> dict[str, Any]:
-        """Return the values as inputs of a resource."""
+        """Return the artifacts as inputs of a resource."""
         return {
             "job": self.job,
             "state": self.state,
@@ -84,7 +84,7 @@ def find_artifacts(
 def artifacts_of_version(
     source: ModelSource, artifacts: str, version: VersionSnapshot, runs: Runs
 ) -> RunArtifacts:
-    """Return the artifacts of an existing version; without a job if several jobs are possible.
+    """Return the artifacts of an existing version; without a job if several jobs may be its source.
 
     If the job file of the run was edited, only the version's folder identifies the job.
 
@@ -111,7 +111,7 @@ def _jobs_of(source: ModelSource, runs: Runs) -> list[JobSnapshot]:
 
 
 def _succeeded(source: ModelSource, jobs: Sequence[JobSnapshot]) -> JobSnapshot:
-    """Return the latest succeeded job of the run.
+    """Return the job of the run that succeeded last.
 
     After an edit of the job file, the run has several jobs with different weights, and the choice
     for a version is ambiguous.
@@ -140,7 +140,7 @@ def _succeeded(source: ModelSource, jobs: Sequence[JobSnapshot]) -> JobSnapshot:
 
 
 def metrics_of(folder: RunFolder) -> dict[str, float]:
-    """Return the top-level numbers of ``metrics.json``; empty if invalid."""
+    """Return the numbers at the top level of ``metrics.json``; empty if it is invalid."""
     try:
         document = json.loads(folder.metrics)
     except (ValueError, RecursionError):
@@ -160,5 +160,5 @@ def metrics_of(folder: RunFolder) -> dict[str, float]:
 
 
 def unanswered(error: OperatorError | None) -> dict[str, str]:
-    """Return inputs for artifacts that could not be looked up."""
+    """Return the inputs for artifacts that could not be read."""
     return {"unanswered": str(error) if error else "Google Cloud did not respond in time"}

@@ -1,4 +1,4 @@
-"""Uploads each model version once, with the submission protocol of jobs.
+"""Uploads each model version once, with the protocol that submits jobs.
 
 ``UploadModel`` has no request id, and the service numbers the versions. So the alias ``r-ID`` and
 labels store the identity of an upload, and a record in the control bucket determines which process
@@ -51,7 +51,7 @@ def upload(
     timing: Timing = Timing(),
     wait: OperationWait = OperationWait(),
 ) -> str:
-    """Upload or adopt the version of this request, and return its name, ``MODEL@VERSION``.
+    """Upload or adopt the version for this request, and return its name, ``MODEL@VERSION``.
 
     Raises:
         JobRefusedError: the model, or the version with the request's alias, is not this stack's.
@@ -67,7 +67,7 @@ def upload(
 
 
 def foreign_model(request: VersionRequest, registry: ModelRegistry) -> str:
-    """Return the reason why the stack cannot add versions to the model; empty if it can."""
+    """Return why the stack cannot add versions to the model; empty if it can."""
     versions = registry.versions(request.model)
     own = {STACK_LABEL: request.stack, MODEL_LABEL: request.job}
     program = request.labels.get(PROGRAM_LABEL)
@@ -97,7 +97,7 @@ class _Uploads:
         self._request, self._registry, self._wait = request, registry, wait
 
     def create(self, parent: str, body: str, labels: Mapping[str, str]) -> JobSnapshot:  # noqa: ARG002 (the request has it)
-        """Send the upload once, and wait for the end of its operation."""
+        """Send the upload once, and wait until its operation ends."""
         request = self._request
         name = self._registry.upload(request, body, labels)
         try:
@@ -112,13 +112,13 @@ class _Uploads:
         raise InDoubtError(f"{request.title}: the upload ended, but its version does not exist")
 
     def get(self, name: str) -> JobSnapshot | None:
-        """Return the version; None if it does not exist, or belongs to another request."""
+        """Return the version; None if it does not exist or belongs to another request."""
         version, own = self._registry.version(name), self._request.request_id
         is_own = version is not None and version.labels.get(REQUEST_ID_LABEL, own) == own
         return _snapshot(version) if version and is_own else None
 
     def find(self, parent: str, request_id: str) -> list[JobSnapshot]:  # noqa: ARG002 (the request has it)
-        """Wait for running uploads; return all versions with the request's alias or label."""
+        """Wait for running uploads, and return all versions with the request's alias or label."""
         request = self._request
         wait_until_idle(self._registry, request.model, request.title, self._wait)
         by_alias = self._registry.version(f"{request.model}@r-{request_id}")
@@ -131,14 +131,14 @@ class _Uploads:
         return [_snapshot(version) for version in {v.name: v for v in versions}.values()]
 
     def cancel(self, name: str) -> None:
-        """Do nothing: a version does not run."""
+        """Do nothing: a version has no run to cancel."""
 
     def delete(self, name: str) -> None:
-        """Delete the version, unless it is deployed."""
+        """Delete the version unless it is deployed."""
         self._registry.delete_version(name)
 
     def delete_all_but(self, name: str) -> None:
-        """Delete all other versions of the request, which were just created."""
+        """Delete the other new versions of the request."""
         try:
             for version in self.find(self._request.parent, self._request.request_id):
                 if version.name != name and version.digest != NO_DIGEST:
