@@ -46,7 +46,7 @@ class DeployedSchedule:
     run: int
     kind: JobKind
     request: str
-    """The request of all slots, with ``${job.slot}`` and ``${job.requestId}``."""
+    """The request for all scheduled times, with ``${job.slot}`` and ``${job.requestId}``."""
     labels: Mapping[str, str]
     control_bucket: str
     records: str
@@ -58,7 +58,7 @@ class DeployedSchedule:
     missed: str
     paused: bool
     since: str
-    """Name of a time; slots up to this time never run."""
+    """Time (see ``cron.name_of``) up to which no job is submitted."""
 
     @property
     def parent(self) -> str:

@@ -117,14 +117,14 @@ def _outputs(props: Mapping[str, Any], since: str) -> dict[str, Any]:
 class JobSchedule(dynamic.Resource, module="vertex", name="JobSchedule"):
     """Scheduled times of a job, and the request for each of them.
 
-    The resource is never replaced, so that no change repeats past slots.
+    The resource is never replaced, so that no change repeats past submissions.
     """
 
     # Not annotated: the SDK creates an output for each annotation. Tests override the provider.
     PROVIDER = JobScheduleProvider
 
     since: pulumi.Output[str]
-    """Slots up to this time never run."""
+    """Time up to which no job is submitted."""
 
     def __init__(
         self,

@@ -80,7 +80,7 @@ class Outcome:
     slot: str
     reason: str
     job: str = ""
-    """Resource name of the slot's job."""
+    """Resource name of the job for the scheduled time."""
 
 
 def advance(
@@ -135,7 +135,7 @@ def dropped(
 ) -> list[str]:
     """Return the times of ``old`` due at ``now`` for which ``new`` will not submit a job.
 
-    Calls ``ports`` only if the change can drop slots: another calendar, or a pause.
+    Calls ``ports`` only if the change can drop scheduled times: another calendar, or a pause.
 
     Raises:
         OperatorError: records cannot be read.
@@ -173,7 +173,7 @@ def _due(
 def _recorded(schedule: DeployedSchedule, ports: SchedulePorts, slot: str) -> Outcome | None:
     """Return the result for a time whose record has a job although the turn lacks it; else None.
 
-    A user deleted the turn record, or wrote the slot's record.
+    A user deleted the turn record, or wrote the record of the time.
     """
     id_ = schedule.request_id(slot)
     stored = ports.intents.read(id_)
@@ -215,7 +215,7 @@ def remove(
 ) -> JobSnapshot | None:
     """End a schedule, and cancel the job that it submitted last; return this job.
 
-    Acquires the turn for all slots before now, so that a process with the old state cannot submit.
+    Acquires the turn for all times before now, so that a process with the old state cannot submit.
     Repeatable.
 
     Raises:

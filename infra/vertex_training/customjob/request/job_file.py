@@ -283,7 +283,7 @@ class JobFile:
     """The expected kind; None accepts any kind."""
     ladder: tuple[RungOverrides, ...] = ()
     scheduled: bool = False
-    """True if a schedule submits the request for each slot."""
+    """True if a schedule submits the request for each scheduled time."""
     options: Mapping[str, Any] = field(default_factory=dict)
     """Options of the stack file for the provider, by name."""
 
