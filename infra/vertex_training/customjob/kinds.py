@@ -156,7 +156,7 @@ def kind_of_fields(fields: Iterable[str]) -> JobKind:
 
 
 def kind_of_name(name: str) -> JobKind | None:
-    """Return the kind of a resource name, ``projects/P/locations/R/COLLECTION/ID``; else None.
+    """Return the kind of a resource name, ``projects/P/locations/R/COLLECTION/ID``, or None.
 
     >>> kind_of_name("projects/1/locations/r/customJobs/2").section
     'jobs'

@@ -370,7 +370,7 @@ def _refusal(news: dict[str, Any], replaced: ReplacedJob | None) -> str:
 def _record_problem(
     rungs: Sequence[SubmissionRequest], replaced: ReplacedJob, news: dict[str, Any]
 ) -> str:
-    """Return why the records refuse the submission or cannot be written; else empty."""
+    """Return why the records refuse the submission or cannot be written, or an empty text."""
     try:
         intents = _intents(news)
         intents.now()  # a write
@@ -466,7 +466,7 @@ def idle_stop_of(props: Mapping[str, Any]) -> IdleStop | None:
 
 
 def stop_reason(props: Mapping[str, Any], name: str, request_id: str) -> str:
-    """Return why ``idleStop`` cancelled the job ``name`` with these inputs; else empty.
+    """Return why ``idleStop`` cancelled the job ``name`` with these inputs, or an empty text.
 
     Raises:
         OperatorError: the record cannot be read.

@@ -171,7 +171,7 @@ def _due(
 
 
 def _recorded(schedule: DeployedSchedule, ports: SchedulePorts, slot: str) -> Outcome | None:
-    """Return the result for a time whose record has a job although the turn lacks it; else None.
+    """Return the result for a time whose record has a job although the turn lacks it, or None.
 
     A user deleted the turn record, or wrote the record of the time.
     """

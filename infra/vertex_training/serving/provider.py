@@ -308,7 +308,7 @@ def _is_unfinished(props: Mapping[str, Any]) -> bool:
 
 
 def _existing(props: Mapping[str, Any]) -> VersionSnapshot | None:
-    """Return a version of this request that exists, as after the loss of a state; else None."""
+    """Return a version of this request that exists, as after the loss of a state, or None."""
     model = props["model"]
     parent = f"projects/{model['project']}/locations/{model['region']}"
     alias = f"{ALIAS_PREFIX}{props['requestId']}"

@@ -221,7 +221,7 @@ def _source(reference: Document, ports: SnapshotPorts) -> Document | None:
 
 
 def _written(request: SnapshotRequest, ports: SnapshotPorts, digest: str) -> Snapshot | None:
-    """Return the existing manifest if it has this digest; else None."""
+    """Return the existing manifest if it has this digest, or None."""
     if (stored := ports.files.read(MANIFEST)) is None:
         return None
     manifest = _parsed(request, stored[0])

@@ -140,7 +140,7 @@ class IdleRule:
 
 
 def _missing(readings: Sequence[Series], count: int, since: float, until: float) -> str:
-    """Return which proof is missing for a replica with ``count`` accelerators; else empty."""
+    """Return which proof is missing for a replica with ``count`` accelerators, or an empty text."""
     if not readings:
         return "no utilization data"
     accelerators = {series.accelerator for series in readings}

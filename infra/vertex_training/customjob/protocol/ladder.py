@@ -140,7 +140,7 @@ class Ladder:
         return self.rungs[index]
 
     def exhausted(self) -> str:
-        """Return the failures of all rungs in one line if all rungs failed; else empty."""
+        """Return the failures of all rungs in one line if all rungs failed, or an empty text."""
         current = self.current()
         if current is None or current.job is None or not current.job.out_of_stock:
             return ""

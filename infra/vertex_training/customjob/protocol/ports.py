@@ -101,7 +101,7 @@ class JobSnapshot:
 
 
 def slot_of(request_id: str) -> str:
-    """Return the scheduled time in a request id; else empty. The times sort as text.
+    """Return the scheduled time in a request id, or an empty text. The times sort as text.
 
     >>> slot_of("20261130t060000z-00aa"), slot_of("00aa11bb22cc33dd44ee")
     ('20261130t060000z', '')
@@ -159,7 +159,7 @@ class SubmissionRequest:
 
     @property
     def slot(self) -> str:
-        """Return the scheduled time of the request; else empty."""
+        """Return the scheduled time of the request, or an empty text."""
         return slot_of(self.request_id)
 
     @property
@@ -229,7 +229,7 @@ class IntentRecord:
     owner: str
     job_name: str = ""
     stopped: str = ""
-    """``idleStop``'s reason for cancelling the job; else empty."""
+    """``idleStop``'s reason for cancelling the job, or an empty text."""
 
 
 @dataclass(frozen=True, slots=True)

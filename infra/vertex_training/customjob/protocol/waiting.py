@@ -101,7 +101,7 @@ class _IdleLook:
         return f"{reason}: cancelled ({job.name})" if reason else ""
 
     async def reason(self, job: JobSnapshot) -> str:
-        """Return the recorded reason why the job was cancelled; else empty."""
+        """Return the recorded reason why the job was cancelled, or an empty text."""
         if job.short_state != "CANCELLED" or not job.accelerators:
             return ""
         try:

@@ -201,7 +201,7 @@ def mend_of_value(text: str, values: list[str]) -> Mend | None:
 
 
 def certain_field(key: str, name: str, kind: JobKind) -> str | None:
-    """Return the field of message ``name`` that ``key`` certainly means; else None.
+    """Return the field of message ``name`` that ``key`` certainly means, or None.
 
     A result is certain if only the case differs, or if no other field has a similar name.
     """

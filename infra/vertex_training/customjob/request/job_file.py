@@ -370,7 +370,7 @@ def _of_rung(title: str, problems: Sequence[Problem], of_file: Sequence[Problem]
 
 
 def _subnet(context: Context, message: Mapping[str, Any]) -> str:
-    """Return the stack's subnet if the job uses the stack's network; else empty."""
+    """Return the stack's subnet if the job uses the stack's network, or an empty text."""
     network = context.stack and context.stack.network
     return network.subnet if network and "pscInterfaceConfig" in message[CUSTOM_JOB.spec] else ""
 

@@ -173,7 +173,7 @@ def _quoted(word: str) -> str:
 
 @rule("argument-of-two", POSIX + "V1_chap12.html", "warning")
 def argument_of_two(job: Job) -> Iterator[Finding]:
-    """Check that an option and its value are not in one item."""
+    """Check that an option and its value are separate items."""
     for pool in job.pools:
         is_code = False
         for path, word in pool.words():

@@ -183,7 +183,7 @@ def metric_goal(job: Job) -> Iterator[Finding]:
 
 @rule("metric-safety", STUDY_TYPES)
 def metric_safety(job: Job) -> Iterator[Finding]:
-    """Check that one metric has no safetyConfig, and that fractions are from 0 to 1."""
+    """Check that at least one metric has no safetyConfig, and fractions are from 0 to 1."""
     metrics = list(metrics_of(job))
     if metrics and all("safetyConfig" in metric for _, metric in metrics):
         what = "all metrics have a safetyConfig, so the study has no metric to optimize"

@@ -106,7 +106,7 @@ class GoogleRegistry(GoogleOperations):
             ) from None
 
     def delete_version(self, name: str) -> str:
-        """Delete a version, or the model if it has no other. Return an error text, or empty.
+        """Delete a version, or the model if it has no other. Return an error, or an empty text.
 
         The service cannot delete the default version: the newest other version becomes the default.
         """

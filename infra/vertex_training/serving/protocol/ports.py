@@ -108,7 +108,7 @@ class ModelRegistry(Operations, Protocol):
         ...
 
     def delete_version(self, name: str) -> str:
-        """Delete a version, or the model if it has no other. Return an error text, or empty."""
+        """Delete a version, or the model if it has no other. Return an error, or an empty text."""
         ...
 
 
