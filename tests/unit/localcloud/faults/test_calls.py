@@ -50,9 +50,7 @@ def test_a_reset_closes_the_real_connection(faulty: Faulty, when: str, made: int
     with pytest.raises(exceptions.GoogleAPICallError) as caught:
         faulty.cloud.submit(command_job("true"))
     assert code_of(caught.value) is grpc.StatusCode.UNAVAILABLE
-    assert "fault `reset`: the connection was closed" not in str(
-        caught.value
-    )  # no answer of the server's
+    assert "fault `reset`" not in str(caught.value)  # no answer of the server's
     assert count(faulty) == made
 
 

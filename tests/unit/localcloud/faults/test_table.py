@@ -58,10 +58,7 @@ def test_what_cannot_be_done_is_said_in_words(table: FaultTable) -> None:
         "fault 7 does not exist.", "`vt local fault list` lists the faults.",
     )  # fmt: skip
     drop, hold = table.add(DROP), table.add(HOLD)
-    with pytest.raises(
-        LocalCloudError,
-        match=f"^fault {drop} has kind drop; only faults of kind hold can be released.",
-    ):
+    with pytest.raises(LocalCloudError, match=f"^fault {drop} has kind drop; only faults of kind"):
         table.release(drop)
     with pytest.raises(LocalCloudError, match=f"^fault {hold} held no call within 0 s."):
         table.wait_held(hold, 0)

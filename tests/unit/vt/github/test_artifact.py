@@ -11,6 +11,9 @@ from tests.unit.vt.github.conftest import archive_of
 from vertex_training.errors import ArtifactError
 from vertex_training_cli.github import gh
 
+NOT_REGULAR = "a in the artifact is not a regular file."
+COMPRESSED = "a in the artifact has an unexpected compression or encryption."
+
 
 def listed(hub, number, content=b"", **changed):
     """An artifact as GitHub lists it."""
@@ -66,23 +69,11 @@ def encrypted():
     [
         (b"", "the artifact is not a readable archive."),
         (archive_of({"a": "x" * 500})[:40], "the artifact is not a readable archive."),
-        (
-            archive((entry("a", stat.S_IFLNK | 0o777), "b")),
-            "a in the artifact is not a regular file.",
-        ),
-        (
-            archive((entry("a", stat.S_IFIFO | 0o644), "b")),
-            "a in the artifact is not a regular file.",
-        ),
-        (
-            archive((entry("a", stat.S_IFDIR | 0o755), "")),
-            "a in the artifact is not a regular file.",
-        ),
-        (
-            archive((entry("a", method=zipfile.ZIP_BZIP2), "b")),
-            "a in the artifact has an unexpected compression or encryption.",
-        ),
-        (encrypted(), "a in the artifact has an unexpected compression or encryption."),
+        (archive((entry("a", stat.S_IFLNK | 0o777), "b")), NOT_REGULAR),
+        (archive((entry("a", stat.S_IFIFO | 0o644), "b")), NOT_REGULAR),
+        (archive((entry("a", stat.S_IFDIR | 0o755), "")), NOT_REGULAR),
+        (archive((entry("a", method=zipfile.ZIP_BZIP2), "b")), COMPRESSED),
+        (encrypted(), COMPRESSED),
         (
             archive_of({f"{n}": "" for n in range(50)} | {"a": "x"}),
             "the artifact has more than 50 files.",
