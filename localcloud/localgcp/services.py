@@ -45,7 +45,7 @@ SERVICES: Final = (
 
 
 class Services:
-    """All services except storage. The registry may be running when ``start`` raises."""
+    """All services except storage. The registry may still run after ``start`` raises."""
 
     def __init__(
         self, home: Home, storage: StorageFront, before: Ports | None, stopping: threading.Event

@@ -76,7 +76,7 @@ def known_by_name(connection: socket.socket) -> Iterator[str]:
 
 
 def guest_behind(context: grpc.ServicerContext) -> Guest | None:
-    """Return the job whose process made this call; None for a program of the owner."""
+    """Return the job whose process called this method; None for a program outside of jobs."""
     metadata = {key: value for key, value in context.invocation_metadata() or ()}
     named = metadata.get(CONNECTION)
     connection = connection_of(context.peer()) if named is None else named_connection(str(named))
@@ -91,7 +91,7 @@ def named_connection(name: str) -> socket.socket | None:
 
 
 def guest_at(connection: socket.socket) -> Guest | None:
-    """Return the job at the client's end of a connection; None for a program of the owner."""
+    """Return the job at the client's end of a connection; None for a program outside of jobs."""
     changes = callers.guest_changes()
     known = _GUESTS.get(connection)
     if known is None or known[0] != changes:

@@ -163,8 +163,8 @@ class LocalHandler(BaseHTTPRequestHandler):
             yield from self._blocks(int(text))
 
     def _blocks(self, left: int) -> Iterator[bytes]:
-        """Yield a number of bytes in blocks; the number comes from the client, so nothing is
-        allocated for it.
+        """Yield a number of bytes in blocks; the client chose the number, so it does not size a
+        buffer.
         """
         while left:
             block = self.rfile.read(min(left, _BLOCK))

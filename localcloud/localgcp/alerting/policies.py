@@ -1,4 +1,4 @@
-"""Alert policies that the local cloud can evaluate, and reasons for the rest (pure).
+"""Selects the alert policies that the local cloud can evaluate; gives a reason for others (pure).
 
 https://docs.cloud.google.com/monitoring/api/ref_v3/rest/v3/projects.alertPolicies
 """
@@ -45,7 +45,7 @@ class LogAlert:
 
 
 def read(declared: Iterable[StoredResource]) -> tuple[list[LogAlert], dict[str, str]]:
-    """Return alerts to evaluate, and for other alerts and budgets the reason by title."""
+    """Return alerts to evaluate, and why other alerts and budgets (by title) are not evaluated."""
     alerts, others = list[LogAlert](), dict[str, str]()
     for declaration in declared:
         title = str(declaration.inputs.get("displayName") or declaration.id)

@@ -41,7 +41,7 @@ _OTHER_RULES: Final[Mapping[str, Sequence[Mapping[str, str]]]] = {
 
 @dataclass(frozen=True)
 class Api:
-    """An API of Google Cloud: package of its client, and module of the service in it."""
+    """An API of Google Cloud: its client's package, and the service's module in the package."""
 
     package: str
     module: str

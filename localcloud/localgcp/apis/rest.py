@@ -1,4 +1,4 @@
-"""Serves REST by calls to the local gRPC server.
+"""Serves REST requests through calls to the local gRPC server.
 
 So a request over REST meets the same checks, faults and answers as over gRPC. Web pages are
 refused as at every port (``localgcp.access.web``).

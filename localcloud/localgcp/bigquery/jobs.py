@@ -63,7 +63,7 @@ class Jobs:
         self._running: dict[subprocess.Popen[str], str] = {}
 
     def start(self) -> None:
-        """Delete expired rows, and resume unfinished jobs of an earlier server."""
+        """Delete expired rows, and resume the unfinished jobs of an earlier server."""
         self._home.bigquery.mkdir(0o700, exist_ok=True)
         self._catalog.clean()
         with self._catalog.change() as rows:
@@ -402,7 +402,7 @@ class Jobs:
         return files, size
 
     def _fail_on_purpose(self, kind: str, name: str) -> None:
-        """Apply faults of running jobs. Raises BigQueryError."""
+        """Apply injected faults to a running job. Raises BigQueryError."""
         for entry in self._faults.count_call(
             Service.BIGQUERY, kind, lambda _: [name], lambda _: True
         ):

@@ -1,4 +1,4 @@
-"""Parses filters of Cloud Logging, and shares the parser with filters of lists (pure).
+"""Parses filters of Cloud Logging; list filters of other APIs use the same parser (pure).
 
 Comparisons, ``AND``, ``OR``, ``NOT`` and parentheses; comparisons side by side mean ``AND``.
 Source: cloud.google.com/logging/docs/view/logging-query-language. Anything else is refused: a
@@ -109,7 +109,7 @@ class FilterReader:
         return FilterError(f"{self.prefix}: {self.text!r}, {where}.")
 
     def accept(self, kind: str, text: str) -> bool:
-        """Skip the next token if it has this kind and text; return whether it had."""
+        """Skip the next token if it has this kind and text; return whether it was skipped."""
         if self._peek() == (kind, text):
             self._next += 1
             return True
@@ -165,7 +165,7 @@ class FilterReader:
 
 
 def parse(text: str, known: Collection[str]) -> LogFilter:
-    """Parse a filter over the fields ``known``. Raises FilterError."""
+    """Parse a filter whose fields must be among ``known``. Raises FilterError."""
     return _LogReader(text, known).whole()
 
 
@@ -177,7 +177,7 @@ _SYNTAX: Final = re.compile(
 
 
 def check_syntax(text: str) -> None:
-    """Raise FilterError for a text that is not a Logging query, by syntax alone.
+    """Raise FilterError unless the text is a valid Logging query; checks the syntax only.
 
     Any field, function and value passes; operators stand between a field and a value, and
     parentheses and quotation marks are closed.

@@ -37,7 +37,7 @@ _FOLDER: Final = "FOLDER"
 
 
 def environment(folder: Path, env: Mapping[str, str]) -> dict[str, str]:
-    """Return variables that let each Python run this file after ``write_settings(folder)``."""
+    """Return variables with which Python runs the module that ``write_settings(folder)`` wrote."""
     paths = [str(folder / "python"), env.get("PYTHONPATH", "")]
     return {"PYTHONPATH": os.pathsep.join(path for path in paths if path)}
 
@@ -172,7 +172,7 @@ class _Patcher(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 
 def _run_others(own: str) -> None:
-    """Run the module of this name that the one in ``own`` hides."""
+    """Run the module of the same name that the one in the folder ``own`` hides."""
     # Paths before it have no such file, and `own` may stand there twice.
     after = sys.path[sys.path.index(own) + 1 :] if own in sys.path else []
     others = [path for path in after if path != own]

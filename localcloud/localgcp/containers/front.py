@@ -206,8 +206,8 @@ class _Exchange(LocalHandler):
             self.wfile.write(block)
 
     def _full(self) -> RefusedRequestError | None:
-        """Return an error if the registry's disk is full, which the registry does not report; else
-        None.
+        """Return an error if the registry's disk is full, because the registry does not report it;
+        else None.
         """
         if not self.front.registry.is_full():
             return None

@@ -1,4 +1,4 @@
-"""A server of another project, as a child process of the local cloud's server."""
+"""Runs another project's server program as a child process of the local cloud's server."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ _MAX_BYTES: Final = 64 << 20
 
 @dataclass(frozen=True)
 class StorageRequest:
-    """A request; ``headers`` have lower-case names. ``body`` is None if it is only content."""
+    """A request; ``headers`` have lower-case names. ``body`` is None for mere content."""
 
     verb: str
     target: str
@@ -99,7 +99,7 @@ def accepted(request: StorageRequest) -> StorageRequest:
 
 
 def condition_source(request: StorageRequest) -> str | None:
-    """Return the path of the object whose conditions must be checked first, else None.
+    """Return the path of the object whose preconditions must be checked first, else None.
 
     The emulator ignores them.
     """
@@ -111,7 +111,7 @@ def condition_source(request: StorageRequest) -> str | None:
 
 
 def unmet_condition(request: StorageRequest, metadata: Mapping[str, Any]) -> int | None:
-    """Return the status for a condition that the object does not meet; else None.
+    """Return the HTTP status of the precondition that the object does not meet; else None.
 
     Raises RefusedRequestError.
     """

@@ -1,4 +1,4 @@
-"""Child processes of the server: identity, end of their group, and records for the next server.
+"""Child processes of the server: their identity, how they end, and records for the next server.
 
 A process id alone identifies nothing, because ids are reused: a process is the pair of its id and
 its start time. Each child has a file ``run/<pid>.json``, so that the next server can end the

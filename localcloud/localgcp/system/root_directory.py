@@ -1,4 +1,4 @@
-"""Files below one folder that other users may write to: access follows no link and stays below.
+"""Files below one folder to which other users may write: access follows no link out of the folder.
 
 Each part of a path is opened by itself, relative to the folder that was opened before it, with
 ``O_NOFOLLOW``. So neither a name, nor a link that is there, nor one that is put in place meanwhile

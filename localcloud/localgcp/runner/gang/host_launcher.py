@@ -110,7 +110,7 @@ def _make_read_only(target: str) -> None:
 
 
 def main() -> int:
-    """Return exit code 97 if the view is unsupported; else replace this process by PROGRAM."""
+    """Return 97 if this system does not support the view; else replace this process by PROGRAM."""
     view, *command = sys.argv[1:]
     try:
         enter(json.loads(view))
