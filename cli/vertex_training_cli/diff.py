@@ -61,7 +61,7 @@ def diff(
 
 @dataclass(frozen=True, slots=True)
 class JobDifference:
-    """A job of only one stack (``only_in`` names the stack), or with different requests."""
+    """A job that only the stack ``only_in`` has, or whose requests differ."""
 
     name: str
     only_in: str = ""

@@ -104,7 +104,7 @@ def _proposal(job: str, stack: str | None, args: str, *, resume: bool) -> Propos
 
 
 def _checkpoints(job: str, ref: StackRef) -> tuple[str, str]:
-    """Return the request id of a job's newest submission, and a description of its checkpoints.
+    """Return the request id of a job's newest submission, and text about the job's checkpoints.
 
     Raises:
         CommandError: it has none, or nobody could look.

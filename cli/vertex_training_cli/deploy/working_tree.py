@@ -1,4 +1,4 @@
-"""Byte-by-byte comparison of a folder with a commit, and a search for uncommitted inputs.
+"""Compares a folder with a commit byte by byte, and finds uncommitted inputs.
 
 ``git diff`` and ``git status`` compare what git would store. Before that, it converts: encodings,
 line ends, ``$Id$`` and filters, as attributes in the folder, in ``.git`` or of the user say. Python
@@ -185,7 +185,7 @@ def other_environment(root: Path, file: Path, content: Mapping[str, Any]) -> Ite
 
 
 def _place(path: Path) -> Path:
-    """Return the path as the engine joins it: as text, without resolving links."""
+    """Return the path that the engine uses: joined as text, without resolving links."""
     return Path(os.path.abspath(path))
 
 

@@ -1,4 +1,4 @@
-"""Redacted values of the engine, and the fields in which two values differ."""
+"""Redacts values of the engine, and compares two values field by field."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def _special(value: Mapping[str, Any]) -> str:
 
 
 def known_ids(resources: Iterable[tuple[str, Mapping[str, Any]]]) -> frozenset[str]:
-    """Return the job ids in a state: of resources, passed with their outputs, and of rungs.
+    """Return the job ids in a state: of resources (passed with their outputs), and of ladder rungs.
 
     A job on a later rung was submitted by who waited for it: the state has its request alone.
     """
@@ -156,7 +156,7 @@ def known_ids(resources: Iterable[tuple[str, Mapping[str, Any]]]) -> frozenset[s
 
 
 def ids_in(deployment: Mapping[str, Any]) -> frozenset[str]:
-    """Return ``known_ids`` of a deployment, as ``pulumi stack export`` prints it."""
+    """Return ``known_ids`` of the resources in an exported deployment."""
     resources = deployment.get("resources") or []
     return known_ids(
         (str(resource.get("id", "")), resource.get("outputs") or {}) for resource in resources

@@ -118,7 +118,7 @@ class Objects:
 
 
 def _unpacked(stored: bytes) -> bytes:
-    """Return the first ``MOST_BYTES`` of an object, unpacked; empty if it cannot be unpacked."""
+    """Return the first ``MOST_BYTES`` of an object, unpacked; empty if unpacking fails."""
     if not stored.startswith(_GZIP):
         return stored[:MOST_BYTES]
     try:
@@ -148,7 +148,7 @@ def _readable(bucket: str) -> Iterator[None]:
 
 
 class CheckpointLook:
-    """Finds the newest checkpoints of jobs, until a request fails or the time is over."""
+    """Finds the newest checkpoints of jobs; stops after a failed request or a time limit."""
 
     def __init__(self, project: str, seconds: float) -> None:
         self._project, self._ends = project, time.monotonic() + seconds

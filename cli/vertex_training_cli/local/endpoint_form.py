@@ -1,4 +1,4 @@
-"""``vt local up --endpoints FILE``: trains and serves a model, in a separate stack.
+"""``vt local up --endpoints FILE``: trains and serves a model in a separate stack.
 
 A model is made of what a run has left, so its sections can only follow the run. The stack's file is
 written twice: from the one that trains, with what it has served so far, then with the sections of
@@ -71,7 +71,7 @@ def run(home: Home, stack: str, added: Path, train: Run, bring_up: Run, report: 
 
 
 def find_form(ref: StackRef, added: Path) -> ImageForm:
-    """Return the stack that trains and serves. Raises CommandError."""
+    """Return the stack that trains and serves the model. Raises CommandError."""
     if not ref.is_local:
         raise CommandError(f"stack {ref.stack} is not a stack of the local cloud.")
     config = copy.deepcopy(stacks.read_stack_file(ref.root, ref.stack).get("config") or {})
@@ -89,7 +89,7 @@ def find_form(ref: StackRef, added: Path) -> ImageForm:
 
 
 def _while_training(form: ImageForm, ref: StackRef) -> ImageForm:
-    """Return the form with the models that the stack serves now."""
+    """Return the form that serves, during the training, the models that the stack serves now."""
     later = {_key(section) for section in LATER}
     file = ref.root / file_name(form.stack)
     before = stacks.read_stack_file(ref.root, form.stack)["config"] if file.exists() else {}

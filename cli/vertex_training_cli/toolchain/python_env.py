@@ -111,7 +111,7 @@ def _policy_packages(layout: Layout) -> list[Path]:
 def create_environment(
     folder: Path, pins: Path, what: str, layout: Layout, uv: Path | None, python: str | Path = ""
 ) -> None:
-    """Recreate the environment ``folder`` of ``what``, with the packages of ``pins`` by hash.
+    """Recreate the environment ``folder`` of ``what`` with packages that ``pins`` lists by hash.
 
     Raises:
         SetupError: an installer failed.

@@ -1,4 +1,4 @@
-"""Engines docker, podman and buildah, through their command lines.
+"""Image engines docker, podman and buildah, run by their command lines.
 
 Nothing is built as another user, and no daemon is started: what is there is used as it is. The
 context is unpacked into a folder of its own, so that an edit in the checkout changes no build.
@@ -125,7 +125,7 @@ class CommandEngine:
         self, build: Build, local: str, folder: Path, at: registry.RegistryClient,
         log: processes.LastLines, deadline: processes.Deadline,
     ) -> None:  # fmt: skip
-        """Push the image. docker has credentials of its own."""
+        """Push the image; docker uses its own credentials."""
         options, target = list[str](), [f"docker://{local}"]
         if self.name == "docker":
             target = []
@@ -199,7 +199,7 @@ def _unpack(build: Build, folder: Path) -> None:
 
 
 def _write_credentials(file: Path, host: str, token: str) -> None:
-    """Write a credentials file that only this user can read. Arguments are visible to all users."""
+    """Write a credentials file that only this user can read; command arguments are not private."""
     secret = base64.b64encode(f"oauth2accesstoken:{token}".encode()).decode()
     with open(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as stream:
         json.dump({"auths": {host: {"auth": secret}}}, stream)

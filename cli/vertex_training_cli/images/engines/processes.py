@@ -28,7 +28,7 @@ _BLOCK: Final = 1 << 16
 
 
 class LastLines:
-    """Passes lines on and stores the last lines."""
+    """Passes lines on, and stores the last lines for error messages."""
 
     def __init__(self, write_log: Callable[[str], None]) -> None:
         self._write_log = write_log
