@@ -24,7 +24,7 @@ from vertex_training.extra import declare_extra, load, problem_of
 from vertex_training.settings import project_files, stack_files
 from vertex_training.stack import Stack
 
-#: What stands for a value that the cloud chooses.
+#: Text for a value that the cloud chooses.
 UNKNOWN: Final = "(not known yet)"
 
 

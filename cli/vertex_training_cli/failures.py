@@ -24,9 +24,9 @@ from vertex_training.errors import (
 from vertex_training_cli.status import extra_hint, print_line
 
 FAILED: Final = 1
-#: Called wrongly, or nothing to work on.
+#: Exit code for invalid arguments, or if the command has no input to work on.
 NOT_POSSIBLE: Final = 2
-#: Errors that always mean that there is nothing to work on.
+#: Errors that always mean that the command has no input to work on.
 NOTHING_THERE: Final = (CheckUnavailableError, UnknownNameError, UnknownStackError)
 #: Verbs whose exit code 1 is about the files they read or write: what else fails ends them with 2.
 OWN_FAILURE: Final = (

@@ -32,7 +32,7 @@ from vertex_training_cli.importing.proposal import Proposal, named_files
 from vertex_training_cli.options import SelectedStack, Write
 from vertex_training_cli.run.submission import tasks_of
 
-#: Where an output directory stands in the spec of a job, in both spellings.
+#: Paths of an output directory in the spec of a job, in both spellings.
 OUTPUTS: Final = (
     ("baseOutputDirectory", "outputUriPrefix"),
     ("base_output_directory", "output_uri_prefix"),

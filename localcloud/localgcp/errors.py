@@ -55,7 +55,7 @@ class RpcCode(IntEnum):
     UNAVAILABLE = 14
 
 
-#: How Google's front end begins the text of a mistake.
+#: Prefix of error texts of Google's front end.
 _INVALID = "Invalid JSON payload received. "
 
 

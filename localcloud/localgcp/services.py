@@ -37,7 +37,7 @@ from localgcp.vertex.records import JobTable
 from localgcp.vertex.service import JobService, TensorboardService
 
 _STOP_GRACE_SECONDS: Final = 1.0
-#: What is served over gRPC.
+#: Services over gRPC.
 SERVICES: Final = (
     *(JobService, TuningService, PipelineService, TensorboardService, ProjectService, LogService),
     *(SecretService, CloudBuild, BatchService, ModelService, EndpointService, PredictionService),

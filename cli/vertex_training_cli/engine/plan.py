@@ -33,7 +33,7 @@ JOBS: Final = frozenset({JOB, TUNING_JOB})
 #: Types of all resources whose inputs have the request of a job.
 WITH_REQUEST: Final = JOBS | {SCHEDULE}
 
-#: How the source of a preview begins that ignored the state (``StackRef.preview_target``).
+#: Prefix of the source of a preview that ignored the state (``StackRef.preview_target``).
 OFFLINE: Final = "Previewed offline"
 MAX_STEPS: Final = 20_000
 MAX_TEXTS: Final = 5_000
@@ -174,7 +174,7 @@ class Step:
         return not (component or self.type == STACK or self.type.startswith(PROVIDER))
 
 
-#: What to do about a job that `up` refuses to replace by its own request.
+#: Hint for a job that `up` refuses to replace by an equal request.
 REPEATED_HINT: Final = (
     "to submit the job again, increase its `run` in the stack file; if the resource is "
     "tainted and the job should stay, run `pulumi state untaint`"
@@ -333,7 +333,7 @@ class Observations:
     """Due slots that a schedule change drops, by the name of the job."""
 
 
-#: Of a plan whose jobs nobody has looked at.
+#: Observations of a plan whose jobs were not read.
 NOTHING_OBSERVED: Final = Observations()
 
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 #: The stack of a command where none is named or selected.
 DEFAULT: Final = "local"
-#: Where Google's clients find the local cloud.
+#: Variables with which Google's clients find the local cloud.
 EMULATOR: Final = "VERTEX_EMULATOR_HOST"
 STORAGE_EMULATOR: Final = "STORAGE_EMULATOR_HOST"
 #: The Pulumi project of runs of scripts, their project and region, in a folder of the local cloud.

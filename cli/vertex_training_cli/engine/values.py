@@ -16,9 +16,9 @@ from vertex_training.secret_rules.redaction import (
     secret_words,
 )
 
-#: Stands in a report for a secret.
+#: Text for a secret in a report.
 SECRET: Final = "[secret]"
-#: Stands in a report for a value that is not known yet.
+#: Text for a value in a report that is not known yet.
 UNKNOWN: Final = "[known after apply]"
 #: The engine's sentinels: an unknown value, and the key and the value that mark a secret.
 #: pulumi/pulumi v3.259.0, sdk/go/common/resource/plugin/rpc.go and resource/sig/sig.go.
@@ -163,7 +163,7 @@ def ids_in(deployment: Mapping[str, Any]) -> frozenset[str]:
     )
 
 
-#: Stands for a field that one side does not have. It is no JSON value.
+#: Marker for a field that one side does not have; not a JSON value.
 ABSENT: Final = object()
 
 

@@ -29,7 +29,7 @@ from vertex_training_cli.help.table import GROUPS, PANELS, VERBS
 PASSING: Final = ("up", "destroy")
 #: Options of a verb that may stand without a number, and their number then.
 DEFAULT_VALUES: Final = {"run": {"--gpu": "1"}}
-#: How help is written: with panels on a terminal, else as plain text.
+#: Markup of help: panels on a terminal, else plain text.
 MARKUP: Final = "markdown" if sys.stdout and sys.stdout.isatty() else None
 #: Columns of plain text, which is not folded.
 WIDTH: Final = None if MARKUP else PLAIN_WIDTH

@@ -44,7 +44,7 @@ _MOST_BYTES: Final = 2**50
 REVISION: Final = "org.opencontainers.image.revision"
 #: The folder, and the tag ``context-…`` of what it held.
 CONTEXT: Final = "vertex-training.context"
-#: What is shown of a label: anybody who may push can write anything into it.
+#: Valid forms of labels: any account with push access can write any text into a label.
 _COMMIT: Final = re.compile(r"([0-9a-f]{7,64})(-dirty)?\Z")
 _FOLDER: Final = re.compile(rf"{BELOW}\Z")
 _MOST_FOLDER: Final = 100

@@ -35,14 +35,14 @@ from vertex_training_cli.images.documents import (
 )
 from vertex_training_cli.images.transport import Transport, line, no_credentials, read
 
-#: Where the local cloud's registry listens: ``HOST:PORT``.
+#: Variable with the address of the local cloud's registry: ``HOST:PORT``.
 EMULATOR: Final = "ARTIFACT_REGISTRY_EMULATOR_HOST"
 IMAGE: Final = re.compile(
     r"(?P<host>[a-z0-9-]+-docker\.pkg\.dev)/(?P<path>(?P<project>[a-z0-9-]+)/[a-z0-9._/-]+)\Z"
 )
 #: Settings of buildah and podman (``localgcp.containers.host``).
 BUILDERS: Final = ("CONTAINERS_REGISTRIES_CONF", "CONTAINERS_CONF")
-#: How names of addresses of the local cloud end: those of the registry, Vertex AI, storage.
+#: Suffix of variables with addresses of the local cloud: registry, Vertex AI, storage.
 _ADDRESS: Final = "_EMULATOR_HOST"
 _SCOPE: Final = "https://www.googleapis.com/auth/cloud-platform"
 _CHUNK: Final = 1024 * 1024

@@ -40,9 +40,9 @@ from vertex_training_cli.status import print_line
 if TYPE_CHECKING:
     from vertex_training.customjob.google.job_service import AnyJob
 
-#: How long a job may wait for its machines before that is worth a line.
+#: Time that a job may wait for its machines before it is reported.
 PENDING: Final = timedelta(hours=2)
-#: How long after its timeout a job should have ended.
+#: Time after its timeout when a job that has not ended is reported.
 GRACE: Final = timedelta(minutes=30)
 _WAITING: Final = ("QUEUED", "PENDING")
 

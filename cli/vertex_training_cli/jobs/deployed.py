@@ -110,7 +110,7 @@ def _deployed(job: AnyJob, ref: StackRef) -> Mapping[str, Any] | None:
     return inputs_of(job, deployed_inputs(ref)) if labels_of(job) else None
 
 
-#: How the names of jobs begin that ``vt run`` submits. No key of a stack file has an underscore.
+#: Prefix of job names that ``vt run`` submits. Keys of stack files have no underscore.
 RUN_PREFIX: Final = "run_"
 #: Variable of a script's run: the archive with its code.
 RUN_CODE: Final = "VT_CODE"
@@ -178,9 +178,9 @@ def orphan_advice(job: AnyJob, stack: str) -> str:
 
 #: Names of jobs in a stack -> their resource names.
 Deployed = Mapping[str, str]
-#: Of the problem; a headline knows it.
+#: Rule of the problem, which the headline of a report looks for.
 RULE: Final = "job-changes-stacks"
-#: How a component calls the resource of a job.
+#: Prefix of a job's resource name in a component.
 _RESOURCE: Final = "training-"
 
 

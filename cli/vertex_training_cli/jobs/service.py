@@ -47,7 +47,7 @@ from vertex_training_cli.status import print_line
 if TYPE_CHECKING:
     from vertex_training.customjob.google.job_service import AnyJob
 
-#: How the API begins the names of states.
+#: Prefix of the API's names of states.
 PREFIX: Final = "JOB_STATE_"
 _COLLECTIONS: Final = "|".join(kind.collection for kind in KINDS)
 _NAME: Final = re.compile(

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 COLUMNS: Final = ("job", "stack", "run", "slot", "rung", "state", "created", "duration", "id")
 #: Minutes before now of which ``vt jobs show`` has the use of accelerators.
 USE_MINUTES: Final = 30
-#: Those that are left out where no job has any.
+#: Columns that are omitted if no job has a value.
 OPTIONAL: Final = ("stack", "slot", "rung")
 
 

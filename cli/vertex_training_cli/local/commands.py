@@ -227,7 +227,7 @@ def _records_if_possible(report: Callable[[str], None]) -> Iterator[None]:
 
 
 DEFAULT_STACK: Final = "local"
-#: Where Google's client libraries find their project.
+#: Variable with which Google's client libraries find their project.
 _CLIENTS_PROJECT: Final = "GOOGLE_CLOUD_PROJECT"
 _UNREADABLE: Final = (OSError, ValueError, AttributeError, TypeError, KeyError, yaml.YAMLError)
 

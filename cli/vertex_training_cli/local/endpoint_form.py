@@ -37,12 +37,12 @@ from vertex_training_cli.local.results import JobRecords
 Run = Callable[[str], int]
 #: Ends the name of the stack.
 SUFFIX: Final = "-endpoint"
-#: What a stack has of FILE only when its runs have succeeded.
+#: Sections of FILE that the stack gets only after its runs have succeeded.
 LATER: Final = ("models", "endpoints")
 #: The script's own predictions, beside the model.
 OWN: Final = "predictions.jsonl"
 ROWS: Final = 100
-#: How far numbers may be apart that were added in another order.
+#: Maximum difference of numbers that were added in different order.
 TOLERANCE: Final = 1e-6
 _IMAGE: Final = re.compile(r"\$\{images\.([a-z0-9-]{1,63})\}")
 _ENTRYPOINT: Final = re.compile(r"^ENTRYPOINT (\[.*\])$", re.MULTILINE)

@@ -47,7 +47,7 @@ MARK: Final = "# Written by `vt local up"
 BUILD_SECONDS: Final = 3600.0
 NAMESPACE: Final = stacks_of_program.SCHEMA.namespace
 _IMAGE: Final = re.compile(r"\$\{images\.([a-z0-9-]{1,63})\}")
-#: How a Dockerfile asks uv for PyTorch's own index.
+#: Option in a Dockerfile with which uv uses PyTorch's own index.
 _TORCH_INDEX: Final = "--torch-backend"
 _INSTALL: Final = "`make containers` installs missing programs, or lists the programs to install"
 _PROBE_SECONDS: Final = 15.0

@@ -32,7 +32,7 @@ from vertex_training_cli.local.results import (
 )
 
 _POLL_SECONDS: Final = 0.2
-#: How a trial is named after its tuning job.
+#: Form of a trial's name, which begins with the name of its tuning job.
 _TRIAL_NAME: Final = re.compile(r"(?P<tuning>.+)-trial-(?P<number>\d+)", re.DOTALL)
 
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from vertex_training.settings.model import Settings
     from vertex_training_cli.run.submission import PreparedRun
 
-#: How the service says in a job's error what a replica ended with.
+#: Form of the service's job error that contains a replica's exit code.
 _EXIT_CODE: Final = re.compile(r"exited with a non-zero status of (\d+)")
 _CANCEL_SECONDS: Final = 120.0
 _POLL_SECONDS: Final = 0.5

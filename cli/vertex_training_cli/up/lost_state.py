@@ -38,11 +38,11 @@ Log = Callable[[str], None]
 _PLAIN: Final = ("--protect=false", "--generate-code=false")
 #: A resource of the engine's import file, or one of its components.
 Entry = dict[str, Any]
-#: How the engine ends the message about an import of what does not exist.
+#: End of the engine's message about importing a resource that does not exist.
 _ABSENT: Final = "does not exist"
 #: The last segment of a name that a service chose.
 _ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
-#: What is said of resources that are not imported, by what becomes of them.
+#: Texts about resources that are not imported, by their recovery.
 _LEFT: Final[Mapping[Recovery, str]] = {
     "imported": "`vt up` will create these, which are missing in the cloud",
     "adopted": "`vt up` will adopt these if they exist in the cloud",

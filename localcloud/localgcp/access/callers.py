@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     import psutil
 
-#: What a refused caller reads, after the name of the service.
+#: Error text for a refused caller, after the name of the service.
 REFUSAL: Final = "only processes of the user who started the local cloud may connect."
 #: One line of the log in so many seconds: refused callers must not fill the disk.
 _LOG_SECONDS: Final = 1.0

@@ -36,7 +36,7 @@ from localgcp.system.threads import make_thread
 
 #: Key of metadata: the name of the connection that a call came by.
 CONNECTION: Final = "vt-connection"
-#: What a client of HTTP/2 sends first (RFC 9113, 3.4); no page in a browser can.
+#: First bytes of an HTTP/2 client (RFC 9113, 3.4), which no page in a browser can send.
 _PREFACE: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 _BLOCK: Final = 1 << 16
 _PAGE: Final = "local cloud: calls from web pages are refused."

@@ -16,7 +16,7 @@ from localgcp.clients.log_filters import LogFilter
 from localgcp.errors import FilterError
 from localgcp.inventory.store import ALERT_POLICY, BUDGET, StoredResource
 
-#: What a filter may compare. Not the severity: here nobody knows it of a job's own lines.
+#: Fields that a filter may compare. The severity is missing: a job's own lines have none here.
 KNOWN: Final = (
     *("resource.type", "resource.labels.job_id", "resource.labels.task_name"),
     *("resource.labels.project_id", "textPayload", "logName"),

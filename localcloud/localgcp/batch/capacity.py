@@ -21,7 +21,7 @@ from localgcp.inventory import machines, reservations
 from localgcp.inventory.store import Store
 
 _WANTED: Final = "Quota checking process decided to delay scheduling for the job"
-#: Of a request over REST: verb, target, body; its answer as JSON.
+#: Function that answers a REST request (verb, target, body) as JSON.
 Ask = Callable[[str, str, bytes], bytes | None]
 
 

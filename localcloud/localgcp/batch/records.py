@@ -167,7 +167,7 @@ class BatchTable:
         self.path, self._notifications = home.database, home.notifications
         #: Held while a call changes a job, and while its end is settled.
         self.lock = threading.RLock()
-        #: How far the time of Batch is ahead of the machine's: limits of days can be rehearsed.
+        #: Offset of Batch's clock to the machine's, with which tests exceed limits of days.
         self.ahead = timedelta()
 
     def now(self) -> datetime:

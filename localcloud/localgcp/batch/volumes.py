@@ -24,7 +24,7 @@ from localgcp.runner.programs import CloudHost
 from localgcp.system.folders import delete_folder, make_folder
 from localgcp.vertex.admission import Access
 
-#: Where a machine has the list of all machines (doc:batch/…, requireHostsFile).
+#: File on a machine that lists all machines (doc:batch/…, requireHostsFile).
 HOSTS_FILE: Final = "/etc/cloudbatch-taskgroup-hosts"
 
 

@@ -21,7 +21,7 @@ from localgcp.inventory.store import connection
 
 Body = dict[str, Any]
 DATASET, TABLE, JOB = "dataset", "table", "job"
-#: How far back a table is kept: https://docs.cloud.google.com/bigquery/docs/time-travel.
+#: Age up to which table rows are stored: https://docs.cloud.google.com/bigquery/docs/time-travel.
 KEPT_MILLISECONDS: Final = 7 * 24 * 3600 * 1000
 _SCHEMA: Final = """
 CREATE TABLE IF NOT EXISTS bigquery (

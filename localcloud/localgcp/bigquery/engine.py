@@ -36,7 +36,7 @@ TYPES: Final = {
     "NUMERIC": ("DECIMAL(38,9)", 16), "BIGNUMERIC": ("DECIMAL(38,19)", 32), "JSON": ("JSON", 0),
 }  # fmt: skip
 _ALIASES: Final = {"INT64": "INTEGER", "FLOAT64": "FLOAT", "BOOL": "BOOLEAN", "STRUCT": "RECORD"}
-#: Of DuckDB's types, by their ids, those of results that are none of the above.
+#: BigQuery types of results by the ids of DuckDB types, for types that are not above.
 _RESULTS: Final = {
     "date": "DATE", "time": "TIME", "timestamp": "DATETIME",
     "timestamp with time zone": "TIMESTAMP", "boolean": "BOOLEAN", "varchar": "STRING",

@@ -43,7 +43,7 @@ from localgcp.runner.gcsfuse import storage_client
 #: https://cloud.google.com/bigquery/pricing#on_demand_pricing.
 LEAST_BILLED: Final = 10 << 20
 MEBIBYTE: Final = 1 << 20
-#: How long the service's own table keeps a result.
+#: Time for which the service's own table stores a result.
 RESULT_MILLISECONDS: Final = 24 * 3600 * 1000
 KINDS: Final = ("query", "load", "extract")
 #: Seconds that a job may run, unless its ``jobTimeoutMs`` is less.

@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 
 from localgcp.errors import FilterError
 
-#: What a comparison reads of an entry, by the field's name.
+#: Function that returns an entry's value by the name of a field.
 Fields = Callable[[str], str]
 Test = Callable[[Any], bool]
 
@@ -37,7 +37,7 @@ _SEVERITIES: Final = (
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(Z|[+-]\d\d:?\d\d)?")
 #: Parentheses and NOTs within one another.
 _DEPTH: Final = 20
-#: What a message repeats of a filter.
+#: Maximum characters of a filter in a message.
 SHOWN: Final = 200
 
 
@@ -61,9 +61,9 @@ class LogFilter:
 class FilterReader:
     """Parses a filter; a subclass parses comparisons. Raises FilterError."""
 
-    #: What joins terms, the loosest first.
+    #: Operators that join terms, the weakest first.
     words: tuple[str, str] = ("OR", "AND")
-    #: Whether terms side by side mean AND.
+    #: True if terms without an operator between them mean AND.
     joins_neighbors = True
     prefix = "Unparseable filter"
 

@@ -29,10 +29,10 @@ VERTEX: Final = "VERTEX_EMULATOR_HOST"
 #: Address of Cloud Storage: http://HOST:PORT.
 STORAGE: Final = "STORAGE_EMULATOR_HOST"
 _GOOGLE: Final = ".googleapis.com"
-#: Of endpoints that have a name of their own.
+#: Suffix of the host names of dedicated endpoints.
 _ENDPOINTS: Final = ".prediction.vertexai.goog"
 _FILE: Final = "sitecustomize"
-#: What that file tells this one: the folder on the path in which it stands.
+#: Variable of that file for this one: the file's folder on the path.
 _FOLDER: Final = "FOLDER"
 
 

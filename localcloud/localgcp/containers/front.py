@@ -45,7 +45,7 @@ class RegistryFront:
         self._find, self.store, self._choose_port = find, store, choose_port
         self._registry: Registry | None = None
         self._server: LocalServer | None = None
-        #: Of two pushes of one tag, one is first.
+        #: Serializes pushes of the same tag.
         self.tagging = threading.Lock()
         self.port = 0
 

@@ -26,7 +26,7 @@ _LISTS: Final = {
     "ListJobs": batch.ListJobsResponse,
 }
 _SERVICES: Final = (Service.JOBS, Service.MODELS)
-#: What a name names, by the collection in it.
+#: Kinds of resources, by the collection in their names.
 _KINDS: Final = {"hyperparameterTuningJobs": "HyperparameterTuningJob", "jobs": "Job"}
 
 

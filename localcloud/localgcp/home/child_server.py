@@ -20,9 +20,9 @@ class ChildServer:
     next server.
     """
 
-    #: What errors and records call it.
+    #: Name of the server in errors and records.
     name = role = "server"
-    #: Its folder and variables; None: those of this process.
+    #: The server's folder and variables; None: those of this process.
     cwd: Path | None = None
     env: Mapping[str, str] | None = None
 

@@ -30,9 +30,9 @@ PASSPHRASE: Final = "local"
 #: Umask of the server, of the programs it starts and of the commands that write below the home.
 PRIVATE_UMASK: Final = 0o077
 
-#: Where clients find the container registry: HOST:PORT.
+#: Variable with the address of the container registry: HOST:PORT.
 REGISTRY: Final = "ARTIFACT_REGISTRY_EMULATOR_HOST"
-#: Where Google's client for Python finds another BigQuery: http://HOST:PORT.
+#: Variable in which Google's client for Python finds another BigQuery: http://HOST:PORT.
 BIGQUERY: Final = "BIGQUERY_EMULATOR_HOST"
 #: Settings of buildah and podman: containers-registries.conf(5), containers.conf(5).
 REGISTRIES: Final = "CONTAINERS_REGISTRIES_CONF"

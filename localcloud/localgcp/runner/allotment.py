@@ -17,7 +17,7 @@ from localgcp.runner.gang.cluster import Replica
 from localgcp.system import gpus
 from localgcp.system.gpus import Gpu
 
-#: How long jobs that wait use the same list of GPUs.
+#: Time for which waiting jobs use the same list of GPUs.
 _RECENT_SECONDS: Final = 2.0
 #: Words of an accelerator's name that are not of its model.
 _NO_MODEL: Final = re.compile(r"NVIDIA|TESLA|MEGA|\d+GB")

@@ -33,7 +33,7 @@ from localgcp.system.gpus import VISIBLE
 _TABLE: Final = Path(__file__).with_name("executors.yaml")
 #: The Python of a prebuilt image whose name has none.
 IMAGE_PYTHON: Final = "3.10"
-#: How long the index of CPU wheels may take to answer before the default wheels are used.
+#: Time limit for the index of CPU wheels; after that the default wheels are used.
 _PROBE_SECONDS: Final = 12.0
 
 #: Builds of PyTorch, and the line of ``torch/version.py`` that only one with CUDA has.

@@ -88,7 +88,7 @@ class JobRun:
         home = self.cloud.home
         self.folder = home.jobs / record.job_id
         self.gcs = self.folder / "gcs"
-        #: Of the primary replica; what concerns all replicas is in it too.
+        #: Log of the primary replica, which also has the lines about all replicas.
         self.log = JobLog(log_path(home, record.job_id, PRIMARY))
         self.buckets = JobBuckets(
             self.gcs, self.cloud, access_of(self.cloud.store, record), self.log.append

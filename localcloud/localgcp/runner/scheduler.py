@@ -22,7 +22,7 @@ SLOTS: Final = 2
 #: ``localgcp.tuning``.
 TRIAL_SLOTS: Final = 4
 
-#: How often a job that waits for machines asks again; the plugin may free some at any time.
+#: Interval at which a job requests its machines again; the plugin may free machines at any time.
 _RETRY_SECONDS: Final = 0.5
 
 #: (job id, cancelled, stopping); None if the job is gone.

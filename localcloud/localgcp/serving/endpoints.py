@@ -47,11 +47,11 @@ ENDPOINTS: Final = Collection(
     ),
     unset=("deployedModels", "trafficSplit", "dedicatedEndpointDns"),
 )
-#: What MutateDeployedModel changes.
+#: Fields that MutateDeployedModel changes.
 _OF_REPLICAS: Final = (
     *("minReplicaCount", "maxReplicaCount", "requiredReplicaCount", "autoscalingMetricSpecs"),
 )
-#: In a request's split, the DeployedModel that it deploys.
+#: Key, in a request's traffic split, of the model that the request deploys.
 _NEW: Final = "0"
 
 

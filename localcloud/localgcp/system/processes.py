@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _POLL_SECONDS: Final = 0.02
 #: Linux gives no greater id, and other systems lower ones.
 _MAX_ID: Final = 1 << 22
-#: How long to wait for the end of a process that was killed: it may be in the kernel.
+#: Time limit for the end of a killed process, which may be in the kernel.
 _KILL_SECONDS: Final = 5.0
 
 

@@ -26,11 +26,11 @@ _MAKE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEX
 _APPEND: Final = (
     os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 )
-#: Of errors: something is in the way. Nothing moves to a folder above it: ENOTEMPTY.
+#: Errors for an obstacle on the path. ENOTEMPTY: a move to a folder above the source.
 _IN_THE_WAY: Final = frozenset(
     {errno.ELOOP, errno.ENOTDIR, errno.EISDIR, errno.EMLINK, errno.ENOTEMPTY}
 )
-#: Of a path: no program could open a longer one by its name.
+#: Maximum bytes of a path: no program can open a longer path by name.
 _MOST_BYTES: Final = 4096
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution
     from optuna.trial import FrozenTrial, Trial
 
-#: What logs say of it.
+#: Name of the algorithm in logs.
 NAME: Final = "optuna's TPE sampler, which is not Google's algorithm"
 
 #: Trials by chance before the first one that was learned.

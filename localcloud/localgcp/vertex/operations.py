@@ -116,7 +116,7 @@ def packed(message: Any) -> any_pb2.Any:
 #: Carries one out, by its name and request; returns the response. Raises ApiError, and
 #: ServerStoppingError where it was left half-way. It may have been begun before.
 Work = Callable[[str, Mapping[str, Any]], Any]
-#: Called before and after, with the method and the request; may wait, and raises as ``Work`` does.
+#: Called before and after work, with method and request; may wait, and raises as ``Work`` does.
 Around = Callable[[str, str, Mapping[str, Any]], None]
 
 

@@ -37,7 +37,7 @@ POLL_SECONDS: Final = 2.0
 CANCEL_SECONDS: Final = 30.0
 #: Entries reach Cloud Logging some seconds after they were written.
 LAST_READS: Final = 2
-#: How far back a log is read again: entries can arrive late.
+#: Time range of a log that is read again, because entries can arrive late.
 OVERLAP: Final = timedelta(seconds=10)
 LOG_PAGE: Final = 1000
 LOG_TIMEOUT: Final = 20.0

@@ -31,7 +31,7 @@ from vertex_training_cli.images.engines import Build, processes
 
 #: Seconds within which a daemon must answer.
 DAEMON_TIMEOUT: Final = 10
-#: Of the build in its folder.
+#: Names of files in the folder of a build.
 AUTH_FILE: Final = "auth.json"
 LABELLED: Final = "Dockerfile"
 #: Without a runtime of containers: buildah's own, for RUN in the root file system of the image.
@@ -39,10 +39,10 @@ ISOLATION: Final = "BUILDAH_ISOLATION"
 #: https://docs.docker.com/build/metadata/attestations/: without them an image is one manifest.
 ENVIRONMENT: Final = {"BUILDX_NO_DEFAULT_ATTESTATIONS": "1"}
 
-#: What engines print if a disk is full: this machine's, the registry's.
+#: Messages of engines for a full disk: of this machine, and of the registry.
 FULL: Final = ("no space left on device", "507 Insufficient Storage")
 
-#: What takes the place of a name in FROM: buildah-build(1), podman-build(1).
+#: Option that replaces an image name in FROM: buildah-build(1), podman-build(1).
 OPTION: Final = "--build-context"
 _FROM: Final = re.compile(r"^[ \t]*FROM[ \t]+(?:--\S+[ \t]+)*(\S+)", re.IGNORECASE | re.MULTILINE)
 _ARG: Final = re.compile(r"^[ \t]*ARG[ \t]+(\w+)(?:=(\S*))?", re.IGNORECASE | re.MULTILINE)

@@ -16,9 +16,9 @@ from typing import Final
 
 from localgcp.system.processes import descendants
 
-#: How many lines of a log an error carries.
+#: Maximum number of log lines in an error.
 KEPT: Final = 20
-#: The longest line that is kept.
+#: Maximum length of a stored line.
 MAX_LINE: Final = 2_000
 #: Seconds between SIGTERM and SIGKILL.
 GRACE: Final = 5.0
