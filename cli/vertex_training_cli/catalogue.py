@@ -212,7 +212,7 @@ def _all() -> Iterator[MachineOption]:
 
 
 def _matches(name: str, wanted: str) -> bool:
-    """Return True if ``wanted`` is the name or a part of it: H100 matches NVIDIA_H100_80GB."""
+    """Return True if ``wanted`` is the name or a part, like H100 of NVIDIA_H100_80GB."""
     asked = wanted.upper().replace("-", "_").strip("_")
     return f"_{asked}_" in f"_{name}_"
 

@@ -28,12 +28,12 @@ PLAIN_WIDTH: Final = 10_000
 _MAX_WORD: Final = 20
 #: Heading of the column that goes below the first one where there is no room for both.
 _ID: Final = "ID"
-#: What any other column needs.
+#: Minimum width of any other column.
 _LEAST: Final = 8
-#: What it gets where ids need the rest.
+#: Minimum width of any other column if the ids need the rest.
 _NARROW: Final = 4
 
-#: In the names of printable characters that are seen as nothing, or change the one before.
+#: Words in Unicode names of printable characters that are invisible or change the one before.
 _UNSEEN: Final = re.compile(
     r"\b(?:FILLER|BLANK|NULL NOTEHEAD|SELECTOR(?:-\d+)?|GRAPHEME JOINER|VOWEL INHERENT)\b"
 )

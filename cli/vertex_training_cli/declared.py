@@ -1,4 +1,4 @@
-"""Records the resources that the programs declare, on Pulumi's mocks, without an engine.
+"""Records the resources that the programs declare, with Pulumi's mocks instead of an engine.
 
 Nothing is asked of a backend or a cloud. Values that the cloud chooses are ``UNKNOWN``.
 """
@@ -24,7 +24,7 @@ from vertex_training.extra import declare_extra, load, problem_of
 from vertex_training.settings import project_files, stack_files
 from vertex_training.stack import Stack
 
-#: What stands for a value that the cloud chooses.
+#: Text for a value that the cloud chooses.
 UNKNOWN: Final = "(not known yet)"
 
 
@@ -39,7 +39,7 @@ class DeclaredResource:
 
     @property
     def id(self) -> str:
-        """Return the id of the resource in the cloud, if its type has a rule for it; else empty."""
+        """The resource's id in the cloud; empty if its type has no rule for the id."""
         return resource_types.find(self.type).id_to_import(self.inputs)
 
 

@@ -26,15 +26,15 @@ from vertex_training_cli.options import Format
 
 #: Exit code.
 DIFFERENT: Final = 1
-#: Raised when a key changes its meaning or goes away; new keys may come at any time.
+#: Increased when a key is removed or changes its meaning; new keys may come at any time.
 VERSION: Final = 1
-#: Stands for a side that has no such field.
+#: Text for a field that one of the stacks does not have.
 ABSENT: Final = "(none)"
 #: The neutral names. No stack has this one; the project has the form of ids, and does not exist.
 STACK: Final = "vtx"
 PROJECT: Final = "vtx-neutral-project"
 NUMBER: Final = "970097009700"
-#: Stands for the id of a request.
+#: Placeholder for the id of a request.
 REQUEST_ID: Final = "${job.requestId}"
 
 
@@ -61,7 +61,7 @@ def diff(
 
 @dataclass(frozen=True, slots=True)
 class JobDifference:
-    """A job of only one stack (``only_in`` names the stack), or with different requests."""
+    """A job that only the stack ``only_in`` has, or whose requests differ."""
 
     name: str
     only_in: str = ""

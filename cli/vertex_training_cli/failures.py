@@ -24,9 +24,9 @@ from vertex_training.errors import (
 from vertex_training_cli.status import extra_hint, print_line
 
 FAILED: Final = 1
-#: Called wrongly, or nothing to work on.
+#: Exit code for invalid arguments, or if the command has no input to work on.
 NOT_POSSIBLE: Final = 2
-#: Errors that always mean that there is nothing to work on.
+#: Errors that always mean that the command has no input to work on.
 NOTHING_THERE: Final = (CheckUnavailableError, UnknownNameError, UnknownStackError)
 #: Verbs whose exit code 1 is about the files they read or write: what else fails ends them with 2.
 OWN_FAILURE: Final = (
@@ -37,7 +37,7 @@ OWN_FAILURE: Final = (
 
 @contextmanager
 def exit_codes(verb: str, failed: int | None = None) -> Iterator[None]:
-    """Print an operator's error, and end the verb with its exit code.
+    """Print an error for the user, and end the command with the error's exit code.
 
     ``failed``: the code of a failure, if it is not the verb's own.
     """
@@ -57,7 +57,7 @@ def exit_codes(verb: str, failed: int | None = None) -> Iterator[None]:
 
 
 def _text(error: Exception, verb: str) -> str | None:
-    """Return the message for the operator; None for a bug in the program."""
+    """Return the message for the user; None for a bug in the program."""
     if isinstance(error, ConfigError):
         if any(problem.location.file for problem in error.problems):
             return error.report()
@@ -79,7 +79,7 @@ def _text(error: Exception, verb: str) -> str | None:
 
 
 def _told() -> tuple[type[Exception], ...]:
-    """Return exceptions with a message for operators. Imported only after a failure."""
+    """Return exception classes with a message for users; call it only after a failure."""
     from vertex_training_cli.toolchain.console import SetupError
 
     try:

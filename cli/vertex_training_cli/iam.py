@@ -180,7 +180,7 @@ def _code(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class DenyRule:
-    """A rule of the deny policy."""
+    """One rule of the deny policy."""
 
     title: str
     permissions: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""Options and arguments of several verbs."""
+"""Options and arguments that several commands share."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _SECONDS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
 def matching(pattern: re.Pattern[str], value: str, option: str, example: str) -> re.Match[str]:
-    """Return the match of the whole value.
+    """Return the match of ``pattern`` with the whole value.
 
     Raises:
         typer.BadParameter: it is written otherwise.

@@ -1,4 +1,4 @@
-"""Levels of policies, from the stack file and the file of ``--policy-levels``."""
+"""Levels of policies, from the stack file and the file that ``--policy-levels`` names."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def options(packs: Sequence[str], config: PolicyConfig, folder: Path) -> list[st
 
 
 def levels_of(config: PolicyConfig) -> dict[str, str]:
-    """Return the level of each policy that has one."""
+    """Return the level of each policy whose configuration sets a level."""
     return {name: settings[LEVEL] for name, settings in sorted(config.items()) if LEVEL in settings}
 
 

@@ -26,7 +26,7 @@ def prepare() -> None:
 
 
 def exempt_loopback(environment: MutableMapping[str, str]) -> None:
-    """Exclude this machine's addresses from the proxies in an environment.
+    """Exclude this machine's addresses from the proxies that an environment sets.
 
     The engine, its plugins and the local cloud connect to each other on 127.0.0.1. Go uses no proxy
     there. gRPC's C core, which Python uses, and ``requests`` do: behind a proxy, not even ``pulumi

@@ -19,7 +19,7 @@ _PERMISSION: Final = re.compile(
     r"[Pp]ermission '?([a-z]+(?:\.[A-Za-z]+){1,4})'?|"
     r"does not have ([a-z]+(?:\.[A-Za-z]+){1,4}) access"
 )
-#: What was read, as messages name it.
+#: Forms of messages that name the object that could not be read.
 _TARGET: Final = re.compile(
     r"on resource:? '?(?://[a-z.]+/)?([\w./@:-]{3,300})|"
     r"No such object: ([\w./@-]{3,300})|\b(projects/[\w./@:-]{3,300})"

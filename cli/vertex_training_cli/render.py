@@ -65,7 +65,7 @@ def render(
 
 
 def _rung(request: JobRequest, number: int) -> JobRequest:
-    """Return the request of a rung; print a line on the other rungs."""
+    """Return the request of one rung of a ladder; print a line about the other rungs."""
     rungs = request.rungs
     if number > len(rungs):
         raise CheckUnavailableError(f"the job has no rung {number}: its ladder has {len(rungs)}")
@@ -145,7 +145,7 @@ def sent_message(request: JobRequest, labels: Mapping[str, str]) -> dict[str, An
 
 
 def as_json(message: Mapping[str, Any]) -> str:
-    """Return canonical JSON. Without added labels, it is the text of the request's digest."""
+    """Return canonical JSON. The digest of a request is that of this text without added labels."""
     return job_file.canonical(message) + "\n"
 
 

@@ -32,7 +32,7 @@ from vertex_training_cli.importing.proposal import Proposal, named_files
 from vertex_training_cli.options import SelectedStack, Write
 from vertex_training_cli.run.submission import tasks_of
 
-#: Where an output directory stands in the spec of a job, in both spellings.
+#: Paths of an output directory in the spec of a job, in both spellings.
 OUTPUTS: Final = (
     ("baseOutputDirectory", "outputUriPrefix"),
     ("base_output_directory", "output_uri_prefix"),
@@ -104,7 +104,7 @@ def _proposal(job: str, stack: str | None, args: str, *, resume: bool) -> Propos
 
 
 def _checkpoints(job: str, ref: StackRef) -> tuple[str, str]:
-    """Return the request id of a job's newest submission, and a description of its checkpoints.
+    """Return the request id of a job's newest submission, and text about the job's checkpoints.
 
     Raises:
         CommandError: it has none, or nobody could look.

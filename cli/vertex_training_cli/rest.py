@@ -1,4 +1,4 @@
-"""Calls of Google's REST methods, or the local cloud's, with the caller's credentials.
+"""Calls REST methods of Google or of the local cloud with the caller's credentials.
 
 The local cloud serves the same methods at the same paths. Constants are what is read of Google.
 """
@@ -25,7 +25,7 @@ MAX_PAGES: Final = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """A REST request that reads a document or a list of Google Cloud."""
+    """A REST request that reads one document or a list."""
 
     form: str
     """URL, with a placeholder for each name."""
@@ -102,7 +102,7 @@ class RestClient:
         self._session, self._local = session, local
 
     def get(self, url: str, what: str) -> dict[str, Any] | None:
-        """Return the document at ``url``, None if it does not exist. Errors name ``what``.
+        """Return the document at ``url``; None if it does not exist. Errors call it ``what``.
 
         Raises:
             ForbiddenReadError: the caller may not read it.

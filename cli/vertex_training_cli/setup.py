@@ -57,7 +57,7 @@ def setup(check: Check = False, deploy: Deploy = False, releases: Releases = Non
 
 
 def install_once(folder: Path, marker: Path, pins: Path, what: str) -> None:
-    """Create the environment of a tool, unless its marker exists, which is written last.
+    """Create the environment of a tool, unless its marker exists; the marker is written last.
 
     Raises:
         SetupError: an installer failed.

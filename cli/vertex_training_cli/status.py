@@ -35,6 +35,6 @@ def print_status(text: str) -> None:
 
 
 def extra_hint(module: str) -> str:
-    """Return the command that installs the extra of a module; empty if it belongs to none."""
+    """Return the command that installs the extra with a module; empty without such an extra."""
     extras = [extra for name, extra in EXTRAS.items() if f"{module}.".startswith(f"{name}.")]
     return f"install vertex-training[{extras[0]}] from its wheels" if extras else ""

@@ -20,7 +20,7 @@ from localgcp.home import PRIVATE_UMASK, Home
 from localgcp.home.environment import environment
 from localgcp.inventory.projects import LOCAL_PREFIX, is_local
 
-#: What ``localgcp project`` turns on.
+#: APIs that ``localgcp project`` enables.
 _APIS: Final = (
     *("aiplatform", "artifactregistry", "batch", "cloudbuild", "compute", "iam", "logging"),
     *("monitoring", "secretmanager", "storage"),

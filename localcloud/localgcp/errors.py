@@ -55,7 +55,7 @@ class RpcCode(IntEnum):
     UNAVAILABLE = 14
 
 
-#: How Google's front end begins the text of a mistake.
+#: Prefix of error texts of Google's front end.
 _INVALID = "Invalid JSON payload received. "
 
 
@@ -76,7 +76,7 @@ class StandInError(Exception):
 
 
 class PluginError(StandInError):
-    """The stand-in for the gcp plugin answers a call with this error."""
+    """An error with which the stand-in for the gcp plugin answers a call."""
 
 
 class CloudError(PluginError):
@@ -99,11 +99,11 @@ class OperationError(CloudError):
 
 
 class RefusedError(PluginError):
-    """The stand-in itself, not the service that it imitates, refuses the call."""
+    """A call that the stand-in itself refuses, not the service that it imitates."""
 
 
 class NameTooLongError(PluginError):
-    """No valid name can be generated from the resource's name."""
+    """A resource's name from which no valid cloud name can be generated."""
 
 
 class UnsafePathError(StandInError, OSError):
@@ -158,7 +158,7 @@ class NoPrivateNetworkError(StandInError):
 
 
 class UnlistableBucketError(StandInError):
-    """The bucket's folder has a file that the emulator did not write.
+    """A bucket whose folder has a file that the emulator did not write.
 
     It then answers 404 to every listing (measured, fake-gcs-server 1.52).
     """
@@ -188,7 +188,7 @@ class ApiError(StandInError):
 
 
 class FilterError(StandInError, ValueError):
-    """The filter is invalid; the text names the position."""
+    """An invalid filter; the text names the position."""
 
 
 class StartRefusedError(StandInError):

@@ -81,7 +81,7 @@ def start(home: Home, report: Report) -> ServerInfo:
 
 
 def stop(home: Home) -> bool:
-    """Stop the server and its processes. Return False if no process ran. Repeatable."""
+    """Stop the server and its child processes. Return False if none was running. Repeatable."""
     if not home.is_ours():  # not made yet, or another's folder: no file may be left in it
         return False
     with _starting(home):
@@ -144,7 +144,7 @@ def _starting(home: Home) -> Iterator[None]:
 
 
 def _wait_ready(home: Home) -> ServerInfo | None:
-    """Wait until the server that holds the lock is ready; return None if it hangs."""
+    """Wait until the server that holds the lock is ready; return None if it does not respond."""
     wait_until(lambda: ServerInfo.read(home.server_file) or not _locked(home), _START_SECONDS)
     return running(home)
 

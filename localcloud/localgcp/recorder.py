@@ -165,7 +165,7 @@ def _services(recorded: _Recorded) -> Sequence[Implementation]:
 
 
 class _Storage:
-    """Cloud Storage that creates each bucket at the first request that names it."""
+    """Cloud Storage that creates a bucket at the first request with the bucket's name."""
 
     def __init__(self, folder: Path) -> None:
         emulator = StorageEmulator(

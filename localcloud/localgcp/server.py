@@ -80,7 +80,7 @@ def _live(
     lock: IO[Any],
     stop: threading.Event,
 ) -> None:
-    """Publish the server's ports, and restart storage and registry if necessary, until the end."""
+    """Publish the ports, and restart storage and registry when they end, until the server stops."""
     started = time.strftime("%Y-%m-%dT%H:%M:%S%z")
     warnings, registry = _warnings(storage), services.registry
     info = ServerInfo(os.getpid(), port, storage.port, started, registry.port, warnings)

@@ -37,7 +37,7 @@ from localgcp.vertex.records import JobTable
 from localgcp.vertex.service import JobService, TensorboardService
 
 _STOP_GRACE_SECONDS: Final = 1.0
-#: What is served over gRPC.
+#: Services over gRPC.
 SERVICES: Final = (
     *(JobService, TuningService, PipelineService, TensorboardService, ProjectService, LogService),
     *(SecretService, CloudBuild, BatchService, ModelService, EndpointService, PredictionService),
@@ -45,7 +45,7 @@ SERVICES: Final = (
 
 
 class Services:
-    """All services except storage. The registry may be running when ``start`` raises."""
+    """All services except storage. The registry may still run after ``start`` raises."""
 
     def __init__(
         self, home: Home, storage: StorageFront, before: Ports | None, stopping: threading.Event

@@ -47,7 +47,7 @@ LOCAL_RULE: Final = "local-cannot-run"
 
 
 def files_of(arguments: Iterable[str]) -> list[str]:
-    """Return the distinct files to check. A folder stands for the job files directly in it.
+    """Return the distinct files to check; a folder means the job files directly in that folder.
 
     These are its YAML files, and its JSON files with a field of a job.
 
@@ -70,7 +70,7 @@ def files_of(arguments: Iterable[str]) -> list[str]:
 
 
 def project_of(stack_name: str) -> Path | None:
-    """Return the folder of the project; None without one.
+    """Return the folder of the Pulumi project; None outside of a project.
 
     Raises:
         CheckUnavailableError: a stack requires a project, and no folder has one.
@@ -86,7 +86,7 @@ def project_of(stack_name: str) -> Path | None:
 def files_to_check(
     arguments: Sequence[str], root: Path | None, loaded: Stack | None = None
 ) -> list[str]:
-    """Return the named files; without names, those of the stack's jobs or of the folder jobs.
+    """Return the named files; without names, the files of the stack's jobs or of the folder jobs.
 
     Raises:
         CheckUnavailableError: a file or folder does not exist.
@@ -103,7 +103,7 @@ def files_to_check(
 
 
 def _may_be_job_file(file: Path) -> bool:
-    """Return whether a file of a folder may be a job file, and not data or a schema."""
+    """Return whether a folder's file may be a job file, not data or a schema."""
     if file.suffix in (".yaml", ".yml"):
         return True
     if file.suffix != ".json" or file.name.endswith(".schema.json"):
@@ -212,7 +212,7 @@ def _jobs_without_stack(root: Path, stack_name: str) -> list[FileReport]:
 
 
 def _in_registries(loaded: Stack) -> list[Problem]:
-    """Return the problems of the stack's images in registries, without starting the local cloud."""
+    """Return problems of the stack's images in their registries; does not start the local cloud."""
     from vertex_training_cli.engine import stacks
     from vertex_training_cli.images import registry
     from vertex_training_cli.images.lookup import problems
@@ -226,12 +226,12 @@ def _in_registries(loaded: Stack) -> list[Problem]:
 
 
 def shown_from(root: Path) -> Callable[[str], str]:
-    """Return a function from a file of the configuration to its path from the current folder."""
+    """Return a function that converts a configuration file to its path from the current folder."""
     return lambda file: from_here(root / file)
 
 
 def stack_or_reports(root: Path, stack_name: str) -> Stack | list[FileReport]:
-    """Return the stack, or reports of mistakes in the stack file and in files of packages.
+    """Return the stack; if files have mistakes, reports about the stack file and package files.
 
     Raises:
         CheckUnavailableError: the stack does not exist.
@@ -344,7 +344,7 @@ def local_problems(data: bytes, shown: str, result: job_file.JobFileResult) -> I
 
 
 def _choices() -> dict[str, Any]:
-    """Return the choices that ``vt local start`` kept."""
+    """Return the settings that the last ``vt local start`` saved."""
     from localgcp.errors import LocalCloudError
     from localgcp.home import Home
     from localgcp.runner import substitutes

@@ -20,7 +20,7 @@ from vertex_training_cli.status import print_line
 
 
 class FindingFormat(StrEnum):
-    """Formats of findings."""
+    """Output formats of the check."""
 
     TEXT = "text"
     JSON = "json"
@@ -127,7 +127,7 @@ def _run(task: Task) -> None:
 
 
 def _check(task: Task) -> bool:
-    """Check once, print, and return whether there are no mistakes."""
+    """Check once and print the findings; return whether there are no mistakes."""
     reports = _whole_reports(task.files, task.stack, ask_registries=task.ask_registries)
     _print_reports(
         reports if task.show_all else [report.without_notes() for report in reports], task.format

@@ -1,4 +1,4 @@
-"""``vt check --fix``: fix mistakes with one certain fix in the file, and show the diff.
+"""``vt check --fix``: applies fixes that are certain, and shows the diff.
 
 Each fix is tried on a copy and kept if its problem disappears. A guess, such as the GPU for a name
 without a memory size, is kept only if it causes no other problem.
@@ -34,7 +34,7 @@ Judge = Callable[[bytes], Sequence[Problem]]
 
 @dataclass(frozen=True, slots=True)
 class FixedFile:
-    """A file before and after."""
+    """A file with its content before and after the fixes."""
 
     file: str
     before: bytes
@@ -42,7 +42,7 @@ class FixedFile:
     count: int
 
     def diff(self) -> Iterator[str]:
-        """Yield the lines of a unified diff; none without a fix."""
+        """Yield the lines of a unified diff; yields no lines for an unchanged file."""
         before, after = (
             part.decode("utf-8-sig", errors="replace").splitlines(keepends=True)
             for part in (self.before, self.after)
@@ -119,7 +119,7 @@ def _identity(problem: Problem) -> str:
 
 
 def _is_better(mended_one: Problem, before: Sequence[Problem], after: Sequence[Problem]) -> bool:
-    """Return whether a fix removed its problem, and, if a guess, added no problem."""
+    """Return whether a fix removed its problem; a guessed fix must also leave fewer errors."""
     if any(_identity(finding) == _identity(mended_one) for finding in after):
         return False
     guessed = mended_one.mend is not None and mended_one.mend.guessed

@@ -172,7 +172,7 @@ def headline(finding: LintFinding, style: TerminalStyle) -> str:
 
 
 def excerpt(finding: LintFinding, source: Sequence[str], style: TerminalStyle) -> Iterator[str]:
-    """Yield the source line and a line with carets; nothing for a line with a possible secret."""
+    """Yield the source line and a line with carets; yield neither if a secret is possible."""
     if finding.rule.startswith("secret-") or "env" in finding.problem.path:
         return
     if not 0 < finding.line <= len(source) or not source[finding.line - 1].strip():

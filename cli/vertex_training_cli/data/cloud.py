@@ -87,7 +87,7 @@ def find(text: str, settings: Settings) -> Place:
 
 
 def ensure_takes(place: Place, names: Iterable[str], settings: Settings) -> None:
-    """Refuse to send files to records of submissions and to snapshots.
+    """Refuse to upload files to the prefixes of submission records and snapshots.
 
     Raises:
         CommandError: the place, or one of ``names`` below it, belongs to either.
@@ -129,7 +129,7 @@ def objects(client: storage.Client, place: Place) -> Iterator[RemoteObject]:
 
 
 def delete(client: storage.Client, place: Place, listed: Iterable[RemoteObject]) -> None:
-    """Delete these objects in order. Skip deleted and rewritten objects."""
+    """Delete these objects in order; skip objects that were deleted or rewritten meanwhile."""
     bucket = client.bucket(place.bucket)
     for item in listed:
         with plain_errors(place, "write"):
@@ -169,7 +169,7 @@ def run_all(items: Sequence[T], work: Callable[[T], None], place: Place, right: 
 
 @contextmanager
 def plain_errors(place: Place, right: str) -> Iterator[None]:
-    """Raise errors of the service as a CommandError. ``right`` is read or write."""
+    """Raise errors of the service as a CommandError. ``right`` is the access: read or write."""
     try:
         yield
     except (exceptions.GoogleAPICallError, exceptions.RetryError) as error:

@@ -43,7 +43,7 @@ class LocalFile:
         return RootDirectory(self.folder).open(self.name)
 
     def is_same(self, remote: RemoteObject | None) -> bool:
-        """Return whether an object has the same size and CRC32C."""
+        """Return whether the object has the file's size and CRC32C."""
         return (
             remote is not None
             and remote.size == self.size
@@ -85,7 +85,7 @@ def scan(folder: Path, exclude: Iterable[str] = ()) -> tuple[list[LocalFile], in
 
 
 def at(folder: Path, name: str) -> LocalFile | None:
-    """Return the file with this name below ``folder``; None without one."""
+    """Return the file with this name below ``folder``; None if it does not exist."""
     status = below(folder).status(name)
     return LocalFile(folder, name, status.st_size) if status else None
 

@@ -78,7 +78,7 @@ class KeptSnapshot:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """Values for a comparison, by their names in the manifest."""
+        """Values to compare, by their names in the manifest."""
         if self.manifest is None:
             return {}
         query = self.manifest["query"]
@@ -262,7 +262,7 @@ def _parsed(text: bytes) -> Mapping[str, Any] | None:
 
 
 def _one(kept: list[KeptSnapshot], name: str, which: str) -> KeptSnapshot:
-    """Return the snapshot with a run, or with an id that starts with ``which``.
+    """Return the snapshot of the run ``which``, or with an id that starts with ``which``.
 
     Raises:
         CommandError: no snapshot or several snapshots match.
@@ -285,7 +285,7 @@ def _list_hint(kept: list[KeptSnapshot]) -> str:
 
 
 def _differences(key: str, old: Any, new: Any) -> Iterator[tuple[str, str, str]]:
-    """Yield a row for a value, or for each different entry of two lists."""
+    """Yield one row for different values, or one row for each different entry of two lists."""
     if not (isinstance(old, list) and isinstance(new, list)):
         yield key, str(old), str(new)
         return

@@ -40,7 +40,7 @@ def push(
     files_to_push: Sequence[LocalFile],
     remote: Mapping[str, RemoteObject],
 ) -> None:
-    """Send files, replacing only the object that each file was compared with.
+    """Upload files; each upload replaces only the object version that was compared with the file.
 
     Raises:
         CommandError: a file was not sent. All files were tried, and complete objects stay.
@@ -63,7 +63,7 @@ def push(
 def refuse_secrets(
     chosen: Sequence[LocalFile], settings: Settings, root: Path, report: Callable[[str], None]
 ) -> None:
-    """Refuse files with possible secrets that the stack file does not allow.
+    """Refuse files with possible secrets, except files that the stack file allows.
 
     Raises:
         CommandError: a file has a possible secret (the text has its line), or cannot be read.
@@ -85,7 +85,7 @@ def refuse_secrets(
 
 
 def _file(file: LocalFile, root: Path) -> File:
-    """Return a file with its path from the top of the checkout, if it is inside."""
+    """Return a file whose path starts at the top of the checkout, if the file is inside."""
     path = file.path.resolve()
     name = path.relative_to(root.resolve()) if path.is_relative_to(root.resolve()) else file.path
 
@@ -156,14 +156,14 @@ def ensure_writable(folder: Path, names: Iterable[str]) -> None:
 
 
 def explained(error: UnsafePathError, folder: Path, name: str) -> CommandError:
-    """Return a refusal of a path as a line with a hint."""
+    """Return the error for a refused path, on one line with a hint."""
     where = folder / (error.filename or "")
     what = f"{where} {error.strerror}: object {name!r} cannot be written there."
     return CommandError(what, "--exclude the object, or move the existing file away.")
 
 
 def _mark(folder: Path) -> str:
-    """Return the reason why a folder may have programs or settings; empty without a reason."""
+    """Return why a folder may contain programs or settings; empty if it is a data folder."""
     if folder.resolve() == Path.home().resolve():
         return "is your home folder"
     return next((f"has {mark}" for mark in MARKS if os.path.lexists(folder / mark)), "")

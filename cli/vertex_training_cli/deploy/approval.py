@@ -105,7 +105,7 @@ class Checkout:
     """Engine files whose code would run in a Python environment that the commit does not pin."""
 
     def problems(self) -> list[Problem]:
-        """Return files and environments that a program would use but the commit lacks."""
+        """Return files and environments that a program would use and that are not in the commit."""
         conversion = (
             ". If `git diff` shows no difference, git converts these files (attributes, autocrlf)"
         )
@@ -130,7 +130,7 @@ class Checkout:
 
 
 def checkout_problems(approval: Approval, stack: str, checkout: Checkout) -> list[Problem]:
-    """Return reasons not to deploy that are known before the preview; empty if there are none."""
+    """Return reasons not to deploy that can be detected before the preview; empty if none."""
     path, problems = (f"approval of {approval.stack}",), list[Problem]()
     if approval.stack != stack:
         hint = "pass the approval record of this stack"
@@ -182,7 +182,7 @@ def _shown(value: str) -> str:
 
 
 def plan_problems(approval: Approval, report: str) -> list[Problem]:
-    """Return the reasons not to deploy a plan with the digest ``report``."""
+    """Return reasons not to deploy a plan whose digest is ``report``."""
     if approval.report == report:
         return []
     what = f"the plan differs from the approved plan with digest {approval.report[:12]}"
@@ -251,7 +251,7 @@ class Target(BaseModel):
         return {**plain, **self.settings, **self.redirects}
 
     def differences(self, other: Target) -> list[tuple[str, str, str]]:
-        """Return (name, value here, value in ``other``) of every property that differs."""
+        """Return (name, own value, value in ``other``) of each property that differs."""
         mine, theirs = self.facts(), other.facts()
         names = dict.fromkeys((*mine, *theirs))
         triples = ((name, mine.get(name, ""), theirs.get(name, "")) for name in names)
@@ -289,7 +289,7 @@ def _backend(ref: StackRef, env: Mapping[str, str]) -> str:
 
 
 def _secrets_provider(file: Mapping[str, Any]) -> str:
-    """Return ``gcpkms://… key 0123456789abcdef``: key provider, digest of the encrypted key."""
+    """Return key provider and digest of the encrypted key: ``gcpkms://… key 0123456789abcdef``."""
     name = str(file.get("secretsprovider") or "")
     key = str(file.get("encryptedkey") or file.get("encryptionsalt") or "")
     return f"{redact(name)} key {_short_digest(key)}".strip() if key else redact(name)

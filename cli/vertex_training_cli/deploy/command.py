@@ -119,7 +119,7 @@ def deploy(
 def _reasons(
     record: Approval, ref: StackRef, inputs: PlanInputs, env: Mapping[str, str]
 ) -> list[Problem]:
-    """Return the reasons not to deploy, from the first check that fails; empty if all pass."""
+    """Return the reasons not to deploy that the first failing check reports; empty if all pass."""
     here = sources.checkout(ref.root, ref.stack, inputs.policy_pack)
     return (
         checkout_problems(record, ref.stack, here)

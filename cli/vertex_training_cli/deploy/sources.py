@@ -1,4 +1,4 @@
-"""Inputs of the decision to deploy: the checkout from git, the state, the plan of ``vt review``."""
+"""Collects what ``vt deploy`` compares: the commit, the state, and the plan of ``vt review``."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _APPROVABLE: Final = ("clean", "different")
 
 
 def checkout(root: Path, stack: str, policy_pack: str | None = None) -> Checkout:
-    """Return the commit checked out in ``root``, and files that differ from it or are not in it.
+    """Return the commit checked out in ``root``, and the files that differ from the commit.
 
     ``policy_pack`` is the folder of the policies that are asked, if any are.
 
@@ -108,7 +108,7 @@ def _content(file: Path) -> Mapping[str, Any]:
 
 @contextmanager
 def _index_of(root: Path, tree: str) -> Iterator[Mapping[str, str]]:
-    """Return variables that give git a fresh index of ``tree``, without the checkout's own index.
+    """Return variables that give git a new index of ``tree`` instead of the checkout's own index.
 
     That one holds times and sizes by which git takes a file for unchanged, and flags by which it
     does not look (``git update-index --assume-unchanged``, ``--skip-worktree``).
@@ -120,7 +120,7 @@ def _index_of(root: Path, tree: str) -> Iterator[Mapping[str, str]]:
 
 
 def _ignore_file(root: Path, index: Mapping[str, str]) -> Path:
-    """Write the ``.gitignore`` patterns of the commit to a file beside the index, and return it."""
+    """Write the commit's ``.gitignore`` patterns to a file beside the index; return the file."""
     every = ("ls-files", "-z", "--stage", "--full-name", "--", ":(top,glob)**/.gitignore")
     ignore_files = [CommittedFile.parse(line) for line in _names(root, index, *every)]
     patterns = list[str]()
@@ -174,7 +174,7 @@ def run_git(root: Path, *arguments: str, variables: Mapping[str, str] | None = N
 
 @dataclass(frozen=True, slots=True)
 class PlanInputs:
-    """Options of a plan, shared by a review and the deployment after it."""
+    """Options that a review and the deployment after the review share."""
 
     policy_pack: str | None = None
     refresh: bool = False
@@ -289,7 +289,7 @@ def approvable_digest_in(report: str, stack: str) -> str:
 
 
 def up_command(root: Path, stack: str, inputs: PlanInputs) -> list[str]:
-    """Return the `vt up` command that replaces this process, so that signals reach it.
+    """Return the `vt up` command that replaces this process: signals then reach `vt up` directly.
 
     It shows no preview: the review before it was one. The engine stops at the first step that the
     plan of that review does not have.

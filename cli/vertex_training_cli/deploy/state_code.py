@@ -96,7 +96,7 @@ def _plugin_problems(
 
 
 def _has_key(value: object, key: str) -> bool:
-    """Return True if a mapping anywhere in ``value`` has a non-empty value for ``key``."""
+    """Return True if a mapping in ``value``, at any depth, has a non-empty value for ``key``."""
     pending = [value]
     while pending:
         item = pending.pop()

@@ -1,4 +1,4 @@
-"""Byte-by-byte comparison of a folder with a commit, and a search for uncommitted inputs.
+"""Compares a folder with a commit byte by byte, and finds uncommitted inputs.
 
 ``git diff`` and ``git status`` compare what git would store. Before that, it converts: encodings,
 line ends, ``$Id$`` and filters, as attributes in the folder, in ``.git`` or of the user say. Python
@@ -85,9 +85,9 @@ def changed_files(root: Path, committed: Iterable[CommittedFile]) -> list[str]:
 
 #: Suffixes of what Python imports: sources, bytecode without a source, and extension modules.
 CODE: Final = tuple(importlib.machinery.all_suffixes())
-#: Also read by the program: stack files, what they include, and job files.
+#: File endings that the program reads, including stack files, included files and job files.
 READ: Final = (*CODE, ".yaml", ".yml")
-#: What ``make setup`` installs in a repository that ``vt init`` made.
+#: Files from which ``make setup`` installs packages in a repository that ``vt init`` created.
 INSTALLED: Final = frozenset({"requirements.lock", "requirements.txt"})
 #: Files by which the engine runs what lies beside them. A project in JSON comes before YAML.
 ENGINE_FILES: Final = frozenset(
@@ -95,7 +95,7 @@ ENGINE_FILES: Final = frozenset(
 )
 #: The environment that has ``vt``, and those within it: ``make setup DEPLOY=1`` fills them.
 ENVIRONMENT: Final = ".venv"
-#: Nothing is imported from these; ``stacks.own_bytecode`` keeps bytecode from being read.
+#: Folders without imported code: ``stacks.own_bytecode`` prevents reading bytecode.
 _NOT_IMPORTED: Final = frozenset({"__pycache__", ".git"})
 
 
@@ -185,7 +185,7 @@ def other_environment(root: Path, file: Path, content: Mapping[str, Any]) -> Ite
 
 
 def _place(path: Path) -> Path:
-    """Return the path as the engine joins it: as text, without resolving links."""
+    """Return the path that the engine uses: joined as text, without resolving links."""
     return Path(os.path.abspath(path))
 
 

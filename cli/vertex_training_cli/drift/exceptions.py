@@ -1,4 +1,4 @@
-"""Allowed differences: exceptions of the stack file, and resources of neighbors.
+"""Allowed differences: from exceptions in the stack file, and from resources of other stacks.
 
 Neighbors are other stacks of the checkout in the same project.
 """
@@ -50,7 +50,7 @@ def of_existing(settings: Settings) -> list[str]:
 
 
 def of_projects(declared: Declared, memberships: Sequence[Membership]) -> list[str]:
-    """Return a line for each role of a project with members that are not judged."""
+    """Return a line for each project role that has members which the check does not judge."""
     by_role: dict[tuple[str, str], list[str]] = {}
     for other in declared.others(memberships):
         by_role.setdefault((other.policy, other.role), []).append(other.member)
@@ -63,7 +63,7 @@ def of_projects(declared: Declared, memberships: Sequence[Membership]) -> list[s
 def apply(
     report: Drift, settings: DriftSettings, differences: Sequence[ResourceDifference]
 ) -> Drift:
-    """Return ``report`` with ``differences``. Exceptions become lines about allowed resources."""
+    """Return ``report`` with ``differences``; those with an exception become allowed resources."""
     remaining, allowed = list[ResourceDifference](), list[str]()
     for difference in differences:
         reasons = (
@@ -84,7 +84,7 @@ Neighbours = Mapping[str, frozenset[Membership] | None]
 
 
 def find_neighbours(ref: StackRef) -> Neighbours:
-    """Return other stacks of the checkout with the same or an unknown project."""
+    """Return the checkout's other stacks whose project is the same or unknown."""
     by_stack: dict[str, frozenset[Membership] | None] = {}
     for name in project_files.names(ref.root):
         if name == ref.stack:

@@ -56,7 +56,7 @@ _PART: Final = re.compile(r'\["((?:[^"\\]|\\.)*)"\]|\[(\d+)\]|([^.\[\]]+)')
 
 
 class DriftOutcome(IntEnum):
-    """Result of a comparison, and exit code of ``vt drift``."""
+    """Result of the comparison, which is also the exit code of ``vt drift``."""
 
     CLEAN = 0
     FAILED = 1
@@ -67,7 +67,7 @@ class DriftOutcome(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class PropertyDifference:
-    """A different property. An empty text means that the property is absent."""
+    """A property whose value differs. An empty text means that the property is absent."""
 
     path: str
     cloud: str
@@ -143,13 +143,13 @@ class Drift:
     """Models that were deployed by hand to endpoints of the stack; not judged yet."""
 
     def with_differences(self, more: Sequence[ResourceDifference]) -> Drift:
-        """Return a copy with ``more`` differences, which the engine does not report."""
+        """Return a copy with the differences ``more``, which the engine does not report."""
         if not more:
             return self
         return replace(self, outcome=DriftOutcome.DRIFTED, differences=(*self.differences, *more))
 
     def without_looking_at(self, more: Sequence[str]) -> Drift:
-        """Return a copy with ``more`` lines about parts that were not judged."""
+        """Return a copy with the lines ``more`` about parts that the comparison does not judge."""
         return replace(self, not_looked_at=(*self.not_looked_at, *more))
 
     def with_undeclared(self, memberships: Sequence[Membership]) -> Drift:
@@ -205,7 +205,7 @@ def read(stack: str, exit_code: int, stdout: str, stderr: str) -> Drift:
 
 
 def _kinds_not_read(plan: Plan) -> tuple[str, ...]:
-    """Return the parts of the stack's resources that no comparison reads."""
+    """Return the parts of the stack's resources that the comparison does not read."""
     rows = (resource_types.find(step.type) for step in plan.steps if step.new and step.custom)
     return tuple(sorted({row.unread for row in rows if row.unread}))
 
@@ -236,7 +236,7 @@ def _ended_by_hand(plan: Plan) -> list[ResourceDifference]:
 
 
 def _rewritten(plan: Plan) -> Iterator[ResourceDifference]:
-    """Yield snapshots with a manifest or record that changed after ``up``, which refuses them."""
+    """Yield snapshots whose manifest or record changed after ``up``; ``up`` now refuses them."""
     for step in plan.steps:
         if step.type != SNAPSHOT or step.op != "same" or step.old is None:
             continue
@@ -253,7 +253,7 @@ def _rewritten(plan: Plan) -> Iterator[ResourceDifference]:
 
 
 def _deployed_by_hand(plan: Plan) -> Iterator[ResourceDifference]:
-    """Yield models at endpoints that the stack did not deploy. ``up`` never removes them."""
+    """Yield models at endpoints that the stack did not deploy and that ``up`` never removes."""
     for step in plan.steps:
         if step.type != ENDPOINT_TRAFFIC or not (step.old and step.new) or step.op == "refresh":
             continue
@@ -272,7 +272,7 @@ def _deployed_by_hand(plan: Plan) -> Iterator[ResourceDifference]:
 
 
 def _never_made(plan: Plan) -> tuple[str, ...]:
-    """Return names of declared resources that were never in the state of a deployed stack.
+    """Return the names of declared resources that a deployed stack's state never contained.
 
     A resource that was deleted in the cloud has a refresh step first.
     """

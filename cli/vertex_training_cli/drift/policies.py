@@ -50,7 +50,7 @@ _AGENT: Final = re.compile(
 
 @dataclass(frozen=True, slots=True, order=True)
 class Membership:
-    """A member of a role. Names of policies are those of ``localgcp.inventory.store``."""
+    """A member of a role in an IAM policy, whose name is that of ``localgcp.inventory.store``."""
 
     policy: str
     role: str
@@ -89,7 +89,7 @@ class Declared:
         )
 
     def concerns(self, membership: Membership) -> bool:
-        """Return whether the stack must declare a membership."""
+        """Return whether the comparison judges this membership: the stack must then declare it."""
         if membership.policy in self.projects and membership.policy not in self.policies:
             is_agents_own = membership.role.endswith(AGENT_ROLE) and "@gcp-sa-" in membership.member
             return (
@@ -111,7 +111,7 @@ class Declared:
         return agent["number"] == self.project_number and membership.role.endswith(AGENT_ROLE)
 
     def others(self, memberships: Iterable[Membership]) -> list[Membership]:
-        """Return members of projects that the stack does not manage, which are not judged."""
+        """Return project members that the stack does not manage; drift does not judge them."""
         return sorted(
             membership
             for membership in set(memberships)
@@ -123,7 +123,7 @@ class Declared:
 
 
 def declared(plan: Plan) -> Declared:
-    """Return the members declared by the program and ``extra.py``, from a plan after a refresh."""
+    """Return the members that the program and ``extra.py`` declare, from a plan after a refresh."""
     memberships, policies, projects, own = set[Membership](), set[str](), set[str](), set[str]()
     whole = set[str]()
     for step in plan.steps:
@@ -183,7 +183,7 @@ def undeclared(
 
 
 def digest_of(memberships: Iterable[Membership]) -> str:
-    """Return the SHA-256 of memberships, as 64 hex digits, to remove only reviewed ones."""
+    """Return the SHA-256 of memberships (64 hex digits), so that only reviewed ones are removed."""
     rows = [[m.policy, m.role, m.member, m.condition] for m in sorted(memberships)]
     return hashlib.sha256(json.dumps(rows, separators=(",", ":")).encode()).hexdigest()
 
@@ -309,7 +309,7 @@ def _expression(binding: dict[str, Any]) -> str:
 
 
 def _without(document: dict[str, Any], policy: str, unwanted: set[Membership]) -> dict[str, Any]:
-    """Return the policy without the unwanted members, with the same ``etag`` and version."""
+    """Return the policy without the members to remove, with the same ``etag`` and version."""
     bindings = []
     for binding in document.get("bindings", ()):
         role, condition = str(binding.get("role")), _expression(binding)

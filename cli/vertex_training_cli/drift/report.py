@@ -22,12 +22,12 @@ _SPECIAL: Final = re.compile(r"([\\`*_{}\[\]()#+!|<>~@&:])")
 
 
 def title(stack: str) -> str:
-    """Return the title of the issue on a stack's drift."""
+    """Return the title of the issue about a stack's drift."""
     return f"Drift in {stack}"
 
 
 def markdown(drift: Drift) -> str:
-    """Return the report within GitHub's limit of length."""
+    """Return the report, cut to GitHub's maximum length."""
     if drift.outcome is DriftOutcome.CLEAN:
         return f"Stack **{_text(drift.stack)}** has no drift.\n{_not_looked_at(drift)}"
     if drift.outcome is DriftOutcome.FAILED:
@@ -58,7 +58,7 @@ def markdown(drift: Drift) -> str:
 
 
 def _not_looked_at(drift: Drift) -> str:
-    """Return the folded list of parts that were not judged, cut to the available room."""
+    """Return the folded list of parts that were not judged, cut to the available length."""
     if not drift.not_looked_at:
         return ""
     lines, size = list[str](), 0

@@ -1,4 +1,4 @@
-"""Find network parts, and jobs with the stack's accounts, that are in no state.
+"""Finds network parts, and jobs with the stack's accounts, that no state contains.
 
 A refresh only reads resources in the state. This module lists firewall rules, subnets, routes and
 peerings of the network, and compares them with the ids in the state.
@@ -51,7 +51,7 @@ _GATEWAY: Final = "/gateways/default-internet-gateway"
 def undeclared_parts(
     client: RestClient, network: DeclaredNetwork, ids: Collection[str]
 ) -> tuple[list[ResourceDifference], list[str]]:
-    """Return network parts that are in no state, and lines about parts that cannot be read.
+    """Return network parts that no state contains, and lines about parts that cannot be read.
 
     ``ids`` are the ids in the state.
 
@@ -101,7 +101,7 @@ def _difference(collection: str, path: str, facts: Iterable[tuple[str, str]]) ->
 
 
 def _is_made_with_network(item: Mapping[str, Any]) -> bool:
-    """Return whether a route belongs to a network, a subnet or a peering.
+    """Return whether a route was created together with a network, a subnet or a peering.
 
     https://docs.cloud.google.com/vpc/docs/routes
     """
@@ -138,7 +138,7 @@ _ACCOUNT: Final = "serviceAccount:"
 
 
 def orphaned_jobs(stack: StackRef, known: Collection[str]) -> list[ResourceDifference]:
-    """Return running jobs of the stack that are not among ``known``, the ids in its state.
+    """Return the stack's running jobs whose ids are not in ``known``, the ids in its state.
 
     Raises:
         CommandError: the local cloud does not run.
@@ -159,7 +159,7 @@ def submitted_by_hand(
     accounts: Collection[str],
     neighbours: Collection[str],
 ) -> tuple[list[ResourceDifference], list[str]]:
-    """Return jobs with ``accounts`` (IAM members) that the stack did not submit.
+    """Return jobs that use ``accounts`` (IAM members) and that the stack did not submit.
 
     The second result are lines about jobs with labels of ``neighbours``, other stacks of the
     checkout. These jobs are not judged.

@@ -1,4 +1,4 @@
-"""Files that a killed run leaves in a self-managed state backend: locks and truncated attributes.
+"""Files that a killed run left in a self-managed backend: locks and truncated attributes.
 
 ``pulumi`` writes ``.pulumi/locks/organization/PROJECT/STACK/UUID.json`` with its process id and
 host name, and removes it at its end. After a SIGKILL the file stays, and every later run refuses
@@ -55,7 +55,7 @@ class StackLock:
         return self.host == socket.gethostname()
 
     def refusal(self) -> CommandError:
-        """Return the error for a command that needs the lock."""
+        """Return the error for a command that needs the stack while this lock exists."""
         hint = "wait until it has ended."
         if not self.here:
             cancel = f"`pulumi cancel --yes --stack {self.stack}`"

@@ -1,4 +1,4 @@
-"""Files of the Pulumi project around the current folder: paths in messages, and links out of it.
+"""Paths around the current folder's Pulumi project: for messages, and links that leave the project.
 
 What a link out of a checkout points at is not the checkout's to read or change.
 """
@@ -83,7 +83,7 @@ def read_files(settings: Settings) -> list[str]:
 
 
 def named_files(settings: Settings) -> list[str]:
-    """Return existing files and folders that a stack's files name."""
+    """Return existing files and folders that the files of a stack name."""
     names = read_files(settings)
     names += [package.path for package in settings.packages.values()]
     names += [file for bucket in settings.buckets.values() for file in bucket.objects.values()]
@@ -93,7 +93,7 @@ def named_files(settings: Settings) -> list[str]:
 
 
 def from_here(path: Path) -> str:
-    """Return ``path`` relative to the current folder if it is inside of it, else unchanged."""
+    """Return ``path`` relative to the current folder if the folder contains it, else unchanged."""
     full, here = path.absolute(), Path.cwd()
     return os.path.relpath(full, here) if full.is_relative_to(here) else str(full)
 

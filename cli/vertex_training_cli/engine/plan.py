@@ -33,7 +33,7 @@ JOBS: Final = frozenset({JOB, TUNING_JOB})
 #: Types of all resources whose inputs have the request of a job.
 WITH_REQUEST: Final = JOBS | {SCHEDULE}
 
-#: How the source of a preview begins that ignored the state (``StackRef.preview_target``).
+#: Prefix of the source of a preview that ignored the state (``StackRef.preview_target``).
 OFFLINE: Final = "Previewed offline"
 MAX_STEPS: Final = 20_000
 MAX_TEXTS: Final = 5_000
@@ -57,7 +57,7 @@ _LABELS: Final = re.compile(r"labels\b")
 
 
 def without_computed_labels(paths: Iterable[str]) -> Texts:
-    """Return differing paths, without labels that Google's provider computes from ``labels``."""
+    """Return the differing paths, except labels that Google's provider computes from ``labels``."""
     kept = tuple(paths)
     labels = [path[1:] for path in kept if _LABELS.match(path)]
     computed = {f"{kind}L{path}" for path in labels for kind in ("effective", "pulumi")}
@@ -65,14 +65,14 @@ def without_computed_labels(paths: Iterable[str]) -> Texts:
 
 
 def is_own(urn: str) -> bool:
-    """Return True for a child of one of this project's components, and for its jobs."""
+    """Return True for a child of one of this project's components, and for a job of the project."""
     parents, _, type_ = urn.split("::")[2].rpartition("$") if urn.count("::") > 2 else ("", "", "")
     return type_ in WITH_REQUEST or any(map(_OWN.match, (*parents.split("$"), type_)))
 
 
 @dataclass(frozen=True, slots=True)
 class ResourceState:
-    """A resource before or after a step. Values are redacted."""
+    """A resource before or after a step, with redacted values."""
 
     inputs: Mapping[str, Any]
     outputs: Mapping[str, Any]
@@ -125,7 +125,7 @@ class Step:
 
     @property
     def changes(self) -> bool:
-        """Return True if the step changes the resource."""
+        """Return True if the step changes the resource in the cloud."""
         return self.op not in UNCHANGED
 
     @property
@@ -140,7 +140,7 @@ class Step:
 
     @property
     def repeats_request(self) -> bool:
-        """Return True if a job's new request equals its current one, or one of its ladder's rungs.
+        """Return True if a replacement's request equals the running one, or a rung of its ladder.
 
         The engine replaces what is tainted, named by ``--replace`` or made after what is replaced.
         """
@@ -150,7 +150,7 @@ class Step:
         return running is not None and running in [e.get("requestId") for e in rungs(self.inputs)]
 
     def adopts_again(self, state: str = "") -> bool:
-        """Return True if ``up`` adopts the existing job because the request is equal.
+        """Return True if ``up`` adopts the existing job, whose request equals the new one.
 
         It takes over what has succeeded, and what goes on and is retained. It refuses the others:
         to cancel one that goes on, and to submit once more what has failed or was cancelled.
@@ -163,7 +163,7 @@ class Step:
 
     @property
     def inputs(self) -> Mapping[str, Any]:
-        """Return the inputs after the step, or those before the step if it deletes the resource."""
+        """Return the inputs after the step; for a deletion, those before it."""
         state = self.new or self.old
         return state.inputs if state else {}
 
@@ -174,7 +174,7 @@ class Step:
         return not (component or self.type == STACK or self.type.startswith(PROVIDER))
 
 
-#: What to do about a job that `up` refuses to replace by its own request.
+#: Hint for a job that `up` refuses to replace by an equal request.
 REPEATED_HINT: Final = (
     "to submit the job again, increase its `run` in the stack file; if the resource is "
     "tainted and the job should stay, run `pulumi state untaint`"
@@ -320,7 +320,7 @@ class JobObservation:
 
 @dataclass(frozen=True, slots=True)
 class Observations:
-    """The jobs of a plan by resource name, and the reason why some are missing."""
+    """The jobs of a plan by resource name, and the reason why a job could not be read."""
 
     jobs: Mapping[str, JobObservation] = field(default_factory=dict)
     not_observed: str = ""
@@ -333,16 +333,16 @@ class Observations:
     """Due slots that a schedule change drops, by the name of the job."""
 
 
-#: Of a plan whose jobs nobody has looked at.
+#: Observations of a plan whose jobs were not read.
 NOTHING_OBSERVED: Final = Observations()
 
 
 def failed_plan(stack: str, reason: str) -> Plan:
-    """Return the plan of a preview that printed only ``reason``."""
+    """Return the plan of a preview that failed and printed only ``reason``."""
     return Plan(stack, diagnostics=(Diagnostic("error", redact(reason)),))
 
 
 def with_error(plan: Plan, reason: str) -> Plan:
-    """Return the plan with ``reason`` as an error, for a preview without an error event."""
+    """Return the plan with the error ``reason``, for a failed preview without an error event."""
     error = Diagnostic("error", redact(reason))
     return dataclasses.replace(plan, diagnostics=(*plan.diagnostics, error), succeeded=False)

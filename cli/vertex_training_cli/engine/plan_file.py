@@ -18,7 +18,7 @@ from vertex_training.errors import PreviewParseError, Problem
 from vertex_training_cli.engine.plan import MAX_TEXTS, Diagnostic, Plan, PolicyViolation
 from vertex_training_cli.engine.values import redact, redact_config
 
-#: Raised when a key changes its meaning or goes away.
+#: Increased when a key is removed or changes its meaning.
 VERSION: Final = 1
 #: Bytes of a file. That of a stack of a thousand resources has 3 MB.
 MAX_BYTES: Final = 16 * 2**20

@@ -78,7 +78,7 @@ def stream_events(
 
 
 def make_plan(pulumi: PulumiCli, stack: str, **options: Any) -> Plan:
-    """Preview ``stack`` as ``stream_events`` does. A failed preview results in a failed plan."""
+    """Preview ``stack`` as ``stream_events`` does; return a failed plan if the preview fails."""
     try:
         stream = stream_events(pulumi, stack, **options)
         preview = events.parse(stream.lines, stack)

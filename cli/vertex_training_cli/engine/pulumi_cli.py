@@ -62,7 +62,7 @@ class PulumiCli:
         return PulumiCli(self.root, {**self.env, **variables})
 
     def run_in_foreground(self, *arguments: str) -> int:
-        """Run ``pulumi`` at this terminal and return its exit code.
+        """Run ``pulumi`` connected to this terminal and return its exit code.
 
         Raises:
             CommandError: there is no ``pulumi``.
@@ -77,7 +77,7 @@ class PulumiCli:
         return code
 
     def capture(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """Run ``pulumi`` without a terminal and return what it printed, with a hint in stderr.
+        """Run ``pulumi`` without a terminal; return its output, with a hint added to stderr.
 
         Raises:
             CommandError: there is no ``pulumi``, or it cannot be started.
@@ -125,7 +125,7 @@ class PulumiCli:
 
 
 def hint_for(output: str) -> str:
-    """Return what to do about an error of the engine; empty if there is nothing to add."""
+    """Return how to fix an error of the engine; empty if no hint is known."""
     if "incorrect passphrase" not in output:
         return ""
     return (
@@ -136,7 +136,7 @@ def hint_for(output: str) -> str:
 
 
 def with_hint(output: str) -> str:
-    """Return an output of the engine, and what to do about its error."""
+    """Return the engine's output, followed by a hint on how to fix its error."""
     hint = hint_for(output)
     return f"{output.rstrip()}\n{hint}" if hint else output
 
@@ -226,7 +226,7 @@ def _wait(process: subprocess.Popen[bytes], arrived: int) -> int:
 
 
 def _copy_redacted(source: IO[bytes], file: int) -> threading.Thread:
-    """Copy ``source`` to ``file`` line by line, redacted, in a separate thread."""
+    """Copy ``source`` to ``file`` in a separate thread, line by line, with secrets redacted."""
 
     def copy() -> None:
         lines = LineRedactor()
@@ -242,7 +242,7 @@ def _copy_redacted(source: IO[bytes], file: int) -> threading.Thread:
 
 
 def _write(file: int, content: bytes) -> bool:
-    """Return True if the text was written. A closed reader does not stop the command."""
+    """Write text and return True; return False if the reader closed the stream."""
     try:
         while content:
             content = content[os.write(file, content) :]

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 #: The stack of a command where none is named or selected.
 DEFAULT: Final = "local"
-#: Where Google's clients find the local cloud.
+#: Variables with which Google's clients find the local cloud.
 EMULATOR: Final = "VERTEX_EMULATOR_HOST"
 STORAGE_EMULATOR: Final = "STORAGE_EMULATOR_HOST"
 #: The Pulumi project of runs of scripts, their project and region, in a folder of the local cloud.
@@ -68,7 +68,7 @@ class StackRef:
         return f"projects/{self.project}/locations/{self.region}"
 
     def first_key(self, key: str, *sections: str) -> str:
-        """Return the name of an entry in labels: its ``formerly`` name if it was renamed."""
+        """Return the key that labels use for an entry: ``formerly`` for a renamed entry."""
         config: Any = read_stack_file(self.root, self.stack).get("config")
         for section in (*(f"vertex-training:{name}" for name in sections), *sections):
             entry = config
@@ -127,7 +127,7 @@ class StackRef:
         return f"file://{Home.find(cwd=self.root).pulumi}"
 
     def preview_target(self, *, offline: bool, refresh: bool = False) -> PreviewTarget:
-        """Return the environment for a preview. Starts the local cloud only for a ``refresh``.
+        """Return the environment for a preview. Only a ``refresh`` starts the local cloud.
 
         A local stack meets the local cloud, whose jobs and records it reads if that runs: what a
         deployment would be refused, its review is refused. Another one meets the state that
@@ -188,7 +188,7 @@ def own_bytecode() -> Mapping[str, str]:
 
 
 def find(stack: str | None, start: Path | None = None) -> StackRef:
-    """Return the named stack, else ``$PULUMI_STACK``, the one selected in Pulumi, or ``local``.
+    """Return the named stack, else ``$PULUMI_STACK``, else the one selected in Pulumi or ``local``.
 
     Raises:
         CommandError: there is no Pulumi.yaml, or the stack's file lacks the project or the region.

@@ -1,4 +1,4 @@
-"""Redacted values of the engine, and the fields in which two values differ."""
+"""Redacts values of the engine, and compares two values field by field."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from vertex_training.secret_rules.redaction import (
     secret_words,
 )
 
-#: Stands in a report for a secret.
+#: Text for a secret in a report.
 SECRET: Final = "[secret]"
-#: Stands in a report for a value that is not known yet.
+#: Text for a value in a report that is not known yet.
 UNKNOWN: Final = "[known after apply]"
 #: The engine's sentinels: an unknown value, and the key and the value that mark a secret.
 #: pulumi/pulumi v3.259.0, sdk/go/common/resource/plugin/rpc.go and resource/sig/sig.go.
@@ -145,7 +145,7 @@ def _special(value: Mapping[str, Any]) -> str:
 
 
 def known_ids(resources: Iterable[tuple[str, Mapping[str, Any]]]) -> frozenset[str]:
-    """Return the job ids in a state: of resources, passed with their outputs, and of rungs.
+    """Return the job ids in a state: of resources (passed with their outputs), and of ladder rungs.
 
     A job on a later rung was submitted by who waited for it: the state has its request alone.
     """
@@ -156,14 +156,14 @@ def known_ids(resources: Iterable[tuple[str, Mapping[str, Any]]]) -> frozenset[s
 
 
 def ids_in(deployment: Mapping[str, Any]) -> frozenset[str]:
-    """Return ``known_ids`` of a deployment, as ``pulumi stack export`` prints it."""
+    """Return ``known_ids`` of the resources in an exported deployment."""
     resources = deployment.get("resources") or []
     return known_ids(
         (str(resource.get("id", "")), resource.get("outputs") or {}) for resource in resources
     )
 
 
-#: Stands for a field that one side does not have. It is no JSON value.
+#: Marker for a field that one side does not have; not a JSON value.
 ABSENT: Final = object()
 
 

@@ -1,4 +1,4 @@
-"""``vt github``: comments, approvals and issues of workflows, by GitHub's ``gh``.
+"""``vt github``: comments, approvals and issues of workflows, through GitHub's program ``gh``.
 
 ===============  ===================================================================
 ``command``      the command line

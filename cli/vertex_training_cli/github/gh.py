@@ -19,7 +19,7 @@ from vertex_training_cli.engine.values import redact
 
 
 def read(path: str) -> list[Any]:
-    """Return all entries at ``path``, from all pages.
+    """Return the entries at ``path``, from all pages.
 
     Raises:
         CommandError: GitHub did not answer, or refused.

@@ -1,4 +1,4 @@
-"""The run of a preview, with facts from GitHub only, because its uploads are not trusted."""
+"""The run of a preview; its facts come from GitHub's API, because its uploads are not trusted."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ class PreviewRun:
 
 @dataclass(frozen=True, slots=True)
 class PreviewComment:
-    """Comment on a pull request, and the approval by its merge."""
+    """Comment on a pull request, and the approval that its merge gives."""
 
     text: str
     approval: Approval | None = None
@@ -148,7 +148,7 @@ class PreviewComment:
 def make_comment(
     run: PreviewRun, pull: Mapping[str, Any], stack: str, env: Mapping[str, str]
 ) -> PreviewComment:
-    """Return the comment for ``stack`` on an ended run, with any uploads.
+    """Return the comment for ``stack`` on an ended run, with the run's uploads if they exist.
 
     Raises:
         CommandError: GitHub did not answer.
@@ -194,7 +194,7 @@ def _approval(
     review: ReviewReport,
     env: Mapping[str, str],
 ) -> Approval:
-    """Return the approval by a merge.
+    """Return the approval that a merge of the pull request gives.
 
     Raises:
         ApprovalParseError: a merge approves nothing.

@@ -1,4 +1,4 @@
-"""A repository on GitHub: comments on pull requests, approvals, and the issue on drift.
+"""A GitHub repository: comments on pull requests, approvals, and drift issues.
 
 Each text has one place, which is identified by an invisible marker and updated. Only texts by the
 bot count, because any user can write a comment with a marker.
@@ -44,7 +44,7 @@ class Repository:
         return gh.write("POST", f"repos/{self.name}/issues/{number}/comments", text)
 
     def read_approval(self, commit: str, stack: str) -> Approval:
-        """Return the approval by the merge of the pull request with ``commit``.
+        """Return the approval given by merging the pull request with ``commit``.
 
         Raises:
             CommandError: the commit has no merged pull request, or the request has no approval.
@@ -63,7 +63,7 @@ class Repository:
         return kept.approval
 
     def update_drift_issue(self, stack: str, outcome: DriftOutcome, report: str, run: str) -> str:
-        """Open, update, reopen or close the issue on drift of ``stack``, and return the action.
+        """Open, update, reopen or close the drift issue of ``stack``, and return the action.
 
         A failed comparison does not change the issue.
         """
@@ -85,7 +85,7 @@ class Repository:
 
 
 def _is_of(pull: Mapping[str, Any], commit: str) -> bool:
-    """Return True if the merge of this pull request created ``commit`` (the last of a rebase)."""
+    """Return True if merging this pull request created ``commit`` (the last commit of a rebase)."""
     return pull.get("merge_commit_sha") == commit
 
 
@@ -96,7 +96,7 @@ MAX_BODY: Final = 65_536
 
 
 def marker(kind: str, stack: str) -> str:
-    """Return the beginning of texts of this kind for this stack."""
+    """Return the hidden mark that begins texts of this kind for this stack."""
     return f"<!-- vt:{kind} {stack} -->"
 
 
@@ -138,7 +138,7 @@ _MOST: Final = 30
 
 
 class KeptApproval(BaseModel):
-    """Approval by a merge, and the comment that a person read before."""
+    """Approval that a merge gives, and the comment that a person read before the merge."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -162,12 +162,12 @@ class KeptApproval(BaseModel):
 
 
 def name_of(stack: str, pull: int) -> str:
-    """Return the name of the artifact."""
+    """Return the name of the artifact that stores a pull request's approval."""
     return f"approval-{stack}-{pull}"
 
 
 def find_kept_approval(repository: str, stack: str, pull: int) -> KeptApproval | None:
-    """Return the approval stored by the newest report on a pull request; None without one.
+    """Return the approval that the newest report on a pull request stored; None without one.
 
     Raises:
         CommandError: GitHub did not answer.
@@ -193,7 +193,7 @@ def find_kept_approval(repository: str, stack: str, pull: int) -> KeptApproval |
 
 
 def ensure_unchanged(repository: str, pull: int, kept: KeptApproval) -> None:
-    """Refuse an approval with a comment that changed after the report.
+    """Refuse an approval whose comment was changed after the report.
 
     Raises:
         CommandError: the comment was changed or deleted, or GitHub did not answer.
@@ -209,7 +209,7 @@ def ensure_unchanged(repository: str, pull: int, kept: KeptApproval) -> None:
 
 
 def _is_report(repository: str, run: int) -> bool:
-    """Return whether a run belongs to the reporting workflow on the main branch."""
+    """Return whether a run is of the reporting workflow on the main branch."""
     workflow_run = gh.read(f"repos/{repository}/actions/runs/{run}")[0]
     return (
         str(workflow_run.get("path")).partition("@")[0] == WORKFLOW

@@ -1,4 +1,4 @@
-"""Verbs of ``vt``, and completion in a shell.
+"""Commands of ``vt``, and their completion in a shell.
 
 ==============  ======================================================================
 ``table``       the function of each verb, and the help of each group

@@ -1,4 +1,4 @@
-"""The table of verbs: the function of each verb, and the help of each group.
+"""The table of commands: the function of each command, and the help text of each group.
 
 The docstring of a function is its help. To add a verb, write its function and add a row here.
 """

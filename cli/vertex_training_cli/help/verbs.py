@@ -1,4 +1,4 @@
-"""The verbs of ``vt`` as commands. A module is imported when one of its verbs is called.
+"""The commands of ``vt``. A module is imported when one of its commands is called.
 
 So a command imports what it needs at the top of its file, and no other verb pays for it.
 """
@@ -29,14 +29,14 @@ from vertex_training_cli.help.table import GROUPS, PANELS, VERBS
 PASSING: Final = ("up", "destroy")
 #: Options of a verb that may stand without a number, and their number then.
 DEFAULT_VALUES: Final = {"run": {"--gpu": "1"}}
-#: How help is written: with panels on a terminal, else as plain text.
+#: Markup of help: panels on a terminal, else plain text.
 MARKUP: Final = "markdown" if sys.stdout and sys.stdout.isatty() else None
 #: Columns of plain text, which is not folded.
 WIDTH: Final = None if MARKUP else PLAIN_WIDTH
 
 
 class Verb(TyperCommand):
-    """A verb in a list of verbs. Its function is imported to parse its arguments."""
+    """A command in a list of commands; its function is imported only to parse its arguments."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -75,7 +75,7 @@ class Verb(TyperCommand):
 
 
 class VerbGroup(TyperGroup):
-    """The verbs and groups below ``path``."""
+    """The commands and groups below ``path``."""
 
     def __init__(self, *, path: str = "", **attributes: Any) -> None:
         super().__init__(**attributes)
@@ -106,7 +106,7 @@ class VerbGroup(TyperGroup):
                 formatter.write_dl(rows)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Return the command of a line. For an unknown verb, suggest verbs of all groups."""
+        """Return the command of a line; for an unknown command, suggest commands of all groups."""
         if args[0] not in self.commands and not ctx.resilient_parsing:
             names = get_close_matches(args[0], {path.split()[-1] for path in VERBS})
             near = get_close_matches(args[0], self.commands)
@@ -117,7 +117,7 @@ class VerbGroup(TyperGroup):
 
 
 def _with_values(words: Iterable[str], values: Mapping[str, str]) -> Iterator[str]:
-    """Yield the words of a line, with the numbers that options have by default.
+    """Yield the words of a line; an option without its number gets the default number.
 
     >>> [*_with_values(["--gpu", "a.py", "--gpu", "2", "--", "--gpu"], {"--gpu": "1"})]
     ['--gpu', '1', 'a.py', '--gpu', '2', '--', '--gpu']
@@ -138,7 +138,7 @@ def _panel(path: str) -> str | None:
 
 
 def _below(path: str, table: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Yield (name, path) of the entries directly below a path."""
+    """Yield (name, path) of the entries directly below ``path``."""
     for inner in table:
         above, _, name = inner.rpartition(" ")
         if inner and above == path:

@@ -61,7 +61,7 @@ def write_log(line: str) -> None:
 
 
 def check_target(ref: StackRef, trusted: Path | None) -> None:
-    """Refuse a build for another project or region than the checkout ``trusted`` has.
+    """Refuse a build whose project or region differs from the checkout ``trusted``.
 
     The stack file of a branch is what its author wrote. In CI it must neither lead to another
     project nor to the local cloud, whose engine would run the branch's code on the runner itself,
@@ -126,7 +126,7 @@ def names_to_build(settings: Settings, names: Sequence[str]) -> list[str]:
 
 
 def build_image(settings: Settings, name: str, root: Path, options: BuildOptions) -> BuildResult:
-    """Build one image, or find it in the registry, and pin it in the stack file.
+    """Build one image, unless the registry has it, and pin its digest in the stack file.
 
     Raises:
         ConfigError: the context cannot be read, or the stack file cannot be edited in place.
@@ -159,7 +159,7 @@ def build_image(settings: Settings, name: str, root: Path, options: BuildOptions
 
 
 def _refuse_secrets(settings: Settings, name: str, context: BuildContext) -> None:
-    """Refuse a context that contains secrets. A file that changes later is refused, too.
+    """Refuse a context that contains secrets; also refuse it if a file changes afterwards.
 
     Raises:
         ConfigError: with each secret that the stack file does not allow.
@@ -211,7 +211,7 @@ def _build(
 
 
 def _write_archive(source: Source, wanted: str, root: Path, archive: Path) -> None:
-    """Write the context to an archive. Refuses a context that has changed."""
+    """Write the context to an archive. Raises an error if the context has changed."""
     try:
         changed = identity.write_archive(source, source.read(root), archive) != wanted
     except OSError as failed:

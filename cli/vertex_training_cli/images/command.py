@@ -41,7 +41,7 @@ Names = Annotated[
 
 @contextmanager
 def _interruptible() -> Iterator[None]:
-    """Handle SIGTERM like Ctrl-C, so that a cancelled workflow ends its build."""
+    """Treat SIGTERM like Ctrl-C, so that a cancelled workflow ends its build."""
 
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt

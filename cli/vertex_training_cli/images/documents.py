@@ -44,7 +44,7 @@ _MOST_BYTES: Final = 2**50
 REVISION: Final = "org.opencontainers.image.revision"
 #: The folder, and the tag ``context-…`` of what it held.
 CONTEXT: Final = "vertex-training.context"
-#: What is shown of a label: anybody who may push can write anything into it.
+#: Valid forms of labels: any account with push access can write any text into a label.
 _COMMIT: Final = re.compile(r"([0-9a-f]{7,64})(-dirty)?\Z")
 _FOLDER: Final = re.compile(rf"{BELOW}\Z")
 _MOST_FOLDER: Final = 100
@@ -71,7 +71,7 @@ class _Part(pydantic.BaseModel):
 
 
 class _Child(pydantic.BaseModel):
-    """An image of an index."""
+    """An image that an index lists."""
 
     digest: Annotated[str, Field(pattern=f"^{_FORM}$")]
     platform: Any = None
@@ -113,7 +113,7 @@ class ImageManifest:
         return next(iter(self.blobs()))
 
     def blobs(self) -> dict[str, int]:
-        """Return digest -> size of each blob of the image: configuration and layers."""
+        """Return digest -> size of the image's configuration and of each layer."""
         document = self._parse()
         if document.config is None:
             raise no_image(self.digest)
@@ -134,7 +134,7 @@ class ImageManifest:
 
 @dataclass(frozen=True, slots=True)
 class ImageFacts:
-    """Properties of one image in a registry."""
+    """Properties of one image that a registry stores."""
 
     digest: str
     platforms: tuple[str, ...]
@@ -148,7 +148,7 @@ class ImageFacts:
 def facts(
     top: ImageManifest, platforms: tuple[str, ...], image: ImageManifest, config: bytes
 ) -> ImageFacts:
-    """Return the properties of ``image``, which is ``top`` or one of its images for ``platforms``.
+    """Return the properties of ``image``: ``top`` itself, or its image for ``platforms``.
 
     Raises:
         RegistryError: ``config`` is no configuration.
@@ -176,7 +176,7 @@ def facts(
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Origin of an image by its labels. A field without a label is empty."""
+    """The commit and folder that an image's labels name; empty without a label."""
 
     context: str
     """Folder of the repository."""

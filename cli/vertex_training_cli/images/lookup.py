@@ -45,7 +45,7 @@ class Look:
 
     @property
     def trouble(self) -> tuple[Rule, str] | None:
-        """Return the reason why a job cannot run the image, or why that is unknown; else None."""
+        """Return why a job cannot run the image, or why the image was not checked; else None."""
         if self.reason:
             return "image-not-looked-at", f"image not checked: {self.reason}"
         if self.facts is None:
@@ -82,7 +82,7 @@ def look(uris: Iterable[str], *, is_local: bool, seconds: float = SECONDS) -> Ma
 
 
 def _known(uri: str, is_local: bool) -> Look | None:
-    """Return the result if it needs no request, else None."""
+    """Return the result for an image that needs no request to a registry, else None."""
     name, _, digest = uri.partition("@")
     match = registry.IMAGE.match(name)
     if match is None or not is_digest(uri):
@@ -120,7 +120,7 @@ class ImageFinding:
 
 
 def findings(settings: Settings, names: Iterable[str], root: Path) -> list[ImageFinding]:
-    """Return the findings of images, in order; one with level ``ok`` for an image without mistakes.
+    """Return the findings of images, in order; an image without mistakes has one of level ``ok``.
 
     Raises:
         ConfigError: a context cannot be read.
@@ -202,7 +202,7 @@ class Lookup:
 def for_review(
     ref: StackRef, jobs: Mapping[str, Sequence[str]], shown: Sequence[str], *, offline: bool
 ) -> Lookup:
-    """Look up images for a review. Offline, use only the stack files.
+    """Look up images for a review; offline, read only the stack files.
 
     ``jobs`` are names of jobs that would be submitted, by the image that they run; ``shown`` are
     images of which the review says where they came from.

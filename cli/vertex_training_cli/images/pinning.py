@@ -64,7 +64,7 @@ def write_pins(root: Path, stack: str, pins: Mapping[str, Mapping[str, str]]) ->
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Lock the folder of the stack file. A lock on the file ends with its replacement."""
+    """Lock the folder of the stack file; replacing the file would end a lock on the file itself."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
@@ -90,13 +90,13 @@ class Promotion:
 
     @property
     def tag(self) -> str:
-        """Tag of the copy. The repository's cleanup deletes untagged images."""
+        """Tag of the copy, because the repository's cleanup deletes untagged images."""
         digits = self.digest.removeprefix("sha256:")[:TAG_DIGITS]
         return self.built_from or f"digest-{digits}"
 
 
 def known_names(settings: Settings, names: Sequence[str]) -> list[str]:
-    """Return the named images without duplicates; without names all of the stack.
+    """Return the named images without duplicates; without names, all images of the stack.
 
     Raises:
         UnknownNameError: the stack has no such image.

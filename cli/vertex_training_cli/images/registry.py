@@ -1,4 +1,4 @@
-"""Images in a registry, through the OCI distribution protocol: reads and copies.
+"""Reads and copies images of a registry, through the OCI distribution protocol.
 
 Artifact Registry over HTTPS with this machine's Google credentials; for local projects the
 registry of the local cloud, where the repository of ``HOST/PROJECT/REPOSITORY/NAME`` is called
@@ -35,14 +35,14 @@ from vertex_training_cli.images.documents import (
 )
 from vertex_training_cli.images.transport import Transport, line, no_credentials, read
 
-#: Where the local cloud's registry listens: ``HOST:PORT``.
+#: Variable with the address of the local cloud's registry: ``HOST:PORT``.
 EMULATOR: Final = "ARTIFACT_REGISTRY_EMULATOR_HOST"
 IMAGE: Final = re.compile(
     r"(?P<host>[a-z0-9-]+-docker\.pkg\.dev)/(?P<path>(?P<project>[a-z0-9-]+)/[a-z0-9._/-]+)\Z"
 )
 #: Settings of buildah and podman (``localgcp.containers.host``).
 BUILDERS: Final = ("CONTAINERS_REGISTRIES_CONF", "CONTAINERS_CONF")
-#: How names of addresses of the local cloud end: those of the registry, Vertex AI, storage.
+#: Suffix of variables with addresses of the local cloud: registry, Vertex AI, storage.
 _ADDRESS: Final = "_EMULATOR_HOST"
 _SCOPE: Final = "https://www.googleapis.com/auth/cloud-platform"
 _CHUNK: Final = 1024 * 1024
@@ -226,7 +226,7 @@ class RegistryClient:
         return size
 
     def _blob(self, path: str, digest: str) -> bytes:
-        """Return a small blob, verified."""
+        """Return a small blob whose digest was verified."""
         answer = self._transport.content(f"{self.base}/v2/{path}/blobs/{digest}", path)
         if answer.status_code == 404:
             raise RegistryError(f"{path} lacks {digest}, a part of the image.")
@@ -270,7 +270,7 @@ def registry_of(image: str) -> tuple[RegistryClient, str]:
 
 
 def connect(ref: StackRef, log: Callable[[str], None], *, start: bool) -> None:
-    """Set the addresses of the local cloud in this process if ``ref`` is a local stack.
+    """Use the addresses of the local cloud in this process if ``ref`` is a local stack.
 
     Raises:
         CommandError: the local cloud does not run and, with ``start``, cannot be started.

@@ -1,4 +1,4 @@
-"""HTTP to one registry. Credentials go only to that registry, and every answer is bounded.
+"""HTTP requests to one registry: only that registry gets credentials, and answers are bounded.
 
 Redirects are followed for content that its digest proves, over TLS, without credentials. An address
 that the registry answers with (the next page of a list, where an upload goes) is on the registry.
@@ -55,7 +55,7 @@ class Transport:
     def send(
         self, method: str, url: str, path: str, accepted: tuple[int, ...] = (), **options: Any
     ) -> requests.Response:
-        """Return the answer to one request. ``path`` is the image in messages.
+        """Send one request and return the answer. Errors name the image as ``path``.
 
         A question is asked up to three times. Redirects are not followed.
 
@@ -68,7 +68,7 @@ class Transport:
         return _accepted(answer, method, path, accepted)
 
     def content(self, url: str, path: str, **options: Any) -> requests.Response:
-        """Return content that its digest verifies, possibly after a redirect.
+        """Return content whose digest was verified, possibly after a redirect.
 
         Raises:
             RegistryError: see ``send``.
@@ -87,7 +87,7 @@ class Transport:
         )
 
     def exists(self, url: str, path: str) -> bool:
-        """Return True if content exists at ``url``. A redirect counts as existing.
+        """Return True if ``url`` answers with content or with a redirect.
 
         Raises:
             RegistryError: see ``send``.
@@ -98,7 +98,7 @@ class Transport:
         return _accepted(answer, "HEAD", path, (404,)).status_code != 404
 
     def own(self, url: str, path: str) -> str:
-        """Return the full form of an address that the registry returned.
+        """Return the full URL for an address that the registry returned.
 
         Raises:
             RegistryError: it is not on this registry.
@@ -177,7 +177,7 @@ def _accepted(
 
 
 def _refusal(method: str, path: str, answer: requests.Response) -> RegistryError:
-    """Return the error for a refusal, with the missing role."""
+    """Return the error for a refused request; it names the missing role."""
     code = answer.status_code
     try:
         with answer:

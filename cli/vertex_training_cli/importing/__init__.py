@@ -1,4 +1,4 @@
-"""``vt import``: converts jobs of other sources into jobs of a stack, shown as a diff first.
+"""``vt import``: converts jobs from other files into jobs of a stack; shows a diff first.
 
 ===================  =================================================================
 ``command``          the command line

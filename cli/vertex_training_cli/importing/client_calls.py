@@ -141,7 +141,7 @@ class ClientCall:
 
 
 class CallReader(Literals):
-    """Collects jobs from calls in the code."""
+    """Collects the jobs that calls in the code create."""
 
     def __init__(self, names: Names) -> None:
         super().__init__(names)
@@ -155,7 +155,7 @@ class CallReader(Literals):
         """Messages of jobs by their id, until a request that contains them is read."""
 
     def read(self) -> None:
-        """Read all calls in order, then those that submit a job."""
+        """Read all calls in order, then the calls that submit jobs."""
         calls, called = self.names.calls, self.names.name_of
         for node in calls:
             root = dotted_name(node.func).partition(".")[0]
@@ -258,7 +258,7 @@ class CallReader(Literals):
         return ClientCall(made_by, options, self.place(node), notes)
 
     def _options(self, node: ast.Call, names: tuple[str, ...]) -> tuple[dict[str, Any], bool]:
-        """Return the arguments of a call by their names, and whether these are all."""
+        """Return the arguments of a call by name, and whether all of them are known."""
         self.label = self.names.uses[id(node)].label
         plain = [argument for argument in node.args if not isinstance(argument, ast.Starred)]
         options: dict[str, Any] = dict(zip(names, map(self.value, plain), strict=False))
@@ -277,7 +277,7 @@ class CallReader(Literals):
         return options, not unread
 
     def _request(self, node: ast.Call, field: str) -> Any:
-        """Read a call of the generated client, whose message is the job."""
+        """Read a call of the generated client, whose message contains the job."""
         names = ("parent", field) if len(node.args) > 1 else ("request",)
         options = self._options(node, names)[0]
         if isinstance(request := options.get("request"), dict):
@@ -316,7 +316,7 @@ class CallReader(Literals):
         return str(value) if isinstance(value, str | int | float) else placeholder(name.id)
 
     def options_of(self, job: ClientCall) -> dict[str, Any]:
-        """Return all options of a job: of ``init``, its own, and of the call that submits it."""
+        """Return all options of a job: of ``init``, of the job, and of the submitting call."""
         merged, defaults = dict(job.options), dict[str, Any]()
         if job.made_by not in ("message", "gcloud"):
             inherited = self._merged(job, self._inits)
@@ -340,7 +340,7 @@ class CallReader(Literals):
 
 
 def _of_operator(options: dict[str, Any]) -> dict[str, Any]:
-    """Return options of an Airflow operator by the client's names."""
+    """Return an Airflow operator's options under the client's names."""
     return {
         RENAMED.get(key, key): with_placeholders(value)
         for key, value in options.items() if key not in OF_WORKFLOW
@@ -361,7 +361,7 @@ def _plain(value: Any) -> Any:
 def jobs_in(
     trees: list[tuple[str, ast.Module]], name: str, read: CommandFiles
 ) -> tuple[list[ImportedJob], list[str]]:
-    """Return the jobs that these syntax trees create, and remarks on omitted parts.
+    """Return the jobs that the parsed code creates, and remarks on what was not imported.
 
     ``name`` is for a nameless job; ``read`` has the files that gcloud gets.
     """
@@ -386,7 +386,7 @@ def jobs_in(
 
 
 def _commands(trees: list[tuple[str, ast.Module]], has_lines: bool) -> Iterable[Note]:
-    """Yield the locations of gcloud commands that the code builds from words."""
+    """Yield the locations of gcloud commands that the code builds from single words."""
     for label, tree in trees:
         for node in ast.walk(tree):
             words = node.elts if isinstance(node, ast.List | ast.Tuple) else [node]

@@ -142,7 +142,7 @@ def _mend(proposal: Proposal) -> None:
 
 
 def offer(proposal: Proposal, *, write: bool, only_right: bool = False) -> None:
-    """Show the diff and its mistakes; write the files if requested.
+    """Show the diff and mistakes of a proposal; write the files if requested.
 
     Mistakes end the command with exit code 1; with ``only_right`` they also prevent the writing.
     """
@@ -195,14 +195,14 @@ def _proposal(
 
 
 def _recorded(command: str, settings: Settings | None, *, isolated: bool) -> SourceContents:
-    """Return the requests that a command sends."""
+    """Return the requests that a command sends to create jobs."""
     if not isolated:
         print_line(f"note: the command is not isolated: {recorded.NOT_ISOLATED}.")
     return recorded.read(command, settings, isolated=isolated)
 
 
 def _choose(contents: SourceContents, job: str) -> None:
-    """Return one of several jobs, by its name."""
+    """Select the job with this name in a source with several jobs."""
     names = [candidate.name for candidate in contents.jobs]
     if job not in names:
         raise CommandError(f"the source has no job {job!r}.", f"choose one of: {', '.join(names)}")
@@ -238,7 +238,7 @@ def _bring_up(proposal: Proposal) -> None:
 
 
 def _of_job(job: str, stack: str, root: Path) -> SourceContents:
-    """Return an existing job from the service, without fields that the service set."""
+    """Return an existing job from the service, without the fields that the service sets."""
     ref = stacks.find(stack, root)
     ref.connect_clients()
     jobs = Jobs(ref)
@@ -283,7 +283,7 @@ def _renamed(report: FileReport, proposal: Proposal) -> FileReport:
 
 
 def _of_the_job(finding: LintFinding) -> LintFinding:
-    """Lower the level of rules on this machine and on placeholders."""
+    """Lower the level of findings about this machine and about placeholders."""
     levels = {(checking.LOCAL_RULE, "error"): "warning", ("placeholder", "warning"): "note"}
     level = levels.get((finding.problem.rule, finding.problem.level), finding.problem.level)
     return dataclasses.replace(finding, problem=dataclasses.replace(finding.problem, level=level))

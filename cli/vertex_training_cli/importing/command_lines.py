@@ -209,7 +209,7 @@ class Script:
             self._values[name] = values
 
     def _keep_file(self, line: str, body: tuple[str, bool], number: int) -> None:
-        """Record the file or the program in a heredoc."""
+        """Record the file or the program that a heredoc contains."""
         text, is_literal = body
         _, files = split(line, self._value_of)
         text = text if is_literal else self._expanded(text)
@@ -218,7 +218,7 @@ class Script:
             self.programs.append((text, number))
 
     def _echo(self, line: str, place: str) -> None:
-        """Record the file that `echo` writes. A printed command is omitted."""
+        """Record the file that `echo` writes; ignore a command that is only printed."""
         words, files = split(line, self._value_of)
         self._write(files, " ".join(words[1:]) + "\n", line)
         if not files and GCLOUD.search(line):

@@ -1,4 +1,4 @@
-"""An imported job: the original message, and properties without a place in a job file."""
+"""An imported job: the original message, and properties that a job file cannot have."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def as_written(value: document.Value) -> Any:
 
 
 def placeholder(name: str) -> str:
-    """Return the placeholder of an uncertain value.
+    """Return the placeholder for an uncertain value.
 
     >>> placeholder("image"), placeholder("config.machine-type")
     ('<YOUR_IMAGE>', '<CONFIG_MACHINE_TYPE>')
@@ -115,7 +115,7 @@ class Note:
 
 
 def staged(job: ImportedJob, bucket: str) -> None:
-    """Return the client's folder for a job without an output directory; its name has the time."""
+    """Return the folder, with the time in its name, that the client uses by default for outputs."""
     bucket = bucket if bucket.startswith("gs://") else f"gs://{bucket}"
     prefix = f"{bucket.rstrip('/')}/${{job.name}}/{REQUEST_ID}"
     job.spec["baseOutputDirectory"] = {"outputUriPrefix": prefix}

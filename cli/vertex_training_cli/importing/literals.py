@@ -1,4 +1,4 @@
-"""Reads literals of Python code from its syntax tree. The code is never run or imported.
+"""Reads literals from the syntax tree of Python code, without running or importing the code.
 
 A name has a value if one binding decides it, that is a literal, and nothing changes it later. All
 else is computed by the code: a placeholder with a note, which ``vt import --run`` replaces.
@@ -44,7 +44,7 @@ class Placeholder(str):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Place:
-    """Location of a part of the code: its position, its block and its functions."""
+    """Location of a part of the code: its position, its block and the functions around it."""
 
     order: int
     block: int
@@ -57,7 +57,7 @@ class Place:
 
 
 class Names(ast.NodeVisitor):
-    """Records bindings and changes of all names, and calls in their order."""
+    """Records the bindings and changes of all names, and the calls in order."""
 
     def __init__(self, harmless: Iterable[str]) -> None:
         self.uses = dict[int, Place]()

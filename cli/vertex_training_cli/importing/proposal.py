@@ -1,4 +1,4 @@
-"""Files that an import changes: job files, scripts and the stack file, shown as a diff."""
+"""Files that an import changes or adds (job files, scripts, stack file), shown as a diff."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def propose(
     stack: str = "",
     settings: Settings | None = None,
 ) -> Proposal:
-    """Return files that add the source's jobs to the stack. Scripts are read in ``folder``.
+    """Return files that add the source's jobs to the stack; reads scripts below ``folder``.
 
     Without a stack, it is job files alone: buckets and accounts stay as the source has them.
 
@@ -153,7 +153,7 @@ def propose(
 
 
 def _destination(job: ImportedJob, settings: Settings | None) -> Iterator[str]:
-    """Yield remarks if the source uses another region or project than the stack."""
+    """Yield remarks if the source uses another region or project than the stack does."""
     if job.region and (settings is None or job.region != settings.region):
         stays = f"; the stack runs jobs in {settings.region}" if settings else (
             "; a job file does not set the region")  # fmt: skip
@@ -228,7 +228,7 @@ def _has_secret(data: bytes) -> bool:
 
 
 def _beside(folder: Path, root: Path, name: str) -> Path | None:
-    """Return the file of an object beside the source: with its path, or in the folder itself.
+    """Return the file that contains an object beside the source: by its path, or by its name.
 
     A source is not trusted: no hidden file, nothing behind a link, and nothing of the home itself.
     """
@@ -255,7 +255,7 @@ def _package(
     job: ImportedJob, source: SourceContents, folder: Path, proposal: Proposal,
     settings: Settings | None, entries: StackEntries,
 ) -> None:  # fmt: skip
-    """Package a job's script; add a remark if the script is missing."""
+    """Package a job's script; add a remark if the script does not exist."""
     if not job.script:
         return
     stem = "".join(c if c.isalnum() else "_" for c in Path(job.script).stem)

@@ -112,7 +112,7 @@ def read(command: str, settings: Settings | None, *, isolated: bool = True) -> S
 
 
 def _line_of(command: str, folder: Path) -> str:
-    """Return the shell line of the command. A notebook becomes a Python program in ``folder``.
+    """Return the shell line of the command; for a notebook, write a Python program to ``folder``.
 
     Raises:
         CommandError: it is no line for a shell, or a notebook that cannot be read.
@@ -130,7 +130,7 @@ def _line_of(command: str, folder: Path) -> str:
 
 @contextmanager
 def _signals_at_the_end() -> Iterator[list[int]]:
-    """Yield arrived signals, which take effect after the cleanup."""
+    """Delay arriving signals until the cleanup is done; yield the list of signals."""
     arrived: list[int] = []
     before = {
         number: signal.signal(number, lambda arrives, _frame: arrived.append(arrives))
@@ -163,7 +163,7 @@ def _start(
 
 
 def _wait(process: subprocess.Popen[bytes], arrived: list[int]) -> int:
-    """Return the exit code, or 128 + N for signal N, after all started processes have ended."""
+    """Wait until all started processes have ended; return the exit code, 128 + N for signal N."""
     child = processes.ChildProcess(process.pid, processes.start_time(process.pid) or "", "command")
     while process.poll() is None and not arrived:
         time.sleep(_POLL_SECONDS)
@@ -223,7 +223,7 @@ def _of_pipeline(message: dict[str, Any]) -> dict[str, Any]:
 
 
 def _differences(request: RecordedRequest) -> Iterator[str]:
-    """Yield remarks on fields of the request that a job file cannot have."""
+    """Yield remarks on fields of the request that job files do not support."""
     for field, text in (
         ("inputDataConfig", "managed datasets belong to training pipelines: read the bucket"),
         (
@@ -248,7 +248,7 @@ def whole_numbers(value: Any) -> Any:
 
 
 def take_script(job: ImportedJob, buckets: Path, source: SourceContents) -> None:
-    """Extract the script that the client packaged and uploaded. Other packages are not changed."""
+    """Extract the script that the client packaged and uploaded; other packages stay unchanged."""
     pools = [pool for pool in job.spec.get("workerPoolSpecs", []) if isinstance(pool, dict)]
     tasks = [pool["pythonPackageSpec"] for pool in pools if "pythonPackageSpec" in pool]
     uris = {uri for task in tasks for uri in task.get("packageUris", ())}
@@ -295,7 +295,7 @@ def _requirements(setup: str) -> Iterator[str]:
 
 
 def _left_out(recorder: Recorder, code: int) -> Iterator[str]:
-    """Yield remarks on other calls of the command, one sentence each."""
+    """Yield remarks on the exit code and on unsupported methods that the command called."""
     methods = [method.lstrip("/") for method in dict.fromkeys(recorder.refused)]
     if code and methods:
         yield (
@@ -309,7 +309,7 @@ def _left_out(recorder: Recorder, code: int) -> Iterator[str]:
 
 
 def _take_uploads(buckets: Path, source: SourceContents) -> None:
-    """Return objects that the command uploaded, without packages of the client."""
+    """Return the objects that the command uploaded, except packages that the client built."""
     for file in sorted(buckets.glob("*/**/*")):
         name = file.relative_to(buckets).as_posix()
         if not file.is_file() or SCRIPT_PACKAGE.search(name):

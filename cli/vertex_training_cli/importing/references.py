@@ -92,7 +92,7 @@ class Adoption:
 
     @property
     def settings(self) -> Settings:
-        """Return the stack's settings."""
+        """The settings of the stack."""
         assert self._stack is not None
         return self._stack
 
@@ -241,7 +241,7 @@ class Adoption:
                 variable["value"] = buckets
 
     def _buckets(self, text: str, *, written: bool) -> str:
-        """Return ``text`` with each bucket replaced by a reference."""
+        """Return ``text`` with a reference in place of each bucket."""
         if self._stack is None:
             return text
         for match in () if written else OBJECT.finditer(text):

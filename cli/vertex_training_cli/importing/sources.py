@@ -146,7 +146,7 @@ class _Reader:
         return self.result
 
     def _way_on(self, *, is_make: bool) -> str:
-        """Return a hint to the command that records computed values."""
+        """Return a hint to the command that records values computed by the code."""
         program = {".py": "python ", ".ipynb": ""}.get(
             self.path.suffix, "make -f " if is_make else "bash "
         )
@@ -204,7 +204,7 @@ class _Reader:
         return job
 
     def config(self, file: str) -> ImportedJob | None:
-        """Return the job of a file that the source writes, or that is beside the source."""
+        """Return the job of a file that the source writes or that is beside the source."""
         name = Path(file).name
         self._configs.add(name)
         text = next((t for f, t in self.result.files.items() if Path(f).name == name), None)
@@ -356,7 +356,7 @@ def _may_be_document(language: str, code: str) -> bool:
 
 
 def _names_above(lines: list[str], first: int, code: str) -> set[str]:
-    """Return the names of YAML and JSON files in the text above a block and in its first line."""
+    """Return YAML and JSON file names in the text above a block or in the block's first line."""
     above = [lines[first - 2], code.partition("\n")[0]]
     for line in reversed(lines[max(0, first - LINES_ABOVE) : max(0, first - 2)]):
         if FENCE.fullmatch(line):

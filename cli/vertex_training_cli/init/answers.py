@@ -1,4 +1,4 @@
-"""Parameters of a repository: names, projects, region, people."""
+"""Parameters of a generated repository: names, projects, region, people."""
 
 from __future__ import annotations
 
@@ -200,7 +200,7 @@ def _option(names: list[str]) -> str:
 
 
 def placeholders(answers: Answers) -> list[str]:
-    """Return the values to replace before a first deployment."""
+    """Return the example values that a user must replace before the first deployment."""
     texts = [answers.github] if answers.github == PLACEHOLDER_REPOSITORY else []
     numbers = (environment.project_number for environment in answers.environments)
     return [*texts, *([PLACEHOLDER_NUMBER] if PLACEHOLDER_NUMBER in numbers else [])]
@@ -213,7 +213,7 @@ def name_from(folder: str) -> str:
 
 
 def project_like(first: str, environment: str) -> str:
-    """Return another environment's project by the name of the first: acme-dev, acme-staging."""
+    """Return a project id in the form of the first environment's: acme-dev, acme-staging."""
     name = re.sub(r"[^a-z0-9]", "", environment.lower())[:20]
     stem = first.removesuffix(f"-{FIRST}")[: 29 - len(name)].rstrip("-")
     return f"{stem}-{name}"
@@ -235,7 +235,7 @@ def of_options(options: Mapping[str, Any], folder: str) -> Answers:
 def environment_of_options(
     name: str, options: Mapping[str, Any], first: EnvironmentAnswers
 ) -> EnvironmentAnswers:
-    """Return the answers of an additional environment. Empty options are as in the first.
+    """Return an additional environment; empty options get defaults from the first environment.
 
     Raises:
         ConfigError: with every mistake.
@@ -254,7 +254,7 @@ def environment_of_options(
 
 
 def ensure_only_of_environment(options: Mapping[str, Any]) -> None:
-    """Refuse options that apply to the repository and not to an environment.
+    """Refuse options that apply to the whole repository, not to one environment.
 
     Raises:
         ConfigError: with each such option.

@@ -1,4 +1,4 @@
-"""Write a change of generated files as a branch of two commits, for a merge by git.
+"""Writes a change of generated files as a branch of two commits, which git can merge.
 
 The first commit has the previously generated files, the second the new ones: ``git cherry-pick
 BRANCH`` applies the difference to the edited files, and reports conflicts. Only objects and one
@@ -50,7 +50,7 @@ class FileChange:
 
 
 def compare(old: Manifest, answers: Answers, release: str) -> tuple[list[FileChange], Manifest]:
-    """Return the difference between the files of ``old`` and those of ``answers``.
+    """Return the change from the files of ``old`` to the files that ``answers`` generate.
 
     The second value is the manifest after the change.
     """

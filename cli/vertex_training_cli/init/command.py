@@ -150,7 +150,7 @@ def _create(directory: Path, options: dict[str, Any], *, wheels: bool) -> None:
 
 
 def _write(root: Path, answers: Answers) -> tuple[int, list[str]]:
-    """Write all files, the manifest last; return their number, and remarks on existing files.
+    """Write all files, the manifest last; return their number, and remarks on files that existed.
 
     Existing files with the same text are accepted: a second run completes an interrupted one.
 
@@ -195,7 +195,7 @@ def _advice(root: Path, answers: Answers) -> Iterator[str]:
 
 
 def _build_wheels(root: Path) -> bool:
-    """Build the wheels of this program's checkout, and return whether that succeeded."""
+    """Build wheels from this program's checkout, and return whether the build succeeded."""
     sources = [_checkout_of(name) for name in PACKAGES]
     uv = find_uv(Path(sys.executable).with_name("uv"))
     if None in sources or uv is None:
@@ -286,7 +286,7 @@ def _ensure_not_older(old: Manifest, release: str) -> None:
 
 
 def _needs(root: Path, release: str) -> Iterator[str]:
-    """Yield notes on pins of another release."""
+    """Yield notes on pins whose release differs from this one."""
     for name in _PINNING:
         try:
             pins = _PIN.findall((root / name).read_text(encoding="utf-8"))

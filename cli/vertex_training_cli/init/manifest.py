@@ -51,12 +51,12 @@ class Manifest(pydantic.BaseModel):
     """Generated files by path."""
 
     def leaving(self, path: str) -> Manifest:
-        """Return a copy without a file that is not generated."""
+        """Return a copy without a file that is no longer generated."""
         files = {name: entry for name, entry in self.files.items() if name != path}
         return self.model_copy(update={"files": files, "left": (*self.left, path)})
 
     def after(self, old: Manifest) -> Manifest:
-        """Return a copy with the entries of ``old`` for files that are written once."""
+        """Return a copy with the entries of ``old`` for files that are written only once."""
         once = {path: entry for path, entry in old.files.items() if entry.kind is Kind.ONCE}
         return self.model_copy(update={"files": {**self.files, **once}, "left": old.left})
 

@@ -19,7 +19,7 @@ _TEMPLATES: Final = Path(__file__).with_name("templates")
 
 
 class Kind(enum.StrEnum):
-    """Treatment of a file by a newer release."""
+    """Kinds of files, by their treatment in an upgrade to a newer release."""
 
     MERGED = enum.auto()
     """Changes are merged with the company's edits."""
@@ -120,7 +120,7 @@ def release() -> str:
 
 
 def _jinja() -> jinja2.Environment:
-    """Return an engine with delimiters that do not occur in workflows and shell scripts."""
+    """Return a template engine whose delimiters occur neither in workflows nor in shell scripts."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(_TEMPLATES),
         variable_start_string="[[",

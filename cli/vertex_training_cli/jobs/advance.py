@@ -1,4 +1,4 @@
-"""``vt jobs advance``: submits due jobs, stops idle jobs and reports late jobs. For a timer.
+"""``vt jobs advance``, for a timer: submits due jobs, stops idle jobs and reports late jobs.
 
 To add a step, write a function of a :class:`Tick` that yields :class:`Action`, and name it in
 ``STEPS``. A step decides by the state and by what the cloud has, never by files of the checkout; it
@@ -40,9 +40,9 @@ from vertex_training_cli.status import print_line
 if TYPE_CHECKING:
     from vertex_training.customjob.google.job_service import AnyJob
 
-#: How long a job may wait for its machines before that is worth a line.
+#: Time that a job may wait for its machines before it is reported.
 PENDING: Final = timedelta(hours=2)
-#: How long after its timeout a job should have ended.
+#: Time after its timeout when a job that has not ended is reported.
 GRACE: Final = timedelta(minutes=30)
 _WAITING: Final = ("QUEUED", "PENDING")
 
@@ -107,7 +107,7 @@ Step = Callable[[Tick], Iterator[Action]]
 
 
 def submit_due(tick: Tick) -> Iterator[Action]:
-    """Submit due slots, by the rules of ``vertex_training.schedules.slots``.
+    """Submit the jobs that are due by their schedule; rules in ``vertex_training.schedules.slots``.
 
     A schedule that cannot be advanced keeps no other one from it.
     """
@@ -140,7 +140,7 @@ def _action(schedule: DeployedSchedule, outcome: Outcome) -> Action:
 
 
 def climb_ladders(tick: Tick) -> Iterator[Action]:
-    """Submit the next rung of each job that got no machines; report ladders without a next rung.
+    """Submit the next rung of each ladder whose job got no machines; report finished ladders.
 
     A ladder that cannot be climbed keeps no other one from it.
     """
@@ -177,7 +177,7 @@ def _climb(inputs: Mapping[str, Any], job: str, *, dry_run: bool) -> Iterator[Ac
 
 
 def stop_idle(tick: Tick) -> Iterator[Action]:
-    """Cancel each job that is idle by its ``idleStop``; report jobs whose idleness is unknown.
+    """Cancel each job that its ``idleStop`` counts as idle; report jobs whose use is unknown.
 
     One that cannot be judged keeps no other one from it.
     """
@@ -216,7 +216,7 @@ def _stop_idle(inputs: Mapping[str, Any], job: AnyJob, *, dry_run: bool) -> Iter
 
 
 def report_late(tick: Tick) -> Iterator[Action]:
-    """Yield a line for each job that is queued for long, or runs beyond its timeout."""
+    """Yield a line for each job that is queued for a long time or runs beyond its timeout."""
     for job in tick.live:
         if text := _late(job, tick.now):
             yield Action("late", view.title(job), "late", text, job.name)
@@ -294,7 +294,7 @@ def _moment(text: str) -> datetime:
 
 
 def actions(tick: Tick, steps: Sequence[Step] = STEPS) -> Iterator[Action]:
-    """Yield the actions of all steps. A failed step is reported, and the next one runs."""
+    """Yield the actions of all steps; if a step fails, report the error and run the next step."""
     for step in steps:
         try:
             yield from step(tick)

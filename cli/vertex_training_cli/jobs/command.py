@@ -43,7 +43,7 @@ JobArgument = Annotated[
 
 
 class AwaitedState(StrEnum):
-    """The state to wait for."""
+    """States that ``vt jobs wait`` can wait for."""
 
     RUNNING = "running"
     SUCCEEDED = "succeeded"
@@ -273,7 +273,7 @@ MARK: Final = "*"
 
 
 def known_state(text: str) -> str:
-    """Return a state as the API names it, without its prefix.
+    """Return the API's name of a state, without the prefix ``JOB_STATE_``.
 
     Raises:
         typer.BadParameter: there is no such state.
@@ -378,7 +378,7 @@ def print_job(
 
 
 def _accelerator_use(job: AnyJob, ref: StackRef) -> dict[str, Any]:
-    """Return the recent use of a running job's accelerators; empty if no service measures any."""
+    """Return the recent use of a running job's accelerators; empty if no service measures it."""
     measured = kind_of(job) is CUSTOM_JOB and view.has_accelerators(job)
     if not measured or view.state(job) != "RUNNING":
         return {}
@@ -392,7 +392,7 @@ def _accelerator_use(job: AnyJob, ref: StackRef) -> dict[str, Any]:
 
 
 def _why_cancelled(job: AnyJob, ref: StackRef) -> str:
-    """Return the recorded reason of a cancellation; empty for most jobs."""
+    """Return why this program cancelled a job; empty for other jobs."""
     if not view.has_accelerators(job):
         return ""  # `idleStop` leaves it alone: to read the state takes a second
     try:
@@ -402,7 +402,7 @@ def _why_cancelled(job: AnyJob, ref: StackRef) -> str:
 
 
 def _local_facts(job: AnyJob, ref: StackRef) -> dict[str, Any]:
-    """Return keys of JSON that only jobs of the local cloud have values for."""
+    """Return the JSON keys that only jobs of the local cloud have."""
     waits = ""
     if ref.is_local and not view.has_ended(job):
         from localgcp.home import Home
@@ -413,7 +413,7 @@ def _local_facts(job: AnyJob, ref: StackRef) -> dict[str, Any]:
 
 
 def substitutes_of(job: AnyJob, ref: StackRef) -> list[str]:
-    """Return the substitutes for machine and Python of a job in the local cloud."""
+    """Return what the local cloud used instead of a job's machine and Python version."""
     if not ref.is_local:
         return []
     from localgcp.home import Home

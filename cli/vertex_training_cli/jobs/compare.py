@@ -1,4 +1,4 @@
-"""``vt jobs compare``: jobs side by side, without equal values. Pure functions."""
+"""``vt jobs compare``: jobs side by side, without rows of equal values. Pure functions."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def compared(job: AnyJob, region: str, reader: MetricsReader) -> Compared:
 
 
 def table(jobs: Sequence[Compared]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    """Return head and rows of the table, with a column for each job."""
+    """Return header and rows of the table, with a column for each job."""
     heads = ("", *(f"{job.job} {job.run}".strip() for job in jobs))
     rows = [
         (key, *(str(getattr(job, key)) for job in jobs))
@@ -129,7 +129,7 @@ def _bar(value: float, low: float, high: float) -> str:
 
 
 def _flags(task: Mapping[str, Any]) -> dict[str, str]:
-    """Return flags with values in a task's arguments. A word without a flag is its own value."""
+    """Return flags with their values in a task's arguments; other words are their own values."""
     words, flags = [str(word) for word in task.get("args", [])], dict[str, str]()
     index = 0
     while index < len(words):

@@ -1,4 +1,4 @@
-"""Deployed jobs, from a stack's state. Unreviewed files are not read.
+"""Deployed jobs, from a stack's state; does not read files, which may be unreviewed.
 
 Ladders and ``idleStop`` of jobs that are waited for; jobs that no state has; and jobs that go from
 one stack file of a project to another while they run.
@@ -61,14 +61,14 @@ def deployed_inputs(ref: StackRef) -> list[Mapping[str, Any]]:
 def inputs_in(
     deployment: Mapping[str, Any], types: Collection[str] = JOBS
 ) -> Iterator[Mapping[str, Any]]:
-    """Return the inputs of the jobs in a state, or of resources of other types."""
+    """Return the inputs of the jobs in a state, or of resources of the given types."""
     for resource in deployment.get("resources") or []:
         if resource.get("type") in types and not resource.get("delete"):
             yield resource.get("inputs") or {}
 
 
 def inputs_of(job: AnyJob, deployed: Iterable[Mapping[str, Any]]) -> Mapping[str, Any] | None:
-    """Return the inputs of a submitted job; None if ``deployed`` does not contain the job."""
+    """Return the inputs of a submitted job; None if ``deployed`` does not have the job."""
     labels = labels_of(job)
     owner = labels.get(STACK_LABEL), labels.get(JOB_LABEL), SLOT_LABEL in labels
     for inputs in deployed if labels else ():
@@ -110,7 +110,7 @@ def _deployed(job: AnyJob, ref: StackRef) -> Mapping[str, Any] | None:
     return inputs_of(job, deployed_inputs(ref)) if labels_of(job) else None
 
 
-#: How the names of jobs begin that ``vt run`` submits. No key of a stack file has an underscore.
+#: Prefix of job names that ``vt run`` submits. Keys of stack files have no underscore.
 RUN_PREFIX: Final = "run_"
 #: Variable of a script's run: the archive with its code.
 RUN_CODE: Final = "VT_CODE"
@@ -119,7 +119,7 @@ RUN_CODE: Final = "VT_CODE"
 def find_orphaned_jobs(
     stack: StackRef, known: Collection[str], *, with_runs: bool = False
 ) -> list[AnyJob]:
-    """Return orphaned jobs, newest first. ``known`` is the result of ``known_ids``.
+    """Return orphaned jobs, newest first. ``known``: the ids in the state, from ``known_ids``.
 
     A provider that is killed after it has sent a request leaves no note in the state. The next
     ``up`` finds the job by its request. If the job was removed from the stack or renamed in
@@ -148,13 +148,13 @@ def find_orphaned_jobs(
 
 
 def _rung_of(job: AnyJob) -> str:
-    """Return the request id of a job that is a rung of a ladder; empty for other jobs."""
+    """Return the request id of a job that a ladder submitted as a rung; empty for other jobs."""
     labels = labels_of(job)
     return labels[REQUEST_ID_LABEL] if RUNG_LABEL in labels else ""
 
 
 def resource_of(job: AnyJob, stack: StackRef) -> str:
-    """Return the resource id of a job in a state: of its schedule for a slot, else its own name."""
+    """Return the resource id of a job in a state: its schedule's, or for other jobs its own."""
     labels = labels_of(job)
     if SLOT_LABEL not in labels:
         return job.name
@@ -167,7 +167,7 @@ def orphan_title(job: AnyJob) -> str:
 
 
 def orphan_advice(job: AnyJob, stack: str) -> str:
-    """Return the likely origin of an orphaned job, and how to end it."""
+    """Return where an orphaned job probably comes from, and how to end it."""
     return (
         "Possibly a killed run submitted this job, and it was removed or renamed "
         f"afterwards. To cancel it: `vt jobs cancel {view.job_id(job)} --stack {stack}`. "
@@ -178,9 +178,9 @@ def orphan_advice(job: AnyJob, stack: str) -> str:
 
 #: Names of jobs in a stack -> their resource names.
 Deployed = Mapping[str, str]
-#: Of the problem; a headline knows it.
+#: Rule of the problem, which the headline of a report looks for.
 RULE: Final = "job-changes-stacks"
-#: How a component calls the resource of a job.
+#: Prefix of a job's resource name in a component.
 _RESOURCE: Final = "training-"
 
 
@@ -227,7 +227,7 @@ def find_moved_jobs(stack: StackRef, deployed: Deployed, pulumi: PulumiCli) -> l
 def _moves(
     stack: StackRef, deployed: Deployed, pulumi: PulumiCli
 ) -> Iterator[tuple[StackRef, str, str, str]]:
-    """Yield (old stack, name of the new stack, job, the job's resource name)."""
+    """Yield (old stack, name of the new stack, job, resource name of the job)."""
     beside = [find_unchecked(stack.root, name) for name in project_files.names(stack.root)]
     beside = [o for o in beside if o.project == stack.project and o.stack != stack.stack]
     here = _declared(stack) if beside else None

@@ -95,7 +95,7 @@ def numbers(data: Any) -> dict[str, float]:
 
 
 def columns(data: bytes) -> dict[str, list[float]]:
-    """Return the numeric columns of a CSV file with a head, except the first column.
+    """Return the numeric columns of a CSV file with a header row, except the first column.
 
     >>> columns(b"epoch,loss,kind\\n1,0.5,a\\n2,0.25,b\\n")
     {'loss': [0.5, 0.25]}
@@ -124,7 +124,7 @@ def _floats(cells: Iterable[str]) -> list[float]:
 
 
 def parsed(body: bytes) -> Any:
-    """Return the parsed JSON of a file; None if it is invalid, as after an interrupted write."""
+    """Return the parsed JSON of a file; None for invalid JSON, as after an interrupted write."""
     try:
         return json.loads(body)
     except (ValueError, RecursionError):

@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 MOST: Final = 1000
 #: Seconds for one page. A look is worth no more; nothing is tried again.
 TIMEOUT: Final = 4
-#: Of an object's content at most, also of a compressed one's: a job may write what it likes.
+#: Maximum bytes of an object's content, also after unpacking: a job may write objects of any size.
 MOST_BYTES: Final = 8 * 1024 * 1024
 _GZIP: Final = b"\x1f\x8b"
 #: Below a job's output directory, where the service has jobs write checkpoints
 #: (``AIP_CHECKPOINT_DIR``): https://docs.cloud.google.com/vertex-ai/docs/training/code-requirements
 CHECKPOINTS: Final = "checkpoints/"
-#: There, TensorBoard logs (``AIP_TENSORBOARD_LOG_DIR``).
+#: Folder of TensorBoard logs (``AIP_TENSORBOARD_LOG_DIR``).
 LOGS: Final = "logs/"
 _ONE_PAGE: Final[dict[str, Any]] = {
     "page_size": MOST,
@@ -118,7 +118,7 @@ class Objects:
 
 
 def _unpacked(stored: bytes) -> bytes:
-    """Return the first ``MOST_BYTES`` of an object, unpacked; empty if it cannot be unpacked."""
+    """Return the first ``MOST_BYTES`` of an object, unpacked; empty if unpacking fails."""
     if not stored.startswith(_GZIP):
         return stored[:MOST_BYTES]
     try:
@@ -148,7 +148,7 @@ def _readable(bucket: str) -> Iterator[None]:
 
 
 class CheckpointLook:
-    """Finds the newest checkpoints of jobs, until a request fails or the time is over."""
+    """Finds the newest checkpoints of jobs; stops after a failed request or a time limit."""
 
     def __init__(self, project: str, seconds: float) -> None:
         self._project, self._ends = project, time.monotonic() + seconds

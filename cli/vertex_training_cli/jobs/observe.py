@@ -70,7 +70,7 @@ def observe_jobs(ref: StackRef, plan: Plan, *, offline: bool, bound: float = BOU
 
 
 def _find_repeated(ref: StackRef, plan: Plan, repeated: dict[str, str]) -> None:
-    """Add requests whose job replaces an earlier job: both write to the same folder."""
+    """Add requests whose new job would write to the folder of an earlier job."""
     for step in plan.steps:
         if step.type not in JOBS or step.new is None or step.op not in ("create", "replace"):
             continue
@@ -96,7 +96,7 @@ def _find_repeated(ref: StackRef, plan: Plan, repeated: dict[str, str]) -> None:
 
 
 def _find_dropped(ref: StackRef, plan: Plan, slots_by_job: dict[str, tuple[str, ...]]) -> None:
-    """Add slots that are due by the deployed calendar but missing in the new one."""
+    """Add scheduled times that are due in the deployed calendar but missing in the new one."""
     for step in plan.steps:
         if step.type != SCHEDULE or step.op != "update" or not (step.old and step.new):
             continue
@@ -112,7 +112,7 @@ def _find_dropped(ref: StackRef, plan: Plan, slots_by_job: dict[str, tuple[str, 
 
 
 def _find_adopted(ref: StackRef, plan: Plan, adopted: set[str]) -> None:
-    """Add requests of new jobs that already have a job, as after the import of an older state."""
+    """Add requests of new jobs that a job exists for, as after the import of an older state."""
     new = [
         step.new.inputs
         for step in plan.steps

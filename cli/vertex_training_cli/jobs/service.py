@@ -47,7 +47,7 @@ from vertex_training_cli.status import print_line
 if TYPE_CHECKING:
     from vertex_training.customjob.google.job_service import AnyJob
 
-#: How the API begins the names of states.
+#: Prefix of the API's names of states.
 PREFIX: Final = "JOB_STATE_"
 _COLLECTIONS: Final = "|".join(kind.collection for kind in KINDS)
 _NAME: Final = re.compile(
@@ -133,7 +133,7 @@ class Jobs:
         raise CommandError(f"stack {self.ref.stack} has not submitted a job {wanted!r}.", hint)
 
     def whole(self, job: AnyJob) -> AnyJob:
-        """Return the job with its trials, which lists omit; unchanged if there are none."""
+        """Return the job with its trials, which lists omit; unchanged if it has no trials."""
         return (kind_of(job) is TUNING_JOB and self.get_if_exists(job.name)) or job
 
     def is_adopted(self, request_id: str, kind: JobKind) -> bool:
@@ -177,7 +177,7 @@ class Jobs:
         return job
 
     def cancel(self, job: AnyJob) -> None:
-        """Request the cancellation of a job. An ended job is not changed."""
+        """Request the cancellation of a job; no effect on an ended job."""
         if kind_of(job) is BATCH_JOB:
             return self._batch.cancel(job.name)
         try:
@@ -191,7 +191,7 @@ class Jobs:
         return "".join(self._batch.log_ids(job.name)) if kind_of(job) is BATCH_JOB else number
 
     def _on_batch(self, labels: Mapping[str, str], *, all_stacks: bool) -> list[AnyJob]:
-        """Return jobs on Batch: the stack's own, or all. Prints read errors and continues."""
+        """Return jobs on Batch: the stack's own, or all. Print a read error and continue."""
         program = program_label(self.ref.pulumi_project, self.ref.stack)
         own = ({STACK_LABEL: self.ref.stack}, {PROGRAM_LABEL: program})
         by_name: dict[str, AnyJob] = {}
@@ -211,7 +211,7 @@ class Jobs:
         return getattr(self._client, f"{verb}_{(kind or CUSTOM_JOB).argument}")
 
     def _own(self, terms: Sequence[str], kind: JobKind) -> list[AnyJob]:
-        """Return jobs that this stack submitted, also for environments of its program."""
+        """Return the jobs that this stack submitted, also for environments of its program."""
         has_request = f"labels.{kind.sent_label(REQUEST_ID_LABEL)}:*"
         program = program_label(self.ref.pulumi_project, self.ref.stack)
         named = {STACK_LABEL: self.ref.stack, PROGRAM_LABEL: program}
@@ -246,7 +246,7 @@ def _created(job: AnyJob) -> tuple[int, str]:
 
 
 def declared_elsewhere(ref: StackRef, section: str, command: str) -> str:
-    """Return a hint to another stack file with entries of a section; empty if there is none.
+    """Return a hint to another stack file that has entries in a section; empty without one.
 
     For a stack of the local cloud, only others of it count, and so for stacks of Google Cloud.
     """

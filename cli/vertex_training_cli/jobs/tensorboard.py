@@ -26,7 +26,7 @@ from vertex_training_cli.toolchain import python_env
 if TYPE_CHECKING:
     from vertex_training.customjob.google.job_service import AnyJob
 
-#: Its packages by hash (requirements/tensorboard.in).
+#: TensorBoard's packages by hash (requirements/tensorboard.in).
 PINS: Final = Path(python_env.__file__).parent / "tensorboard.txt"
 #: Jobs that are shown where none is named.
 NEWEST: Final = 10

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 COLUMNS: Final = ("job", "stack", "run", "slot", "rung", "state", "created", "duration", "id")
 #: Minutes before now of which ``vt jobs show`` has the use of accelerators.
 USE_MINUTES: Final = 30
-#: Those that are left out where no job has any.
+#: Columns that are omitted if no job has a value.
 OPTIONAL: Final = ("stack", "slot", "rung")
 
 
@@ -71,17 +71,17 @@ def run(job: AnyJob) -> str:
 
 
 def slot(job: AnyJob) -> str:
-    """Return the schedule slot of the job; empty if it has none."""
+    """Return the scheduled time of the job; empty for a job without a schedule."""
     return labels_of(job).get(SLOT_LABEL, "")
 
 
 def rung(job: AnyJob) -> str:
-    """Return the job's rung of a ladder, from 1, at its submission; empty without a ladder."""
+    """Return the number, from 1, of the ladder's rung that submitted the job; else empty."""
     return labels_of(job).get(RUNG_LABEL, "")
 
 
 def is_rung(job: AnyJob) -> bool:
-    """Return True if the job is a rung of a ladder. Another rung may be the current one."""
+    """Return True if a ladder submitted the job as a rung; another rung may be the current one."""
     return bool(rung(job))
 
 
@@ -180,7 +180,7 @@ def has_accelerators(job: AnyJob) -> bool:
 
 
 def accelerator_use(series: Sequence[Series]) -> dict[str, Any]:
-    """Return mean and highest use, from 0 to 1, of all points of accelerators; None without any."""
+    """Return mean and highest accelerator use, from 0 to 1, over all points, or None."""
     values = [value for one in series for _, value in one.points if math.isfinite(value)]
     mean = round(math.fsum(values) / len(values), 4) if values else None
     highest = max(values, default=None)
@@ -244,7 +244,7 @@ class Trial:
 
 
 def trials_of(message: Mapping[str, Any]) -> list[Trial]:
-    """Return the trials of a tuning job's message, the best first, those without result last."""
+    """Return the trials of a tuning job's message, best first; trials without a result are last."""
     trials = [_trial(trial) for trial in message.get("trials", [])]
     metric, sign = _objective(message)
     return sorted(
@@ -286,7 +286,7 @@ def trial_summary(message: Mapping[str, Any]) -> str:
 
 
 def trial_table(message: Mapping[str, Any]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    """Return head and rows. Columns: trial, state, metrics, parameters, CustomJob id."""
+    """Return header and rows: trial, state, metrics, parameters, CustomJob id."""
     trials = trials_of(message)
     metrics = _names(trial.metrics for trial in trials)
     parameters = _names(trial.parameters for trial in trials)

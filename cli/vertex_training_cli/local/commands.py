@@ -37,7 +37,7 @@ from vertex_training_cli.status import print_status
 
 @contextmanager
 def private_files() -> Iterator[int]:
-    """Create files for this user only. Yields the old umask."""
+    """Create files with permissions for this user only, inside the block; yield the old umask."""
     umask = os.umask(PRIVATE_UMASK)
     try:
         yield umask
@@ -52,7 +52,7 @@ def private_files() -> Iterator[int]:
 
 
 class PrebuiltImages(enum.StrEnum):
-    """Substitute for a prebuilt image whose version is not installed."""
+    """Substitute for a prebuilt image if the image's version is not installed."""
 
     NEAREST = enum.auto()
     """The nearest available version."""
@@ -74,7 +74,7 @@ GpuChoice = Annotated[
 
 
 def keep_gpu_choice(home: Home, choice: str | None) -> None:
-    """Keep the value of ``--gpus``, if it is set."""
+    """Save the value of ``--gpus`` for later jobs, if the option is set."""
     from localgcp.runner.allotment import GpuShortage
 
     if choice is None:
@@ -174,7 +174,7 @@ _CANCELLED: Final = (
 
 
 def take_down(home: Home, *, clean: bool, report: Callable[[str], None]) -> None:
-    """Cancel all jobs, stop the server, and with ``clean`` remove the files. Can be repeated.
+    """Cancel all jobs, stop the server, and with ``clean`` remove the files. Repeatable.
 
     Raises LocalCloudError if the files are not ours, or pulumi is at work on them.
     """
@@ -216,7 +216,7 @@ def _check_removable(home: Home) -> None:
 
 @contextmanager
 def _records_if_possible(report: Callable[[str], None]) -> Iterator[None]:
-    """Report an error of the job records (full disk, damaged file) and continue.
+    """Continue after an error of the job records (full disk, damaged file), and report the error.
 
     A job left as it was is settled by the next server.
     """
@@ -227,7 +227,7 @@ def _records_if_possible(report: Callable[[str], None]) -> Iterator[None]:
 
 
 DEFAULT_STACK: Final = "local"
-#: Where Google's client libraries find their project.
+#: Variable with which Google's client libraries find their project.
 _CLIENTS_PROJECT: Final = "GOOGLE_CLOUD_PROJECT"
 _UNREADABLE: Final = (OSError, ValueError, AttributeError, TypeError, KeyError, yaml.YAMLError)
 

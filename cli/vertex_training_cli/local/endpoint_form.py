@@ -1,4 +1,4 @@
-"""``vt local up --endpoints FILE``: trains and serves a model, in a separate stack.
+"""``vt local up --endpoints FILE``: trains and serves a model in a separate stack.
 
 A model is made of what a run has left, so its sections can only follow the run. The stack's file is
 written twice: from the one that trains, with what it has served so far, then with the sections of
@@ -37,12 +37,12 @@ from vertex_training_cli.local.results import JobRecords
 Run = Callable[[str], int]
 #: Ends the name of the stack.
 SUFFIX: Final = "-endpoint"
-#: What a stack has of FILE only when its runs have succeeded.
+#: Sections of FILE that the stack gets only after its runs have succeeded.
 LATER: Final = ("models", "endpoints")
 #: The script's own predictions, beside the model.
 OWN: Final = "predictions.jsonl"
 ROWS: Final = 100
-#: How far numbers may be apart that were added in another order.
+#: Maximum difference of numbers that were added in different order.
 TOLERANCE: Final = 1e-6
 _IMAGE: Final = re.compile(r"\$\{images\.([a-z0-9-]{1,63})\}")
 _ENTRYPOINT: Final = re.compile(r"^ENTRYPOINT (\[.*\])$", re.MULTILINE)
@@ -71,7 +71,7 @@ def run(home: Home, stack: str, added: Path, train: Run, bring_up: Run, report: 
 
 
 def find_form(ref: StackRef, added: Path) -> ImageForm:
-    """Return the stack that trains and serves. Raises CommandError."""
+    """Return the stack that trains and serves the model. Raises CommandError."""
     if not ref.is_local:
         raise CommandError(f"stack {ref.stack} is not a stack of the local cloud.")
     config = copy.deepcopy(stacks.read_stack_file(ref.root, ref.stack).get("config") or {})
@@ -89,7 +89,7 @@ def find_form(ref: StackRef, added: Path) -> ImageForm:
 
 
 def _while_training(form: ImageForm, ref: StackRef) -> ImageForm:
-    """Return the form with the models that the stack serves now."""
+    """Return the form that serves, during the training, the models that the stack serves now."""
     later = {_key(section) for section in LATER}
     file = ref.root / file_name(form.stack)
     before = stacks.read_stack_file(ref.root, form.stack)["config"] if file.exists() else {}

@@ -89,7 +89,7 @@ def add(
 
 
 def _json(text: str) -> object:
-    """Parse ``text`` as JSON. Invalid JSON is returned as text, which ``Fault`` refuses."""
+    """Parse ``text`` as JSON; return invalid JSON as text, which ``Fault`` then refuses."""
     try:
         return json.loads(text)
     except ValueError:

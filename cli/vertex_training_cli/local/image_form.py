@@ -47,7 +47,7 @@ MARK: Final = "# Written by `vt local up"
 BUILD_SECONDS: Final = 3600.0
 NAMESPACE: Final = stacks_of_program.SCHEMA.namespace
 _IMAGE: Final = re.compile(r"\$\{images\.([a-z0-9-]{1,63})\}")
-#: How a Dockerfile asks uv for PyTorch's own index.
+#: Option in a Dockerfile with which uv uses PyTorch's own index.
 _TORCH_INDEX: Final = "--torch-backend"
 _INSTALL: Final = "`make containers` installs missing programs, or lists the programs to install"
 _PROBE_SECONDS: Final = 15.0
@@ -57,7 +57,7 @@ Report = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class ImageForm:
-    """A stack whose jobs run as images."""
+    """A stack whose jobs run in images."""
 
     stack: str
     jobs: tuple[str, ...]
@@ -83,7 +83,7 @@ class ImageForm:
 
 
 def choose(home: Home, stack: str, bring_up: Callable[[str], int], report: Report) -> str:
-    """Return the stack to deploy: the one that runs images, or ``stack``; report the reason.
+    """Return the stack to deploy, with jobs as images if possible; else report why not.
 
     ``bring_up`` takes the name of a stack, and returns the exit code of ``pulumi up``.
 
@@ -108,7 +108,7 @@ def choose(home: Home, stack: str, bring_up: Callable[[str], int], report: Repor
 
 
 def find_form(root: Path, stack: str) -> ImageForm | None:
-    """Return the stack that runs a stack file's jobs as images; None if no job can run as an image.
+    """Return the stack that runs the jobs of a stack file as images; None if no job can run so.
 
     Raises:
         CommandError: there is no such stack file.
@@ -134,7 +134,7 @@ def find_form(root: Path, stack: str) -> ImageForm | None:
 
 
 def _image_file(root: Path, entry: Any, packages: Mapping[str, Any]) -> tuple[str, dict[str, str]]:
-    """Return the job file that runs images instead of an entry's packages, and their contexts."""
+    """Return the job file that uses images instead of packages, and the contexts of the images."""
     if not isinstance(entry, dict) or not isinstance(entry.get("file"), str):
         return "", {}
     file = Path(entry["file"])
@@ -175,7 +175,7 @@ def missing(home: Home) -> str:
 def _build(
     home: Home, ref: StackRef, form: ImageForm, bring_up: Callable[[str], int], report: Report
 ) -> str | None:
-    """Build missing images and write the stack file; return a reason if that is not possible."""
+    """Build missing images and write the stack file; if that is not possible, return the reason."""
     file = ref.root / file_name(form.stack)
     write_form, is_new = partial(write, file, ref.stack, form), not file.exists()
     known = pinned_images(ref.root, form)
@@ -216,7 +216,7 @@ def built_pins(settings: Settings, form: ImageForm, ref: StackRef) -> Iterator[t
 
 
 def _is_built(settings: Settings, name: str, root: Path) -> bool:
-    """Return True if the registry has the image of the current context."""
+    """Return True if the registry has an image of the context as it is now."""
     source = pins.source_of(settings.images[name])
     assert source is not None  # each has a context
     at, path = registry.registry_of(settings.names.image(name))
@@ -233,7 +233,7 @@ def _has_repository(home: Home, settings: Settings) -> bool:
 
 
 def _obstacle(context: Path) -> str:
-    """Return why a Dockerfile cannot be built here; empty if its sources are reachable."""
+    """Return why this machine cannot build a Dockerfile; empty if its sources are reachable."""
     text = (context / "Dockerfile").read_text("utf-8", errors="replace")
     if _TORCH_INDEX not in text or _reaches_cpu_wheels():
         return ""

@@ -1,4 +1,4 @@
-"""Requests that the job service refuses, by the catalogue and the rules for images.
+"""Requests that the job service refuses by its machine catalogue and its rules for images.
 
 The local cloud calls it by the entry point ``localgcp.job_limits``: it has no such tables, and they
 stand in one place (decision 72).

@@ -32,7 +32,7 @@ from vertex_training_cli.local.results import (
 )
 
 _POLL_SECONDS: Final = 0.2
-#: How a trial is named after its tuning job.
+#: Form of a trial's name, which begins with the name of its tuning job.
 _TRIAL_NAME: Final = re.compile(r"(?P<tuning>.+)-trial-(?P<number>\d+)", re.DOTALL)
 
 
@@ -66,7 +66,7 @@ def find_job(
     in_stack: Collection[str],
     unnamed: Collection[str] = (),
 ) -> LocalJob:
-    """Return the newest job with this id, name or display name, or with an id of ``in_stack``.
+    """Return the newest job with this id, name or display name, or whose id is in ``in_stack``.
 
     ``jobs`` are newest first; ``wanted`` None takes the first. Raises LocalCloudError if there is
     none, which names all but those with ids of ``unnamed``.
@@ -115,7 +115,7 @@ def show(
 
 
 def _find(home: Home, wanted: str | None, trial: str | None) -> tuple[LocalJob, str | None]:
-    """Return the job or tuning job of the arguments, and the trial if they name one."""
+    """Return the job or tuning job that the arguments name, and the trial if they name one."""
     if not home.database.exists():
         return find_job([], wanted, []), None  # raises
     every, table = JobRecords(home).list(), TuningTable(home.database)

@@ -1,4 +1,4 @@
-"""Records of jobs in the local cloud, of every kind, and the output of jobs."""
+"""Records and outputs of jobs in the local cloud, for jobs of every kind."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class JobRecords:
         return sorted([*jobs, *self._batch.list()], key=lambda job: job.create_time, reverse=True)
 
     def progress(self, job: LocalJob) -> str:
-        """Return the number of ended trials or tasks: ``3/4``; empty for other jobs."""
+        """Return the share of ended trials or tasks, like ``3/4``; empty for other jobs."""
         if isinstance(job, BatchJob):
             return f"{self._batch.counts(job.uid).get('SUCCEEDED', 0)}/{job.task_count}"
         if isinstance(job, TuningRecord):
@@ -90,7 +90,7 @@ class JobRecords:
 
 
 def noun(job: LocalJob) -> str:
-    """Return the common name for a job of its kind."""
+    """Return the word for a job of its kind, like ``tuning job``."""
     return (kind_of_name(job.name) or CUSTOM_JOB).noun
 
 
@@ -108,7 +108,7 @@ def why(job: LocalJob) -> str:
 
 
 def log_file(home: Home, job: LocalJob, replica: str = PRIMARY) -> Path:
-    """Return the log of a replica; on Batch of a task (``task-0``) or the agent (``agent``)."""
+    """Return the log of a replica; on Batch, of a task (``task-0``) or of the agent (``agent``)."""
     if isinstance(job, BatchJob):
         name = "task-0" if replica == PRIMARY else replica
         return home.batch / job.uid / "logs" / f"{name}.log"

@@ -37,7 +37,7 @@ def status() -> None:
 
 
 def show(home: Home) -> bool:
-    """Print the state of the local cloud. Return True if its server is running and responds."""
+    """Print the local cloud's state. Return True if its server runs and responds."""
     out = console()
     info = lifecycle.running(home)
     up = info is not None and lifecycle.healthy(info)

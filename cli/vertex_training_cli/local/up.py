@@ -88,7 +88,7 @@ def run(
     home: Home, stack: str, *, wait: bool, report: Report,
     images: bool = False, only: Collection[str] | None = None, last: bool = True,
 ) -> int:  # fmt: skip
-    """Return pulumi's exit code if it failed, 1 if a job did not succeed, else 0.
+    """Return the exit code of pulumi if pulumi failed, 1 if a job did not succeed, else 0.
 
     ``images``: jobs run as images where this machine can build them.
     ``only``: the jobs that are waited for, shown and counted; without it, all of the stack.

@@ -1,4 +1,4 @@
-"""``vt preflight``: read-only checks for refusals of the project before a deployment.
+"""``vt preflight``: read-only checks before a deployment, for requests that Google would refuse.
 
 =========================  ======================================================================
 ``command``                the command line; the table of parts, and their execution

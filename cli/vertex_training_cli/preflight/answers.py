@@ -15,7 +15,7 @@ from vertex_training_cli.review.escaping import code, visible
 
 
 class Verdict(StrEnum):
-    """Meaning of an answer for a deployment."""
+    """Consequence of a check's result for a deployment."""
 
     OK = "ok"
     REFUSED = "refused"
@@ -47,7 +47,7 @@ class Answer:
     """Part of the preflight; see ``command.PARTS``."""
 
     def refused(self, answer: str, meets: str, mend: str) -> Answer:
-        """Return the answer for a deployment that would fail."""
+        """Return the answer of a check that found a reason for the deployment to fail."""
         return Answer(self.subject, self.asked, answer, Verdict.REFUSED, meets, mend)
 
     def warning(self, answer: str, meets: str, mend: str) -> Answer:
@@ -66,7 +66,7 @@ class Answer:
 
 
 def question(subject: str, asked: str) -> Answer:
-    """Return a check without a result. Its methods return the answers."""
+    """Return a check without a result, whose methods return the answers."""
     return Answer(subject, asked, "")
 
 

@@ -19,7 +19,7 @@ from vertex_training_cli.rest import Read, RestClient
 
 
 class Asking(Protocol):
-    """The context of a check."""
+    """A client with the context of a check."""
 
     @property
     def client(self) -> ReadOnlyClient:
@@ -39,7 +39,7 @@ MALFORMED: Final = (AttributeError, IndexError, KeyError, TypeError, ValueError)
 
 
 class UnansweredError(Exception):
-    """A check was not possible. ``answer`` is its unknown answer."""
+    """An error for a check that was not possible; ``answer`` is the check's unknown answer."""
 
     def __init__(self, answer: Answer) -> None:
         super().__init__(answer.answer)
@@ -49,7 +49,7 @@ class UnansweredError(Exception):
 def answered(
     check: Callable[Concatenate[Context, Parameters], Iterator[Answer]],
 ) -> Callable[Concatenate[Context, Parameters], Iterator[Answer]]:
-    """Return the check with an unknown answer at its end if the check was not possible.
+    """Return the answers of a check; add an unknown answer if the check was not possible.
 
     A document with an unexpected form also results in an unknown answer.
     """
@@ -111,7 +111,7 @@ class ReadOnlyClient:
             raise UnansweredError(of.unknown(str(error))) from None
 
     def held(self, url: str, permissions: Iterable[str], of: Answer) -> set[str] | None:
-        """Return the permissions among ``permissions`` that the caller has on a resource.
+        """Return which of ``permissions`` the caller has on a resource.
 
         ``url`` is the address of its ``testIamPermissions``, which requires no permission
         (https://docs.cloud.google.com/iam/docs/testing-permissions). The result is None if the

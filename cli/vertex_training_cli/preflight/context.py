@@ -52,7 +52,7 @@ class PreflightContext:
         return (resource for resource in self.declared.resources if resource.type == token)
 
     def is_made(self, resource: DeclaredResource) -> bool:
-        """Return whether the resource is in the state, so that the stack created it."""
+        """Return whether the stack created the resource: then its state contains the resource."""
         return (resource.type, resource.id) in (self.recorded or ())
 
 

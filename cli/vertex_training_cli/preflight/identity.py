@@ -106,7 +106,7 @@ def _apis(context: PreflightContext, project: str, needed: set[str]) -> Iterator
 
 
 def _agents(context: PreflightContext, enabled: set[str]) -> Iterator[Answer]:
-    """Check that service agents with grants of the stack exist, because IAM refuses others.
+    """Check that service agents with grants of the stack exist: IAM refuses missing ones.
 
     Google creates a service agent with its API, or on request.
     """

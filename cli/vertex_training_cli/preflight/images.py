@@ -1,4 +1,4 @@
-"""Checks of images of jobs and models: existence, and access to those of other projects."""
+"""Checks of images of jobs and models: each exists, and the service agents may pull it."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def _pulled(context: PreflightContext, grant: GrantRequest) -> Iterator[Answer]:
 
 
 def pulling(bindings: Iterable[Any]) -> Iterator[str]:
-    """Yield members with unconditional pull access. The policy may have any form."""
+    """Yield members that may pull without a condition. The policy may have any form."""
     for binding in bindings:
         if not isinstance(binding, dict) or binding.get("condition"):
             continue

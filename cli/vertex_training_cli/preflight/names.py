@@ -1,4 +1,4 @@
-"""Checks of names: free names for new resources, and existing resources that the stack uses.
+"""Checks of names: those of new resources are unused, and existing resources do exist.
 
 https://docs.cloud.google.com/storage/docs/json_api/v1/buckets/get: names of buckets are global; the
 answer is 403 for a bucket of another organization, and 404 for a free name.
@@ -168,7 +168,7 @@ def _used_bucket(context: PreflightContext, name: str) -> Iterator[Answer]:
 
 
 def _used_secrets(context: PreflightContext) -> list[str]:
-    """Return ids of existing secrets. A new secret has no version yet."""
+    """Return ids of existing secrets, because a new secret has no version to check."""
     declared = {secret.id: secret for secret in context.of_type(SECRET)}
     created = [id_ for id_, secret in declared.items() if context.is_made(secret)]
     secrets = context.declared.stack.declared.secrets.values()
@@ -178,7 +178,7 @@ def _used_secrets(context: PreflightContext) -> list[str]:
 
 @answered
 def _secret_version(context: PreflightContext, secret: str) -> Iterator[Answer]:
-    """Check the latest version of a secret. A new secret has none, so that its jobs fail."""
+    """Check that a secret has a latest version; jobs that use a secret without one fail."""
     of = question(f"{secret}/versions/latest", "enabled version")
     version = context.client.get(rest.SECRET_VERSION, of, secret)
     name, project = secret.rpartition("/")[2], secret.split("/")[1]
@@ -214,7 +214,7 @@ def _key(context: PreflightContext, key: str) -> Iterator[Answer]:
 
 @answered
 def _channel(context: PreflightContext, key: str, channel: Channel) -> Iterator[Answer]:
-    """Check that a channel of ``existing`` exists, because alerts to others are refused."""
+    """Check that a channel in ``existing`` exists, because an alert needs its channel."""
     assert channel.existing
     budget = context.declared.stack.declared.budget
     of = question(channel.existing, "existence of the notification channel")

@@ -1,4 +1,4 @@
-"""Checks of the network of jobs: existence, addresses, host project, peering and DNS zones.
+"""Checks of the jobs' network: it exists, addresses are free, host project, peering and DNS match.
 
 https://docs.cloud.google.com/compute/docs/reference/rest/v1
 https://docs.cloud.google.com/service-infrastructure/docs/service-networking/reference/rest/v1/services.connections/list
@@ -128,7 +128,7 @@ def _judge_subnet(context: PreflightContext, plan: NetworkPlan, subnets: Items) 
 
 
 def _machines(context: PreflightContext) -> int:
-    """Return the number of machines of concurrent jobs with an interface in the network."""
+    """Return the number of machines with a network interface that jobs use at the same time."""
     replicas = [
         sum(int(pool.get("replicaCount", 1)) for pool in spec.get("workerPoolSpecs") or () if pool)
         * int(request.message.get("parallelTrialCount", 1))
@@ -143,7 +143,7 @@ def _machines(context: PreflightContext) -> int:
 def _ask_connection(
     context: PreflightContext, plan: NetworkPlan, network: Mapping[str, Any]
 ) -> Iterator[Answer]:
-    """Check the ranges of the network's only connection with Google's services."""
+    """Check the ranges of the one connection that the network has with Google's services."""
     asked = question(plan.id, f"connection with {SERVICE}")
     query = urlencode({"network": plan.path})
     connections = context.client.items(rest.CONNECTIONS, asked, SERVICE, query)
@@ -185,7 +185,7 @@ def _judge_connection(
 
 @answered
 def _ask_attachment(context: PreflightContext, path: str) -> Iterator[Answer]:
-    """Check that an attachment exists."""
+    """Check that a network attachment exists."""
     asked = question(path, "existence of the network attachment")
     if context.client.get(rest.ATTACHMENT, asked, path) is None:
         mend = "set network.attachment.existing to an existing attachment"
@@ -268,7 +268,7 @@ def wanted_blocks(stack: Stack) -> Iterator[WantedBlock]:
 
 
 def in_the_way(wanted: WantedBlock, held: Iterable[HeldBlock]) -> list[HeldBlock]:
-    """Return the blocks that conflict with a block; empty for an existing block.
+    """Return the blocks that conflict with a wanted block; empty if that block exists.
 
     After jobs ran in a range of a peering, routes to Google's machines exist in the range.
     """

@@ -1,4 +1,4 @@
-"""Checks of effective organization policies: resources of the stack that they refuse.
+"""Checks that the effective organization policies allow the stack's resources.
 
 ``CONSTRAINTS`` lists constraints that new organizations enforce, or that often refuse training. A
 constraint is read only in projects where the stack has resources that it judges. If the members of
@@ -63,7 +63,7 @@ Match = Callable[[str], bool | None]
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A resource that a constraint judges."""
+    """A resource that a constraint applies to."""
 
     resource: str
     """Name for a message."""
@@ -75,7 +75,7 @@ class Subject:
 
 @dataclass(frozen=True, slots=True)
 class Constraint:
-    """A constraint, and the resources that it judges."""
+    """A constraint, and the resources that the constraint applies to."""
 
     name: str
     stops: str
@@ -235,7 +235,7 @@ def _owner(declared: DeclaredStack, resource: DeclaredResource) -> str:
 def _of_type(
     declared: DeclaredStack, types: Iterable[str]
 ) -> Iterator[tuple[DeclaredResource, str]]:
-    """Yield resources of these types, and their projects."""
+    """Yield resources of these types, each with its project."""
     for resource in declared.resources:
         if resource.type in types:
             yield resource, _owner(declared, resource)
@@ -266,7 +266,7 @@ def _apis(declared: DeclaredStack) -> Iterator[Subject]:
 
 
 def _accounts_elsewhere(declared: DeclaredStack) -> Iterator[Subject]:
-    """Yield jobs with an account of another project. The policy of that project judges them."""
+    """Yield jobs whose account belongs to another project, whose policy then applies."""
     for key, request in declared.requests.items():
         address = _EMAIL.fullmatch(request.account)
         if address and address[1] != declared.stack.settings.project:

@@ -1,4 +1,4 @@
-"""Checks of quotas: limits, and the need of jobs, endpoints and new resources.
+"""Checks that quotas suffice for jobs, endpoints and new resources.
 
 Vertex AI's current use of a quota is in Cloud Monitoring, and is not read: if other jobs use a
 quota, a job waits and does not fail.
@@ -184,7 +184,7 @@ ALL_GPUS: Final = "GPUS_ALL_REGIONS"
 
 @dataclass(frozen=True, slots=True)
 class JobNeed:
-    """Need of one Vertex AI quota in the stack's region by jobs or endpoints."""
+    """Need of jobs or endpoints for one Vertex AI quota in the stack's region."""
 
     metric: str
     by_job: Mapping[str, int]
@@ -211,7 +211,7 @@ class GpuFamily:
 
 @dataclass(frozen=True, slots=True)
 class ComputeNeed:
-    """Need of Compute Engine's quotas by new resources in a region of a project."""
+    """Need of new resources for Compute Engine's quotas in a region of a project."""
 
     project: str
     region: str
@@ -312,6 +312,6 @@ def _of_reservation(plan: ReservationPlan) -> Iterator[tuple[str, int]]:
 
 
 def _compute_gpu(plan: ReservationPlan) -> str:
-    """Return the regional quota of a GPU; empty if a quota by family counts."""
+    """Return the regional quota of a GPU; empty if a quota by GPU family counts instead."""
     name = plan.accelerator_type.removeprefix("NVIDIA_").removeprefix("TESLA_")
     return f"NVIDIA_{name}_GPUS" if name in _COMPUTE_GPUS else ""

@@ -1,4 +1,4 @@
-"""Checks of existing reservations in the stack file and in jobs.
+"""Checks of existing reservations that the stack file or jobs use.
 
 https://docs.cloud.google.com/compute/docs/reference/rest/v1/reservations/get
 https://docs.cloud.google.com/vertex-ai/docs/training/use-reservations
@@ -39,7 +39,7 @@ def _reservation(
 
 
 def _machines_of_jobs(context: PreflightContext) -> Counter[str]:
-    """Return the need of machines by reservation, for all jobs together."""
+    """Return how many machines of each reservation all jobs need together."""
     by_reservation = Counter[str]()
     for request in context.declared.requests.values():
         of_job = Counter[str]()
@@ -65,7 +65,7 @@ def judge(
     projects: tuple[str, str],
     wanted: int,
 ) -> Answer:
-    """Return whether jobs of a project may use the reservation. Pure.
+    """Return the answer whether jobs of a project may use the reservation. Pure.
 
     ``projects`` are id and number of the project, ``wanted`` is the number of machines that jobs
     need together, and ``plan`` is the entry in the stack file.
@@ -124,7 +124,7 @@ def _shown(reservation: Mapping[str, Any]) -> str:
 
 
 def _difference(reservation: Mapping[str, Any], plan: ReservationPlan) -> str:
-    """Return the different value of the stack file; empty without a difference."""
+    """Return the first value that differs from the stack file; empty without a difference."""
     machine, gpus = _machine(reservation)
     if machine != plan.machine_type:
         return plan.machine_type

@@ -1,4 +1,4 @@
-"""Checks of the deploying account's permissions for all steps of the plan.
+"""Checks that the deploying account has the permissions for all steps of the plan.
 
 ``resource_types.yaml`` lists the permissions of each type. They are tested on the project of a
 resource, one service a request, because one invalid permission makes the request fail. Permissions
@@ -68,7 +68,7 @@ class Needs:
 
 
 def ask(context: PreflightContext) -> Iterator[Answer]:
-    """Check permissions on projects, resources outside the stack, accounts, and the state."""
+    """Check permissions on projects, on resources outside the stack, on accounts and the state."""
     if context.asked_as:
         of = question(f"projects/{context.project}", "permissions of the deploying account")
         mend = f"vt preflight --stack {context.ref.stack} as the account that deploys"
@@ -106,7 +106,7 @@ def _needed(context: PreflightContext) -> tuple[dict[str, Needs], list[DeclaredR
 
 
 def _address(target: str) -> str:
-    """Return the address for a test of permissions on a target; empty without one."""
+    """Return the URL that tests permissions on a target; empty if the target has none."""
     if target.startswith("b/"):
         return f"{_STORAGE}{target}/iam/testPermissions"
     for form, base in resource_types.policy_addresses():
@@ -185,7 +185,7 @@ def _held_on_resources(context: PreflightContext, permissions: set[str], of: Ans
 
 
 def _grant(target: str, missing: set[str]) -> str:
-    """Return the command that grants permissions on a target. ``bootstrap`` grants those of CI."""
+    """Return a text on how to grant permissions on a target."""
     listed = ",".join(sorted(missing))
     if target.count("/") == 1 and target.startswith("projects/"):
         project = target.partition("/")[2]

@@ -1,4 +1,4 @@
-"""``vt review``: a report on a change, for the reviewer who approves it.
+"""``vt review``: reports the effects of a change to the reviewer who approves it.
 
 ================  ========================================================================
 ``command``       the command line: options, exit codes

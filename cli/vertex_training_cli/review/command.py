@@ -37,7 +37,7 @@ MAX_WHY: Final = 500
 
 
 class ReportFormat(StrEnum):
-    """Format of the report."""
+    """Output formats of a report."""
 
     MD = "md"
     HTML = "html"
@@ -47,7 +47,7 @@ class ReportFormat(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PreviewOptions:
-    """Options of a preview."""
+    """Options of the preview for a report."""
 
     policy_packs: tuple[str, ...] = ()
     policy_levels: Path | None = None
@@ -164,7 +164,7 @@ def review(
 
 
 def _summary(file: Path, stack: str) -> str:
-    """Return the summary in a report of ``vt preflight`` about the stack."""
+    """Return the summary of a ``vt preflight`` report about the stack."""
     try:
         document = json.loads(file.read_text(encoding="utf-8"))
         summary, about = str(document["summary"]), str(document["stack"])
@@ -179,7 +179,7 @@ def _summary(file: Path, stack: str) -> str:
 
 
 def _write_utf8() -> None:
-    """Print any character, independent of the terminal's encoding."""
+    """Print UTF-8, whatever encoding the terminal has."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
@@ -190,14 +190,14 @@ def _log(text: str) -> None:
 
 
 def _first_error(plan: Plan) -> str:
-    """Return the first error of a failed preview on one line; empty after a success."""
+    """Return the first error of a failed preview on one line; empty after a successful preview."""
     from vertex_training_cli.review.escaping import cut
 
     return "" if plan.succeeded or not plan.errors else cut(plan.errors[0].message, MAX_WHY)
 
 
 def _formats(files: list[Path], only: ReportFormat) -> dict[Path, ReportFormat]:
-    """Return the format of each file: ``only`` for a single file, else by its ending."""
+    """Return the format of each file: ``only`` for one file, else the format of its ending."""
     if len(files) == 1:
         return {files[0]: only}
     endings = [output_format.value for output_format in ReportFormat]
@@ -240,7 +240,7 @@ def _review(stack: str, expect: str, how: PreviewOptions) -> tuple[ReviewReport,
 
 
 def _with_images(report: ReviewReport, ref: StackRef, *, offline: bool) -> ReviewReport:
-    """Return the report with the answers of registries about the images of jobs."""
+    """Return the report, completed by the registries' answers about the images of jobs."""
     from vertex_training_cli.images import lookup
     from vertex_training_cli.review.report import with_images
 
@@ -276,7 +276,7 @@ def _plan(ref: StackRef, how: PreviewOptions) -> tuple[Plan, str]:
 
 
 def _load_the_rest() -> None:
-    """Load the modules of a report in parallel with the engine, to save time."""
+    """Load the modules of a report while the engine runs, to save time."""
     from vertex_training_cli.review import html, json_report, markdown, report
 
     del json_report, markdown, report
@@ -296,7 +296,7 @@ def _progress(stack: str) -> Iterator[Callable[[int], None]]:
 
 
 def _problems(root: Path, stack: str) -> list[Problem]:
-    """Return the problems in the stack's files; empty if the preview failed for another reason."""
+    """Return the problems in the stack's files; empty if the preview failed for other reasons."""
     from vertex_training.stack import load
     from vertex_training_cli.check.checking import shown_from
 

@@ -1,4 +1,4 @@
-"""Destroyed resources of a plan, removed protection, objects by folder, and renamed entries.
+"""Destroyed resources of a plan, removed protection, changed folders, and renamed entries.
 
 A folder in the stack file is a resource for each file. A report has one line for a folder.
 
@@ -54,7 +54,7 @@ ACCEPTED_LOSS: Final = "accepted-loss"
 
 @dataclass(frozen=True, slots=True)
 class DestructiveChange:
-    """A resource that is destroyed or recreated."""
+    """A resource that the plan destroys or recreates."""
 
     name: str
     type: str
@@ -66,7 +66,7 @@ class DestructiveChange:
 
     @property
     def is_loss(self) -> bool:
-        """True if the only copy of data is lost. Files of the stack are copies of its objects."""
+        """True if the plan deletes the only copy of data; the checkout has its own objects."""
         return bool(self.takes) and not (self.refused or resource_types.find(self.type).copy)
 
 
@@ -94,7 +94,7 @@ class FolderChange:
 
 
 def destroyed(plan: Plan) -> tuple[DestructiveChange, ...]:
-    """Return destroyed resources. Grants, jobs and folders are in other parts of the report."""
+    """Return destroyed resources, except grants, jobs and folders: other parts report those."""
     grouped = {name for folder in folder_changes(plan) for name in folder.names}
     changes = [
         DestructiveChange(
@@ -121,7 +121,7 @@ def _is_destructive(step: Step) -> bool:
 
 
 def stays(step: Step) -> bool:
-    """Return whether the resource is only deleted from the state, and stays in the cloud."""
+    """Return whether the plan deletes the resource only from the state, not from the cloud."""
     if step.op not in DELETIONS:
         return False
     if step.old is not None and step.old.retained:
@@ -138,7 +138,7 @@ def _remade(finding: Finding, quote: Quote) -> str:
 @risk("deleted in the cloud, recreated without data", _remade, "madeAnew", LOST, "destroys",
       "name restore=what protected=also")  # fmt: skip
 def remade(plan: Plan) -> list[Finding]:
-    """Return deployed resources with data that were deleted in the cloud, with a way to restore.
+    """Return resources with data that were deleted in the cloud, and how to restore each one.
 
     A refresh of this preview, or an earlier one, detected the deletion. After an earlier refresh,
     only the outputs of the stack still name the resource.
@@ -156,7 +156,7 @@ def remade(plan: Plan) -> list[Finding]:
 
 
 def refused_losses(plan: Plan) -> tuple[Finding, ...]:
-    """Return protected resources that would be recreated without data, without an accepted loss."""
+    """Return protected resources that would be recreated empty without an accepted loss."""
     accepted = accepted_losses(plan)
     return tuple(
         finding for finding in remade(plan) if finding.also and finding.name not in accepted
@@ -164,12 +164,12 @@ def refused_losses(plan: Plan) -> tuple[Finding, ...]:
 
 
 def accepted_losses(plan: Plan) -> Mapping[str, str]:
-    """Return names of resources with accepted losses, and the reasons."""
+    """Return the reasons in ``acceptedLosses`` by resource name."""
     return as_mapping(plan.section("drift").get("acceptedLosses"))
 
 
 def needless_acceptances(plan: Plan) -> tuple[Diagnostic, ...]:
-    """Return a warning for each accepted loss of an existing resource."""
+    """Warn about each entry of ``acceptedLosses`` whose resource exists."""
     existing = {step.name for step in plan.steps if step.custom and step.old is not None}
     return tuple(
         Diagnostic(
@@ -182,7 +182,7 @@ def needless_acceptances(plan: Plan) -> tuple[Diagnostic, ...]:
 
 
 def loss_problem(loss: Finding) -> Problem:
-    """Return the problem that forbids a deployment, with two ways to proceed."""
+    """Return the problem for a resource whose data is lost, with two ways to proceed."""
     restore = loss.what or "restore the resource"
     hint = f"{restore}. If its data is lost, add it to drift.acceptedLosses in the stack file"
     what = "a protected resource was deleted in the cloud and would be recreated without data"
@@ -192,7 +192,7 @@ def loss_problem(loss: Finding) -> Problem:
 @risk("protection removed", "{name}", "unprotected", LOST, "destroys",
       answer="{} loses its protection", in_list="{name} loses its protection")  # fmt: skip
 def unprotected(plan: Plan) -> list[Finding]:
-    """Return resources that stay and lose their protection."""
+    """Return resources whose protection the plan removes, without destroying them."""
     both = (step for step in plan.steps if step.custom and step.old and step.new)
     return sorted(
         Finding(s.name) for s in both if s.old and s.old.protect and s.new and not s.new.protect
@@ -200,7 +200,7 @@ def unprotected(plan: Plan) -> list[Finding]:
 
 
 def protected(plan: Plan) -> tuple[str, ...]:
-    """Return the names of resources that Pulumi refuses to destroy after the plan."""
+    """Return the names of resources that Pulumi refuses to destroy once the plan is deployed."""
     return tuple(sorted(s.name for s in plan.steps if s.custom and s.new and s.new.protect))
 
 
@@ -220,7 +220,7 @@ def _add(folder: FolderChange, step: Step) -> None:
 
 
 def _folder(name: str, prefixes: list[str]) -> str:
-    """Return the folder of an object in the stack file, or guess a removed folder."""
+    """Return the stack file's folder of an object; for a removed folder, guess it from the name."""
     known = next((prefix for prefix in prefixes if name.startswith(f"{prefix}/")), "")
     bucket, _, path = name.partition("/")
     return known or (f"{bucket}/{path.partition('/')[0]}" if "/" in path else bucket)
@@ -237,7 +237,7 @@ def _prefixes(plan: Plan) -> list[str]:
 
 
 def fate(change: DestructiveChange) -> str:
-    """Return the effect on a destroyed resource."""
+    """Return the words for what happens to a destroyed resource."""
     verb = "destroyed and recreated" if change.replaced else "destroyed"
     return f"refused because protected, otherwise {verb}" if change.refused else verb
 
@@ -293,7 +293,7 @@ def _differ_by_name(old: Step, new: Step, before: str, after: str) -> bool:
 
 
 def deployed_names(plan: Plan) -> dict[str, str]:
-    """Return the deployed names of resources with data, by their names in the program."""
+    """Return the deployed cloud names of resources with data, by their names in the program."""
     names = {
         template.format(key): str(deployed)
         for section in OUTPUTS
@@ -308,7 +308,7 @@ def deployed_names(plan: Plan) -> dict[str, str]:
 @risk("replaced by a new, empty resource", "{name} (before: {old})", "substitutes", LOST,
       "destroys", "path=name old new")  # fmt: skip
 def substitutes(plan: Plan) -> Iterator[Finding]:
-    """Yield new, empty resources with the previous resource of the same entry."""
+    """Yield new, empty resources, each with the deployed resource that the entry named before."""
     before = deployed_names(plan)
     for step in plan.changed:
         if step.op != "create" or step.name not in before:
@@ -321,7 +321,7 @@ def substitutes(plan: Plan) -> Iterator[Finding]:
 
 
 def unknown_first_names(plan: Plan) -> tuple[Diagnostic, ...]:
-    """Return a warning for each unknown ``formerly``; empty for a first deployment."""
+    """Warn about each ``formerly`` that matches no deployed resource; not at a first deployment."""
     created = {step.name for step in plan.steps if step.op == "create"}
     if not any(step.old is not None for step in plan.steps if step.custom):
         return ()
@@ -350,7 +350,7 @@ def _with_data(change: DestructiveChange, quote: Quote) -> str:
 
 @risk("data is lost", _with_data, "", LOST, "destroys", answer="{}", in_list="")
 def lost_with_resource(plan: Plan) -> list[DestructiveChange]:
-    """Return destroyed resources with data."""
+    """Return destroyed resources whose data is deleted with them."""
     return [change for change in destroyed(plan) if change.is_loss]
 
 
@@ -366,7 +366,7 @@ def _removed(folder: FolderChange, quote: Quote) -> str:
 
 @risk("", _removed, "", LOST, "destroys", answer="{}", in_list="")
 def removed_objects(plan: Plan) -> list[FolderChange]:
-    """Return folders with removed objects."""
+    """Return folders from which the plan removes objects."""
     return [folder for folder in folder_changes(plan) if folder.removed]
 
 
@@ -376,5 +376,5 @@ def _without_data(change: DestructiveChange, quote: Quote) -> str:
 
 @risk("", _without_data, "", LOST, "destroys", answer="{}", in_list="")
 def destroyed_without_data(plan: Plan) -> list[DestructiveChange]:
-    """Return destroyed resources without data."""
+    """Return destroyed resources that contain no data."""
     return [change for change in destroyed(plan) if not change.is_loss]

@@ -1,4 +1,4 @@
-"""Escape names and values: no markup, links, mentions or hidden characters remain."""
+"""Escapes names and values, so that no markup, links, mentions or hidden characters remain."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _visible_word(word: str, *, is_name: bool) -> str:
 
 
 def _is_prose(word: str) -> bool:
-    """Return whether a word consists of another script alone, or of Latin letters with accents."""
+    """Return whether a word is in one script other than Latin, or in Latin letters with accents."""
     latin = (char in "-'\u2019" or (char.isalpha() and char <= "\u024f") for char in word)
     return not any(map(str.isascii, word)) or all(latin)
 

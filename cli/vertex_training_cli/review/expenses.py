@@ -1,4 +1,4 @@
-"""Schedules, snapshots and reservations of a plan: costs beside those of jobs and endpoints.
+"""Schedules, snapshots and reservations of a plan, and their costs.
 
 The provider estimates the query of a snapshot during the review's preview, and puts the result into
 its inputs (``resolved``). A reservation costs money, used or not. Machines that a reservation
@@ -66,7 +66,7 @@ SNAPSHOT_PRICES: Final = (
 
 @dataclass(frozen=True, slots=True)
 class ScheduleChange:
-    """A schedule after the plan (before it, if it ends)."""
+    """A schedule after the plan; before the plan, if the plan ends the schedule."""
 
     name: str
     """The job's name in the stack."""
@@ -101,7 +101,7 @@ class ScheduleChange:
 
 
 def schedule_changes(plan: Plan, now: datetime | None = None) -> tuple[ScheduleChange, ...]:
-    """Return all schedules of a plan by name, with their next slots after ``now``."""
+    """Return all schedules of a plan by name, with their next start times after ``now``."""
     moment = now or datetime.now(UTC)
     changes = (_schedule(step, moment) for step in plan.steps if step.type == SCHEDULE)
     return tuple(sorted(changes, key=lambda change: change.name))
@@ -140,7 +140,7 @@ def _calendar(schedule: Mapping[str, Any]) -> cron.Calendar | None:
 
 
 def _differences(step: Step) -> list[FieldDifference]:
-    """Return the differences in the calendar, then in the job of a slot."""
+    """Return the differences in the calendar, then those in the scheduled job."""
     if step.old is None or step.new is None or not step.changes:
         return []
     both = (as_mapping(state.inputs.get("schedule")) for state in (step.old, step.new))
@@ -148,25 +148,25 @@ def _differences(step: Step) -> list[FieldDifference]:
 
 
 def costs_in_words(changes: Sequence[ScheduleChange], quote: Quote) -> list[str]:
-    """Return the maximum costs of new and changed schedules."""
+    """Return texts with the maximum costs of new and changed schedules."""
     changed = (change for change in changes if change.action in ("begin", "change"))
     return [f"schedule {quote(change.name)}: {change.cost}" for change in changed]
 
 
 def ends_in_words(changes: Sequence[ScheduleChange], quote: Quote) -> list[str]:
-    """Return phrases about schedules that end."""
+    """Return texts about schedules that the plan ends."""
     return [f"schedule {quote(change.name)} ends" for change in changes if change.action == "end"]
 
 
 def drops_in_words(changes: Sequence[ScheduleChange], quote: Quote) -> list[str]:
-    """Return due slots that a changed schedule drops."""
+    """Return the start times that are due and that a changed schedule omits."""
     dropped = ((change, first([quote(slot) for slot in change.dropped])) for change in changes)
     return [f"{quote(change.name)} {slots}" for change, slots in dropped if slots]
 
 
 @dataclass(frozen=True, slots=True)
 class SnapshotChange:
-    """A snapshot after the plan (before it, if removed from the stack)."""
+    """A snapshot after the plan; before the plan, if the plan removes the snapshot."""
 
     name: str
     action: str
@@ -271,7 +271,7 @@ def _texts(value: object) -> tuple[str, ...]:
 
 
 def queried(changes: Sequence[SnapshotChange]) -> list[SnapshotChange]:
-    """Return the snapshots with a query in this plan."""
+    """Return the snapshots whose query runs in this plan."""
     return [change for change in changes if change.action == "query"]
 
 
@@ -312,27 +312,27 @@ class ReservationCost:
 
     @property
     def hourly(self) -> float | None:
-        """Cost of all machines in USD an hour; None without a price or a number."""
+        """Cost of all machines in USD an hour; None if price or number of machines is unknown."""
         return self.rate.usd * self.machines if self.rate and self.machines else None
 
 
 @dataclass(frozen=True, slots=True)
 class ReservationChange:
-    """A reservation before and after the plan; None if it does not exist."""
+    """A reservation before and after the plan; None on the side where it does not exist."""
 
     old: ReservationCost | None
     new: ReservationCost | None
 
     @property
     def either(self) -> ReservationCost:
-        """The reservation after the plan (before it, if deleted)."""
+        """The reservation after the plan, or before the plan if it is deleted."""
         reservation = self.new or self.old
         assert reservation is not None  # a step has a state on one side at least
         return reservation
 
     @property
     def monthly(self) -> float | None:
-        """Additional cost in USD a month; None without a price or a number."""
+        """Additional cost in USD a month; None if price or number of machines is unknown."""
         sides = [reservation.hourly if reservation else 0.0 for reservation in (self.old, self.new)]
         old, new = sides
         return None if old is None or new is None else (new - old) * costs.HOURS_A_MONTH
@@ -347,7 +347,7 @@ def _released(finding: Finding, quote: Quote) -> str:
 @risk("reserved machines released", _released, "returnedMachines", LOST,
       "destroys", "name machineType=what zone=old machines?=new replaced=also")  # fmt: skip
 def returned_machines(plan: Plan) -> list[Finding]:
-    """Return machines that deleted, replaced and reduced reservations release.
+    """Return the machines that the plan releases from deleted, replaced or reduced reservations.
 
     ``what`` is the machine type, ``old`` the zone, ``new`` the number (0 if unknown). Refused
     deletions of protected reservations are omitted.
@@ -410,7 +410,7 @@ def _accelerator(machine: Mapping[str, Any]) -> tuple[str, int]:
 
 
 def reservations_cost(reservations: Sequence[ReservationChange], quote: Quote) -> str:
-    """Return the change of the monthly cost of reservations, with their names."""
+    """Return by how much the monthly cost of reservations changes, with the reservations' names."""
     changes = [reservation.monthly for reservation in reservations]
     prices = [change for change in changes if change is not None]
     missing = len(changes) - len(prices)
@@ -424,7 +424,7 @@ def reservations_cost(reservations: Sequence[ReservationChange], quote: Quote) -
 
 
 def _reserved_machines(change: ReservationChange, quote: Quote) -> str:
-    """Return a reservation's machines and hourly price, before and after."""
+    """Return a reservation's machines and hourly price, before and after the plan."""
     old, new, kind = change.old, change.new, quote(change.either.machine_type)
     if old and new and (old.machine_type, old.zone) != (new.machine_type, new.zone):
         before, after = (

@@ -1,4 +1,4 @@
-"""First screen of a report: readiness, remaining commands, and a table of answers.
+"""First screen of a report: readiness, the next commands, and a table of answers.
 
 Markdown and the page show the same rows. The heads of rows are nouns; JSON has questions.
 """
@@ -46,7 +46,7 @@ def subject(report: ReviewReport, quote: Quote) -> str:
 
 
 def readiness(report: ReviewReport) -> tuple[str, str]:
-    """Return the readiness for a deployment, and the reason or the next step."""
+    """Return whether the stack can be deployed, and the reason or the next step."""
     images = unbuilt_images(report)
     offline = "the preview started from an empty state, so every resource looks new"
     if report.outcome is not ReviewOutcome.CLEAN:
@@ -62,7 +62,7 @@ def readiness(report: ReviewReport) -> tuple[str, str]:
 
 
 def commands(report: ReviewReport) -> list[str]:
-    """Return the remaining commands until the stack is deployed."""
+    """Return the commands that are still needed to deploy the stack."""
     stack = report.stack
     if report.outcome is not ReviewOutcome.CLEAN:
         return []
@@ -78,7 +78,7 @@ def commands(report: ReviewReport) -> list[str]:
 
 
 def without_row(report: ReviewReport, quote: Quote) -> str:
-    """Return a sentence that lists the heads of questions without an answer."""
+    """Return a sentence that lists the headings of questions without an answer."""
     heads = [HEADS[answer.question] for answer in answers(report, quote) if not answer.phrases]
     word = "Unknown" if is_partial(report) else "No entries"
     return f"{word}: {', '.join(heads)}." if heads else ""
@@ -150,7 +150,7 @@ def _by_principal(pairs: Iterable[tuple[str, str]]) -> list[str]:
 
 
 def _shown(lines: Iterable[str]) -> tuple[str, ...]:
-    """Return the first lines, and the number of the rest."""
+    """Return the first few lines, and how many more exist."""
     every = tuple(lines)
     left = len(every) - SHOWN
     return (*every[:SHOWN], *([f"and {left} more"] if left > 0 else []))

@@ -62,7 +62,7 @@ class IamBinding:
 
     @property
     def is_public(self) -> bool:
-        """Return whether the grant is to everybody."""
+        """Return whether the grant is to all users."""
         return self.member in PUBLIC_MEMBERS
 
 
@@ -95,18 +95,18 @@ def right(binding: IamBinding, quote: Quote) -> str:
 
 
 def reach(access: Access, quote: Quote) -> str:
-    """Return verb, data and acting account of an access."""
+    """Return verb and data of an access, and the accounts through which the member has it."""
     acting = f" as {quote(through(access))}" if access.through else ""
     return f"{verb(access, quote)} {place(access, quote)}{acting}"
 
 
 def people_first(accesses: Iterable[Access]) -> list[Access]:
-    """Return access of people first, then access of service accounts."""
+    """Return the access of people, then the access of service accounts."""
     return sorted(accesses, key=lambda binding: (binding.member[:15] == "serviceAccount:", binding))
 
 
 def through(access: Access) -> str:
-    """Return the chain of accounts that the member acts as."""
+    """Return the chain of accounts through which a member has its access."""
     return " then ".join(account.partition("@")[0] for account in access.through)
 
 
@@ -131,7 +131,7 @@ def lost(plan: Plan) -> list[IamBinding]:
 
 
 def kept(plan: Plan) -> list[IamBinding]:
-    """Return the bindings that leave the stack and stay in the cloud."""
+    """Return the bindings that leave the stack but stay in the cloud."""
     return sorted(_retained(plan) - _all(plan, "new"))
 
 
@@ -194,7 +194,7 @@ def bindings_in(inputs: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _is_derived(step: Step) -> bool:
-    """Return whether the program adds a grant without an entry in a file."""
+    """Return whether the program adds the grant by itself, without an entry in a file."""
     return step.is_own and EXTRA_GRANTS not in step.urn
 
 
@@ -227,7 +227,7 @@ def _administers(role: str) -> bool:
 
 @risk("members of other domains", "{member}", "membersOfOtherDomains", "", in_list="")
 def strangers(plan: Plan) -> list[IamBinding]:
-    """Return the first new binding of each member of a new domain.
+    """Return, for each member from a domain without earlier members, its first new binding.
 
     The stack's project and the domains in its limits are known. In a first deployment every domain
     is new, so that only public mail domains are reported.
@@ -258,7 +258,7 @@ def _condition_change(finding: Finding, quote: Quote) -> str:
 @risk("changed conditions of grants", _condition_change, "changedConditions", "", in_list="",
       fields="member=name role=what before=old condition=new")  # fmt: skip
 def changed_conditions(plan: Plan) -> list[Finding]:
-    """Return grants that stay with another condition or none."""
+    """Return grants that stay but whose condition changes or is removed."""
     before = {replace(binding, condition=""): binding.condition for binding in lost(plan)}
     changed = ((before.get(replace(binding, condition="")), binding) for binding in gained(plan))
     return [
@@ -277,7 +277,7 @@ def access_changes(plan: Plan) -> tuple[tuple[Access, ...], tuple[Access, ...]]:
 
 
 def _access(plan: Plan, side: str) -> dict[tuple[str, str, str, str], Access]:
-    """Return all access of one side by member, verb, kind and target."""
+    """Return all access before or after the plan, by member, verb, kind and target."""
     bindings = (Binding(b.member, b.role, b.kind, b.target) for b in _all(plan, side))
     return {(a.member, a.verb, a.kind, a.target): a for a in reachable(bindings)}
 
@@ -294,7 +294,7 @@ def _retained(plan: Plan) -> set[IamBinding]:
 
 
 def target_input(inputs: Mapping[str, Any]) -> str:
-    """Return the input with the grant's resource; empty without one."""
+    """Return the input that names the grant's resource; empty without such an input."""
     named = {key: value for key, value in inputs.items() if key not in GRANT_INPUTS and value}
     narrow = [key for key in named if key not in LOCATION_INPUTS] or list(named)
     known = (key for key in resource_types.words_of_inputs() if key in narrow)
@@ -327,7 +327,7 @@ def _is_key(step: Step, state: ResourceState) -> bool:
 @risk("new account keys", "{what} of {name}", "accountKeys", RIGHTS,
       fields="account=name name=what")  # fmt: skip
 def account_keys(plan: Plan) -> list[Finding]:
-    """Return new and recreated keys. A key allows any user to act as the account."""
+    """Return new and recreated account keys; any user who has the key can act as the account."""
     inputs = (
         (step.name, step.new.inputs)
         for step in plan.changed
@@ -347,7 +347,7 @@ _Denials = dict[tuple[str, str, str], set[str]]
 @risk("denials lifted for", "{name} ({what})", "liftedDenials", RIGHTS,
       fields="principal=name permissions=what")  # fmt: skip
 def lifted(plan: Plan) -> list[Finding]:
-    """Return principals with permissions that a deny policy no longer denies."""
+    """Return principals and the permissions that a deny policy no longer denies them."""
     before, after = _denials(plan, "old"), _denials(plan, "new")
     by_name = dict[str, set[str]]()
     for key, exceptions in before.items():

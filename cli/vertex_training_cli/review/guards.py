@@ -1,4 +1,4 @@
-"""Lowered guards without a change of grants: limits, levels, exceptions, tags, teams, alerts.
+"""Lowered guards other than grants: limits, levels, exceptions, tags, teams, alerts.
 
 Previous settings come from the outputs of the deployed stack, or from the resource. Alerts,
 channels, budgets and dashboards are all reported, including those of a team's own program. A new
@@ -76,7 +76,7 @@ _WILDCARD: Final = re.compile(r"[*?\[\]]")
 
 @dataclass(frozen=True, slots=True)
 class WatchChange:
-    """A channel, alert, budget or dashboard after the plan (before it, if removed)."""
+    """A channel, alert, budget or dashboard after the plan; before the plan, if it is removed."""
 
     kind: str
     name: str
@@ -91,7 +91,7 @@ class WatchChange:
 def _new_ones(
     plan: Plan, section: str, read: Callable[[Inputs], Inputs] = lambda values: values
 ) -> list[Finding]:
-    """Return entries of a section that differ from the deployed stack."""
+    """Return entries of a section that the deployed stack does not have in this form."""
     if not plan.is_compared:
         return []
     before = read(plan.deployed_output(section) or {})
@@ -104,13 +104,13 @@ def _new_ones(
 
 @risk("drift no longer reported", "{new}", "driftExceptions", fields=_CHANGED)
 def drift_exceptions(plan: Plan) -> list[Finding]:
-    """Return new exceptions of ``vt drift``."""
+    """Return the exceptions of ``vt drift`` that the plan adds."""
     return _new_ones(plan, "drift", _exceptions)
 
 
 @risk("loss accepted", "{name} ({new})", "acceptedLosses", fields=_CHANGED)
 def new_acceptances(plan: Plan) -> list[Finding]:
-    """Return newly accepted losses of protected resources."""
+    """Return the entries that the plan adds to ``acceptedLosses``."""
     return _new_ones(plan, "drift", lambda drift: as_mapping(drift.get("acceptedLosses")))
 
 
@@ -118,7 +118,7 @@ def new_acceptances(plan: Plan) -> list[Finding]:
     "upload allowed despite a possible secret", "{name} ({new})", "allowedSecrets", fields=_CHANGED
 )
 def allowed_secrets(plan: Plan) -> list[Finding]:
-    """Return files that may newly be uploaded despite a possible secret."""
+    """Return files that the plan newly allows to be uploaded despite a possible secret."""
     return _new_ones(plan, "allowedSecrets")
 
 
@@ -153,7 +153,7 @@ def changed_overrides(plan: Plan) -> Iterator[Finding]:
 
 @risk("rules lowered", _LOWER, "loweredRules", fields=_CHANGED)
 def lowered_rules(plan: Plan) -> Iterator[Finding]:
-    """Yield rules of job files with a lower level than in the deployed stack."""
+    """Yield job file rules whose level is lower than in the deployed stack."""
     before, now = plan.deployed_output("rules") or {}, plan.section("rules")
     if before == now or not plan.is_compared:
         return
@@ -168,13 +168,13 @@ def lowered_rules(plan: Plan) -> Iterator[Finding]:
 
 @risk("guards lowered", "{name} ({what})", "loweredGuards", fields="name what")
 def lowered_guards(plan: Plan) -> list[Finding]:
-    """Return descriptions of lowered guards of resources that stay."""
+    """Return the guards that the plan lowers on resources that it does not destroy."""
     return sorted(finding for finding, is_repair in _lowered_guards(plan) if not is_repair)
 
 
 @risk("restored as deployed", "{name} ({what})", "repaired", LOST, fields="name what", in_list="")
 def repaired(plan: Plan) -> list[Finding]:
-    """Return lowered guards and notices that undo a manual change since the deployment."""
+    """Return lowered guards and reduced notifications that only undo a manual change."""
     both = (*_lowered_guards(plan), *_told_less(plan))
     return sorted(finding for finding, is_repair in both if is_repair)
 
@@ -205,7 +205,7 @@ def _lowered(step: Step, old: Inputs, teams: Inputs) -> Iterator[str]:
 
 
 def _lowered_inputs(of: str, type_: str, old: Inputs, new: Inputs) -> list[str]:
-    """Return descriptions of watched inputs that protect less than before."""
+    """Return the watched inputs that protect the resource less than before."""
     watched = (guard for guard in resource_types.find(type_).watched if guard.of == of)
     return [guard.words for guard in watched if guard.is_lowered(old, new)]
 
@@ -221,7 +221,7 @@ def limits_of(plan: Plan) -> dict[str, Inputs]:
 @risk("limits raised", _LOWER, "raisedLimits", fields=_CHANGED, answer="{}",
       in_list="limit {name}: {old} → {new}")  # fmt: skip
 def raised_limits(plan: Plan) -> list[Finding]:
-    """Return raised and removed limits of the deployed stack, old and new.
+    """Return limits that the plan raises or removes, with the old and the new value.
 
     The result is empty for a first deployment, and if the deployed stack has no such output.
     """
@@ -243,7 +243,7 @@ def policy_levels(plan: Plan) -> dict[str, str]:
 @risk("policies lowered", _LOWER, "policies.lowered", POLICIES, fields=_CHANGED,
       answer="lowered: {}", in_list="")  # fmt: skip
 def lowered_levels(plan: Plan) -> list[Finding]:
-    """Return policies with a lower level than in the deployed stack, old and new."""
+    """Return policies whose level is lower than in the deployed stack, with both levels."""
     if not plan.is_compared:
         return []
     before = plan.deployed_output("policyLevels") or {}
@@ -271,7 +271,7 @@ def _raised(before: Inputs, now: Inputs) -> Iterator[tuple[str, str, str]]:
 
 
 def _widens(listed: list[Any], allowed: list[Any]) -> bool:
-    """Return whether an entry allows a value that no earlier entry, like ``n1-*``, allowed."""
+    """Return whether an entry allows a value that no earlier entry, such as ``n1-*``, allowed."""
     return not all(any(_covers(str(old), str(new)) for old in listed) for new in allowed)
 
 
@@ -321,7 +321,7 @@ def watch_changes(plan: Plan) -> tuple[WatchChange, ...]:
 
 @risk("notifications reduced", "{name} ({what})", "lessTold", LOST, "destroys", "name what")
 def less_told(plan: Plan) -> list[Finding]:
-    """Return reduced notifications by resource."""
+    """Return resources whose notifications the plan reduces."""
     return sorted(finding for finding, is_repair in _told_less(plan) if not is_repair)
 
 
@@ -359,7 +359,7 @@ def _less_of_alert(old: Inputs, new: Inputs) -> Iterator[str]:
 
 
 def _conditions(inputs: Inputs) -> list[Inputs]:
-    """Return the conditions of an alert without their titles."""
+    """Return the conditions of an alert without their titles, which may change freely."""
     conditions = _mappings(inputs, "conditions")
     return [
         {k: condition[k] for k in condition if k not in ("displayName", "name")}
@@ -385,7 +385,7 @@ def _title(step: Step) -> str:
 
 
 def _about(type_: str, inputs: Inputs) -> str:
-    """Return the subject of an alert or a budget, or the address of a channel."""
+    """Return what an alert or a budget watches, or the address of a channel."""
     if type_ == CHANNEL:
         labels = as_mapping(inputs.get("labels"))
         return f"{inputs.get('type')} {', '.join(str(labels[key]) for key in sorted(labels))}"
@@ -441,7 +441,7 @@ def _amount(inputs: Inputs) -> str:
 
 
 def _sum(amount: str) -> float:
-    """Return the number of an amount; infinity for another text, which counts as raised."""
+    """Return an amount as a number; infinity for other texts, so that they count as raised."""
     try:
         return float(amount.split()[0])
     except (ValueError, IndexError):

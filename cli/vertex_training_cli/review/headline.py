@@ -1,4 +1,4 @@
-"""Verdict of a report in one line, and answers to twelve questions of an approver.
+"""Verdict of a report in one line, and the answers to an approver's twelve questions.
 
 The report also lists the questions without an answer.
 """
@@ -55,7 +55,7 @@ SHOWN: Final = 12
 
 
 def verdict(report: ReviewReport, quote: Quote = cut) -> str:
-    """Return the report in one line: obstacles, jobs, costs, losses, new access.
+    """Return the verdict in one line: obstacles, jobs, costs, deleted data, new access.
 
     ``quote`` escapes names and values for the format of the report.
     """
@@ -121,7 +121,7 @@ def _jobs(report: ReviewReport) -> str:
 
 
 def _risks(report: ReviewReport, quote: Quote) -> list[str]:
-    """Return the risks, the worst first."""
+    """Return the risks, the most severe first."""
     named: dict[str, list[str]] = {}
     kinds = sorted(report.risks.items(), key=lambda item: item[0].danger != "destroys")
     for kind, findings in kinds:
@@ -133,7 +133,7 @@ def _risks(report: ReviewReport, quote: Quote) -> list[str]:
 
 
 def failure(report: ReviewReport) -> str:
-    """Return the reason why the plan must not be deployed."""
+    """Return why the plan must not be deployed; empty if it may be."""
     violations = _count(len(report.forbidding), "policy violation")
     return {
         ReviewOutcome.FAILED: _beside_the_plan(report) or "the preview failed",
@@ -144,7 +144,7 @@ def failure(report: ReviewReport) -> str:
 
 
 def _beside_the_plan(report: ReviewReport) -> str:
-    """Return the problems that forbid a complete plan; empty if the preview failed."""
+    """Return problems outside of the plan that forbid a deployment; empty if the preview failed."""
     counts = [
         (sum(problem.rule in rules for problem in report.problems), noun, verb)
         for rules, noun, verb in BESIDE_THE_PLAN
@@ -182,7 +182,7 @@ class HeadlineAnswer:
 
     @property
     def text(self) -> str:
-        """The first phrases, and the number of the rest."""
+        """The first few phrases, and how many more exist."""
         left = len(self.phrases) - SHOWN
         return "; ".join(self.phrases[:SHOWN]) + (f"; and {left} more" if left > 0 else "")
 
@@ -198,14 +198,14 @@ def answers(report: ReviewReport, quote: Quote) -> list[HeadlineAnswer]:
 
 
 def _found(question: str, report: ReviewReport, quote: Quote) -> Iterator[str]:
-    """Yield the risks that answer a question."""
+    """Yield the findings that answer a question."""
     for kind, findings in report.risks.items():
         if kind.question == question:
             yield from (kind.answer.format(kind.name(finding, quote)) for finding in findings)
 
 
 def _overlooked(report: ReviewReport, quote: Quote) -> list[tuple[str, list[str]]]:
-    """Return losses that only the records of submissions show: description and names."""
+    """Return what only the records of submissions show: descriptions and names."""
     return [
         ("due slots never submitted", expenses.drops_in_words(report.schedules, quote)),
         ("written into the folder of an earlier job", repeats_in_words(report.jobs, quote)),
@@ -217,7 +217,7 @@ def _losses(report: ReviewReport, quote: Quote) -> Iterator[str]:
 
 
 def _nothing_more(_report: ReviewReport, _quote: Quote) -> Iterable[str]:
-    """Return no phrases: only kinds of risks answer the question."""
+    """Return no phrases, for a question that only the kinds of risks answer."""
     return ()
 
 
@@ -238,7 +238,7 @@ def _runs(report: ReviewReport, quote: Quote) -> Iterator[str]:
 
 
 def _traffic(report: ReviewReport, quote: Quote) -> list[str]:
-    """Return endpoints with a changed split, before and after."""
+    """Return endpoints whose traffic split changes, with the split before and after."""
     return [
         f"traffic of {quote(endpoint.name)}: {quote(serving.split_change(endpoint))}"
         for endpoint in report.endpoints
@@ -277,7 +277,7 @@ def _stops(report: ReviewReport, quote: Quote) -> Iterator[str]:
 
 
 def _so_far(job: JobChange) -> str:
-    """Return the run time and cost of a cancelled job, if observed."""
+    """Return run time and cost, so far, of a job that the plan cancels; empty if not observed."""
     if not (job.now and job.now.seconds):
         return " (current state unknown)" if job.now is None else ""
     return f" after {format_duration(job.now.seconds)}, {usd(job.now.cost)} so far"
@@ -324,7 +324,7 @@ def _binds(report: ReviewReport, quote: Quote) -> Iterator[str]:
 
 
 def _cost(report: ReviewReport) -> str:
-    """Return the maximum cost of all submitted jobs, after that of the replaced jobs."""
+    """Return the maximum cost of all submitted jobs, preceded by that of the jobs they replace."""
     missing, old = report.unpriced, [job.cost_before for job in report.submitted if job.cost_before]
     prices = [cost.worst_case for cost in old]
     was = usd(None if None in prices else math.fsum(price or 0 for price in prices))
@@ -336,7 +336,7 @@ def _cost(report: ReviewReport) -> str:
 
 
 def _by_service(report: ReviewReport) -> str:
-    """Return the service of the jobs, and the cost on the other service if it can run all."""
+    """Return the jobs' service, and the cost on the other service if it can run all these jobs."""
     offers = [job.offers for job in report.submitted]
     services = {own.backend for own, _ in offers}
     if len(services) > 1 or report.unpriced:
@@ -350,7 +350,7 @@ def _by_service(report: ReviewReport) -> str:
 
 
 def _thrown_away(jobs: Sequence[JobObservation]) -> str:
-    """Return the longest run time of cancelled jobs, and their cost."""
+    """Return the longest run time of the jobs that the plan cancels, and their cost so far."""
     longest = format_duration(max(job.seconds for job in jobs))
     cost = math.fsum(job.cost or 0 for job in jobs)
     how_long = longest if len(jobs) == 1 else f"up to {longest}"
@@ -371,7 +371,7 @@ def _count(number: int, noun: str) -> str:
 
 
 def totals(report: ReviewReport) -> str:
-    """Return the numbers of other resources that are created, updated, …"""
+    """Return how many other resources the plan creates, updates, …"""
     counts = Counter(change.op for change in report.changes)
     for folder in report.folders:
         for op, names in (("create", folder.added), ("replace", folder.changed)):

@@ -1,4 +1,4 @@
-"""Write the report as one HTML page without scripts and requests, for light and dark mode."""
+"""Writes the report as one HTML page for light and dark mode, without scripts and requests."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _tagged(text: str) -> Markup:
 
 
 def _untagged(text: str) -> str:
-    """Return the text without tags, for an attribute."""
+    """Return the text without tags, for use in an attribute."""
     return text.translate(dict.fromkeys(map(ord, TAGS)))
 
 

@@ -126,12 +126,12 @@ class JobChange:
 
     @property
     def refused(self) -> bool:
-        """Return whether `up` refuses to replace or to remove the job."""
+        """Return whether `up` refuses to replace or remove the job."""
         return self.protected or self.same_request
 
     @property
     def submits(self) -> bool:
-        """Return whether a request is sent to the service."""
+        """Return whether the plan submits a request to the service."""
         return self.action in ("submit", "replace") and not self.refused
 
     @property
@@ -165,7 +165,7 @@ class JobChange:
 
     @property
     def goes_on(self) -> bool:
-        """Return whether a job that may still run leaves the stack without a cancellation."""
+        """Return whether a job leaves the stack while it may still run, and is not cancelled."""
         return self.leaves_a_live_one and self.retained and not self.refused
 
     @property
@@ -175,7 +175,7 @@ class JobChange:
 
     @property
     def end(self) -> str:
-        """Return a predicate about the end of the deployed job."""
+        """Return the words for how the deployed job stands: ``has not ended``, or its state."""
         return "has not ended" if self.leaves_a_live_one else f"is {self._state}"
 
     @property
@@ -201,7 +201,7 @@ def job_changes(plan: Plan, observed: Observations = NOTHING_OBSERVED) -> list[J
 
 
 def request(inputs: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the message among a job's inputs; empty if not known yet."""
+    """Return the message in a job's inputs; empty while it is unknown."""
     try:
         message = json.loads(inputs["request"])
     except (KeyError, TypeError, json.JSONDecodeError):
@@ -210,7 +210,7 @@ def request(inputs: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def job_spec(message: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the jobSpec or trialJobSpec of a job's message; empty without one."""
+    """Return the jobSpec or trialJobSpec of a job's message; empty if it has neither."""
     return message.get(kind_of_fields(message).spec, {})
 
 
@@ -272,7 +272,7 @@ def moved_services(plan: Plan) -> list[Finding]:
 
 
 def same_requests(jobs: Sequence[JobChange]) -> list[Problem]:
-    """Return a problem for each job that the same request replaces, which ``up`` refuses."""
+    """Return a problem for each job that `up` refuses to replace by an equal request."""
     return [
         Problem(
             f"job {job.name} {job.end} and would be replaced by the same request: `up` refuses, "
@@ -286,14 +286,14 @@ def same_requests(jobs: Sequence[JobChange]) -> list[Problem]:
 
 
 def _repeated(inputs: Mapping[str, Any], observed: Observations) -> str:
-    """Return the number of the earlier job of the same request or rung."""
+    """Return the number of an earlier job with the same request, or with a rung's request."""
     ids = (str(rung.get("requestId")) for rung in rungs(inputs))
     names = (observed.repeated[id_] for id_ in ids if id_ in observed.repeated)
     return next(names, "").rpartition("/")[2]
 
 
 def repeats_in_words(changes: Sequence[JobChange], quote: Quote) -> list[str]:
-    """Return jobs with an already sent request, with the job that wrote to the folder."""
+    """Return jobs whose request was sent before, with the earlier job that wrote to the folder."""
     return [f"{quote(job.name)} ({quote(job.repeats)})" for job in changes if job.repeats]
 
 
@@ -338,7 +338,7 @@ def backend_of(inputs: Mapping[str, Any]) -> str:
 
 
 def _of_one_service(inputs: Mapping[str, Any]) -> str:
-    """Return an option of a job that only one service supports; empty without one."""
+    """Return an option that only one service supports and the job uses; empty without one."""
     options = inputs.get("options") or {}
     return next((name for name in (IDLE_STOP, "notifications") if options.get(name)), "")
 
@@ -353,7 +353,7 @@ def _filled_in(inputs: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _is_deferred(step: Step) -> bool:
-    """Return whether the job continues, and an ``up`` after its end submits the new request."""
+    """Return whether the job goes on, and an ``up`` after its end submits the new request."""
     if step.op not in ("update", "same") or step.old is None or step.new is None:
         return False
     running = step.old.outputs.get("requestId")
@@ -361,7 +361,7 @@ def _is_deferred(step: Step) -> bool:
 
 
 def differences(step: Step) -> list[FieldDifference]:
-    """Return the changes in a job: fields of the request, then run, labels, options."""
+    """Return what changes in a job: fields of the request, then run, labels, options."""
     if step.old is None or step.new is None or not step.changes:
         return []
     places = [_submission(state.inputs) for state in (step.old, step.new)]
@@ -392,7 +392,7 @@ def _submission(inputs: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _named(inputs: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the request as in the job file, with a reference instead of its id."""
+    """Return the request as the job file has it, with references instead of the job's own id."""
     text, id_ = str(inputs.get("request")), str(inputs.get("requestId", ""))
     return request({"request": text.replace(id_, "${job.requestId}") if id_ else text})
 
@@ -428,7 +428,7 @@ def images_of(spec: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def fate(job: JobChange) -> str:
-    """Return the action on a job, and on the deployed job."""
+    """Return what the plan does with a job, and what happens to the deployed job."""
     done = {
         "submit": "submitted",
         "adopt": "adopted: already submitted, not sent again",
@@ -474,7 +474,7 @@ def checkpoint(observation: CheckpointObservation) -> str:
 
 
 def at_most(job: JobChange) -> tuple[str, str]:
-    """Return the maximum cost on the job's service, then on the other service."""
+    """Return the maximum cost on the service of the job, then on the other service."""
     here, other = job.offers
     default = ", no timeout set" if job.cost.default_timeout else ""
     own = here.text(f"{default}{job.cost.elsewhere}")
@@ -482,7 +482,7 @@ def at_most(job: JobChange) -> tuple[str, str]:
 
 
 def shown_image(name: str) -> str:
-    """Return an image without registry, with a digest of twelve digits."""
+    """Return an image without its registry, and with only twelve digits of its digest."""
     short, _, digest = name.rpartition("/")[2].partition("@sha256:")
     return f"{short}@sha256:{digest[:12]}" if digest else short
 

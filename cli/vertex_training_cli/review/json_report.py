@@ -1,4 +1,4 @@
-"""Write the report as JSON with a schema version, for programs.
+"""Writes the report as JSON with a schema version, for programs.
 
 A value is written with its fields, in camel case; ``KEYS`` lists the exceptions.
 """
@@ -147,7 +147,7 @@ def _camel(name: str) -> str:
 
 
 def _reservation(change: ReservationChange) -> dict[str, Any]:
-    """Return the reservation after the plan (a deleted one before it), and its costs before."""
+    """Return the reservation with its costs before; a deleted one as it was before the plan."""
     return {
         **_plain(change.either),
         "deleted": change.new is None,

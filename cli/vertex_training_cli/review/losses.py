@@ -1,4 +1,4 @@
-"""Data that a plan loses or exposes to loss without destroying its resource.
+"""Data that a plan deletes or makes easier to delete, without destroying its resource.
 
 These losses are not visible in the list of destroyed resources: shorter retention, lifecycle rules
 and clean-ups that delete, other encryption keys, retrieval fees, and changes that Google refuses
@@ -56,13 +56,13 @@ _FIELDS: Final = "name what old new putBack=also"
 @risk("data is lost", _LESS, "dataLosses", LOST, "destroys", _FIELDS, answer="{}",
       in_list="data of {name}, {what!s}: {old!s} → {new!s}")  # fmt: skip
 def data_losses(plan: Plan) -> list[Finding]:
-    """Return reduced retention by resource, without destroyed and unprotected resources."""
+    """Return resources that keep data for less time, except destroyed and unprotected ones."""
     return sorted([*_kept_less(plan, put_back=False), *_pinned_images(plan)])
 
 
 @risk("restored as deployed", _LESS, "putBack", LOST, fields=_FIELDS, in_list="")
 def put_back(plan: Plan) -> list[Finding]:
-    """Return reduced retention that undoes a manual change since the deployment."""
+    """Return resources whose retention is reduced only to undo a manual change."""
     return sorted(_kept_less(plan, put_back=True))
 
 
@@ -82,7 +82,7 @@ def _kept_less(plan: Plan, *, put_back: bool) -> Iterator[Finding]:
 
 
 def _pinned_images(plan: Plan) -> Iterator[Finding]:
-    """Yield images in use that a clean-up newly deletes or may delete."""
+    """Yield images in use that a clean-up will delete or may delete because of the plan."""
     users = [step.new.inputs for step in plan.steps if step.type in _WITH_IMAGES and step.new]
     text = json.dumps(users, default=str)
     for step, old, new in plan.inputs_of(REPOSITORY):
@@ -105,7 +105,7 @@ def _policies(inputs: Inputs) -> object:
 @risk("retention locked permanently", "{name} (objects cannot be deleted for {new:g} days)",
       "locks", LOST, "destroys", "name days=new")  # fmt: skip
 def retention_locks(plan: Plan) -> list[Finding]:
-    """Return new locks of retention, and longer locked retentions. A lock is permanent."""
+    """Return retentions that the plan locks, or prolongs while locked. A lock is permanent."""
     days = [(s.name, *map(_locked_days, both)) for s, *both in plan.inputs_of(BUCKET)]
     return sorted(Finding(name, new=new) for name, old, new in days if new > old)
 
@@ -210,13 +210,13 @@ def _key_change(finding: Finding, quote: Quote) -> str:
 @risk("no longer encrypted with your key", _key_change, "keysGone", LOST, "destroys",
       "old new names=what")  # fmt: skip
 def unencrypted(plan: Plan) -> list[Finding]:
-    """Return keys that Google's key replaces for new data of resources that stay."""
+    """Return keys that Google's key replaces for new data, with the resources."""
     return [change for change in _key_changes(plan) if not change.new]
 
 
 @risk("encrypted with another key", _key_change, "keysChanged", fields="old new names=what")
 def other_keys(plan: Plan) -> list[Finding]:
-    """Return keys that another key replaces for new data of resources that stay."""
+    """Return keys that another key replaces for new data, with the resources."""
     return [change for change in _key_changes(plan) if change.new]
 
 
@@ -249,7 +249,7 @@ def _cold(finding: Finding, quote: Quote) -> str:
 
 @risk("retrieval fees", _cold, "coldBuckets", COSTS, fields="name old new")
 def cold_buckets(plan: Plan) -> list[Finding]:
-    """Return buckets with readers and a higher retrieval fee than before."""
+    """Return buckets whose data the stack's members read and whose retrieval fee rises."""
     reads = {holding.target for holding in grants.held(plan) if holding.role in VERBS}
     findings = [
         Finding(step.name, old=_class(old) if step.old else "", new=_class(new))
@@ -270,7 +270,7 @@ def _fee(storage_class: str) -> float:
 @risk("refused by Google or without effect", "{name}", "refusals", "", "destroys", "name what",
       in_list="refused by Google or without effect: {name} {what!s}")  # fmt: skip
 def refusals(plan: Plan) -> list[Finding]:
-    """Return changes that Google refuses half-way or ignores, with an alternative."""
+    """Return changes that Google refuses during the deployment or ignores, and alternatives."""
     now = datetime.now(tz=UTC)
     findings = [
         finding for step in plan.steps if step.type == RESERVATION for finding in _end(step, now)
@@ -287,7 +287,7 @@ def refusals(plan: Plan) -> list[Finding]:
 
 
 def _end(step: Step, now: datetime) -> Iterator[Finding]:
-    """Yield an end that the stack file no longer has: the plugin does not send its removal."""
+    """Yield automatic deletions whose time the stack file no longer has, but the cloud keeps."""
     if step.old is None or step.new is None or step.op == "replace":
         return
     if step.new.inputs.get("deleteAtTime") or step.new.inputs.get("deleteAfterDuration"):
@@ -303,7 +303,7 @@ def _end(step: Step, now: datetime) -> Iterator[Finding]:
 
 
 def _locked(step: Step) -> Iterator[Finding]:
-    """Yield a locked retention that would be shortened or removed, or whose bucket is replaced."""
+    """Yield locked retentions that the plan shortens or removes, or whose bucket it replaces."""
     if step.old is None or not _is_locked(step.old.inputs):
         return
     name, before = str(step.old.inputs.get("name") or step.name), _locked_days(step.old.inputs)
@@ -325,7 +325,7 @@ def _locked(step: Step) -> Iterator[Finding]:
 
 
 def _moved(step: Step, before: Inputs, after: Inputs) -> Iterator[Finding]:
-    """Yield changed addresses of an attachment's subnet, which cannot be deleted while in use."""
+    """Yield subnets of attachments whose addresses change: a subnet in use cannot be deleted."""
     old, new = _block(before), _block(after)
     if old is None or new is None or old.subnet_of(new):
         return

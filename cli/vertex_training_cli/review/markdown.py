@@ -1,4 +1,4 @@
-"""Write the report as Markdown for a pull request, with details folded.
+"""Writes the report as Markdown for a pull request, with details folded.
 
 GitHub accepts 65,536 characters a comment. A longer report is shortened level by level until it
 fits. It always lists all jobs.
@@ -65,7 +65,7 @@ LEVELS: Final = (
 
 
 def render(report: ReviewReport, limit: int = LIMIT) -> str:
-    """Return the report in at most ``limit`` bytes."""
+    """Return the report, shortened to at most ``limit`` bytes."""
     text = ""
     report_sections = sections(report, code, lambda words: f"**{words}**")
     for verbosity in LEVELS:
@@ -178,7 +178,7 @@ def _fields(fields: Sequence[FieldDifference], most: int) -> Iterator[str]:
 
 
 def _some(lines: Sequence[str], most: int) -> list[str]:
-    """Return the first lines, and the number of the rest."""
+    """Return the first few lines, and how many more exist."""
     left = len(lines) - most
     return [*lines[:most], *([f"and {left} more"] if left > 0 else [])]
 

@@ -63,7 +63,7 @@ class Quote(Protocol):
 
 @dataclass(frozen=True, slots=True, order=True)
 class Finding:
-    """One result of a review about a resource, a setting or a member."""
+    """One result of a review: a resource, a setting or a member."""
 
     name: str
     what: Any = ""
@@ -106,11 +106,11 @@ class RiskKind:
         return tuple(self.find(plan))
 
     def name(self, finding: Any, quote: Quote) -> str:
-        """Return a finding's words in the verdict and in its answer."""
+        """Return the words for a finding in the verdict and in an answer."""
         return _worded(self.words, finding, quote)
 
     def line(self, finding: Any, quote: Quote) -> str:
-        """Return a finding's words in the section of what is lost."""
+        """Return the words for a finding in the section about deleted data."""
         return _worded(self.in_list, finding, quote)
 
 
@@ -165,14 +165,14 @@ def _worded(words: Words, finding: Any, quote: Quote) -> str:
 
 
 def first(names: Sequence[str]) -> str:
-    """Return the first names, and the number of the rest."""
+    """Return the first few names, and how many more exist."""
     left = len(names) - NAMED
     return ", ".join(names[:NAMED]) + (f" and {left} more" if left > 0 else "")
 
 
 @dataclass(frozen=True, slots=True)
 class Paragraph:
-    """Words before names, the names, and an end. A comment has only the first names."""
+    """Words, names and final words. A comment shows only the first few names."""
 
     words: str
     names: tuple[str, ...] = ()
@@ -183,7 +183,7 @@ class Paragraph:
 
 @dataclass(frozen=True, slots=True)
 class Verbatim:
-    """Lines of a text without markup. They are not quoted yet."""
+    """Lines of a text without markup, not escaped yet."""
 
     lines: tuple[str, ...]
 
@@ -238,7 +238,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Differences:
-    """Different fields below a summary. They are not quoted yet."""
+    """Differing fields below a summary, not escaped yet."""
 
     summary: str
     fields: tuple[FieldDifference, ...]
@@ -279,7 +279,7 @@ class Edge:
 
     @property
     def is_public(self) -> bool:
-        """Return whether the subject is everybody."""
+        """Return whether the subject is all users."""
         return self.one.kind == EVERYBODY
 
     @property
@@ -301,7 +301,7 @@ class Graph:
 
     @property
     def undrawn(self) -> str:
-        """Return the numbers of missing grants and endpoints; empty if the graph is complete."""
+        """Return how many grants and endpoints the graph omits; empty if it is complete."""
         counted = ((self.left, "grants"), (self.endpoints_left, "endpoints"))
         return " and ".join(f"{count} more {what}" for count, what in counted if count)
 

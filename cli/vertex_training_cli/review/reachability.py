@@ -1,4 +1,4 @@
-"""Changes of reachability in a plan: networks, peerings, firewalls, public access.
+"""Changes that a plan makes to reachability: networks, peerings, firewalls, public access.
 
 The module also reports public access and egress to any address.
 """
@@ -36,7 +36,7 @@ OUTWARD: Final = (
 
 @dataclass(frozen=True, slots=True)
 class ReachabilityChange:
-    """One change of reachability."""
+    """One change to the reachability of a resource."""
 
     verb: str
     """opens, closes, changes."""
@@ -50,14 +50,14 @@ class ReachabilityChange:
 
     @property
     def danger(self) -> Danger:
-        """Return the meaning of the change for an approver."""
+        """Return what the change means for an approver."""
         if self.verb == "closes":
             return "plain"
         return "destroys" if self.public else "opens"
 
 
 def reachability_changes(plan: Plan) -> list[ReachabilityChange]:
-    """Return the plan's changes of reachability: opens, changes, closes."""
+    """Return what the plan opens, changes and closes, in this order."""
     changes = [
         replace(change, public=bool(_public(step, step.new) - _public(step, step.old)))
         for step in plan.changed
@@ -70,7 +70,7 @@ def reachability_changes(plan: Plan) -> list[ReachabilityChange]:
 
 
 def is_network(step: Step) -> bool:
-    """Return whether a step changes the network, and belongs to no other section."""
+    """Return whether a step changes the network and no other section reports the step."""
     return step.type in _DESCRIPTIONS
 
 
@@ -98,7 +98,7 @@ def _network_change(step: Step) -> ReachabilityChange:
 
 
 def _openings(step: Step, state: ResourceState | None) -> dict[object, str]:
-    """Return the openings by a resource in one of its states, as objects of the verb."""
+    """Return what a resource opens in one of its states, as objects of the verb."""
     if state is None:
         return {}
     if step.type in WITH_REQUEST:
@@ -122,7 +122,7 @@ def _openings(step: Step, state: ResourceState | None) -> dict[object, str]:
 
 
 def _job_openings(job: str, spec: Inputs) -> Iterator[str]:
-    """Yield the openings by a job: networks, DNS zones, a shell, a dashboard."""
+    """Yield what a job opens: networks, DNS zones, a shell, a dashboard."""
     if network := spec.get("network"):
         yield f"network {network} to job {job}"
     interface = spec.get("pscInterfaceConfig", {})
@@ -153,7 +153,7 @@ def _has_external_address(type_: str, inputs: Inputs) -> bool:
 
 
 def unjudged_types(plan: Plan) -> tuple[str, ...]:
-    """Return types of changed resources with unknown effects on access."""
+    """Return types of changed resources whose effect on access the review does not judge."""
     steps = (step for step in plan.changed if step.custom and step.new)
     return tuple(sorted({step.type for step in steps if not _is_known(step)}))
 
@@ -192,7 +192,7 @@ def _network(inputs: Inputs) -> str:
 @risk("opened to everybody", "{name}", "openedToEverybody", PUBLIC, "destroys",
       answer="{}", in_list="")  # fmt: skip
 def opened_to_everybody(plan: Plan) -> list[Finding]:
-    """Return resources that a plan newly opens to everybody or to every address."""
+    """Return resources that the plan newly opens to all users or to every address."""
     opened = (_public(step, step.new) - _public(step, step.old) for step in plan.changed)
     return sorted(Finding(name) for names in opened for name in names)
 
@@ -200,7 +200,7 @@ def opened_to_everybody(plan: Plan) -> list[Finding]:
 @risk("new external addresses of", "{name}", "externalAddresses", PUBLIC, "destroys",
       in_list="")  # fmt: skip
 def external_addresses(plan: Plan) -> list[Finding]:
-    """Return machines and jobs with new external addresses."""
+    """Return machines and jobs that get an external address by the plan."""
     steps = (
         step
         for step in plan.changed
@@ -216,7 +216,7 @@ def external_addresses(plan: Plan) -> list[Finding]:
 @risk("changed external sign-in", "{name} ({what}: {old} → {new})", "signIns", RIGHTS,
       fields="name what before=old after=new", in_list="")  # fmt: skip
 def sign_ins(plan: Plan) -> list[Finding]:
-    """Return identity providers with a changed issuer, condition or mapping, or no condition."""
+    """Return identity providers with another issuer, condition or mapping, or with no condition."""
     findings = list[Finding]()
     for step, old, new in plan.inputs_of(IDENTITY_PROVIDER):
         keys = SIGN_IN if step.old and step.new else ()
@@ -238,7 +238,7 @@ def _shown(value: Any, key: str) -> str:
 
 @risk("", "{what} of {name}", "notJudged", UNSEEN, answer="{}", in_list="", fields="name what")
 def not_judged(plan: Plan) -> list[Finding]:
-    """Return inputs that send data out or grant access, and that no rule judges."""
+    """Return inputs that send data out or grant access and that the review has no rule for."""
     findings = [
         Finding(step.name, key)
         for step in plan.changed
@@ -339,7 +339,7 @@ def _describe(step: Step) -> str:
 
 @risk("shell access to machines of", "{name}", "shells", RIGHTS)
 def shells(plan: Plan) -> list[Finding]:
-    """Return jobs with new shell access to their machines for all users of Vertex AI."""
+    """Return jobs to whose machines all users of Vertex AI get a shell by the plan."""
     inputs = plan.inputs_of(*WITH_REQUEST)
     return sorted(
         Finding(job_name(step)) for step, old, new in inputs if _shell(new) and not _shell(old)

@@ -1,4 +1,4 @@
-"""Build a report from a plan: the parts that a reviewer needs, in the order of reading."""
+"""Builds a report from a plan: the parts that a reviewer needs, in the order of reading."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ NOT_LOOKED_AT: Final = "not checked"
 
 @dataclass(frozen=True, slots=True)
 class ImageUse:
-    """An image in use after the change."""
+    """An image that a job or model uses after the plan."""
 
     name: str
     """Name without registry and digest."""
@@ -126,14 +126,14 @@ class ImageUse:
 
     @property
     def versions(self) -> tuple[str, str]:
-        """Versions before and after, with short digests, and different repositories."""
+        """Images before and after the plan: short digests, and repositories if they differ."""
         return _short(self.old), _short(self.new)
 
 
 def image_changes(
     jobs: Iterable[JobChange | ScheduleChange], models: Iterable[VersionChange] = ()
 ) -> tuple[ImageUse, ...]:
-    """Return images with a new digest in ``jobs`` (jobs and schedules) and ``models``."""
+    """Return images whose digest changes in ``jobs`` (jobs and schedules) or ``models``."""
     images: dict[tuple[str, str], dict[str, None]] = {}
     for job in jobs:
         for difference in job.differences:
@@ -148,7 +148,7 @@ def image_changes(
 def other_images(
     jobs: Iterable[JobChange | ScheduleChange], models: Iterable[VersionChange] = ()
 ) -> tuple[ImageUse, ...]:
-    """Return other pinned images in Artifact Registry of unchanged or new jobs and models."""
+    """Return pinned Artifact Registry images in use that ``image_changes`` does not return."""
     jobs = [job for job in jobs if job.action not in ("cancel", "forget", "end")]
     models = [model for model in models if model.action not in ("delete", "leave")]
     changed = {change.uri for change in image_changes(jobs, models)}
@@ -183,7 +183,7 @@ def _short(version: str) -> str:
 
 
 class ReviewOutcome(IntEnum):
-    """Result of a review and exit code of ``vt review``; of several, the most severe."""
+    """Result of a review, and exit code of ``vt review``: the most severe result."""
 
     CLEAN = 0
     FAILED = 1
@@ -293,7 +293,7 @@ class ReviewReport:
 
     @property
     def images(self) -> tuple[ImageUse, ...]:
-        """Images with a new digest in jobs or models."""
+        """Images of jobs or models whose digest changes."""
         return image_changes((*self.jobs, *self.schedules), self.models)
 
     @property
@@ -302,7 +302,7 @@ class ReviewReport:
         return other_images((*self.jobs, *self.schedules), self.models)
 
     def origin(self, image: ImageUse) -> str:
-        """Return the source of an image."""
+        """Return the commit and folder that an image was built from."""
         return self.origins.get(image.uri, NOT_LOOKED_AT)
 
     def count(self, *actions: str) -> int:
@@ -326,7 +326,7 @@ class ReviewReport:
 
     @property
     def forbidding(self) -> tuple[PolicyViolation, ...]:
-        """Violations of mandatory policies."""
+        """Violations of policies that forbid a deployment."""
         return tuple(violation for violation in self.violations if violation.is_mandatory)
 
     @property
@@ -407,7 +407,7 @@ def with_images(
     unseen: Sequence[str],
     origins: Mapping[str, str],
 ) -> ReviewReport:
-    """Return the report with the answers of registries; see the fields of ``ReviewReport``.
+    """Return the report with the registries' answers; see the fields of ``ReviewReport``.
 
     ``problems`` are images that cannot run: their jobs must not be submitted.
     """
@@ -438,7 +438,7 @@ def _outcome(plan: Plan, problems: Sequence[Problem], different: bool) -> Review
 
 
 def _explained(error: Diagnostic) -> Diagnostic:
-    """Return an error; a refused read of ``--refresh`` gets an explanation."""
+    """Return an error; add an explanation if ``--refresh`` could not read a resource."""
     return dataclasses.replace(error, message="\n".join(read_errors.explained((error.message,))))
 
 
@@ -509,7 +509,7 @@ def _state(step: Step, state: ResourceState) -> dict[str, object]:
 
 
 def _protection(plan: Plan) -> list[tuple[str, bool, bool]]:
-    """Return changes of protection, also of resources without other changes."""
+    """Return changes of protection, also on resources that do not change otherwise."""
     return sorted(
         (step.urn, step.old.protect, step.new.protect)
         for step in plan.steps

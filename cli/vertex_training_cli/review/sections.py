@@ -1,4 +1,4 @@
-"""Sections of the report. Markdown and the HTML page are written from the same sections.
+"""Sections of the report, from which the Markdown and the HTML page are written.
 
 A section has a title and parts. Names and values are quoted when a section is built. Each kind of
 part defines how a comment shortens it.
@@ -112,7 +112,7 @@ def _account_in(address: str, quote: Quote) -> str:
 
 
 def _if_action(*actions: str) -> Callable[[Any], Danger]:
-    """Return a function that marks rows with these actions as destructive."""
+    """Return a function that marks rows as destructive if they have one of these actions."""
     return lambda change: "destroys" if change.action in actions else "plain"
 
 
@@ -143,7 +143,7 @@ def _schedules(changes: Sequence[ScheduleChange], quote: Quote) -> Iterator[Part
 
 
 def _snapshots(changes: Sequence[SnapshotChange], quote: Quote) -> Iterator[Part]:
-    """Yield a table of all snapshots: no other section shows changed source tables."""
+    """Yield a table of all snapshots, because no other section shows that source tables changed."""
     yield from to_tables(
         "BigQuery snapshots",
         changes,
@@ -161,7 +161,7 @@ def _snapshots(changes: Sequence[SnapshotChange], quote: Quote) -> Iterator[Part
 
 
 def _models(versions: Sequence[VersionChange], quote: Quote) -> Iterator[Part]:
-    """Yield changed model versions, and the runs whose results were not read."""
+    """Yield changed model versions, and runs whose results could not be read."""
     changed = [version for version in versions if version.action != "keep"]
     yield from to_tables(
         "Changed model versions",
@@ -305,7 +305,7 @@ def _jobs(report: ReviewReport, quote: Quote) -> Iterator[Part]:
 
 
 def _shorter(jobs: Sequence[JobChange], quote: Quote) -> tuple[Listing, ...]:
-    """Return a line for each job, and one for each action."""
+    """Return one line for each job, or shorter: one line for each action."""
     by_action = {
         action: ", ".join(job.name for job in jobs if job.action == action)
         for action in dict.fromkeys(job.action for job in jobs)
@@ -376,7 +376,7 @@ def _images(report: ReviewReport, quote: Quote) -> Iterator[ReportSection]:
 
 
 def _notes(report: ReviewReport, quote: Quote) -> ReportSection:
-    """Return notes, folded because they rarely change. The summary shows their first words."""
+    """Return folded notes, which rarely change; the summary shows their first words."""
     lines = tuple(line for note in report.notes for line in note.message.splitlines())
     begins = (note.message.splitlines()[0] for note in report.notes if note.message)
     names = tuple(quote(cut(words, BEGINNING)) for words in begins)
@@ -415,7 +415,7 @@ def _rights(report: ReviewReport, quote: Quote, strong: Callable[[str], str]) ->
 
 
 def _access(report: ReviewReport, quote: Quote) -> tuple[Table, ...]:
-    """Return access through service accounts. The grants list direct access."""
+    """Return access that members have through service accounts; the grants list direct access."""
     changes = [("gained", access) for access in report.access_gained if access.through]
     changes += [("lost", access) for access in report.access_lost if access.through]
     return to_tables(

@@ -1,4 +1,4 @@
-"""Model versions and endpoints: uploads, traffic, monthly costs, and their risks.
+"""Model versions and endpoints of a plan: uploads, traffic, monthly costs, and risks.
 
 The provider reads the metrics of a run during the preview, and puts them into the inputs of its
 version (``resolved``). This module sends no requests.
@@ -56,7 +56,7 @@ _MORE: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class VersionChange:
-    """A version of a model, from one run."""
+    """A version of a model, created from one run."""
 
     name: str
     """The resource's name in the program."""
@@ -103,7 +103,7 @@ class EndpointChange:
 
     @property
     def runs(self) -> tuple[str, ...]:
-        """All runs that are deployed before or after."""
+        """All runs that the endpoint serves before or after the plan."""
         return tuple(dict.fromkeys((*self.before, *self.after)))
 
 
@@ -170,7 +170,7 @@ def _endpoint(
 
 
 def _before(step: Step) -> Inputs | None:
-    """Return the inputs before the step, with the state of the endpoint after a refresh."""
+    """Return the inputs before the step, with the endpoint's actual state after a refresh."""
     if step.old is None:
         return None
     outputs = {key: step.old.outputs.get(key) for key in ("deployed", "split")}
@@ -192,7 +192,7 @@ def _image(inputs: Inputs) -> str:
 
 
 def _metrics(metrics: object) -> dict[str, float]:
-    """Return the finite numbers among a run's metrics, which may have any type."""
+    """Return the finite numbers among a run's metrics; a metric may have any type."""
     numbers = (
         (str(name), value)
         for name, value in as_mapping(metrics).items()
@@ -203,7 +203,7 @@ def _metrics(metrics: object) -> dict[str, float]:
 
 
 def _split(inputs: Inputs) -> dict[str, int]:
-    """Return the share by deployed run (also 0), in the order of runs."""
+    """Return the share of each deployed run, including 0, in the order of runs."""
     split = as_mapping(inputs.get("split"))
     runs = sorted({*_deployed(inputs), *split}, key=lambda run: (len(run), run))
     return {run: int(_number(split.get(run))) for run in runs}
@@ -278,7 +278,7 @@ def _risk(
 
 
 def judged(name: str, old: float, new: float) -> bool | None:
-    """Return whether a metric is worse; None if its name does not show the better direction."""
+    """Return whether a metric got worse; None if its name does not show the better direction."""
     if _LESS.search(name.lower()):
         return new > old
     return new < old if _MORE.search(name.lower()) else None
@@ -286,7 +286,7 @@ def judged(name: str, old: float, new: float) -> bool | None:
 
 @_risk("traffic to a worse or unmeasured version", "doubtfulTraffic", RUNS)
 def doubtful_traffic(plan: Plan) -> Iterable[Finding]:
-    """Yield moves of traffic to a version that is worse than the main one, or not measured."""
+    """Yield endpoints with more traffic to a version whose metrics are worse or not comparable."""
     return (
         Finding(change.name, what)
         for change in endpoint_changes(plan)
@@ -313,7 +313,7 @@ def _doubts(change: EndpointChange) -> Iterator[str]:
 
 @_risk("endpoint becomes public", "publicEndpoints", PUBLIC, "destroys")
 def opened_endpoints(plan: Plan) -> Iterable[Finding]:
-    """Return endpoints that are newly reachable from the internet."""
+    """Return endpoints that the plan makes reachable from the internet."""
     return (
         Finding(str(s.inputs.get("displayName") or s.name), now)
         for s in plan.changed
@@ -325,7 +325,7 @@ def opened_endpoints(plan: Plan) -> Iterable[Finding]:
 
 @_risk("endpoint with traffic removed", "endedEndpoints", LOST, "destroys")
 def ended_endpoints(plan: Plan) -> Iterable[Finding]:
-    """Return endpoints with traffic that are deleted or recreated."""
+    """Return endpoints with traffic that the plan deletes or recreates."""
     return (
         Finding(change.name, f"{change.action}; traffic {_split_text(change.before)}")
         for change in endpoint_changes(plan)
@@ -345,7 +345,7 @@ def deleted_versions(plan: Plan) -> Iterable[Finding]:
 
 @_risk("run of a model submitted again", "servedRuns", RUNS)
 def served_runs(plan: Plan) -> Iterable[Finding]:
-    """Return replaced jobs with a ``run`` that a model version was created from.
+    """Return replaced jobs whose ``run`` a model version was created from.
 
     The version stays unchanged. Only the state shows which of the run's jobs created it.
     """
@@ -375,7 +375,7 @@ def _run_of(inputs: Inputs) -> tuple[str, str]:
 
 @_risk("higher monthly cost of endpoints", "costlierEndpoints", COSTS)
 def raised_costs(plan: Plan) -> Iterable[Finding]:
-    """Return endpoints with a higher minimum or maximum cost a month, or without a price."""
+    """Return endpoints whose monthly cost rises (minimum or maximum) or is unknown."""
     return (
         Finding(change.name, cost_text(change))
         for change in endpoint_changes(plan)

@@ -189,7 +189,7 @@ def _too_large(path: Path) -> str:
 
 
 def _specs_above(folder: Path) -> _Specs:
-    """Return the ignore patterns of the folders above, up to the top of the checkout."""
+    """Return the ignore patterns of the parent folders, up to the top of the checkout."""
     above = folder.parents
     top = next((parent for parent in (folder, *above) if (parent / ".git").exists()), folder)
     between = [parent for parent in reversed(above) if parent.is_relative_to(top)]
@@ -218,7 +218,7 @@ def _is_ignored(path: Path, specs: _Specs, *, is_folder: bool) -> bool:
 
 
 def _leave_out_secrets(code: Code) -> None:
-    """Skip files with secrets: keys by their names, small files by their content."""
+    """Skip files with secrets: key files by their names, small files by their content."""
     sized = [(name, file, file.stat().st_size) for name, file in code.files.items()]
     scanned: list[File] = []
     left = _SCANNED_TOTAL

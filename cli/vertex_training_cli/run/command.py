@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from vertex_training.settings.model import Settings
     from vertex_training_cli.run.submission import PreparedRun
 
-#: How the service says in a job's error what a replica ended with.
+#: Form of the service's job error that contains a replica's exit code.
 _EXIT_CODE: Final = re.compile(r"exited with a non-zero status of (\d+)")
 _CANCEL_SECONDS: Final = 120.0
 _POLL_SECONDS: Final = 0.5
@@ -75,7 +75,7 @@ MachineName = Annotated[
 
 
 class _TerminatedError(SystemExit):
-    """SIGTERM, or SIGHUP because the terminal was closed."""
+    """SIGTERM, or SIGHUP after the terminal was closed, as an exception."""
 
 
 def run(
@@ -204,7 +204,7 @@ def _ensure_usable(ref: stacks.StackRef, loaded: Stack) -> None:
 
 
 def print_notes(prepared: PreparedRun, settings: Settings) -> None:
-    """Print the warnings about a run, and the limits that do not apply to it."""
+    """Print the warnings about a run, and the limits that this run ignores."""
     for warning in prepared.warnings:
         print_status(redact(warning))
     limits = (settings.limits, *(team.limits for team in settings.teams.values()))
@@ -235,7 +235,7 @@ def _raise_at_termination() -> None:
 
 
 def _submit(prepared: PreparedRun, loaded: Stack) -> tuple[str, BaseException | None]:
-    """Return the job's resource name, and an interruption during the submission.
+    """Return the job's resource name, and the interruption if one came during the submission.
 
     It runs in a thread: an interruption would end the protocol before its answer, and the job would
     go on.
@@ -314,7 +314,7 @@ def _cancel_command(jobs: Jobs, number: str) -> str:
 
 
 def _wait(jobs: Jobs, resource: str, limit: float = float("inf")) -> AnyJob:
-    """Return the job after it has ended or the time is over.
+    """Return the job after it has ended or the time limit has passed.
 
     Raises:
         OperatorError: the service did not answer ``_MAX_FAILURES`` times in a row.

@@ -127,7 +127,7 @@ def find(log: Callable[[str], None]) -> StackRef:
 
 
 def choose_machine(gpus: int = 0, name: str = "") -> dict[str, Any]:
-    """Return the ``machineSpec`` of the smallest machine type with this number of GPUs.
+    """Return the ``machineSpec`` of the smallest machine type with the requested number of GPUs.
 
     ``name``: its machine type, for which ``gpus`` may be 0.
 
@@ -159,7 +159,7 @@ def choose_machine(gpus: int = 0, name: str = "") -> dict[str, Any]:
 
 
 def _size(row: tuple[MachineOption, int]) -> tuple[int, bool, float, int]:
-    """Return the order of machines: by GPUs, then by list price; unknown prices are last."""
+    """Return the sort key of a machine: GPUs, then list price; unknown prices are last."""
     option, count = row
     prices = [option.price(REGION), *[option.gpu_price(REGION)] * count]
     known = [price.on_demand for price in prices if price]

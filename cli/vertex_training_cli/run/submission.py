@@ -1,4 +1,4 @@
-"""Submits a job of a stack, or a job file, once, with the program's own protocol.
+"""Submits a job of a stack, or a job file, once, through the same protocol as a deployment.
 
 The job belongs to no state of Pulumi: its record in the stack's control bucket makes the submission
 happen once, and its labels name stack, job and run
@@ -131,7 +131,7 @@ def submit(run: PreparedRun, stack: Stack) -> str:
 
 
 def has_bucket(project: str, name: str, number: str) -> bool:
-    """Return True if a bucket exists, or if that is unknown: then a write to it fails.
+    """Return True if a bucket exists, or if no answer came: a write to a missing bucket then fails.
 
     Raises:
         CommandError: it is not of the project with this number.
@@ -190,7 +190,7 @@ def _read(file: Path, words: Sequence[str]) -> tuple[bytes, str]:
 
 
 def _left_out(key: str, declared: Job | None) -> list[str]:
-    """Return notes on settings of the stack's job that do not apply to a run."""
+    """Return notes on settings of the stack's job that a run ignores."""
     settings = {"ladder": declared.ladder, **declared.passed} if declared else {}
     names = (name for name, value in settings.items() if value and name not in ("onDelete", MODEL))
     return [f"job '{key}': a single run ignores {name}" for name in names]

@@ -146,7 +146,7 @@ def predict(
 
 
 def _print_answers(ref: StackRef, endpoint: Any, file: IO[bytes]) -> bool:
-    """Print the answers to all rows, and return whether all rows have one."""
+    """Print the answers to all rows; return whether each row has an answer."""
     most = rows.DEDICATED_BYTES if endpoint.dedicated_endpoint_enabled else rows.SHARED_BYTES
     last = read = 0
     all_answered = True
@@ -228,7 +228,7 @@ def split_text(split: Mapping[str, int]) -> str:
 
 
 def _missing(declared: DeclaredEndpoint, endpoints: Mapping[str, Any]) -> list[str]:
-    """Return differences of an endpoint. Models that were added by hand do not count."""
+    """Return how an endpoint differs from the stack file, except in models added by hand."""
     live = endpoints.get(declared.key)
     if live is None or live.name.rpartition("/")[2] != declared.id:
         return ["does not exist yet"]

@@ -106,7 +106,7 @@ def compare_(
 
 
 def _job(jobs: Jobs, version: Version) -> AnyJob | None:
-    """Return the newest successful job of a version's run. Report a missing job and return None."""
+    """Return the newest successful job of a version's run; without one, report it, return None."""
     labels = {JOB_LABEL: version.job, RUN_LABEL: version.run}
     jobs_ = jobs.list(states=("SUCCEEDED",), labels=labels)
     if not jobs_:

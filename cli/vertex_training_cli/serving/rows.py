@@ -1,4 +1,4 @@
-"""Send rows of a file in batches within the size of a request, and return answers in order.
+"""Sends a file's rows in batches below the size limit of a request; returns answers in order.
 
 A failed batch is halved until the faulty row is isolated, so that the other rows get answers.
 """
@@ -51,7 +51,7 @@ Send = Callable[[Sequence[Any]], Sequence[Any]]
 
 
 def read_rows(file: IO[bytes], most_bytes: int) -> Iterator[InputRow]:
-    """Yield the rows of a file, one JSON value a line. Longer lines than a request are skipped."""
+    """Yield the rows of a file, one JSON value a line; skip lines that exceed a request's size."""
     line = 0
     while text := file.readline(most_bytes + 1):
         line += 1
@@ -91,7 +91,7 @@ def answer(rows: Iterable[InputRow], send: Send, most_bytes: int) -> Iterator[Pr
 
 
 def _batches(rows: Iterable[InputRow], most_bytes: int) -> Iterator[list[InputRow]]:
-    """Yield batches of rows. A row that cannot be sent is a separate batch."""
+    """Yield batches of rows; a row that cannot be sent is a batch of its own."""
     batch: list[InputRow] = []
     size = 0
     for row in rows:

@@ -1,4 +1,4 @@
-"""Read models and endpoints of a stack by the official clients."""
+"""Reads models and endpoints of a stack through the official clients."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ class Endpoints:
 
 
 def connected(stack: str | None) -> StackRef:
-    """Return a command's stack, after connecting this process's clients to its cloud."""
+    """Return the stack of a command, and connect this process's clients to the stack's cloud."""
     ref = stacks.find(stack)
     ref.connect_clients()
     return ref
@@ -150,7 +150,7 @@ def shares(endpoint: Any, runs: Mapping[str, str]) -> dict[str, int]:
 
 
 def client(project: str, region: str, kind: Kind, dns: str = "") -> Any:
-    """Return the official client of a service, for ``local-…`` of the local cloud's service.
+    """Return the official client of a service: Google's or, for ``local-…``, the local cloud's.
 
     ``dns`` is the separate address of a dedicated endpoint for predictions.
 

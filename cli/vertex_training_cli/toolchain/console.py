@@ -30,7 +30,7 @@ class SetupError(Exception):
 
 
 class SubprocessError(Exception):
-    """A program failed or is not available on this machine. The text is the reason, in one line."""
+    """A program that failed or is not available here. The text is the reason, in one line."""
 
 
 def run(

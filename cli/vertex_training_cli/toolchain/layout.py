@@ -120,7 +120,7 @@ class Layout:
 
     @property
     def package(self) -> Path:
-        """Folder of this package, also for a test with a different checkout."""
+        """Folder of this package; it exists also if a test uses another checkout."""
         source_root = self.root if self.environment else self.root / "cli"
         return source_root / "vertex_training_cli" / "toolchain"
 

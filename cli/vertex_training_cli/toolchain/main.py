@@ -115,5 +115,5 @@ def installed(layout: Layout, source: str) -> Pulumi | None:
 
 
 def report(engine: Pulumi) -> str:
-    """Return lines that list the official and other parts of Pulumi."""
+    """Return lines that list the official and the unofficial parts of Pulumi."""
     return f"pulumi {engine.version}: {engine.engine}\nPython language host: {engine.language_host}"

@@ -1,4 +1,4 @@
-"""The three sources of ``pulumi``: PATH, the official release, a build of the official source.
+"""The three sources of ``pulumi``: PATH, the official release, and a build from official source.
 
 They are tried in this order. An official archive with a line in releases.sha256 is compared with
 it before anything is unpacked. A build needs only the Go module proxy, so it works on machines that
@@ -61,7 +61,7 @@ HINT: Final = (
 
 @dataclass(frozen=True)
 class Pulumi:
-    """An installed CLI: source, version, and official parts."""
+    """An installed CLI: its source, its version, and which of its parts are official."""
 
     source: str
     version: str
@@ -174,7 +174,7 @@ def _is_official_plugin(file: Path) -> bool:
 
 
 def install_official(layout: Layout) -> Pulumi:
-    """Install the official release of the pinned version, by the SHA-256 in releases.sha256.
+    """Install the official release of the pinned version; releases.sha256 has its SHA-256.
 
     Without a line for it there, it is installed as downloaded, but not for deployments.
 
@@ -310,7 +310,7 @@ def install_gcp_plugin(layout: Layout) -> None:
 
 
 def install_build(layout: Layout) -> Pulumi:
-    """Build the pinned engine with Go. The language host is the stand-in.
+    """Build the pinned engine with Go; add the stand-in language host.
 
     Raises:
         SubprocessError: Go is missing, or the build failed.

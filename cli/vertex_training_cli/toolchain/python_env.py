@@ -23,7 +23,7 @@ OFFLINE_HINT: Final = (
     "read the message above. Behind a proxy or with a mirror, configure uv "
     "(UV_INDEX_URL, HTTPS_PROXY, SSL_CERT_FILE), then run `make setup` again"
 )
-#: What a build asks an index for has no hash among the pins: nothing is built.
+#: Options of installers: nothing is built, because build requirements have no pinned hash.
 _PINNED: Final = ("--require-hashes", "--only-binary", ":all:")
 
 
@@ -111,7 +111,7 @@ def _policy_packages(layout: Layout) -> list[Path]:
 def create_environment(
     folder: Path, pins: Path, what: str, layout: Layout, uv: Path | None, python: str | Path = ""
 ) -> None:
-    """Recreate the environment ``folder`` of ``what``, with the packages of ``pins`` by hash.
+    """Recreate the environment ``folder`` of ``what`` with packages that ``pins`` lists by hash.
 
     Raises:
         SetupError: an installer failed.

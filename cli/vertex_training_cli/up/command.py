@@ -104,7 +104,7 @@ def bring_up(
     *,
     on_dead_lock: Callable[[], object],
 ) -> int:
-    """Return the exit code of ``pulumi up ARGUMENTS``, or of the refresh that cleans up after it.
+    """Return the exit code of ``pulumi up ARGUMENTS``, or of the refresh after it for cleanup.
 
     Calls ``on_dead_lock`` after a dead lock was removed, before ``pulumi`` runs.
 
@@ -149,7 +149,7 @@ def _deployment_before(stack: StackRef, pulumi: PulumiCli) -> Mapping[str, Any]:
 def refused_repairs(
     root: Path, pulumi: PulumiCli, stack: str, arguments: Sequence[str]
 ) -> list[Problem]:
-    """Return reasons to refuse an ``up`` with a refresh. Runs a preview of it.
+    """Return reasons to refuse an ``up`` that refreshes; runs a preview with the same refresh.
 
     Something protected would be made anew, empty; or it has no preview of its own, and would fail
     after it changed other resources. None of an ``up`` that is held to a plan: the review that
@@ -173,7 +173,7 @@ def _refreshes(root: Path, arguments: Sequence[str]) -> bool:
 
 
 def _run_up(stack: StackRef, pulumi: PulumiCli, arguments: Sequence[str], log: Log) -> int:
-    """Return the exit code of ``pulumi up``. Logs jobs cancelled for a refused request."""
+    """Return the exit code of ``pulumi up``; log jobs cancelled for a refused request."""
     with tempfile.TemporaryDirectory() as folder:
         notes = Path(folder) / "cancelled-jobs"
         noting = dataclasses.replace(pulumi, env={**pulumi.env, CANCELLED_JOBS: str(notes)})
@@ -189,7 +189,7 @@ def clear_settled(
     deployment: Mapping[str, Any],
     log: Log,
 ) -> int:
-    """Clear the completed pending creations. Log a fix for the others.
+    """Clear pending creations that were completed; log how to fix the others.
 
     Returns the exit code of ``pulumi refresh``, which clears them; 0 if there was nothing to clear.
     """
@@ -211,7 +211,7 @@ def clear_settled(
 
 
 def _config_file(arguments: Sequence[str]) -> list[str]:
-    """Return option ``--config-file`` of the ``up``, for the refresh after it."""
+    """Return the ``--config-file`` option of the ``up``, for the refresh that follows."""
     for index, argument in enumerate(arguments):
         if argument == "--config-file":
             return list(arguments[index : index + 2])
@@ -223,7 +223,7 @@ def _config_file(arguments: Sequence[str]) -> list[str]:
 def report_orphaned_jobs(
     stack: StackRef, deployment: Mapping[str, Any], log: Callable[[str], None]
 ) -> None:
-    """Log each orphaned job with a fix. ``deployment`` is the stack's own.
+    """Log each orphaned job and how to fix it. ``deployment`` is the stack's own.
 
     Nothing is cancelled: the job may be wanted. If jobs cannot be listed, that is logged instead;
     the ``up`` before it has succeeded all the same.
@@ -279,7 +279,7 @@ def _checkpoint(stack: StackRef, cancelled: CancelledJob) -> str:
 
 
 def _way_back(stack: StackRef, job: str) -> str:
-    """Return the command that submits the previous request again."""
+    """Return the command that restores and submits the job's previous request."""
     up = f"vt up --stack {stack.stack}"
     try:
         files = ["--", *_files_of(stack, job)]
@@ -320,7 +320,7 @@ _LEAVE_NOTHING = (f"{ENDPOINT_TRAFFIC}::", f"{SCHEDULE}::")
 
 @dataclass(frozen=True)
 class PendingCreates:
-    """URNs of pending creations: resources that a killed run began to create, by the state.
+    """Pending creations of the state: URNs of resources that a killed run began to create.
 
     The engine calls ``create`` again and keeps the note for ever. The second ``create`` of a
     ``CustomJob`` or a ``HyperparameterTuningJob`` adopts the job of the first, that of a
@@ -362,7 +362,7 @@ def find_pending(deployment: Mapping[str, Any]) -> PendingCreates:
 
 
 def explanation(pending: PendingCreates, stack: str) -> str:
-    """Return a message on the pending creations that stay, with a fix."""
+    """Return a message on how to fix the pending creations that were not cleared."""
     names = ", ".join(urn.rpartition("::")[2] for urn in pending.open)
     return (
         f"a killed run may have created {names}; the stack's state does not contain this "

@@ -1,4 +1,4 @@
-"""The command line of ``vt destroy``, and the losses of a destroy, from the stack's state."""
+"""The command line of ``vt destroy``, and the resources that it deletes, from the stack's state."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Loss:
 
 @dataclass(frozen=True, slots=True)
 class Losses:
-    """All losses of a destroy, protected resources first."""
+    """All resources that a destroy deletes, protected resources first."""
 
     named: tuple[Loss, ...]
     others: Counter[str]
@@ -79,7 +79,7 @@ class Losses:
 
 
 def find_losses(deployment: Mapping[str, Any]) -> Losses:
-    """Return the losses of a deployment, without components and read-only resources."""
+    """Return the resources that a destroy deletes, without components and read-only resources."""
     resources = deployment.get("resources") or []
     held = [
         resource
@@ -119,7 +119,7 @@ def find_losses(deployment: Mapping[str, Any]) -> Losses:
 
 
 def _taken(right: Mapping[str, Any], custom: Sequence[Mapping[str, Any]]) -> str:
-    """Return ``MEMBER's ROLE on RESOURCE``; empty if the stack creates member or resource."""
+    """Return ``MEMBER's ROLE on RESOURCE``; empty if the stack itself created one of them."""
     inputs = as_mapping(right.get("inputs"))
     member, role = str(inputs.get("member") or ""), str(inputs.get("role") or "")
     on, marked, _ = str(right.get("id") or "").partition(f"/{role}/")
@@ -205,7 +205,7 @@ def _loss(resource: Mapping[str, Any], emptied: Collection[str]) -> Loss:
 
 
 def _of_serving(resource: Mapping[str, Any]) -> str:
-    """Return the effect on a model version or on callers of an endpoint; empty for other types."""
+    """Return the effect of a destroy on a model version or an endpoint's callers; else empty."""
     inputs = as_mapping(resource.get("inputs"))
     if resource["type"] == MODEL_VERSION:
         kept = as_mapping(inputs.get("options")).get("onDelete") != "delete"
@@ -284,7 +284,7 @@ def destroy(
 def destroy_stack(
     ref: StackRef, pulumi: PulumiCli, arguments: Sequence[str], confirmed: Callable[[], bool]
 ) -> int:
-    """Return the exit code of ``vt destroy``. Shows the losses, then asks for confirmation.
+    """Return the exit code of ``vt destroy``. Lists the resources, then asks for confirmation.
 
     Raises:
         CommandError: the state cannot be read, or the local cloud does not run.
@@ -320,7 +320,7 @@ def _refusals(ref: StackRef, losses: Losses, contents: Contents) -> list[Problem
 
 
 def protection_hints(root: Path, name: str) -> dict[str, str]:
-    """Return the edit that removes a resource's protection, by the resource's name in the cloud.
+    """Return, by cloud name of each resource, the edit that removes the resource's protection.
 
     None for a stack whose files have mistakes.
     """
@@ -379,7 +379,7 @@ def _confirmation(stack: str, yes: bool, name: str) -> Callable[[], bool]:
 
 
 def _show(ref: StackRef, losses: Losses, contents: Contents) -> None:
-    """Print the losses, the most important first."""
+    """Print the resources to delete, the most important first."""
     rows = [(loss.kind, loss.name, _detail(loss, contents)) for loss in losses.named]
     out = console()
     out.print(f"A destroy of stack {ref.stack} in project {ref.project} deletes:", style="bold")
@@ -441,7 +441,7 @@ class Contents:
     """Reason why orphaned jobs could not be listed."""
 
     def full(self, losses: Iterable[Loss]) -> list[str]:
-        """Return names of buckets that have objects and that Pulumi does not empty.
+        """Return names of buckets that contain objects and that Pulumi does not empty.
 
         The stack's own two are not among them: they always have some.
         """
@@ -454,7 +454,7 @@ class Contents:
 
 
 def look(ref: StackRef, losses: Iterable[Loss], known: Collection[str]) -> Contents:
-    """Read jobs and buckets. ``known`` are the job ids in the state, from ``known_ids``.
+    """Read the stack's jobs and buckets. ``known``: job ids in the state, from ``known_ids``.
 
     Raises:
         CommandError: the local cloud does not run.

@@ -1,4 +1,4 @@
-"""Recovery of a lost state: imports declared resources that exist, by ``pulumi import``.
+"""Recovery of a lost state: ``pulumi import`` of declared resources that exist.
 
 The preview says what would be created, and ``resource_types.yaml`` what becomes of each type: it is
 imported by an id that follows from its inputs, or that a list of the service has; ``up`` adopts it;
@@ -38,11 +38,11 @@ Log = Callable[[str], None]
 _PLAIN: Final = ("--protect=false", "--generate-code=false")
 #: A resource of the engine's import file, or one of its components.
 Entry = dict[str, Any]
-#: How the engine ends the message about an import of what does not exist.
+#: End of the engine's message about importing a resource that does not exist.
 _ABSENT: Final = "does not exist"
 #: The last segment of a name that a service chose.
 _ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
-#: What is said of resources that are not imported, by what becomes of them.
+#: Texts about resources that are not imported, by their recovery.
 _LEFT: Final[Mapping[Recovery, str]] = {
     "imported": "`vt up` will create these, which are missing in the cloud",
     "adopted": "`vt up` will adopt these if they exist in the cloud",
@@ -76,7 +76,7 @@ def refuse_if_lost(stack: StackRef) -> None:
 
 
 def _traces(stack: StackRef, settings: Settings) -> Iterator[str]:
-    """Yield traces of an earlier deployment. A failed request counts as no trace."""
+    """Yield resources that an earlier deployment created; a failed request yields none."""
     names, control = settings.names, settings.names.bucket(CONTROL)
     with suppress(CommandError, OperatorError):
         if Objects(stack.project).has_bucket(control, settings.project_number):
@@ -157,7 +157,7 @@ class _Lists:
     read: dict[str, list[dict[str, Any]] | CommandError] = field(default_factory=dict)
 
     def find(self, resource: _Declared, held: set[str]) -> None:
-        """Set the id of the one item that matches the resource, else the reason of the doubt.
+        """Set the id of the one item that matches the resource, else the reason for the doubt.
 
         ``held`` are ids that the state has: they are resources of other names.
         """
@@ -246,7 +246,7 @@ class _Import:
             return self.pulumi.run_in_foreground(*arguments, "--yes", "--skip-preview")
 
     def left(self) -> Iterator[str]:
-        """Yield lines about resources that the last preview creates and that were not imported."""
+        """Yield lines about resources that were not imported and that ``up`` would create."""
         left = [declared for declared in self.declared if not declared.id]
         certain: dict[Recovery, list[_Declared]] = {}
         for resource in left:
@@ -305,7 +305,7 @@ class _Import:
         return entries
 
     def _created(self, steps: Sequence[Mapping[str, Any]]) -> list[_Declared]:
-        """Return the resources that these steps create, each with its id or the reason of the
+        """Return the resources that these steps create, each with its id or the reason for the
         doubt.
         """
         held = {

@@ -1,4 +1,4 @@
-"""Access control: processes of the user who started the local cloud, and of root.
+"""Access control: only processes of root and of the user who started the local cloud have access.
 
 ====================  ==================================================================
 ``callers``           ``caller(connection)``: may this process call? Its user, or its job

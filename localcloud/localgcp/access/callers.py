@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     import psutil
 
-#: What a refused caller reads, after the name of the service.
+#: Error text for a refused caller, after the name of the service.
 REFUSAL: Final = "only processes of the user who started the local cloud may connect."
 #: One line of the log in so many seconds: refused callers must not fill the disk.
 _LOG_SECONDS: Final = 1.0
@@ -68,7 +68,7 @@ _OWNER_OFFSET: Final = 4 + 48
 
 @dataclass(frozen=True)
 class Guest:
-    """A job as a caller."""
+    """A process of a job as the caller."""
 
     account: str
     """Address of its service account; empty if it runs as Google's own."""
@@ -121,7 +121,7 @@ def can_check() -> bool:
 
 @cache
 def _lookup() -> Lookup | None:
-    """Return the first lookup that finds this process as the owner of both ends of a connection."""
+    """Return the first lookup whose answer names this process for both ends of a connection."""
     if _is_ambiguous(os.geteuid()):
         return None
     with (
@@ -139,7 +139,7 @@ def _lookup() -> Lookup | None:
 
 
 def _is_ambiguous(uid: int, proc: Path = Path("/proc")) -> bool:
-    """Return whether the kernel shows users of other user namespaces as ``uid``."""
+    """Return whether the kernel also shows users of other user namespaces as ``uid``."""
     try:
         overflow = int((proc / "sys/kernel/overflowuid").read_text())
         mapped = (proc / "self/uid_map").read_text().split()
@@ -156,7 +156,7 @@ class RefusalLog:
         self._next, self._unwritten = 0.0, 0
 
     def refused(self, who: Caller) -> None:
-        """Write a line, at most one a second."""
+        """Log a refused call, at most one line a second."""
         now = time.monotonic()
         with self._lock:
             if now < self._next:
@@ -226,7 +226,7 @@ def guest_changes() -> int:
 
 
 def find_guest(client: Address, server: Address) -> Guest | None:
-    """Return the job whose process has the client's end of this connection, or None."""
+    """Return the job whose process owns the client's end of this connection, or None."""
     with _REPLICAS_LOCK:
         replicas = dict(_REPLICAS)
     if not replicas:
@@ -244,7 +244,7 @@ def find_guest(client: Address, server: Address) -> Guest | None:
 
 
 def search_processes(client: Address, server: Address) -> int | None:
-    """Return this user's uid if one of its processes has the client's socket, else None."""
+    """Return this user's uid if one of the user's processes owns the client's socket, else None."""
     import psutil  # 30 ms, and most systems have another way
 
     own = os.geteuid()

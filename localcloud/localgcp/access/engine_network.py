@@ -1,4 +1,4 @@
-"""A private network for ``pulumi``, its plugins and its program, with some ports of the host.
+"""A private network for ``pulumi``, its plugins and its program, which forwards some host ports.
 
 The engine listens on loopback TCP and answers whoever connects, and a call to it runs code. In a
 network of its own (Linux) only its own processes connect. A second process stays outside and passes
@@ -28,7 +28,7 @@ _RESET: Final = struct.pack("ii", 1, 0)
 
 
 def enter(ports: Collection[int]) -> bool:
-    """Move this process into a new network in which ``ports`` lead to those of the host.
+    """Move this process into a new network whose ``ports`` forward to the same ports of the host.
 
     They do while this process lives, and whatever it becomes. Returns False, with nothing changed,
     if this system gives no such network.
@@ -55,7 +55,7 @@ def enter(ports: Collection[int]) -> bool:
 
 
 def _is_possible() -> bool:
-    """Return whether a child process can get such a network: a failed attempt cannot be undone."""
+    """Return whether a child process can create the network: a failed attempt cannot be undone."""
     child = os.fork()
     if child == 0:
         code = 1
@@ -116,7 +116,7 @@ def _connect(inner: socket.socket, port: int, open_ones: list[socket.socket]) ->
 
 
 def _copy(source: socket.socket, sink: socket.socket) -> None:
-    """Copy until ``source`` ends, then close ``sink`` in the same way."""
+    """Copy until ``source`` ends, then close ``sink`` in the same way: shutdown or reset."""
     try:
         while data := source.recv(_BLOCK):
             sink.sendall(data)

@@ -36,7 +36,7 @@ from localgcp.system.threads import make_thread
 
 #: Key of metadata: the name of the connection that a call came by.
 CONNECTION: Final = "vt-connection"
-#: What a client of HTTP/2 sends first (RFC 9113, 3.4); no page in a browser can.
+#: First bytes of an HTTP/2 client (RFC 9113, 3.4), which no page in a browser can send.
 _PREFACE: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 _BLOCK: Final = 1 << 16
 _PAGE: Final = "local cloud: calls from web pages are refused."
@@ -76,7 +76,7 @@ def known_by_name(connection: socket.socket) -> Iterator[str]:
 
 
 def guest_behind(context: grpc.ServicerContext) -> Guest | None:
-    """Return the job whose process made this call; None for a program of the owner."""
+    """Return the job whose process called this method; None for a program outside of jobs."""
     metadata = {key: value for key, value in context.invocation_metadata() or ()}
     named = metadata.get(CONNECTION)
     connection = connection_of(context.peer()) if named is None else named_connection(str(named))
@@ -91,7 +91,7 @@ def named_connection(name: str) -> socket.socket | None:
 
 
 def guest_at(connection: socket.socket) -> Guest | None:
-    """Return the job at the client's end of a connection; None for a program of the owner."""
+    """Return the job at the client's end of a connection; None for a program outside of jobs."""
     changes = callers.guest_changes()
     known = _GUESTS.get(connection)
     if known is None or known[0] != changes:

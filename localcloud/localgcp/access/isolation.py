@@ -67,7 +67,7 @@ def start(
 
 
 def main() -> int:
-    """Return the exit code of the program; 1 if this system has no such namespaces."""
+    """Return the program's exit code; 1 if this system does not support the namespaces."""
     control, ports = socket.socket(fileno=int(sys.argv[1])), sys.argv[2].split(",")
     signal.signal(signal.SIGTERM, signal.SIG_IGN)  # for the program, which ends this process
     try:

@@ -1,4 +1,4 @@
-"""A private network for a child process, whose ports are reachable only through an object.
+"""A private network for a child process; only ``PrivateNetwork.connect`` reaches its ports.
 
 For servers that listen on TCP and check nothing. A network namespace of Linux has addresses and
 ports of its own. A socket belongs to the namespace that it was made in, whoever connects it: so a
@@ -112,7 +112,7 @@ def launch(
 
 
 def main() -> int:
-    """Return 1 if this system has no such network; else replace this process by the program.
+    """Return 1 if this system cannot create the network; else replace this process by PROGRAM.
 
     A second process stays beside the program. It hands out a socket of the network for each byte
     that it reads, until the other end closes.

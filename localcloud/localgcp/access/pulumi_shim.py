@@ -81,7 +81,7 @@ class Request:
 
 
 def real_pulumi(own: str, path: str) -> str | None:
-    """Return the first ``pulumi`` on PATH outside of the folder ``own``."""
+    """Return the first ``pulumi`` on PATH that is not in the shim's folder ``own``."""
     for folder in path.split(os.pathsep):
         candidate = os.path.join(folder, "pulumi")
         if folder and not _same(folder, own) and os.access(candidate, os.X_OK):
@@ -154,7 +154,7 @@ def salt_of(home: str, project: str, stack: str) -> str | None:
 def make_stack(
     pulumi: str, folder: str, project: str, stack: str, env: "dict[str, str] | None" = None
 ) -> str:
-    """Run ``pulumi stack init`` in a temporary folder; of two processes at once, one creates the
+    """Run ``pulumi stack init`` in a temporary folder; if two processes call it, one creates the
     stack.
 
     Returns its stderr, which has the reason if the stack does not exist afterwards.
@@ -223,7 +223,7 @@ def with_local_stack_file(args: list[str], pulumi: str, home: str) -> list[str]:
 
 
 def enter_network(args: list[str]) -> None:
-    """Leave the host's network before a command that loads a program, where the system can."""
+    """Leave the host's network, where the system can, before a command that loads a program."""
     request = Request(args)
     if request.command not in COMMANDS or request.asks_help or request.has_client:
         return
@@ -258,7 +258,7 @@ def changes_passphrase(args: list[str]) -> bool:
 
 
 def main() -> int:
-    """Run the real pulumi in place of this process; return 127 if PATH has none, 1 if refused."""
+    """Replace this process by the real pulumi; return 127 if PATH has none, 1 if refused."""
     home = os.environ.get("VT_LOCAL_HOME")
     args = sys.argv[1:]
     own = os.path.join(home, "bin") if home else ""

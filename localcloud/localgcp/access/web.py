@@ -16,17 +16,17 @@ from localgcp.access.callers import REFUSAL, RefusalLog, caller
 from localgcp.errors import ExchangeEndedError, RefusedRequestError
 from localgcp.system.threads import make_thread
 
-#: What a client may still send that was refused, and for how long: it reads the answer after that.
+#: Bytes and seconds of a refused request that are still read: clients read the answer only then.
 _DRAIN_BYTES: Final = 64 << 20
 _DRAIN_SECONDS: Final = 10.0
 _BLOCK: Final = 1 << 20
-#: Of a line between chunks; lines of the head have the same limit.
+#: Maximum bytes of a line between chunks; lines of the head have the same limit.
 _LONGEST_LINE: Final = 1 << 16
-#: Of one connection only (RFC 9110, 7.6.1), or written anew.
+#: Headers of one connection only (RFC 9110, 7.6.1), or headers that are written again.
 _NOT_FORWARDED: Final = frozenset(
     {"connection", "keep-alive", "transfer-encoding", "content-length", "expect", "host"}
 )
-#: Of web pages and of proxies: what stands behind would believe the latter.
+#: Prefixes of headers of web pages and proxies. The servers behind would trust proxy headers.
 _NEVER: Final = ("access-control-", "x-forwarded-")
 
 
@@ -163,8 +163,8 @@ class LocalHandler(BaseHTTPRequestHandler):
             yield from self._blocks(int(text))
 
     def _blocks(self, left: int) -> Iterator[bytes]:
-        """Yield a number of bytes in blocks; the number comes from the client, so nothing is
-        allocated for it.
+        """Yield a number of bytes in blocks; the client chose the number, so it does not size a
+        buffer.
         """
         while left:
             block = self.rfile.read(min(left, _BLOCK))

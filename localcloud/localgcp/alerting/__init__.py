@@ -1,4 +1,4 @@
-"""Alerts of Cloud Monitoring that match lines of jobs' logs, and their notifications as files.
+"""Cloud Monitoring alerts that match log lines of jobs; the notifications are written as files.
 
 ================  ====================================================================
 ``policies``      which declared alerts can be judged here, and why the others cannot

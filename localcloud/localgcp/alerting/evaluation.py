@@ -78,7 +78,7 @@ class Alerting:
                 return
 
     def look(self) -> None:
-        """Write the notifications for jobs that ended since the last evaluation."""
+        """Write the notifications of jobs that ended since the last evaluation."""
         alerts, _ = policies.read(self._store.list(ALERT_POLICY))
         if not alerts:
             return

@@ -1,4 +1,4 @@
-"""Alert policies that the local cloud can evaluate, and reasons for the rest (pure).
+"""Selects the alert policies that the local cloud can evaluate; gives a reason for others (pure).
 
 https://docs.cloud.google.com/monitoring/api/ref_v3/rest/v3/projects.alertPolicies
 """
@@ -16,7 +16,7 @@ from localgcp.clients.log_filters import LogFilter
 from localgcp.errors import FilterError
 from localgcp.inventory.store import ALERT_POLICY, BUDGET, StoredResource
 
-#: What a filter may compare. Not the severity: here nobody knows it of a job's own lines.
+#: Fields that a filter may compare. The severity is missing: a job's own lines have none here.
 KNOWN: Final = (
     *("resource.type", "resource.labels.job_id", "resource.labels.task_name"),
     *("resource.labels.project_id", "textPayload", "logName"),
@@ -45,7 +45,7 @@ class LogAlert:
 
 
 def read(declared: Iterable[StoredResource]) -> tuple[list[LogAlert], dict[str, str]]:
-    """Return alerts to evaluate, and for other alerts and budgets the reason by title."""
+    """Return alerts to evaluate, and why other alerts and budgets (by title) are not evaluated."""
     alerts, others = list[LogAlert](), dict[str, str]()
     for declaration in declared:
         title = str(declaration.inputs.get("displayName") or declaration.id)

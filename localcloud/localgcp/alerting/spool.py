@@ -19,7 +19,7 @@ from localgcp.home import open_private
 
 STAND_IN: Final = "stand-in of the local cloud: no notification is sent"
 _SUFFIX: Final = ".eml"
-#: What the headers of labels begin with.
+#: Prefix of the headers with labels.
 _LABEL: Final = "X-Label-"
 
 

@@ -23,7 +23,7 @@ from localgcp.apis.messages import load_lazily
 
 _VARIABLE: Final = re.compile(r"\{([\w.]+)(?:=([^}]+))?\}")
 _OPERATIONS: Final = "google.longrunning.Operations"
-#: What operations are on here: the client lists the paths of every service it knows.
+#: Resources that have operations here: the client lists the paths of every service.
 _TARGETS: Final = [f"projects/*/locations/*{below}" for below in ("", "/models/*", "/endpoints/*")]
 #: Rules that no client has (google/logging/v2/logging.proto), or that it has for others, too.
 _OTHER_RULES: Final[Mapping[str, Sequence[Mapping[str, str]]]] = {
@@ -41,7 +41,7 @@ _OTHER_RULES: Final[Mapping[str, Sequence[Mapping[str, str]]]] = {
 
 @dataclass(frozen=True)
 class Api:
-    """An API of Google Cloud: package of its client, and module of the service in it."""
+    """An API of Google Cloud: its client's package, and the service's module in the package."""
 
     package: str
     module: str

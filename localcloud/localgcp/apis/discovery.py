@@ -59,7 +59,7 @@ class DescribedMethod:
         return re.compile(f"{re.escape(base[0])}(?P<name>{name})(?P<rest>{rest})")
 
     def takes(self, verb: str, path: str) -> bool:
-        """True if a request calls the method."""
+        """Return whether the request (HTTP method and path) calls this method."""
         return verb == self.verb and self._pattern.fullmatch(path) is not None
 
     def parts(self, path: str) -> tuple[str, str]:

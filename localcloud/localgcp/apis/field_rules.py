@@ -24,9 +24,7 @@ _MAX_LABELS: Final = 64
 def errors(
     schema: str, document: Mapping[str, Any], at: str = "", only: Collection[str] | None = None
 ) -> FieldErrors:
-    """Yield field and message of each mistake in a document; ``only`` limits the
-    top-level fields.
-    """
+    """Yield field and message of each mistake in a document; ``only`` selects top-level fields."""
     described = discovery.fields_of(schema)
     for name, field in described.items():
         if only is not None and name not in only:

@@ -1,4 +1,4 @@
-"""Message types of Vertex AI and Batch, and packages of clients loaded without their own code.
+"""Message types of Vertex AI and Batch; loads client packages without running their own code.
 
 ``google.cloud.aiplatform_v1`` (google-cloud-aiplatform 2.7.0) imports clients of forty services.
 That takes four seconds; the messages that are served here take half of one.

@@ -1,4 +1,4 @@
-"""Serves REST by calls to the local gRPC server.
+"""Serves REST requests through calls to the local gRPC server.
 
 So a request over REST meets the same checks, faults and answers as over gRPC. Web pages are
 refused as at every port (``localgcp.access.web``).
@@ -51,7 +51,7 @@ CODES: Final = {number: code for code, number in reversed(_STATUS.items())}
 _JSON: Final = "application/json; charset=UTF-8"
 #: Answers a request by its verb, target and body, and the name of its connection.
 Also = Callable[[str, str, bytes, str], bytes | None]
-#: Of a status of HTTP that stands for several codes, the one that is meant here.
+#: Names of codes by HTTP status; for a status of several codes, the one that is used here.
 _NAMES: Final = {number: code.name for code, number in _STATUS.items()} | {
     400: "INVALID_ARGUMENT",
     409: "ABORTED",

@@ -21,7 +21,7 @@ from localgcp.inventory import machines, reservations
 from localgcp.inventory.store import Store
 
 _WANTED: Final = "Quota checking process decided to delay scheduling for the job"
-#: Of a request over REST: verb, target, body; its answer as JSON.
+#: Function that answers a REST request (verb, target, body) as JSON.
 Ask = Callable[[str, str, bytes], bytes | None]
 
 
@@ -46,7 +46,7 @@ class Capacity:
         yield from self._reservation(job)
 
     def _is_over(self, job: BatchJob) -> bool:
-        """Return whether the job's stock-out has ended or was cleared."""
+        """Return whether the job's stock-out is over, because of the time or a cleared fault."""
         if job.uid not in self._stockouts:
             return True
         id_, until = self._stockouts[job.uid]
@@ -68,9 +68,7 @@ class Capacity:
                 yield f"{_WANTED} {job.uid} due to inadequate quotas {text}."
 
     def _reservation(self, job: BatchJob) -> Iterator[str]:
-        """Yield problems of the reservation that the job names; one machine serves one job at a
-        time.
-        """
+        """Yield problems of the job's reservation; a reserved machine serves one job at a time."""
         name = job.policy.get("reservation", "")
         if name in ("", "NO_RESERVATION"):
             return
@@ -114,7 +112,7 @@ def _machines(job: BatchJob) -> int:
 
 
 def _quotas(job: BatchJob) -> dict[str, float]:
-    """Return the quota that all machines of a job use, by metric."""
+    """Return the quota that all machines of a job use together, by metric."""
     count, policy = _machines(job), job.policy
     demand: dict[str, float] = {"CPUS": count * int(job.spec["computeResource"]["cpuMilli"]) / 1000}
     gpus: list[tuple[str, Any]] = [

@@ -1,4 +1,4 @@
-"""Request checks that fail a Batch call at once, and permissions of callers.
+"""Request checks that make a Batch call fail at once, and checks of the caller's permissions.
 
 Rules: google-cloud-batch 0.22.4 (``types/job.py``, ``task.py``, ``volume.py``, ``batch.py``),
 doc:batch/quotas and release notes (``allowedLocations`` is of the job's region since 2026-07-31).
@@ -269,7 +269,7 @@ def _unserved(group: dict[str, Any]) -> Iterator[str]:
 
 
 def _not_here(job: dict[str, Any]) -> Iterator[str]:
-    """Yield features of the job that Batch supports and this machine does not."""
+    """Yield features of the job that Batch supports but this machine does not."""
     group = job["taskGroups"][0]
     spec, count = group["taskSpec"], int(group.get("taskCount", 0)) or 1
     if group.get("requireHostsFile") and count > WIDTH:

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from localgcp.alerting import spool
 
-#: What the alert of a notification is where no alert policy asked for it.
+#: Alert name of a notification that no alert policy requested.
 SOURCE: Final = "Batch"
 _TOPIC: Final = re.compile(r"projects/[^/]+/topics/[A-Za-z][A-Za-z0-9._~+%-]{2,254}")
 _TYPES: Final = {"JOB": "JOB_STATE_CHANGED", "TASK": "TASK_STATE_CHANGED"}

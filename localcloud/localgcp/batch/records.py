@@ -46,7 +46,7 @@ class State(StrEnum):
 
     @property
     def word(self) -> str:
-        """The state for people, such as ``RUNNING``; see ``vertex.records.JobState``."""
+        """The state in display form, such as ``RUNNING``; see ``vertex.records.JobState``."""
         return self.value
 
     @property
@@ -167,7 +167,7 @@ class BatchTable:
         self.path, self._notifications = home.database, home.notifications
         #: Held while a call changes a job, and while its end is settled.
         self.lock = threading.RLock()
-        #: How far the time of Batch is ahead of the machine's: limits of days can be rehearsed.
+        #: Offset of Batch's clock to the machine's, with which tests exceed limits of days.
         self.ahead = timedelta()
 
     def now(self) -> datetime:
@@ -207,12 +207,12 @@ class BatchTable:
         return self._select(where, project)
 
     def expired(self) -> builtins.list[BatchJob]:
-        """Return jobs past Google's retention time."""
+        """Return the ended jobs whose records are older than Google's retention time."""
         marks = ", ".join(f"'{state}'" for state in ENDED)
         return self._select(f"end_time < ? AND state IN ({marks})", self.time(KEPT))
 
     def move(self, name: str, to: State, only_from: Collection[State], why: str = "") -> bool:
-        """Change the state if it is one of ``only_from``, and add an event. False if it is another.
+        """Set the state if it is now one of ``only_from``, and add an event; else return False.
 
         The one place where a state changes, so a job that was cancelled cannot succeed later.
         """
@@ -235,7 +235,7 @@ class BatchTable:
         return True
 
     def note(self, name: str, text: str) -> None:
-        """Add an event without a state change, unless it repeats the last event."""
+        """Add an event without a state change, unless it equals the last event."""
         job = self.get(name)
         if job is None or (job.events and job.events[-1]["description"] == text):
             return
@@ -276,8 +276,8 @@ class BatchTable:
     def move_task(
         self, uid: str, number: int, to: TaskState, where: str = "", code: int | None = None
     ) -> str:
-        """Change a task's state, add an event and return its text. ``code`` is that of a failed
-        task.
+        """Change a task's state, add an event and return its text. ``code`` is a failed task's exit
+        code.
         """
         task = self.task(uid, number)
         if task is None:  # the job was deleted
@@ -299,7 +299,7 @@ class BatchTable:
         return text
 
     def skip_tasks(self, uid: str) -> None:
-        """Mark pending tasks of an ending job as UNEXECUTED."""
+        """Mark the pending tasks of a job that is ending as UNEXECUTED."""
         job, time = self.of_uid(uid), self.time()
         if job and job.body.get("notifications"):
             for task in self.tasks(uid, TaskState.PENDING):

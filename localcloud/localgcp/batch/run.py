@@ -1,4 +1,4 @@
-"""Runs one Batch job from its machines to its end; only faults cause preemptions and kills.
+"""Runs one Batch job until it ends; only injected faults preempt machines or kill processes.
 
 A task that has failed ends the job: tasks that run are ended, those that have not begun never will.
 Which of the two the service does with tasks that run is documented nowhere.
@@ -233,6 +233,6 @@ class BatchRun:
 
 
 def faults_of(table: FaultTable, job: BatchJob) -> JobFaults:
-    """Return the faults of a Batch job; its tasks count as replicas."""
+    """Return the faults that apply to a Batch job; each of its tasks counts as a replica."""
     subjects = (job.job_id, job.uid, *job.body.get("labels", {}).values())
     return JobFaults(table, subjects, "task-0", job.policy.get("provisioningModel") in _SPOT)

@@ -58,7 +58,7 @@ class BatchScheduler:
         self._thread = make_thread(self._look)
 
     def start(self) -> None:
-        """Settle the jobs of an earlier server, and begin to run jobs.
+        """Fail jobs that ran on an earlier server, complete its cancellations, and run queued jobs.
 
         A job whose processes are gone cannot go on, like a CustomJob: its tasks have lost their
         machines (50002). One that had not begun waits again.
@@ -80,7 +80,7 @@ class BatchScheduler:
         self._awake.set()
 
     def end(self, job: BatchJob) -> None:
-        """End a job in state CANCELLATION_IN_PROGRESS or DELETION_IN_PROGRESS."""
+        """Stop the processes of a job in state CANCELLATION_IN_PROGRESS or DELETION_IN_PROGRESS."""
         with self._lock:
             run = self._runs.get(job.uid)
         if run:

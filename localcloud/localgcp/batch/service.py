@@ -37,7 +37,7 @@ _NAME: Final = re.compile(
     r"(?P<job>(?P<parent>projects/[^/]+/locations/[^/]+)/jobs/(?P<id>[^/]+))"
     r"(?P<group>/taskGroups/(?P<gid>[^/]+)(?:/tasks/(?P<task>\d{1,9}))?)?"
 )
-#: How long the id of a request is remembered (``request_id`` in ``types/batch.py``).
+#: Time for which the id of a request is stored (``request_id`` in ``types/batch.py``).
 _REMEMBERED: Final = timedelta(minutes=60)
 _MAX_PAGE: Final = 1000
 _PAGE: Final = 100

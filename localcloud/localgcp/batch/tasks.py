@@ -1,4 +1,4 @@
-"""Runs one task: its runnables in order, and decides about its end and retries.
+"""Runs one task: executes its runnables in order, and decides whether to retry it.
 
 Sources: google-cloud-batch 0.22.4 (``Runnable``, ``TaskSpec``, ``LifecyclePolicy``) and
 doc:batch/troubleshooting#reserved-exit-codes.
@@ -92,8 +92,8 @@ class Attempt:
         return None if self._cut else self._code
 
     def _watch(self, ended: threading.Event) -> None:
-        """End the current runnable when the task's time is over, or its machine or job
-        has ended.
+        """End the current runnable when the task's time limit is over, or its machine or job has
+        ended.
         """
         limit = seconds(self.machine.job.spec.get("maxRunDuration", "inf"))
         while not ended.wait(_LOOK_SECONDS):

@@ -24,7 +24,7 @@ from localgcp.runner.programs import CloudHost
 from localgcp.system.folders import delete_folder, make_folder
 from localgcp.vertex.admission import Access
 
-#: Where a machine has the list of all machines (doc:batch/…, requireHostsFile).
+#: File on a machine that lists all machines (doc:batch/…, requireHostsFile).
 HOSTS_FILE: Final = "/etc/cloudbatch-taskgroup-hosts"
 
 
@@ -68,7 +68,7 @@ class Volumes:
             mount.sync(final=False)
 
     def close(self) -> None:
-        """Upload remaining files, and report files that are in no bucket."""
+        """Upload remaining files, and log files that the job wrote outside of all buckets."""
         if self.root.is_dir():
             kept = {mount.bucket for mount in self._mounts}
             if outside := buckets.outside_of(self.root, kept):
@@ -109,7 +109,7 @@ class Volumes:
                 yield target, path_here
 
     def view(self, at: Mapping[str, Path]) -> BucketView | None:
-        """Return the ``/gcs`` of a program on this machine; None if paths are replaced instead."""
+        """Return the program's ``/gcs``; None if mount paths in texts are replaced instead."""
         if not hosts.has_mounts() or not any(self.is_gcs(*mount) for mount in at.items()):
             return None
         fixed = [m.bucket for m in self._mounts if not self._access.may_create(m.bucket)]
@@ -128,8 +128,8 @@ class Volumes:
         return at.parent == self.root and path == f"{MOUNT}/{at.name}"
 
     def gcs(self, at: Mapping[str, Path], empty: Path) -> Path:
-        """Return the folder that a container has at ``/gcs``; an empty folder if it mounts nothing
-        below.
+        """Return the container's folder for ``/gcs``; an empty folder if no mount is below
+        ``/gcs``.
         """
         if any(self.is_gcs(*mount) for mount in at.items()):
             return self.root

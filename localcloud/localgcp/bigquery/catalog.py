@@ -1,4 +1,4 @@
-"""Stores datasets, tables with the versions of their rows, and jobs.
+"""Stores datasets, jobs, and tables with earlier versions of their rows.
 
 Rows lie in files of Parquet that never change; a version is a list of them. So a table as of a time
 is an older list, a job that is killed leaves a file that nobody names, and the end of a job is one
@@ -21,7 +21,7 @@ from localgcp.inventory.store import connection
 
 Body = dict[str, Any]
 DATASET, TABLE, JOB = "dataset", "table", "job"
-#: How far back a table is kept: https://docs.cloud.google.com/bigquery/docs/time-travel.
+#: Age up to which table rows are stored: https://docs.cloud.google.com/bigquery/docs/time-travel.
 KEPT_MILLISECONDS: Final = 7 * 24 * 3600 * 1000
 _SCHEMA: Final = """
 CREATE TABLE IF NOT EXISTS bigquery (
@@ -32,7 +32,7 @@ CREATE TABLE IF NOT EXISTS bigquery (
 
 
 class Version(NamedTuple):
-    """Rows of a table from a time on, in milliseconds."""
+    """Rows of a table, valid from a time in milliseconds."""
 
     time: int
     files: list[str]
@@ -56,7 +56,7 @@ class Catalog:
 
     @contextmanager
     def change(self) -> Iterator[Rows]:
-        """Yield rows to read and write in one transaction, which ends with the block."""
+        """Lock the database and yield ``Rows`` for one transaction, which ends with the block."""
         with connection(self._database, _SCHEMA) as db:
             db.execute("BEGIN IMMEDIATE")
             yield Rows(db)
@@ -68,7 +68,7 @@ class Catalog:
             return rows.get(kind, project, name)
 
     def clean(self) -> None:
-        """Delete expired rows, and files without a reference. No job may run at this time."""
+        """Delete expired rows, and files that no row refers to. Call it only while no job runs."""
         with self.change() as rows:
             kept = set[str]()
             for _, project, name, body in rows.all(TABLE):

@@ -17,7 +17,7 @@ from localgcp.inventory.store import Store
 
 _KEYS: Final = ("datasetId", "tableId")
 _PLACE: Final = ("projectId", *_KEYS)
-#: What the configuration of a job needs, by its kind.
+#: Required fields in a job's configuration, by kind of job.
 _NEEDED: Final = {
     "query": ("query",),
     "load": ("sourceUris", *(f"destinationTable.{field}" for field in _PLACE)),

@@ -36,7 +36,7 @@ TYPES: Final = {
     "NUMERIC": ("DECIMAL(38,9)", 16), "BIGNUMERIC": ("DECIMAL(38,19)", 32), "JSON": ("JSON", 0),
 }  # fmt: skip
 _ALIASES: Final = {"INT64": "INTEGER", "FLOAT64": "FLOAT", "BOOL": "BOOLEAN", "STRUCT": "RECORD"}
-#: Of DuckDB's types, by their ids, those of results that are none of the above.
+#: BigQuery types of results by the ids of DuckDB types, for types that are not above.
 _RESULTS: Final = {
     "date": "DATE", "time": "TIME", "timestamp": "DATETIME",
     "timestamp with time zone": "TIMESTAMP", "boolean": "BOOLEAN", "varchar": "STRING",
@@ -246,8 +246,8 @@ def _as_of(database: Any, version: Any) -> int | None:
 
 
 def _ask(question: Mapping[str, Any]) -> Any:
-    """Send a request to the server and return its answer; the server ends this process to refuse
-    it.
+    """Send a request to the server and return its answer; if the server refuses, it ends this
+    process.
     """
     print(json.dumps(question), flush=True)
     return json.loads(sys.stdin.readline())
@@ -414,12 +414,12 @@ def _database(allowed: str) -> Any:
 
 
 def _folder(request: Mapping[str, Any]) -> str:
-    """Return the DuckDB setting that allows the folder of all rows, for SQL of this module."""
+    """Return the DuckDB setting that allows access to the rows' folder, for SQL of this module."""
     return f"allowed_directories = [{_text(request['folder'])}]"
 
 
 def _paths(files: list[str]) -> str:
-    """Return the DuckDB setting that allows only these files, for SQL of a user."""
+    """Return the DuckDB setting that allows access to these files only, for SQL of users."""
     return f"allowed_paths = [{', '.join(map(_text, files))}]"
 
 
@@ -430,7 +430,7 @@ def _outputs(request: Mapping[str, Any]) -> list[str]:
 
 
 def _unused(tree: Any) -> str:
-    """Return a prefix that no name in a query has."""
+    """Return a prefix that does not occur in the names of a query."""
     names, unused = {identifier.name.lower() for identifier in tree.find_all(exp.Identifier)}, "t"
     while any(name.startswith(unused) for name in names):
         unused += "_"

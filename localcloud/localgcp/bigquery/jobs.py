@@ -43,7 +43,7 @@ from localgcp.runner.gcsfuse import storage_client
 #: https://cloud.google.com/bigquery/pricing#on_demand_pricing.
 LEAST_BILLED: Final = 10 << 20
 MEBIBYTE: Final = 1 << 20
-#: How long the service's own table keeps a result.
+#: Time for which the service's own table stores a result.
 RESULT_MILLISECONDS: Final = 24 * 3600 * 1000
 KINDS: Final = ("query", "load", "extract")
 #: Seconds that a job may run, unless its ``jobTimeoutMs`` is less.
@@ -63,7 +63,7 @@ class Jobs:
         self._running: dict[subprocess.Popen[str], str] = {}
 
     def start(self) -> None:
-        """Delete expired rows, and resume unfinished jobs of an earlier server."""
+        """Delete expired rows, and resume the unfinished jobs of an earlier server."""
         self._home.bigquery.mkdir(0o700, exist_ok=True)
         self._catalog.clean()
         with self._catalog.change() as rows:
@@ -402,7 +402,7 @@ class Jobs:
         return files, size
 
     def _fail_on_purpose(self, kind: str, name: str) -> None:
-        """Apply faults of running jobs. Raises BigQueryError."""
+        """Apply injected faults to a running job. Raises BigQueryError."""
         for entry in self._faults.count_call(
             Service.BIGQUERY, kind, lambda _: [name], lambda _: True
         ):

@@ -28,7 +28,7 @@ _OF_QUERIES: Final = (
 )
 #: Parameters that Google's client for Python sends, and that no description has: method -> names.
 UNDESCRIBED: Final = {"bigquery.v2.jobs.get": ("projection",)}
-#: Where clients send rows with the job that loads them.
+#: Path to which clients send rows together with the load job.
 UPLOAD: Final = "/upload/bigquery/v2/"
 #: Rows of a page, and seconds that results are waited for, unless a client says otherwise.
 PAGE: Final = 10_000

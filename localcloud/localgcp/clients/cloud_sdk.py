@@ -39,7 +39,7 @@ num_retries = 1
 
 
 def is_removed(name: str) -> bool:
-    """Return whether programs of the local cloud must not inherit this variable of the user."""
+    """Return whether ``environment`` must remove this variable of the user for local programs."""
     return name.startswith(_REMOVED)
 
 

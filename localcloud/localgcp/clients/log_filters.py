@@ -1,4 +1,4 @@
-"""Parses filters of Cloud Logging, and shares the parser with filters of lists (pure).
+"""Parses filters of Cloud Logging; list filters of other APIs use the same parser (pure).
 
 Comparisons, ``AND``, ``OR``, ``NOT`` and parentheses; comparisons side by side mean ``AND``.
 Source: cloud.google.com/logging/docs/view/logging-query-language. Anything else is refused: a
@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 
 from localgcp.errors import FilterError
 
-#: What a comparison reads of an entry, by the field's name.
+#: Function that returns an entry's value by the name of a field.
 Fields = Callable[[str], str]
 Test = Callable[[Any], bool]
 
@@ -37,7 +37,7 @@ _SEVERITIES: Final = (
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(Z|[+-]\d\d:?\d\d)?")
 #: Parentheses and NOTs within one another.
 _DEPTH: Final = 20
-#: What a message repeats of a filter.
+#: Maximum characters of a filter in a message.
 SHOWN: Final = 200
 
 
@@ -61,9 +61,9 @@ class LogFilter:
 class FilterReader:
     """Parses a filter; a subclass parses comparisons. Raises FilterError."""
 
-    #: What joins terms, the loosest first.
+    #: Operators that join terms, the weakest first.
     words: tuple[str, str] = ("OR", "AND")
-    #: Whether terms side by side mean AND.
+    #: True if terms without an operator between them mean AND.
     joins_neighbors = True
     prefix = "Unparseable filter"
 
@@ -109,7 +109,7 @@ class FilterReader:
         return FilterError(f"{self.prefix}: {self.text!r}, {where}.")
 
     def accept(self, kind: str, text: str) -> bool:
-        """Skip the next token if it has this kind and text; return whether it had."""
+        """Skip the next token if it has this kind and text; return whether it was skipped."""
         if self._peek() == (kind, text):
             self._next += 1
             return True
@@ -165,7 +165,7 @@ class FilterReader:
 
 
 def parse(text: str, known: Collection[str]) -> LogFilter:
-    """Parse a filter over the fields ``known``. Raises FilterError."""
+    """Parse a filter whose fields must be among ``known``. Raises FilterError."""
     return _LogReader(text, known).whole()
 
 
@@ -177,7 +177,7 @@ _SYNTAX: Final = re.compile(
 
 
 def check_syntax(text: str) -> None:
-    """Raise FilterError for a text that is not a Logging query, by syntax alone.
+    """Raise FilterError unless the text is a valid Logging query; checks the syntax only.
 
     Any field, function and value passes; operators stand between a field and a value, and
     parentheses and quotation marks are closed.

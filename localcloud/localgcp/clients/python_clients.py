@@ -29,15 +29,15 @@ VERTEX: Final = "VERTEX_EMULATOR_HOST"
 #: Address of Cloud Storage: http://HOST:PORT.
 STORAGE: Final = "STORAGE_EMULATOR_HOST"
 _GOOGLE: Final = ".googleapis.com"
-#: Of endpoints that have a name of their own.
+#: Suffix of the host names of dedicated endpoints.
 _ENDPOINTS: Final = ".prediction.vertexai.goog"
 _FILE: Final = "sitecustomize"
-#: What that file tells this one: the folder on the path in which it stands.
+#: Variable of that file for this one: the file's folder on the path.
 _FOLDER: Final = "FOLDER"
 
 
 def environment(folder: Path, env: Mapping[str, str]) -> dict[str, str]:
-    """Return variables that let each Python run this file after ``write_settings(folder)``."""
+    """Return variables with which Python runs the module that ``write_settings(folder)`` wrote."""
     paths = [str(folder / "python"), env.get("PYTHONPATH", "")]
     return {"PYTHONPATH": os.pathsep.join(path for path in paths if path)}
 
@@ -172,7 +172,7 @@ class _Patcher(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 
 def _run_others(own: str) -> None:
-    """Run the module of this name that the one in ``own`` hides."""
+    """Run the module of the same name that the one in the folder ``own`` hides."""
     # Paths before it have no such file, and `own` may stand there twice.
     after = sys.path[sys.path.index(own) + 1 :] if own in sys.path else []
     others = [path for path in after if path != own]

@@ -51,7 +51,7 @@ class BuildTable:
         return sorted(builds, key=lambda build: (build.create_time, build.id), reverse=True)  # pyright: ignore[reportCallIssue, reportArgumentType]
 
     def change(self, build_id: str, change: Callable[[Build], None]) -> bool:
-        """Change an active build. False, without a change, if it has ended or does not exist."""
+        """Change a build that is active; return False, without a change, for any other build."""
         with self._lock:
             build = self.get(build_id)
             if build is None or build.status not in LIVE:

@@ -1,4 +1,4 @@
-"""Runs builds of one image: a thread and a process for each.
+"""Runs builds of one image each, with a thread and a process for each build.
 
 QUEUED ─► WORKING ─► SUCCESS, FAILURE, TIMEOUT, INTERNAL_ERROR
    └──────────┴────► CANCELLED
@@ -111,7 +111,7 @@ class BuildRunner:
         self._threads: list[threading.Thread] = []
 
     def recover(self) -> None:
-        """End the builds of a killed server."""
+        """Fail the builds that a killed server left active."""
         for build in self._builds.all():
             if build.status in LIVE:
                 self._end(build.id, Status.INTERNAL_ERROR, "the local cloud was stopped")
@@ -124,7 +124,7 @@ class BuildRunner:
         thread.start()
 
     def cancel(self, build_id: str) -> None:
-        """End a build: its record at once, its process within seconds."""
+        """Cancel a build: its record changes at once, its process ends within seconds."""
         self._end(build_id, Status.CANCELLED)
         if event := self._cancelled.get(build_id):
             event.set()

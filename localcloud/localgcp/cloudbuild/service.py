@@ -51,9 +51,7 @@ class CloudBuild:
         environment: Callable[[], Mapping[str, str]],
         program: tuple[str, ...] = (),
     ) -> None:
-        """End the builds of a killed server. ``environment`` returns variables for
-        pushing images.
-        """
+        """Fail builds of a killed server. ``environment`` returns variables for pushing images."""
         self.store, self.builds = store, BuildTable(home.builds)
         self.runner = BuildRunner(self.builds, home.children, storage_url, environment, program)
         self.runner.recover()

@@ -21,7 +21,7 @@ from localgcp.system.gpus import Gpu
 LABEL: Final = "vertex-training.home"
 #: GPUs in the Container Device Interface.
 CDI_KIND: Final = "nvidia.com/gpu"
-#: Where a job finds its buckets.
+#: Folder in which a job finds its buckets.
 MOUNT: Final = "/gcs"
 
 

@@ -45,7 +45,7 @@ class RegistryFront:
         self._find, self.store, self._choose_port = find, store, choose_port
         self._registry: Registry | None = None
         self._server: LocalServer | None = None
-        #: Of two pushes of one tag, one is first.
+        #: Serializes pushes of the same tag.
         self.tagging = threading.Lock()
         self.port = 0
 
@@ -206,8 +206,8 @@ class _Exchange(LocalHandler):
             self.wfile.write(block)
 
     def _full(self) -> RefusedRequestError | None:
-        """Return an error if the registry's disk is full, which the registry does not report; else
-        None.
+        """Return an error if the registry's disk is full, because the registry does not report it;
+        else None.
         """
         if not self.front.registry.is_full():
             return None

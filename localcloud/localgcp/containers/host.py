@@ -63,7 +63,7 @@ class ContainerHost:
 
     @property
     def engine(self) -> Engine | None:
-        """The container engine, or None; searched again until one is installed."""
+        """The container engine, or None; each access searches until an engine is installed."""
         self._engine = self._engine or find_engine(self.home)
         return self._engine
 
@@ -81,7 +81,7 @@ class ContainerHost:
         return None
 
     def gpu_refusal(self, cdi_folders: Sequence[Path] = CDI_FOLDERS) -> str:
-        """Return why containers get no GPU here, and what to do; empty if they get some."""
+        """Return why containers get no GPU here, and how to fix it; empty if they get GPUs."""
         engine = self.engine
         if isinstance(engine, Docker):
             if engine.name == "podman":
@@ -224,8 +224,8 @@ def settings(files: list[Path]) -> str:
 
 
 def readable_files(env: Mapping[str, str] | None = None) -> list[Path]:
-    """Return the files with which an installer reaches the package index: pip's configuration
-    and the certificates that it or a variable names. Files with a password are left out.
+    """Return the files with which an installer reaches the package index: pip's configuration, and
+    certificates that the configuration or a variable names. Omits files with a password.
     """
     env = os.environ if env is None else env
     named = [env[name] for name in _CERTIFICATES if env.get(name)]

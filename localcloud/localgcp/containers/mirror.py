@@ -23,7 +23,7 @@ from localgcp.errors import LocalCloudError
 from localgcp.home import cache_dir
 from localgcp.system.folders import delete_folder, make_folder
 
-#: What public registries call the image that the stand-in takes the place of.
+#: Name in public registries of the image that the stand-in replaces.
 BASE: Final = "docker.io/library/python:3.11-slim-bookworm"
 _NAME: Final = "library/python"
 _TAG: Final = "3.11-slim-bookworm"

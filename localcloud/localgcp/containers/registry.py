@@ -39,7 +39,7 @@ def find_program() -> str | None:
 
 
 class RegistryConnection(http.client.HTTPConnection):
-    """An HTTP connection to the registry's socket, in a folder whose path may exceed the limit."""
+    """An HTTP connection to the registry's Unix socket, whose path may exceed the limit."""
 
     def __init__(self, folder: Path, timeout: float = _TIMEOUT_SECONDS) -> None:
         super().__init__("registry", timeout=timeout)

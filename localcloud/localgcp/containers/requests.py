@@ -1,4 +1,4 @@
-"""Checks requests to the registry API like Artifact Registry (pure).
+"""Checks requests to the registry API as Artifact Registry does (pure).
 
 The API is the OCI distribution specification 1.1. ``PROJECT/REPOSITORY/NAME`` here is the same
 below ``LOCATION-docker.pkg.dev`` in the cloud, whatever the location. Names below ``mirror/`` are

@@ -26,7 +26,7 @@ _LISTS: Final = {
     "ListJobs": batch.ListJobsResponse,
 }
 _SERVICES: Final = (Service.JOBS, Service.MODELS)
-#: What a name names, by the collection in it.
+#: Kinds of resources, by the collection in their names.
 _KINDS: Final = {"hyperparameterTuningJobs": "HyperparameterTuningJob", "jobs": "Job"}
 
 
@@ -102,8 +102,8 @@ class CallFaults:
             over.wait()  # the end of the server ends the call, too
 
     def _without_record(self, fault: Fault, call: Call, inner: Proceed) -> Any:
-        """Hide matching jobs: remove them from lists, and answer 404 to a request that
-        names one.
+        """Remove matching jobs from list answers, and answer 404 to a request that names one of the
+        jobs.
         """
         if call.method.startswith(("Get", "Cancel", "Delete")) and "Operation" not in call.method:
             name: str = call.request.name
@@ -154,7 +154,7 @@ def _texts(job: JobRecord | Any) -> list[str]:
 
 
 def _describe(call: Call) -> str:
-    """Return a held call as shown by ``vt local fault list``."""
+    """Return the text with which ``vt local fault list`` shows a held call."""
     request = call.request
     job = _created(request)
     if job is not None:
@@ -193,7 +193,7 @@ _BEGINNING: Final = "beginning"
 
 
 def rewrite(fault: Fault, request: Any, answer: Callable[[], Any], response_type: type) -> Any:
-    """Return a list answer changed by the fault; ``answer`` returns the unchanged answer."""
+    """Return the list answer as the fault changes it; ``answer`` returns the unchanged answer."""
     if fault.kind is Kind.SHORT_PAGES:
         return _short_pages(request, answer, response_type)
     if fault.kind is Kind.LOST_PAGE:
@@ -212,7 +212,7 @@ def rewrite(fault: Fault, request: Any, answer: Callable[[], Any], response_type
 
 
 def listed(response: Any) -> str:
-    """Return the name of a list answer's field with the jobs."""
+    """Return the name of the field that contains the jobs in a list answer."""
     return next(name for name in type(response).meta.fields if name != "next_page_token")
 
 

@@ -34,7 +34,7 @@ class JobFaults:
         return self._take(lambda fault: fault.kind is Kind.STOCKOUT)
 
     def preempted(self, names: Sequence[str], ran_seconds: float) -> Sequence[str]:
-        """Return the running replicas that lose their machines now."""
+        """Return the running replicas that now lose their machines."""
         if not self.is_spot:
             return ()
         due = self._take(
@@ -62,7 +62,7 @@ class JobFaults:
 
 
 def faults_of(table: FaultTable, job: JobRecord) -> JobFaults:
-    """Return the faults of a CustomJob; ``match`` may name its strategy, machine or accelerator."""
+    """Return the faults of a CustomJob; ``match`` may name strategy, machine or accelerator."""
     strategy = job.spec.get("scheduling", {}).get("strategy", "STANDARD")
     machines = [(pool or {}).get("machineSpec", {}) for pool in job.spec.get("workerPoolSpecs", ())]
     fields = ("machineType", "acceleratorType")

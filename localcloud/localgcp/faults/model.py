@@ -76,7 +76,7 @@ METHODS: Final = {
 
 
 class Service(StrEnum):
-    """Services with faults."""
+    """Services to which faults can be added."""
 
     JOBS = "jobs"
     MODELS = "models"

@@ -35,7 +35,7 @@ CREATE TABLE IF NOT EXISTS held (
 
 @dataclass(frozen=True)
 class Entry:
-    """A fault with its counts of matching calls and events, and the calls that it holds now."""
+    """A fault, the calls that it now holds, and its counts of matching calls and of events."""
 
     id: int
     fault: Fault
@@ -102,7 +102,7 @@ class FaultTable:
         )
 
     def clear(self, fault_id: int | None = None) -> int:
-        """Remove one fault, or all, and return their number; calls that they hold fail.
+        """Remove one fault or all faults and return their number; the calls that they hold fail.
 
         Raises LocalCloudError if there is none of this id.
         """
@@ -174,7 +174,7 @@ class FaultTable:
                 db.execute("DELETE FROM held WHERE id = ?", (held,))
 
     def release(self, fault_id: int) -> tuple[str, ...]:
-        """Release a fault's held calls, hold no further calls, and return the released calls.
+        """Let a fault's held calls continue, hold no later calls, and return the released calls.
 
         Raises LocalCloudError if there is no such fault, or it is none that holds.
         """
@@ -238,7 +238,7 @@ def inject(home: Home, fault: Fault) -> int:
 
 
 def clear(home: Home, fault_id: int | None = None) -> int:
-    """Remove one fault or all, effective at once, and return their number.
+    """Remove one fault or all faults, effective at once, and return their number.
 
     Raises LocalCloudError if there is no fault of this id.
     """

@@ -1,4 +1,4 @@
-"""``python -m localgcp.gcp [ENGINE_ADDRESS]``: the engine starts the plugin so.
+"""``python -m localgcp.gcp [ENGINE_ADDRESS]``: the command with which the engine starts the plugin.
 
 Prints the port on stdout, as the engine expects, and serves until the engine ends it.
 """

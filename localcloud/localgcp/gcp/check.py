@@ -41,7 +41,7 @@ class Place:
         return Place(pulumi, f"{self.tf}.{index}", self.rule, frozen)
 
     def inner(self) -> Place:
-        """Return the location of the single object: Terraform counts it as element 0."""
+        """Return the location of a nested block that occurs once; Terraform's path has index 0."""
         return Place(self.pulumi, f"{self.tf}.0", self.rule, self.inside_set)
 
 
@@ -237,5 +237,5 @@ def _random(seed: bytes) -> str:
 
 
 def kept_name(olds: dict[str, Any], key: str) -> Any:
-    """Return the automatic name from an earlier Check of this resource, or None."""
+    """Return the automatic name that an earlier Check chose for this resource, or None."""
     return olds.get(key) if key in (olds.get("__defaults") or ()) else None

@@ -50,7 +50,7 @@ class Cloud:
 
     @cached_property
     def store(self) -> Store:
-        """The state of the local cloud. Raises RefusedError outside the local shell."""
+        """The local cloud's state. Raises RefusedError outside of the local shell."""
         home = self.environment.get(HOME_VARIABLE)
         if not home:
             raise RefusedError(
@@ -60,7 +60,7 @@ class Cloud:
         return Store(Path(home) / "cloud.sqlite")
 
     def in_project_of(self, id_: str, state: Mapping[str, Any]) -> Cloud:
-        """Return the same with the resource's own project, which may differ from the provider's."""
+        """Return a copy for the resource's own project, which may differ from the provider's."""
         project = plain(state.get("project"))
         if not project and self.environment.get(HOME_VARIABLE):
             resource = self.store.get(self.type.token, id_)
@@ -84,7 +84,7 @@ class Cloud:
             )
 
     def need_api(self, project: str, service: str | None, doing: str) -> None:
-        """Raise CloudError 403 if an API is not enabled, as the cloud does."""
+        """Raise CloudError 403 if an API is not enabled in the project, as the cloud does."""
         if service is None or self.store.service_enabled(project, service):
             return
         title = _TITLES.get(service, service)

@@ -1,4 +1,4 @@
-"""Changes of a resource, property by property, that update or replace it.
+"""Computes the changed properties of a resource, and whether each updates or replaces it.
 
 The new inputs are compared with the old outputs, as the official plugin does: a value the service
 filled in is no change, and what was changed behind the program's back is.
@@ -84,7 +84,7 @@ def changes(
 
 
 def delete_first(type_: TypeSchema, inputs: Mapping[str, Any]) -> bool:
-    """Return whether a replacement deletes the old resource first, as both would have one name."""
+    """Return whether a replacement deletes the old resource first, because names must be unique."""
     defaulted = inputs.get(DEFAULTS) or ()
     named = any(p.auto_name and p.name not in defaulted for p in type_.properties.values())
     return type_.delete_before_replace or named

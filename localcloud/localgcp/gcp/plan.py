@@ -38,9 +38,7 @@ class Settings:
 def preview(
     type_: TypeSchema, inputs: Mapping[str, Any], settings: Settings, known: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return outputs of a resource that does not exist yet; ``known`` has predictions of its
-    service.
-    """
+    """Return outputs of a planned resource; ``known`` has outputs that its service predicts."""
     result: dict[str, Any] = {}
     for name, prop in type_.properties.items():
         if inputs.get(name) is not None:
@@ -94,7 +92,7 @@ def updated(
 def _foretold(
     type_: TypeSchema, prop: Property, inputs: Mapping[str, Any], settings: Settings
 ) -> Any:
-    """Return the preview of an unset property; None if the plugin omits it."""
+    """Return an unset property's value in a preview; None if the plugin omits the property."""
     if prop.name in LABEL_OUTPUTS:
         return settings.labels(inputs.get("labels"))
     if prop.computed:

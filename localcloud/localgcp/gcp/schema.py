@@ -1,4 +1,4 @@
-"""Property trees of the resource types, read from ``schema.json``, which was measured."""
+"""Property trees of the resource types, from ``schema.json``, which was measured at the plugin."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def tokens() -> list[str]:
 
 
 def documented() -> list[str]:
-    """Return resource types that follow the documentation; they were not measured."""
+    """Return resource types whose schema follows the documentation instead of a measurement."""
     return list(_document()["documented"])
 
 

@@ -1,4 +1,4 @@
-"""A server of another project, as a child process of the local cloud's server."""
+"""Runs another project's server program as a child process of the local cloud's server."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class ChildServer:
     next server.
     """
 
-    #: What errors and records call it.
+    #: Name of the server in errors and records.
     name = role = "server"
-    #: Its folder and variables; None: those of this process.
+    #: The server's folder and variables; None: those of this process.
     cwd: Path | None = None
     env: Mapping[str, str] | None = None
 

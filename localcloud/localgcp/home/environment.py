@@ -25,7 +25,7 @@ _REMOVED: Final = (
 )
 #: User, files and language.
 _BASIC: Final = ("PATH", "HOME", "USER", "LOGNAME", "TMPDIR", "LANG", "LANGUAGE", "TZ")
-#: How a package index is reached; the proxies also in lower case.
+#: Variables for access to a package index; proxies also in lower case.
 _NETWORK: Final = ("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NETRC")
 _PROXIES: Final = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
 _INSTALLER_PREFIXES: Final = ("LC_", "XDG_", "PIP_", "UV_")

@@ -30,9 +30,9 @@ PASSPHRASE: Final = "local"
 #: Umask of the server, of the programs it starts and of the commands that write below the home.
 PRIVATE_UMASK: Final = 0o077
 
-#: Where clients find the container registry: HOST:PORT.
+#: Variable with the address of the container registry: HOST:PORT.
 REGISTRY: Final = "ARTIFACT_REGISTRY_EMULATOR_HOST"
-#: Where Google's client for Python finds another BigQuery: http://HOST:PORT.
+#: Variable in which Google's client for Python finds another BigQuery: http://HOST:PORT.
 BIGQUERY: Final = "BIGQUERY_EMULATOR_HOST"
 #: Settings of buildah and podman: containers-registries.conf(5), containers.conf(5).
 REGISTRIES: Final = "CONTAINERS_REGISTRIES_CONF"
@@ -137,7 +137,7 @@ class Home:
     """First on PATH in the local shell: the ``pulumi`` shim and the gcp stand-in."""
 
     def create(self) -> None:
-        """Create the folder and mark it as a home, so that ``remove`` cannot delete another folder.
+        """Create the folder and mark it as a home; ``remove`` deletes only marked folders.
 
         Raises LocalCloudError if it is there, not empty and not marked, or cannot be written to,
         or belongs to another user.
@@ -200,7 +200,7 @@ class Home:
 
 
 def _is_unset(variable: str, file: Path) -> bool:
-    """Return whether ``file`` exists and the variable names no file of the user's own."""
+    """Return whether ``file`` exists and the user has not set the variable to another file."""
     named = os.environ.get(variable)
     return file.is_file() and (
         not named or home_identity.is_marked(Path(named).parent, cache_dir())
@@ -291,7 +291,7 @@ def _checkout(cwd: Path) -> Path:
 
 
 def path_without(*folders: Path) -> str:
-    """Return PATH without ``folders``, so that nested shells do not lengthen it."""
+    """Return PATH without ``folders``, so that nested shells do not add the folders twice."""
     drop = {str(folder) for folder in folders}
     parts = os.environ.get("PATH", os.defpath).split(os.pathsep)
     return os.pathsep.join(part for part in parts if part and part not in drop)

@@ -1,4 +1,4 @@
-"""``server.json``: how commands find the server that runs."""
+"""``server.json``: the file in which commands find the running server."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class ServerInfo:
 
     @classmethod
     def read(cls, path: Path) -> ServerInfo | None:
-        """The file, or None if it is missing or broken (a machine that lost power)."""
+        """Read the file; None if it is missing or damaged (by a power failure, for example)."""
         try:
             document = json.loads(path.read_text())
             vertex, storage = document["vertex_port"], document["storage_port"]

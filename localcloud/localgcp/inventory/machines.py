@@ -81,7 +81,7 @@ def is_location(name: str) -> bool:
 
 
 def machine_error(spec: Mapping[str, Any]) -> str:
-    """Return why a machine with its accelerators is invalid, or "".
+    """Return why a machine type with these accelerators is invalid, or "".
 
     ``spec`` is a message with ``machineType``: ``acceleratorType`` and ``acceleratorCount``, or
     lists of accelerators, as Batch and Compute Engine have them.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from typing import Final
 
-#: How ids of projects begin that live in the local cloud; no other module compares it.
+#: Prefix of the ids of local projects; no other module compares it.
 LOCAL_PREFIX: Final = "local-"
 
 

@@ -54,7 +54,7 @@ class Reservation:
         return self.zone.rpartition("-")[0]
 
     def open_to(self, project: str) -> bool:
-        """Return whether a job of this project (id) may use it; all local projects share an
+        """Return whether jobs of this project (id) may use it; all local projects share an
         organization.
         """
         if project == self.project or self.share_type == "ORGANIZATION":
@@ -79,7 +79,7 @@ def everywhere(store: Store) -> Iterator[Reservation]:
 
 
 def over(outputs: dict[str, Any]) -> bool:
-    """Return whether the reservation's auto-delete time has passed."""
+    """Return whether the time at which the reservation is deleted automatically has passed."""
     at = outputs.get("deleteAtTime")
     return bool(at) and datetime.fromisoformat(at) <= datetime.now(UTC)
 

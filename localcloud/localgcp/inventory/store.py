@@ -45,7 +45,7 @@ _AS_BEFORE: Final = {
     "roles/reader": "roles/viewer",
 }
 
-#: What the emulator may have made a folder for.
+#: Names for which the emulator may have created a folder.
 _BUCKET: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _SCHEMA_VERSION: Final = 1
 _SCHEMA: Final = """

@@ -56,7 +56,7 @@ def subnetworks_of(store: Store, attachment: StoredResource) -> list[str]:
 
 Block = ipaddress.IPv4Network
 
-#: Where subnetworks of an auto mode network lie: https://cloud.google.com/vpc/docs/subnets.
+#: Range of subnetworks of an auto mode network: https://cloud.google.com/vpc/docs/subnets.
 AUTO_MODE: Final = Block("10.128.0.0/9")
 
 # Where an allocated range without an address is looked for. Google's order is not documented.

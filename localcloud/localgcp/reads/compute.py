@@ -133,7 +133,7 @@ def connections(request: Request) -> dict[str, Any]:
 
 
 def zones(request: Request) -> dict[str, Any]:
-    """Return one private zone that resolves all names, as jobs use the DNS of this machine."""
+    """Return one private DNS zone for all names: jobs resolve names with this machine's DNS."""
     project = request.project
     seen = [
         {"networkUrl": f"{resource_paths.SELF_LINK}{resource.id}"}
@@ -145,7 +145,7 @@ def zones(request: Request) -> dict[str, Any]:
 
 
 def constraint(request: Request) -> dict[str, Any]:
-    """Return a constraint's effective policy, which restricts nothing."""
+    """Return the effective policy of a constraint; the policy never restricts anything."""
     project, name = request.variables
     rule = {"enforce": False} if _BOOLEAN.fullmatch(name) else {"allowAll": True}
     number = local_project_number(project)
@@ -153,7 +153,7 @@ def constraint(request: Request) -> dict[str, Any]:
 
 
 def quota(request: Request) -> dict[str, Any]:
-    """Return one quota limit, which is unlimited."""
+    """Return one quota limit; the local cloud's limits are unlimited."""
     bucket = {} if request.denied else {"effectiveLimit": _UNLIMITED}  # JSON leaves 0 out
     limits = [{"unit": "1/{project}/{region}", "quotaBuckets": [bucket]}]
     metric = request.variables[-1]

@@ -62,7 +62,7 @@ class Request:
 
 @dataclass(frozen=True)
 class ReadMethod:
-    """The handler of a method, with its name in faults and errors if that differs from its id."""
+    """The handler of a method; ``fault`` is its name in faults and errors, if not its id."""
 
     answer: Callable[[Request], dict[str, Any]]
     """Raises RefusedRequestError."""

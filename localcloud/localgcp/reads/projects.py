@@ -38,7 +38,7 @@ _CODES: Final = {
     403: grpc.StatusCode.PERMISSION_DENIED,
     404: grpc.StatusCode.NOT_FOUND,
 }
-#: Nobody pays for what this cloud gives.
+#: Billing account of every local project; the local cloud is free of charge.
 _ACCOUNT: Final = "billingAccounts/000000-000000-000000"
 
 

@@ -37,13 +37,13 @@ ROUTE: Final = "gcp:compute/route:Route"
 PEERING: Final = "gcp:compute/networkPeering:NetworkPeering"
 #: Collection of Compute Engine -> type.
 COLLECTIONS: Final = {"firewalls": FIREWALL, "routes": ROUTE, "subnetworks": vpc.SUBNETWORK}
-#: What is only listed here.
+#: Collections that are only listed here.
 _LISTED: Final = {**COLLECTIONS, "addresses": vpc.ADDRESS}
 #: Fields that the provider calls otherwise than the API.
 _RENAMED: Final = {"allowed": "allows", "denied": "denies", "IPProtocol": "protocol"}
 _TO_REST: Final = {name: field for field, name in _RENAMED.items()}
 _GATEWAY: Final = "global/gateways/default-internet-gateway"
-#: What a client may say of a new account.
+#: Fields of a new account that a client may set.
 _DESCRIBED: Final = ("displayName", "description")
 
 
@@ -439,7 +439,7 @@ METHODS: Final[Mapping[str, Callable[[Request], dict[str, Any]]]] = {
     f"{_SERVICES}.batchEnable": enable,
     f"{_SERVICES}.disable": disable,
 }
-#: What has an IAM policy.
+#: Collections whose resources have an IAM policy.
 _GOVERNED: Final = (
     "cloudkms.v1.projects.locations.keyRings.cryptoKeys",
     "cloudresourcemanager.v1.projects",

@@ -1,4 +1,4 @@
-"""``AccessSecretVersion``: jobs need a role on the secret; the owner's programs read all secrets.
+"""``AccessSecretVersion``: a job needs a role on the secret; other programs of the user do not.
 
 Whose call it is follows from the process that holds the connection, not from what it sends. So code
 without credentials is answered as its job's account.
@@ -136,7 +136,7 @@ def find_version(
 
 
 def _linked(source: str, target: Path) -> bool:
-    """Give a file its final name atomically; return False if the name exists."""
+    """Give a file its final name atomically; return False if that name exists."""
     try:
         os.link(source, target)
     except FileExistsError:

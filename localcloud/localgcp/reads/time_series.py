@@ -1,4 +1,4 @@
-"""Accelerator utilization of jobs, which a fault sets: the local cloud has no accelerators.
+"""Accelerator utilization of jobs: a fault sets the values, as the local cloud has no accelerators.
 
 https://docs.cloud.google.com/monitoring/api/ref_v3/rest/v3/projects.timeSeries/list
 """

@@ -1,4 +1,4 @@
-"""GPUs of a job: those that its replicas request, and those that they get for the job's run."""
+"""GPUs that a job's replicas request, and GPUs that the replicas get while the job runs."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from localgcp.runner.gang.cluster import Replica
 from localgcp.system import gpus
 from localgcp.system.gpus import Gpu
 
-#: How long jobs that wait use the same list of GPUs.
+#: Time for which waiting jobs use the same list of GPUs.
 _RECENT_SECONDS: Final = 2.0
 #: Words of an accelerator's name that are not of its model.
 _NO_MODEL: Final = re.compile(r"NVIDIA|TESLA|MEGA|\d+GB")
 
 
 class GpuShortage(enum.StrEnum):
-    """The choice for jobs that request more GPUs than are free."""
+    """Behavior of jobs that request more GPUs than are free."""
 
     AUTO = enum.auto()
     """Wait for GPUs of other jobs; run on CPUs if the machine has too few."""
@@ -35,19 +35,19 @@ class GpuShortage(enum.StrEnum):
 
     @classmethod
     def of(cls, home: Home) -> GpuShortage:
-        """Return the choice that was kept; AUTO without one."""
+        """Return the saved value; AUTO if none is saved."""
         try:
             return cls(home.gpu_shortage.read_text("utf-8"))
         except (OSError, ValueError):
             return cls.AUTO
 
     def keep(self, home: Home) -> None:
-        """Keep the choice for jobs that start later."""
+        """Save the value for jobs that start later."""
         with open_private(home.gpu_shortage, "w") as file:
             file.write(self.value)
 
     def waits(self, *, too_few: bool) -> bool:
-        """Return whether jobs wait; ``too_few``: they request more than the machine has."""
+        """Return whether jobs wait; ``too_few``: the machine has fewer GPUs than requested."""
         return self is GpuShortage.WAIT or (self is GpuShortage.AUTO and not too_few)
 
 
@@ -125,7 +125,7 @@ def requested(member: Replica) -> int:
 
 
 def describe_request(members: Sequence[Replica]) -> str:
-    """Return the GPUs that replicas request together, like ``8 NVIDIA_L4``; empty without any."""
+    """Return the total of the replicas' GPU requests, like ``8 NVIDIA_L4``; empty without GPUs."""
     names = [name for member in members for name in [_accelerator(member)] * requested(member)]
     return _counted(names)
 
@@ -136,7 +136,7 @@ def describe(available: Sequence[Gpu]) -> str:
 
 
 def difference(members: Sequence[Replica], used: Sequence[Gpu]) -> str:
-    """Return a note on GPUs of another model than the requested one; empty if it is the same."""
+    """Return a note if the GPUs are not of the requested model; empty if they are."""
     names = {_accelerator(member) for member in members if requested(member)}
     models = [{word for word in name.split("_") if not _NO_MODEL.fullmatch(word)} for name in names]
     words = [set(re.split(r"\W+", gpu.name.upper())) for gpu in used if gpu.part is None]

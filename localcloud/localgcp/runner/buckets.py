@@ -27,7 +27,7 @@ from localgcp.runner.programs import CloudHost
 from localgcp.system.folders import delete_folder, make_folder
 from localgcp.vertex.admission import Access
 
-#: Of the buckets that a job does not name, all together: each job copies them.
+#: Maximum of all buckets together that a job does not name: each job copies these buckets.
 _MOST_BYTES: Final = 256 * 2**20
 _MOST_FILES: Final = 5_000
 
@@ -158,7 +158,7 @@ def _measure(folder: Path, most_files: int, most_bytes: int) -> tuple[int, int] 
     return files, size
 
 
-#: Where the service mounts buckets.
+#: Folder at which the service mounts buckets.
 ROOT: Final = Path("/gcs")
 #: More files are not looked at: somebody has mounted something there.
 _MOST: Final = 5_000

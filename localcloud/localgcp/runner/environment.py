@@ -124,7 +124,7 @@ def machine_variables(folders: Folders, path: str, storage_url: str) -> dict[str
 
 
 def gpu_variables(gpus: Sequence[Gpu], user: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables that leave a program of this machine these GPUs and no others.
+    """Return the variables that restrict a program of this machine to these GPUs.
 
     Its own ``CUDA_VISIBLE_DEVICES``, in ``user``, selects among them.
     """
@@ -144,7 +144,7 @@ def container_gpu_variables(gpus: Sequence[Gpu]) -> dict[str, str]:
 
 
 def api_variables(url: str) -> dict[str, str]:
-    """Return the addresses of the local cloud's APIs; gcloud uses Secret Manager's unchanged."""
+    """Return the addresses of the local cloud's APIs; gcloud needs no change for Secret Manager."""
     if not url:
         return {}
     vertex = {python_clients.VERTEX: urlsplit(url).netloc}

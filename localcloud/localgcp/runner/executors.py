@@ -1,4 +1,4 @@
-"""Replaces executor images by cached Python environments with the image's framework version.
+"""Replaces executor images by cached Python environments with the same framework version.
 
 An environment is built once, in a folder beside its final place, and renamed into it; a lock file
 keeps two builds apart. It is shared by all checkouts and is never changed afterwards: the job's
@@ -33,7 +33,7 @@ from localgcp.system.gpus import VISIBLE
 _TABLE: Final = Path(__file__).with_name("executors.yaml")
 #: The Python of a prebuilt image whose name has none.
 IMAGE_PYTHON: Final = "3.10"
-#: How long the index of CPU wheels may take to answer before the default wheels are used.
+#: Time limit for the index of CPU wheels; after that the default wheels are used.
 _PROBE_SECONDS: Final = 12.0
 
 #: Builds of PyTorch, and the line of ``torch/version.py`` that only one with CUDA has.
@@ -65,7 +65,7 @@ class Executor:
 
     @property
     def requirements(self) -> tuple[str, ...]:
-        """The framework and the other libraries."""
+        """The pip requirements: the image's ML framework and its other libraries."""
         name = self.framework.partition("==")[0]
         others = (library for library in self.libraries if library.partition("==")[0] != name)
         return (self.framework, *others)
@@ -86,12 +86,12 @@ def for_image(image_uri: str, *, nearest: bool = False) -> Executor | None:
 
 
 def names() -> list[str]:
-    """Return the image names with a stand-in; optional parts are omitted."""
+    """Return the image names that have a stand-in; omits optional parts of names."""
     return [_NAME.sub(r"\1", row.image).replace("\\", "") for row in table()]
 
 
 def nearest_to(image_uri: str) -> str | None:
-    """Return the closest version of the image's framework with a stand-in, or None."""
+    """Return the version of the image's framework that is closest and has a stand-in, or None."""
     asked = _VERSION.match(image_uri.rpartition("/")[2])
     if asked is None:
         return None
@@ -116,7 +116,7 @@ def table() -> tuple[Executor, ...]:
 
 
 def for_gpus(executor: Executor, image_uri: str) -> Executor:
-    """Return the executor, with CUDA if the image has it."""
+    """Return the executor; with CUDA libraries if the image has CUDA."""
     if "-gpu." not in image_uri.rpartition("/")[2]:
         return executor
     return replace(executor, framework=executor.cuda or executor.framework, on_gpus=True)
@@ -150,7 +150,7 @@ def environment(executor: Executor, report: Report) -> Path:
 
 
 def _present(executor: Executor, folder: Path) -> Path | None:
-    """Return the environment, if it was built. Without a build in its name it is older."""
+    """Return the environment if it was built; the name of an older one has no PyTorch build."""
     if not _is_torch(executor):
         return folder if folder.is_dir() else None
     builds = [_CUDA] if executor.on_gpus else [_CPU, _CUDA]
@@ -160,7 +160,7 @@ def _present(executor: Executor, folder: Path) -> Path | None:
 
 
 def _complete(executor: Executor, partial: Path, folder: Path) -> Path:
-    """Rename a new environment by the build of PyTorch in it.
+    """Rename a new environment after the build of PyTorch that it contains.
 
     Raises ExecutorError if that does not use GPUs, and the job does.
     """
@@ -180,7 +180,7 @@ def _is_torch(executor: Executor) -> bool:
 
 
 def _build_of(folder: Path) -> str:
-    """Return the build of PyTorch in an environment, from its own ``torch.version``."""
+    """Return the build of PyTorch in an environment, which its ``torch.version`` states."""
     for file in folder.glob("lib/python3.*/site-packages/torch/version.py"):
         if _WITH_CUDA.search(file.read_text("utf-8", "replace")):
             return _CUDA

@@ -1,4 +1,4 @@
-"""Runs one job from PENDING to its end: prepares it, runs all replicas, sets the final state.
+"""Runs one job from PENDING until it ends: prepares it, runs all replicas, sets the final state.
 
 What happens when a replica ends is decided in ``localgcp.runner.gang``.
 Preemptions, stock-outs and killed replicas happen as faults only.
@@ -88,7 +88,7 @@ class JobRun:
         home = self.cloud.home
         self.folder = home.jobs / record.job_id
         self.gcs = self.folder / "gcs"
-        #: Of the primary replica; what concerns all replicas is in it too.
+        #: Log of the primary replica, which also has the lines about all replicas.
         self.log = JobLog(log_path(home, record.job_id, PRIMARY))
         self.buckets = JobBuckets(
             self.gcs, self.cloud, access_of(self.cloud.store, record), self.log.append
@@ -138,7 +138,7 @@ class JobRun:
         return True
 
     def _wait_for_machines(self) -> None:
-        """Wait for machines, which are available at once unless a fault is set.
+        """Wait until the job has its machines: at once, unless a fault delays them.
 
         A FLEX_START job waits until there are some, or for ``maxWaitDuration``.
         Raises StartRefusedError, and JobCancelledError if it is cancelled meanwhile.
@@ -166,7 +166,7 @@ class JobRun:
             raise StartRefusedError(RpcCode.RESOURCE_EXHAUSTED, text)
 
     def _claim_gpus(self, members: Sequence[Replica]) -> bool:
-        """Take GPUs of this machine; False if the job has to wait for some."""
+        """Reserve GPUs of this machine for the job; return False if the job must wait."""
         waited = self.record.state is not JobState.QUEUED
         allotted = allot(members, GpuShortage.of(self.cloud.home), waited=waited)
         if isinstance(allotted, str):
@@ -335,7 +335,7 @@ class JobRun:
         self.jobs.move(self.record.job_id, state, error=error)
 
     def began(self) -> bool:
-        """Set the job RUNNING when all replicas can start. False if the job was cancelled."""
+        """Set the job RUNNING when all replicas can start. Return False if it was cancelled."""
         state, before = JobState.RUNNING, (JobState.PENDING, JobState.RUNNING)
         return self.jobs.move(self.record.job_id, state, only_from=before)
 
@@ -344,11 +344,11 @@ class JobRun:
         self.jobs.move(self.record.job_id, JobState.PENDING, only_from=(JobState.RUNNING,))
 
     def preempted(self, ran_seconds: float) -> Sequence[str]:
-        """Return the names of the replicas that lose their machines now."""
+        """Return the names of the replicas that now lose their machines."""
         return self.faults.preempted(self._names, ran_seconds)
 
     def killed(self, name: str, ran_seconds: float) -> bool:
-        """Return whether this replica is killed now."""
+        """Return whether a fault kills this replica now."""
         return self.faults.killed(name, ran_seconds)
 
     def tick(self) -> None:

@@ -1,4 +1,4 @@
-"""The log of one replica: output of its process, with lines of the runner in between.
+"""The log of one replica: its process's output, interleaved with lines of the runner.
 
 Beside ``NAME.log``, ``NAME.times`` says when the log had which length, so that the lines of several
 replicas can be put in order: the process writes into the file by itself, without times.
@@ -24,7 +24,7 @@ class JobLog:
         self._stamped = 0
 
     def append(self, text: str) -> None:
-        """Append lines of the runner, marked to distinguish them from the program's."""
+        """Append lines of the runner, marked as such: the program writes to the same log."""
         time = datetime.now(UTC).strftime("%H:%M:%S")
         lines = "".join(f"[local {time}] {line}\n" for line in text.splitlines())
         with self.path.open("a", encoding="utf-8") as log:

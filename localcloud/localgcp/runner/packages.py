@@ -113,7 +113,7 @@ def _build_environment(python: Path, tmp: Path) -> dict[str, str]:
     }
 
 
-#: Of this process: a lock a folder.
+#: Locks of this process, one for each folder.
 _locks: Final[defaultdict[Path, threading.Lock]] = defaultdict(threading.Lock)
 
 

@@ -94,7 +94,7 @@ def refusals(
 
 
 def _gpus(members: Sequence[Replica], shortage: GpuShortage) -> Iterator[Refusal]:
-    """Yield a note on the first pool that requests GPUs, unless this machine has the same."""
+    """Yield a note on the first pool that requests GPUs, unless this machine has those GPUs."""
     first = next(filter(requested, members), None)
     if first is None:
         return
@@ -119,7 +119,7 @@ def _machine(machine: Mapping[str, Any], path: Path) -> Iterator[Refusal]:
 
 
 def _executor(image: str, path: Path, nearest: bool) -> Iterator[Refusal]:
-    """Yield differences of the environment that replaces the image of a Python package."""
+    """Yield differences between a Python package's image and the environment that replaces it."""
     executor = executors.for_image(image, nearest=nearest)
     if executor is None:
         yield Refusal(path, *no_stand_in(image))
@@ -197,7 +197,7 @@ def no_stand_in(image: str) -> tuple[str, str]:
 
 
 def no_command(image: str, field: str = "containerSpec.command") -> str:
-    """Return why an image of no local project cannot run; ``field`` may set a command."""
+    """Return why an image outside of local projects cannot run, and how to set ``field``."""
     return (
         f"the image {image} cannot run here: the local cloud runs only images of local projects, "
         f"and the ENTRYPOINT is unknown. Set {field} to run a command on this machine."

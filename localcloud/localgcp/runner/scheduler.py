@@ -22,7 +22,7 @@ SLOTS: Final = 2
 #: ``localgcp.tuning``.
 TRIAL_SLOTS: Final = 4
 
-#: How often a job that waits for machines asks again; the plugin may free some at any time.
+#: Interval at which a job requests its machines again; the plugin may free machines at any time.
 _RETRY_SECONDS: Final = 0.5
 
 #: (job id, cancelled, stopping); None if the job is gone.
@@ -56,7 +56,7 @@ class LocalScheduler:
         ]
 
     def start(self) -> None:
-        """Settle the jobs of an earlier server, and begin to run jobs.
+        """Fail jobs that ran on an earlier server, queue its waiting jobs, and start to run jobs.
 
         A job whose process is gone cannot go on: FAILED. One that had not begun is queued again,
         and so is a trial, as after the loss of its machine.
@@ -82,7 +82,7 @@ class LocalScheduler:
         (self._trials if self._is_trial(job_id) else self._queue).put(job_id)
 
     def cancel(self, job_id: str) -> None:
-        """Request the end of a job in state CANCELLING; returns at once."""
+        """Request the end of a job in state CANCELLING; does not wait for it."""
         with self._lock:
             cancelled = self._cancels.get(job_id)
             begun = job_id in self._begun
@@ -123,7 +123,7 @@ class LocalScheduler:
                 self._leave(job_id, over)
 
     def _leave(self, job_id: str, over: bool) -> None:
-        """Release the slot of a job that ended or waits for machines."""
+        """Let another job start, because a job ended or waits for machines."""
         with self._lock:
             self._begun.discard(job_id)
             if over:

@@ -1,4 +1,4 @@
-"""Records of a job: substitutes for its image and GPUs, and the reason why it waits.
+"""Records why a job waits, and what replaces its image and its GPUs.
 
 A run on this host, or on another Python, proves less than one in the image: commands say so where
 they tell how a job ended.
@@ -21,12 +21,12 @@ _PYTHON: Final = re.compile(r"\.py(\d)(\d+)|(?:^|/)python:(\d)\.(\d+)")
 
 
 def host_for(image: str) -> str:
-    """Return the line for a command that ran on this host."""
+    """Return the text for a command that ran on this host instead of in its image."""
     return f"on this host, not in {image}"
 
 
 def command_for(image: str, executor: Executor | None) -> str:
-    """Return the log line for a command that runs on this host."""
+    """Return the log line for a command that runs on this host instead of in its image."""
     having = f", with the Python and packages of {executor.name}" if executor else ""
     return f"no container: the command runs on this host in place of {image}{having}"
 
@@ -45,9 +45,7 @@ def takes_nearest(home: Home) -> bool:
 
 
 def version_for(image: str, executor: Executor) -> str:
-    """Return the line for an environment of another version; empty if the version is the
-    image's.
-    """
+    """Return the text for an environment of another version than the image's; else empty."""
     if executors.for_image(image):
         return ""
     name = image.rpartition("/")[2].partition(":")[0]
@@ -55,7 +53,7 @@ def version_for(image: str, executor: Executor) -> str:
 
 
 def python_for(image: str, version: str) -> str:
-    """Return the line for another Python version; empty if the version is the image's."""
+    """Return the text for another Python version than the image's; else empty."""
     own = python_of(image) or IMAGE_PYTHON
     return "" if version == own else f"on Python {version}, not the image's {own}"
 
@@ -79,7 +77,7 @@ def note(folder: Path, text: str) -> None:
 
 
 def note_wait(folder: Path, reason: str) -> bool:
-    """Record why a job waits; empty: it does not wait any more. False if the record is the same."""
+    """Record why a job waits, empty if it does not; return False for an unchanged record."""
     file = folder / _WAIT
     if not reason:
         file.unlink(missing_ok=True)
@@ -102,7 +100,7 @@ def read(home: Home, job_id: str) -> list[str]:
 
 
 def marked(state: str, found: list[str]) -> str:
-    """Return a state with the replacements of the job's image, for display.
+    """Return a job's state for display, followed by what replaces its image.
 
     >>> marked("SUCCEEDED", ["on Python 3.11, not the image's 3.10"])
     "SUCCEEDED (on Python 3.11, not the image's 3.10)"

@@ -1,4 +1,4 @@
-"""The service's own copy of a model's artifacts, independent of later changes in the bucket.
+"""The service's own copy of a model's artifacts; later changes in the bucket do not affect it.
 
 It lies in a bucket of no project, as Google's lies in a project of its own. Objects are read and
 written through the emulator: what is no object, like a link, is not copied.

@@ -1,4 +1,4 @@
-"""Request checks that fail calls of the model and endpoint services at once.
+"""Request checks that make a call of the model or endpoint service fail at once.
 
 Fields and rules are those of google-cloud-aiplatform 2.7.0 (``model.py``, ``model_service.py``,
 ``endpoint.py``, ``endpoint_service.py``, ``machine_resources.py``) and of

@@ -1,4 +1,4 @@
-"""Containers of DeployedModels: start, health, requests, drain and end.
+"""Containers of DeployedModels: starts, checks, drains and ends them, and forwards requests.
 
 There are as many replicas as ``minReplicaCount`` says: nothing is scaled by load.
 """
@@ -125,7 +125,7 @@ class Deployment:
         return self._closed
 
     def close(self, *, drain: bool) -> None:
-        """Accept no more requests and end all replicas; ``drain`` waits for their answers."""
+        """Refuse new requests and end all replicas; ``drain`` first waits for answers."""
         with self._changed:
             self._closed = True
         self._end(self._replicas[:], drain=drain)
@@ -226,7 +226,7 @@ class Deployments:
             return self._found.get((endpoint, id_))
 
     def start(self, endpoint: str, deployed: Body, version: Body) -> Deployment:
-        """Start the containers of a DeployedModel, which receives its share of requests at once."""
+        """Start the containers of a DeployedModel, which gets its share of the requests at once."""
         made = Deployment(self.host, endpoint, deployed, version)
         with self._lock:
             if self._stopped:

@@ -47,11 +47,11 @@ ENDPOINTS: Final = Collection(
     ),
     unset=("deployedModels", "trafficSplit", "dedicatedEndpointDns"),
 )
-#: What MutateDeployedModel changes.
+#: Fields that MutateDeployedModel changes.
 _OF_REPLICAS: Final = (
     *("minReplicaCount", "maxReplicaCount", "requiredReplicaCount", "autoscalingMetricSpecs"),
 )
-#: In a request's split, the DeployedModel that it deploys.
+#: Key, in a request's traffic split, of the model that the request deploys.
 _NEW: Final = "0"
 
 
@@ -105,7 +105,7 @@ class EndpointService(ResourceService):
         return made
 
     def update(self, sent: Any, mask: Any, context: Any) -> Body:
-        """Update the fields of the mask; a split must name existing DeployedModels."""
+        """Update the fields of the mask; a traffic split must name deployed models."""
         with self._lock:
             endpoint_body = self.find(sent.name, context)
             if not mask or {"*", "trafficSplit", "traffic_split"}.intersection(mask):
@@ -198,7 +198,7 @@ class EndpointService(ResourceService):
     def undeploy_model(
         self, request: requests.UndeployModelRequest, context: Any
     ) -> operations_pb2.Operation:
-        """Start to undeploy a model without traffic, also if this request removes its traffic."""
+        """Start to undeploy a model without traffic; the request may remove its traffic."""
         with self._lock:
             endpoint_body = self.find(request.endpoint, context)
             id_ = request.deployed_model_id

@@ -166,7 +166,7 @@ class ModelService(ResourceService):
     def merge_version_aliases(
         self, request: requests.MergeVersionAliasesRequest, context: Any
     ) -> model.Model:
-        """Add aliases to a version, which moves them from other versions, and remove aliases."""
+        """Add aliases to a version, removing them from other versions, and remove aliases."""
         with self._lock:
             version = self.find(request.name, context)
             held = version.get("versionAliases", [])
@@ -177,7 +177,7 @@ class ModelService(ResourceService):
     def delete_model_version(
         self, request: requests.DeleteModelVersionRequest, context: Any
     ) -> operations_pb2.Operation:
-        """Delete a version that is not the only version, not deployed and not the default."""
+        """Delete a version; it must not be deployed, the default, or the only version."""
         with self._lock:
             version = self.find(request.name, context)
             if "@" not in request.name:

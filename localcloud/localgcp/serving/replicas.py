@@ -22,7 +22,7 @@ from localgcp.runner.joblog import JobLog
 from localgcp.runner.programs import Launch
 from localgcp.system.threads import make_thread
 
-#: Where the containers listen, and are asked.
+#: Host at which the containers listen.
 HOST: Final = "127.0.0.1"
 
 

@@ -1,4 +1,4 @@
-"""``google.cloud.aiplatform.v1.PredictionService``, and the three serving services of a server.
+"""``google.cloud.aiplatform.v1.PredictionService``, and the assembly of all serving services.
 
 Each request goes to a DeployedModel by its share of the traffic, and there to the healthy replica
 with the fewest requests. What a container answers with is passed on.

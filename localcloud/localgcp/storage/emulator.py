@@ -76,7 +76,7 @@ def is_healthy(connection: http.client.HTTPConnection) -> bool:
 
 
 def hidden_address() -> str:
-    """Return a loopback address unknown to web pages; other systems than Linux have only 127.0.0.1.
+    """Return a loopback address that web pages cannot guess; only Linux has others than 127.0.0.1.
 
     The emulator checks nothing by itself. Where it gets no network of its own, its port cannot be
     hidden from other users.

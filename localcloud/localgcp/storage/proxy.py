@@ -45,7 +45,7 @@ _BLOCK: Final = 1 << 16
 _POLL_SECONDS: Final = 0.1
 #: Bytes of a body that are kept in memory; more of it lies in a file without a name.
 _SPOOLED: Final = 8 << 20
-#: What the service says where a condition does not hold.
+#: The service's answer to an unmet precondition.
 _UNMET: Final = json.dumps({"error": {
     "code": 412,
     "message": "At least one of the pre-conditions you specified did not hold.",

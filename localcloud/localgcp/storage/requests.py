@@ -20,7 +20,7 @@ from localgcp.errors import RefusedRequestError
 HEALTHCHECK: Final = "/_internal/healthcheck"
 
 _BATCH: Final = re.compile(r"/batch(/storage/v1)?/?")
-#: Where objects are made whose name the body may hold.
+#: Paths of requests that create objects and may have the object's name in the body.
 _INSERT: Final = re.compile(r"(/upload|/resumable/upload)?/storage/v1/b/[^/]+/o/?")
 _CHUNK: Final = re.compile(r"/upload/resumable/[^/]+")
 _API: Final = re.compile(r"(/(upload|resumable/upload|download))?/storage/v1(/|$)")
@@ -40,7 +40,7 @@ _BOUNDARY: Final = re.compile(r"""boundary=(?:"([^"]+)"|'([^']+)'|([^;\s]+))""",
 _BLANK_LINE: Final = re.compile(rb"\r?\n\r?\n")
 _UPLOADS: Final = frozenset({"x-goog-upload-protocol", "x-goog-upload-command"})
 _WRITING: Final = frozenset({"POST", "PUT", "PATCH"})
-#: How often a text is decoded in search of a path; more than one client in use encodes it.
+#: Number of times that a text is decoded to find a path: several clients in use encode twice.
 _ROUNDS: Final = 5
 #: Metadata; the service itself takes 8 MiB.
 _MAX_BYTES: Final = 64 << 20
@@ -48,7 +48,7 @@ _MAX_BYTES: Final = 64 << 20
 
 @dataclass(frozen=True)
 class StorageRequest:
-    """A request; ``headers`` have lower-case names. ``body`` is None if it is only content."""
+    """A request; ``headers`` have lower-case names. ``body`` is None for mere content."""
 
     verb: str
     target: str
@@ -99,7 +99,7 @@ def accepted(request: StorageRequest) -> StorageRequest:
 
 
 def condition_source(request: StorageRequest) -> str | None:
-    """Return the path of the object whose conditions must be checked first, else None.
+    """Return the path of the object whose preconditions must be checked first, else None.
 
     The emulator ignores them.
     """
@@ -111,7 +111,7 @@ def condition_source(request: StorageRequest) -> str | None:
 
 
 def unmet_condition(request: StorageRequest, metadata: Mapping[str, Any]) -> int | None:
-    """Return the status for a condition that the object does not meet; else None.
+    """Return the HTTP status of the precondition that the object does not meet; else None.
 
     Raises RefusedRequestError.
     """

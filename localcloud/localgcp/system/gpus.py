@@ -60,7 +60,7 @@ def list_gpus(env: Mapping[str, str] | None = None, devices: Path = Path("/dev")
 
 @lru_cache(maxsize=1)
 def list_recent(_period: int) -> list[Gpu]:
-    """Return the GPUs as the first call with this number read them."""
+    """Return the GPUs that the first call with this number listed."""
     return list_gpus()
 
 
@@ -87,7 +87,7 @@ def visible(gpus: Sequence[Gpu], text: str | None, *, by_position: bool = False)
 
 
 def _listing(program: str) -> str:
-    """Return the lines of nvidia-smi; those before a GPU that does not answer count."""
+    """Return the lines of nvidia-smi; if a GPU does not answer, the lines before that GPU."""
     with suppress(OSError, subprocess.TimeoutExpired):
         return subprocess.run(
             [program, "-L"],
@@ -102,7 +102,7 @@ def _listing(program: str) -> str:
 
 
 def _parse(listing: str) -> list[Gpu]:
-    """Return the MIG devices of a GPU that is divided, and all other GPUs."""
+    """Return the MIG devices of each divided GPU, and each GPU that is not divided."""
     gpus: list[Gpu] = []
     whole: Gpu | None = None
     for line in listing.splitlines():
@@ -117,7 +117,7 @@ def _parse(listing: str) -> list[Gpu]:
 
 
 def _of_files(devices: Path) -> list[Gpu]:
-    """Return a GPU for each device file. CUDA counts from 0, whatever the numbers of the files."""
+    """Return a GPU for each device file. CUDA's numbers start at 0, unlike those of the files."""
     try:
         files = [path for path in devices.iterdir() if _DEVICE_FILE.fullmatch(path.name)]
     except OSError:
@@ -127,7 +127,7 @@ def _of_files(devices: Path) -> list[Gpu]:
 
 @contextmanager
 def free(gpus: Sequence[Gpu], folder: Path) -> Iterator[dict[Gpu, int]]:
-    """Lock the GPUs that no job has; yield them with the descriptors of their locks.
+    """Lock the GPUs that no job uses; yield the GPUs with the descriptors of their locks.
 
     Remove from the result those to keep; the others become free again. One process at a time is
     inside.

@@ -1,4 +1,4 @@
-"""Child processes of the server: identity, end of their group, and records for the next server.
+"""Child processes of the server: their identity, how they end, and records for the next server.
 
 A process id alone identifies nothing, because ids are reused: a process is the pair of its id and
 its start time. Each child has a file ``run/<pid>.json``, so that the next server can end the
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _POLL_SECONDS: Final = 0.02
 #: Linux gives no greater id, and other systems lower ones.
 _MAX_ID: Final = 1 << 22
-#: How long to wait for the end of a process that was killed: it may be in the kernel.
+#: Time limit for the end of a killed process, which may be in the kernel.
 _KILL_SECONDS: Final = 5.0
 
 

@@ -1,4 +1,4 @@
-"""Files below one folder that other users may write to: access follows no link and stays below.
+"""Files below one folder to which other users may write: access follows no link out of the folder.
 
 Each part of a path is opened by itself, relative to the folder that was opened before it, with
 ``O_NOFOLLOW``. So neither a name, nor a link that is there, nor one that is put in place meanwhile
@@ -26,11 +26,11 @@ _MAKE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEX
 _APPEND: Final = (
     os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 )
-#: Of errors: something is in the way. Nothing moves to a folder above it: ENOTEMPTY.
+#: Errors for an obstacle on the path. ENOTEMPTY: a move to a folder above the source.
 _IN_THE_WAY: Final = frozenset(
     {errno.ELOOP, errno.ENOTDIR, errno.EISDIR, errno.EMLINK, errno.ENOTEMPTY}
 )
-#: Of a path: no program could open a longer one by its name.
+#: Maximum bytes of a path: no program can open a longer path by name.
 _MOST_BYTES: Final = 4096
 
 

@@ -1,4 +1,4 @@
-"""Threads that end with their process."""
+"""Daemon threads, which end with their process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Request checks that fail CreateHyperparameterTuningJob at once.
+"""Request checks that make CreateHyperparameterTuningJob fail at once.
 
 Sources: google-cloud-aiplatform 2.7.0 (``hyperparameter_tuning_job.py``, ``study.py``: fields
 marked Required, bounds, what is "not supported by HyperparameterTuningJob"). The sentences are

@@ -53,7 +53,7 @@ class TuningDriver:
         self._thread = make_thread(self._work)
 
     def start(self) -> None:
-        """Settle trials of tuning jobs that ended without a server, then start the thread."""
+        """Update the trials of ended tuning jobs from their CustomJobs, then start the thread."""
         for tuning in self.table.list():
             if tuning.state.terminal:
                 for trial in self.table.trials(tuning.job_id):
@@ -234,7 +234,7 @@ class TuningDriver:
                 self.table.change_trial(changed)
 
     def _room(self, tuning: TuningRecord, trials: list[TrialRecord]) -> int:
-        """Return how many trials of this job fit into the machine's memory at once."""
+        """Return how many trials of this job can run in the machine's memory at the same time."""
         pools = tuning.spec.get("workerPoolSpecs", [])
         replicas = sum(int(pool.get("replicaCount", 1)) for pool in pools if pool)
         free = psutil.virtual_memory().available // (max(replicas, 1) * REPLICA_BYTES)

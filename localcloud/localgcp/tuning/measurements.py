@@ -107,7 +107,7 @@ def read_report(
 
 
 def _at(step: int, reported: dict[int, float]) -> float:
-    """Return a metric's value at a step, else before the step, else its last value."""
+    """Return a metric's value at a step, else at the last step before, else its last value."""
     if step in reported:
         return reported[step]
     before = [other for other in reported if other < step]

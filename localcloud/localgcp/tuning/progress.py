@@ -1,4 +1,4 @@
-"""Next steps of a tuning job: trials to start or stop early, and the end of the job (pure).
+"""Decides which trials of a tuning job to start or stop, and when the job ends (pure).
 
 Sources: ``HyperparameterTuningJob.max_failed_trial_count`` (0: the service decides) and
 doc:training/using-hyperparameter-tuning (a first trial that fails then ends the job). After how
@@ -49,8 +49,8 @@ class Progress:
 def next_step(
     tuning: TuningRecord, trials: Sequence[TrialRecord], *, points: int, room: int
 ) -> Progress:
-    """Return the next steps; ``points`` is the number of distinct trials, ``room`` the parallel
-    limit.
+    """Return the next steps; ``points``: number of distinct trials, ``room``: trials that may run
+    now.
     """
     failed = [trial for trial in trials if trial.state is TrialState.INFEASIBLE]
     if text := _failure(tuning, failed):
@@ -86,7 +86,7 @@ def _failure(tuning: TuningRecord, failed: Sequence[TrialRecord]) -> str:
 
 
 def stored_only(study: Mapping[str, Any]) -> Iterator[Refusal]:
-    """Yield rules of a ``studySpec`` that the local cloud stores without effect."""
+    """Yield rules of a ``studySpec`` that the local cloud stores but does not apply."""
     for field in _STORED_ONLY:
         if field in study:
             what = "is stored without effect: every trial runs to its end"

@@ -1,4 +1,4 @@
-"""Values of the next trial: GRID_SEARCH, RANDOM_SEARCH and the default algorithm.
+"""Chooses the values of the next trial: GRID_SEARCH, RANDOM_SEARCH and the default algorithm.
 
 Google's default is its own (Bayesian optimisation); here optuna's TPE suggests. Its study is built
 anew from the trials in the table for each suggestion: nothing is lost when the server ends. optuna
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution
     from optuna.trial import FrozenTrial, Trial
 
-#: What logs say of it.
+#: Name of the algorithm in logs.
 NAME: Final = "optuna's TPE sampler, which is not Google's algorithm"
 
 #: Trials by chance before the first one that was learned.
@@ -93,7 +93,7 @@ def suggest(
 def _past(
     space: Sequence[Parameter], metrics: Sequence[Mapping[str, Any]], trial: TrialRecord
 ) -> FrozenTrial:
-    """Convert a trial to optuna's form. A running trial counts as bad, so it is not repeated."""
+    """Convert a trial to optuna's form. A running trial counts as bad, to avoid repetition."""
     from optuna.trial import TrialState as State
     from optuna.trial import create_trial
 

@@ -1,4 +1,4 @@
-"""Errors that the service detects at the start of a job, which then is FAILED with a message.
+"""Errors that the service detects when a job starts; the job is then FAILED with a message.
 
 A custom account needs its grants on the buckets themselves or on the project. Without a custom
 account the job runs as the Custom Code Service Agent, which can read and write all buckets of its
@@ -85,7 +85,7 @@ def admit(store: Store, job: JobRecord) -> None:
 
 
 def _admit_named(store: Store, access: Access, spec: dict[str, Any]) -> None:
-    """Check buckets in arguments and variables, for which the job's code would get 403.
+    """Check the buckets that arguments and variables name: the job's code would get 403.
 
     The storage emulator does not authenticate, so what the cloud would refuse in the middle of
     the run is refused before it. A bucket this cloud does not have is left to the code.

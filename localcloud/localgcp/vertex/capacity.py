@@ -32,9 +32,7 @@ class Plan:
     """The exhausted capacity, if the job has to wait."""
 
     def take(self, at: str, found: Iterable[Reservation], left: int, jobs: JobTable | None) -> int:
-        """Take up to ``left`` machines of reservations, in order; return the number of missing
-        machines.
-        """
+        """Take up to ``left`` machines of the reservations, in order; return the missing number."""
         for reservation in found:
             if taken := min(left, self.free(reservation, jobs)):
                 self.wanted[reservation.path] = self.wanted.get(reservation.path, 0) + taken
@@ -57,7 +55,7 @@ def admit(store: Store, job: JobRecord) -> None:
 
 
 def plan(store: Store, jobs: JobTable | None, job: JobRecord) -> Plan:
-    """Plan the machines of reservations; without ``jobs``, as if no other job used any.
+    """Plan the machines of reservations; without ``jobs``, as if other jobs used none.
 
     Raises StartRefusedError.
     """

@@ -1,4 +1,4 @@
-"""Request checks that fail CreateCustomJob at once.
+"""Request checks that make CreateCustomJob fail at once.
 
 ``localgcp.apis.field_rules`` has checked required fields and labels before. What the service finds
 out only when the job starts is in ``localgcp.vertex.admission``.
@@ -117,7 +117,7 @@ def _installed_limits() -> tuple[Callable[[dict[str, Any], str], FieldErrors], .
 
 
 def no_act_as(account: str) -> ApiError:
-    """Return the error for a missing account, or one that the caller may not act as."""
+    """Return the error if the account does not exist, or the caller may not act as it."""
     return permission_denied(
         f"You do not have permission to act as service_account: {account}. (or it may not exist)."
     )

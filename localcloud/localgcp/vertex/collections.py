@@ -138,7 +138,7 @@ class ResourceReader:
         self.store, self.operations, self._read_table = store, operations, table
 
     def canonical(self, name: str, context: Any) -> str:
-        """Return the name with the project's number. Raises ApiError: bad form or missing
+        """Return the name with the project's number. Raises ApiError: invalid name, or missing
         permission.
         """
         match = _NAME.fullmatch(name)

@@ -167,7 +167,7 @@ class LogService:
     def _other(
         self, equal: Mapping[str, str]
     ) -> Callable[[str, dict[str, str]], Iterator[types.LogEntry]] | None:
-        """Return the reader of another resource type's entries, if the filter names that type."""
+        """Return the function that reads another resource type's entries, or None."""
         kind = _BATCH if _BATCH_JOB in equal else ""
         return self.others.get(equal.get("resource.type", kind))
 

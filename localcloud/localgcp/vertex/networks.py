@@ -141,7 +141,7 @@ def _nodes(job: JobRecord) -> int:
 
 
 def _before(other: JobRecord, job: JobRecord) -> bool:
-    """Return whether the other job gets addresses first, so that of two jobs only one is
+    """Return whether the other job gets addresses before this one, so that only one of two is
     refused.
     """
     if other.job_id == job.job_id:

@@ -42,7 +42,7 @@ class OperationTable:
         self._path = path
 
     def finish(self, target: str, response: Any, metadata: Any) -> Operation:
-        """Write an operation on a location's resource that is done at once."""
+        """Write an operation that is already done, on a resource of a location."""
         place = "/".join(target.split("/")[:4])
         made = self.begin(place, "", {}, metadata)
         made.response.CopyFrom(packed(response))
@@ -116,7 +116,7 @@ def packed(message: Any) -> any_pb2.Any:
 #: Carries one out, by its name and request; returns the response. Raises ApiError, and
 #: ServerStoppingError where it was left half-way. It may have been begun before.
 Work = Callable[[str, Mapping[str, Any]], Any]
-#: Called before and after, with the method and the request; may wait, and raises as ``Work`` does.
+#: Called before and after work, with method and request; may wait, and raises as ``Work`` does.
 Around = Callable[[str, str, Mapping[str, Any]], None]
 
 
@@ -128,7 +128,7 @@ class OperationRunner:
         operations: OperationTable,
         make_around: Callable[[threading.Event], Around] = lambda _: lambda *_: None,
     ) -> None:
-        """``make_around`` gets the event that is set when the server stops."""
+        """Create a runner; ``make_around`` gets the event that is set when the server stops."""
         self.operations = operations
         self.stopping = threading.Event()
         self._around = make_around(self.stopping)
@@ -153,7 +153,7 @@ class OperationRunner:
             self._start(name, method, request)
 
     def stop(self) -> None:
-        """Leave unfinished operations to the next server."""
+        """Stop; the next server resumes unfinished operations."""
         self.stopping.set()
         for thread in self._threads:
             thread.join()

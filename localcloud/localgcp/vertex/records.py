@@ -50,7 +50,7 @@ class JobState(StrEnum):
 
     @property
     def word(self) -> str:
-        """The state for people, such as ``RUNNING``."""
+        """The state in display form, such as ``RUNNING``."""
         return self.value.removeprefix("JOB_STATE_")
 
     @property
@@ -162,8 +162,7 @@ class RecordTable(Generic[_R]):
         only_from: builtins.list[JobState] | tuple[JobState, ...] = LIVE_STATES,
         error: tuple[int, str] | None = None,
     ) -> bool:
-        """Change the state if it is one of ``only_from``, and set the times. False if it is
-        another.
+        """Set the state and its times if the state is now one of ``only_from``; else return False.
 
         This is the one place a state changes, so a job that was cancelled cannot succeed later.
         """
@@ -206,7 +205,7 @@ class JobTable(RecordTable[JobRecord]):
     rows = Rows(JobRecord, "custom_jobs", "job_id")
 
     def claim(self, job_id: str, wanted: dict[str, int], limits: dict[str, int]) -> bool:
-        """Claim machines of reservations (path -> number), all or none; False if too few are free.
+        """Claim machines by reservation path, all or none; return False if too few are free.
 
         ``limits``: how many machines each reservation has.
         """

@@ -20,7 +20,7 @@ from vertex_training.errors import CommandError, UnknownNameError, did_you_mean
 
 #: Programs of this machine, in the order in which they are tried.
 PROGRAMS: Final = ("docker", "podman", "buildah")
-#: What builds images of Google's projects where none is named.
+#: Default engine for images of Google Cloud projects.
 SERVICE: Final = "cloud-build"
 
 

@@ -36,7 +36,7 @@ TIMEOUT: Final = 20.0
 READ_DEADLINE: Final = 60.0
 CREATE_TIMEOUT: Final = 60.0
 UPLOAD_TIMEOUT: Final = 60
-#: What Google's clients raise: a refusal, no answer in time, no credentials.
+#: Errors of Google's clients: a refusal, no answer in time, no credentials.
 CALL_ERRORS: Final = (GoogleAPICallError, RetryError, GoogleAuthError)
 #: Codes after which a build may exist all the same.
 IN_DOUBT: Final = (

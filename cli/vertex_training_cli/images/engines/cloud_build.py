@@ -37,7 +37,7 @@ POLL_SECONDS: Final = 2.0
 CANCEL_SECONDS: Final = 30.0
 #: Entries reach Cloud Logging some seconds after they were written.
 LAST_READS: Final = 2
-#: How far back a log is read again: entries can arrive late.
+#: Time range of a log that is read again, because entries can arrive late.
 OVERLAP: Final = timedelta(seconds=10)
 LOG_PAGE: Final = 1000
 LOG_TIMEOUT: Final = 20.0
@@ -95,7 +95,7 @@ class CloudBuildEngine:
 
 
 class BuildLog:
-    """New lines of a build's log in Cloud Logging. Each line is returned once."""
+    """New lines of a build's log from Cloud Logging; returns each line once."""
 
     def __init__(self, client: LoggingServiceV2Client, project: str, build_id: str) -> None:
         self.refused = False
@@ -141,7 +141,7 @@ class _Run:
     log: LastLines
 
     def join_or_start(self) -> tuple[cloudbuild_v1.Build, bool]:
-        """Return a live build of the same identity, and True if this call started it."""
+        """Return a live build of the same image, and True if this call started the build."""
         if running := self._live():
             self._write(f"following build {running[0].id}, which is already running")
             return running[0], False
@@ -160,7 +160,7 @@ class _Run:
         return sorted(same, key=lambda build: (build.create_time, build.id))  # pyright: ignore
 
     def _first_of(self, created: cloudbuild_v1.Build) -> tuple[cloudbuild_v1.Build, bool]:
-        """Keep the earliest of several builds that were started at once; cancel the others."""
+        """Keep the earliest of builds that were started at once; cancel the others."""
         first = next(iter(self._live()), created)
         if first.id == created.id:
             return created, True
@@ -215,7 +215,7 @@ class _Run:
         self._write(f"build {build.id} continues; to cancel it: {self._cancel_command(build)}")
 
     def cancel(self, build: cloudbuild_v1.Build) -> None:
-        """Cancel the build, and wait until it has ended."""
+        """Cancel the build and wait until it has ended."""
         name, deadline = _name(build, self.service), Deadline(CANCEL_SECONDS)
         with suppress(ImageBuildError):
             self.service.cancel(name)
@@ -254,7 +254,7 @@ def _name(build: cloudbuild_v1.Build, service: BuildService) -> str:
 
 
 def _end(ended: cloudbuild_v1.Build, build: Build) -> str:
-    """Return a message for the end of a build without an image."""
+    """Return the error text for a build that ended without an image."""
     ends = {
         "TIMEOUT": f"exceeded its limit of {build.timeout:g} s",
         "CANCELLED": "was cancelled",
@@ -315,7 +315,7 @@ def build_message(
 
 
 def makes_the_same(build: cloudbuild_v1.Build, wanted: cloudbuild_v1.Build) -> bool:
-    """Return True if ``build`` makes the image of ``wanted``: same source, steps and account.
+    """Return True if ``build`` builds the image of ``wanted``: same source, steps and account.
 
     A tag alone proves nothing: anybody who may build can set it. Labels may differ, since another
     commit can have the same context.

@@ -1,4 +1,4 @@
-"""Engines docker, podman and buildah, through their command lines.
+"""Image engines docker, podman and buildah, run by their command lines.
 
 Nothing is built as another user, and no daemon is started: what is there is used as it is. The
 context is unpacked into a folder of its own, so that an edit in the checkout changes no build.
@@ -31,7 +31,7 @@ from vertex_training_cli.images.engines import Build, processes
 
 #: Seconds within which a daemon must answer.
 DAEMON_TIMEOUT: Final = 10
-#: Of the build in its folder.
+#: Names of files in the folder of a build.
 AUTH_FILE: Final = "auth.json"
 LABELLED: Final = "Dockerfile"
 #: Without a runtime of containers: buildah's own, for RUN in the root file system of the image.
@@ -39,10 +39,10 @@ ISOLATION: Final = "BUILDAH_ISOLATION"
 #: https://docs.docker.com/build/metadata/attestations/: without them an image is one manifest.
 ENVIRONMENT: Final = {"BUILDX_NO_DEFAULT_ATTESTATIONS": "1"}
 
-#: What engines print if a disk is full: this machine's, the registry's.
+#: Messages of engines for a full disk: of this machine, and of the registry.
 FULL: Final = ("no space left on device", "507 Insufficient Storage")
 
-#: What takes the place of a name in FROM: buildah-build(1), podman-build(1).
+#: Option that replaces an image name in FROM: buildah-build(1), podman-build(1).
 OPTION: Final = "--build-context"
 _FROM: Final = re.compile(r"^[ \t]*FROM[ \t]+(?:--\S+[ \t]+)*(\S+)", re.IGNORECASE | re.MULTILINE)
 _ARG: Final = re.compile(r"^[ \t]*ARG[ \t]+(\w+)(?:=(\S*))?", re.IGNORECASE | re.MULTILINE)
@@ -125,7 +125,7 @@ class CommandEngine:
         self, build: Build, local: str, folder: Path, at: registry.RegistryClient,
         log: processes.LastLines, deadline: processes.Deadline,
     ) -> None:  # fmt: skip
-        """Push the image. docker has credentials of its own."""
+        """Push the image; docker uses its own credentials."""
         options, target = list[str](), [f"docker://{local}"]
         if self.name == "docker":
             target = []
@@ -199,7 +199,7 @@ def _unpack(build: Build, folder: Path) -> None:
 
 
 def _write_credentials(file: Path, host: str, token: str) -> None:
-    """Write a credentials file that only this user can read. Arguments are visible to all users."""
+    """Write a credentials file that only this user can read; command arguments are not private."""
     secret = base64.b64encode(f"oauth2accesstoken:{token}".encode()).decode()
     with open(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as stream:
         json.dump({"auths": {host: {"auth": secret}}}, stream)

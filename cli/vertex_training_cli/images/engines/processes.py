@@ -16,9 +16,9 @@ from typing import Final
 
 from localgcp.system.processes import descendants
 
-#: How many lines of a log an error carries.
+#: Maximum number of log lines in an error.
 KEPT: Final = 20
-#: The longest line that is kept.
+#: Maximum length of a stored line.
 MAX_LINE: Final = 2_000
 #: Seconds between SIGTERM and SIGKILL.
 GRACE: Final = 5.0
@@ -28,7 +28,7 @@ _BLOCK: Final = 1 << 16
 
 
 class LastLines:
-    """Passes lines on and stores the last lines."""
+    """Passes lines on, and stores the last lines for error messages."""
 
     def __init__(self, write_log: Callable[[str], None]) -> None:
         self._write_log = write_log

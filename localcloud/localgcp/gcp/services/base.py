@@ -103,7 +103,7 @@ class ResourceType(Traits):
         return []
 
     def refuse(self, inputs: Mapping[str, Any]) -> str | None:
-        """Return an error that the plugin reports while planning (after Check), or None."""
+        """Return the error with which the plugin refuses the plan (after Check), or None."""
         del inputs
         return None
 
@@ -224,12 +224,12 @@ class ResourceType(Traits):
         return match.group(1) if match else cloud.settings.project
 
     def outlives_deletion(self, olds: Mapping[str, Any]) -> bool:
-        """Return whether the cloud keeps the resource after its deletion."""
+        """Return whether the cloud keeps this resource although the stack deletes it."""
         del olds
         return self.outlives
 
     def conflict(self, id_: str) -> str:
-        """Return the text of the 409."""
+        """Return the text of the 409 for a resource that already exists."""
         parent, _, name = id_.rpartition("/")
         project = "/".join(id_.split("/")[:2])
         name = name.partition("@")[0]  # of an account

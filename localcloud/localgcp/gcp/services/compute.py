@@ -52,8 +52,8 @@ class Compute(ResourceType):
 
     @contextmanager
     def _exclusive(self, cloud: Cloud, values: Mapping[str, Any]) -> Iterator[None]:
-        """Lock Compute Engine during a change, so that two parallel changes cannot get
-        one address.
+        """Lock Compute Engine during a change, so that two parallel changes cannot use the same
+        address.
         """
         cloud.guard(self.project(cloud, plain(values)))
         with cloud.store.path.with_name("compute.lock").open("w") as lock:
@@ -68,7 +68,7 @@ class Compute(ResourceType):
 
 
 def in_use(doing: str, noun: str, path: str, user: str) -> CloudError:
-    """Return the error for deleting a resource that another one uses."""
+    """Return the error for deleting a resource that another resource uses."""
     reason = f"The {noun} resource '{path}' is already being used by '{user}'"
     return CloudError(doing, 400, reason, "resourceInUseByAnotherResource")
 

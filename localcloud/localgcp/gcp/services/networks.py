@@ -66,7 +66,7 @@ class Network(Compute):
 
 
 class Subnetwork(Compute):
-    """A subnetwork, which grows in place; any other change of its range replaces it."""
+    """A subnetwork: extending its range updates it, any other range change replaces it."""
 
     def changed(self, news: Values, olds: Values) -> list[Change]:
         old, new = olds.get("ipCidrRange"), news.get("ipCidrRange")

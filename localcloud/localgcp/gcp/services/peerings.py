@@ -165,7 +165,7 @@ class PeeringRoutes(Compute):
         return {"project": project, **public, **fields}
 
     def unmake(self, cloud: Cloud, id_: str, olds: Values) -> None:
-        """Do nothing; see the class."""
+        """Do nothing: the class describes why."""
 
 
 def release(cloud: Cloud, network: str) -> None:

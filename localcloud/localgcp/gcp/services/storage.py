@@ -161,7 +161,7 @@ def _keep_lock(name: str, inputs: Values, olds: Values) -> None:
 
 
 def _need_end_of_retention(name: str, olds: Values) -> None:
-    """Raise RefusedError: no local object is as old as a retention period, which counts days."""
+    """Raise RefusedError: retention periods count days, and no local object is that old."""
     if _retention(olds):
         raise RefusedError(
             f"googleapi: Error 403: Object '{name}' is subject to bucket's retention policy or "
@@ -175,7 +175,7 @@ def _folder(cloud: Cloud, name: str) -> Path:
 
 
 def legal_name(name: str) -> bool:
-    """Return whether Cloud Storage would accept this bucket name."""
+    """Return whether Cloud Storage accepts this bucket name."""
     parts = name.split(".")
     return (
         bool(_BUCKET_NAME.fullmatch(name))
@@ -299,9 +299,7 @@ def _content(inputs: Mapping[str, Any]) -> bytes:
 
 
 def _type_of(name: str, inputs: Mapping[str, Any]) -> str:
-    """Return the content type: Cloud Storage's client guesses from the name, then from
-    the source.
-    """
+    """Return the content type; Cloud Storage's client guesses it from the name, then the source."""
     fallback = "text/plain; charset=utf-8" if inputs.get("content") else "application/octet-stream"
     return mimetypes.guess_type(name)[0] or fallback
 

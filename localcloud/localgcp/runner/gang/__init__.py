@@ -1,4 +1,4 @@
-"""Runs all replicas of a job together: their addresses, and the effects of the end of a replica.
+"""Runs all replicas of a job together: assigns addresses, and decides what a replica's end causes.
 
 ==================  ==================================================================
 ``cluster``         the replicas of a job, their hosts, and what this machine refuses

@@ -21,7 +21,7 @@ PORT: Final = 2222
 PRIMARY: Final = "workerpool0-0"
 #: Replicas of one job: each is a process with an interpreter and, mostly, a framework.
 MAX_REPLICAS: Final = 16
-#: What a replica takes before it holds any data: an interpreter with a framework, in bytes.
+#: Memory of a replica without data (an interpreter with a framework), in bytes.
 REPLICA_BYTES: Final = 256 * 1024**2
 
 _REDUCTION_SERVER: Final = re.compile(r"vertex-ai-restricted/training/reductionserver(?::|@|$)")

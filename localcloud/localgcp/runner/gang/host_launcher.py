@@ -43,7 +43,7 @@ _MS_RELATIME: Final = 1 << 21
 REFUSED: Final = 97
 #: Exit code of a program that cannot be executed, as shells have it.
 _NOT_EXECUTABLE: Final = 126
-#: Where buckets are; the folder of the machine by that name is hidden.
+#: Folder of the buckets, which hides the machine's folder of the same name.
 _MOUNT: Final = "gcs"
 
 
@@ -110,7 +110,7 @@ def _make_read_only(target: str) -> None:
 
 
 def main() -> int:
-    """Return exit code 97 if the view is unsupported; else replace this process by PROGRAM."""
+    """Return 97 if this system does not support the view; else replace this process by PROGRAM."""
     view, *command = sys.argv[1:]
     try:
         enter(json.loads(view))

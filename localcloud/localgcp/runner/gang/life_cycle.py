@@ -1,4 +1,4 @@
-"""Decides about restarts and retries after the end of replicas, as documented (pure).
+"""Decides after the end of replicas about restarts and retries, as Google documents (pure).
 
 Sources: doc:training/understanding-training-service (copy of 2026-08-22), and
 doc:training/use-spot-vms.
@@ -106,7 +106,7 @@ class LifeCycle:
         return cls(primary, once, all_)
 
     def preempt(self, names: Sequence[str]) -> Decision:
-        """Decide after a preemption of these replicas; FAIL ends the job with a stock-out."""
+        """Decide after these replicas were preempted; FAIL ends the job with a stock-out."""
         self.preemptions += 1
         ends = tuple(End(name, 143) for name in names)
         lost = (
@@ -120,7 +120,7 @@ class LifeCycle:
         return Decision(Action.RETRY_JOB, ends, note)
 
     def decide(self, ends: Sequence[End]) -> Decision:
-        """Decide after replicas ended at about the same time.
+        """Decide after replicas that ended at about the same time.
 
         One that was killed comes first among several: the others mostly fail because of it.
         """

@@ -81,7 +81,7 @@ class Gang:
     _ran: float = 0.0
 
     def run(self) -> Decision:
-        """Run until the job succeeds or fails; return the decision, without a replica for a
+        """Run until the job succeeds or fails; return the decision, which names no replica for a
         timeout.
 
         Raises JobCancelledError, and what making a replica ready raises.
@@ -153,8 +153,8 @@ class Gang:
         return None if decision.action is Action.CONTINUE else decision
 
     def _ends(self, attempt: _Attempt, first: End) -> list[End]:
-        """Return the first end; for a failure, also ends shortly after it, as one may cause
-        another.
+        """Return the first end; for a failure, also the ends shortly after it, as a failure can
+        spread.
         """
         exits = [first]
         until = time.monotonic() + _SETTLE_SECONDS
