@@ -16,9 +16,7 @@ from vertex_training_cli.toolchain.layout import Layout
 from vertex_training_cli.toolchain.main import install, installed, report
 from vertex_training_cli.toolchain.python_env import create_environment, find_uv
 
-Check = Annotated[
-    bool, typer.Option("--check", help="Print the installed programs. Install nothing.")
-]
+Check = Annotated[bool, typer.Option("--check", help="Only print the installed programs.")]
 Deploy = Annotated[
     bool,
     typer.Option("--deploy", help="Install only packages pinned by SHA-256 and the gcp plugin."),

@@ -102,7 +102,7 @@ def test_job_without_points_or_without_idle_stop_is_not_cancelled(project: Proje
     do(project, 0.0, match="unasked")
     run_both(project, silent=WATCHED, unasked=SLEEPS)
     assert "idle " not in advance(project)
-    no_points = "no points of their use in the last 30 minutes"
+    no_points = "no data on their use in the last 30 minutes"
     assert no_points in project.vt("jobs", "show", "silent", "--stack", "local")
     for name in ("silent", "unasked"):
         assert project.states(name) == [JobState.RUNNING]

@@ -114,7 +114,7 @@ def test_additional_credential_is_refused_and_not_shown(
 ) -> None:
     monkeypatch.setenv(variable, "ya29.canary")
     done = deploy()
-    refused(done, f"{variable} differs from the approved one: (none) -> [set]")
+    refused(done, f"{variable} differs from the approval: (none) -> [set]")
     assert "canary" not in done.output
 
 
@@ -125,7 +125,7 @@ def test_sign_in_as_another_account_is_refused(
     deploy: Deploy, tmp_path: Path, changed: dict[str, str]
 ) -> None:
     credentials(tmp_path, **changed)
-    refused(deploy(), "signed in differs from the approved one", *changed.values())
+    refused(deploy(), "signed in differs from the approval", *changed.values())
 
 
 def test_missing_credentials_yield_no_account(
@@ -146,7 +146,7 @@ def test_missing_credentials_yield_no_account(
         (
             "encryptedkey: AAAA",
             "encryptedkey: BBBB",
-            "secrets provider differs from the approved one",
+            "secrets provider differs from the approval",
         ),
     ],
 )

@@ -258,7 +258,7 @@ FORGED: Final[dict[str, tuple[str, Any, dict[str, Any]]]] = {
     "nested": (DAMAGED, "[" * 100_000, {}),
     "another key": (DAMAGED, approval_of(plan_text()).replace("{", '{"sudo": 1,', 1), {}),
     "a target with a secret": (
-        "the record's target has a possible secret",
+        "the record's target may contain a secret",
         {"target": {"backend": "gs://x", "settings": {"gcp:x": f"hf_{MARK * 6}"}}}, {},
     ),
     "a fork": (NOT_OURS, True, {"head_repository": {"full_name": "mallory/training"}}),

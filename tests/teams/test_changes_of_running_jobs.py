@@ -18,7 +18,7 @@ def test_revert_of_a_deployed_edit_runs_the_previous_job_again(project: Project)
         project.up()
     project.want(reverted={**BUSY, "run": 1})
     told = project.vt("review", "--stack", "local")
-    assert "written into the folder of an earlier job: `reverted` (`" in told
+    assert "output written into the folder of an earlier job: `reverted` (`" in told
     project.up()
     assert project.live("reverted") == ["1"]
     project.up()

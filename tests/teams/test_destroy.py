@@ -54,7 +54,9 @@ def test_vt_destroy_lists_protected_resources_and_losses(stack: SmallStack) -> N
 def test_protection_missing_only_in_the_state_still_refuses(stack: SmallStack) -> None:
     stack.checkout.shell(f"pulumi state unprotect --all --yes -s {stack.name}")
     told = stack.vt("destroy", "--yes", "--name", stack.name, expect=3)
-    assert "Pulumi.guarded.yaml has protect: true, but the state contains no protection" in told
+    assert (
+        "Pulumi.guarded.yaml has protect: true, but no resource in the state is protected" in told
+    )
     assert stack.states() == [JobState.RUNNING]
 
 

@@ -58,11 +58,9 @@ ShowAll = Annotated[
 Fix = Annotated[
     bool, typer.Option("--fix", help="Fix certain mistakes in the files and show the diff.")
 ]
-DryRun = Annotated[
-    bool, typer.Option("--dry-run", help="With --fix: show the diff and write nothing.")
-]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="With --fix: only show the diff.")]
 ListRules = Annotated[
-    bool, typer.Option("--rules", help="List every rule with its source. Check no files.")
+    bool, typer.Option("--rules", help="List every rule with its source, without checking files.")
 ]
 
 

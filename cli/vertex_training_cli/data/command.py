@@ -33,7 +33,7 @@ Exclude = Annotated[
     list[str] | None,
     typer.Option(help="Pattern of file names to skip, such as '*.tmp'. Repeatable."),
 ]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Print the files to copy. Copy nothing.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only print the files to copy.")]
 
 
 @contextmanager

@@ -33,7 +33,7 @@ Name = Annotated[
     str,
     typer.Argument(
         metavar="NAME",
-        help="Snapshot: its key in the stack file, or the first key if it was renamed.",
+        help="The snapshot's key in the stack file (its first key, if it was renamed).",
     ),
 ]
 Which = Annotated[
@@ -136,14 +136,14 @@ def diff(
     versions = [snapshot for snapshot in snapshots if snapshot.name == name and snapshot.manifest]
     if bool(old) != bool(new):
         raise CommandError(
-            "only one run to compare.", "name two runs, or no run to compare the last two."
+            "cannot compare only one run.", "pass two runs, or none to compare the newest two."
         )
     if old:
         pair = [_one(versions, name, version) for version in (old, new)]
     elif len(versions) > 1:
         pair = versions[-2:]
     else:
-        what = f"a comparison requires two snapshots {name!r}, found {len(versions)}."
+        what = f"a comparison requires two snapshots of {name!r}; {len(versions)} found."
         raise CommandError(what, _list_hint(snapshots))
     before, after = (snapshot.facts for snapshot in pair)
     rows = {key: (before[key], after[key]) for key in before if before[key] != after[key]}
@@ -178,7 +178,7 @@ def delete(
     reasons += [f"jobs read the snapshot: {', '.join(kept.jobs)}"] if kept.jobs else []
     what = f"{kept.folder}, {len(kept.objects)} objects, {in_units(kept.size)}"
     if reasons and not force:
-        hint = "raise its `run` in the stack file first, or pass --force."
+        hint = "raise the snapshot's `run` in the stack file first, or pass --force."
         raise CommandError(f"{what}: {'; '.join(reasons)}.", hint)
     for reason in reasons:
         print_line(f"vt: {reason}")

@@ -158,9 +158,7 @@ def target_problems(
     )
     path = (f"target of {stack}",)
     problems = [
-        Problem(
-            f"{name} differs from the approved one: {_shown(old)} -> {_shown(new)}", "", hint, path
-        )
+        Problem(f"{name} differs from the approval: {_shown(old)} -> {_shown(new)}", "", hint, path)
         for name, old, new in approved.differences(target)
     ]
     used = (
@@ -170,7 +168,7 @@ def target_problems(
     for name, approved_value, real in used:
         if approved_value and approved_value != real:
             what = (
-                f"the {name} signed in differs from the approved one: "
+                f"the {name} signed in differs from the approval: "
                 f"{approved_value} -> {_shown(real)}"
             )
             problems.append(Problem(what, "", hint, path))

@@ -78,14 +78,14 @@ def deploy(
         typer.Option(
             "--approval",
             envvar="VT_APPROVAL",
-            help="Approval record of `vt approval`: a file, or its text.",
+            help="Approval record of `vt approval`: a file, or the record itself.",
         ),
     ],
     policy_pack: PolicyPack = None,
     policy_levels: PolicyLevels = None,
     refresh: Annotated[
         bool,
-        typer.Option("--refresh", help="Refresh the state from the cloud first: undoes drift."),
+        typer.Option("--refresh", help="First refresh the state from the cloud, to undo drift."),
     ] = False,
 ) -> None:
     """Review the stack again and run `vt up` if the plan equals the approved plan.

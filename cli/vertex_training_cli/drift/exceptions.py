@@ -115,7 +115,7 @@ def with_project_policy(report: Drift, settings: Settings, beside: Neighbours) -
     members = [their for theirs in beside.values() for their in theirs or ()]
     judged = report.declared.with_project(settings.project, number, members)
     unread = [
-        f"members that stack {name} declares on its project: the stack file has mistakes"
+        f"members that stack {name} declares on the project: its stack file is not valid"
         for name, theirs in beside.items()
         if theirs is None
     ]

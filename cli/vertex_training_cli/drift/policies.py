@@ -293,7 +293,7 @@ class GooglePolicies:
         for form, base in policy_addresses():
             if form.fullmatch(policy):
                 return base + policy
-        raise CommandError(f"{policy}: the service of its IAM policy is unknown")
+        raise CommandError(f"{policy}: cannot find the service that stores this IAM policy")
 
 
 def _members_in(policy: str, document: dict[str, Any]) -> list[Membership]:

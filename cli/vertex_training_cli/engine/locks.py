@@ -55,11 +55,11 @@ class StackLock:
         return self.host == socket.gethostname()
 
     def refusal(self) -> CommandError:
-        """Return the error for a command that needs the stack while this lock exists."""
-        hint = "wait until it has ended."
+        """Return the error for a command that needs the lock."""
+        hint = "wait until the process has ended."
         if not self.here:
             cancel = f"`pulumi cancel --yes --stack {self.stack}`"
-            hint = f"wait until it has ended. If that process no longer exists: {cancel}."
+            hint = f"wait until the process has ended. If it no longer exists, run {cancel}."
         return CommandError(
             f"stack {self.stack} is in use by pulumi, process {self.pid} on {self.host} "
             f"(lock {self.place}).",

@@ -41,7 +41,7 @@ def own_folder(root: Path, name: str) -> Path:
     _make_own(around, 0o755)
     mode = stat.S_IMODE(around.stat().st_mode)
     if mode & stat.S_IWOTH:
-        hint = f"if no one has changed its content, run `chmod go-w {from_here(around)}`."
+        hint = f"if the content is unchanged, run `chmod go-w {from_here(around)}`."
         raise _unfit(around, "every user can write to this folder", hint)
     _allow(around, mode & ~stat.S_IWGRP)  # `mkdir` lets the group write where the umask is 002
     folder = around / name

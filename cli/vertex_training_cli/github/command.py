@@ -20,7 +20,7 @@ from vertex_training_cli.github.repository import Repository
 from vertex_training_cli.status import print_line
 
 Stack = Annotated[
-    str, typer.Option("--stack", "-s", help="Stack of the comment, approval or issue.")
+    str, typer.Option("--stack", "-s", help="Stack that the comment, approval or issue is about.")
 ]
 Report = Annotated[Path, typer.Argument(help="Drift report in Markdown.", metavar="REPORT.md")]
 
@@ -50,7 +50,7 @@ def comment(
     run = PreviewRun.of_event(event, _repository().name)
     pull = run.find_pull()
     if pull is None:
-        _log("this commit has no open pull request any more.")
+        _log("this commit no longer has an open pull request.")
         return
     comment_ = preview_run.make_comment(run, pull, stack, os.environ)
     source = f"Other workflows can also write comments; [this run]({_this_run()}) wrote this one."

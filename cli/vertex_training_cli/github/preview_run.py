@@ -66,9 +66,9 @@ class PreviewRun:
             )
             kind, path = run["event"], run["path"].partition("@")[0]
         except (KeyError, TypeError, ValueError, AttributeError):
-            raise CommandError("the event is not workflow_run of a preview.") from None
+            raise CommandError("the event is not a workflow_run event of a preview.") from None
         if kind != "pull_request" or path != WORKFLOW:
-            raise CommandError(f"the run is not {WORKFLOW} of a pull request.")
+            raise CommandError(f"the run is not a run of {WORKFLOW} on a pull request.")
         return preview_run
 
     @property
@@ -129,7 +129,7 @@ class PreviewRun:
             raise ApprovalParseError(f"{BACKEND} is not set, so the target is unknown")
         target = record.target.model_copy(update=known)
         if any(redact(text) != text for text in (*target.settings.values(), *target.settings)):
-            raise ApprovalParseError("the record's target has a possible secret")
+            raise ApprovalParseError("the record's target may contain a secret")
         return record.model_copy(update={"target": target})
 
 

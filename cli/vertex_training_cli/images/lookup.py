@@ -251,7 +251,7 @@ def origins_of(root: Path, uris: Iterable[str], looks: Mapping[str, Look]) -> di
     for record in pins.records(root) if unique else ():
         if record.context:
             what = " ".join(filter(None, (record.context, record.built_from[:_TAG_SHOWN])))
-            recorded.setdefault(record.digest, f"{what}, by Pulumi.{record.stack}.yaml")
+            recorded.setdefault(record.digest, f"{what}, recorded in Pulumi.{record.stack}.yaml")
     return {uri: _origin(uri, looks.get(uri), recorded) for uri in unique}
 
 

@@ -43,7 +43,7 @@ def write_pins(root: Path, stack: str, pins: Mapping[str, Mapping[str, str]]) ->
     named = file_of(root, stack)
     file = named.resolve()
     if link_out(named):
-        what = f"{named.name} is a link that leaves its folder. Nothing is written through it."
+        what = f"{named.name} is a link to a place outside its folder. The file was not written."
         raise CommandError(what, "replace the link by a file")
     try:
         with _locked(file.parent):

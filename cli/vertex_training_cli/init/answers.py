@@ -164,7 +164,7 @@ class Answers(Section):
                 else f"omit it: only {names[0]} exists"
             )
             raise ConfigError(
-                [Problem("--before: not an environment after the first", before, hint)]
+                [Problem("--before: must be an environment other than the first", before, hint)]
             )
         place = names.index(before) if before else len(names)
         environments = [*self.environments[:place], added, *self.environments[place:]]

@@ -52,7 +52,7 @@ Directory = Annotated[
 ]
 UpgradedDirectory = Annotated[
     Path | None,
-    typer.Argument(metavar="DIR", help="Folder in the repository. Default: the current folder."),
+    typer.Argument(metavar="DIR", help="Folder of the repository to upgrade. Default: current."),
 ]
 Name = Annotated[
     str, typer.Option("--name", help="Name of the Pulumi project, such as acme-training.")

@@ -244,9 +244,7 @@ STEPS: Final[Sequence[Step]] = (submit_due, climb_ladders, stop_idle, report_lat
 
 def advance(
     stack: SelectedStack = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print due actions. Change nothing.")
-    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only print due actions.")] = False,
     at: Annotated[
         str,
         typer.Option(
@@ -266,7 +264,7 @@ def advance(
     moment = _moment(at) if at else None
     if moment and not (dry_run or ref.is_local):
         raise typer.BadParameter(
-            "--at without --dry-run works only in the local cloud: slots use Google's clock",
+            "--at without --dry-run works only in the local cloud: schedules use Google's clock",
             param_hint="--at",
         )
     pulumi = PulumiCli(ref.root, ref.running_environment())
@@ -280,7 +278,7 @@ def advance(
     if format_ is Format.JSON:
         print(json_document([asdict(action) for action in planned]))
     elif not planned:
-        print_line(f"vt: stack {ref.stack} has no due slots or rungs, and no late jobs")
+        print_line(f"vt: stack {ref.stack} has no due schedules or rungs, and no late jobs")
     if any(action.failed for action in planned):
         raise typer.Exit(1)
 

@@ -38,7 +38,7 @@ _REPLICA: Final = re.compile(r"workerpool[0-9]+-[0-9]+|task-[0-9]+")
 
 JobArgument = Annotated[
     str,
-    typer.Argument(metavar="JOB", help="Job: name in the stack (newest run), id or resource name."),
+    typer.Argument(metavar="JOB", help="Job name in the stack (newest run), id or resource name."),
 ]
 
 
@@ -142,7 +142,7 @@ def logs(
         str | None, typer.Option(help="Print only lines of this replica, such as workerpool0-0.")
     ] = None,
     trial: Annotated[
-        str | None, typer.Option(help="Print only lines of this trial of a tuning job, such as 3.")
+        str | None, typer.Option(help="Number of a trial of a tuning job: print only its lines.")
     ] = None,
     tail: Annotated[
         int | None,

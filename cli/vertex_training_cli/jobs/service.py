@@ -200,7 +200,7 @@ class Jobs:
             try:
                 listed = self._batch.listed(self.ref.parent, terms)
             except OperatorError as error:
-                print_line(f"jobs on Batch are not listed: {error}")
+                print_line(f"cannot list jobs on Batch: {error}")
                 return []
             jobs = [batch_service.as_custom_job(job) for job in listed]
             by_name |= {job.name: job for job in jobs if all_stacks or labels_of(job)}

@@ -192,7 +192,7 @@ def use_text(use: Mapping[str, Any]) -> str:
     if "error" in use:
         return f"use is not known: {use['error']}"
     if use["mean"] is None:
-        return f"no points of their use in the last {use['minutes']} minutes"
+        return f"no data on their use in the last {use['minutes']} minutes"
     text = f"{use['mean']:.1%} in use on average, {use['max']:.1%} at most"
     return f"{text}, in the last {use['minutes']} minutes ({use['series']} series)"
 

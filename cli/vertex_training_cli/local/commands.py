@@ -66,9 +66,8 @@ GpuChoice = Annotated[
     typer.Option(
         "--gpus",
         metavar="WHICH",
-        help="What a job does that requests more GPUs than are free: `wait` for them, run on "
-        "`cpu`, or with `auto` (the default) wait unless this machine has too few. Kept for jobs "
-        "that start later.",
+        help="If a job requests more GPUs than are free: `wait` for them, run the job on `cpu`, or "
+        "`auto` (the default): wait, unless this machine has too few. Also applies to later jobs.",
     ),
 ]
 
@@ -81,7 +80,7 @@ def keep_gpu_choice(home: Home, choice: str | None) -> None:
         return
     if choice not in list(GpuShortage):
         hint = did_you_mean(choice, [*GpuShortage])
-        raise typer.BadParameter(f"there is no choice {choice!r}: {hint}", param_hint="--gpus")
+        raise typer.BadParameter(f"{choice!r} is not a valid value: {hint}", param_hint="--gpus")
     home.create()
     GpuShortage(choice).keep(home)
 
@@ -162,9 +161,10 @@ def bigquery(
         install_once(own.folder, own.marker, PINS, "BigQuery's engine")
     if own.python is None:
         raise CommandError(
-            "BigQuery's engine is not installed.", "run `vt local bigquery --install`"
+            "the query engine of the local BigQuery is not installed.",
+            "run `vt local bigquery --install`",
         )
-    print_status(f"BigQuery's engine is installed in {own.folder}")
+    print_status(f"the query engine of the local BigQuery is installed in {own.folder}")
 
 
 _CANCELLED: Final = (
@@ -317,9 +317,7 @@ def add_value(name: str, stack: str) -> int:
             f"{len(value):,}."
         )
     if value.endswith(b"\n"):
-        print_status(
-            "the value ends with a newline, which jobs will read too (printf %s writes none)"
-        )
+        print_status("the value ends with a newline, which jobs will read too; use printf %s")
     return secretmanager.add_version(home.secrets, project, secret, value)
 
 

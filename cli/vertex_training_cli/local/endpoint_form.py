@@ -162,8 +162,8 @@ def _show_endpoints(home: Home, ref: StackRef, config: Mapping[str, Any]) -> int
             largest = max(abs(answer - row["prediction"]) for answer, row in pairs)
             equal = largest <= TOLERANCE
             differ += not equal
-            verdict = "equal" if equal else "DIFFER FROM"
-            text = f"{len(own)}, {verdict} the script's own (at most {largest:.1g} apart)"
+            verdict = "equal to" if equal else "DIFFERENT FROM"
+            text = f"{len(own)}, {verdict} the script's predictions (at most {largest:.1g} apart)"
             facts.append(("predictions", text))
         console().print()
         show_facts(console(), ("ENDPOINT", key), facts)

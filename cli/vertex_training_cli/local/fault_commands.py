@@ -40,13 +40,13 @@ def add(
         "before"
     ),
     code: Annotated[
-        str, typer.Option(help="Error code: such as UNAVAILABLE on jobs, 503 on storage.")
+        str, typer.Option(help="Error code, such as UNAVAILABLE (jobs) or 503 (storage).")
     ] = (""),
     seconds: Annotated[
-        float | None, typer.Option(help="Duration or delay in seconds, for kinds that have one.")
+        float | None, typer.Option(help="Duration or delay of the fault in seconds.")
     ] = None,
     replica: _Replica = "",
-    nth: Annotated[int, typer.Option(help="First matching call that gets the fault.")] = 1,
+    nth: Annotated[int, typer.Option(help="Number of the first call that gets the fault.")] = 1,
     times: Annotated[
         int | None,
         typer.Option(help="Number of calls that get the fault. 0: all. Default: depends on KIND."),

@@ -39,7 +39,7 @@ _TRIAL_NAME: Final = re.compile(r"(?P<tuning>.+)-trial-(?P<number>\d+)", re.DOTA
 def logs(
     job: Annotated[
         str | None,
-        typer.Argument(help="Job: id, display name or name in the stack. Default: the newest job."),
+        typer.Argument(help="Job id, display name or name in the stack. Default: the newest job."),
     ] = None,
     follow: Annotated[
         bool,

@@ -25,7 +25,7 @@ from vertex_training_cli.jobs.objects import Objects
 LocalJob = JobRecord | BatchJob
 
 NOTHING_THERE: Final = (
-    "no artifacts: the job wrote none, or they were deleted. To run the job again, increase `run`"
+    "no artifacts: not written by the job, or deleted. To run the job again, increase `run`"
 )
 
 

@@ -55,13 +55,13 @@ def show(home: Home) -> bool:
             )
     out.print(f"files: {home.root}")
     if substitutes.takes_nearest(home):
-        nearest = "replaced by the nearest version (vt local start --prebuilt nearest)"
+        nearest = "replaced by the nearest version (set by --prebuilt nearest)"
         out.print(f"prebuilt images that are not installed: {nearest}")
     if (shortage := GpuShortage.of(home)) is not GpuShortage.AUTO:
         action = "wait" if shortage is GpuShortage.WAIT else "run on CPUs"
-        out.print(f"jobs without enough free GPUs: {action} (vt local start --gpus {shortage})")
+        out.print(f"jobs without enough free GPUs {action} (set by --gpus {shortage})")
     if active := sum(not entry.spent for entry in FaultTable(home.faults).entries()):
-        out.print(f"faults: {active} active (vt local fault list)")
+        out.print(f"faults: {active} active (`vt local fault list` shows them)")
     if not home.database.exists():
         return up
     counts = Counter(resource.type for resource in Store(home.database).list())

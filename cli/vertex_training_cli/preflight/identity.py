@@ -45,7 +45,7 @@ def _project(context: PreflightContext) -> Iterator[Answer]:
     of = question(name, "number and state")
     project = context.client.get(rest.PROJECT, of, context.project)
     if project is None:
-        mend = f"gcloud projects create {context.project}, or another gcp:project in the stack file"
+        mend = f"gcloud projects create {context.project}, or set another gcp:project"
         yield of.refused("the project does not exist", "all API calls fail", mend)
         return
     yield _number(context, project)
@@ -66,7 +66,7 @@ def _number(context: PreflightContext, project: dict[str, Any]) -> Answer:
     if number == context.number:
         return of.ok(number)
     return of.refused(
-        f"{number}; the stack file has {context.number}",
+        f"{number}; the stack file declares {context.number}",
         "grants go to service agents of another project, or IAM refuses them",
         f"set projectNumber in Pulumi.{context.ref.stack}.yaml to {number}",
     )

@@ -32,7 +32,7 @@ from vertex_training_cli.preflight.context import PreflightContext
 #: Type -> request that reads a resource.
 READ: Final = {ACCOUNT: rest.ACCOUNT, REPOSITORY: rest.REPOSITORY, SECRET: rest.SECRET}
 _KEY: Final = re.compile(r"projects/[\w.:-]+/locations/[\w-]+/keyRings/[\w-]+/cryptoKeys/[\w-]+")
-_SHARED: Final = "409: bucket names are global"
+_SHARED: Final = "409 Conflict: bucket names are global"
 
 
 def ask(context: PreflightContext) -> Iterator[Answer]:
@@ -115,7 +115,7 @@ def _settings(bucket: DeclaredResource, document: dict[str, Any], name: str) -> 
     of = question(f"gs://{name}", "location and class")
     declared, actual = str(bucket.inputs["location"]).upper(), str(document.get("location")).upper()
     if declared != actual:
-        meets = "the bucket is replaced and loses all objects; protection refuses this"
+        meets = "a deployment would delete the bucket with all objects; protection prevents this"
         return of.refused(f"{actual}; declared: {declared}", meets, f"declare {actual}")
     declared, actual = str(bucket.inputs.get("storageClass")), str(document.get("storageClass"))
     if declared != actual:
@@ -162,7 +162,7 @@ def _used_bucket(context: PreflightContext, name: str) -> Iterator[Answer]:
     of = question(f"gs://{name}", "existence of the bucket")
     if context.client.get(rest.BUCKET, of, name) is None:
         mend = f"gcloud storage buckets create gs://{name}, or use another bucket"
-        yield of.refused("no", "404 at grants on the bucket, and in jobs that use it", mend)
+        yield of.refused("no", "grants and jobs that use the bucket fail with 404", mend)
     else:
         yield of.ok("yes")
 
@@ -222,7 +222,7 @@ def _channel(context: PreflightContext, key: str, channel: Channel) -> Iterator[
     listing = f"gcloud beta monitoring channels list --project={context.project}"
     mend = f"use another channel in channels.{key}; `{listing}` lists them"
     if document is None:
-        yield of.refused("no", "404 at alerts and budgets with this channel", mend)
+        yield of.refused("no", "alerts and budgets with this channel fail with 404", mend)
     elif document.get("enabled") is False:
         on = f"gcloud beta monitoring channels update {channel.existing} --enabled"
         yield of.warning("the channel is off", "the channel gets no messages", on)

@@ -111,7 +111,7 @@ def _limit(
 
 def _mend(project: str, need: int) -> str:
     where = f"https://console.cloud.google.com/iam-admin/quotas?project={project}"
-    return f"request {need} or more: {where}"
+    return f"request a quota of {need} or more at {where}"
 
 
 @answered

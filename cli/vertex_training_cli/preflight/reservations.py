@@ -86,13 +86,13 @@ def judge(
         meets = f"its jobs are refused: the reservation is not shared with {projects[0]}"
         return asked.refused(answer, meets, f"{update} --add-share-with={projects[0]}")
     if plan and (differs := _difference(reservation, plan)):
-        meets = f"its jobs are refused: the stack file has {differs}"
+        meets = f"its jobs are refused: the stack file declares {differs}"
         return asked.refused(answer, meets, f"correct reservations.{plan.key} in the stack file")
     if (count := _count(reservation)) < wanted:
         meets = f"jobs need {wanted} machines together: some are refused or wait"
         return asked.refused(answer, meets, f"{update} --vm-count={wanted}")
     if plan and count < plan.settings.count:
-        meets = f"the stack file has {plan.settings.count}"
+        meets = f"the stack file declares {plan.settings.count}"
         return asked.warning(answer, meets, f"correct reservations.{plan.key}.count")
     return asked.ok(answer)
 

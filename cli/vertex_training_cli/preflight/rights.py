@@ -166,7 +166,7 @@ def _held_on_resources(context: PreflightContext, permissions: set[str], of: Ans
     """
     if any(permission.startswith("bigquery.") for permission in permissions):
         unknown = of.unknown(
-            f"not checked on datasets: {', '.join(sorted(permissions))}",
+            f"permissions not checked on datasets: {', '.join(sorted(permissions))}",
             mend="list the datasets for grants by CI in `datasets` of bootstrap/",
         )
         raise UnansweredError(unknown)
@@ -175,7 +175,7 @@ def _held_on_resources(context: PreflightContext, permissions: set[str], of: Ans
     created = [resource for resource in context.of_type(kind) if context.is_made(resource)]
     if not created:
         names, word = ", ".join(sorted(permissions)), resource_types.find(kind).word
-        reason = f"not checked: {names}, because the stack has no {word} yet"
+        reason = f"permissions {names} not checked: the stack has no {word} yet"
         raise UnansweredError(of.unknown(reason))
     common = set(permissions)
     for existing in created:
@@ -192,10 +192,10 @@ def _grant(target: str, missing: set[str]) -> str:
         return (
             f"gcloud iam roles create deployTraining --project={project} --permissions={listed} && "
             f"gcloud projects add-iam-policy-binding {project} --member=MEMBER "
-            f"--role=projects/{project}/roles/deployTraining (accounts of CI: `pulumi up` in "
+            f"--role=projects/{project}/roles/deployTraining (accounts of CI: run `pulumi up` in "
             "bootstrap/)"
         )
-    return f"its owner must grant the deploying account a role with {listed} on {target}"
+    return f"the owner of {target} must grant the deploying account a role with {listed}"
 
 
 def _of_organization(resource: DeclaredResource) -> Answer:
@@ -217,13 +217,13 @@ def _accounts(context: PreflightContext) -> Iterator[Answer]:
     }
     bodies = [json.loads(request.body) for request in context.declared.requests.values()]
     used = {
-        email: "403 at the submission of the job, after the cancellation of the replaced job"
+        email: "submitting the job fails with 403 after the replaced job was cancelled"
         for body in bodies
         for email in _emails(body)
     }
     for key, endpoint in context.declared.stack.endpoints.items():
         if endpoint.account:
-            meets = f"403 at the deployment of a version to endpoint {key}"
+            meets = f"deploying a version to endpoint {key} fails with 403"
             used.setdefault(endpoint.account, meets)
     for email, meets in sorted(used.items()):
         yield from _account(context, email, meets, declared)

@@ -184,7 +184,7 @@ def needless_acceptances(plan: Plan) -> tuple[Diagnostic, ...]:
 def loss_problem(loss: Finding) -> Problem:
     """Return the problem for a resource whose data is lost, with two ways to proceed."""
     restore = loss.what or "restore the resource"
-    hint = f"{restore}. If its data is lost, add it to drift.acceptedLosses in the stack file"
+    hint = f"{restore}. If data is lost, add the resource to drift.acceptedLosses in the stack file"
     what = "a protected resource was deleted in the cloud and would be recreated without data"
     return Problem(what, loss.name, hint, rule=ACCEPTED_LOSS)
 

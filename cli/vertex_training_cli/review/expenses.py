@@ -28,8 +28,8 @@ from vertex_training_cli.review.parts import LOST, READABLE, Finding, Quote, fir
 
 SCHEDULE_ACTIONS: Final = {"create": "begin", "update": "change", "delete": "end"}
 SCHEDULE_FATES: Final = {
-    "begin": "starts: submits jobs from the first slot after the deployment",
-    "change": "changes from the next slot",
+    "begin": "starts: submits jobs from the first start time after the deployment",
+    "change": "changes from the next start time",
     "end": "ends: submits no more jobs, and its running job is cancelled",
     "keep": "unchanged",
 }
@@ -37,8 +37,8 @@ SCHEDULE_FATES: Final = {
 SLOTS: Final = 5
 #: Note below the table of schedules.
 TIMER: Final = (
-    "A timer must run `vt jobs advance`, which submits the due slots. Slots are in UTC, counted "
-    "from the time of this report."
+    "A timer must run `vt jobs advance`, which submits the due jobs. Start times are in UTC, and "
+    "begin at the time of this report."
 )
 #: Step -> action on a snapshot. The stack never deletes files of a snapshot.
 SNAPSHOT_ACTIONS: Final = {
@@ -49,9 +49,9 @@ SNAPSHOT_ACTIONS: Final = {
 }
 SNAPSHOT_FATES: Final = {
     "query": "queried",
-    "take": "adopted: the snapshot exists, no query runs",
-    "change": "changed bound, no query runs",
-    "leave": "removed from the stack, files stay",
+    "take": "adopted: the snapshot exists, so its query does not run",
+    "change": "changed maximum bytes; the query does not run",
+    "leave": "removed from the stack; its files are not deleted",
     "keep": "unchanged",
 }
 #: Estimate of a snapshot in a plan without an answer of BigQuery.
@@ -96,7 +96,7 @@ class ScheduleChange:
         return (
             f"$0 while paused, then {price}"
             if self.paused
-            else f"{price} ({self.most_a_month} slots)"
+            else f"{price} ({self.most_a_month} jobs a month)"
         )
 
 
@@ -121,7 +121,7 @@ def _schedule(step: Step, now: datetime) -> ScheduleChange:
     return ScheduleChange(
         name=job_name(step),
         action=action,
-        words=calendar.words if calendar else "no valid cron line",
+        words=calendar.words if calendar else "the cron line is not valid",
         paused=paused,
         missed=str(schedule.get("missed", "")),
         slots=tuple(f"{slot:%Y-%m-%d %H:%M}" for slot in slots),

@@ -64,8 +64,8 @@ OF_ALERTS: Final = (
     "stack. No alert reports the time that a job waits in a queue."
 )
 OF_BUDGETS: Final = (
-    "A budget stops no job: it sends mail, up to a day after the cost. Only limits in the stack "
-    "file and timeouts of jobs bound the cost."
+    "A budget does not stop jobs: it sends mail, up to a day after the cost. Only limits in the "
+    "stack file and timeouts of jobs limit the cost."
 )
 #: Template for a setting with another value, and its fields in JSON.
 _LOWER: Final = "{name} {old} → {new}"
@@ -128,7 +128,7 @@ def _exceptions(drift: Inputs) -> dict[str, str]:
         ("allowedResources", "{resource}"),
     )
     not_judged = drift.get("projectPolicy") != "judged"
-    exceptions = {"drift.projectPolicy": "members of the project from outside the stack"}
+    exceptions = {"drift.projectPolicy": "project members that the stack does not declare"}
     return (exceptions if not_judged else {}) | {
         f"drift.{section}.{key}": words.format_map(defaultdict(str, exception))
         for section, words in sections
@@ -201,7 +201,7 @@ def _lowered(step: Step, old: Inputs, teams: Inputs) -> Iterator[str]:
     before, after = (as_mapping(value.get("labels")).get("team") for value in (old, new))
     if before in teams and before != after:
         team = f"team {after}" if after else "every team"
-        yield f"accounts of {team} may use it, before: only team {before}"
+        yield f"usable by accounts of {team}, not only of team {before}"
 
 
 def _lowered_inputs(of: str, type_: str, old: Inputs, new: Inputs) -> list[str]:

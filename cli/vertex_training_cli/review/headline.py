@@ -207,8 +207,8 @@ def _found(question: str, report: ReviewReport, quote: Quote) -> Iterator[str]:
 def _overlooked(report: ReviewReport, quote: Quote) -> list[tuple[str, list[str]]]:
     """Return what only the records of submissions show: descriptions and names."""
     return [
-        ("due slots never submitted", expenses.drops_in_words(report.schedules, quote)),
-        ("written into the folder of an earlier job", repeats_in_words(report.jobs, quote)),
+        ("due start times without a submission", expenses.drops_in_words(report.schedules, quote)),
+        ("output written into the folder of an earlier job", repeats_in_words(report.jobs, quote)),
     ]
 
 
@@ -233,7 +233,7 @@ def _runs(report: ReviewReport, quote: Quote) -> Iterator[str]:
             yield f"{quote(job.name)} on {machines}{later}"
     for schedule in report.schedules:
         if schedule.action in ("begin", "change"):
-            yield f"slots of schedule {quote(schedule.name)}: {quote(schedule.words)}"
+            yield f"start times of schedule {quote(schedule.name)}: {quote(schedule.words)}"
     yield from _traffic(report, quote)
 
 
@@ -258,7 +258,7 @@ def _costs(report: ReviewReport, quote: Quote) -> Iterator[str]:
         yield expenses.query_cost(query, quote)
     for change in report.watching:
         if change.kind == "budget" and change.action != "delete":
-            yield f"budget {quote(change.name)}: mail at {quote(change.when)}; it stops no job"
+            yield f"budget {quote(change.name)} sends mail at {quote(change.when)}; jobs continue"
     for endpoint in report.endpoints:
         if endpoint.cost_before != endpoint.cost:
             yield f"endpoint {quote(endpoint.name)} (also when idle): {serving.cost_text(endpoint)}"

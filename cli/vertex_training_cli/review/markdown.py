@@ -74,7 +74,7 @@ def render(report: ReviewReport, limit: int = LIMIT) -> str:
             return text
     # Thousands of jobs or mistakes: the most important lines come first.
     head = text.encode()[: limit - 100].decode(errors="ignore").rpartition("\n")[0]
-    return f"{head}\n\nCut at the limit of a comment. `--format html` writes the full report.\n"
+    return f"{head}\n\nCut at the comment size limit. `--format html` writes the full report.\n"
 
 
 def _lines(
@@ -95,7 +95,7 @@ def _lines(
     for section in report_sections:
         yield from _section(section, verbosity)
     if verbosity is not LEVELS[0]:
-        yield "Shortened to the limit of a comment; `--format html` writes the full report."
+        yield "Shortened to the comment size limit; `--format html` writes the full report."
         yield ""
     where = f"project {code(report.project)}, {code(report.region)}; " if report.project else ""
     yield f"<sub>{where}{report.source}. Plan {code(report.digest)}</sub>"

@@ -125,10 +125,10 @@ def _schedules(changes: Sequence[ScheduleChange], quote: Quote) -> Iterator[Part
             "schedule": lambda row: quote(row.name),
             "action": lambda row: expenses.SCHEDULE_FATES[row.action],
             "calendar": lambda row: quote(row.words, SENTENCE),
-            f"next {expenses.SLOTS} slots": lambda row: (
+            f"next {expenses.SLOTS} start times": lambda row: (
                 row.slots or ("paused" if row.paused else "none")
             ),
-            "missed slots": lambda row: quote(row.missed),
+            "missed start times": lambda row: quote(row.missed),
             "image": lambda row: _images_in(row.images, quote),
             "account": lambda row: _account_in(row.account, quote),
             "monthly cost": lambda row: row.cost,

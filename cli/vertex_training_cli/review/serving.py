@@ -337,7 +337,7 @@ def ended_endpoints(plan: Plan) -> Iterable[Finding]:
 def deleted_versions(plan: Plan) -> Iterable[Finding]:
     """Return model versions that the plan deletes from the registry."""
     return (
-        Finding(change.model, f"run {change.run}, version and its files in the registry")
+        Finding(change.model, f"run {change.run}, the version and its files in the registry")
         for change in version_changes(plan)
         if change.action == "delete"
     )

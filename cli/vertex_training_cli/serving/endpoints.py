@@ -41,7 +41,7 @@ DEDICATED_SECONDS: Final = 600
 PAUSE: Final = 2.0
 
 EndpointArgument = Annotated[
-    str, typer.Argument(metavar="NAME", help="Endpoint: name in the stack file, or id.")
+    str, typer.Argument(metavar="NAME", help="The endpoint's name in the stack file, or its id.")
 ]
 
 

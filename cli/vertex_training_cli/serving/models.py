@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 COLUMNS: Final = ("model", "version", "run", "job", "created", "image")
 ModelArgument = Annotated[
-    str, typer.Argument(metavar="MODEL", help="Model: name in the stack file.")
+    str, typer.Argument(metavar="MODEL", help="The model's name in the stack file.")
 ]
 
 

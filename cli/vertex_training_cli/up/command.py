@@ -232,9 +232,7 @@ def report_orphaned_jobs(
     try:
         orphans = deployed.find_orphaned_jobs(stack, ids_in(deployment))
     except (CommandError, OperatorError) as error:
-        log(
-            f"not checked for running jobs that are missing from the state of stack {name}: {error}"
-        )
+        log(f"cannot check for running jobs missing from the state of stack {name}: {error}")
         return
     for job in orphans:
         title, advice = deployed.orphan_title(job), deployed.orphan_advice(job, name)

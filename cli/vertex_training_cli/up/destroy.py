@@ -139,7 +139,7 @@ def _stays_by(resource: Mapping[str, Any]) -> str:
     if resource.get("retainOnDelete"):
         return "retainOnDelete"
     ends_by_provider = resource["type"] in WITH_REQUEST and resource.get("deletedWith")
-    return "deletedWith: the job runs on" if ends_by_provider else ""
+    return "deletedWith: the job continues to run" if ends_by_provider else ""
 
 
 def refusals(
@@ -158,7 +158,7 @@ def refusals(
     with what to do about each.
     """
     file = file_name(stack)
-    off = "{}, have it reviewed and deployed, then run `vt destroy` again."
+    off = "{}, have the change reviewed and deployed, then run `vt destroy` again."
     ours, theirs = f"set protect: false in {file}", "remove protect=True in extra.py"
     problems = [
         Problem(
@@ -170,7 +170,7 @@ def refusals(
     if file_protects and not problems:
         problems.append(
             Problem(
-                f"{file} has protect: true, but the state contains no protection",
+                f"{file} has protect: true, but no resource in the state is protected",
                 hint="`vt up` restores the protection. To remove it, change the file and have "
                 "the change reviewed.",
             )
@@ -389,7 +389,7 @@ def _show(ref: StackRef, losses: Losses, contents: Contents) -> None:
         out.print(f"and {others} other resources: accounts, grants, APIs, packages and so on")
     if kept := losses.kept_rights:
         many = "1 grant" if kept == 1 else f"{kept} grants"
-        out.print(f"kept: {many} to Google's service agents, which other stacks may need")
+        out.print(f"kept, because other stacks may need them: {many} to Google's service agents")
     for right in losses.taken:
         out.print(f"grant removed, although another stack may declare the same grant: {right}")
     if losses.kept:
@@ -398,7 +398,7 @@ def _show(ref: StackRef, losses: Losses, contents: Contents) -> None:
         print_status(f"job states not read: {reason}")
     if contents.not_looked:
         reason = contents.not_looked
-        print_status(f"not checked for running jobs that are missing from the state: {reason}")
+        print_status(f"cannot check for running jobs missing from the state: {reason}")
 
 
 def _detail(loss: Loss, contents: Contents) -> str:

@@ -47,7 +47,7 @@ _LEFT: Final[Mapping[Recovery, str]] = {
     "imported": "`vt up` will create these, which are missing in the cloud",
     "adopted": "`vt up` will adopt these if they exist in the cloud",
     "repeated": "`vt up` will create these again, without any effect",
-    "restarted": "`vt up` will start these again, without submitting earlier slots",
+    "restarted": "`vt up` will start these again, without submitting for earlier start times",
     "unsought": "not searched for; if these exist, `vt up` will create duplicates or fail",
 }
 

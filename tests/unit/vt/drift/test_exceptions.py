@@ -126,6 +126,6 @@ def test_the_policy_of_a_project_is_judged_if_the_stack_says_so() -> None:
             frozenset(), "42",
         ),
         not_looked_at=(
-            "members that stack wrong declares on its project: the stack file has mistakes",
+            "members that stack wrong declares on the project: its stack file is not valid",
         ),
     )  # fmt: skip

@@ -76,7 +76,7 @@ def test_a_commit_that_is_no_longer_the_newest_is_not_told(hub):
     hub.told(approval=True)
     kept, before = hub.file.with_name("kept.json"), hub.comments()
     assert hub.told(head_sha="0" * 40) == (
-        "vt github: this commit has no open pull request any more.\n"
+        "vt github: this commit no longer has an open pull request.\n"
     )
     assert hub.comments() == before
     assert not kept.exists()  # what an earlier preview approved is not kept again
@@ -253,7 +253,9 @@ REPOSITORY = {"default_branch": "main"}
     ],
 )
 def test_incomplete_event_is_refused(event):
-    with pytest.raises(CommandError, match=r"\Athe event is not workflow_run of a preview\.\Z"):
+    with pytest.raises(
+        CommandError, match=r"\Athe event is not a workflow_run event of a preview\.\Z"
+    ):
         PreviewRun.of_event(event, "acme/training")
 
 

@@ -109,5 +109,5 @@ def test_offline_the_stack_file_of_the_build_names_the_origin_of_a_promoted_imag
     there = ref(root, "two", "local-two")
     found = lookup.for_review(there, {promoted: ["train"]}, [promoted], offline=True)
     assert found == Lookup(
-        {promoted: "jobs/train context-bbbbbbbbbbbb, by Pulumi.one.yaml; not checked"}
+        {promoted: "jobs/train context-bbbbbbbbbbbb, recorded in Pulumi.one.yaml; not checked"}
     )

@@ -105,7 +105,7 @@ def test_a_rehearsal_goes_by_any_time_in_universal_time(
     [
         (
             ("--at", "2026-11-30T06:00Z"),
-            ("--at without --dry-run works only in the local cloud: slots use Google's clock"),
+            ("--at without --dry-run works only in the local cloud: schedules use Google's clock"),
         ),
         (("--at", "monday", "--dry-run"), "'monday' is no time"),
     ],

@@ -116,7 +116,7 @@ def test_jobs_on_batch_that_cannot_be_listed_are_told_and_the_others_shown(
         ('labels.vt-program="demo_dev"',): OperatorError("403 no right"),
     }
     assert [job.name for job in cloud.jobs.list()] == [f"{PLACE}/customJobs/1"]
-    assert capsys.readouterr().err == "jobs on Batch are not listed: 403 no right\n"
+    assert capsys.readouterr().err == "cannot list jobs on Batch: 403 no right\n"
 
 
 @pytest.mark.parametrize(

@@ -28,12 +28,12 @@ def test_the_choice_for_missing_gpus_is_kept_and_shown(
     monkeypatch.setenv("VT_LOCAL_HOME", str(home.root))
     refused = CliRunner().invoke(app, ["local", "up", "--gpus", "wat"])
     assert refused.exit_code == 2
-    assert "there is no choice 'wat': did you mean 'wait'?" in refused.stderr
+    assert "'wat' is not a valid value: did you mean 'wait'?" in refused.stderr
     for choice, action in (("wait", "wait"), ("cpu", "run on CPUs"), ("auto", "")):
         commands.keep_gpu_choice(home, choice)
         commands.keep_gpu_choice(home, None)
         shown = CliRunner().invoke(app, ["local", "status"]).stdout
-        line = f"jobs without enough free GPUs: {action} (vt local start --gpus {choice})"
+        line = f"jobs without enough free GPUs {action} (set by --gpus {choice})"
         assert (line in shown.splitlines()) == bool(action)
         assert ("GPUs" in shown) == bool(action)
 

@@ -137,8 +137,13 @@ def test_a_stack_of_the_cloud_and_a_file_of_somebodys_own_are_left(checkout, mon
 @pytest.mark.parametrize(
     ("apart", "code", "said", "added"),
     [
-        (0.9e-6, 0, "equal the script's own (at most 9e-07 apart)", ADDED),
-        (1.1e-6, 1, "DIFFER FROM the script's own (at most 1e-06 apart)", OF_ANOTHER_NAME),
+        (0.9e-6, 0, "equal to the script's predictions (at most 9e-07 apart)", ADDED),
+        (
+            1.1e-6,
+            1,
+            "DIFFERENT FROM the script's predictions (at most 1e-06 apart)",
+            OF_ANOTHER_NAME,
+        ),
     ],
 )
 def test_answers_are_held_against_what_the_script_predicted_itself(

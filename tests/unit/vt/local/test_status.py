@@ -91,7 +91,7 @@ def test_everything_that_is_there_has_a_line(
     assert lines == [
         "server: not running",
         f"files: {home.root}",
-        "faults: 2 active (vt local fault list)",
+        "faults: 2 active (`vt local fault list` shows them)",
         "RESOURCES COUNT",
         f"{BUDGET} 1",
         f"{BUCKET} 2",

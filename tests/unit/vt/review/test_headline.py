@@ -137,12 +137,12 @@ def test_slots_that_are_dropped_and_folders_that_are_written_again_are_named() -
     found = review(*JOBS, schedule, observed=seen)
     lost = told(found)["what is lost"]
     assert lost == (
-        "due slots never submitted: `nightly` `20261129t181500z`; "
-        "written into the folder of an earlier job: `b` (`7`)"
+        "due start times without a submission: `nightly` `20261129t181500z`; "
+        "output written into the folder of an earlier job: `b` (`7`)"
     )
     assert all(phrase in verdict(found, code) for phrase in lost.split("; "))
     assert told(found)["what runs"].endswith(
-        "slots of schedule `nightly`: `Every 20th minute of every hour (Etc/UTC)`"
+        "start times of schedule `nightly`: `Every 20th minute of every hour (Etc/UTC)`"
     )
 
 

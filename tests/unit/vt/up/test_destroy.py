@@ -92,7 +92,7 @@ def test_everything_that_would_be_lost_is_shown_before_it_goes(told) -> None:
         "bucket closed objects not counted",
         "secret token 2 versions",
         "and 3 other resources: accounts, grants, APIs, packages and so on",
-        "kept: 2 rights to Google's service agents, which other stacks may need",
+        "kept, because other stacks may need them: 2 grants to Google's service agents",
     ]
     assert (code, err) == (0, "")
     assert ran == [("destroy", "--stack", "first", "--yes", "--skip-preview", "--x")]
@@ -105,12 +105,12 @@ def test_what_could_not_be_looked_at_is_told(told) -> None:
     assert out == [
         "A destroy of stack first in project acme-ml deletes:",
         "and 1 other resources: accounts, grants, APIs, packages and so on",
-        "kept: 1 right to Google's service agents, which other stacks may need",
+        "kept, because other stacks may need them: 1 grant to Google's service agents",
         "grant removed, although another stack may declare the same grant: x's r on y",
     ]
     assert err.splitlines() == [
         "vt: job states not read: 403",
-        "vt: not checked for running jobs that are missing from the state: no right",
+        "vt: cannot check for running jobs missing from the state: no right",
         "vt: `pulumi destroy` ended with exit code 255",
     ]
     assert code == 255
@@ -199,7 +199,7 @@ def test_what_refuses_to_go_is_asked_of_the_state_the_cloud_and_the_file(
 ) -> None:
     named = (loss("bucket", "full"), loss("bucket", "own", own=True), loss("bucket", "bare"))
     kept = Losses(named, Counter(), ("acme-ml-data-first",))
-    ours = "have it reviewed and deployed, then run `vt destroy` again."
+    ours = "have the change reviewed and deployed, then run `vt destroy` again."
     found = [
         f"acme-ml-data-first is protected (set protect: false in Pulumi.first.yaml, {ours})",
         "bucket full is not empty (set forceDestroy: true on the bucket and deploy, or "

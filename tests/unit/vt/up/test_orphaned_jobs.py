@@ -40,7 +40,5 @@ def test_a_service_that_does_not_answer_is_told_and_no_failure(
     monkeypatch.delenv("VERTEX_EMULATOR_HOST")
     monkeypatch.setenv("VT_LOCAL_HOME", str(tmp_path / "home"))
     [line] = told()
-    assert line.startswith(
-        "not checked for running jobs that are missing from the state of stack local: "
-    )
+    assert line.startswith("cannot check for running jobs missing from the state of stack local: ")
     assert "the local cloud does not run" in line

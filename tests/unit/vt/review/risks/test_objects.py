@@ -96,5 +96,5 @@ def test_an_accepted_loss_forbids_nothing_and_a_needless_one_is_warned_of() -> N
     assert refused.outcome == report.ReviewOutcome.FORBIDDEN
     [problem] = refused.problems
     assert (problem.value, problem.rule) == ("storage-data", "accepted-loss")
-    accept = "If its data is lost, add it to drift.acceptedLosses in the stack file"
+    accept = "If data is lost, add the resource to drift.acceptedLosses in the stack file"
     assert problem.hint == f"{RESTORE}. {accept}"
