@@ -247,5 +247,5 @@ def _overwritten(
     file = "extra.py" if (root / "extra.py").is_file() else "extra/__init__.py"
     for name, value in before.items():
         if after.get(name) is not value:
-            hint = "export it by another name: reviews and other stacks use the program's output"
+            hint = "export the value by another name: other stacks and vt read the program's output"
             yield Problem(f"{file} replaces an output of the program", name, hint)

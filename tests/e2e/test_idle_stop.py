@@ -115,7 +115,7 @@ def test_waiting_up_cancels_nothing_without_an_answer(project: Project) -> None:
     project.vt("jobs", "wait", "lost", "--stack", "local", "--for", "running", "--deadline", "1m")
     inject(project.home, Fault.parse(service="monitoring", kind="error", code="503", times=0))
     told = project.vt("jobs", "wait", "lost", "--stack", "local", "--deadline", "3s", code=None)
-    assert "idleStop cannot check the job, which continues: Cloud Monitoring returned 503" in told
+    assert "idleStop cannot check the job; the job continues: Cloud Monitoring returned 503" in told
     assert "Cloud Monitoring returned 503" in advance(project, code=1)
     not_known = "use is not known: Cloud Monitoring returned 503"
     assert not_known in project.vt("jobs", "show", "lost", "--stack", "local")

@@ -70,10 +70,12 @@ def test_vt_jobs_wait_follows_a_ladder_to_its_end(project: Project) -> None:
     project.want(ends=QUEUE)
     project.up()
     told = project.vt("jobs", "wait", "ends", "--stack", "local", code=1)
-    assert "No rung is left: rung 1 (as in the job file): STOCKOUT" in told
+    assert "No ladder rung is left: rung 1 (as in the job file): STOCKOUT" in told
     assert "rung 3 (n1-standard-8): STOCKOUT" in told
     assert [(a, b) for a, b, _ in ran(project, "ends")] == [FILE, SECOND, THIRD]
-    assert "No rung is left" in project.vt("jobs", "wait", "ends", "--stack", "local", code=1)
+    assert "No ladder rung is left" in project.vt(
+        "jobs", "wait", "ends", "--stack", "local", code=1
+    )
     assert len(project.accepted("ends")) == 3
 
 

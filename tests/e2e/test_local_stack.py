@@ -127,7 +127,7 @@ def test_failed_run_is_refused_until_its_number_is_raised(checkout):
     refused = checkout.shell("pulumi up -s local -y --skip-preview", expect=None)
     told = refused.stdout + refused.stderr
     assert "run 1 of job 'titanic' is FAILED" in told
-    assert "Set run: 2" in told
+    assert "To submit a new job, set run: 2" in told
     assert "Traceback" not in told
     assert len(submissions(checkout)) == 3
     file.write_text(good)

@@ -34,7 +34,7 @@ def test_preview_refuses_a_job_restored_after_its_removal(project: Project) -> N
     project.want(removed=BUSY)
     told = project.pulumi(PREVIEW, code=None)
     assert "run 1 of job 'removed' is CANCELLED" in told
-    assert "Set run: 2 on it in the stack file" in told
+    assert "set run: 2 of 'removed' in the stack file" in told
     assert "Traceback" not in told
     project.want(removed={**BUSY, "run": 2})
     project.up()

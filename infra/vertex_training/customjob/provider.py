@@ -329,7 +329,7 @@ def _current(id_: str, olds: Mapping[str, Any]) -> ReplacedJob:
             current = job_with_turn(_known_request(olds), _intents(dict(olds)))
         except OperatorError as error:
             job = olds["submission"]["job"]
-            print_line(f"job '{job}': the current rung could not be read: {error}")
+            print_line(f"job '{job}': the current ladder rung could not be read: {error}")
     request_id, name = current or (olds["requestId"], id_)
     return ReplacedJob(request_id, name or id_)
 

@@ -239,14 +239,18 @@ def _entry(
     if child.is_symlink():
         target = os.readlink(child.path)
         if _leaves(root, name, child.path, target):
-            return name, "the link leads out of the context", "copy the target into the folder"
+            return (
+                name,
+                "the symbolic link leads out of the folder",
+                "copy the target into the folder",
+            )
         try:
             return ContextEntry(name, path, tarfile.SYMTYPE, 0o777, target=target.decode())
         except UnicodeDecodeError:
-            return name, "the name of the link's target is not UTF-8", "rename the target"
+            return name, "the symbolic link's path is not UTF-8", "rename its target"
     status = child.stat(follow_symlinks=False)
     if not stat.S_ISREG(status.st_mode):
-        what = "the entry is not a regular file, folder or link"
+        what = "the entry is not a regular file, folder or symbolic link"
         return name, what, f"list the entry in {IGNORE_FILE}"
     if not os.access(child.path, os.R_OK):
         hint = f"make the file readable, or list it in {IGNORE_FILE}"

@@ -117,7 +117,7 @@ def problems(
         )
         return
     if not is_inside(folder, dockerfile):
-        yield f"{dockerfile} is a link out of the folder", "copy the target into the folder"
+        yield f"{dockerfile} links to a file out of the folder", "copy that file into the folder"
         return
     text = instructions(folder, dockerfile)
     if not FROM.search(text):

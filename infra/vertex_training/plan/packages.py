@@ -192,7 +192,7 @@ def _links_out_of(folder: Path, where: str) -> Iterator[Problem]:
             and not _skipped(inside)
             and (file.is_dir() or not file.resolve().is_relative_to(home))
         ):
-            what = "symbolic links to folders are not packaged" if file.is_dir() else _OUT
+            what = "a package cannot contain a symbolic link to a folder" if file.is_dir() else _OUT
             location = Location(f"{where}/{inside.as_posix()}")
             yield Problem(what, hint=_COPY, location=location)
 
@@ -203,7 +203,7 @@ def _requirements(file: Path, where: str) -> list[str]:
         text = file.read_text("utf-8-sig")
     except UnicodeDecodeError:
         problem = Problem(
-            "this file is not UTF-8 text", hint="save it as UTF-8", location=Location(where)
+            "this file is not UTF-8 text", hint="save the file as UTF-8", location=Location(where)
         )
         raise ConfigError([problem]) from None
     numbered = enumerate(text.splitlines(), start=1)
@@ -335,14 +335,14 @@ def folder_problem(folder: Path) -> tuple[str, str] | None:
     for name in files:
         file = folder / name
         if not file.resolve().is_relative_to(home) or not file.is_file():
-            return f"{name} is a symbolic link or not a regular file", "replace it by a copy"
+            return f"{name} is not a regular file of the folder", "replace it by a regular file"
         if not name.isprintable():
-            return f"the folder has a file whose name has control characters: {name!r}", "rename it"
+            return f"a file's name has control characters: {name!r}", "rename the file"
     if len(files) > MOST_FILES:
         return f"the folder has more than {MOST_FILES} files", ""
     size = sum((folder / name).stat().st_size for name in files)
     if size > MOST_BYTES:
-        return f"the folder has {size / 2**20:,.0f} MiB, the limit is {MOST_BYTES // 2**20}", ""
+        return f"the folder has {size / 2**20:,.0f} MiB, the limit is {MOST_BYTES // 2**20} MiB", ""
     return None
 
 

@@ -74,7 +74,7 @@ class JobScheduleProvider(BoundedProvider):
         now = self._now(new) if begins or old.paused != new.paused else old.since
         moment = time_of(now).timestamp() if now else 0.0
         for slot in dropped(old, new, lambda: connect(old, self.timing), moment):
-            print_line(f"schedule of job {new.job}: due slot {slot} is not submitted")
+            print_line(f"schedule of job {new.job}: the job due at {slot} is not submitted")
         return dynamic.UpdateResult(_outputs(news, now if begins else old.since))
 
     def delete(self, _id: str, props: dict[str, Any]) -> None:

@@ -98,7 +98,7 @@ def advance(
     current, previous = _current(schedule, ports)
     if current > name_of(moment):
         place = f"gs://{schedule.control_bucket}/{schedule.records}turns/{schedule.turn_key}.json"
-        text = f"the last slot is in the future, so nothing is submitted. Did a user write {place}?"
+        text = f"nothing is submitted: {current} is in the future. Check who wrote {place}"
         yield Outcome("failed", current, text)
         return
     due = _due(schedule, ports, current, moment)
@@ -112,12 +112,12 @@ def advance(
     unsent = [slot for slot, outcome in known.items() if outcome is None]
     if not unsent:
         [after] = schedule.next(moment, 1)  # valid cron lines always have a next slot
-        yield Outcome("idle", "", f"next slot {name_of(after)}: {schedule.calendar.words}")
+        yield Outcome("idle", "", f"next start {name_of(after)}: {schedule.calendar.words}")
     for slot in unsent:
         if previous is not None and slot != current and previous.state not in TERMINAL:
             text = "waits for the previous job"
             if current:
-                text = f"waits for slot {current}, which is {previous.short_state}"
+                text = f"waits for the job of {current}, which is {previous.short_state}"
             yield Outcome("waits", slot, text, previous.name)
             return
         if dry_run:
@@ -183,7 +183,7 @@ def _recorded(schedule: DeployedSchedule, ports: SchedulePorts, slot: str) -> Ou
     if job is not None and job.request_id == id_:
         return Outcome("adopted", slot, "was already submitted", job.name)
     place = f"gs://{schedule.control_bucket}/{schedule.records}submissions/{id_}.json"
-    text = f"not submitted: the slot's record names a foreign job. Did a user write {place}?"
+    text = f"not submitted: {place} names a job of another request. Check who wrote it"
     return Outcome("failed", slot, text)
 
 

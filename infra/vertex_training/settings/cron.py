@@ -137,8 +137,7 @@ def problem(cron: str) -> str:
     gaps = (after - before for before, after in itertools.pairwise([*minutes, minutes[0] + 60]))
     if min(gaps) < LEAST_MINUTES:
         return (
-            f"slots must be at least {LEAST_MINUTES} minutes apart, but the minute field (the "
-            "first) "
-            f"has {len(minutes)} values that are closer"
+            f"start times must be at least {LEAST_MINUTES} minutes apart, but the {len(minutes)} "
+            "values of the minute field (the first) are closer"
         )
     return ""

@@ -105,8 +105,8 @@ class JobDefaults(Section):
 
 #: Error for a rung with ``region``.
 OTHER_REGION: Final = (
-    "rungs cannot change the region, since the job's buckets, network, key and images are in the "
-    "stack's region: remove region, and use a second stack for another region"
+    "a ladder rung cannot change the region: the job's buckets, network, key and images are in the "
+    "stack's region. Remove region, and use a second stack for another region"
 )
 
 

@@ -523,7 +523,7 @@ def _set(
     elif last in inside:
         del inside[last]
     else:
-        return "null removes nothing: included files have no such value", "remove the override"
+        return "null has no effect: no included file has this value", "remove the override"
     return None
 
 

@@ -93,7 +93,7 @@ def unknown_entry(
     kind: str, name: str, known: Collection[str], section: str, path: Path
 ) -> Problem:
     """Return the problem that a section of the stack file does not declare a name."""
-    hint = did_you_mean(name, known) or f"declare this name in section {section}"
+    hint = did_you_mean(name, known) or f"declare {name} in section {section}"
     return Problem(f"this stack has no such {kind}", name, hint, path)
 
 

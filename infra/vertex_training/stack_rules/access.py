@@ -51,8 +51,8 @@ def members(settings: Settings) -> Iterator[Problem]:
             for index, member in enumerate(members):
                 here = (*path, index)
                 if (resource, role, member) in derived:
-                    what = "duplicates a grant of the stack: removing either would revoke both"
-                    yield Problem(what, member, "remove it", here)
+                    what = "the stack also grants this role: removing either would revoke both"
+                    yield Problem(what, member, "remove this member", here)
                 elif team and member in accounts and accounts[member] != team:
                     what = f"team {team} does not own this service account"
                     yield Problem(
@@ -146,8 +146,8 @@ def _team(settings: Settings, place: tuple[str, ...]) -> str | None:
 
 #: Hint for changes that CI lacks the rights for.
 BEYOND_CI: Final = (
-    "a user with this right deploys once (docs/environments.md), or grants CI's deploy account the "
-    "right"
+    "have a user with this right deploy once (docs/environments.md), or grant the right to CI's "
+    "deploy account"
 )
 
 
@@ -163,7 +163,7 @@ def named_deployers(settings: Settings) -> Iterator[Problem]:
     what = f"deployers is empty: Vertex AI may refuse jobs that run as {accounts}"
     member = naming.deployer(settings.project, settings.stack)
     yield Problem(
-        what, hint=f"deployers: [{member}], the account that bootstrap creates", path=("deployers",)
+        what, hint=f"write [{member}], the account that bootstrap/ creates", path=("deployers",)
     )
 
 
@@ -185,9 +185,9 @@ def names_for_ci(settings: Settings) -> Iterator[Problem]:
 def _name(path: Path, existing: bool, name: str) -> Problem:
     field = "existing" if existing else "name"
     what = (
-        "CI has no right to grant on this resource"
+        "CI has no right to grant roles on this resource"
         if existing
-        else "CI has no right to change or grant on a resource of this name"
+        else "CI has no right to change this resource or to grant roles on it"
     )
     return Problem(what, name, BEYOND_CI, (*path, field))
 

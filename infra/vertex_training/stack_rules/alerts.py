@@ -19,10 +19,7 @@ def channels(settings: Settings) -> Iterator[Problem]:
     own = (settings.project, settings.project_number)
     for key, channel in settings.channels.items():
         if channel.existing and channel.existing.split("/")[1] not in own:
-            what = (
-                f"this channel is outside of {settings.project}, which notifies only its own "
-                "channels"
-            )
+            what = f"alerts of {settings.project} cannot use channels of other projects"
             path: Path = ("channels", key, "existing")
             yield Problem(what, channel.existing, f"name a channel of {settings.project}", path)
     for name, job in settings.jobs.items():
@@ -57,7 +54,7 @@ def shared_alerts(file: StackFile) -> Iterator[Problem]:
     for key in (channel for channel in settings.channels if channel not in used):
         what, hint = (
             "no alert or budget uses this channel",
-            "name it in alerts or budget, or remove it",
+            "name the channel in alerts or budget, or remove the channel",
         )
         yield Problem(what, key, hint, ("channels", key))
     for section in ("alerts", "budget"):
@@ -69,7 +66,7 @@ def shared_alerts(file: StackFile) -> Iterator[Problem]:
                 f"{section} covers all of {settings.project}, and so does {section} in "
                 f"{', '.join(others)}"
             )
-            hint = f"keep {section} in one stack: both report jobs and costs of all these stacks"
+            hint = f"keep {section} in one stack: each reports jobs and costs of all these stacks"
             yield Problem(what, hint=hint, path=(section,))
 
 

@@ -43,7 +43,7 @@ def ladders(settings: Settings) -> Iterator[Problem]:
         for key, job in jobs.items():
             path = (section, key, "ladder")
             if job.ladder and section == "tuning":
-                what = "tuning jobs support no ladder: they continue if a trial gets no machines"
+                what = "tuning jobs do not support ladder: they continue after a failed trial"
                 yield Problem(what, hint="remove ladder", path=path)
             for index, rung in enumerate(job.ladder):
                 yield from unknown_reservation(rung, settings.reservations, (*path, index))

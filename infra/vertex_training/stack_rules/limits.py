@@ -191,12 +191,12 @@ def _schedule(
                 yield _unpriced(path, "limits.maxUsdPerMonth")
                 return
         elif most is not None and usd > most:
-            slots = f"{schedule.calendar.most_a_month} slots"
+            slots = f"{schedule.calendar.most_a_month} jobs"
             what = (
                 f"this schedule may cost {costs.usd(usd)} a month ({slots}), "
                 f"{source}.maxUsdPerMonth is {costs.usd(most)}"
             )
-            hint = "use fewer slots, a shorter timeout or a smaller machine, or raise the limit"
+            hint = "use fewer jobs, a shorter timeout or a smaller machine, or raise the limit"
             yield Problem(what, schedule.cron, hint, path, rule="limit-schedule-cost")
 
 

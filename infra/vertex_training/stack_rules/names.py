@@ -120,20 +120,20 @@ def members_in_other_case(settings: Settings) -> Iterator[Problem]:
             same = member.lower() if "://" not in member else member
             if same in seen and member not in members[:index]:
                 what = (
-                    "repeats a member in another case: "
-                    "removing either entry revokes the grant of both"
+                    "this member differs from an earlier entry only in upper and lower case: "
+                    "IAM revokes the role of both if either entry is removed"
                 )
-                yield Problem(what, member, f"keep one entry: {same}", (*path, index))
+                yield Problem(what, member, f"write only {same}", (*path, index))
             seen.add(same)
 
 
 #: Settings of the provider that do not apply to jobs -> replacement for jobs.
 _OF_PROVIDER: Final = {
     "defaultLabels": "use vertex-training:labels, which jobs get too",
-    "billingProject": "remove it: gcp:project pays for jobs",
+    "billingProject": "remove the setting: gcp:project pays for jobs",
     "deletionPolicy": "use onDelete of a job",
     "requestReason": "to record a reason in the audit log, use labels of the job",
-    "vertexAiCustomEndpoint": "remove it: jobs use the API endpoint of gcp:region",
+    "vertexAiCustomEndpoint": "remove the setting: jobs use the API endpoint of gcp:region",
 }
 
 
@@ -204,7 +204,7 @@ def unknown_keys(settings: Settings) -> Iterator[Problem]:
             for index, name in enumerate(listed):
                 path = ("serviceAccounts", key, field, index)
                 if name in (naming.STAGING, naming.CONTROL) and kind == "bucket":
-                    hint = "remove it: jobs can read packages anyway, and must not read job records"
+                    hint = "remove it: jobs can read packages anyway, but must not read job records"
                     yield Problem("this bucket belongs to the stack itself", name, hint, path)
                 elif name not in known:
                     what = f"this stack has no such {kind}"
@@ -265,7 +265,7 @@ def project_numbers(file: StackFile) -> Iterator[Problem]:
             continue
         for name, other, its_number in others:
             if other == project and its_number not in (number, *NOT_GIVEN):
-                what = f"{name} says {its_number} for project {project}: one number is wrong"
+                what = f"{name} has number {its_number} for project {project}: correct one"
                 hint = f"gcloud projects describe {project} --format='value(projectNumber)'"
                 yield Problem(what, number, hint, path)
                 break

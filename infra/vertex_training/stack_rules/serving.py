@@ -201,7 +201,7 @@ def tpu_warnings(endpoint: Endpoint, region: str, path: Path) -> Iterator[Proble
         hint = f"apply at Google, or use another region: {', '.join(row['regions'])}"
         yield Problem(what, name, hint, (*path, "machine"))
     if accelerator is not None and accelerator.type.startswith("TPU_"):
-        what = f"{name} has built-in TPUs: no source documents a type in addition"
+        what = f"{name} has built-in TPUs and does not need an accelerator"
         yield Problem(what, accelerator.type, "remove accelerator", (*path, "accelerator"))
     if replicas.most > replicas.min:
         what = "endpoints on TPUs ignore replicas.max and always run replicas.min"

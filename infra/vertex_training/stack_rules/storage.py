@@ -128,7 +128,7 @@ def _query(
     try:
         sql = data.decode()
     except UnicodeDecodeError:
-        yield Problem("this file is not UTF-8 text", snapshot.query, "save it as UTF-8", where)
+        yield Problem("the file is not UTF-8 text", snapshot.query, "save it as UTF-8", where)
         return
     for line, form in secret_lines(snapshot.query, data).items():
         if not {snapshot.query, f"{snapshot.query}:{line}"} & settings.allowed_secrets.keys():
@@ -173,7 +173,7 @@ def changing_snapshots(file: StackFile) -> Iterator[Problem]:
         if functions := request.volatile_in((root / snapshot.query).read_text(encoding="utf-8")):
             what = f"the result varies between runs: the query uses {', '.join(functions)}"
             path = ("snapshots", key, "query")
-            yield Problem(what, snapshot.query, "replace it by a parameter", path)
+            yield Problem(what, snapshot.query, "use a parameter instead", path)
         if (most := snapshot.max_bytes_billed) < LEAST_BILLED:
             what = "BigQuery will refuse the query: it bills at least 10 MiB for a table"
             path = ("snapshots", key, "maxBytesBilled")

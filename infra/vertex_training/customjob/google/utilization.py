@@ -51,9 +51,8 @@ def read(project: str, name: str, seconds: float, account: str) -> Reading:
         then = then or sent_at
         if abs(then - now) > SKEW:
             raise OperatorError(
-                f"the clock of this machine differs by {then - now:+.0f} s from Cloud "
-                "Monitoring's, "
-                "or the response was delayed by this time"
+                f"the clocks of Cloud Monitoring and this machine differ by {then - now:+.0f} s, "
+                "or the response took that long"
             )
         try:
             if errors := answer.get("executionErrors"):

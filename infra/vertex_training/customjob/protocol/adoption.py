@@ -41,9 +41,7 @@ def job_to_adopt(candidates: Sequence[JobSnapshot], request: SubmissionRequest) 
         reason = f": {ended.reason}" if ended.error else ""
         raise JobRefusedError(
             f"run {request.run} of job '{request.job}' is {ended.short_state} ({ended.name})"
-            f"{reason}. Nothing was submitted. "
-            f"Set run: {request.run + 1} on job '{request.job}' in the stack file to submit the "
-            "job again."
+            f"{reason}. Nothing was submitted. {request.renewal}"
         )
     return earliest(usable)
 
@@ -52,8 +50,7 @@ def deleted_job_error(name: str, request: SubmissionRequest) -> JobRefusedError:
     """Return the error for a submitted job whose record was deleted in Vertex AI."""
     return JobRefusedError(
         f"the record of run {request.run} of job '{request.job}' ({name}) was deleted. Nothing was "
-        f"submitted. Set run: {request.run + 1} on job '{request.job}' in the stack file to submit "
-        "the job again."
+        f"submitted. {request.renewal}"
     )
 
 

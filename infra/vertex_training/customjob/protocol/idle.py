@@ -40,7 +40,7 @@ LATE: Final = 240.0
 GAP: Final = 1.5 * SAMPLE
 #: Maximum error of a clock in seconds.
 SKEW: Final = 60.0
-NOT_KNOWN: Final = "idleStop cannot check the job, which continues"
+NOT_KNOWN: Final = "idleStop cannot check the job; the job continues"
 
 
 @dataclass(frozen=True, slots=True)

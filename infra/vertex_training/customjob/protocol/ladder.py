@@ -196,9 +196,8 @@ class Ladder:
 
     def _busy(self) -> NotSubmittedError:
         return NotSubmittedError(
-            f"other processes are submitting rungs of {self.rungs[0].title}. This process "
-            "submitted "
-            "nothing. Run the same command again."
+            f"other processes are submitting ladder rungs of {self.rungs[0].title}. This process "
+            "submitted nothing. Run the same command again."
         )
 
 
@@ -251,5 +250,5 @@ def stop_climbing(
             end(current, job.name)
         return True
     raise NotSubmittedError(
-        f"other processes are submitting rungs of {request.title}. Run the same command again."
+        f"other processes are submitting ladder rungs of {request.title}. Run the command again."
     )

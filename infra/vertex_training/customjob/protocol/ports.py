@@ -165,12 +165,12 @@ class SubmissionRequest:
     @property
     def title(self) -> str:
         """Return the job's name for messages, with the request's scheduled time if it has one."""
-        return f"slot {self.slot} of job '{self.job}'" if self.slot else f"job '{self.job}'"
+        return f"job '{self.job}'" + (f" scheduled for {self.slot}" if self.slot else "")
 
     @property
     def renewal(self) -> str:
         """Return how to submit a new job if another job already has the request's id."""
-        return f"Set run: {self.run + 1} on job '{self.job}' in the stack file to submit a new job."
+        return f"To submit a new job, set run: {self.run + 1} of '{self.job}' in the stack file."
 
     @property
     def is_named(self) -> bool:

@@ -77,7 +77,7 @@ class SubmissionTurn:
         turn = self._read()
         if turn is not None and self.request.slot and slot_of(turn.request_id) > self.request.slot:
             raise JobRefusedError(
-                f"{self.request.title} was skipped: the later slot {slot_of(turn.request_id)} was "
+                f"{self.request.title} was skipped: the job of {slot_of(turn.request_id)} was "
                 "submitted before. Nothing was submitted."
             )
         if turn is not None and turn.request_id != self.request.request_id:
@@ -94,11 +94,9 @@ class SubmissionTurn:
         turn, request = self.intents.read_turn(self.request.turn_key), self.request
         current = turn.request_id if turn is not None and not turn.withdrawn else ""
         if current in request.ladder[request.rung :]:
-            raise RungPassedError(f"a later rung of {request.title} was submitted")
+            raise RungPassedError(f"a later ladder rung of {request.title} was submitted")
         if request.moves and current not in request.ladder[request.rung - 2 : request.rung]:
-            raise RungPassedError(
-                f"{request.title} is no longer on the previous rung or in the stack"
-            )
+            raise RungPassedError(f"{request.title} has left the previous ladder rung or the stack")
         return turn
 
     def has_passed(self, job: JobSnapshot | None) -> bool:

@@ -145,7 +145,7 @@ async def wait_for_job(
                 verb = "continues" if rung.moved else "is"
                 ports.report(f"job {wait.job}: {_reason(job)}; {verb} on {rung} as {name}")
                 continue
-            why = f"No rung is left: {exhausted}" if exhausted else await idle.reason(job)
+            why = f"No ladder rung is left: {exhausted}" if exhausted else await idle.reason(job)
             raise WaitError(await _failure_message(wait, job, ports, why))
         await idle.look(job)
         left = wait.deadline - (now - began)
@@ -166,8 +166,8 @@ async def _get_job(wait: Wait, name: str, ports: WaitPorts) -> JobSnapshot:
         ) from None
     if job is None:
         raise WaitError(
-            f"the record of job '{wait.job}' ({name}) was deleted, so its result is unknown. Set "
-            f"run: {wait.run + 1} in the stack file to submit the job again, or remove wait."
+            f"the record of job '{wait.job}' ({name}) was deleted, so its result is unknown. To "
+            f"submit the job again, set run: {wait.run + 1} in the stack file; else remove wait."
         )
     return job
 
@@ -190,8 +190,8 @@ async def _climb(wait: Wait, job: JobSnapshot, ports: WaitPorts) -> tuple[Curren
         return await asyncio.to_thread(climb)
     except OperatorError as error:
         raise OperatorError(
-            f"job '{wait.job}' ({job.name}): {_reason(job)}; its next rung could not be submitted. "
-            f"Wait again to retry that rung. {error}"
+            f"job '{wait.job}' ({job.name}): {_reason(job)}; its next ladder rung could not be "
+            f"submitted. Wait again to retry. {error}"
         ) from None
 
 
@@ -217,11 +217,10 @@ async def _failure_message(wait: Wait, job: JobSnapshot, ports: WaitPorts, why: 
 
 
 def _deadline_message(wait: Wait, job: JobSnapshot) -> str:
-    goal = {"running": "to run", "succeeded": "to succeed"}[wait.goal]
+    goal = {"running": "start", "succeeded": "succeed"}[wait.goal]
     return (
-        f"job '{wait.job}' is {job.short_state} after the deadline of "
-        f"{format_duration(wait.deadline)} {goal}. The job continues ({job.name}); waiting again "
-        "is safe."
+        f"job '{wait.job}' did not {goal} before the deadline of {format_duration(wait.deadline)}, "
+        f"and is {job.short_state}. The job continues ({job.name}); waiting again is safe."
     )
 
 

@@ -207,7 +207,7 @@ def _unused(comments: list[IgnoreComment], used: set[IgnoreComment]) -> Iterator
     for comment in comments:
         if comment not in used:
             yield Problem(
-                "the comment has no effect: the rule has no finding here", comment.rule,
+                "the comment has no effect: the rule reports nothing here", comment.rule,
                 "remove the comment",
                 location=comment.location, rule=RULE, level="note",
             )  # fmt: skip

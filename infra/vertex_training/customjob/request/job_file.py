@@ -337,7 +337,7 @@ def check_ladder(
             continue
         requests.append(result.request)
         if other := titles.get(result.request.request_id):
-            what, hint = f"{title} is equal to {other}", "remove or change this rung"
+            what, hint = f"{title} is equal to {other}", "change or remove this ladder rung"
             errors.append(Problem(what, hint=hint, location=Location(one.file), rule="ladder"))
         titles[result.request.request_id] = title
     request = None

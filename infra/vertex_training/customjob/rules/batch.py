@@ -23,9 +23,9 @@ ONLY_VERTEX: Final = {
     "enableWebAccess": "log in to the machine with `gcloud compute ssh`",
     "enableDashboardAccess": "log in to the machine with `gcloud compute ssh`",
     "reservedIpRanges": (
-        "set network.mode: psc in the stack file: machines then use addresses of its subnet"
+        "set network.mode: psc in the stack file: machines then use addresses of the stack's subnet"
     ),
-    "network": "set network.mode: psc in the stack file: machines then join its subnet",
+    "network": "set network.mode: psc in the stack file: machines then join the stack's subnet",
     "protectedArtifactLocationId": "reference images by digest",
     "models": "read the model from its bucket",
 }

@@ -63,7 +63,7 @@ def reservation_key(job: Job) -> Iterator[Finding]:
         if affinity.get("key") and affinity["key"] != KEY:
             yield Finding(
                 (*path, "key"),
-                "the key must be that of reservations",
+                "reservationAffinity does not support this key",
                 affinity["key"],
                 f"write {KEY}",
             )

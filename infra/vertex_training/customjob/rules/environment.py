@@ -86,7 +86,7 @@ def env_twice(job: Job) -> Iterator[Finding]:
         for index, (path, name, _) in enumerate(pool.variables(), 1):
             if name and name in seen:
                 what = f"this variable is already set by item {seen[name]} of env"
-                yield Finding((*path, "name"), what, name, "remove one of the two items")
+                yield Finding((*path, "name"), what, name, "remove one of the two env items")
             seen.setdefault(name, index)
 
 
@@ -152,7 +152,7 @@ def placeholder(job: Job) -> Iterator[Finding]:
     for pool in job.pools:
         for path, text in pool.texts():
             if match := PLACEHOLDER.search(text):
-                what = "this text looks like a placeholder"
+                what = "this value looks like a placeholder"
                 yield Finding(path, what, match.group(), "write the actual value")
 
 
@@ -163,7 +163,7 @@ def temporary_disk(job: Job) -> Iterator[Finding]:
         for path, text in pool.texts():
             if "/mnt/disks/" in text:
                 hint = "use baseOutputDirectory with AIP_CHECKPOINT_DIR, /gcs/BUCKET, or nfsMounts"
-                what = "this path is on the boot disk, which is deleted when the job ends"
+                what = "this path is on the boot disk, which Vertex AI deletes when the job ends"
                 yield Finding(path, what, "/mnt/disks/", hint)
 
 
@@ -228,11 +228,11 @@ def nccl_plugin(job: Job) -> Iterator[Finding]:
         ):
             continue
         what = (
-            f"neither image nor environment names NCCL's network plugin {name}. Without it NCCL "
-            "may connect the nodes by TCP, far slower and without an error. Whether Vertex AI adds "
-            "it is not documented"
+            f"neither the image nor env names NCCL's network plugin {name}. Without the plugin, "
+            "NCCL may connect the nodes by TCP, which is far slower, and report no error. Vertex "
+            "AI does not document whether it adds the plugin"
         )
-        hint = "install it in the image; the first lines of `vt jobs logs` have what NCCL uses"
+        hint = "install the plugin in the image; `vt jobs logs` first prints NCCL's network"
         yield Finding((*pool.task_path, pool.image_field), what, pool.machine_type, hint)
         return
 

@@ -92,7 +92,7 @@ def peering_room(job: Job) -> Iterator[Finding]:
         prefixes = ", ".join(f"/{prefix}" for prefix in network.ranges.values())
         what = (
             f"peering ranges ({prefixes}) have addresses for {room} concurrent jobs of up to "
-            f"{max(users)} nodes, and the stack can run {jobs}"
+            f"{max(users)} nodes, but the stack can run {jobs} jobs at once"
         )
         hint = "add a range to network.ranges, or limit network.parallelJobs"
         yield Finding(NAME, what, "", hint)
@@ -109,7 +109,7 @@ def interface_room(job: Job) -> Iterator[Finding]:
     nodes = sum(largest[: network.parallel_jobs])
     free = 2 ** (32 - network.subnet_prefix) - RESERVED_ADDRESSES
     if nodes > free:
-        what = f"the subnet has {free} addresses, and the stack can run {nodes} nodes at once"
+        what = f"the subnet has {free} addresses, but the stack can run {nodes} nodes at once"
         prefix = 32 - math.ceil(math.log2(nodes + RESERVED_ADDRESSES))
         hint = f"use a /{prefix} in network.subnet.range, or limit network.parallelJobs"
         yield Finding(ATTACHMENT, what, f"/{network.subnet_prefix}", hint)

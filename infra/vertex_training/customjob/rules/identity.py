@@ -153,7 +153,7 @@ def tensorboard_output(job: Job) -> Iterator[Finding]:
 def tensorboard_account(job: Job) -> Iterator[Finding]:
     """Check that a job with a TensorBoard has a serviceAccount."""
     if job.spec.get("tensorboard") and not job.spec.get("serviceAccount"):
-        what = "serviceAccount is missing; a job with a TensorBoard requires it"
+        what = "a job with a TensorBoard requires a serviceAccount"
         yield Finding(SPEC, what, "", "add serviceAccount: EMAIL", missing="serviceAccount")
 
 

@@ -206,7 +206,7 @@ def container_engine(job: Job) -> Iterator[Finding]:
         for command in line.commands:
             if command.program in ENGINES and command.words[1:2] in (("run",), ("compose",)):
                 what = "a job's container has no container engine"
-                hint = "set imageUri to the image, and command to the command to run in it"
+                hint = "set imageUri to that image, and command to the program to run in the image"
                 yield Finding(_place(pool, command), what, " ".join(command.words[:2]), hint)
 
 
@@ -246,7 +246,7 @@ def gpu_missing(job: Job) -> Iterator[Finding]:
         if pool.gpu or not pool.shape or pool.accelerator:
             continue  # unknown machine types may have GPUs
         hint = "add acceleratorType and acceleratorCount to machineSpec, or run on CPUs"
-        what = f"the command requests a GPU, and {pool.machine_type} has none in this pool"
+        what = f"the command requests a GPU, but {pool.machine_type} has no GPU in this pool"
         for path, name, value in pool.variables():
             if name == "CUDA_VISIBLE_DEVICES" and re.match(r"\d", value):
                 yield Finding((*path, "value"), what, value, hint)
@@ -279,7 +279,7 @@ def processes_per_gpu(job: Job) -> Iterator[Finding]:
         assert count is not None
         gpus = f"{pool.count} GPU{'s' * (pool.count > 1)}"
         if count > pool.count:
-            what, level = f"{count} processes would share {gpus}; NCCL does not support this", None
+            what, level = f"NCCL does not support {count} processes on {gpus}", None
         else:
             what = f"only {count} process{'es' * (count > 1)} for {gpus}: some GPUs may be unused"
             level = "note" if count == 1 else None
@@ -304,12 +304,12 @@ def launch_nodes(job: Job) -> Iterator[Finding]:
         if launch.nodes is None or launch.nodes == nodes:
             continue
         machines = f"{nodes} machine{'s' * (nodes > 1)}"
-        what = f"the launcher expects {launch.nodes} nodes, and the pools have {machines}"
+        what = f"the launcher expects {launch.nodes} nodes, but the pools have {machines}"
         hint = f"write --{option}={nodes}, or change replicaCount"
         if launch.nodes == 1:
             if launch.launcher == "accelerate":
                 continue  # its configuration file may say more
-            what = f"the {nodes} machines would train separately, without each other"
+            what = f"the {nodes} machines would train separately, not together"
             hint = "run python -m vertex_job.launch -- …, which reads CLUSTER_SPEC"
         elif launch.nodes > nodes:
             what += ": the job would wait for missing nodes until a timeout"

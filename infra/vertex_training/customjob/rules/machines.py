@@ -312,7 +312,9 @@ def gpu_memory(job: Job) -> Iterator[Finding]:
     for pool, comparison, too_large in memory_comparisons(job.pools, job.context.model):
         if too_large:
             path = (*pool.machine_path, "acceleratorType")
-            hint = "a smaller microBatch, gradientCheckpointing, a higher zeroStage, or another GPU"
+            hint = (
+                "use a smaller microBatch, gradientCheckpointing, a higher zeroStage or another GPU"
+            )
             yield Finding(path, comparison, "", hint)
 
 

@@ -69,7 +69,7 @@ def parameter_id_argument(job: Job) -> Iterator[Finding]:
     for parameter in parameters_of(job):
         if parameter.id.startswith("-") or "=" in parameter.id:
             path, bare = (*parameter.path, "parameterId"), parameter.id.strip("-=")
-            what = f"the program would receive the option --{parameter.id}"
+            what = "a parameter id must not begin with - or contain ="
             yield Finding(path, what, parameter.id, f"write {bare or 'a name'}")
 
 
@@ -159,7 +159,7 @@ def parameter_categories(job: Job) -> Iterator[Finding]:
             continue
         path, options = (*parameter.values_path, "values"), parameter.options
         if len(options) == 1:
-            what = "a list of one value tunes nothing"
+            what = "a parameter with only one value is not tuned"
             hint = "remove the parameter, and pass the value in args"
             yield Finding(path, what, str(options[0]), hint)
         twice = [value for index, value in enumerate(options) if value in options[:index]]
@@ -203,7 +203,7 @@ def parameter_condition(job: Job) -> Iterator[Finding]:
             id_ = (spec or {}).get("parameterId", "")
             before = claimed.setdefault(id_, [])
             if any(_is_among(value, before) for value in values):
-                what = "another condition with this parameter id has one of these values too"
+                what = "another condition of this parameter id has one of the same values"
                 yield Finding((*path, field), what, id_, "use different values in each condition")
             before.extend(values)
 

@@ -47,8 +47,8 @@ def secret_value(job: Job) -> Iterator[Finding]:
                 what = "Vertex AI does not pass values of secrets to jobs"
                 yield Finding(path, what, match[0], f"use backend: batch, or {HINT}")
             elif "env" not in path or match[0] != text:
-                what = "the value of a secret can only be a complete environment variable"
-                hint = "add an item to env, and read that variable in the code or a shell"
+                what = "a secret's value must be the whole value of an environment variable"
+                hint = "add an item to env, and read the variable in the code or a shell"
                 yield Finding(path, what, match[0], hint)
 
 

@@ -25,10 +25,10 @@ def output_shared(job: Job) -> Iterator[Finding]:
     for name, other in sorted(job.context.others.items()):
         if outputs_clash(job.output, other.output):
             hint = (
-                f"add ${{job.name}} to the path for a folder per job, or {REQUEST_ID} for one per "
-                "run"
+                f"add ${{job.name}} to the path for a folder per job, or {REQUEST_ID} for a "
+                "folder per run"
             )
-            what = f"job '{name}' writes to the same output directory"
+            what = f"job '{name}' also writes to this output directory"
             yield Finding(OUTPUT, what, job.output, hint)
 
 

@@ -109,7 +109,7 @@ def trial_argument_twice(job: Job) -> Iterator[Finding]:
 def _twice(pool: Pool, names: dict[str, str]) -> Iterator[Finding]:
     for path, text in pool.words():
         if text.partition("=")[0] in names:
-            what = "each trial receives this argument again, as a parameter"
+            what = "each trial also receives this argument as a parameter"
             yield Finding(path, what, text, "remove the argument, or rename the parameter")
 
 
@@ -187,7 +187,7 @@ def study_stopping(job: Job) -> Iterator[Finding]:
     config, path = study_of(job).get("studyStoppingConfig", {}), (*STUDY, "studyStoppingConfig")
     fewest, most = config.get("minNumTrials"), config.get("maxNumTrials")
     if fewest is not None and most is not None and fewest > most:
-        what = f"minNumTrials is above maxNumTrials ({most}), which then has no effect"
+        what = f"minNumTrials is above maxNumTrials ({most}), so maxNumTrials has no effect"
         yield Finding((*path, "minNumTrials"), what, str(fewest), f"write {most} or less")
     several = sum(1 for _ in metrics_of(job)) > 1
     for field in ("maxNumTrialsNoProgress", "maxDurationNoProgress"):

@@ -69,15 +69,15 @@ def test_all_unsendable_entries_are_reported_together(folder: Path, tmp_path: Pa
     (folder / os.fsdecode(b"\xfe\n")).touch()
     put(folder, "a/b")
     (folder / "a" / os.fsdecode(b"\xff")).touch()
-    out, copy = "the link leads out of the context", "copy the target into the folder"
+    out, copy = "the symbolic link leads out of the folder", "copy the target into the folder"
     found = refused(folder, jobs__lib=lib)
     assert sorted(found, key=lambda each: each.location.file) == [
-        problem("jobs/lib/pipe", "the entry is not a regular file, folder or link",
+        problem("jobs/lib/pipe", "the entry is not a regular file, folder or symbolic link",
                 "list the entry in .dockerignore"),
         problem("jobs/lib/up", out, copy),
         problem(r"jobs/x/\xfe\n", "the name is not UTF-8", "rename the file or folder"),
         problem(r"jobs/x/a/\xff", "the name is not UTF-8", "rename the file or folder"),
-        problem("jobs/x/odd", "the name of the link's target is not UTF-8", "rename the target"),
+        problem("jobs/x/odd", "the symbolic link's path is not UTF-8", "rename its target"),
         problem("jobs/x/root", out, copy),
     ]  # fmt: skip
 

@@ -59,7 +59,7 @@ def test_a_dockerfile_is_a_file_of_its_folder(checkout):
         "Other": [("the folder has no Other", hint)],
         "None": [("the folder has no None", hint)],
         "Link": [],
-        "Out": [("Out is a link out of the folder", "copy the target into the folder")],
+        "Out": [("Out links to a file out of the folder", "copy that file into the folder")],
     }
     names = ("Dockerfile", "Other", "None", "Link", "Out")
     assert [name for name in names if pins.is_inside(folder, name)] == ["Dockerfile", "Link"]

@@ -186,7 +186,7 @@ PLAIN = "0123456789abcdef0123"
 
 
 def idle(slot: str) -> Outcome:
-    return Outcome("idle", "", f"next slot {slot}: At 06:00 on Monday (Europe/Berlin)")
+    return Outcome("idle", "", f"next start {slot}: At 06:00 on Monday (Europe/Berlin)")
 
 
 def newest(world: SlotWorld) -> str:
@@ -222,7 +222,7 @@ def test_record_of_another_job_is_reported_with_its_place(theirs: str) -> None:
     id_ = schedule.request_id(FIRST)
     SlotProcess(world).write(IntentRecord(id_, IntentState.DONE, "x", theirs or newest(world)), 0)
     place = f"gs://control/one/submissions/{id_}.json"
-    text = f"not submitted: the slot's record names a foreign job. Did a user write {place}?"
+    text = f"not submitted: {place} names a job of another request. Check who wrote it"
     assert tick(world, MONDAY, schedule) == [Outcome("failed", FIRST, text), idle(SECOND)]
 
 

@@ -47,10 +47,10 @@ def actions(tick: Tick) -> list[Action]:
 
 WHY = "no accelerator was at 5% or above for 10m"
 REASONS = {
-    "failed": "idleStop cannot check the job, which continues: Cloud Monitoring did not respond",
+    "failed": "idleStop cannot check the job; the job continues: Cloud Monitoring did not respond",
     "due": f"{WHY}; the next run without --dry-run cancels the job",
     "cancelled": f"{WHY} (idleStop): cancelled",
-    "unproven": "idleStop cannot check the job, which continues: no utilization data of "
+    "unproven": "idleStop cannot check the job; the job continues: no utilization data of "
     "workerpool0-0",
 }
 

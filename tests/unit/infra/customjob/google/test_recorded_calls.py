@@ -284,7 +284,7 @@ def observe(entry: Mapping[str, Any], service: Service, patch: pytest.MonkeyPatc
         found["result"] = plain(result)
     except (OperatorError, PreconditionFailedError) as error:
         text, *_ = f"{type(error).__name__}: {error}".split("\n")  # the rest is of protobuf
-        found["error"] = re.sub(r"(clock is [+-])\d+", r"\1N", text.removesuffix(": "))
+        found["error"] = re.sub(r"(differ by [+-])\d+", r"\1N", text.removesuffix(": "))
     sent = [without_chance(each) for each in service.sent]
     found["sent"] = [each for each, before in zip(sent, [None, *sent], strict=False)
                      if each != before]  # fmt: skip

@@ -251,7 +251,7 @@ def test_points_prove_that_accelerators_did_nothing_or_they_do_not(row: dict[str
         one = dataclasses.replace(one, started=int((SINCE + row["started"]) * 1e9))
     found = RULE.judge(one, Reading(NOW, [series_of(each) for each in row["series"]]))
     assert f"{found.finding.name}: {found.why}" == row["verdict"]
-    assert found.goes_on == f"idleStop cannot check the job, which continues: {found.why}"
+    assert found.goes_on == f"idleStop cannot check the job; the job continues: {found.why}"
 
 
 def test_what_does_not_run_is_not_read() -> None:

@@ -139,7 +139,7 @@ def test_who_never_gets_the_turn_says_that_others_move_the_job():
     with pytest.raises(NotSubmittedError) as raised:
         stop_climbing(known, process, process, lambda *job: ended.append(job))
     assert str(raised.value) == (
-        "other processes are submitting rungs of job 'titanic'. Run the same command again."
+        "other processes are submitting ladder rungs of job 'titanic'. Run the command again."
     )
     assert ended == [("id1", "a")] * MAX_LOOKS
     assert made.turns[KEY] == TurnRecord("id1", 1)
@@ -201,7 +201,7 @@ def test_no_rung_is_left_once_the_last_one_is_out_of_stock(held, out, gone, expe
     assert ladder(made).exhausted() == expected
 
 
-LEFT = "job 'titanic' is no longer on the previous rung or in the stack"
+LEFT = "job 'titanic' has left the previous ladder rung or the stack"
 
 
 @pytest.mark.parametrize(
@@ -209,8 +209,8 @@ LEFT = "job 'titanic' is no longer on the previous rung or in the stack"
     [
         ("id1", False, True, ""),
         ("id2", False, True, ""),  # its own turn: sent once more
-        ("id3", False, True, "a later rung of job 'titanic' was submitted"),
-        ("id3", False, False, "a later rung of job 'titanic' was submitted"),
+        ("id3", False, True, "a later ladder rung of job 'titanic' was submitted"),
+        ("id3", False, False, "a later ladder rung of job 'titanic' was submitted"),
         ("other", False, True, LEFT),
         ("id1", True, True, LEFT),
         ("id2", True, True, LEFT),

@@ -33,7 +33,7 @@ def test_a_request_of_a_slot_begins_with_its_time(request_id: str, slot: str) ->
     assert slot_of(request_id) == slot
     request = replace(REQUEST, request_id=request_id)
     assert request.slot == slot
-    assert request.title == (f"slot {slot} of job 'titanic'" if slot else "job 'titanic'")
+    assert request.title == ("job 'titanic'" + (f" scheduled for {slot}" if slot else ""))
 
 
 def test_bounds_of_the_protocol_are_those_that_its_proof_has() -> None:
@@ -63,10 +63,7 @@ def test_a_refusal_to_adopt_has_its_reason_and_a_fix() -> None:
     ended = job("old", "FAILED", created=1, error="exit code 1")
     later = job("new", "CANCELLED", created=2)
     words = job("words", "CANCELLED", created=1, error="The job was cancelled.")
-    again = (
-        "Nothing was submitted. Set run: 4 on job 'titanic' in the stack file to submit the job "
-        "again."
-    )
+    again = "Nothing was submitted. To submit a new job, set run: 4 of 'titanic' in the stack file."
     assert refused(later, ended) == (
         f"run 3 of job 'titanic' is FAILED (old): exit code 1. {again}"
     )
@@ -76,14 +73,14 @@ def test_a_refusal_to_adopt_has_its_reason_and_a_fix() -> None:
     )
     other = job("x", "RUNNING", digest="e" * 20)
     assert refused(job("a", "RUNNING"), other) == (
-        "x has request id id1 and the digest of another request. Set run: 4 on job 'titanic' in "
-        "the stack file to submit a new job."
+        "x has request id id1 and the digest of another request. To submit a new job, set run: 4 "
+        "of 'titanic' in the stack file."
     )
     longer = job("x", "RUNNING", digest=DIGEST[:21])
     assert "the digest of another request" in refused(longer)
     assert str(deleted_job_error("old", REQUEST)) == (
-        "the record of run 3 of job 'titanic' (old) was deleted. Nothing was submitted. Set run: 4 "
-        "on job 'titanic' in the stack file to submit the job again."
+        "the record of run 3 of job 'titanic' (old) was deleted. Nothing was submitted. To submit "
+        "a new job, set run: 4 of 'titanic' in the stack file."
     )
 
 
