@@ -69,6 +69,12 @@ NumberOfGpus = Annotated[
         show_default=False,
     ),
 ]
+CancelOnExit = Annotated[
+    bool,
+    typer.Option(
+        "--cancel-on-exit", help="Cancel the job on SIGTERM or SIGHUP too, not only on Ctrl-C."
+    ),
+]
 MachineName = Annotated[
     str, typer.Option("--machine", metavar="TYPE", help="Machine type of a script.")
 ]
@@ -97,12 +103,7 @@ def run(
         bool,
         typer.Option("--no-code", help="Send the script without the other files of its folder."),
     ] = False,
-    cancel_on_exit: Annotated[
-        bool,
-        typer.Option(
-            "--cancel-on-exit", help="Cancel the job on SIGTERM or SIGHUP too, not only on Ctrl-C."
-        ),
-    ] = False,
+    cancel_on_exit: CancelOnExit = False,
     gpu: NumberOfGpus = 0,
     machine: MachineName = "",
 ) -> None:
