@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 from vertex_training_cli.engine.values import redact
 
-#: Columns where there is no terminal: what is searched there, line by line, must not be folded.
+#: Columns without a terminal: programs that search the output need whole lines.
 PLAIN_WIDTH: Final = 10_000
-#: Longest word of a cell that is kept whole where columns have to share a narrow terminal.
+#: Maximum length of a word that is not split on a narrow terminal.
 _MAX_WORD: Final = 20
-#: Heading of the column that goes below the first one where there is no room for both.
+#: Heading of the column that goes below the first one if both do not fit.
 _ID: Final = "ID"
 #: Minimum width of any other column.
 _LEAST: Final = 8

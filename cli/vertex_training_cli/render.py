@@ -101,7 +101,7 @@ def _rendered(job: str, stack_name: str, format_: RequestFormat, as_sent: bool, 
     raise typer.Exit(1)
 
 
-#: Text that every YAML reader, of 1.1 and of 1.2, takes for text without quotes.
+#: Text that every YAML parser, of 1.1 and of 1.2, reads as text without quotes.
 PLAIN: Final = re.compile(r"[A-Za-z_/][A-Za-z0-9_./=+@-]*(:[A-Za-z0-9_./=+@-]+)*\Z")
 
 

@@ -188,7 +188,7 @@ def plan_problems(approval: Approval, report: str) -> list[Problem]:
     return [Problem(what, report[:12], hint, (f"plan of {approval.stack}",))]
 
 
-#: Name the account that deploys, and the provider of identities that it signs in with.
+#: Variables with the account that deploys, and the identity provider of its sign-in.
 DEPLOY_ACCOUNT: Final = "VT_DEPLOY_ACCOUNT"
 IDENTITY_PROVIDER: Final = "VT_IDENTITY_PROVIDER"
 #: Variables that lead Google's clients, or the gcp provider, to another account, project or

@@ -41,9 +41,9 @@ from vertex_training_cli.engine.pulumi_cli import PulumiCli
 from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.engine.values import redact
 
-#: Exit codes of ``vt review`` after which there is a plan that policies and limits allow.
+#: Exit codes of ``vt review`` for a plan that policies and limits allow.
 REVIEWED: Final = 0
-#: Outcomes of a report that may be approved: one of another plan than was expected is, too.
+#: Outcomes of a report that can be approved, also for a plan that differs from the expected one.
 _APPROVABLE: Final = ("clean", "different")
 
 

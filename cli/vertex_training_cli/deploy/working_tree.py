@@ -83,17 +83,17 @@ def changed_files(root: Path, committed: Iterable[CommittedFile]) -> list[str]:
     return [file.name for file in committed if not (file.is_repository or file.is_in(folder))]
 
 
-#: Suffixes of what Python imports: sources, bytecode without a source, and extension modules.
+#: Suffixes of importable files: sources, bytecode without a source, and extension modules.
 CODE: Final = tuple(importlib.machinery.all_suffixes())
 #: File endings that the program reads, including stack files, included files and job files.
 READ: Final = (*CODE, ".yaml", ".yml")
 #: Files from which ``make setup`` installs packages in a repository that ``vt init`` created.
 INSTALLED: Final = frozenset({"requirements.lock", "requirements.txt"})
-#: Files by which the engine runs what lies beside them. A project in JSON comes before YAML.
+#: Files with which the engine runs code beside them. A project in JSON comes before YAML.
 ENGINE_FILES: Final = frozenset(
     f"Pulumi{kind}.{form}" for kind in ("", "Plugin", "Policy") for form in ("json", "yaml", "yml")
 )
-#: The environment that has ``vt``, and those within it: ``make setup DEPLOY=1`` fills them.
+#: The environment with ``vt``, and environments inside it, which ``make setup DEPLOY=1`` fills.
 ENVIRONMENT: Final = ".venv"
 #: Folders without imported code: ``stacks.own_bytecode`` prevents reading bytecode.
 _NOT_IMPORTED: Final = frozenset({"__pycache__", ".git"})

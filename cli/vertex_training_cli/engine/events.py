@@ -24,7 +24,7 @@ from vertex_training_cli.engine.plan import (
 )
 from vertex_training_cli.engine.values import redact, redact_config
 
-#: The engine's last words on any failure, a policy's among them, which say nothing about it.
+#: The engine's last message on any failure, also of a policy; it has no reason.
 LAST_WORDS: Final = "preview failed"
 
 

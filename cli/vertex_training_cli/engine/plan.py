@@ -25,7 +25,7 @@ from vertex_training_cli.engine.values import as_mapping, redact
 PARTS: Final = ("create-replacement", "delete-replaced")
 #: Operations that change nothing in the cloud.
 UNCHANGED: Final = ("same", "read", "refresh", "discard")
-#: Types of what is no resource of the cloud.
+#: Types that are not resources of the cloud.
 PROVIDER: Final = "pulumi:providers:"
 STACK: Final = "pulumi:pulumi:Stack"
 #: Types of the resources of jobs and of tuning jobs.

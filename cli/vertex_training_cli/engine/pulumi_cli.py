@@ -155,7 +155,7 @@ def error_diagnostics(output: str) -> list[dict[str, Any]]:
     ]
 
 
-#: Seconds to wait for output after the command's end: what it left running may hold the pipe.
+#: Seconds to wait for output after the command ended: its child processes may hold the pipe.
 _LAST_OUTPUT: Final = 5.0
 _FORWARDED: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 

@@ -29,7 +29,7 @@ from vertex_training_cli.engine.pulumi_cli import BACKEND, find_pulumi
 if TYPE_CHECKING:
     from localgcp.home.server_info import ServerInfo
 
-#: The stack of a command where none is named or selected.
+#: The stack of a command if no stack is named or selected.
 DEFAULT: Final = "local"
 #: Variables with which Google's clients find the local cloud.
 EMULATOR: Final = "VERTEX_EMULATOR_HOST"

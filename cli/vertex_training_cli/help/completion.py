@@ -19,7 +19,7 @@ from vertex_training.located_yaml import document
 from vertex_training.settings import project_files
 from vertex_training_cli.engine.paths import root_of
 
-#: A shell sets it; its value names the shell and what it asks for.
+#: Variable that a shell sets to its name and the kind of request.
 VARIABLE: Final = "_VT_COMPLETE"
 #: Parameter -> the section of the stack file that has its names.
 SECTIONS: Final[Mapping[str, str]] = {

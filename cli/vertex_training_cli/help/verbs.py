@@ -27,7 +27,7 @@ from vertex_training_cli.help.table import GROUPS, PANELS, VERBS
 
 #: Verbs that pass unknown options on to another program.
 PASSING: Final = ("up", "destroy")
-#: Options of a verb that may stand without a number, and their number then.
+#: Options of a command that are valid without a number, and their number in that case.
 DEFAULT_VALUES: Final = {"run": {"--gpu": "1"}}
 #: Markup of help: panels on a terminal, else plain text.
 MARKUP: Final = "markdown" if sys.stdout and sys.stdout.isatty() else None

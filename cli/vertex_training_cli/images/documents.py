@@ -33,7 +33,7 @@ MANIFESTS: Final = (
     "application/vnd.oci.image.manifest.v1+json",
     "application/vnd.docker.distribution.manifest.v2+json",
 )
-#: ``os/architecture`` and perhaps a variant; what looks otherwise is shown as ``?``.
+#: Parts of ``os/architecture`` and a variant; other texts are shown as ``?``.
 _PLATFORM_PART: Final = re.compile(r"[a-z0-9._-]{1,32}\Z")
 #: Images of an index, and labels, that are read at most.
 _MOST_ENTRIES: Final = 1000
@@ -42,7 +42,7 @@ _MOST_LABEL: Final = 4096
 _MOST_BYTES: Final = 2**50
 #: Labels of an image: https://github.com/opencontainers/image-spec/blob/main/annotations.md
 REVISION: Final = "org.opencontainers.image.revision"
-#: The folder, and the tag ``context-…`` of what it held.
+#: Labels with the folder, and with the tag ``context-…`` of its content.
 CONTEXT: Final = "vertex-training.context"
 #: Valid forms of labels: any account with push access can write any text into a label.
 _COMMIT: Final = re.compile(r"([0-9a-f]{7,64})(-dirty)?\Z")

@@ -25,9 +25,9 @@ from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.images import documents, registry
 from vertex_training_cli.images.documents import ImageFacts
 
-#: Seconds that all looks of one command take together at most.
+#: Maximum seconds of all lookups of one command together.
 SECONDS: Final = 20.0
-#: Images that are looked at for one command.
+#: Maximum number of images that one command looks up.
 MOST: Final = 100
 _TAG_SHOWN: Final = len("context-") + 12
 

@@ -16,7 +16,7 @@ from google.auth.exceptions import GoogleAuthError
 
 from vertex_training.errors import RegistryError
 
-#: Manifests, configurations and lists; what is larger is none.
+#: Maximum bytes of manifests, configurations and lists.
 MAX_DOCUMENT: Final = 4 * 1024 * 1024
 #: Seconds to connect, and between two pieces of an answer.
 TIMEOUT: Final = (10, 60)

@@ -20,9 +20,9 @@ from vertex_training.errors import CommandError, OperatorError
 if TYPE_CHECKING:
     from google.cloud import storage
 
-#: Objects that are listed at most: one page of the API.
+#: Maximum number of listed objects: one page of the API.
 MOST: Final = 1000
-#: Seconds for one page. A look is worth no more; nothing is tried again.
+#: Seconds for one page; a request is not repeated.
 TIMEOUT: Final = 4
 #: Maximum bytes of an object's content, also after unpacking: a job may write objects of any size.
 MOST_BYTES: Final = 8 * 1024 * 1024

@@ -38,11 +38,11 @@ if TYPE_CHECKING:
 
 #: Seconds for all jobs together, however slowly the service answers.
 BOUND: Final = 20.0
-#: Connections at one time.
+#: Maximum number of parallel connections.
 THREADS: Final = 8
-#: Most characters of a log line that are kept.
+#: Maximum characters of a log line.
 LINE_LENGTH: Final = 160
-#: Order of reading, where time may not suffice for all: what a change ends comes first.
+#: Order of reading, because time may not suffice: jobs that a change ends come first.
 ORDER: Final = ("delete", "delete-replaced", "replace", "update", "same")
 
 

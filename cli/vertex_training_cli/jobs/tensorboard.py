@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 #: TensorBoard's packages by hash (requirements/tensorboard.in).
 PINS: Final = Path(python_env.__file__).parent / "tensorboard.txt"
-#: Jobs that are shown where none is named.
+#: Number of newest jobs that are shown if no job is named.
 NEWEST: Final = 10
 
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 #: Columns of ``vt jobs list``, and but for ``stack``, which is among the labels, keys of its JSON.
 COLUMNS: Final = ("job", "stack", "run", "slot", "rung", "state", "created", "duration", "id")
-#: Minutes before now of which ``vt jobs show`` has the use of accelerators.
+#: Minutes before now for which ``vt jobs show`` shows the use of accelerators.
 USE_MINUTES: Final = 30
 #: Columns that are omitted if no job has a value.
 OPTIONAL: Final = ("stack", "slot", "rung")
@@ -219,7 +219,7 @@ def _duration(job: AnyJob, now: datetime) -> str:
 
 #: Columns before those of metrics and parameters.
 TRIAL_COLUMNS: Final = ("trial", "state")
-#: States after which a trial runs no more.
+#: States of an ended trial.
 TRIAL_OVER: Final = ("SUCCEEDED", "INFEASIBLE")
 
 

@@ -43,7 +43,7 @@ from vertex_training_cli.images.engines import Engine
 #: Ends the name of the stack, and of a job file.
 SUFFIX: Final = "-image"
 MARK: Final = "# Written by `vt local up"
-#: Seconds for one image; the first build loads what it consists of.
+#: Seconds for one image; the first build also downloads its base image and packages.
 BUILD_SECONDS: Final = 3600.0
 NAMESPACE: Final = stacks_of_program.SCHEMA.namespace
 _IMAGE: Final = re.compile(r"\$\{images\.([a-z0-9-]{1,63})\}")

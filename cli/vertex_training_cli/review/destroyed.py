@@ -48,7 +48,7 @@ COMPARED: Final = 10_000
 OUTPUTS: Final = ("buckets", "secrets")
 #: The resource of section ``registry``, which has no keys. Its output is one text.
 REGISTRY: Final = "registry-docker"
-#: Rule of the problem of a loss that is not in ``acceptedLosses``.
+#: Rule of the problem for a resource whose loss is not in ``acceptedLosses``.
 ACCEPTED_LOSS: Final = "accepted-loss"
 
 

@@ -27,7 +27,7 @@ PLUGINS: Final = (
 )
 #: The engine that is downloaded or built; ``tools/offline_engine/go.mod`` requires it, too.
 ENGINE_VERSION: Final = "3.259.0"
-#: Inputs of a build from source, where its folder is there.
+#: Inputs of a build from source, if their folder exists.
 BUILD_SOURCES: Final = ("go.mod", "go.sum", "pulumi-language-python")
 #: Prefix of folders that :func:`publish` fills.
 UNFINISHED: Final = "unfinished-"

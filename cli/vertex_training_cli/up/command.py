@@ -90,9 +90,9 @@ def _end_plugins(stack: StackRef) -> None:
 
 
 Log = Callable[[str], None]
-#: Exit code: a refresh would make anew, empty, what is protected, or a running job changes stacks.
+#: Exit code: a refresh would recreate a protected resource empty, or a running job changes stacks.
 REFUSED: Final = 3
-#: Options by which ``pulumi up`` refreshes first (pulumi v3.259.0).
+#: Options with which ``pulumi up`` refreshes first (pulumi v3.259.0).
 _REFRESH: Final = re.compile(r"(?:--refresh|-[a-z]*r)(?:=(?P<value>.*))?")
 
 

@@ -245,7 +245,7 @@ def _is_provider(resource: Mapping[str, Any]) -> bool:
 
 #: Exit code: something refuses to go, so nothing was deleted.
 REFUSED: Final = 3
-#: Exit code: the stack's name was not given.
+#: Exit code: the stack's name was not confirmed.
 NOT_CONFIRMED: Final = 2
 
 
@@ -422,9 +422,9 @@ def _detail(loss: Loss, contents: Contents) -> str:
     return "; ".join(parts)
 
 
-#: Words for a bucket that nobody could list.
+#: Words for a bucket whose objects could not be listed.
 UNKNOWN = "objects not counted"
-#: Kinds of losses that are jobs.
+#: Words for jobs among the resources to delete.
 JOB_WORDS = frozenset(resource_types.find(type_).word for type_ in JOBS)
 
 

@@ -34,14 +34,14 @@ if TYPE_CHECKING:
 
 #: Error text for a refused caller, after the name of the service.
 REFUSAL: Final = "only processes of the user who started the local cloud may connect."
-#: One line of the log in so many seconds: refused callers must not fill the disk.
+#: Seconds between two lines of the log: refused callers must not fill the disk.
 _LOG_SECONDS: Final = 1.0
 _ROOT: Final = 0
 
 
 #: Host and port.
 Address = tuple[str, int]
-#: The uid of the client's socket, of a connection given by (client, server); None: not found.
+#: Function from (client, server) to the uid of the client's socket; None if unknown.
 Lookup = Callable[[Address, Address], int | None]
 
 #: ESTABLISHED, FIN_WAIT1, FIN_WAIT2 (include/net/tcp_states.h): the client's end is connected, and

@@ -45,15 +45,15 @@ _LONGEST_PATH: Final = 100
 #: For connections of other users: how many at once, and how long one may be silent.
 _REFUSED_AT_ONCE: Final = 16
 _REFUSED_SECONDS: Final = 5.0
-#: l_onoff, l_linger: closing throws away what was not sent, and the other side hears RST.
+#: l_onoff, l_linger: closing discards unsent data, and the other side gets RST.
 _NO_LINGER: Final = struct.pack("ii", 1, 0)
 
 #: Answers a connection until it ends; its first bytes were read already.
 HttpServer = Callable[[socket.socket, bytes], None]
 
-#: By the peer's address, which can be guessed: no caller may say it.
+#: Connections by the peer's address, which can be guessed: callers may not name it.
 _OPEN: Final[dict[str, socket.socket]] = {}
-#: By a name that cannot be guessed, which calls over another connection say.
+#: Connections by a name that cannot be guessed; calls over other connections name it.
 _NAMED: Final[dict[str, socket.socket]] = {}
 #: Whose a connection is, and how many replicas had begun or ended when that was looked up: a
 #: look takes up to 0.1 s, and predictions come many a second over one connection.

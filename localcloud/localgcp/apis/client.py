@@ -25,7 +25,7 @@ _VARIABLE: Final = re.compile(r"\{([\w.]+)(?:=([^}]+))?\}")
 _OPERATIONS: Final = "google.longrunning.Operations"
 #: Resources that have operations here: the client lists the paths of every service.
 _TARGETS: Final = [f"projects/*/locations/*{below}" for below in ("", "/models/*", "/endpoints/*")]
-#: Rules that no client has (google/logging/v2/logging.proto), or that it has for others, too.
+#: Rules that no client has (google/logging/v2/logging.proto), or only for other resources.
 _OTHER_RULES: Final[Mapping[str, Sequence[Mapping[str, str]]]] = {
     f"{_OPERATIONS}/GetOperation": [
         {"method": "get", "uri": f"/v1/{{name={target}/operations/*}}"} for target in _TARGETS

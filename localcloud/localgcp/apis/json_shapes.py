@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
-#: Levels of nesting at most, as protobuf's own parsers take.
+#: Maximum levels of nesting, as in protobuf's own parsers.
 _DEEPEST: Final = 100
 
 

@@ -26,7 +26,7 @@ from localgcp.apis import transcoding
 from localgcp.apis.client import HttpRule, Method, find_rule
 from localgcp.errors import ExchangeEndedError, InvalidRequestError, RefusedRequestError
 
-#: A request's body at most; a call over gRPC takes as much.
+#: Maximum bytes of a request's body; a call over gRPC has the same limit.
 _MAX_BYTES: Final = 32 << 20
 _TIMEOUT_SECONDS: Final = 300.0
 _CODE: Final = grpc.StatusCode

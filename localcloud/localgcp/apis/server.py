@@ -30,7 +30,7 @@ from localgcp.errors import ApiError
 _WORKERS: Final = 16
 
 
-#: Package of a message over gRPC, and what its messages are called in the discovery document.
+#: Package of a message over gRPC -> prefix of its messages in the discovery document.
 PREFIXES: Final = {
     "google.cloud.aiplatform.v1.": "aiplatform.v1.GoogleCloudAiplatformV1",
     "google.cloud.batch.v1.": "batch.v1.",

@@ -64,7 +64,7 @@ class BatchRun:
     ) -> None:
         self.job, self.cloud, self.jobs = job, cloud, jobs
         self.faults = faults_of(faults, job)
-        #: The job is cancelled or deleted, one of its tasks has failed, or the server stops.
+        #: Set if the job is cancelled or deleted, one of its tasks has failed, or the server stops.
         self.ending = threading.Event()
         self.stopping = False
         self.folder = cloud.home.batch / job.uid

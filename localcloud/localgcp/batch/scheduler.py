@@ -24,7 +24,7 @@ from localgcp.system.threads import make_thread
 from localgcp.vertex.agents import has_role
 from localgcp.vertex.operations import OperationTable
 
-#: Jobs at once: training code takes all cores of a laptop by itself.
+#: Maximum number of running jobs: training code uses all cores of a laptop by itself.
 _SLOTS: Final = 2
 _LOOK_SECONDS: Final = 0.5
 _QUEUED: Final = timedelta(days=2)

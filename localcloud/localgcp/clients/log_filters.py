@@ -35,7 +35,7 @@ _SEVERITIES: Final = (
     *("DEFAULT", "DEBUG", "INFO", "NOTICE", "WARNING", "ERROR", "CRITICAL", "ALERT", "EMERGENCY"),
 )
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(Z|[+-]\d\d:?\d\d)?")
-#: Parentheses and NOTs within one another.
+#: Maximum depth of parentheses and NOTs.
 _DEPTH: Final = 20
 #: Maximum characters of a filter in a message.
 SHOWN: Final = 200

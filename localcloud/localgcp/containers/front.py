@@ -29,7 +29,7 @@ _MANIFESTS: Final = (
     "application/vnd.docker.distribution.manifest.list.v2+json",
     "application/vnd.docker.distribution.manifest.v2+json",
 )
-#: The specification lets a registry refuse larger ones.
+#: Maximum bytes of a manifest; the specification lets a registry refuse larger ones.
 _MAX_MANIFEST: Final = 4 << 20
 
 

@@ -24,7 +24,7 @@ from localgcp.system.gpus import VISIBLE
 from localgcp.system.processes import succeeds
 from localgcp.system.threads import make_thread
 
-#: Processes and mounts of what follows end with it (unshare(1), util-linux 2.32).
+#: Command whose end also ends the processes and mounts below it (unshare(1), util-linux 2.32).
 _NAMESPACES: Final = ("unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc")
 _CHECK_SECONDS: Final = 10.0
 _REMOVE_SECONDS: Final = 120.0

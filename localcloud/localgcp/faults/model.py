@@ -145,7 +145,7 @@ LISTS: Final = frozenset({Kind.STALE, Kind.SHORT_PAGES, Kind.LOST_PAGE})
 _LIST_METHODS: Final = ("ListCustomJobs", "ListHyperparameterTuningJobs", "ListJobs")
 #: Kinds that apply to jobs that run rather than to calls.
 OF_JOBS: Final = frozenset({Kind.STOCKOUT, Kind.PREEMPT, Kind.KILL})
-#: Kinds that apply to one replica of a job, or to all.
+#: Kinds that apply to one replica of a job, or to all replicas.
 _OF_REPLICAS: Final = frozenset({Kind.PREEMPT, Kind.KILL})
 #: Services that are only asked, over REST (``localgcp.reads``), and their kinds of faults.
 _BY_GRPC: Final = frozenset({Service.JOBS, Service.MODELS, Service.OPERATIONS})

@@ -104,9 +104,9 @@ def _object(token: str, property_: Property, types: dict[str, Any]) -> dict[str,
     return {"$ref": f"#/types/{nested}"}
 
 
-#: The official plugin that it was measured by.
+#: Version of the official plugin that was measured.
 MEASURED: Final = "9.35.0"
-#: Major versions whose SDK gives it the same inputs (decision 75).
+#: Major versions whose SDK sends the plugin the same inputs (decision 75).
 _SERVED: Final = ("9.", "10.")
 
 

@@ -23,7 +23,7 @@ from localgcp.errors import LocalCloudError
 from localgcp.system import git
 from localgcp.system.folders import make_folder
 
-#: The marker's name, before the digest. A name is there at once, and whole.
+#: Start of the marker's name, before the digest. Creating a name is atomic.
 _MARKER: Final = ".vt-local-home-"
 _KEY: Final = "local-home.key"
 _KEY_BYTES: Final = 32

@@ -35,7 +35,7 @@ _UNLIMITED: Final = "-1"
 _MANY: Final = 1_000_000
 #: Constraints that are enforced or not; others list values.
 _BOOLEAN: Final = re.compile(r"iam\.(disable|managed).*|storage\.(uniform|publicAccess).*")
-#: Type -> quota of how many there may be.
+#: Type -> quota that limits the number of its resources.
 _OF_A_REGION: Final = {
     RESERVATION: "RESERVATIONS",
     vpc.ATTACHMENT: "NETWORK_ATTACHMENTS",

@@ -32,7 +32,7 @@ from localgcp.reads.resources import read_resource
 if TYPE_CHECKING:
     from google.cloud.resourcemanager_v3 import types
 
-#: On in every project, as ``bootstrap`` leaves one: the stack switches on the others by these.
+#: APIs that are enabled in every project, as after ``bootstrap``; the stack enables the others.
 FIRST: Final = ("cloudresourcemanager.googleapis.com", "serviceusage.googleapis.com")
 _CODES: Final = {
     403: grpc.StatusCode.PERMISSION_DENIED,

@@ -47,7 +47,7 @@ _GATEWAY: Final = "global/gateways/default-internet-gateway"
 _DESCRIBED: Final = ("displayName", "description")
 
 
-#: Permissions that are of a project and of no bucket in it.
+#: Permissions that apply to a project and not to a bucket.
 _OF_NO_BUCKET: Final = frozenset({"storage.buckets.create", "storage.buckets.list"})
 
 

@@ -85,7 +85,7 @@ class SecretService:
         return any(SECRET_READERS & self.store.roles(place, member) for place in places)
 
 
-#: The most that Secret Manager takes, in bytes (https://docs.cloud.google.com/secret-manager/quotas).
+#: Maximum bytes of a secret (https://docs.cloud.google.com/secret-manager/quotas).
 MAX_BYTES: Final = 65_536
 LATEST: Final = "latest"
 

@@ -15,7 +15,7 @@ from localgcp.errors import FilterError, RefusedRequestError
 from localgcp.reads.methods import ReadMethod, Request
 from localgcp.vertex.records import JobRecord, JobState, JobTable
 
-#: The one metric that there is something to say of.
+#: The only metric with values.
 METRIC: Final = "ml.googleapis.com/training/accelerator/utilization"
 #: The id of the method.
 METHOD: Final = "monitoring.v3.projects.timeSeries.list"

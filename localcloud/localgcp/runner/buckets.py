@@ -160,7 +160,7 @@ def _measure(folder: Path, most_files: int, most_bytes: int) -> tuple[int, int] 
 
 #: Folder at which the service mounts buckets.
 ROOT: Final = Path("/gcs")
-#: More files are not looked at: somebody has mounted something there.
+#: Maximum number of scanned files: with more, another file system is probably mounted there.
 _MOST: Final = 5_000
 _NAMED: Final = 3
 

@@ -35,7 +35,7 @@ _TENSORFLOW_ROLES: Final = {
 }
 #: The variable of gcloud's that overrides the address of an API.
 SECRET_MANAGER: Final = "CLOUDSDK_API_ENDPOINT_OVERRIDES_SECRETMANAGER"
-#: ``task.cloud`` is there on the service, and names something internal.
+#: Value of ``task.cloud``, which the service also sets, to an internal name.
 _TASK_CLOUD: Final = "local"
 
 

@@ -31,7 +31,7 @@ from localgcp.system.folders import delete_folder, make_folder
 from localgcp.system.gpus import VISIBLE
 
 _TABLE: Final = Path(__file__).with_name("executors.yaml")
-#: The Python of a prebuilt image whose name has none.
+#: Python version of a prebuilt image whose name has no version.
 IMAGE_PYTHON: Final = "3.10"
 #: Time limit for the index of CPU wheels; after that the default wheels are used.
 _PROBE_SECONDS: Final = 12.0

@@ -27,7 +27,7 @@ _CONTAINER_UMASK: Final = 0o022
 #: Folders of shared libraries, CUDA's among them.
 _LIBRARIES: Final = ("LD_LIBRARY_PATH",)
 _INSPECT_SECONDS: Final = 60.0
-#: The process of buildah that waits for the container's first one.
+#: The process of buildah that waits for the container's first process.
 _BUILDAH_PARENT: Final = "buildah-chroot-exec"
 
 #: Runs a command with an environment and returns its exit code; ends early when cancelled.

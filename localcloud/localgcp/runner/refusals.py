@@ -37,7 +37,7 @@ _POOLS: Final[Path] = ("jobSpec", "workerPoolSpecs")
 _TPU: Final = ("ct", "tpu", "cloud-tpu", "TPU")
 #: Names of Python in a command line or a shell script.
 _PYTHON: Final = re.compile(r"(?<![\w./-])python(?:3(?:\.\d+)?)?(?![\w.-])")
-#: Fields of a job's spec that are kept, and that nothing here carries out.
+#: Fields of a job's spec that the local cloud stores without effect.
 _WITHOUT_EFFECT: Final = {
     "persistentResourceId": "the local cloud has no persistent resources; the job runs on this "
     "machine like any other job",

@@ -25,9 +25,9 @@ from localgcp.system import processes
 #: Between SIGTERM and SIGKILL of a process that must end; a cancelled job has ended within 10 s.
 GRACE_SECONDS: Final = 8.0
 
-#: Between two looks at a process whose end nobody tells of.
+#: Seconds between two checks of a process whose end is not reported.
 _POLL_SECONDS: Final = 0.05
-#: Between two looks at anything else. Each takes a core from the training for a moment.
+#: Seconds between two other checks. Each check briefly uses a core that training needs.
 _LOOK_SECONDS: Final = 0.25
 
 

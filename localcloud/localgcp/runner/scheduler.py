@@ -16,7 +16,7 @@ from localgcp.runner.job import STOPPED, JobRun
 from localgcp.system.threads import make_thread
 from localgcp.vertex.records import JobState, JobTable
 
-#: Jobs at once: training code takes all cores of a laptop by itself.
+#: Maximum number of running jobs: training code uses all cores of a laptop by itself.
 SLOTS: Final = 2
 #: Trials at once, of all tuning jobs. Which of them is started is decided in
 #: ``localgcp.tuning``.

@@ -31,7 +31,7 @@ from localgcp.system.threads import make_thread
 from localgcp.vertex.collections import Body
 from localgcp.vertex.records import JobRecord, JobState
 
-#: As long as it takes a container to be healthy, unless the model says otherwise.
+#: Seconds within which a container must be healthy, unless the model sets another limit.
 _DEPLOYMENT_TIMEOUT: Final = 1800.0
 _POLL_SECONDS: Final = 0.05
 _LOGS: Final = "Model server logs can be found at"

@@ -15,7 +15,7 @@ from localgcp.inventory.store import ENDPOINT, Store, project_number
 from localgcp.vertex.collections import Body, ResourceTable
 
 DEFAULT: Final = "default"
-#: Fields of rows that are the stand-in's own.
+#: Fields of rows that only the stand-in uses.
 COPY, ACCOUNT, BEGUN_BY = "artifactCopy", "uploadAccount", "begunBy"
 
 

@@ -43,7 +43,7 @@ from localgcp.storage.uploads import Insertion, UploadSessions
 _TIMEOUT_SECONDS: Final = 300.0
 _BLOCK: Final = 1 << 16
 _POLL_SECONDS: Final = 0.1
-#: Bytes of a body that are kept in memory; more of it lies in a file without a name.
+#: Maximum bytes of a body in memory; a larger body is in a file without a name.
 _SPOOLED: Final = 8 << 20
 #: The service's answer to an unmet precondition.
 _UNMET: Final = json.dumps({"error": {
@@ -332,7 +332,7 @@ class StorageFront:
         self._server: LocalServer | None = None
         self.stopping = threading.Event()
         self.uploads = UploadSessions(emulator.root.with_name("uploads"))
-        #: Held from the look at an object to what is done on a condition.
+        #: Held from the check of a precondition until the request that depends on it is done.
         self.conditions = threading.Lock()
         self.port = 0
 

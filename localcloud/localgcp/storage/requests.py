@@ -42,7 +42,7 @@ _UPLOADS: Final = frozenset({"x-goog-upload-protocol", "x-goog-upload-command"})
 _WRITING: Final = frozenset({"POST", "PUT", "PATCH"})
 #: Number of times that a text is decoded to find a path: several clients in use encode twice.
 _ROUNDS: Final = 5
-#: Metadata; the service itself takes 8 MiB.
+#: Maximum bytes of metadata; the service itself accepts 8 MiB.
 _MAX_BYTES: Final = 64 << 20
 
 

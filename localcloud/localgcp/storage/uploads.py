@@ -28,7 +28,7 @@ from localgcp.home import open_private
 from localgcp.storage.requests import StorageRequest
 from localgcp.system.folders import make_folder
 
-#: Every chunk but the last is a multiple of it.
+#: Every chunk but the last one is a multiple of this number of bytes.
 UNIT: Final = 256 << 10
 #: A session's life.
 _LIFE_SECONDS: Final = 7 * 24 * 3600

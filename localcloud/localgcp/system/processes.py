@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import psutil
 
 _POLL_SECONDS: Final = 0.02
-#: Linux gives no greater id, and other systems lower ones.
+#: Maximum process id on Linux; other systems have lower ids.
 _MAX_ID: Final = 1 << 22
 #: Time limit for the end of a killed process, which may be in the kernel.
 _KILL_SECONDS: Final = 5.0

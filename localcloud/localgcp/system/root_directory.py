@@ -20,7 +20,7 @@ from typing import BinaryIO, Final
 from localgcp.errors import UnsafePathError
 
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-#: A job may put a pipe in a file's place: without O_NONBLOCK, to open it would wait for ever.
+#: O_NONBLOCK: a job may replace a file by a pipe, and opening a pipe would wait forever.
 _READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _MAKE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _APPEND: Final = (

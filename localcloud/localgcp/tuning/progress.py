@@ -21,7 +21,7 @@ from localgcp.errors import RpcCode
 from localgcp.runner.refusals import Refusal
 from localgcp.tuning.records import Measurement, TrialRecord, TrialState, TuningRecord
 
-#: Trials of one tuning job at once on this machine, whatever ``parallelTrialCount`` says.
+#: Maximum number of running trials of a tuning job, whatever ``parallelTrialCount`` allows.
 MOST_PARALLEL: Final = 4
 
 #: Code of a tuning job that failed by its trials. Not documented; a CustomJob has it, too.

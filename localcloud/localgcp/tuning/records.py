@@ -26,7 +26,7 @@ _SURPLUS: Final = (
     "SELECT step FROM measurements WHERE tuning_id = ? AND number = ?"
     " ORDER BY step DESC LIMIT -1 OFFSET ?"
 )
-#: Measurements that are kept of a trial: as many as the metric file has of one metric.
+#: Maximum number of stored measurements of a trial, as the metric file has of one metric.
 MOST_MEASUREMENTS: Final = 100
 
 #: Value of a parameter: a number, or a category.

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 #: Name of the algorithm in logs.
 NAME: Final = "optuna's TPE sampler, which is not Google's algorithm"
 
-#: Trials by chance before the first one that was learned.
+#: Number of random trials before the first one that uses earlier results.
 _STARTUP_TRIALS: Final = 5
 
 

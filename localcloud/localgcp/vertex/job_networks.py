@@ -8,7 +8,7 @@ from localgcp.inventory import resource_paths
 from localgcp.inventory.store import Store
 from localgcp.vertex.records import JobRecord, JobState, JobTable
 
-#: States in which a job may have machines. A QUEUED one has none yet.
+#: States in which a job may have machines; a QUEUED job has none.
 HOLDING_STATES: Final = (JobState.PENDING, JobState.RUNNING, JobState.CANCELLING)
 
 

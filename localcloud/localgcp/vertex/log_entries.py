@@ -29,11 +29,11 @@ from localgcp.vertex.records import JobRecord, JobState, JobTable
 
 API: Final = "logging.googleapis.com"
 _JOB: Final = "resource.labels.job_id"
-#: Task by which the service logs, not a replica.
+#: Task name in log entries of the service itself, not of a replica.
 _SERVICE: Final = "service"
 #: Label of an entry of a trial: its resource names the tuning job.
 _TRIAL: Final = "ml.googleapis.com/trial_id"
-#: Label of an entry of a job of Batch, by which its log is asked for.
+#: Label in a log entry of a Batch job, by which clients request its log.
 _BATCH_JOB, _BATCH = "labels.job_uid", "batch.googleapis.com/Job"
 _KNOWN: Final = (
     *("resource.type", _JOB, "resource.labels.task_name"),

@@ -46,7 +46,7 @@ _OUTPUT_ONLY: Final = (
 _TARGET: Final = re.compile(r"(projects/[^/]+/locations/[^/]+)((?:/[^/]+)*)")
 _DONE: Final = re.compile(r"(?:done[=:](true|false))?", re.IGNORECASE)
 _MAX_PAGE: Final = 100
-#: States in which a job can be asked to end.
+#: States in which a job can be cancelled.
 CANCELLABLE: Final = tuple(state for state in LIVE_STATES if state is not JobState.CANCELLING)
 _R = TypeVar("_R", bound=JobRecord)
 

@@ -38,7 +38,7 @@ CREATE_TIMEOUT: Final = 60.0
 UPLOAD_TIMEOUT: Final = 60
 #: Errors of Google's clients: a refusal, no answer in time, no credentials.
 CALL_ERRORS: Final = (GoogleAPICallError, RetryError, GoogleAuthError)
-#: Codes after which a build may exist all the same.
+#: Codes after which a build may exist although the call failed.
 IN_DOUBT: Final = (
     *("UNAVAILABLE", "DEADLINE_EXCEEDED", "INTERNAL", "UNKNOWN", "ABORTED", "CANCELLED"),
 )

@@ -50,7 +50,7 @@ BUILDER: Final = "images"
 CACHE_TAG: Final = "buildcache"
 #: Seconds within which a build must begin.
 QUEUE_SECONDS: Final = 1800
-#: Substitution: what is built.
+#: Substitution with the identity of the image to build.
 IDENTITY: Final = "_IDENTITY"
 #: The tag of every build of ours.
 OURS: Final = "vertex-training"

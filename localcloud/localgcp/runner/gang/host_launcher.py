@@ -39,9 +39,9 @@ _MNT_DETACH: Final = 2
 _KEPT: Final = 0x2 | 0x4 | 0x8 | 0x400 | 0x800
 _ST_RELATIME: Final = 0x1000
 _MS_RELATIME: Final = 1 << 21
-#: Exit code of a system that does not allow it.
+#: Exit code if the system does not support the view.
 REFUSED: Final = 97
-#: Exit code of a program that cannot be executed, as shells have it.
+#: Exit code of a program that cannot be executed, as in shells.
 _NOT_EXECUTABLE: Final = 126
 #: Folder of the buckets, which hides the machine's folder of the same name.
 _MOUNT: Final = "gcs"
