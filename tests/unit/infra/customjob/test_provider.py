@@ -228,7 +228,7 @@ def test_a_live_job_goes_on_if_no_record_can_be_written(service, google, intents
     google(yes=True)
     monkeypatch.setattr(intents, "now", gone)
     assert not PROVIDER.check({}, EDITED).failures
-    with pytest.raises(JobRefusedError, match="the control bucket b is not there") as refused:
+    with pytest.raises(JobRefusedError, match="the control bucket b does not exist") as refused:
         Impatient().delete(NAME, outs)
     assert str(refused.value).endswith("Nothing was submitted. Nothing was cancelled.")
     assert service.record.state == "JOB_STATE_RUNNING"
