@@ -26,7 +26,6 @@ from typing import IO, Any, Final
 from localgcp.access.pulumi_shim import PASSPHRASE_UNDO
 from vertex_training.errors import CommandError
 from vertex_training_cli.engine.values import LineRedactor, redact
-from vertex_training_cli.status import print_status
 
 #: Names the state backend.
 BACKEND: Final = "PULUMI_BACKEND_URL"
@@ -73,7 +72,7 @@ class PulumiCli:
             # The engine printed its message to the terminal. A refresh of no resource repeats it.
             probe = ("refresh", "--preview-only", "--target", _NO_RESOURCE, "--stack", stack)
             if hint := hint_for(self.capture(*probe).stderr):
-                print_status(hint)
+                print(f"vt: {hint}", file=sys.stderr, flush=True)
         return code
 
     def capture(self, *arguments: str) -> subprocess.CompletedProcess[str]:
