@@ -1,4 +1,4 @@
-"""Records the requests of a program to Vertex AI and Batch without running a job.
+"""Records the requests of a program to Vertex AI without running a job.
 
 A ``Recorder`` serves the methods that submit training, and Cloud Storage, at two ports of this
 machine. Every job is accepted as it is and has succeeded at once, so that code that waits goes on.
@@ -23,8 +23,6 @@ from google.protobuf import empty_pb2, json_format
 
 from localgcp.apis.client import Api, Implementation
 from localgcp.apis.messages import (
-    batch,
-    batch_job,
     custom_job,
     hyperparameter_tuning_job,
     job_service,
@@ -52,13 +50,11 @@ class RecordedRequest:
     """A request to create a job."""
 
     kind: str
-    """``CustomJob``, ``HyperparameterTuningJob``, ``TrainingPipeline``, or ``Job`` of Batch."""
+    """``CustomJob``, ``HyperparameterTuningJob`` or ``TrainingPipeline``."""
     parent: str
     """``projects/PROJECT/locations/REGION``."""
     message: dict[str, Any]
     """The message in the API's JSON form."""
-    name: str = ""
-    """The id that the program gave it; empty where the service chooses one."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +68,6 @@ class _Kind:
     ended: Mapping[str, Any]
     """Fields of one that has succeeded."""
     has_cancel: bool = True
-    id_prefix: str = ""
 
 
 _JOBS: Final = (
@@ -91,9 +86,6 @@ _PIPELINE: Final = _Kind(
     {"state": "PIPELINE_STATE_SUCCEEDED"},
     has_cancel=False,
 )
-_BATCH_JOB: Final = _Kind(
-    batch_job.Job, "job", "jobs", {"status": {"state": "SUCCEEDED"}}, False, "j-"
-)
 
 
 @dataclass
@@ -103,17 +95,14 @@ class _Recorded:
     requests: list[RecordedRequest] = field(default_factory=list)
     answers: dict[str, Any] = field(default_factory=dict)
 
-    def add(self, kind: _Kind, parent: str, sent: Any, id_: str) -> Any:
-        """Record a job and return it as succeeded. Raises ApiError if the name exists."""
-        name = f"{parent}/{kind.collection}/{id_ or kind.id_prefix + new_id()}"
-        if name in self.answers:
-            text = f'Resource "{name}" already exists'
-            raise ApiError(grpc.StatusCode.ALREADY_EXISTS, text)
+    def add(self, kind: _Kind, parent: str, sent: Any) -> Any:
+        """Record a job and return it as succeeded."""
+        name = f"{parent}/{kind.collection}/{new_id()}"
         body, time = json_format.MessageToDict(kind.message.pb(sent)), now()
-        self.requests.append(RecordedRequest(kind.message.__name__, parent, body, id_))
+        self.requests.append(RecordedRequest(kind.message.__name__, parent, body))
         answer = kind.message()
         times = dict.fromkeys(("createTime", "startTime", "endTime", "updateTime"), time)
-        body = {**body, "name": name, "uid": f"j-{new_id()}", **kind.ended, **times}
+        body = {**body, "name": name, **kind.ended, **times}
         # Not each kind has all of these fields.
         json_format.ParseDict(body, kind.message.pb(answer), ignore_unknown_fields=True)
         self.answers[name] = answer
@@ -138,8 +127,7 @@ class _Service:
                 setattr(self, f"cancel_{kind.noun}", lambda _request: empty_pb2.Empty())
 
     def _create(self, kind: _Kind, request: Any) -> Any:
-        id_ = getattr(request, f"{kind.noun}_id", "")
-        return self._recorded.add(kind, request.parent, getattr(request, kind.noun), id_)
+        return self._recorded.add(kind, request.parent, getattr(request, kind.noun))
 
     def _list(self, kind: _Kind, request: Any) -> Any:
         entries = [
@@ -155,11 +143,9 @@ def _services(recorded: _Recorded) -> Sequence[Implementation]:
     """Return the services with which programs submit training jobs."""
     vertex = "google.cloud.aiplatform_v1"
     pipelines = Api(vertex, "pipeline_service")
-    batches = Api("google.cloud.batch_v1", "batch_service")
     services: Any = [
         _Service(recorded, Api(vertex, "job_service"), job_service, *_JOBS),
         _Service(recorded, pipelines, pipeline_service, _PIPELINE),
-        _Service(recorded, batches, batch, _BATCH_JOB),
     ]
     return services
 

@@ -161,7 +161,7 @@ def test_a_folder_without_a_stack_gets_job_files_alone(tmp_path: Path) -> None:
     assert pool["machineSpec"] == {"machineType": "n1-highmem-8"}
     assert pool["containerSpec"]["args"] == ["--data=gs://acme-data/in/a.csv"]
     assert pool["containerSpec"]["env"][1]["value"] == "<REMOVED_SECRET>"
-    assert "there is no stack here" in done.stderr
+    assert "no stack in this folder" in done.stderr
     assert not list(tmp_path.glob("Pulumi*"))
 
 
@@ -195,76 +195,36 @@ def test_a_search_that_gcloud_of_the_beta_track_sends_is_imported_with_its_name(
     assert pool["containerSpec"]["imageUri"] == "us-docker.pkg.dev/a/b/c:1"
 
 
-#: The client of Batch: arguments, a loop, a step on the machine, and jobs that are looked up.
+#: A job of Vertex AI, then a Batch job.
 ON_BATCH = """\
-import sys
-from google.cloud import batch_v1
+from google.cloud import aiplatform, batch_v1
 
-client, parent = batch_v1.BatchServiceClient(), "projects/acme-ml/locations/europe-west4"
-for name, machine in (("small", "n2-standard-4"), ("large", "n2-standard-32")):
-    task = batch_v1.TaskSpec(max_run_duration={"seconds": 60})
-    container = {"image_uri": "us-docker.pkg.dev/acme-ml/i/x:1", "commands": sys.argv[1:]}
-    task.runnables = [batch_v1.Runnable(container=container)]
-    task.environment = {"secret_variables": {"T": "projects/acme-ml/secrets/t/versions/latest"}}
-    policy = {"machine_type": machine, "provisioning_model": "SPOT"}
-    job = batch_v1.Job(task_groups=[{"task_spec": task}], logs_policy={"destination": 1},
-                       allocation_policy={"instances": [{"policy": policy}]})
-    made = client.create_job(parent=parent, job=job, job_id=name)
-print(client.get_job(name=made.name).status.state.name, len(list(client.list_jobs(parent=parent))))
-task.runnables = [{"script": {"text": "true"}}]
-job.task_groups = [{"task_spec": task}]
-client.create_job(parent=parent, job=job, job_id="bare")
+pool = {"machine_spec": {"machine_type": "n1-standard-4"}, "replica_count": 1,
+        "container_spec": {"image_uri": "us-docker.pkg.dev/acme-ml/i/x:1"}}
+aiplatform.init(project="acme-ml", location="europe-west4", staging_bucket="gs://acme-staging")
+aiplatform.CustomJob("ddp", [pool]).submit()
+batch_v1.BatchServiceClient().create_job(
+    parent="projects/acme-ml/locations/europe-west4", job=batch_v1.Job(), job_id="bare")
 """
 
 
-def test_what_batchs_client_sends_is_imported_and_a_script_alone_is_told(tmp_path: Path) -> None:
+def batch_remark(call: str) -> str:
+    """Return the remark on a call that creates a Batch job."""
+    return f"Batch job at {call} is not imported. Write a job file with `backend: batch`"
+
+
+def test_batch_job_of_the_client_is_named_beside_the_imported_job(tmp_path: Path) -> None:
     (tmp_path / "submit.py").write_text(ON_BATCH)
-    done = run_import(tmp_path, "--run", f"{sys.executable} submit.py --epochs 3", "--write")
-    assert "SUCCEEDED 2" in done.stderr
-    assert "note: bare: cannot import this Batch job: it runs no container" in done.stderr
-    small, large = (read(tmp_path / f"jobs/{name}.yaml") for name in ("small", "large"))
-    [pool] = small["workerPoolSpecs"]
-    assert pool["containerSpec"]["args"] == ["--epochs", "3"]
-    secret = "projects/acme-ml/secrets/t/versions/latest#value"
-    assert pool["containerSpec"]["env"] == [{"name": "T", "value": secret}]
-    assert small["scheduling"] == {
-        "timeout": "60s", "strategy": "SPOT", "disableRetries": True,
-    }  # fmt: skip
-    assert large["workerPoolSpecs"][0]["machineSpec"]["machineType"] == "n2-standard-32"
+    done = run_import(tmp_path, "--run", f"{sys.executable} submit.py", "--write")
+    assert (tmp_path / "jobs/ddp.yaml").exists()
+    assert batch_remark("google.cloud.batch.v1.BatchService/CreateJob") in done.stderr
 
 
-SCRIPT = """\
-#!/bin/sh
-MACHINE=${MACHINE:-e2-standard-4}
-gcloud batch jobs submit flags --project acme --location us-central1 --machine-type=$MACHINE \\
-  --container-image-uri=us-docker.pkg.dev/acme-ml/i/x:1 --container-entrypoint=python \\
-  --provisioning-model=SPOT --network=n --subnetwork=s --no-external-ip-address
-gcloud batch jobs submit file --project acme --location us-central1 --config - <<EOF
-{
-\t"taskGroups": [{"taskCount": 2, "taskSpec": {
-    "runnables": [{"container": {"image_uri": "us-docker.pkg.dev/acme-ml/i/x:1",
-                                 "commands": ["--in", "/mnt/disks/in/a"]}}],
-    "volumes": [{"gcs": {"remotePath": "acme-in"}, "mountPath": "/mnt/disks/in"}],
-    "maxRetryCount": 2, "maxRunDuration": "60s", "environment": {"variables": {"B": "2", "A": "1"}}
-  }}],
-  "allocationPolicy": {"instances": [{"policy": {"machineType": "$MACHINE"}}]},
-  "logsPolicy": {"destination": "CLOUD_LOGGING"}
-}
-EOF
-"""
-
-
-@pytest.mark.skipif(not shutil.which("gcloud"), reason="gcloud is not here")
-def test_jobs_that_gcloud_submits_to_batch_are_recorded_with_their_flags(tmp_path: Path) -> None:
-    (tmp_path / "submit.sh").write_text(SCRIPT)
-    run_import(tmp_path, "--run", "sh submit.sh", "--write")
-    flags, file = (read(tmp_path / f"jobs/{name}.yaml") for name in ("flags", "file"))
-    [pool] = flags["workerPoolSpecs"]
-    assert pool["machineSpec"] == {"machineType": "e2-standard-4"}
-    assert pool["containerSpec"]["command"] == ["python"]
-    assert flags["scheduling"]["strategy"] == "SPOT"
-    assert flags["pscInterfaceConfig"] == "${network.interface}"
-    chief, workers = file["workerPoolSpecs"]
-    assert (chief["replicaCount"], workers["replicaCount"]) == (1, 1)
-    assert chief["containerSpec"]["args"] == ["--in", "/gcs/acme-in/a"]
-    assert file["scheduling"]["timeout"] == "60s"
+@pytest.mark.skipif(not shutil.which("gcloud"), reason="gcloud is not installed")
+def test_batch_job_of_gcloud_is_named(tmp_path: Path) -> None:
+    command = (
+        "gcloud batch jobs submit train --project acme --location us-central1 "
+        "--container-image-uri=us-docker.pkg.dev/acme-ml/i/x:1"
+    )
+    done = run_import(tmp_path, "--run", command, code=2)
+    assert batch_remark("POST /v1/projects/acme/locations/us-central1/jobs") in done.stderr

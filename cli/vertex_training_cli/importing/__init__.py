@@ -7,8 +7,6 @@
 ``literals``         literals of Python code, read from its syntax and never run
 ``client_calls``     calls of the official client -> imported jobs
 ``command_lines``    gcloud commands in scripts, Makefiles and pages -> imported jobs
-``batch_messages``   jobs of Google Batch in REST or gcloud form -> messages
-``batch_jobs``       a message of Batch -> an imported job with ``backend: batch``
 ``imported``         an imported job, and properties without a place in a job file
 ``references``       buckets, accounts and secrets of a job -> the stack's own
 ``proposal``         the files that change, as a diff, checked before they are written

@@ -67,7 +67,7 @@ RENAMED: Final = {"region": "location", "project_id": "project",
 #: Makers of jobs that are named and not read.
 UNREAD: Final = re.compile(
     r"(Create)?HyperparameterTuningJob(Operator|RunOp)?|create_hyperparameter_tuning_job"
-    r"|Create\w*TrainingJobOperator|\w+JobRunOp|CloudBatchSubmitJobOperator"
+    r"|Create\w*TrainingJobOperator|\w+JobRunOp"
     r"|create_custom_training_job(_op)?_from_component"
 )
 #: Options of operators about the workflow alone.

@@ -31,7 +31,7 @@ from vertex_training_cli.console import plain
 from vertex_training_cli.engine import paths, stacks
 from vertex_training_cli.engine.pulumi_cli import PulumiCli
 from vertex_training_cli.failures import FAILED, exit_codes
-from vertex_training_cli.importing import batch_jobs, batch_messages, imported, recorded, sources
+from vertex_training_cli.importing import imported, recorded, sources
 from vertex_training_cli.importing.proposal import Proposal, open_names, propose, rehearsal
 from vertex_training_cli.importing.sources import SourceContents
 from vertex_training_cli.jobs.service import Jobs
@@ -91,11 +91,10 @@ def import_(
 ) -> None:
     """Import the jobs of a file into a stack: job file, package, account and stack file entry.
 
-    SOURCE is read and never run. It contains requests of Vertex AI or Google Batch in YAML or JSON
-    (also in workflows, templates and CI files), gcloud commands (in a script, Makefile, notebook or
-    Markdown page), or Python code that uses the official client. Only literals are imported. Any
-    other value becomes a `<NAME>`, reported with its line. Shows a diff. Writes files only with
-    --write.
+    SOURCE is read and never run. It contains requests of Vertex AI in YAML or JSON (also in
+    workflows, templates and CI files), gcloud commands (in a script, Makefile, notebook or Markdown
+    page), or Python code that uses the official client. Only literals are imported. Any other value
+    becomes a `<NAME>`, reported with its line. Shows a diff. Writes files only with --write.
 
     --run COMMAND runs your own code without a network: requests of Google's Python clients, gcloud
     and gsutil are recorded, other requests fail, and no job starts. It needs Linux namespaces. With
@@ -244,8 +243,7 @@ def _of_job(job: str, stack: str, root: Path) -> SourceContents:
     jobs = Jobs(ref)
     job_message = jobs.find(job)
     if kind_of_name(job_message.name) is BATCH_JOB:
-        message = batch_messages.of_job(jobs.on_batch(job_message.name))
-        return sources.SourceContents([batch_jobs.imported(message, "job")])
+        raise CommandError(f"{imported.batch_remark(job_message.name)}.")
     own = own_labels(job_message.labels)
     message = recorded.whole_numbers(MessageToDict(type(job_message).pb(job_message)))
     labels, display_name = message.pop("labels", {}), message.pop("displayName", "job")

@@ -25,23 +25,19 @@ from vertex_training_cli.importing.imported import (
 #: Flags of gcloud's that stand between its words, as in `gcloud --project P ai …`.
 _FLAGS: Final = (
     r"((?:\s+--?[a-z][\w-]{0,60}(?:=\S{1,300}"
-    r"|\s+(?!-|(?:ai|alpha|batch|beta|create|custom-jobs|hp-tuning-jobs|jobs|submit)\s)\S{1,300})?)"
+    r"|\s+(?!-|(?:ai|alpha|beta|create|custom-jobs|hp-tuning-jobs)\s)\S{1,300})?)"
     r"{0,5})\s+"
 )
 #: A call of gcloud's in a line for a shell.
 GCLOUD: Final = re.compile(
     rf"gcloud{_FLAGS}(?:(?:alpha|beta){_FLAGS})?"
-    rf"(?:ai{_FLAGS}(?P<kind>custom-jobs|hp-tuning-jobs){_FLAGS}create"
-    rf"|(?P<batch>batch){_FLAGS}jobs{_FLAGS}submit)\b"
+    rf"ai{_FLAGS}(?P<kind>custom-jobs|hp-tuning-jobs){_FLAGS}create\b"
 )
-BATCH: Final = "batch"
-_KINDS: Final = frozenset(GCLOUD.groupindex.values())
 #: The name by which gcloud reads what comes to it.
 STDIN: Final = "-"
 ALGORITHMS: Final = {"random": "RANDOM_SEARCH", "grid": "GRID_SEARCH"}
 #: Flags of gcloud without a value.
-SWITCHES: Final = ("enable-web-access", "enable-dashboard-access", "async", "quiet",
-                   "no-external-ip-address")  # fmt: skip
+SWITCHES: Final = ("enable-web-access", "enable-dashboard-access", "async", "quiet")
 #: Flags that are about the call alone, or are read elsewhere.
 _READ: Final = (
     "display-name config region worker-pool-spec args command labels project format quiet "
@@ -99,8 +95,8 @@ PYTHON: Final = re.compile(r"\s*(?:\w+=\S*\s+)*python[\d.]*\b")
 
 def call_of(match: re.Match[str]) -> tuple[str, str]:
     """Return the kind of job that a command creates, and its flags."""
-    flags = (text for name, text in enumerate(match.groups(), 1) if name not in _KINDS)
-    return match["kind"] or match["batch"], " ".join(filter(None, flags))
+    flags = (text for n, text in enumerate(match.groups(), 1) if n != match.re.groupindex["kind"])
+    return match["kind"], " ".join(filter(None, flags))
 
 
 CommandFiles = Callable[[str], "ImportedJob | None"]
@@ -387,15 +383,9 @@ def job_of(options: dict[str, Any], name: str, read: CommandFiles) -> ImportedJo
     """Return the job that gcloud creates from its flags and the file that it reads.
 
     Raises:
-        CommandError: it makes none, or reads a file that is missing, or makes one of Batch, which
-            only a file or ``--run`` gives.
+        CommandError: it makes none, or reads a file that is missing.
     """
     flags = dict[str, str](options["flags"])
-    if options["kind"] == BATCH:
-        file = flags.get("config", "the output of `gcloud batch jobs describe NAME --format json`")
-        raise CommandError(
-            f"cannot import `gcloud batch jobs submit`: import {file}, or use --run."
-        )
     if not {"config", "worker-pool-spec"} & flags.keys():
         what = f"`{options['kind']} create` without --config or --worker-pool-spec"
         raise CommandError(f"{what} creates no job.")

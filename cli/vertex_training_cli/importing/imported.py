@@ -6,7 +6,6 @@ import re
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from vertex_training.customjob.kinds import CUSTOM_JOB
 from vertex_training.customjob.request.hints import messages
 from vertex_training.customjob.request.message import to_camel_case
 from vertex_training.errors import CommandError
@@ -95,10 +94,6 @@ class ImportedJob:
     """Region that the source submits the job to, if it names one."""
     project: str = ""
     """Project that the gcloud command names, if any."""
-    backend: str = CUSTOM_JOB.backend
-    """Service that runs the job, as a stack file names it."""
-    subnet: str = ""
-    """Subnet of the machines, if they have no external addresses."""
     in_snake_case: bool = False
     """True if a file names its pools in snake case: gcloud then sets no arguments in them."""
 
@@ -112,6 +107,14 @@ class Note:
 
     def __str__(self) -> str:
         return f"{self.text} ({self.place})"
+
+
+def batch_remark(place: str) -> str:
+    """Return the remark on a Batch job, which is not imported."""
+    return (
+        f"Batch job at {place} is not imported. Write a job file with `backend: batch` "
+        "(docs/batch.md)"
+    )
 
 
 def staged(job: ImportedJob, bucket: str) -> None:

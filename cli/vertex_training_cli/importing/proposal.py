@@ -16,7 +16,6 @@ from typing import Any, Final
 import yaml
 
 from localgcp.system.root_directory import RootDirectory
-from vertex_training.customjob.kinds import BATCH_JOB, CUSTOM_JOB
 from vertex_training.errors import CommandError, ConfigError
 from vertex_training.located_yaml.editing import block_style, set_value
 from vertex_training.secret_rules.redaction import contains_secret
@@ -118,10 +117,8 @@ def propose(
         adoption = Adoption(job, settings, entries)
         adoption.apply()
         proposal.files |= place_objects(job, adoption.objects, folder, root, entries, uploads)
-        entry = {"file": (file := f"jobs/{job.name}.yaml")}
-        if job.backend != CUSTOM_JOB.backend:
-            entry["backend"] = job.backend
-        entries.add("tuning" if job.study else "jobs", job.name, entry)
+        file = f"jobs/{job.name}.yaml"
+        entries.add("tuning" if job.study else "jobs", job.name, {"file": file})
         proposal.files[file] = job_text(job)
         proposal.jobs.append(job)
         proposal.job_files.append(file)
@@ -138,12 +135,6 @@ def propose(
             "no stack in this folder: only job files are written. `vt init` creates a "
             "repository with a stack"
         )
-        if on_batch := [job.name for job in proposal.jobs if job.backend == BATCH_JOB.backend]:
-            what = (
-                f"to run the jobs on Google Batch, write backend: {BATCH_JOB.backend} into "
-                "the stack file"
-            )
-            proposal.remarks.append(f"{what}, as the source does: {', '.join(on_batch)}")
         return proposal
     name = file_name(stack)
     proposal.named = [file for file in entries.object_files() if file not in proposal.files]

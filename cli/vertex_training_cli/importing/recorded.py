@@ -33,12 +33,11 @@ from localgcp.errors import LocalCloudError, NoPrivateNetworkError
 from localgcp.recorder import RecordedRequest, Recorder
 from localgcp.system import processes
 from localgcp.system.root_directory import RootDirectory
-from vertex_training.customjob.kinds import BATCH_JOB
 from vertex_training.errors import CommandError
 from vertex_training.settings.model import Settings
-from vertex_training_cli.importing import batch_jobs, batch_messages
 from vertex_training_cli.importing.imported import (
     ImportedJob,
+    batch_remark,
     from_message,
     key_of,
     name_by_request,
@@ -58,6 +57,11 @@ UNREADABLE: Final = (
 )  # fmt: skip
 #: What a package's file may have at most.
 MAX_BYTES: Final = 4 * 1024 * 1024
+#: Calls of Google's Python client and of gcloud that create a Batch job.
+BATCH_CALL: Final = re.compile(
+    r"google\.cloud\.batch\.\w+\.BatchService/CreateJob"
+    r"|POST /v1\w*/projects/[^/]+/locations/[^/]+/jobs"
+)
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _POLL_SECONDS: Final = 0.02
 #: Seconds between SIGTERM and SIGKILL.
@@ -93,7 +97,7 @@ def read(command: str, settings: Settings | None, *, isolated: bool = True) -> S
                 code = _wait(process, arrived)
                 source = SourceContents()
                 for request in recorder.requests:
-                    _add_job(request, recorder.buckets, source)
+                    source.jobs.append(_job(request, recorder.buckets, source))
                 source.remarks += _left_out(recorder, code)
                 if isolated and not recorder.refused and (code or not source.jobs):
                     source.remarks.append(NO_NETWORK)
@@ -186,19 +190,6 @@ def _defaults(settings: Settings | None, env: Mapping[str, str]) -> dict[str, st
         "CLOUDSDK_AI_REGION": region,
         "GOOGLE_CLOUD_REGION": region,
     }
-
-
-def _add_job(request: RecordedRequest, buckets: Path, source: SourceContents) -> None:
-    """Add the job of a request, or a remark if a Batch job cannot be imported."""
-    if request.kind != BATCH_JOB.message:
-        source.jobs.append(_job(request, buckets, source))
-        return
-    region = request.parent.rpartition("/")[2]
-    message = batch_messages.BatchMessage(request.message, [], request.name, region)
-    try:
-        source.jobs.append(batch_jobs.imported(message, "job"))
-    except CommandError as refused:
-        source.remarks.append(f"{request.name}: {refused.message.rstrip('.')}".lstrip(": "))
 
 
 def _job(request: RecordedRequest, buckets: Path, source: SourceContents) -> ImportedJob:
@@ -296,7 +287,8 @@ def _requirements(setup: str) -> Iterator[str]:
 
 def _left_out(recorder: Recorder, code: int) -> Iterator[str]:
     """Yield remarks on the exit code and on unsupported methods that the command called."""
-    methods = [method.lstrip("/") for method in dict.fromkeys(recorder.refused)]
+    called = [method.lstrip("/") for method in dict.fromkeys(recorder.refused)]
+    methods = [*called]
     if code and methods:
         yield (
             f"the command called {methods.pop()}, which --run does not support, and ended "
@@ -304,6 +296,7 @@ def _left_out(recorder: Recorder, code: int) -> Iterator[str]:
         )
     elif code:
         yield f"the command ended with exit code {code}: later jobs may be missing"
+    yield from (batch_remark(method) for method in called if BATCH_CALL.fullmatch(method))
     for method in methods:
         yield f"the command called {method}, which --run does not support"
 

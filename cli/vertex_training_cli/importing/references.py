@@ -10,8 +10,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from vertex_training.customjob.kinds import BATCH_JOB
-from vertex_training.naming import CONTROL, SECRET_VALUE, STAGING
+from vertex_training.naming import CONTROL, STAGING
 from vertex_training.secret_rules.redaction import (
     contains_secret,
     is_secret_value,
@@ -42,8 +41,6 @@ WRITTEN: Final = re.compile(
 )
 #: Names of variables that hold a secret.
 SECRET_NAME: Final = re.compile(r"(^|_)(TOKEN|KEY|SECRET|PASSWORD|PASSWD|CREDENTIALS)$")
-#: A secret as a stack file names one that is there (``settings.model.Secret``).
-EXISTING_SECRET: Final = re.compile(r"projects/[a-z][a-z0-9-]{4,28}[a-z0-9]/secrets/[\w-]{1,255}")
 #: A value that was to be filled in.
 PLACEHOLDER: Final = re.compile(r"<[^<>]*>|\$\{?[A-Za-z_]+\}?|YOUR_[A-Z_]+")
 REMOVED: Final = "<REMOVED_SECRET>"
@@ -54,8 +51,6 @@ class StackEntries:
     """Entries to add to a stack file: path below ``config`` -> value."""
 
     added: dict[tuple[str, ...], Any] = field(default_factory=dict)
-    secrets: dict[str, str] = field(default_factory=dict)
-    """Added secrets that a service reads: resource name -> key."""
     buckets: dict[str, str] = field(default_factory=dict)
     """Added buckets: key -> name in the source."""
 
@@ -107,51 +102,7 @@ class Adoption:
             output["outputUriPrefix"] = self._buckets(output["outputUriPrefix"], written=True)
         self.job.spec, self.job.study = self._safe(self.job.spec), self._safe(self.job.study)
         self.job.labels = self._safe(self.job.labels)
-        self._network()
         self._account()
-
-    def _value_of(self, name: str, resource: str, version: str) -> str:
-        """Return the reference to the secret that sets a variable on Batch."""
-        names = self.settings.names
-        own = {names.secret(key): key for key in self.settings.secrets}
-        known = own | self.entries.secrets
-        if not (key := known.get(resource, "")):
-            taken = {*self.settings.secrets, *self.entries.keys("secrets")}
-            key = free_key(key_of(resource.rpartition("/")[2]), taken)
-            self.entries.secrets[resource] = key
-            is_there = not self._is_local and EXISTING_SECRET.fullmatch(resource)
-            secret = {"description": f"{name} of an imported job"}
-            self.entries.add("secrets", key, {"existing": resource} if is_there else secret)
-            if not is_there:
-                what = (
-                    f"variable {name} reads the new secret '{key}' of the stack, which has no "
-                    "value yet"
-                )
-                verb = "vt local secret set" if self._is_local else "gcloud secrets versions add"
-                self.job.remarks.append(f"{what}: `{verb}`")
-        self.secrets.add(key)
-        newest = version == "latest"
-        return (
-            f"${{secrets.{key}.value}}"
-            if newest
-            else f"${{secrets.{key}}}/versions/{version}#value"
-        )
-
-    def _network(self) -> None:
-        """Connect machines without external addresses to the stack's subnet, if it has one."""
-        if self.job.subnet and self._stack and self.settings.network.mode != "psc":
-            del self.job.spec["pscInterfaceConfig"]
-            self.job.remarks.append(
-                f"the source job is in {self.job.subnet} without external addresses; the "
-                "imported job is in the project's default network. To change this, set "
-                "network mode psc in the stack and pscInterfaceConfig: "
-                f"${{network.interface}} in the job"
-            )
-        elif self.job.subnet:
-            what = (
-                f"the source job is in {self.job.subnet}; the imported job is in the stack's subnet"
-            )
-            self.job.remarks.append(f"{what}. Internet access needs network.nat")
 
     def _safe(self, value: Any, name: str = "") -> Any:
         """Return ``value`` of any type with secrets removed."""
@@ -210,11 +161,7 @@ class Adoption:
     def _variable(self, variable: dict[str, Any]) -> None:
         name, value = str(variable.get("name") or ""), variable.get("value") or ""
         to_fill_in = SECRET_NAME.search(name) and (PLACEHOLDER.fullmatch(value) or not value)
-        if match := SECRET_VALUE.fullmatch(value):
-            if self._stack:
-                resource, _, version = match[1].rpartition("/versions/")
-                variable["value"] = self._value_of(name, resource, version)
-        elif self._stack is None and is_secret_variable(name, value):
+        if self._stack is None and is_secret_variable(name, value):
             variable["value"] = REMOVED
             self.job.remarks.append(f"removed the value of variable {name}, a secret")
         elif self._stack and (is_secret_variable(name, value) or to_fill_in):
@@ -222,14 +169,11 @@ class Adoption:
             self.secrets.add(key)
             if key not in self.settings.secrets:
                 self.entries.add("secrets", key, {"description": f"{name} of an imported job"})
-            on_batch = self.job.backend == BATCH_JOB.backend
-            variable["value"] = f"${{secrets.{key}{'.value' * on_batch}}}"
+            variable["value"] = f"${{secrets.{key}}}"
             what = (
                 f"variable {name} is a secret, but users who can read a job can read its variables"
             )
             of = f"the name of secret '{key}', whose value the code must read (docs/job-files.md)"
-            if on_batch:
-                of = f"a reference to secret '{key}', which Batch reads"
             self.job.remarks.append(f"{what}. The new value is {of}")
         elif self._stack and name in self._bucket_variables and BUCKET_NAME.fullmatch(value):
             key = self._bucket_key(value)

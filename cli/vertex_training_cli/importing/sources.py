@@ -20,11 +20,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from localgcp.system.root_directory import RootDirectory
-from vertex_training.customjob.kinds import CUSTOM_JOB
 from vertex_training.customjob.rules.trials import COUNTS
 from vertex_training.errors import CommandError, ConfigError
 from vertex_training.located_yaml import document
-from vertex_training_cli.importing import batch_jobs, batch_messages, client_calls
+from vertex_training_cli.importing import client_calls
 from vertex_training_cli.importing.command_lines import GCLOUD, PLACEHOLDER, Script
 from vertex_training_cli.importing.imported import (
     EXPRESSION,
@@ -34,6 +33,7 @@ from vertex_training_cli.importing.imported import (
     ImportedJob,
     Note,
     as_written,
+    batch_remark,
     from_message,
     key_of,
     with_placeholders,
@@ -41,8 +41,13 @@ from vertex_training_cli.importing.imported import (
 
 MAX_SOURCE: Final = 4 * 1024 * 1024
 #: What a job has in any form, and hardly anything else.
-CUSTOM_JOB_FIELDS: Final = (*POOLS, *SPECS)
-JOB_FIELDS: Final = (*CUSTOM_JOB_FIELDS, *batch_messages.FIELDS)
+JOB_FIELDS: Final = (*POOLS, *SPECS)
+#: Text of a Batch job: in a message, a gcloud command, or Python code.
+BATCH_JOB: Final = re.compile(
+    r"\btask_?[gG]roups[\\\"']{0,2}\s*:"
+    r"|\bbatch(?:\s+-\S{1,300}(?:\s+\w\S{0,300})?){0,5}\W{1,5}jobs\W{1,5}submit\b"
+    r"|\bBatchService(?:Async)?Client\(|\bCloudBatchSubmitJobOperator\("
+)
 #: What a message of a workflow has beside its fields.
 PLACES: Final = ("location", "region", "project", "parent")
 #: The line that begins a fenced block of a page: its mark, which also ends it, and its language.
@@ -59,13 +64,7 @@ SHELL_CELL: Final = re.compile(r"%%(?:bash|sh|script\s+(?:ba|z)?sh)\b[^\n]*\n")
 #: A line of a notebook for the shell, whose output a name may get.
 SHELL_LINE: Final = re.compile(r"(\s*)((?:[\w.,\[\]() ]+=\s*)?)!(.*)", re.DOTALL)
 #: What Python within a script has, if it makes a job.
-MAKES: Final = re.compile(r"(Custom|Training|Tuning)Job\(|create_\w+_job\(|(custom|hp-tuning)-jobs"
-                            r"|batch\W{1,5}jobs\W{1,5}submit")  # fmt: skip
-#: What is said of code with the client of Google Batch.
-BATCH_CLIENT: Final = (
-    "calls of Google Batch's client are not imported: import the output of `gcloud batch "
-    "jobs describe NAME --format json`, or run the code by --run"
-)
+MAKES: Final = re.compile(r"(Custom|Training|Tuning)Job\(|create_\w+_job\(|(custom|hp-tuning)-jobs")
 SCRIPTS: Final = (".sh", ".bash", ".zsh", ".mk", ".bat", ".cmd", ".ps1", ".envrc")
 PAGES: Final = (".md", ".rst", ".txt", ".qmd", ".Rmd", ".markdown")
 
@@ -93,10 +92,10 @@ def read(path: Path) -> SourceContents:
     contents = _Reader(path, key_of(path.stem)).read(text, data)
     if not contents.jobs:
         hint = "; ".join(contents.remarks) or (
-            "`vt import` finds workerPoolSpecs, trialJobSpec and Batch's taskGroups in "
-            "YAML or JSON, `gcloud ai custom-jobs|hp-tuning-jobs create` in scripts, and "
-            "CustomJob(…), CustomTrainingJob(…) or from_local_script(…) in Python. `vt "
-            "import --run COMMAND` records the requests of a command"
+            "`vt import` finds workerPoolSpecs and trialJobSpec in YAML or JSON, `gcloud ai "
+            "custom-jobs|hp-tuning-jobs create` in scripts, and CustomJob(…), "
+            "CustomTrainingJob(…) or from_local_script(…) in Python. `vt import --run COMMAND` "
+            "records the requests of a command"
         )
         raise CommandError(f"{path} contains no job.", hint)
     return contents
@@ -125,6 +124,9 @@ class _Reader:
 
     def read(self, text: str, data: bytes) -> SourceContents:
         """Return the contents of the file."""
+        lines = [n for n, line in enumerate(text.split("\n"), 1) if BATCH_JOB.search(line)]
+        if places := ", ".join(f"{self.path.name}:{line}" for line in lines):
+            self.result.remarks.append(batch_remark(places))
         suffix = self.path.suffix
         is_make = suffix == ".mk" or self.path.name.lower() in ("makefile", "gnumakefile")
         if suffix == ".ipynb":
@@ -171,15 +173,11 @@ class _Reader:
 
     def _of_message(self, message: dict[str, Any], around: tuple[Any, ...]) -> ImportedJob:
         """Return the job of a message; ``around`` has the mappings that contain it."""
-        if around:
-            message = with_placeholders(message, EXPRESSION)
-        if any(key in message for key in batch_messages.FIELDS):
-            job = batch_jobs.imported(batch_messages.parsed(message), self.name)
-        elif around:
-            job = from_message({k: v for k, v in message.items() if k not in PLACES}, self.name)
-        else:
+        if not around:
             return from_message(message, self.name)
-        for holder in (message, *reversed(around)) if around else ():
+        message = with_placeholders(message, EXPRESSION)
+        job = from_message({k: v for k, v in message.items() if k not in PLACES}, self.name)
+        for holder in (message, *reversed(around)):
             where = re.search(r"/locations/([^/]+)", str(holder.get("parent")))
             region = str(
                 holder.get("region") or holder.get("location") or (where[1] if where else "")
@@ -216,7 +214,7 @@ class _Reader:
             return None
         for job in jobs[:1]:
             job.in_snake_case = bool(re.search(rb"worker_pool_specs|container_spec", data or b""))
-        return next((job for job in jobs if job.backend == CUSTOM_JOB.backend), None)
+        return next(iter(jobs), None)
 
     def _script(self, label: str, text: str, first: int, *, is_make: bool = False) -> None:
         script = Script(label, self.config, files=self.result.files)
@@ -231,8 +229,6 @@ class _Reader:
 
     def _python(self, parts: list[tuple[str, str, int]]) -> None:
         """Read parts of Python code: each with its label, text and number of lines before it."""
-        if any("batch_v1" in text for _, text, _ in parts):
-            self.result.remarks.append(BATCH_CLIENT)
         trees = list[tuple[str, ast.Module]]()
         for label, text, before in parts:
             try:
@@ -446,7 +442,7 @@ def _messages(value: Any, around: tuple[Any, ...] = ()) -> Iterator[tuple[Any, t
     """Yield each job message, and the mappings that contain it."""
     if isinstance(value, dict):
         inner = [value.get(key) for key in SPECS]
-        is_job = any(key in value for key in (*POOLS, *batch_messages.FIELDS)) or any(
+        is_job = any(key in value for key in POOLS) or any(
             isinstance(entry, dict) and any(key in entry for key in POOLS) for entry in inner
         )
         if is_job or (not around and any(key in value for key in SPECS)):

@@ -165,17 +165,6 @@ class Jobs:
         except NotFound:
             return None
 
-    def on_batch(self, name: str) -> Any:
-        """Return the job with this resource name from Google Batch.
-
-        Raises:
-            CommandError: there is none.
-        """
-        job = self._batch.message(name)
-        if job is None:
-            raise CommandError(f"job {name} does not exist.")
-        return job
-
     def cancel(self, job: AnyJob) -> None:
         """Request the cancellation of a job; no effect on an ended job."""
         if kind_of(job) is BATCH_JOB:

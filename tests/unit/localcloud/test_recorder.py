@@ -12,12 +12,10 @@ import grpc
 import pytest
 from google.api_core import exceptions
 from google.cloud import aiplatform_v1 as vertex
-from google.cloud import batch_v1
 from google.cloud.aiplatform_v1.services.job_service.transports.grpc import JobServiceGrpcTransport
 from google.cloud.aiplatform_v1.services.pipeline_service.transports.grpc import (
     PipelineServiceGrpcTransport,
 )
-from google.cloud.batch_v1.services.batch_service.transports import BatchServiceGrpcTransport
 from google.protobuf import json_format
 
 from localgcp.clients import python_clients
@@ -43,8 +41,6 @@ PIPELINE: Any = {
     "training_task_definition": "gs://google-cloud-aiplatform/schema/custom_task_1.0.0.yaml",
     "training_task_inputs": {"workerPoolSpecs": []},
 }
-WORK: Any = [{"task_count": 1, "task_spec": {"runnables": [{"script": {"text": "true"}}]}}]
-GROUPS = [{"taskSpec": {"runnables": [{"script": {"text": "true"}}]}, "taskCount": "1"}]
 
 #: What a shell has.
 OURS = {
@@ -73,9 +69,6 @@ class Sent:
         self.pipelines = vertex.PipelineServiceClient(
             transport=PipelineServiceGrpcTransport(channel=self.channel)
         )
-        self.batch = batch_v1.BatchServiceClient(
-            transport=BatchServiceGrpcTransport(channel=self.channel)
-        )
 
 
 @pytest.fixture
@@ -88,25 +81,12 @@ def sent(tmp_path: Path) -> Iterator[Sent]:
 
 def test_jobs_of_each_kind_are_taken_in_their_order_and_have_succeeded(sent: Sent) -> None:
     spec = {"worker_pool_specs": [{"replica_count": 1}]}
-    job = sent.jobs.create_custom_job(
-        parent=PARENT, custom_job={"display_name": "titanic", "job_spec": spec}
-    )
+    custom_job: Any = {"display_name": "titanic", "job_spec": spec}
+    job = sent.jobs.create_custom_job(parent=PARENT, custom_job=custom_job)
     study = sent.jobs.create_hyperparameter_tuning_job(
         parent=PARENT, hyperparameter_tuning_job=TRIALS
     )
     pipeline = sent.pipelines.create_training_pipeline(parent=PARENT, training_pipeline=PIPELINE)
-    named = sent.batch.create_job(
-        parent=PARENT,
-        job={"priority": 5, "task_groups": WORK},
-        job_id="mine",
-    )
-    with pytest.raises(exceptions.AlreadyExists, match=f'Resource "{PARENT}/jobs/mine" already'):
-        sent.batch.create_job(
-            parent=PARENT,
-            job={"priority": 7, "task_groups": WORK},
-            job_id="mine",
-        )
-    other = sent.batch.create_job(parent=PARENT, job={"priority": 6, "task_groups": WORK})
     pools: dict[str, Any] = {"workerPoolSpecs": [{"replicaCount": "1"}]}
     tuning = as_json(vertex.HyperparameterTuningJob(TRIALS))
     auto = as_json(vertex.TrainingPipeline(PIPELINE))
@@ -114,34 +94,25 @@ def test_jobs_of_each_kind_are_taken_in_their_order_and_have_succeeded(sent: Sen
         RecordedRequest("CustomJob", PARENT, {"displayName": "titanic", "jobSpec": pools}),
         RecordedRequest("HyperparameterTuningJob", PARENT, tuning),
         RecordedRequest("TrainingPipeline", PARENT, auto),
-        RecordedRequest("Job", PARENT, {"priority": "5", "taskGroups": GROUPS}, "mine"),
-        RecordedRequest("Job", PARENT, {"priority": "6", "taskGroups": GROUPS}),
     ]
     succeeded = vertex.JobState.JOB_STATE_SUCCEEDED
     assert (job.state, study.state, job.display_name) == (succeeded, succeeded, "titanic")
     assert pipeline.state == vertex.PipelineState.PIPELINE_STATE_SUCCEEDED
-    assert named.status.state == other.status.state == batch_v1.JobStatus.State.SUCCEEDED
     assert job.create_time == job.start_time == job.end_time == job.update_time
-    assert named.create_time == named.update_time != 0
     assert job.name.startswith(f"{PARENT}/customJobs/")
     assert study.name.startswith(f"{PARENT}/hyperparameterTuningJobs/")
     assert pipeline.name.startswith(f"{PARENT}/trainingPipelines/")
-    assert named.name == f"{PARENT}/jobs/mine"
-    assert other.name.startswith(f"{PARENT}/jobs/j-")
-    assert named.uid.startswith("j-")
     # Code that waits, or lists, goes on.
     assert sent.jobs.get_custom_job(name=job.name) == job
     assert sent.jobs.get_hyperparameter_tuning_job(name=study.name) == study
     assert sent.pipelines.get_training_pipeline(name=pipeline.name) == pipeline
-    assert sent.batch.get_job(name=named.name) == named
     assert [*sent.jobs.list_custom_jobs(parent=PARENT)] == [job]
     assert [*sent.jobs.list_hyperparameter_tuning_jobs(parent=PARENT)] == [study]
     assert [*sent.pipelines.list_training_pipelines(parent=PARENT)] == [pipeline]
-    assert [*sent.batch.list_jobs(parent=PARENT)] == [named, other]
     assert [*sent.jobs.list_custom_jobs(parent="projects/q/locations/us-central1")] == []
     sent.jobs.cancel_custom_job(name=job.name)
     sent.jobs.cancel_hyperparameter_tuning_job(name=study.name)
-    assert len(sent.recorder.requests) == 5
+    assert len(sent.recorder.requests) == 3
     assert sent.recorder.refused == []
 
 

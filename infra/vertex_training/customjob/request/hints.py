@@ -94,7 +94,7 @@ OTHER_HINTS: Final = {
     "TrainingPipeline": "for custom code, write only the content of trainingTaskInputs",
     "PipelineJob": "submit pipelines with the KFP compiler and client",
     "AI Platform Training job": "describe the job in workerPoolSpecs of a CustomJob",
-    "Google Batch job": "convert the file into a job file (backend: batch) with `vt import`",
+    "Google Batch job": "write a job file with backend: batch (docs/batch.md)",
     "SkyPilot task": "describe the task in workerPoolSpecs of a CustomJob, with the script in args",
     "dstack configuration": (
         "describe the task in workerPoolSpecs of a CustomJob, with the script in args"

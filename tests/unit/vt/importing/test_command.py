@@ -103,7 +103,7 @@ def test_a_script_that_is_not_here_is_told_and_a_placeholder_fails_loudly(projec
     (tmp_path / "a" / "b").mkdir(parents=True)
     (tmp_path / "a" / "b" / "go.py").write_text(code)
     done = vt(tmp_path / "a" / "b" / "go.py", "--write")
-    assert "the script ../../secret.py is not here" in done.stderr
+    assert "the script ../../secret.py does not exist beside the source" in done.stderr
     assert "SystemExit" in (project / "jobs/far/secret.py").read_text()
 
 
@@ -118,7 +118,7 @@ def test_a_script_of_others_acts_on_no_terminal_and_shows_no_secret(project, vt,
     done = vt(tmp_path / "go.py", code=1)
     assert secret not in done.output
     assert "\x1b" not in done.output
-    assert "holds what looks like a secret" in done.stderr
+    assert "contains a likely secret" in done.stderr
     assert "allowedSecrets" in done.stdout + done.stderr
 
 
@@ -143,7 +143,7 @@ def test_values_nested_in_one_another_are_bounded_as_well(project, vt, tmp_path)
     ("arguments", "words"),
     [
         ("", "name exactly one source: a file, --job ID of an existing job, or --run COMMAND"),
-        ("two.sh --run 1", "name one source"),
+        ("two.sh --run 1", "name exactly one source"),
         ("two.sh --no-isolation", "--no-isolation requires --run COMMAND"),
         ("gone.py", "No such file"),
         ("two.sh --job c", "the source has no job 'c'. Hint: choose one of: a, b"),
@@ -160,9 +160,9 @@ def test_wrong_options_are_refused(project, vt, arguments, words):
 
 def test_job_that_ran_needs_a_project_and_up_a_stack(vt, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert "no Pulumi.yaml here or above" in vt("--job", "5", code=2).stderr
+    assert "no Pulumi.yaml in this folder or above" in vt("--job", "5", code=2).stderr
     (tmp_path / "x.yaml").write_text(YAML)
-    assert "--up needs a stack" in vt(tmp_path / "x.yaml", "--up", code=2).stderr
+    assert "--up requires a stack" in vt(tmp_path / "x.yaml", "--up", code=2).stderr
 
 
 def test_first_of_two_jobs_of_one_name_is_taken(project, vt):
@@ -219,7 +219,7 @@ def test_a_job_runs_at_once_in_the_local_cloud_only(project, vt, tmp_path):
     (tmp_path / "x.yaml").write_text(YAML)
     before = files(project)
     told = vt(tmp_path / "x.yaml", "--stack", "dev", "--up", code=2).stderr
-    assert "dev is not one" in told
+    assert "dev is a stack of Google Cloud" in told
     assert files(project) == before
 
 

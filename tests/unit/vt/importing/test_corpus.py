@@ -25,15 +25,6 @@ config:
   gcp:region: us-central1
   vertex-training:projectNumber: "559118266482"
 """
-#: A file that commands of the corpus name.
-BATCH_CONFIG: Final[dict[str, Any]] = {
-    "taskGroups": [{"taskSpec": {
-        "runnables": [{"container": {"imageUri": "us-docker.pkg.dev/acme-ml/images/train:1"}}],
-        "maxRunDuration": "3600s",
-    }}],
-    "allocationPolicy": {"instances": [{"policy": {"machineType": "n2-standard-8"}}]},
-    "logsPolicy": {"destination": "CLOUD_LOGGING"},
-}  # fmt: skip
 #: A command with a label ``l`` of what stands behind it.
 CREATE: Final = (
     "gcloud ai custom-jobs create --display-name=j "
@@ -49,7 +40,7 @@ def corpus(name: str) -> dict[str, Any]:
     return yaml.safe_load((CORPUS / name).read_text())
 
 
-SHAPES: Final = corpus("vertex.yaml") | corpus("batch.yaml")
+SHAPES: Final = corpus("vertex.yaml")
 TUTORIALS: Final = corpus("tutorials.yaml")
 PYTHON: Final = corpus("python.yaml")
 SHELL: Final = corpus("shell.yaml")
@@ -65,7 +56,6 @@ def at(spec: Any, path: str) -> Any:
 
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
 def test_source_becomes_its_jobs_or_is_refused(tmp_path: Path, shape: dict[str, Any]) -> None:
-    (tmp_path / "c.json").write_text(json.dumps(BATCH_CONFIG))
     file = tmp_path / shape["file"]
     file.write_text(shape["source"])
     if "refused" in shape:

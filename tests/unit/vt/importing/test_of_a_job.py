@@ -4,9 +4,13 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
+from tests.unit.localcloud.batch.conftest import job as batch_job
+from tests.unit.localcloud.batch.conftest import make_jobs
 from tests.unit.localcloud.conftest import PROJECT, command_job
 from vertex_training.naming import local_project_number
 from vertex_training_cli.cli import app
+
+__all__ = ["make_jobs"]
 
 
 @pytest.fixture
@@ -42,10 +46,20 @@ def test_a_job_that_ran_is_imported_by_its_id(project, cloud):
     assert "state" not in message
 
 
+def test_existing_batch_job_is_refused(project, make_jobs, monkeypatch):
+    jobs = make_jobs(start=False)
+    monkeypatch.setenv("VERTEX_EMULATOR_HOST", jobs.address)
+    name = jobs.create(batch_job({"container": {"image_uri": "python:3.11"}}), "old").name
+    done = CliRunner().invoke(app, ["import", "--job", name])
+    assert done.exit_code == 2
+    assert done.stderr.startswith(f"vt import: Batch job at {name} is not imported. Write a job")
+
+
 def test_a_job_that_is_not_there_is_one_line(project):
     done = CliRunner().invoke(app, ["import", "--job", "123"])
     assert done.exit_code == 2
-    assert done.stderr.startswith("vt import: there is no job")
+    assert done.stderr.startswith("vt import: job projects/")
+    assert "customJobs/123 does not exist" in done.stderr
 
 
 def test_buckets_accounts_and_the_clients_folder_of_a_job_are_the_stacks_own(project, cloud):

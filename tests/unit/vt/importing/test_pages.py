@@ -75,12 +75,10 @@ def test_a_file_that_gcloud_reads_lies_beside_the_source_or_is_written(
 def test_a_command_whose_file_is_no_job_makes_none(tmp_path: Path, text: str | None) -> None:
     if text is not None:
         (tmp_path / "cfg.yaml").write_text(text)
-    told = (
-        "gcloud reads the job file cfg.yaml, which is not beside the source, so it creates no job"
-    )
+    what = "gcloud reads the job file cfg.yaml, which is not beside the source"
     with pytest.raises(CommandError) as refused:
         page(tmp_path, SCRIPT.format("cfg.yaml"), "x.sh")
-    assert f"{told}: put it there and import again (x.sh, line 1)" in refused.value.hint
+    assert f"{what}: copy it there and import again (x.sh, line 1)" in refused.value.hint
 
 
 @pytest.mark.parametrize(

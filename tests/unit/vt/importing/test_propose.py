@@ -122,8 +122,8 @@ def test_objects_that_the_code_uploads_are_taken_along_for_buckets_that_are_new(
         "gs://acme-other/b.csv, which the code uploads, is not imported",
         "gs://Acme_In/s, which the code uploads, is not imported",
     ]
-    new = "gs://acme-in becomes bucket 'acme-in' of the stack, which is new and empty: copy what"
-    assert made.jobs[0].remarks == [f"{new} the job reads"]
+    new = "gs://acme-in is replaced by the new, empty bucket 'acme-in' of the stack"
+    assert made.jobs[0].remarks == [f"{new}: copy the data of the job"]
 
 
 def place(root: Path, *names: str, **uploads: bytes) -> tuple[dict[str, bytes], dict, list[str]]:

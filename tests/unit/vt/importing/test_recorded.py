@@ -88,10 +88,9 @@ def test_requests_become_jobs_with_what_has_no_place_told(sent: Sent) -> None:
             "displayName": "p", "labels": {"a": "b"}, "encryptionSpec": {"kmsKeyName": "k"},
             "trainingTaskInputs": SPEC, "inputDataConfig": {}, "modelToUpload": {}, "other": 1,
         }),
-        RecordedRequest("Job", "projects/p/locations/asia-east1", {"taskGroups": []}, "bad"),
-        RecordedRequest("Job", "projects/p/locations/asia-east1", {"taskGroups": []}),
     ]  # fmt: skip
-    sent.refused = ["/google.X/Z", "/google.X/Y", "/google.X/Z"]
+    create = "google.cloud.batch.v1.BatchService/CreateJob"
+    sent.refused = ["/google.X/Z", f"/{create}", "/google.X/Y", "/google.X/Z"]
     jobs = [
         ImportedJob("a-job", READ_SPEC, region="europe-west4"),
         ImportedJob("job", READ_SPEC, region="europe-west4"),
@@ -110,32 +109,17 @@ def test_requests_become_jobs_with_what_has_no_place_told(sent: Sent) -> None:
         ),
     ]  # fmt: skip
     found = recorded.read("exit 3", None)
-    refusal = "cannot import this Batch job: it has no runnables in taskGroups, which are "
-    refusal += "what it runs"
     assert found == SourceContents(
         jobs=jobs,
         remarks=[
-            f"bad: {refusal}",
-            refusal,
             "the command called google.X/Y, which --run does not support, and ended with "
             "exit code 3: later jobs are missing",
+            f"Batch job at {create} is not imported. Write a job file with `backend: batch` "
+            "(docs/batch.md)",
             "the command called google.X/Z, which --run does not support",
+            f"the command called {create}, which --run does not support",
         ],
     )
-
-
-def test_a_job_of_batch_has_the_name_and_the_region_of_its_request(sent: Sent) -> None:
-    runnable = {"container": {"imageUri": "a/b/c:1"}}
-    message = {"taskGroups": [{"taskSpec": {"runnables": [runnable]}}]}
-    sent.requests = [
-        RecordedRequest("Job", "projects/p/locations/asia-east1", message, "named"),
-        RecordedRequest("Job", "projects/p/locations/asia-east1", message),
-    ]
-    found = recorded.read(":", None)
-    assert [(each.name, each.region, each.backend) for each in found.jobs] == [
-        ("named", "asia-east1", "batch"), ("job", "asia-east1", "batch"),
-    ]  # fmt: skip
-    assert found.remarks == []
 
 
 @pytest.mark.parametrize(
@@ -182,7 +166,10 @@ def test_a_notebook_runs_with_its_files_and_lines_for_the_shell(sent: Sent, tmp_
 
 @pytest.mark.parametrize(
     ("command", "message"),
-    [("none.ipynb", "none.ipynb: No such file"), ("python 'a", '--run "python \'a" is no line')],
+    [
+        ("none.ipynb", "none.ipynb: No such file"),
+        ("python 'a", 'cannot parse --run "python \'a" as a shell line'),
+    ],
 )
 def test_a_command_that_cannot_be_read_is_refused(sent: Sent, command: str, message: str) -> None:
     with pytest.raises(CommandError, match=message):
@@ -281,7 +268,7 @@ def test_a_package_that_cannot_be_read_stays_and_is_told(
     recorded.take_script(found, tmp_path, source)
     assert (source, found.script, found.requirements) == (SourceContents(), "", ())
     [remark] = found.remarks
-    assert remark == f"gs://b/{TAR} cannot be read, and is left as it is ({kind})"
+    assert remark == f"cannot read gs://b/{TAR}, which is not changed ({kind})"
 
 
 @pytest.mark.parametrize("uri", [f"gs://b/{TAR}", "gs://b/code-0.1.tar.gz"])

@@ -34,10 +34,10 @@ def adopt(job: ImportedJob, settings: Settings | None) -> Adoption:
     return adoption
 
 
-def adopted(task: dict[str, Any], backend: str = "vertex", **entries: Any) -> ImportedJob:
+def adopted(task: dict[str, Any], **entries: Any) -> ImportedJob:
     """Return the job of a container after its adoption by a stack with these entries."""
     spec = {"workerPoolSpecs": [{"containerSpec": task}]}
-    job = ImportedJob("train", spec, backend=backend)
+    job = ImportedJob("train", spec)
     adopt(job, stack(**entries))
     return job
 
@@ -69,15 +69,13 @@ def test_without_a_stack_only_secrets_are_taken_out() -> None:
         }  # fmt: skip
 
     given = spec("hunter2", "https://me:hunter2@example.com")
-    job = ImportedJob("train", given, subnet="projects/p/regions/r/subnetworks/s")
+    job = ImportedJob("train", given)
     adoption = adopt(job, None)
     assert job.spec == spec("<REMOVED_SECRET>", "<REMOVED_SECRET>")
     assert job.remarks == [
         "removed a secret on the command line of the job: read it from Secret Manager",
         "removed the value of variable DB_PASSWORD, a secret",
         "removed the value of variable URL, a secret",
-        "the source job is in projects/p/regions/r/subnetworks/s; the imported job is in "
-        "the stack's subnet. Internet access needs network.nat",
     ]
     assert (adoption.entries.added, adoption.objects) == ({}, {})
 
@@ -118,12 +116,3 @@ def test_a_variable_that_is_a_whole_bucket_is_a_reference(
 ) -> None:
     job = adopted({"args": [word], "env": [{"name": "B", "value": value}]}, **OWN)
     assert task_of(job)["env"] == [{"name": "B", "value": found}]
-
-
-def test_a_variable_of_batch_is_filled_with_the_secret() -> None:
-    made = adopted({"env": [{"name": "API_KEY", "value": "hunter2"}]}, "batch")
-    assert task_of(made) == {"env": [{"name": "API_KEY", "value": "${secrets.api-key.value}"}]}
-    assert made.remarks == [
-        "variable API_KEY is a secret, but users who can read a job can read its "
-        "variables: it is now a reference to secret 'api-key', which Batch reads"
-    ]

@@ -22,10 +22,9 @@ from google.cloud import aiplatform
 aiplatform.CustomJob('{}', [{{'container_spec': {{'image_uri': {}}}}}]).run()
 """
 NO_JOB = (
-    "`vt import` finds workerPoolSpecs, trialJobSpec and Batch's taskGroups in YAML or "
-    "JSON, `gcloud ai custom-jobs|hp-tuning-jobs create` in scripts, and CustomJob(…), "
-    "CustomTrainingJob(…) or from_local_script(…) in Python. `vt import --run COMMAND` "
-    "records the requests of a command"
+    "`vt import` finds workerPoolSpecs and trialJobSpec in YAML or JSON, `gcloud ai "
+    "custom-jobs|hp-tuning-jobs create` in scripts, and CustomJob(…), CustomTrainingJob(…) or "
+    "from_local_script(…) in Python. `vt import --run COMMAND` records the requests of a command"
 )
 
 
@@ -67,9 +66,6 @@ def names(found: SourceContents) -> list[str]:
          "cannot parse a part of the Python code: '(' was never closed (x.py, line 1)"),
         ("x.py", f"a = {'-' * 900}1\n", "x.py contains no job.",
          "the code is nested too deeply"),
-        ("x.py", "from google.cloud import batch_v1\n", "x.py contains no job.",
-         "calls of Google Batch's client are not imported: import the output of `gcloud "
-         "batch jobs describe NAME --format json`, or run the code by --run"),
         ("x.ipynb", "{", "x.ipynb is not a notebook: its JSON cannot be parsed.", ""),
         ("x.ipynb", '{"cells": 3}', "x.ipynb is not a notebook: its JSON cannot be parsed.", ""),
         ("x.ipynb", '{"cells": [{"cell_type": "code", "source": 3}]}',
