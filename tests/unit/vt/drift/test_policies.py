@@ -239,5 +239,5 @@ def test_a_policy_that_cannot_be_read_is_an_error_and_not_an_empty_one(
 ) -> None:
     with pytest.raises(CommandError, match="b/forbidden: IAM policy cannot be read: 403"):
         client.read("b/forbidden")
-    with pytest.raises(CommandError, match="the service of its IAM policy is unknown"):
+    with pytest.raises(CommandError, match="cannot find the service that stores this IAM policy"):
         client.read("folders/1")

@@ -107,7 +107,7 @@ def test_a_rehearsal_goes_by_any_time_in_universal_time(
             ("--at", "2026-11-30T06:00Z"),
             ("--at without --dry-run works only in the local cloud: schedules use Google's clock"),
         ),
-        (("--at", "monday", "--dry-run"), "'monday' is no time"),
+        (("--at", "monday", "--dry-run"), "'monday' is not a time"),
     ],
 )
 def test_a_time_that_nothing_can_go_by_is_refused(

@@ -15,8 +15,8 @@ def test_the_status_tells_that_the_nearest_version_runs_for_images_that_are_not_
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("VT_LOCAL_HOME", str(home.root))
-    command = "vt local start --prebuilt nearest"
-    told = f"prebuilt images that are not installed: the nearest version runs ({command})"
+    action = "replaced by the nearest version (set by --prebuilt nearest)"
+    told = f"prebuilt images that are not installed: {action}"
     assert told not in CliRunner().invoke(app, ["local", "status"]).stdout.splitlines()
     substitutes.take_nearest(home, on=True)
     assert told in CliRunner().invoke(app, ["local", "status"]).stdout.splitlines()

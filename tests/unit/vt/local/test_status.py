@@ -101,7 +101,7 @@ def test_everything_that_is_there_has_a_line(
         "2 (version 4): 0 %",
         f"notifications: 7 in {home.notifications} "
         "(stand-in of the local cloud: no notification is sent)",
-        "TIME ALERT WOULD TELL JOB",
+        "TIME ALERT CHANNEL JOB",
         *(f"2026-11-21 10:0{n}:00 alert {n} email x@y.z {n}" for n in range(2, 6)),
         "2026-11-21 10:06:00 alert 6 email x@y.z",
         "alert not evaluated locally: month [b] (nothing costs anything here)",
