@@ -228,7 +228,7 @@ class LadderMachine(RuleBasedStateMachine):
         """Kill all processes; then one undisturbed ``up`` and one mover must recover."""
         self._kill_all()
         error = self._up(lag)
-        while error and "Set run:" in str(error):
+        while error and "set run:" in str(error):
             self.run += 1
             error = self._up(lag)
         if error is not None:

@@ -32,8 +32,9 @@ BARE = re.compile(
 )
 #: Sentences about a program, and `make` as a verb.
 PROSE = re.compile(
-    r"make (?!setup|local|preview|test)|vt runs|gcloud (?:alone|builds an|leaves|makes|reads|and) "
-    r"|pulumi (?:and|are|comes|into|on|or|outside|printed|runs|starts|through)\b|pulumi 1$"
+    r"make (?!setup|local|preview|test)|vt runs"
+    r"|gcloud (?:accepts|also|alone|and|builds an|command|flag|ignores|leaves|makes|reads|would) "
+    r"|pulumi (?:and|are|comes|into|is|on|or|outside|printed|runs|starts|through|was)\b|pulumi 1$"
 )
 #: What a message has in the place of a value.
 HOLE = "1"

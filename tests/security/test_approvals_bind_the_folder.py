@@ -241,7 +241,7 @@ def runtime(repo: Path, name: str, path: str) -> None:
 def test_only_the_environment_of_setup_is_executed(repo: Path, path: str) -> None:
     runtime(repo, "Pulumi.yaml", path)
     said = "".join(map(str, sources.checkout(repo, "dev").problems()))
-    assert f"another environment than .venv (got Pulumi.yaml -> {path})" in said
+    assert f"another Python environment than .venv (got Pulumi.yaml -> {path})" in said
     for own in (".venv", "./.venv/", str(repo / ".venv")):
         runtime(repo, "Pulumi.yaml", own)
         assert not sources.checkout(repo, "dev").problems()

@@ -30,7 +30,7 @@ _IDENTITY: Final = {
     for role in ("AUTHOR", "COMMITTER")
     for key, value in (("NAME", "vt"), ("EMAIL", "vt@localhost"))
 }
-_HINT: Final = "vt upgrade uses git to merge changes"
+_HINT: Final = "git merges the changes of an upgrade"
 _NO_MORE: Final[Mapping[str, str]] = {}
 #: Missing objects of a partial clone are not fetched, because a setting may run any program.
 _OFFLINE: Final = {"GIT_NO_LAZY_FETCH": "1", "GIT_TERMINAL_PROMPT": "0"}

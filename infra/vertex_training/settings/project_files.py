@@ -29,7 +29,7 @@ def project_name(root: Path) -> str:
 def refusal(root: Path, stack: str) -> Problem | None:
     """Return a problem if the engine would read another file, or the file is a link to outside."""
     if (root / READ_FIRST).exists():
-        what = f"the engine reads {READ_FIRST}, but vt reads {PROJECT_FILE}"
+        what = f"the engine reads {READ_FIRST} instead of {PROJECT_FILE}"
         return Problem(what, "", f"remove {READ_FIRST}", (READ_FIRST,))
     try:
         folder = _stack_folder(root)
