@@ -65,7 +65,7 @@ def _ask_host(context: PreflightContext, host: str) -> Iterator[Answer]:
 
 
 def _judge_host(context: PreflightContext, asked: Answer, host: str, name: str) -> Answer:
-    """Return the answer for ``name`` as the actual and ``host`` as the declared host project."""
+    """Compare the actual host project ``name`` with the declared ``host``."""
     if name == host:
         return asked.ok(host)
     attach = f"gcloud compute shared-vpc associated-projects add {context.project}"

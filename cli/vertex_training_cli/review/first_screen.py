@@ -78,7 +78,7 @@ def commands(report: ReviewReport) -> list[str]:
 
 
 def without_row(report: ReviewReport, quote: Quote) -> str:
-    """Return a sentence that lists the headings of questions without an answer."""
+    """Return a sentence with the headings of all rows that have no answer."""
     heads = [HEADS[answer.question] for answer in answers(report, quote) if not answer.phrases]
     word = "Unknown" if is_partial(report) else "No entries"
     return f"{word}: {', '.join(heads)}." if heads else ""

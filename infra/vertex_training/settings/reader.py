@@ -305,7 +305,7 @@ class PartialSettings:
     """Paths of removed parts, below the namespace."""
 
     def concerns_removed(self, problem: Problem) -> bool:
-        """Return True if a rule's problem is about a removed part, or follows from its removal."""
+        """Return True if the problem concerns a section that was removed because it is invalid."""
         top = problem.path[0] if problem.path else ""
         for path in self.removed:
             section = path[0]

@@ -38,7 +38,7 @@ class Settings:
 def preview(
     type_: TypeSchema, inputs: Mapping[str, Any], settings: Settings, known: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return outputs of a planned resource; ``known`` has outputs that its service predicts."""
+    """Return outputs of a planned resource; ``known`` has those that the service can predict."""
     result: dict[str, Any] = {}
     for name, prop in type_.properties.items():
         if inputs.get(name) is not None:
