@@ -24,7 +24,7 @@ STACK = "local-endpoint"
 def served(checkout: Checkout) -> Checkout:
     assert " ".join(COMMAND) in checkout.shell("make -n local ENDPOINT=1").stdout
     told = " ".join(checkout.run(*COMMAND).stdout.split())
-    assert "predictions 100, equal the script's own" in told
+    assert "predictions 100, equal to the script's predictions" in told
     return checkout
 
 

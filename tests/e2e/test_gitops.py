@@ -167,7 +167,7 @@ def test_preflight_reports_refusals_before_any_creation(world):
     fault = ("cloudbilling", "patch", "--patch", '{"billingEnabled": false}')
     world.runner.vt("local", "fault", "add", *fault)
     said = world.runner.make("preflight", expect=2)
-    assert "mend: gcloud billing projects link local-training --billing-account=" in said
+    assert "fix: gcloud billing projects link local-training --billing-account=" in said
     assert world.store.list(BUCKET) == []
     world.runner.vt("local", "fault", "clear")
     said = world.runner.make("preflight")
@@ -225,7 +225,7 @@ def test_unreviewed_push_is_not_deployed(world):
     author.git("push", "-q", "origin", "main")
     world.runner.git("pull", "-q")
     sha = world.runner.git("rev-parse", "HEAD")
-    assert "did not come from a merged" in world.runner.make("approval", 2, GITHUB_SHA=sha)
+    assert "is not from a merged" in world.runner.make("approval", 2, GITHUB_SHA=sha)
     said = world.runner.make("deploy", expect=2)
     assert "but another commit is checked out" in said
     author.git("revert", "-n", "HEAD")

@@ -202,7 +202,7 @@ def test_imported_job_that_cannot_run_here_fails_with_the_reason(imported):
     checkout, folder, _ = imported
     done = checkout.run("vt", "import", str(folder / "four/vm.yaml"), "--up", expect=1)
     assert "cannot run here" in done.stdout
-    assert "Give containerSpec.command" in done.stdout
+    assert "Set containerSpec.command" in done.stdout
 
 
 def test_import_of_an_invalid_source_leaves_the_stack_unchanged(imported):

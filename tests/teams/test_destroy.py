@@ -78,4 +78,4 @@ def test_destroy_needs_only_the_name_once_protection_is_removed(stack: SmallStac
     stack.vt("destroy", "--yes", "--name", stack.name, expect=0)
     assert stack.states() == [JobState.CANCELLED, JobState.CANCELLED]
     assert stack.left() == {}
-    assert "nothing that could be destroyed" in stack.vt("destroy")
+    assert "has no resources to destroy" in stack.vt("destroy")

@@ -129,21 +129,21 @@ def test_lost_state_is_restored_without_duplicate_resources(stack: SmallStack) -
         or f"2 resources match: {twin}, {own.id}" in told
     )
     assert "monitoring-budget: budgets cannot be read: 403" in told
-    assert "`vt up` creates: secrets-key" in told
+    assert "`vt up` will create these, which are missing in the cloud: secrets-key" in told
     assert "training-busy" in told
     assert stack.in_state() == {}
 
     told = import_state(stack, "--write")
     assert "monitoring-budget exists: " in told
-    assert "may exist: what the files of the stack do not declare" in told
-    [adopted] = [line for line in told.splitlines() if "adopts" in line]
+    assert "not searched for: resources that the stack's files do not declare" in told
+    [adopted] = [line for line in told.splitlines() if "will adopt" in line]
     adopts = {each.rpartition("-")[2] for each in adopted.rpartition(": ")[2].split(", ")}
     assert {"busy", "batch", "slow", "search"} <= adopts
-    [again] = [line for line in told.splitlines() if "begins again" in line]
+    [again] = [line for line in told.splitlines() if "will start these again" in line]
     assert again.endswith("training-weekly-schedule")
     # The command in the message imports it as the resource that the program declares.
     [line] = [each for each in told.splitlines() if "not imported: monitoring-dashboard" in each]
-    command = line.partition("By hand: `")[2].rstrip("`")
+    command = line.partition("To import it by hand: `")[2].rstrip("`")
     stack.checkout.shell(f"{command.replace(' ID ', f' {own.id} ')} --yes --skip-preview")
     store.delete(DASHBOARD, twin)
     stack.vt(*UP)

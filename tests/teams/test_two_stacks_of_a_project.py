@@ -27,7 +27,7 @@ def stacks(checkout: Checkout) -> tuple[SmallStack, SmallStack]:
 def test_destroy_of_one_stack_keeps_the_other(stacks: tuple[SmallStack, SmallStack]) -> None:
     one, two = stacks
     told = one.checkout.run("vt", "destroy", "--stack", two.name, expect=2).stdout
-    assert "kept: 1 right of Google's service agents" in told
+    assert "kept, because other stacks may need them: 1 grant to Google's service agents" in told
     two.pulumi("destroy -y --skip-preview")
     done = one.checkout.run("vt", "drift", "--stack", one.name)
     assert f"Stack **{one.name}** has no drift." in done.stdout
