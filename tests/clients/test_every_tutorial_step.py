@@ -289,7 +289,7 @@ def test_pools_as_a_mapping_are_accepted(shell: Shell, gcloud: str) -> None:
     told = shell.run(create.format("  # Choose a region with GPU availability"), 127).stderr
     assert "unrecognized arguments" in told
     assert "is submitted successfully" in shell.run(create.format("")).stderr
-    assert "Give containerSpec.command" in _error(shell, "your-training-job")
+    assert "Set containerSpec.command" in _error(shell, "your-training-job")
 
 
 def test_no_vm_is_reached_and_no_key_is_made_for_it(shell: Shell, gcloud: str) -> None:

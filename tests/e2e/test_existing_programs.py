@@ -45,13 +45,13 @@ def image_of_the_program() -> None:
 def test_up_checks_an_image_that_is_unknown_in_the_preview(programs: InlinePrograms) -> None:
     stack = programs.stack(image_of_the_program)
     seen = stack.preview()
-    assert "imageUri: not known yet" in seen.stdout + seen.stderr
+    assert "imageUri: the image is unknown in this preview" in seen.stdout + seen.stderr
     assert "create" in seen.change_summary
     made = stack.up()
     assert made.outputs["cost"].value > 0
     again = stack.preview()
     assert set(again.change_summary) == {"same"}
-    assert "not known yet" not in again.stdout + again.stderr
+    assert "is unknown in this preview" not in again.stdout + again.stderr
     kinds = {each["type"]: each for each in resources(stack).values()}
     inputs = kinds["vertex-training:index:TrainingJob"]["inputs"]
     assert (inputs["project"], inputs["region"]) == (PROJECT, REGION)

@@ -140,11 +140,11 @@ def test_preview_reports_all_ranges_that_do_not_fit(stack):
     write(stack, FITS, network=network, reservations={"cpu": far})
     told = stack.pulumi("preview", expect=None)
     for says in (
-        "network.ranges.small.prefixLength: is too small for training",
+        "network.ranges.small.prefixLength: this range is too small for training",
         "network.subnet.range: the subnet is smaller than /28",
-        "network.ranges.second.address: overlaps 10.64.0.0/18",
-        "network.ranges.training.address: overlaps 172.16.0.0/16",
-        "reservations.cpu.zone: is not in us-central1",
+        "network.ranges.second.address: this block overlaps 10.64.0.0/18",
+        "network.ranges.training.address: this block overlaps 172.16.0.0/16",
+        "reservations.cpu.zone: this zone is outside of us-central1",
     ):
         assert says in told, told
 

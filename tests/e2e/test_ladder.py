@@ -86,7 +86,7 @@ def test_quota_error_or_invalid_job_does_not_start_the_next_rung(project: Projec
     refused = add(project, "error", method="CreateCustomJob", code="RESOURCE_EXHAUSTED", times=2)
     for _ in range(2):
         told = project.vt("jobs", "wait", "quota", "--stack", "local", code=1)
-        assert "its next rung was not submitted, and stays the next one" in told
+        assert "its next ladder rung could not be submitted. Wait again to retry" in told
         assert [(a, b) for a, b, _ in ran(project, "quota")] == [FILE]
     clear(project.home, refused)
     told = project.vt("jobs", "wait", "quota", "--stack", "local", code=1)

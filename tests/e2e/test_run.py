@@ -178,7 +178,7 @@ def test_terminated_run_prints_how_to_cancel_its_job_or_cancels_it(
         process.send_signal(ended_by)
         told = process.stderr.read()
         assert process.wait(timeout=60) == 143
-        command = re.search(r"goes on; `vt (jobs cancel [^`]+)` cancels it", told)
+        command = re.search(r"continues to run; to cancel it: `vt (jobs cancel [^`]+)`", told)
         if options:
             assert "CANCELLED" in told
             continue
@@ -187,7 +187,7 @@ def test_terminated_run_prints_how_to_cancel_its_job_or_cancels_it(
             [line[0], *command[1].split(), "--yes"],
             cwd=tmp_path, env=env, capture_output=True, text=True, check=True,
         )  # fmt: skip
-        assert "asked to cancel" in done.stderr
+        assert "cancellation requested" in done.stderr
         subprocess.run([line[0], "jobs", "wait", "run_long"], cwd=tmp_path, env=env, check=False)
 
 
@@ -233,7 +233,7 @@ def test_missing_stack_and_mistake_in_a_file_are_explained(stack: SmallStack) ->
     other = SmallStack(checkout, "never")
     other.write({"busy": job_file()})
     told = checkout.run("vt", "run", "busy", "-s", "never", expect=1).stderr
-    assert "stack never is not up" in told
+    assert "stack never is not deployed" in told
     assert "vt local up --stack never" in told
     wrong = job_file(scheduling={"timeout": "24h"}, nonsense=1)
     other._dump("jobs/wrong.yaml", wrong)
@@ -261,7 +261,7 @@ def test_running_single_job_is_no_orphan_and_blocks_destroy(stack: SmallStack) -
     destroy = ("vt", "destroy", "--stack", "kept", "--yes", "--name", "kept")
     refused = checkout.run(*destroy, expect=3)
     cancel = f"vt jobs cancel {number} --stack kept"
-    assert f"run_kept-busy (run 1), `{cancel}` ends it" in refused.stdout + refused.stderr
+    assert f"run_kept-busy (run 1), to cancel it: `{cancel}`" in refused.stdout + refused.stderr
     assert other.states() == [JobState.RUNNING]
     checkout.run(*cancel.split(), "--yes")
     deadline = time.monotonic() + 60

@@ -151,7 +151,7 @@ def test_preview_refuses_a_model_of_a_missing_run(story: SmallStack) -> None:
     up(story)
     write(story, 1, [1, 2], {"run 1": 100})
     told = story.pulumi("preview", expect=None)
-    assert "2). Hint: train first" in told
+    assert "2). Hint: raise `run` of the job" in told
     assert "Traceback" not in told
 
 
@@ -206,7 +206,10 @@ def test_lost_state_is_restored_despite_an_edited_job(story: SmallStack) -> None
     up(story)
     write(story, 3, *versions, timeout=901)
     told = story.checkout.shell(f"vt review --stack {story.name}", expect=None).stdout
-    assert "run of a model submitted again: `plain` (`run 3 is model iris: raise run" in told
+    assert (
+        "run of a model submitted again: `plain` (`run 3 is a version of model iris: increase run"
+        in told
+    )
     up(story)
     before = by_run(story)
     first = next(job for job in story.jobs() if job.labels["vt-run"] == "3")
@@ -301,7 +304,7 @@ def test_manually_deployed_model_stays_until_it_is_undeployed(story: SmallStack)
     assert "77" in [each.id for each in endpoint(story).deployed_models]
     assert {run: share for run, (_, share) in by_run(story).items()} == {1: 90, 2: 10}
     told = story.pulumi("destroy -y --skip-preview", expect=None)
-    assert "deployed models that are not the stack's: 77" in told
+    assert "deployed models that do not belong to the stack: 77" in told
     service.undeploy_model(endpoint=found.name, deployed_model_id="77").result(60)
 
 

@@ -65,7 +65,7 @@ def test_first_up_creates_the_instance_and_submits_the_job(
     member = f"serviceAccount:trainer-board@{stack.project}.iam.gserviceaccount.com"
     assert "roles/aiplatform.user" in store.roles(f"projects/{stack.project}", member)
     assert "roles/aiplatform.user" in review
-    assert "billed by the data that jobs log to it" in review
+    assert "billed by the amount of data that jobs log" in review
     # Nothing is unknown before, and nothing changes after the instance is there.
     assert _request_id(stack.pulumi("preview --json")) == before
     assert "to replace" not in stack.pulumi("preview --expect-no-changes")

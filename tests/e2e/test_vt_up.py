@@ -138,7 +138,7 @@ def test_state_with_missing_attributes_after_a_kill_is_readable(project: Project
 
     told = project.vt("up", "-s", "local", "--expect-no-changes", "--yes", "--skip-preview")
 
-    assert "a killed run left local.json.attrs cut off: removed" in told
+    assert "removed local.json.attrs, which a killed run left truncated" in told
     assert len(project.accepted("train")) == 1
 
 
@@ -195,10 +195,10 @@ def test_renamed_job_of_killed_provider_is_reported(project: Project, proxy: Hol
     told = project.vt("up", "-s", "local", "--yes", "--skip-preview", "--non-interactive")
 
     [lost] = project.accepted("lost")
-    assert f"customJobs/{lost.job_id}. A killed run submitted it, perhaps" in told
+    assert f"customJobs/{lost.job_id}. Possibly a killed run submitted this job" in told
     drift = project.vt("drift", "--stack", "local", code=7)
     assert "lost \\(run 1\\) runs, but is not in the state" in drift
-    assert "local: drifted, 1 differ" in drift
+    assert "local: drifted, 1 differences" in drift
     [command] = re.findall(r"`vt (jobs cancel [0-9]+ --stack local)`", told)
     project.vt(*command.split(), "--yes")
     assert "has no drift" in project.vt("drift", "--stack", "local")

@@ -80,7 +80,7 @@ def test_restored_state_adopts_the_running_job(project: Project) -> None:
     project.want(again={**BUSY, "run": 3})
     for command in (PREVIEW, "up -s local --yes --skip-preview"):
         told = project.pulumi(command, code=None)
-        assert f"{running} is RUNNING, and the state has another job" in told
+        assert f"{running} is RUNNING, and the state has an older job of that request" in told
         assert "Nothing was cancelled" in told
         assert "Traceback" not in told
     told = project.vt("review", "--stack", "local", "--refresh")

@@ -64,7 +64,7 @@ def test_up_reports_the_cancelled_job_and_how_to_restore_it(project: Project) ->
     told = refused(project)
     name = rf"projects/[^/]+/locations/us-central1/customJobs/{first.job_id}"
     said = rf"job 'train' \(run 1, {name}\) was cancelled after \d+s"
-    assert re.search(rf"For it {said}, and nothing runs now", told), told
+    assert re.search(rf"Before that, {said}, and no job runs now", told), told
     assert re.search(
         rf"vt: {said}, but the request that replaces it was refused: no job is running now", told
     ), told

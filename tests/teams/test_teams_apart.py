@@ -185,4 +185,4 @@ def test_limits_of_a_team_apply_only_to_its_jobs(tmp_path) -> None:
         "limit-strategy",
     }
     [strategy] = [problem for problem in found if problem.rule == "limit-strategy"]
-    assert "teams.vision.limits.strategies allows SPOT" in strategy.hint
+    assert "teams.vision.limits.strategies does not allow" in strategy.what
