@@ -72,7 +72,7 @@ class PulumiCli:
             # The engine printed its message to the terminal. A refresh of no resource repeats it.
             probe = ("refresh", "--preview-only", "--target", _NO_RESOURCE, "--stack", stack)
             if hint := hint_for(self.capture(*probe).stderr):
-                print(f"vt: {hint}", file=sys.stderr, flush=True)
+                _write(2, redact(f"vt: {hint}\n").encode())
         return code
 
     def capture(self, *arguments: str) -> subprocess.CompletedProcess[str]:
