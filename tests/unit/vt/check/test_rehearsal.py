@@ -85,7 +85,7 @@ def tuned(checkout: Path, image: str, stopping: str) -> str:
 @pytest.mark.parametrize(
     ("image", "stopping", "stack", "level", "words"),
     [
-        *((RIGHT, rule, "local", "warning", "stored and not carried out here") for rule in (
+        *((RIGHT, rule, "local", "warning", "stored without effect: every trial runs") for rule in (
             "decayCurveStoppingSpec: {}", "convex_automated_stopping_spec: {}",
             "studyStoppingConfig: {maxNumTrialsNoProgress: 3}")),
         (RIGHT, "decayCurveStoppingSpec: {}", "dev", "", ""),

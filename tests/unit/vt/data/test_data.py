@@ -47,7 +47,7 @@ def test_interrupted_pull_goes_on_with_what_is_there(
     part.write_bytes((data + b"x" * MIB)[:have])
     done = vt("pull", "data", tmp_path / "there")
     if have > len(data):
-        assert (done.exit_code, "is damaged" in done.stderr) == (1, True)
+        assert (done.exit_code, "checksum of the download is wrong" in done.stderr) == (1, True)
         assert not (tmp_path / "there/big.bin").exists()
         done = vt("pull", "data", tmp_path / "there")
     assert done.exit_code == 0, done.output
@@ -62,7 +62,7 @@ def test_damaged_part_becomes_no_file(bucket: storage.Bucket, tmp_path: Path) ->
     part.parent.mkdir(parents=True)
     part.write_bytes(b"x" * MIB)
     result = vt("pull", "data", there)
-    assert (result.exit_code, "is damaged" in result.stderr) == (1, True)
+    assert (result.exit_code, "checksum of the download is wrong" in result.stderr) == (1, True)
     assert not (there / "big.bin").exists()
     assert vt("pull", "data", there).exit_code == 0
 

@@ -108,7 +108,7 @@ def test_code_and_yaml_that_no_commit_has_is_neither_approved_nor_deployed(
     assert f"the program could read files that are not in the commit (got {shown})" in done.stderr
     again = vt("approval", "-s", "dev", DIGEST)
     assert again.exit_code == 1
-    assert f"(got {shown}). Hint: commit or remove them" in again.stderr
+    assert f"(got {shown}). Hint: commit or remove these files." in again.stderr
 
 
 def test_an_approval_of_another_content_stops_before_anything_is_planned(vt, repo, monkeypatch):
@@ -118,7 +118,7 @@ def test_an_approval_of_another_content_stops_before_anything_is_planned(vt, rep
     monkeypatch.setattr(sources, "review", lambda *_: pytest.fail("it was planned"))
     done = vt("deploy", "-s", "dev", "--approval", file)
     assert done.exit_code == command.STOPPED
-    assert "dev is not deployed; nothing was changed" in done.stderr
+    assert "stack dev is not deployed. Nothing was changed." in done.stderr
 
 
 def test_without_a_named_state_nothing_is_deployed(vt, repo, monkeypatch):

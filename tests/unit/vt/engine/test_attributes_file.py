@@ -51,7 +51,7 @@ def test_a_state_that_is_cut_off_is_refused_with_its_file_and_the_way_back(
     state.write_text('{"version": 3, "checkp')
     if before is not None:
         copy.write_text(before)
-    with pytest.raises(CommandError, match="the state of stack dev is cut off") as refused:
+    with pytest.raises(CommandError, match="the state of stack dev is truncated") as refused:
         remove_truncated(stacks)
     way = f"run `cp {copy} {state}`, then `vt up --stack dev --refresh`."
     assert refused.value.hint == (way if before == "{}" else "docs/operations.md#the-state-is-lost")
