@@ -10,7 +10,6 @@ from vertex_training.catalog import machines
 from vertex_training.customjob.rules.job import POOLS, Job, Pool
 from vertex_training.customjob.rules.registry import GUIDES, TYPES, Finding, rule
 from vertex_training.errors import nearest
-from vertex_training.settings.gpu_memory import TrainedModel
 
 COMPUTE: Final = GUIDES + "training/configure-compute"
 LOCATIONS: Final = GUIDES + "general/locations#accelerators"
@@ -328,6 +327,9 @@ def memory_comparisons(
     for pool in with_gpus if model and gpus else ():
         accelerator = machines.accelerators().get(pool.accelerator)
         if accelerator and accelerator.memory_gb:
+            # `vt check` of other jobs starts faster without Pydantic.
+            from vertex_training.settings.gpu_memory import TrainedModel
+
             trained, memory = TrainedModel.model_validate(model), accelerator.memory_gb
             yield pool, *trained.comparison(gpus, accelerator.name, memory)
 
