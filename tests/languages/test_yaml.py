@@ -55,7 +55,7 @@ def test_up_waits_for_a_job_that_says_so_and_fails_with_it(program):
         program.file.write_text(said)
         said = program.pulumi("up -y --skip-preview", expect=None)
     assert "error: job 'hello' is FAILED" in said
-    assert "TrainingJob resource 'hello' has a problem: a job did not get where" in said
+    assert "TrainingJob resource 'hello' has a problem: a job did not reach the state" in said
     assert "Traceback" not in said
     assert program.file.read_text() == text
 

@@ -123,7 +123,7 @@ def test_two_clones_follow_the_recovery_page_without_losses(clones: tuple[Clone,
     # The laptop that held the lock is gone: the other clone goes on, after a person said so.
     lock = foreign_lock(ours.project)
     told = theirs.follow("The machine of an up is lost")
-    assert "runs as process 1 on lost-laptop" in told
+    assert "is in use by pulumi, process 1 on lost-laptop" in told
     assert not lock.exists()
     assert ours.project.live("train") == ["1"]
 
