@@ -119,7 +119,7 @@ def _transfer(
         said = process.communicate(timeout=_COMMAND_SECONDS)[0]
         if process.returncode:
             made.problems.append(f"ended with {process.returncode}: {said.strip()[-300:]}")
-        elif again and "are the same" not in said:
+        elif again and "unchanged" not in said:
             made.problems.append(f"a second time it did something: {said.strip()[-300:]}")
     made.seconds = time.monotonic() - began
     if not made.kills:

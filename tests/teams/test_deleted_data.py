@@ -116,7 +116,7 @@ def test_plan_file_records_losses_of_deleted_data() -> None:
 
 def test_recreated_resource_without_data_is_no_loss() -> None:
     told = deleted(plans.MEMBER, "reads-data", plans.member("data"), protect=False)
-    assert "made anew" not in verdict(report.build(planned(*told), source="here"))
+    assert "recreated without data" not in verdict(report.build(planned(*told), source="here"))
 
 
 def test_resource_restored_by_a_repair_is_no_loss() -> None:
