@@ -62,7 +62,7 @@ def test_text_that_only_begins_like_a_digest_is_refused(image: str) -> None:
 @pytest.mark.parametrize("account", NAMES["accounts of others"])
 def test_only_accounts_of_the_stack_count_as_dedicated(account: str) -> None:
     [violation] = violations("job-dedicated-account", {"serviceAccount": account})
-    assert "Hint: serviceAccount: ${serviceAccounts.NAME}" in violation
+    assert "Hint: set serviceAccount: ${serviceAccounts.NAME}" in violation
 
 
 def test_foreign_account_passes_only_if_a_setting_names_it_in_full() -> None:
