@@ -274,7 +274,7 @@ def test_the_local_stack_runs_its_job_as_an_image_where_there_is_an_engine(story
     assert "RESOURCES OF local-image" in told
     assert len(ran) == 1
     told, ran = local_image(story)
-    assert "titanic as an image" in told
+    assert "titanic will run as an image" in told
     assert "building" not in told
     assert len(ran) == 1
     (folder / "data.py").write_text((folder / "data.py").read_text() + "# edited\n")
