@@ -128,7 +128,7 @@ def test_comment_without_its_environment_is_refused(hub, monkeypatch, name, valu
 @pytest.mark.parametrize("event", ["{}", '{"pull_request": {"number": 7}}', '{"workflow_run": 1}'])
 def test_an_event_of_another_kind_has_no_place_for_a_comment(hub, tmp_path, event):
     (tmp_path / "event.json").write_text(event)
-    assert "is not workflow_run of a preview" in hub.tell(expect=1)
+    assert "is not a workflow_run event of a preview" in hub.tell(expect=1)
 
 
 BY_HAND = "run the workflow deploy by hand with the digest of a reviewed report."
@@ -204,7 +204,7 @@ def test_pull_request_is_found_by_commit_repository_and_branch(hub):
     hub.open_pull(5, base="release", branch=branch)
     hub.open_pull(6, sha="0" * 40, branch=branch)
     hub.open_pull(7, repository="acme/fork", branch=branch)
-    assert "no open pull request" in hub.told(head_branch=branch)
+    assert "no longer has an open pull request" in hub.told(head_branch=branch)
     hub.open_pull(8, branch=branch)
     assert "/issues/8/comments" in hub.told(head_branch=branch)
 
@@ -217,7 +217,7 @@ def test_pull_request_is_found_by_commit_repository_and_branch(hub):
         ("commits", {"tree": None}, "the record's content differs from the commit"),
         ("open_pulls", {"merge_commit_sha": None},
          "the record's commit differs from GitHub's current merge commit"),
-        ("open_pulls", {"base": {"ref": "release"}}, "no open pull request"),
+        ("open_pulls", {"base": {"ref": "release"}}, "no longer has an open pull request"),
     ],
 )  # fmt: skip
 def test_preview_of_another_merge_is_not_approved(hub, kind, changed, says):
