@@ -81,7 +81,7 @@ def test_where_nothing_is_to_be_pinned_no_comment_is_made(comment) -> None:
 
 def test_a_branch_without_a_pull_request_is_no_error(comment) -> None:
     done = comment(BEFORE + "    digest: sha256:0\n", number="")
-    assert "there is no open pull request of branch topic" in done.stderr
+    assert "branch topic has no open pull request" in done.stderr
     assert not done.stdout
 
 

@@ -52,8 +52,8 @@ def test_without_virtualenv_the_python_of_the_environment_runs(
     ("options", "message"),
     [
         ({"virtualenv": "none"}, "'none'.*is not a virtual environment. Hint: create it"),
-        ({"toolchain": "uv"}, "toolchain: uv is not served by the stand-in"),
-        ({"typechecker": "mypy"}, "option typechecker is not served by the stand-in"),
+        ({"toolchain": "uv"}, "does not support runtime option toolchain: uv"),
+        ({"typechecker": "mypy"}, "does not support runtime option typechecker"),
     ],
 )
 def test_what_cannot_be_served_is_refused_by_name(

@@ -217,8 +217,8 @@ def test_unsuitable_installations_on_path_are_listed_when_no_source_works(
     assert machine.setup(expect=1, PATH=searched, VT_PULUMI_SOURCE="path").splitlines() == [
         "setup: no usable pulumi was found",
         "  tried: path: ~/silent/pulumi: exit code 3: (no output); ~/bare/pulumi has no "
-        "official pulumi-language-python beside it; ~/old/pulumi is 3.258.9, needed is "
-        "3.259.0 up to 4",
+        "official pulumi-language-python beside it; ~/old/pulumi is version 3.258.9; "
+        "needed is 3.259.0 or later, before 4",
         "  Hint: do one of these, then run `make setup` again: put the official `pulumi` "
         "on PATH; give this machine access to Pulumi's download site; or install Go and "
         "give this machine access to the Go module proxy",
