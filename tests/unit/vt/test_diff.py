@@ -110,4 +110,4 @@ def test_mistakes_are_trouble_and_all_of_them_are_told(vt, prod, project):
 
 def test_outside_of_a_project_it_says_so(vt, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path.parent)
-    assert "no Pulumi.yaml here" in vt("dev", "prod").stderr
+    assert "no Pulumi.yaml in this folder or above" in vt("dev", "prod").stderr

@@ -53,7 +53,7 @@ IN_A_FILE = Problem("is wrong", location=Location("Pulumi.dev.yaml", 3))
              "--clean` deletes the local cloud"
          )),
         ("jobs list", OSError(28, "No space left", "a.log"), 1,
-         "a.log cannot be used: No space left."),
+         "cannot use a.log: No space left."),
         ("jobs list", OSError(28, "No space left"), 1, "No space left."),
         ("jobs list", ConnectionError("no route"), 1, "no route."),
         ("jobs list", ModuleNotFoundError("x", name="psutil"), 1,

@@ -39,7 +39,7 @@ def test_an_unknown_job_or_stack_exits_2(project, vt):
 def test_a_file_of_several_jobs_must_be_named(project, vt):
     stack = project / "Pulumi.dev.yaml"
     stack.write_text(stack.read_text() + "    again: {file: jobs/train.yaml, run: 2}\n")
-    assert "name one: train, again" in vt("render", "jobs/train.yaml", "-s", "dev").stderr
+    assert "one of the names train, again" in vt("render", "jobs/train.yaml", "-s", "dev").stderr
     assert vt("render", "again", "-s", "dev").exit_code == 0
 
 

@@ -66,7 +66,7 @@ def test_the_list_is_narrowed_by_state_label_and_number(vt: Vt, cloud: Cloud) ->
     assert ids(vt("list", "--state", "FAILED", "--state", "succeeded", *as_json)) == [bad, good]
     assert ids(vt("list", "--label", "vt-job=good", *as_json)) == [good]
     short = vt("list", "--limit", "1")
-    assert "1 older ones are not shown" in short.stderr
+    assert "1 older jobs are not shown" in short.stderr
     assert good not in short.stdout
     assert "no matching jobs" in vt("list", "--state", "paused").stderr
     wide = {"COLUMNS": "150"}
@@ -98,7 +98,7 @@ def test_a_job_that_is_not_there_is_said_with_what_there_is(vt: Vt, cloud: Cloud
         "vt jobs show: stack local has not submitted a job 'titanik'. Hint: did you mean "
         "'titanic'?\n"
     )
-    assert "there is no job" in vt("show", "123", code=1).stderr
+    assert "customJobs/123 does not exist" in vt("show", "123", code=1).stderr
     assert (
         "is not the resource name of a job" in vt("cancel", "projects/p/x", "--yes", code=1).stderr
     )
@@ -114,7 +114,7 @@ def test_waiting_tells_by_its_exit_code_how_it_went(vt: Vt, cloud: Cloud) -> Non
     assert failed.stdout == ""
     long = until_running(cloud, submit(cloud, "sleep 600", "long"))
     assert "job long: RUNNING" in vt("wait", "long", "--for", "running").stderr
-    assert "had 1s to succeed" in vt("wait", "long", "--deadline", "1s", code=124).stderr
+    assert "before the deadline of 1s" in vt("wait", "long", "--deadline", "1s", code=124).stderr
     cloud.jobs.move(long, JobState.CANCELLING)
     cloud.scheduler.cancel(long)
 
@@ -129,7 +129,7 @@ def test_a_right_that_is_missing_is_named(vt: Vt, cloud: Cloud) -> None:
 def test_a_stack_file_that_cannot_be_read_is_one_line(vt: Vt) -> None:
     Path("Pulumi.bytes.yaml").write_bytes(b"config: \xff\n")
     Path("Pulumi.folder.yaml").mkdir()
-    assert "it is not UTF-8" in vt("list", stack="bytes", code=1).stderr
+    assert "it is not valid UTF-8" in vt("list", stack="bytes", code=1).stderr
     assert "no file Pulumi.folder.yaml in" in vt("list", stack="folder", code=2).stderr
 
 

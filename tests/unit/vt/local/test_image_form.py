@@ -105,9 +105,9 @@ INSTALL = "(`make containers` installs missing programs, or lists the programs t
 @pytest.mark.parametrize(
     ("lacking", "line"),
     [
-        ("registry", f"there is no container registry {INSTALL}"),
+        ("registry", f"no container registry is installed {INSTALL}"),
         ("builder", f"no program that builds images is installed {INSTALL}"),
-        ("runner", f"nothing runs containers here {INSTALL}"),
+        ("runner", f"no program that runs containers is installed {INSTALL}"),
         ("linux", "containers can use the network of this machine only on Linux"),
     ],
 )
@@ -122,7 +122,7 @@ def test_what_the_machine_lacks_is_one_line_and_the_job_is_a_package(
         monkeypatch.setenv("PATH", "/nowhere")
     else:
         monkeypatch.setattr(host, "find_engine", lambda _: None)
-    assert choose(project) == ("local", f"train as a package: {line}")
+    assert choose(project) == ("local", f"train will run as a package: {line}")
     assert not (project.repo / "Pulumi.local-image.yaml").exists()
 
 
@@ -136,7 +136,8 @@ def test_an_index_that_does_not_answer_is_found_before_anything_is_made(
     stack, told = choose(project, ups)
     assert (stack, ups.seen) == ("local", [])
     assert told == (
-        "train as a package: cannot reach PyTorch's index of CPU wheels, which the image needs"
+        "train will run as a package: cannot reach PyTorch's index of CPU wheels, "
+        "which the image needs"
     )
     assert not (project.repo / "Pulumi.local-image.yaml").exists()
 
@@ -156,8 +157,8 @@ def test_a_build_that_fails_shows_its_end_and_the_job_is_a_package(project, mach
     first = "creating the repository of stack local-image first, then the image, then the job\n"
     for before in (first, ""):  # the repository stays
         assert choose(project) == ("local", (
-            f"{before}  | RUN pip\n  | no such package\ntrain as a package: the it of "
-            "train: ended with exit code 9."
+            f"{before}  | RUN pip\n  | no such package\n"
+            "train will run as a package: train: it ended with exit code 9."
         ))  # fmt: skip
         assert "vertex-training:jobs" not in config(project)  # they have no image yet
 
@@ -165,7 +166,7 @@ def test_a_build_that_fails_shows_its_end_and_the_job_is_a_package(project, mach
 def test_a_stack_that_cannot_be_brought_up_is_a_failure_and_no_package(project, machine):
     with pytest.raises(CommandError) as failed:
         choose(project, Ups(project, code=255))
-    assert str(failed.value) == "stack local-image: the up of pulumi ended with exit code 255."
+    assert str(failed.value) == "stack local-image: `pulumi up` ended with exit code 255."
 
 
 def test_a_stack_file_of_somebody_else_is_not_overwritten(project, machine):

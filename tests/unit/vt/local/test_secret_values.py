@@ -35,10 +35,10 @@ def kept(tmp_path: Path) -> dict[str, bytes]:
 
 def test_a_value_is_kept_byte_for_byte_as_the_next_version(tmp_path: Path, run: Run) -> None:
     first = run("wandb-api-key", value=b"one")
-    told = "vt: wandb-api-key has version 1\n"
+    told = "vt: secret wandb-api-key has the new version 1\n"
     assert (first.exit_code, first.stdout, first.stderr) == (0, "", told)
     second = run("wandb-api-key", "--stack", "local", value=b"\0\xff\n")
-    assert second.stderr == f"{ENDS}vt: wandb-api-key has version 2\n"
+    assert second.stderr == f"{ENDS}vt: secret wandb-api-key has the new version 2\n"
     assert kept(tmp_path) == {"1": b"one", "2": b"\0\xff\n"}
 
 
@@ -46,7 +46,7 @@ def test_a_renamed_secret_keeps_the_id_that_it_was_made_with(tmp_path: Path, run
     file = Path("Pulumi.local.yaml")
     renamed = file.read_text().replace("wandb-api-key: {", "wandb: {formerly: wandb-api-key, ")
     file.write_text(renamed.replace("[wandb-api-key]", "[wandb]"))
-    assert run("wandb", value=b"one").stderr == "vt: wandb has version 1\n"
+    assert run("wandb", value=b"one").stderr == "vt: secret wandb has the new version 1\n"
     assert kept(tmp_path) == {"1": b"one"}
 
 

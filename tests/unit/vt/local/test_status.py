@@ -104,7 +104,7 @@ def test_everything_that_is_there_has_a_line(
         "TIME ALERT CHANNEL JOB",
         *(f"2026-11-21 10:0{n}:00 alert {n} email x@y.z {n}" for n in range(2, 6)),
         "2026-11-21 10:06:00 alert 6 email x@y.z",
-        "alert not evaluated locally: month [b] (nothing costs anything here)",
+        "alert not evaluated locally: month [b] (the local cloud has no costs)",
         "JOB KIND STATE DONE CREATED WHY ID",
         *lines[-7:],
     ]

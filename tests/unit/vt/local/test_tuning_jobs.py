@@ -73,9 +73,9 @@ def test_the_logs_of_a_tuning_job_are_those_of_its_trials(logged: TuningTable, n
     [
         (("tuned", "--trial", "9"), "has no trial '9'. Hint: choose one of: 1, 2."),
         (("search-trial-9",), "has no trial '9'. Hint: choose one of: 1, 2."),
-        (("tuned", "-f"), "cannot be followed at once. Hint: choose one with --trial: 2."),
+        (("tuned", "-f"), "print the log of only one trial. Hint: choose one with --trial: 2."),
         (("71", "--trial", "1"), "has no trials. Hint: omit --trial."),
-        (("tuned", "--replica", "workerpool1-0"), "has a log of workerpool1-0."),
+        (("tuned", "--replica", "workerpool1-0"), "has a log of replica workerpool1-0."),
         (("nobody",), "job 'nobody' does not exist. Hint: choose one of: tuned."),
     ],
 )

@@ -112,5 +112,5 @@ def test_on_a_terminal_a_job_has_its_time_and_the_end_of_its_log(
 
 
 def test_a_server_that_ends_before_its_jobs_is_an_error(home: Home, jobs: JobTable) -> None:
-    with pytest.raises(LocalCloudError, match="the local cloud ended while 1 job"):
+    with pytest.raises(LocalCloudError, match="the local cloud ended before 1 job"):
         watch(home, jobs, WANTED)

@@ -28,7 +28,7 @@ def test_a_caller_without_a_right_gets_a_table_of_what_could_not_be_asked(
     }
     found = Preflight("prod", PROJECT, "", tuple(answers))
     assert "| `gs://local-ml-prod-data-prod` |" in markdown(found)
-    assert "    missing: cloudkms.cryptoKeys.get" in text(found)
+    assert "    missing permission: cloudkms.cryptoKeys.get" in text(found)
     assert text(found).endswith(f"{found.summary}\n")
     assert json.loads(as_json(found))["summary"] == found.summary
     rights = {each.verdict for each in answers if each.asked.endswith(" permissions")}

@@ -35,7 +35,7 @@ def test_equal_flags_are_replaced_and_others_stay(
 
 @pytest.mark.parametrize("content", [None, [], "x", {}, {"workerPoolSpecs": None}])
 def test_a_file_without_a_task_is_refused(content: object) -> None:
-    with pytest.raises(CommandError, match="no task that takes arguments"):
+    with pytest.raises(CommandError, match="no task that accepts arguments"):
         add_arguments(content, ["--a=1"], "f.yaml")
 
 

@@ -69,8 +69,8 @@ def test_a_cost_on_google_is_confirmed_by_a_person(
         with pytest.raises(typer.Exit) as ended:
             command._confirm(run_of("run_a"))
         assert ended.value.exit_code == 2
-    told = "run_a costs at most $1"
-    assert asked == [(f"{told}. Submit it?", True)] * terminal
+    told = "the job run_a costs at most $1"
+    assert asked == [(f"{told}. Submit the job?", True)] * terminal
     alone = "no terminal to confirm the cost. Nothing was submitted. Hint: add --yes"
     assert capsys.readouterr().err == ("" if terminal else f"vt: {told}; {alone}\n")
 
@@ -100,6 +100,6 @@ def test_an_interruption_of_a_submission_waits_for_its_answer_and_then_cancels(
         name, stopped_by = command._submit(prepared, stack)
         assert (name, isinstance(stopped_by, KeyboardInterrupt)) == (JOB, interrupts == 1)
     told = (
-        "vt: job a is being submitted and will be cancelled afterwards; Ctrl-C again exits without"
+        "vt: job a is being submitted and will be cancelled afterwards; press Ctrl-C again to exit"
     )
-    assert capsys.readouterr().err == (f"{told} waiting\n" if interrupts else "")
+    assert capsys.readouterr().err == (f"{told} without waiting\n" if interrupts else "")

@@ -92,7 +92,7 @@ def test_an_endpoint_of_another_stack_is_not_this_stacks(vt: Vt, world: World) -
     other = Path("Pulumi.other.yaml")
     other.write_text(f"{other.read_text()[:-2]}, vertex-training:endpoints: {{doubler: {{}}}}}}\n")
     told = vt("endpoints", "list").stderr
-    assert "no endpoints in stack local; stack other declares some: `vt endpoints list " in told
+    assert "no endpoints in stack local. Stack other declares some: `vt endpoints list " in told
     assert vt("models", "list").stderr == "vt: no models in stack local\n"
 
 
@@ -105,7 +105,7 @@ def test_an_endpoint_that_serves_nothing_is_said(vt: Vt, world: World) -> None:
 def test_a_file_that_is_not_there_is_said(vt: Vt, world: World) -> None:
     serving(world)
     told = vt("endpoints", "predict", "doubler", "-i", "none.jsonl", code=1).stderr
-    assert told == "vt endpoints predict: none.jsonl cannot be used: No such file or directory.\n"
+    assert told == "vt endpoints predict: cannot use none.jsonl: No such file or directory.\n"
 
 
 def test_lists_have_versions_and_splits(vt: Vt, world: World) -> None:
@@ -152,7 +152,7 @@ def test_runs_that_are_gone_are_said_instead_of_an_empty_table(vt: Vt, world: Wo
     serving(world)
     told = vt("models", "compare", "doubler", code=1)
     assert "run 3 of job train no longer exists in Vertex AI" in told.stderr
-    assert "none of these runs of model doubler" in told.stderr
+    assert "the jobs of these runs of model doubler no longer exist" in told.stderr
     assert not told.stdout
 
 
@@ -162,7 +162,7 @@ def test_an_endpoint_with_a_name_of_the_stacks_alone_gets_no_rows_but_by_its_id(
     serving(world, id_="111111111")
     told = vt("endpoints", "predict", "doubler", "-i", "-", text=b"1", code=1)
     assert "111111111" in told.stderr
-    assert "stack local did not make" in told.stderr
+    assert "stack local did not create" in told.stderr
     assert not told.stdout
     assert vt("endpoints", "predict", "111111111", "-i", "-", text=b"1").stdout == "2\n"
     declared(Path.cwd(), '{"run 3": 100}')

@@ -86,12 +86,13 @@ def test_a_row_that_no_message_can_have_is_not_sent(client: Client) -> None:
     [
         (
             {"deployed_models": []},
-            "endpoint titanic serves nothing. Hint: `vt endpoints wait` waits until something is",
+            "endpoint titanic has no deployed model. "
+            "Hint: wait for a version by `vt endpoints wait`.",
         ),
         (
             {"network": "projects/1/global/networks/n"},
             "endpoint titanic is private. "
-            "Hint: ask its Private Service Connect address from inside of the network",
+            "Hint: send requests to its Private Service Connect address from inside the network.",
         ),
     ],
 )

@@ -23,7 +23,7 @@ def test_what_is_left_of_a_protection_still_refuses() -> None:
     guard = resource("vertextraining:protection:Protection", "protection", custom=False)
     found = find_losses(state({**guard, "protect": True}))
     [problem] = refusals("prod", found, file_protects=False, full=[], orphaned=[])
-    assert problem.what == "protection is protected"
+    assert problem.what == "resource protection is protected"
 
 
 def test_what_is_only_read_and_what_stays_in_the_cloud_is_no_loss() -> None:

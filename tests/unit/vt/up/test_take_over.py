@@ -108,7 +108,7 @@ def test_what_is_there_is_imported_and_what_is_not_is_left_out() -> None:
     declared = [COMPONENT, DATA, MORE, READ]
     engine = Engine([(STEPS, declared), ([], [])], [missing("moreBucket"), FOUND], [0])
     imported = "imported: 1 (data)"
-    assert take_over(engine) == (0, ["data is there: acme-data", imported, ELSE, NEXT])
+    assert take_over(engine) == (0, ["data exists: acme-data", imported, ELSE, NEXT])
     assert engine.got == [
         PREVIEW,
         ("asked", ASK, content(COMPONENT, WITH_DATA, WITH_MORE)),
@@ -123,8 +123,8 @@ def test_without_being_asked_to_write_nothing_is_imported() -> None:
     assert take_over(engine, write=False) == (
         0,
         [
-            "data is there: acme-data",
-            "moreBucket is there: acme-more",
+            "data exists: acme-data",
+            "moreBucket exists: acme-more",
             "no resource was imported",
             GRANTED,
             ELSE,
@@ -136,7 +136,7 @@ def test_without_being_asked_to_write_nothing_is_imported() -> None:
 
 def test_an_import_that_fails_ends_it_with_its_exit_code() -> None:
     engine = Engine([(STEPS, [DATA])], [FOUND], [255])
-    assert take_over(engine) == (255, ["data is there: acme-data"])
+    assert take_over(engine) == (255, ["data exists: acme-data"])
 
 
 @pytest.mark.parametrize(
