@@ -108,7 +108,7 @@ def test_a_run_over_a_limit_of_the_stack_is_refused(stack: Stack) -> None:
     assert str(refused.value) == (
         "Pulumi.prod.yaml: vertex-training:limits.maxUsdPerEnvironment: all jobs together may cost "
         "$0.22, the limit is $0.01. Hint: shorten timeouts, use fewer machines, or raise the "
-        "limit; the dearest: run_train $0.22"
+        "limit; most expensive: run_train $0.22"
     )
 
 

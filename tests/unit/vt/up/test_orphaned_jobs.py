@@ -41,4 +41,4 @@ def test_a_service_that_does_not_answer_is_told_and_no_failure(
     monkeypatch.setenv("VT_LOCAL_HOME", str(tmp_path / "home"))
     [line] = told()
     assert line.startswith("cannot check for running jobs missing from the state of stack local: ")
-    assert "the local cloud does not run" in line
+    assert "the local cloud is not running. Hint: run `vt local start`" in line
