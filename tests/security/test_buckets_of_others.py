@@ -120,5 +120,5 @@ def test_refused_object_name_is_shown_without_terminal_sequences(
 ) -> None:
     bucket.blob("\x1b[2J\\x").upload_from_string("there")
     said = vt("pull", "data", tmp_path).stderr
-    assert "is no path below" in said
+    assert "is not a path below" in said
     assert "\x1b" not in said

@@ -218,7 +218,7 @@ def test_data_with_a_secret_is_not_pushed(bucket: storage.Bucket, tmp_path: Path
         assert "canary" not in refused.output.lower()
     assert list(bucket.list_blobs()) == []
     sent = test_data.vt("push", "data/set", folder, "--exclude", "sub")
-    assert (sent.exit_code, sent.stdout) == (0, "sent 1 files, 1 B; 0 are the same\n")
+    assert (sent.exit_code, sent.stdout) == (0, "sent 1 files, 1 B; 0 unchanged\n")
 
 
 @pytest.mark.parametrize("as_json", [False, True], ids=["text", "json"])
@@ -346,7 +346,7 @@ def test_code_of_a_script_contains_only_regular_files_of_its_folder(tmp_path: Pa
     (folder / "requirements.txt").touch()
     alone = code.collect(folder / "train.py", [], alone=True)
     assert {*alone.files} == {"train.py", "requirements.txt"}
-    for path, told in {folder / "pipe": "a device or a pipe", tmp_path / "no": "no file"}.items():
+    for path, told in {folder / "pipe": "a device or a pipe", tmp_path / "no": "not exist"}.items():
         with pytest.raises(CommandError, match=told):
             code.collect(folder / "train.py", [path])
 

@@ -166,7 +166,7 @@ def test_manifest_with_paths_outside_of_the_repository_is_refused(
     document = json.loads((root / manifest.NAME).read_text())
     document["files"][path] = document["files"].pop("README.md")
     (root / manifest.NAME).write_text(json.dumps(document))
-    assert "is no file of this repository" in vt("upgrade", root, code=2)
+    assert "is not a path in this repository" in vt("upgrade", root, code=2)
 
 
 #: Modules that Python, or a tool, would load from a folder by itself.

@@ -184,7 +184,7 @@ def test_server_file_with_another_process_id_ends_no_process(ours: Home) -> None
     os.kill(info.pid, signal.SIGSTOP)  # it would write its file anew
     try:
         ServerInfo(sleeper.pid, info.vertex_port, info.storage_port, "x").write(ours.server_file)
-        with pytest.raises(LocalCloudError, match=f"process {sleeper.pid}"):
+        with pytest.raises(LocalCloudError, match=f"process id {sleeper.pid}, which is not"):
             lifecycle.stop(ours)
         assert sleeper.poll() is None
     finally:

@@ -78,14 +78,14 @@ def test_dockerfile_behind_a_link_is_not_built(checkout: Path) -> None:
 def test_linked_requirements_of_a_script_are_refused_unread(checkout: Path, outside: Path) -> None:
     (checkout / "jobs/digits.requirements.txt").symlink_to(outside)
     said = refused(packages.build, "digits", checkout / "jobs/digits.py", "jobs/digits.py")
-    assert "jobs/digits.requirements.txt: is a link out of the package" in said
+    assert "jobs/digits.requirements.txt: this symbolic link leads out of the package" in said
 
 
 @pytest.mark.parametrize("name", ["requirements.txt", "data.csv"])
 def test_linked_file_of_package_is_refused_unread(checkout: Path, outside: Path, name: str) -> None:
     (checkout / "jobs/digits" / name).symlink_to(outside)
     said = refused(packages.build, "digits", checkout / "jobs/digits", "jobs/digits")
-    assert f"jobs/digits/{name}: is a link out of the package" in said
+    assert f"jobs/digits/{name}: this symbolic link leads out of the package" in said
 
 
 #: A job file with a mistake that has one certain mend.

@@ -49,9 +49,7 @@ def test_name_of_a_run_affects_no_file_elsewhere(
     given = ["run", wanted, "--name", name.format(root=victim)]
     done = CliRunner().invoke(app, given)
     assert files(victim) == before
-    assert (done.exit_code, "is not the resource name of a job" in done.stderr) == (1, True), (
-        done.output
-    )
+    assert (done.exit_code, "is not a valid name of a job" in done.stderr) == (1, True), done.output
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -64,7 +62,7 @@ def test_name_of_new_or_imported_job_affects_no_file_elsewhere(name: str, victim
     ):
         done = CliRunner().invoke(app, given)
         assert files(victim) == before
-        assert (done.exit_code, "is not the resource name of a job" in done.stderr) == (2, True), (
+        assert (done.exit_code, "is not a valid name of a job" in done.stderr) == (2, True), (
             done.output
         )
 

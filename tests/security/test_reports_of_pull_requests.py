@@ -327,7 +327,7 @@ def test_file_of_another_pull_request_is_refused(hub: GitHub, claim: str) -> Non
 def test_run_of_another_workflow_or_event_is_not_reported(
     hub: GitHub, event: dict[str, str]
 ) -> None:
-    assert "was not the preview of a pull request" in hub.told(approval=True, expect=1, **event)
+    assert "is not a run of .github/workflows/preview" in hub.told(approval=True, expect=1, **event)
     assert hub.comments() == []
 
 
@@ -335,7 +335,7 @@ def test_pull_request_of_another_repository_with_the_same_branch_is_not_reported
     hub: GitHub,
 ) -> None:
     said = hub.told(approval=True, head_repository={"full_name": "acme/fork"})
-    assert "no open pull request" in said
+    assert "no longer has an open pull request" in said
     assert hub.comments() == []
 
 
