@@ -41,9 +41,8 @@ def test_what_was_merged_is_approved_and_the_log_shows_the_record(hub, merged, t
 
 
 def test_backend_and_accounts_are_those_of_the_job_that_comments(hub, merged, tmp_path):
-    hub.told(
-        approval=approval_of(plan_text(), target={"backend": "gs://x", "settings": {"a": "b"}})
-    )
+    target = {"backend": "gs://x", "settings": {"a": "b"}}
+    hub.told(approval=approval_of(plan_text(), target=target))
     hub.vt("approval", "-s", "dev", "-o", tmp_path / "x")
     target = parse_approval((tmp_path / "x").read_text()).target
     assert (target.backend, target.deploy_account) == ("gs://acme-state", "deploy@acme")
@@ -253,9 +252,8 @@ REPOSITORY = {"default_branch": "main"}
     ],
 )
 def test_incomplete_event_is_refused(event):
-    with pytest.raises(
-        CommandError, match=r"\Athe event is not a workflow_run event of a preview\.\Z"
-    ):
+    says = r"\Athe event is not a workflow_run event of a preview\.\Z"
+    with pytest.raises(CommandError, match=says):
         PreviewRun.of_event(event, "acme/training")
 
 
