@@ -38,7 +38,7 @@ def ref(root: Path, name: str = "one", project: str = "local-one") -> StackRef:
 def missing(uri: str, jobs: str) -> Problem:
     image = uri.rpartition("@")[0].rpartition("/")[2]
     text = f"image {image} of {jobs}: {LACKS}"
-    return Problem(text, uri, "vt images check", rule="image-missing")
+    return Problem(text, uri, "run `vt images check`", rule="image-missing")
 
 
 def test_review_looks_at_pinned_images_of_its_own_cloud(
@@ -54,7 +54,7 @@ def test_review_looks_at_pinned_images_of_its_own_cloud(
     assert found.problems == (
         missing(MISSING, "a, b"),
         Problem("image train of c: the image is for linux/arm64; Vertex AI needs linux/amd64", arm,
-                "vt images check", rule="image-platform"),
+                "run `vt images check`", rule="image-platform"),
         missing(ZEROS, "e"),
     )  # fmt: skip
     other = "project acme is not in the same cloud as the stack"
@@ -80,7 +80,7 @@ def test_without_a_running_local_cloud_images_are_not_looked_at(
     monkeypatch.setenv("VT_LOCAL_HOME", str(tmp_path / "home"))
     found = lookup.for_review(ref(root), {MISSING: ["a"]}, [], offline=False)
     assert found.problems == ()
-    assert "no registry runs in the local cloud" in found.unseen[0]
+    assert "the local cloud has no registry for " in found.unseen[0]
 
 
 def test_stack_of_google_never_asks_the_local_registry(registry: stand_in.Registry) -> None:

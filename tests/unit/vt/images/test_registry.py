@@ -25,7 +25,7 @@ CORPUS = yaml.safe_load(
 )
 BASE, OTHER = "https://us-docker.pkg.dev", "https://europe-docker.pkg.dev"
 PATH, THERE = "acme/one/train", "acme/two/train"
-LOGIN = "gcloud auth application-default login"
+LOGIN = "sign in by `gcloud auth application-default login`"
 
 
 def filled(text: str) -> str:
@@ -155,8 +155,8 @@ def test_missing_credentials_are_reported(monkeypatch: pytest.MonkeyPatch) -> No
     [
         (RefreshError("it was\nrevoked."),
          f"no Google credentials for {BASE}: it was revoked. Hint: {LOGIN}"),
-        (requests.ConnectionError("no\troute.."), f"{BASE} cannot be reached: no route."),
-        (requests.Timeout("x" * 300), f"{BASE} cannot be reached: {'x' * 200}."),
+        (requests.ConnectionError("no\troute.."), f"cannot reach {BASE}: no route."),
+        (requests.Timeout("x" * 300), f"cannot reach {BASE}: {'x' * 200}."),
     ],
 )  # fmt: skip
 def test_unreachable_registry_is_reported(error: Exception, message: str) -> None:

@@ -183,7 +183,7 @@ FULL = "free disk space, and run the command again"
     [
         ("podman", "build", "no such package", ""),
         ("docker", "build", "", ""),
-        ("docker", "push", "denied", "gcloud auth configure-docker us-docker.pkg.dev"),
+        ("docker", "push", "denied", "run `gcloud auth configure-docker us-docker.pkg.dev`"),
         ("podman", "push", "denied", ""),
         ("buildah", "push", "got 507 Insufficient Storage", FULL),
         ("buildah", "build", "no space left on device", FULL),
@@ -200,7 +200,7 @@ def test_failed_program_is_reported_with_its_last_lines(
 
 def test_context_that_leads_out_of_its_folder_is_refused(build: Build, machine: Machine) -> None:
     build.archive.write_text("no archive")
-    assert refusal("podman", build, machine)[0].startswith("train: the context cannot be unpacked")
+    assert refusal("podman", build, machine)[0].startswith("train: cannot unpack the context")
     with tarfile.open(build.archive, "w") as tar:
         tar.addfile(tarfile.TarInfo("../out"))
     message, _, _ = refusal("podman", build, machine)
@@ -211,7 +211,7 @@ def test_context_that_leads_out_of_its_folder_is_refused(build: Build, machine: 
 def test_program_that_cannot_run_is_named(build: Build, machine: Machine) -> None:
     (machine.folder / "podman").write_text("#!/nonexistent\n")
     message, lines, hint = refusal("podman", build, machine)
-    assert message.startswith(f"train: {machine.folder}/podman cannot be run: ")
+    assert message.startswith(f"train: cannot run {machine.folder}/podman: ")
     assert (lines, hint) == ((), "")
     (machine.folder / "podman").unlink()
     assert commands.find("podman") is None
