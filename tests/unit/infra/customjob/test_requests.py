@@ -243,14 +243,14 @@ def test_facts_and_cost_of_a_job_include_every_rung() -> None:
 )
 def test_a_rung_equal_to_an_earlier_one_is_refused(fields: Any, what: str) -> None:
     place = Location("jobs/x.yaml")
-    expected = Problem(what, hint="remove it, or change it", location=place, rule="ladder")
+    expected = Problem(what, hint="change or remove this ladder rung", location=place, rule="ladder")
     assert check(*fields).errors == (expected,)
 
 
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"region": "europe-west4"}, "buckets, network, key and images of the job are there"),
+        ({"region": "europe-west4"}, "buckets, network, key and images are in the stack's region"),
         ({}, "changes nothing"),
         ({"strategy": "ON_DEMAND"}, "STANDARD"),
         ({"maxWaitDuration": "1h"}, "3600s"),
