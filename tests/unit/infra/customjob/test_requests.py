@@ -242,8 +242,8 @@ def test_facts_and_cost_of_a_job_include_every_rung() -> None:
     ],
 )
 def test_a_rung_equal_to_an_earlier_one_is_refused(fields: Any, what: str) -> None:
-    place = Location("jobs/x.yaml")
-    expected = Problem(what, hint="change or remove this ladder rung", location=place, rule="ladder")
+    at = Location("jobs/x.yaml")
+    expected = Problem(what, hint="change or remove this ladder rung", location=at, rule="ladder")
     assert check(*fields).errors == (expected,)
 
 
