@@ -260,7 +260,7 @@ def registry_of(image: str) -> tuple[RegistryClient, str]:
             text = f"the local cloud has no registry for {image}."
             hint = (
                 "install a registry by `make containers`; the running local cloud will "
-                "use it. Restart any open `vt local shell`."
+                "use it. Restart any open `vt local shell`"
             )
             raise RegistryError(text, hint)
         session = requests.Session()

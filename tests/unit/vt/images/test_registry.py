@@ -127,7 +127,7 @@ def test_builders_get_a_renewed_token() -> None:
         ("us-docker.pkg.dev/local-a/r/x", "",
          "the local cloud has no registry for us-docker.pkg.dev/local-a/r/x.",
          "install a registry by `make containers`; the running local cloud will use it. "
-         "Restart any open `vt local shell`."),
+         "Restart any open `vt local shell`"),
     ],
 )  # fmt: skip
 def test_image_without_a_registry_is_refused(
