@@ -177,7 +177,9 @@ def test_timer_ignores_updates_of_commits_outside_of_main(main: Repository) -> N
         main.update(at, other)
     commit, printed = main.deployed()
     assert commit == deployed
-    assert "prod-1795898901488487402.history.json is no successful update of a commit" in printed
+    assert (
+        "prod-1795898901488487402.history.json is not a successful update from a commit" in printed
+    )
 
 
 @pytest.mark.parametrize("update", [None, of("f" * 40)])
@@ -189,7 +191,7 @@ def test_timer_checks_out_nothing_without_a_deployment_of_main(
         main.update(1, update)
     commit, printed = main.deployed()
     assert commit == ""
-    assert "deploy" in printed
+    assert "Deploy main first" in printed
     assert "Traceback" not in printed
 
 

@@ -117,7 +117,7 @@ def test_pickle_of_another_class_is_refused(text: object, where: str) -> None:
     changed = copy.deepcopy(JOB)
     changed[where][PROVIDER_KEY] = text
     [problem] = state_problems(deployment(GCP, changed))
-    assert "the code of another provider" in problem.what
+    assert "the code of a provider that the program does not have" in problem.what
     assert problem.path == ("state", "titanic")
 
 

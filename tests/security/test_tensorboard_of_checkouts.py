@@ -47,7 +47,7 @@ def test_module_of_the_checkout_does_not_replace_tensorboard(
     if path:
         monkeypatch.setenv(path, str(checkout))
     said = CliRunner().invoke(app, ["tensorboard", "a", "--stack", "local"])
-    assert "TensorBoard on the logs of" in said.output
+    assert "TensorBoard shows the logs of" in said.output
     assert not (checkout / "ran").exists()
 
 
@@ -60,7 +60,7 @@ def test_invalid_file_name_does_not_hide_logs_of_other_jobs(
     for job in ("a", "long"):
         write_logs(Home.find().storage / "out" / job)
     said = CliRunner().invoke(app, ["tensorboard", "--stack", "local"]).output
-    [line] = [each for each in said.splitlines() if "TensorBoard on the logs of" in each]
+    [line] = [each for each in said.splitlines() if "TensorBoard shows the logs of" in each]
     assert "a-1-" in line
     assert "\N{ROCKET}" in line
 
@@ -78,4 +78,4 @@ def test_output_directory_cannot_leave_the_buckets_of_the_local_cloud(
     for way in (f"{up}{tmp_path}/elsewhere", "link"):
         id_ = submitting.submit_with(cloud, "true", "x", labels, output=f"gs://out/{way}")
         said = CliRunner().invoke(app, ["tensorboard", id_, "--stack", "local"])
-        assert "no job has TensorBoard logs" in said.output
+        assert "no TensorBoard logs exist for the chosen jobs" in said.output
