@@ -74,8 +74,8 @@ NO_NETWORK: Final = (
 )
 #: What a command without isolation may do.
 NOT_ISOLATED: Final = (
-    "requests of programs other than Google's Python clients, gcloud and gsutil reach "
-    "the network, and Google Cloud with your credentials"
+    "only requests of Google's Python clients, gcloud and gsutil are recorded. Other programs "
+    "can use the network, and Google Cloud with your credentials"
 )
 
 
