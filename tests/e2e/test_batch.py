@@ -245,39 +245,26 @@ def test_foreign_batch_job_of_the_same_name_is_not_adopted(stack: SmallStack) ->
     assert theirs.name.endswith(id_)
 
 
-def test_imported_job_receives_a_secret_missing_from_the_state(stack: SmallStack) -> None:
+def test_job_receives_a_secret_missing_from_the_state(stack: SmallStack) -> None:
     value, project = "seven blue herons", stack.project
     trainer = {"trainer": {"writes": ["artifacts"], "secrets": ["token"]}}
-    more = {"secrets": {"token": {}}, "serviceAccounts": trainer, "jobs": {}}
-    stack.write({}, **{**SECTIONS, "packages": {}, **more})
+    out = f"/gcs/{project}-artifacts-{stack.name}/secretive"
+    line = f'mkdir -p {out} && printf %s "$TOKEN" | sha256sum > {out}/digest.txt'
+    container = {"imageUri": IMAGE, "command": ["sh"], "args": ["-c", line]}
+    container["env"] = [{"name": "TOKEN", "value": "${secrets.token.value}"}]
+    pool = {"replicaCount": 1, "machineSpec": MACHINE, "containerSpec": container}
+    more = {"secrets": {"token": {}}, "serviceAccounts": trainer, "packages": {}}
+    stack.write({}, **{**SECTIONS, **more}, jobs={})
     stack.up()
     stack.checkout.shell(f"printf '{value}' | vt local secret set token --stack {stack.name}")
-    out = "/mnt/disks/out/secretive"
-    line = f'mkdir -p {out} && printf %s "$TOKEN" | sha256sum > {out}/digest.txt'
-    container = {"imageUri": IMAGE, "entrypoint": "sh", "commands": ["-c", line]}
-    bucket = {"remotePath": f"{project}-artifacts-{stack.name}"}
     secret = f"projects/{project}/secrets/token-{stack.name}/versions/latest"
-    task = {
-        "runnables": [{"container": container}],
-        "volumes": [{"gcs": bucket, "mountPath": "/mnt/disks/out"}],
-        "environment": {"secretVariables": {"TOKEN": secret}},
-        "maxRunDuration": "600s",
-    }
-    policy = {
-        "instances": [{"policy": MACHINE}],
-        "serviceAccount": {"email": f"trainer-{stack.name}@{project}.iam.gserviceaccount.com"},
-    }
-    message = {
-        "taskGroups": [{"taskSpec": task}],
-        "allocationPolicy": policy,
-        "logsPolicy": {"destination": "CLOUD_LOGGING"},
-    }
-    (stack.checkout.path / "secretive.json").write_text(json.dumps(message))
-    folder = stack.home.storage / bucket["remotePath"] / "secretive"
-    stack.checkout.shell(f"vt import secretive.json --stack {stack.name} --write")
+    jobs = {"secretive": {"file": f"jobs/{stack.name}-secretive.yaml", "backend": "batch"}}
+    secretive = job("") | {"workerPoolSpecs": [pool]}
+    stack.write({"secretive": secretive}, **{**SECTIONS, **more}, jobs=jobs)
     stack.up()
     wait(stack, "secretive")
-    assert (folder / "digest.txt").read_text().split()[0] == sha256(value.encode()).hexdigest()
+    digest = stack.home.storage / f"{project}-artifacts-{stack.name}/secretive/digest.txt"
+    assert digest.read_text().split()[0] == sha256(value.encode()).hexdigest()
     exported = stack.pulumi("stack export")
     assert f"{secret}#value" in exported
     assert value not in exported

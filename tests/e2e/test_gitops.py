@@ -215,7 +215,7 @@ def test_approval_is_valid_for_only_one_plan(world):
     """The state has changed, so the plan of the same commit differs from the approved plan."""
     said = world.runner.make("deploy", expect=2)
     assert "the plan differs from the approved plan" in said
-    assert "nothing was changed" in said
+    assert "Nothing was changed" in said
 
 
 def test_unreviewed_push_is_not_deployed(world):

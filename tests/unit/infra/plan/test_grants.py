@@ -34,6 +34,6 @@ def test_no_primitive_role_is_in_the_table():
 
 def test_a_grant_outside_of_the_table_cannot_be_requested_unless_the_stack_file_asks_for_it():
     wide = (ON_PROJECT, "roles/storage.admin", "group:ml@example.com", "acme-ml")
-    with pytest.raises(ValueError, match=r"roles/storage\.admin by gcp:projects/iAMMember"):
+    with pytest.raises(ValueError, match=r"roles/storage\.admin with gcp:projects/iAMMember"):
         GrantRequest("wide", *wide)
     assert GrantRequest("wide", *wide, asked_for=True).ours

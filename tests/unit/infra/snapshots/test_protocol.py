@@ -140,7 +140,7 @@ def test_a_result_that_cannot_be_read_right_after_its_query_is_no_reason_to_ask_
             self.tables.clear()
 
     cloud = Unreadable()
-    with pytest.raises(OperatorError, match="the query ran; its result cannot be read now"):
+    with pytest.raises(OperatorError, match="the query ran, but its result could not be read"):
         take(cloud)
     assert cloud.stages() == ["query-1"]
 

@@ -78,7 +78,7 @@ def test_unanswered_estimate_is_reported_without_secrets(monkeypatch: pytest.Mon
 
     monkeypatch.setattr(provider, "connect", silent)
     [said] = checked(monkeypatch)[1]
-    assert said.startswith("snapshot clicks not asked: no answer: ")
+    assert said.startswith("snapshot clicks not checked: no answer: ")
     assert token not in said
 
     def refused(*_: Any) -> Any:
