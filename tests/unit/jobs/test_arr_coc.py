@@ -72,5 +72,5 @@ def test_a_process_takes_the_weights_and_its_own_part(prefix: str) -> None:
 def test_another_number_of_processes_is_refused_with_what_to_do(saved: int, now: int) -> None:
     with pytest.raises(CheckpointError) as failed:
         files_of(saved_by(saved), 0, now)
-    assert f"was saved by {saved} processes, and there are {now}" in str(failed.value)
+    assert f"was saved by {saved} processes, not {now}" in str(failed.value)
     assert "another output folder" in str(failed.value)

@@ -63,5 +63,5 @@ def test_a_checkpoint_that_is_not_complete_is_passed_over(data, tmp_path):
         capture_output=True,
         text=True,
     )
-    assert "step-000000200.npz is not complete" in again.stdout
+    assert "step-000000200.npz is incomplete" in again.stdout
     assert "starting at step 100 of 300" in again.stdout
