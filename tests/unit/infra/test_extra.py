@@ -134,9 +134,8 @@ def test_an_output_of_the_program_cannot_be_replaced(tmp_path):
     assert deployed(write(tmp_path, text))[1] == ""
     _, errors = deployed(write(tmp_path, text.replace("mine", "buckets")))
     assert errors == (
-        "extra.py replaces an output of the program (got buckets). Hint: export it by another "
-        "name: "
-        "reviews and other stacks use the program's output"
+        "extra.py replaces an output of the program (got buckets). Hint: export the value by "
+        "another name: other stacks and vt read the program's output"
     )
     package = write(tmp_path / "package", text.replace("mine", "buckets"), "extra/__init__.py")
     assert deployed(package)[1].startswith("extra/__init__.py replaces an output")
