@@ -332,7 +332,7 @@ def test_a_job_waits_for_the_machines_of_the_reservation_it_names(jobs: Jobs):
     waits = jobs.create(job(python("1"), policy=policy))
     assert "no free machines: 1 of 1" in said(jobs, waits.name)
     other = {**policy, "machine_type": "n1-standard-8"}
-    for wrong, text in ((other, "asks for n1-standard-8"),
+    for wrong, text in ((other, "the job requests n1-standard-8"),
                         ({"reservation": RESERVATION + "x"}, "does not exist"),
                         ({"reservation": "../../x"}, "does not exist")):  # fmt: skip
         made = jobs.create(job(python("1"), policy=wrong))

@@ -167,7 +167,7 @@ def test_an_endpoint_with_a_name_of_the_stacks_alone_gets_no_rows_but_by_its_id(
     assert vt("endpoints", "predict", "111111111", "-i", "-", text=b"1").stdout == "2\n"
     declared(Path.cwd(), '{"run 3": 100}')
     told = vt("endpoints", "wait", "doubler", "--deadline", "1s", code=124)
-    assert "endpoint doubler is not there yet" in told.stderr
+    assert "endpoint doubler does not exist yet" in told.stderr
 
 
 @pytest.mark.parametrize(
