@@ -12,7 +12,7 @@ from tests.fixture_project import copy_project
 from vertex_training_cli.cli import app
 
 Run = Callable[..., Result]
-ENDS = "vt: the value ends with a newline, which jobs will read too ; use printf %s\n"
+ENDS = "vt: the value ends with a newline, which jobs will read too; use printf %s\n"
 
 
 @pytest.fixture
