@@ -83,7 +83,7 @@ KINDS: Final = {
     "first run": ("e2e/first_run",),
 }  # fmt: skip
 #: Kinds that run by ``VT_TESTS_STORIES=all`` alone.
-NIGHTLY: Final = ("verification",)
+NIGHTLY: Final = ("first run",)
 #: Stories without an engine that take as long: the whole site of the docs.
 BESIDE: Final = ("tests/unit/docs/test_site.py",)
 ALL_STORIES: Final = "VT_TESTS_STORIES"

@@ -48,7 +48,7 @@ def test_without_go_an_older_one_is_named_in_the_reasons(checkout: Layout, tmp_p
     with pytest.raises(SetupError) as caught:
         go_programs.ensure("actionlint", checkout)
     older, without = caught.value.tried
-    assert "is 1.7.0, needed is 1.7.12" in older
+    assert "is version 1.7.0; needed is 1.7.12" in older
     assert without == "Go is not on PATH"
     assert "install Go" in caught.value.hint
 

@@ -503,4 +503,4 @@ def test_old_python_is_refused_by_a_message() -> None:
     old = f"import sys, runpy\nsys.version_info = (3, 9, 1)\nrunpy.run_path({str(file)!r})"
     ended = subprocess.run([sys.executable, "-c", old], capture_output=True, text=True, check=False)
     assert ended.returncode == 1
-    assert ended.stderr.startswith("setup: Python 3.11 or newer is needed (this is 3.9")
+    assert ended.stderr.startswith("setup: Python 3.11 or later is required (this is 3.9")
