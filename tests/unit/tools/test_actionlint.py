@@ -50,7 +50,7 @@ def test_without_go_an_older_one_is_named_in_the_reasons(checkout: Layout, tmp_p
     older, without = caught.value.tried
     assert "is version 1.7.0; needed is 1.7.12" in older
     assert without == "Go is not on PATH"
-    assert "install Go" in caught.value.hint
+    assert "put Go" in caught.value.hint
 
 
 def test_one_that_does_not_run_is_passed_over(checkout: Layout, tmp_path: Path) -> None:

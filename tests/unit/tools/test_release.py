@@ -115,7 +115,9 @@ def test_a_release_has_one_version(tmp_path: Path) -> None:
     for folder, version in ((".", "1.0.0"), ("localcloud", "1.0.1")):
         (tmp_path / folder).mkdir(exist_ok=True)
         (tmp_path / folder / "pyproject.toml").write_text(f'[project]\nversion = "{version}"\n')
-    with pytest.raises(release.ReleaseError, match=r"the versions differ \(\./pyproject.toml: 1\.0\.0"):
+    with pytest.raises(
+        release.ReleaseError, match=r"the versions differ \(\./pyproject.toml: 1\.0\.0"
+    ):
         release.version_of(tmp_path)
 
 

@@ -72,7 +72,10 @@ def test_the_list_is_narrowed_by_state_label_and_number(vt: Vt, cloud: Cloud) ->
     wide = {"COLUMNS": "150"}
     wrong = vt("list", "--state", "runing", code=2, env=wide).stderr
     assert "unknown state 'runing': did you mean 'running'?" in wrong
-    assert "--follow and --tail exclude each other" in vt("logs", "good", "-f", "--tail", "3", code=2).output
+    assert (
+        "--follow and --tail exclude each other"
+        in vt("logs", "good", "-f", "--tail", "3", code=2).output
+    )
 
 
 def test_only_a_confirmed_cancellation_cancels_a_job(
