@@ -67,7 +67,8 @@ class PulumiCli:
             CommandError: there is no ``pulumi``.
         """
         code = run_at_terminal(self.command(*arguments), self.root, self.env)
-        if code == 1 and "--stack" in arguments:
+        has_passphrase = any(name.startswith("PULUMI_CONFIG_PASSPHRASE") for name in self.env)
+        if code == 1 and has_passphrase and "--stack" in arguments:
             stack = arguments[arguments.index("--stack") + 1]
             # The engine printed its message to the terminal. A refresh of no resource repeats it.
             probe = ("refresh", "--preview-only", "--target", _NO_RESOURCE, "--stack", stack)

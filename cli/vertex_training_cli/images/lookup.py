@@ -167,7 +167,7 @@ def _findings(settings: Settings, pin: Pin, look_: Look | None) -> Iterator[Imag
         text = (
             ("the image is older than its context")
             if pin.state == "behind"
-            else ("the origin of the image is unknown")
+            else "the origin of the image is unknown"
         )
         text = f"{text}: {command}"
         yield ImageFinding(pin.name, "warning", text, pin.digest, rule="image-behind")

@@ -352,19 +352,19 @@ def print_job(
 ) -> None:
     """Print the properties of a job; with ``reader``, also its metrics."""
     use = _accelerator_use(job, ref)
+    local = _local_facts(job, ref) if ref.is_local else {}
     if as_json:
         added = {"acceleratorUse": use} if use else {}
-        added |= _local_facts(job, ref) if ref.is_local else {}
-        print(json_document(view.message(job) | added))
+        print(json_document(view.message(job) | added | local))
         return
     rows = view.facts(job, ref.project, ref.region, datetime.now(UTC))
     if view.state(job) in ("CANCELLED", "CANCELLING") and (why := _why_cancelled(job, ref)):
         rows.insert(1, ("why", plain(why)))
     if use:
         rows.insert(1, ("accelerators", plain(view.use_text(use))))
-    if substitutes := substitutes_of(job, ref):
+    if substitutes := local.get("substitutes"):
         rows.insert(1, ("ran", "; ".join(substitutes)))
-    if waits := _local_facts(job, ref)["waits"]:
+    if waits := local.get("waits"):
         rows.insert(1, ("waits", waits))
     if reader and not view.is_tuning(job):
         rows += [(name, view.shown(value)) for name, value in reader.metrics(job).items()]

@@ -43,8 +43,8 @@ def private_files() -> Iterator[int]:
         yield umask
     except KeyboardInterrupt:
         print_status(
-            "interrupted; processes that were started keep running (`vt local status`, `vt "
-            "local down`)"
+            "interrupted; processes that were started keep running "
+            "(`vt local status`, `vt local down`)"
         )
         raise
     finally:
@@ -111,9 +111,8 @@ def start(
 def stop() -> None:
     """Stop the local cloud and keep its files. Running jobs fail. Waiting jobs start later."""
     with private_files():
-        print_status(
-            "stopped" if lifecycle.stop(Home.find()) else ("the local cloud was not running")
-        )
+        was_running = lifecycle.stop(Home.find())
+        print_status("stopped" if was_running else "the local cloud was not running")
 
 
 def down(

@@ -115,7 +115,7 @@ def take_over(stack: StackRef, pulumi: PulumiCli, log: Log, *, write: bool) -> i
     log(
         f"imported: {len(imported)} ({_joined(imported)})"
         if imported
-        else ("no resource was imported")
+        else "no resource was imported"
     )
     for line in engine.left():
         log(line)

@@ -101,7 +101,8 @@ def _gpus(members: Sequence[Replica], shortage: GpuShortage) -> Iterator[Refusal
     request, available = describe_request(members), list_gpus()
     if divided := divide(members, available):
         used = [gpu for gpus in divided.values() for gpu in gpus]
-        what = difference(members, used) and f"the job runs {difference(members, used)}"
+        note = difference(members, used)
+        what = f"the job runs {note}" if note else ""
     else:
         action = "waits" if shortage is GpuShortage.WAIT else "runs on CPUs"
         what = (

@@ -103,7 +103,7 @@ def choose(name: str | None, project: str, region: str, *, is_local: bool) -> En
     missing = (
         f"engine {name} is not installed."
         if name
-        else ("no program that builds images is installed.")
+        else "no program that builds images is installed."
     )
     hint = f"install one of {', '.join(PROGRAMS)} (docs/container-images.md)."
     raise CommandError(missing, hint)
