@@ -13,7 +13,7 @@ from vertex_training import stack as stacks
 from vertex_training.errors import CommandError, ConfigError, Problem, nearest
 from vertex_training.settings import stack_files
 from vertex_training_cli.engine import paths
-from vertex_training_cli.engine.plan import Diagnostic, Plan
+from vertex_training_cli.engine.plan import Plan
 from vertex_training_cli.engine.values import as_mapping
 
 #: Levels, as the engine calls them.
@@ -85,17 +85,32 @@ def levels_of(config: PolicyConfig) -> dict[str, str]:
 
 
 def with_levels(plan: Plan, config: PolicyConfig) -> Plan:
-    """Return the plan with the levels of its policies, and a warning for unknown policy names."""
-    levels = levels_of(config)
-    checked = plan.policies | {violation.policy for violation in plan.violations}
-    # A policy that is disabled is not among those that checked the plan.
-    unknown = {n for n, level in levels.items() if level != "disabled" and n not in checked}
-    warnings = [
-        Diagnostic("warning", f"policy levels: unknown policy {name}")
-        for name in sorted(unknown if checked else ())
+    """Return the plan with the levels of its policies, without unknown policies."""
+    unknown = _unknown(plan, config)
+    levels = {name: level for name, level in levels_of(config).items() if name not in unknown}
+    return dataclasses.replace(plan, levels=levels)
+
+
+def unknown_policies(plan: Plan, config: PolicyConfig) -> list[Problem]:
+    """Return a problem for each level whose policy is in no pack of the preview."""
+    hint = "remove it, or pass its pack with --policy-pack"
+    return [
+        Problem(
+            "unknown policy",
+            name,
+            f"did you mean '{meant}'?" if (meant := nearest(name, plan.policies, 0.8)) else hint,
+            ("policyLevels", name),
+        )
+        for name in sorted(_unknown(plan, config))
     ]
-    known = {name: level for name, level in levels.items() if not checked or name not in unknown}
-    return dataclasses.replace(plan, levels=known, diagnostics=(*plan.diagnostics, *warnings))
+
+
+def _unknown(plan: Plan, config: PolicyConfig) -> set[str]:
+    """Return the names of no policy. None if the preview failed: it may not list all policies."""
+    checked = plan.policies | {violation.policy for violation in plan.violations}
+    # Disabled policies are not among those that checked the plan.
+    levels = {name for name, level in levels_of(config).items() if level != "disabled"}
+    return levels - checked if checked and plan.succeeded else set()
 
 
 def problems(levels: Mapping[str, str]) -> list[Problem]:

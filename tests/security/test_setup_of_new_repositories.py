@@ -94,6 +94,15 @@ def test_deployment_setup_requires_a_lock_file(repository: Path) -> None:
     assert not (repository / ".venv").exists()
 
 
+def test_deployment_setup_refuses_an_empty_lock_file(repository: Path) -> None:
+    put_wheels(repository)
+    (repository / "requirements.lock").touch()
+    done = make(repository, "setup", "DEPLOY=1")
+    assert done.returncode != 0
+    assert "requirements.lock pins no packages. Hint: make lock" in done.stderr
+    assert not (repository / ".venv").exists()
+
+
 def test_deployment_setup_requires_a_pin_of_the_plugin(repository: Path) -> None:
     put_wheels(repository)
     (repository / "requirements.lock").write_text("pulumi-gcp==9.35.0 \\\n    --hash=sha256:aa\n")

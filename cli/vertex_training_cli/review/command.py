@@ -221,13 +221,13 @@ def _review(stack: str, expect: str, how: PreviewOptions) -> tuple[ReviewReport,
             f"--expect must be 8 to 64 hex digits of a plan's digest (got {expect[:80]})"
         )
     ref = stacks.find_unchecked(root, stack)
-    plan, source = _plan(ref, how)
+    plan, source, unknown = _plan(ref, how)
     from vertex_training_cli.jobs import deployed, observe
     from vertex_training_cli.review import jobs, report  # loaded by now, beside the preview
 
     is_offline = how.offline or "offline" in source
     observed = observe.observe_jobs(ref, plan, offline=is_offline)
-    problems = () if plan.succeeded else _problems(root, stack)
+    problems = unknown if plan.succeeded else _problems(root, stack)
     result = report.build(
         plan, source=source, expected=expect, problems=problems, observed=observed
     )
@@ -257,8 +257,8 @@ def _with_images(report: ReviewReport, ref: StackRef, *, offline: bool) -> Revie
     return with_images(report, origins.problems, origins.unseen, origins.origins)
 
 
-def _plan(ref: StackRef, how: PreviewOptions) -> tuple[Plan, str]:
-    """Return the plan, and a description of the state that it starts from."""
+def _plan(ref: StackRef, how: PreviewOptions) -> tuple[Plan, str, list[Problem]]:
+    """Return the plan, the state that it starts from, and problems of policy levels."""
     from vertex_training_cli import policy_levels
     from vertex_training_cli.engine.preview import make_plan
 
@@ -272,7 +272,8 @@ def _plan(ref: StackRef, how: PreviewOptions) -> tuple[Plan, str]:
             policy_options=policy_levels.options(how.policy_packs, config, Path(folder)),
             refresh=how.refresh, save_plan=save, on_event=on_event,
         )  # fmt: skip
-    return policy_levels.with_levels(preview, config), target.source
+    unknown = policy_levels.unknown_policies(preview, config)
+    return policy_levels.with_levels(preview, config), target.source, unknown
 
 
 def _load_the_rest() -> None:

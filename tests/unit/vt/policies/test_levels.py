@@ -11,7 +11,6 @@ import pytest
 from tests.unit.vt.review import plans
 from vertex_training.errors import CommandError, Problem
 from vertex_training_cli import policy_levels
-from vertex_training_cli.engine.plan import Diagnostic
 
 STACK = """\
 config:
@@ -123,21 +122,23 @@ def test_levels_without_a_pack_are_a_mistake(root: Path) -> None:
     )
 
 
-def test_a_name_that_no_policy_has_is_a_warning() -> None:
+def test_review_refuses_a_level_of_an_unknown_policy() -> None:
     plan = plans.plan(plans.violation("p", "advisory", "m"))
-    given = {name: {"enforcementLevel": "advisory"} for name in ("typo", "p", "a typo")}
+    given = {name: {"enforcementLevel": "advisory"} for name in ("typo", "p")}
     given |= {"off": {"enforcementLevel": "disabled"}, "bare": {"maxHours": 24}}
-    found = policy_levels.with_levels(plan, given)
-    assert found == dataclasses.replace(
-        plan,
-        levels={"off": "disabled", "p": "advisory"},
-        diagnostics=(
-            Diagnostic("warning", "policy levels: unknown policy a typo"),
-            Diagnostic("warning", "policy levels: unknown policy typo"),
-        ),
-    )
+    levels = policy_levels.with_levels(plan, given)
+    assert levels == dataclasses.replace(plan, levels={"off": "disabled", "p": "advisory"})
+    problems = policy_levels.unknown_policies(plan, given)
+    assert [problem.message for problem in problems] == [
+        "policyLevels.typo: unknown policy (got typo) Hint: remove it, or pass its pack with "
+        "--policy-pack"
+    ]
 
 
-def test_where_no_policy_has_looked_no_name_is_unknown() -> None:
-    found = policy_levels.with_levels(plans.plan(), {"p": {"enforcementLevel": "advisory"}})
-    assert (found.levels, found.diagnostics) == ({"p": "advisory"}, ())
+def test_no_policy_is_unknown_without_a_finished_preview() -> None:
+    given = {"p": {"enforcementLevel": "advisory"}}
+    plan = plans.plan(plans.violation("q", "advisory", "m"))
+    failed = dataclasses.replace(plan, succeeded=False)
+    for plan in (plans.plan(), failed):
+        assert policy_levels.with_levels(plan, given).levels == {"p": "advisory"}
+        assert not policy_levels.unknown_policies(plan, given)
