@@ -123,7 +123,7 @@ class RefusedRequestError(StandInError):
 
 
 class InvalidRequestError(RefusedRequestError):
-    """A request does not fit its message: place and text of each mistake, in Google's wording."""
+    """A request does not fit its message: path and text of each mistake, in Google's wording."""
 
     def __init__(self, mistakes: list[tuple[str, str]]) -> None:
         self.violations = [
@@ -134,7 +134,7 @@ class InvalidRequestError(RefusedRequestError):
 
 
 class BigQueryError(RefusedRequestError):
-    """BigQuery refuses a request or fails a job; ``reason`` is one of BigQuery's.
+    """BigQuery refuses a request or fails a job; ``reason`` is one of BigQuery's error reasons.
 
     https://docs.cloud.google.com/bigquery/docs/error-messages
     """
@@ -179,7 +179,7 @@ class PolicyConflictError(StandInError):
 
 
 class ApiError(StandInError):
-    """An error answer of the job service: a canonical code and the service's message."""
+    """An error answer of a service: a gRPC code and the service's message."""
 
     def __init__(self, code: grpc.StatusCode, message: str) -> None:
         self.code = code

@@ -117,7 +117,7 @@ def check_removable(home: Home) -> bool:
 
 
 def remove(home: Home) -> bool:
-    """Delete the files of a stopped local cloud; return and errors as in ``check_removable``."""
+    """Delete the files of a stopped local cloud. Returns and raises like ``check_removable``."""
     if not check_removable(home):
         return False
     shutil.rmtree(home.root)

@@ -41,7 +41,7 @@ from localgcp.system.ports import choose_port
 from localgcp.vertex.records import new_id, now
 
 _BUCKET: Final = re.compile(r"(?:/(?:upload|download|resumable/upload))?/storage/v1/b/([^/?]+)")
-#: Google's names of buckets (docs.cloud.google.com/storage/docs/buckets#naming).
+#: Form of bucket names (docs.cloud.google.com/storage/docs/buckets#naming).
 _BUCKET_NAME: Final = re.compile(r"[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]")
 
 
@@ -63,10 +63,10 @@ class _Kind:
 
     message: Any
     noun: str
-    """``custom_job``, as in ``create_custom_job``."""
+    """Name in methods: ``custom_job``, as in ``create_custom_job``."""
     collection: str
     ended: Mapping[str, Any]
-    """Fields of one that has succeeded."""
+    """Fields of a job that has succeeded."""
     has_cancel: bool = True
 
 
@@ -191,7 +191,7 @@ class Recorder:
         self._folder, self._recorded = folder, _Recorded()
         self._storage = _Storage(folder)
         self.refused: list[str] = []
-        """Methods that a program called and that nothing here serves, in their order."""
+        """Methods that a program called and that the recorder does not serve, in order."""
 
     @property
     def requests(self) -> list[RecordedRequest]:

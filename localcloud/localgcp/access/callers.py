@@ -44,8 +44,8 @@ Address = tuple[str, int]
 #: Function from (client, server) to the uid of the client's socket; None if unknown.
 Lookup = Callable[[Address, Address], int | None]
 
-#: ESTABLISHED, FIN_WAIT1, FIN_WAIT2 (include/net/tcp_states.h): the client's end is connected, and
-#: was so when it was accepted.
+#: ESTABLISHED, FIN_WAIT1, FIN_WAIT2 (include/net/tcp_states.h): states of a client's end whose
+#: connection was accepted and has not ended.
 _CONNECTED: Final = (1, 4, 5)
 
 _NETLINK_SOCK_DIAG: Final = 4
@@ -68,10 +68,10 @@ _OWNER_OFFSET: Final = 4 + 48
 
 @dataclass(frozen=True)
 class Guest:
-    """A process of a job as the caller."""
+    """A caller that is a process of a job."""
 
     account: str
-    """Address of its service account; empty if it runs as Google's own."""
+    """Address of the job's service account; empty for Google's service agent."""
 
 
 _REPLICAS_LOCK: Final = threading.Lock()
@@ -86,7 +86,7 @@ class Caller:
     allowed: bool
     """True if the process may call."""
     uid: int | None
-    """Its user; None if that was not found, or cannot be looked up here."""
+    """User id of the process; None if unknown, or if this system cannot report it."""
 
     def __str__(self) -> str:
         return f"user {self.uid}" if self.uid is not None else "an unknown user"
@@ -121,7 +121,7 @@ def can_check() -> bool:
 
 @cache
 def _lookup() -> Lookup | None:
-    """Return the first lookup whose answer names this process for both ends of a connection."""
+    """Return the first lookup that returns this process's user for a test connection; else None."""
     if _is_ambiguous(os.geteuid()):
         return None
     with (
@@ -207,7 +207,7 @@ def ask_kernel(client: Address, server: Address) -> int | None:
 
 @contextmanager
 def job_process(pid: int, account: str = "") -> Iterator[None]:
-    """Register the process as a job's while the block runs; its descendants count too."""
+    """Register a process and its descendants as a job's while the block runs."""
     global _changes
     with _REPLICAS_LOCK:
         _REPLICAS[pid] = Guest(account)
@@ -221,7 +221,7 @@ def job_process(pid: int, account: str = "") -> Iterator[None]:
 
 
 def guest_changes() -> int:
-    """Return how often a replica started or ended: each time, connection owners may change."""
+    """Return the number of starts and ends of replicas: each may change a connection's owner."""
     return _changes
 
 

@@ -23,7 +23,7 @@ from localgcp.system.threads import make_thread
 _LOOPBACK: Final = "127.0.0.1"
 _BLOCK: Final = 1 << 16
 _POLL_SECONDS: Final = 0.2
-#: A connection that ends with a reset.
+#: Value of SO_LINGER with which a closed connection ends with a reset.
 _RESET: Final = struct.pack("ii", 1, 0)
 
 

@@ -34,7 +34,7 @@ from localgcp.errors import ApiError, LocalCloudError
 from localgcp.system.folders import delete_folder
 from localgcp.system.threads import make_thread
 
-#: Key of metadata: the name of the connection that a call came by.
+#: Metadata key with the name of the connection of a call.
 CONNECTION: Final = "vt-connection"
 #: First bytes of an HTTP/2 client (RFC 9113, 3.4), which no page in a browser can send.
 _PREFACE: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
@@ -42,21 +42,21 @@ _BLOCK: Final = 1 << 16
 _PAGE: Final = "local cloud: calls from web pages are refused."
 #: Longest path of a Unix socket on every system (macOS: 104 bytes with the end).
 _LONGEST_PATH: Final = 100
-#: For connections of other users: how many at once, and how long one may be silent.
+#: Limits for connections of other users: number at once, and seconds without data.
 _REFUSED_AT_ONCE: Final = 16
 _REFUSED_SECONDS: Final = 5.0
 #: l_onoff, l_linger: closing discards unsent data, and the other side gets RST.
 _NO_LINGER: Final = struct.pack("ii", 1, 0)
 
-#: Answers a connection until it ends; its first bytes were read already.
+#: Function that serves a connection until it ends; the connection's first bytes are an argument.
 HttpServer = Callable[[socket.socket, bytes], None]
 
-#: Connections by the peer's address, which can be guessed: callers may not name it.
+#: Address of the peer -> connection. Callers may not name an address: it can be guessed.
 _OPEN: Final[dict[str, socket.socket]] = {}
-#: Connections by a name that cannot be guessed; calls over other connections name it.
+#: Secret name -> connection. Calls that arrive over another connection contain the name.
 _NAMED: Final[dict[str, socket.socket]] = {}
-#: Whose a connection is, and how many replicas had begun or ended when that was looked up: a
-#: look takes up to 0.1 s, and predictions come many a second over one connection.
+#: Connection -> number of replica changes at the last lookup, and the owner. Cached, because a
+#: lookup takes up to 0.1 s and one connection may send many predictions a second.
 _GUESTS: Final[WeakKeyDictionary[socket.socket, tuple[int, Guest | None]]] = WeakKeyDictionary()
 
 

@@ -43,7 +43,7 @@ _MS_HARMLESS: Final = 0x2 | 0x4 | 0x8
 #: include/uapi/linux/prctl.h
 _PR_SET_PDEATHSIG: Final = 1
 _PR_CAPBSET_DROP: Final = 24
-#: Signals that Python ignores, or this file, and PROGRAM does not.
+#: Signals that Python or this file ignores. PROGRAM gets their default actions.
 _RESTORED: Final = (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGTERM)
 _NAMESPACES: Final = (
     namespaces.NEW_MOUNTS | namespaces.NEW_IPC | namespaces.NEW_USER | namespaces.NEW_PROCESSES
@@ -112,10 +112,9 @@ def _isolate(ports: Collection[int]) -> None:
 
 
 def _sockets() -> set[str]:
-    """Return the paths of Unix sockets: mounted, bound in this network, or in the folder of a bound
-    one.
+    """Return the paths of Unix sockets: mounted, bound in this network, or beside a bound socket.
 
-    Beside: a server may rename its socket in its folder, as ssh does.
+    A server may rename its socket in its folder, as ssh does.
     """
     # Only "\n" ends a line: a name may have other characters at which splitlines() splits.
     mounts = Path("/proc/self/mountinfo").read_text(errors="surrogateescape").split("\n")

@@ -37,7 +37,7 @@ class PrivateNetwork:
     def __init__(self, control: socket.socket) -> None:
         self._control, self._lock = control, threading.Lock()
         self.broken = False
-        """It gives no sockets any more: the child is to be started again."""
+        """True if the network has ended: the child process must be restarted."""
 
     def connect(self, port: int, timeout: float | None) -> socket.socket:
         """Return a connection to 127.0.0.1:``port`` of the network. Raises OSError."""

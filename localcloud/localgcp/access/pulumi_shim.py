@@ -28,7 +28,7 @@ _VALUE_FLAGS = frozenset(
     | {"--memprofilerate", "--otel-traces"}
 )
 _PASSPHRASE = "PULUMI_CONFIG_PASSPHRASE"
-#: An address of this machine in a variable or an argument: the local cloud's, a proxy, a caller's.
+#: A loopback address in a variable or an argument, such as one of the local cloud or a proxy.
 _LOOPBACK = re.compile(r"(?:\w+://)?(?:127\.0\.0\.1|localhost):(\d{1,5})\b")
 _ENCRYPTION = re.compile(r"(secretsprovider|encryptedkey|encryptionsalt)\s*:")
 _SALT = re.compile(r"^encryptionsalt\s*:\s*([\w:+/=]+)", re.MULTILINE)
@@ -223,7 +223,7 @@ def with_local_stack_file(args: list[str], pulumi: str, home: str) -> list[str]:
 
 
 def enter_network(args: list[str]) -> None:
-    """Leave the host's network, where the system can, before a command that loads a program."""
+    """Enter a private network, if the system supports it, before a command that loads a program."""
     request = Request(args)
     if request.command not in COMMANDS or request.asks_help or request.has_client:
         return
@@ -243,7 +243,7 @@ PASSPHRASE_UNDO = f"""\
 If an earlier change made the passphrase empty, run in `vt local shell`:
   printf 'local\\nlocal\\n' | {_PASSPHRASE}='' pulumi stack {_CHANGE} passphrase
 If the passphrase is another text, write that text between the quotes of the variable."""
-#: Another passphrase makes a local stack unreadable for every later command of ``vt``.
+#: Error text: with another passphrase, no later command of ``vt`` can read a local stack.
 _KEPT_PASSPHRASE = f"""\
 vt: `pulumi stack {_CHANGE}` would make this local stack unreadable: its passphrase stays "local".
 Hint: keep the passphrase. {PASSPHRASE_UNDO}

@@ -16,13 +16,13 @@ from localgcp.access.callers import REFUSAL, RefusalLog, caller
 from localgcp.errors import ExchangeEndedError, RefusedRequestError
 from localgcp.system.threads import make_thread
 
-#: Bytes and seconds of a refused request that are still read: clients read the answer only then.
+#: Maximum bytes and seconds to read from a refused request, so that the client gets the answer.
 _DRAIN_BYTES: Final = 64 << 20
 _DRAIN_SECONDS: Final = 10.0
 _BLOCK: Final = 1 << 20
 #: Maximum bytes of a line between chunks; lines of the head have the same limit.
 _LONGEST_LINE: Final = 1 << 16
-#: Headers of one connection only (RFC 9110, 7.6.1), or headers that are written again.
+#: Headers for one connection only (RFC 9110, 7.6.1), and headers that the proxy itself sets.
 _NOT_FORWARDED: Final = frozenset(
     {"connection", "keep-alive", "transfer-encoding", "content-length", "expect", "host"}
 )
@@ -104,7 +104,7 @@ class LocalHandler(BaseHTTPRequestHandler):
     disable_nagle_algorithm = True
 
     def log_message(self, format: str, *args: object) -> None:
-        """Log nothing: the servers behind this one have logs."""
+        """Do nothing: the servers behind this server write logs."""
 
     def handle(self) -> None:
         """Serve the connection, or refuse it."""
@@ -163,9 +163,7 @@ class LocalHandler(BaseHTTPRequestHandler):
             yield from self._blocks(int(text))
 
     def _blocks(self, left: int) -> Iterator[bytes]:
-        """Yield a number of bytes in blocks; the client chose the number, so it does not size a
-        buffer.
-        """
+        """Yield ``left`` bytes in blocks. No buffer has this size, because the client chose it."""
         while left:
             block = self.rfile.read(min(left, _BLOCK))
             if not block:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from google.cloud.logging_v2 import types
 
 _SECONDS: Final = 1.0
-#: Jobs that ended so long before the last look of an earlier server are looked at once more.
+#: Jobs that ended within this time before an earlier server's last evaluation are evaluated again.
 _SLACK: Final = timedelta(seconds=10)
 _VARIABLE: Final = re.compile(r"\$\{(log\.extracted_label|resource\.labels?)\.(\w+)\}")
 

@@ -16,36 +16,36 @@ from localgcp.clients.log_filters import LogFilter
 from localgcp.errors import FilterError
 from localgcp.inventory.store import ALERT_POLICY, BUDGET, StoredResource
 
-#: Fields that a filter may compare. The severity is missing: a job's own lines have none here.
+#: Fields that a filter may compare, except the severity: a job's own log lines have none here.
 KNOWN: Final = (
     *("resource.type", "resource.labels.job_id", "resource.labels.task_name"),
     *("resource.labels.project_id", "textPayload", "logName"),
 )
-#: Resource of a line of a job or tuning job.
+#: Resource type of the log lines of jobs and tuning jobs.
 OF_JOBS: Final = "ml_job"
 _EXTRACTOR: Final = re.compile(r"EXTRACT\((resource\.labels\.\w+)\)")
 
 
 @dataclass(frozen=True)
 class LogAlert:
-    """A policy that matches lines of jobs' logs."""
+    """An alert policy that matches log lines of jobs."""
 
     id: str
     project: str
     title: str
     created: datetime
-    """Lines before that call for nothing."""
+    """Creation time. Earlier log lines cause no notification."""
     filters: tuple[tuple[LogFilter, Mapping[str, str]], ...]
-    """A condition each: its filter, and label -> the field that it is extracted from."""
+    """For each condition, the filter, and label -> field that contains the label's value."""
     channels: tuple[str, ...]
     text: str
-    """Its documentation, with variables."""
+    """The policy's documentation, with variables."""
     pause: timedelta
-    """The least time between two notifications about the same labels."""
+    """Minimum time between two notifications with the same labels."""
 
 
 def read(declared: Iterable[StoredResource]) -> tuple[list[LogAlert], dict[str, str]]:
-    """Return alerts to evaluate, and why other alerts and budgets (by title) are not evaluated."""
+    """Return the alerts to evaluate, and by title the reasons against other alerts and budgets."""
     alerts, others = list[LogAlert](), dict[str, str]()
     for declaration in declared:
         title = str(declaration.inputs.get("displayName") or declaration.id)
@@ -80,7 +80,7 @@ def _alert(policy: StoredResource, title: str) -> LogAlert:
 
 
 def _condition(condition: Mapping[str, Any]) -> tuple[LogFilter, Mapping[str, str]]:
-    """Return filter and label extractors. Raises FilterError if the local cloud cannot
+    """Return a condition's filter, and label -> field. Raises FilterError if the local cloud cannot
     evaluate it.
     """
     if not (match := condition.get("conditionMatchedLog")):

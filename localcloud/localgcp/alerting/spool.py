@@ -19,7 +19,7 @@ from localgcp.home import open_private
 
 STAND_IN: Final = "stand-in of the local cloud: no notification is sent"
 _SUFFIX: Final = ".eml"
-#: Prefix of the headers with labels.
+#: Prefix of the mail headers that contain labels.
 _LABEL: Final = "X-Label-"
 
 
@@ -32,9 +32,9 @@ class Notification:
     """Id of the alert policy."""
     title: str
     channel: str
-    """Its type, and where it leads: ``email ml@example.com``."""
+    """Type and address of the channel, like ``email ml@example.com``."""
     labels: Mapping[str, str]
-    """Labels extracted from the line, like ``job_id``."""
+    """Labels extracted from the log line, like ``job_id``."""
     text: str = ""
 
 

@@ -23,9 +23,9 @@ from localgcp.apis.messages import load_lazily
 
 _VARIABLE: Final = re.compile(r"\{([\w.]+)(?:=([^}]+))?\}")
 _OPERATIONS: Final = "google.longrunning.Operations"
-#: Resources that have operations here: the client lists the paths of every service.
+#: Resources with operations in the local cloud; the client lists paths of all of Google's services.
 _TARGETS: Final = [f"projects/*/locations/*{below}" for below in ("", "/models/*", "/endpoints/*")]
-#: Rules that no client has (google/logging/v2/logging.proto), or only for other resources.
+#: REST rules that clients lack (google/logging/v2/logging.proto) or have for other resources only.
 _OTHER_RULES: Final[Mapping[str, Sequence[Mapping[str, str]]]] = {
     f"{_OPERATIONS}/GetOperation": [
         {"method": "get", "uri": f"/v1/{{name={target}/operations/*}}"} for target in _TARGETS
@@ -91,7 +91,7 @@ class Method:
     path: str
     """``PACKAGE.SERVICE/METHOD``."""
     verb: str
-    """Its name in Python."""
+    """Name of the method in Python, like ``create_custom_job``."""
     request: Any
     response: Any
 
@@ -174,7 +174,7 @@ class HttpRule:
     verb: str
     template: str
     body: str
-    """The field that the body is; ``*``: the whole request; empty: there is no body."""
+    """Field of the request that the body contains; ``*``: the whole request; empty: no body."""
 
     @cached_property
     def fields(self) -> tuple[str, ...]:

@@ -42,11 +42,11 @@ class DescribedMethod:
     id: str
     verb: str
     template: str
-    """``/compute/v1/projects/{project}/global/firewalls``."""
+    """Path like ``/compute/v1/projects/{project}/global/firewalls``."""
     parameters: Mapping[str, Any]
-    """Of the query: name -> schema."""
+    """Query parameters: name -> schema."""
     request: str = ""
-    """Name of the message in ``schemas``; empty: there is no body."""
+    """Name of the request's message in ``schemas``; empty: no body."""
     response: str = ""
 
     @cached_property
@@ -63,7 +63,7 @@ class DescribedMethod:
         return verb == self.verb and self._pattern.fullmatch(path) is not None
 
     def parts(self, path: str) -> tuple[str, str]:
-        """Return the resource name in a request's path, and the rest of the path."""
+        """Return the resource name in a request's path, and the part of the path after it."""
         match = self._pattern.fullmatch(path)
         assert match is not None, path
         return unquote(match["name"]), match["rest"]
@@ -126,7 +126,7 @@ def _document() -> dict[str, Any]:
 
 
 def shape_errors(schema: str, document: Any) -> list[tuple[str, str]]:
-    """Return place and text of each mismatch with a message: unknown fields, wrong types."""
+    """Return path and text of each mismatch with a message: unknown fields, wrong types."""
     return list(check(document, _shape({"$ref": schema})))
 
 

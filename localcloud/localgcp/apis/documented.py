@@ -26,7 +26,7 @@ _CHANNELS: Final = (
 )
 _DATASETS: Final = "https://docs.cloud.google.com/bigquery/docs/locations"
 _EXTRACTOR: Final = re.compile(r'(?:EXTRACT\([^,()]+\)|REGEXP_EXTRACT\([^,]+,\s*(["\']).+\1\))')
-#: Labels of a channel by its type: name of each required label, and its form.
+#: Type of notification channel -> required labels: name -> regular expression of the value.
 _CHANNEL_LABELS: Final[Mapping[str, Mapping[str, str]]] = {
     "campfire": {"account": ".+", "room": ".+"},
     "email": {"email_address": r"[^@\s]+@[^@\s]+\.[^@\s]+"},

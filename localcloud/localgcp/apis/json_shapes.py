@@ -32,10 +32,10 @@ class Scalar(StrEnum):
     BYTES = "TYPE_BYTES"
     ENUM = "TYPE_ENUM"
     ANY = "TYPE_MESSAGE"
-    """Whatever JSON has; ``Shape.parses`` decides."""
+    """Any JSON value that ``Shape.parses`` accepts."""
 
 
-#: Texts of a parameter of the query that are a boolean.
+#: Text of a boolean query parameter -> value.
 BOOLEANS: Final = {"true": True, "false": False, "True": True, "False": False, "1": True}
 _RANGES: Final = {
     Scalar.INT32: (-(2**31), 2**31 - 1),
@@ -50,20 +50,20 @@ class Shape:
     """The JSON accepted at a place: a message, a list, a map or a scalar."""
 
     fields: Callable[[str], Shape | None] | None = None
-    """Of a message: the field of a name, None if it has none."""
+    """For a message: returns the shape of a field by name; None for an unknown field."""
     item: Shape | None = None
     value: Shape | None = None
     scalar: Scalar = Scalar.ANY
     values: frozenset[str] = frozenset()
-    """Names of an enum."""
+    """For an enum: the names of its values."""
     name: str = ""
-    """Of a message or an enum, for errors."""
+    """Name of a message or an enum in error texts."""
     parses: Callable[[Any], bool] = lambda _value: True
     """True if a value of ``ANY`` is valid for its type."""
 
 
 def check(found: Any, shape: Shape, path: str = "") -> Iterator[tuple[str, str]]:
-    """Yield place and text of each mistake; ``path`` names the document within its request."""
+    """Yield path and text of each mistake; ``path`` is the document's path in its request."""
     if path.count(".") + path.count("[") > _DEEPEST:
         yield path, f"Message too deep. Max recursion depth reached for key '{path[-40:]}'"
     elif found is None:
@@ -131,7 +131,7 @@ def _is_one(value: Any, shape: Shape) -> bool:
 
 
 def _number(value: Any) -> int | float | None:
-    """Return whether the value is a finite number or a text of one."""
+    """Return whether the value is a finite number, possibly as text."""
     if isinstance(value, str) and re.fullmatch(r"-?\d{1,400}", value):
         return int(value)
     if isinstance(value, str) and re.fullmatch(r"-?\d+(\.\d+)?([eE][-+]?\d+)?", value):

@@ -30,7 +30,7 @@ from localgcp.errors import ExchangeEndedError, InvalidRequestError, RefusedRequ
 _MAX_BYTES: Final = 32 << 20
 _TIMEOUT_SECONDS: Final = 300.0
 _CODE: Final = grpc.StatusCode
-#: google/rpc/code.proto says the status of HTTP for each code.
+#: gRPC code -> HTTP status (google/rpc/code.proto).
 _STATUS: Final = {
     _CODE.CANCELLED: 499,
     _CODE.INVALID_ARGUMENT: 400,
@@ -46,12 +46,12 @@ _STATUS: Final = {
     _CODE.UNIMPLEMENTED: 501,
     _CODE.UNAVAILABLE: 503,
 }
-#: The code for a status of HTTP; of several, the first in the table.
+#: HTTP status -> gRPC code; of several codes, the first in ``_STATUS``.
 CODES: Final = {number: code for code, number in reversed(_STATUS.items())}
 _JSON: Final = "application/json; charset=UTF-8"
-#: Answers a request by its verb, target and body, and the name of its connection.
+#: Function (HTTP method, target, body, connection name) -> answer; None for an unknown request.
 Also = Callable[[str, str, bytes, str], bytes | None]
-#: Names of codes by HTTP status; for a status of several codes, the one that is used here.
+#: HTTP status -> name of the code in errors; of several codes, the code used here.
 _NAMES: Final = {number: code.name for code, number in _STATUS.items()} | {
     400: "INVALID_ARGUMENT",
     409: "ABORTED",
@@ -136,7 +136,7 @@ class _Exchange(LocalHandler):
         super().__init__(connection, connection.getpeername(), None)  # pyright: ignore[reportArgumentType]
 
     def setup(self) -> None:
-        """Prepend the bytes that were read before."""
+        """Prepend the bytes that were already read."""
         super().setup()
         self.rfile = io.BufferedReader(_Rest(self._begin, self.connection))
 

@@ -37,7 +37,7 @@ PREFIXES: Final = {
     "google.cloud.secretmanager.v1.": "secretmanager.v1.",
     "google.devtools.cloudbuild.v1.": "cloudbuild.v1.",
 }
-#: Bodies whose fields the service names without the body's own name.
+#: Bodies whose fields appear in error texts without the body's name.
 _UNPREFIXED: Final = frozenset({"*", "custom_job", "hyperparameter_tuning_job"})
 
 

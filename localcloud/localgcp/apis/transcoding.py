@@ -20,12 +20,12 @@ from localgcp.apis.client import HttpRule
 from localgcp.apis.json_shapes import BOOLEANS, Scalar, Shape, check
 from localgcp.errors import InvalidRequestError, RefusedRequestError
 
-#: Parameters of every method (cloud.google.com/apis/docs/system-parameters).
+#: Query parameters of every method (cloud.google.com/apis/docs/system-parameters).
 _SYSTEM: Final = frozenset(
     {"alt", "fields", "key", "prettyPrint", "quotaUser", "userProject", "uploadType"}
     | {"upload_protocol", "access_token", "oauth_token", "callback", "xgafv", "bearer_token", "pp"}
 )
-#: Messages that JSON writes in forms of their own (protobuf.dev/programming-guides/json).
+#: Messages with a special JSON form (protobuf.dev/programming-guides/json).
 _WELL_KNOWN: Final = frozenset(
     f"google.protobuf.{name}"
     for name in (

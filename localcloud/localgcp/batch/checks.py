@@ -30,7 +30,7 @@ from localgcp.vertex.checks import FieldErrors, no_act_as, usable_project
 API: Final = "batch.googleapis.com"
 _COMPUTE: Final = "compute.googleapis.com"
 _PARENT: Final = re.compile(r"projects/(?P<project>[^/]+)/locations/(?P<region>[^/]+)")
-#: Ids of jobs, and network tags.
+#: Form of job ids and network tags.
 _RFC_1035: Final = re.compile(r"[a-z]([a-z0-9-]{0,61}[a-z0-9])?")
 _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SECRET: Final = re.compile(r"projects/[^/]+/secrets/[\w-]{1,255}/versions/(latest|[1-9]\d{0,8})")
@@ -39,7 +39,7 @@ _BUCKET: Final = re.compile(r"[a-z0-9][a-z0-9._-]+(/[^\0\n]*)?")
 MAX_BYTES: Final = 1 << 20
 _MAX_TASKS: Final = 100_000
 MAX_PARALLEL: Final = 5_000
-#: Tasks at once on this machine: each is a process with an interpreter, mostly with a framework.
+#: Maximum number of parallel tasks on this machine: each is a process, mostly with a framework.
 WIDTH: Final = 16
 _OWNERS: Final = frozenset({"roles/owner", "roles/editor", "roles/batch.admin"})
 EDITORS: Final = _OWNERS | {"roles/batch.jobsEditor", "roles/batch.jobsAdmin"}

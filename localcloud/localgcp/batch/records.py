@@ -21,7 +21,7 @@ from localgcp.home import Home
 from localgcp.inventory.rows import Rows
 from localgcp.inventory.store import connection
 
-#: After its end.
+#: Retention time of a job after its end.
 KEPT: Final = timedelta(days=60)
 GROUP: Final = "group0"
 _REQUESTS: Final = """
@@ -77,7 +77,7 @@ class BatchJob:
     """One Batch job. Times are RFC 3339 in UTC with microseconds, so they sort as text."""
 
     name: str
-    """With the project's number."""
+    """Full resource name, with the project's number."""
     uid: str
     project: str
     region: str
@@ -90,7 +90,7 @@ class BatchJob:
     start_time: str | None = None
     end_time: str | None = None
     operation: str = ""
-    """The one that cancels or deletes it."""
+    """Name of the operation that cancels or deletes the job."""
 
     @property
     def job_id(self) -> str:
@@ -149,7 +149,7 @@ class BatchTask:
     """One task of a Batch job."""
 
     uid: str
-    """The job's."""
+    """Uid of the task's job."""
     number: int
     state: TaskState = TaskState.PENDING
     events: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
@@ -165,9 +165,9 @@ class BatchTable:
 
     def __init__(self, home: Home) -> None:
         self.path, self._notifications = home.database, home.notifications
-        #: Held while a call changes a job, and while its end is settled.
+        #: Locked while a call changes a job, and while a cancellation or deletion completes.
         self.lock = threading.RLock()
-        #: Offset of Batch's clock to the machine's, with which tests exceed limits of days.
+        #: Offset of Batch's clock from the machine's clock; tests use it to pass limits of days.
         self.ahead = timedelta()
 
     def now(self) -> datetime:
@@ -175,7 +175,7 @@ class BatchTable:
         return datetime.now(UTC) + self.ahead
 
     def time(self, ago: timedelta = timedelta()) -> str:
-        """Return a time in the format of the records."""
+        """Return the time ``ago`` before now, in the format of the records."""
         return (self.now() - ago).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
     def insert(self, job: BatchJob) -> bool:
@@ -319,7 +319,7 @@ class BatchTable:
         return row and (row["digest"], row["answer"])
 
     def remember(self, id_: str, target: str, digest: str, answer: str) -> None:
-        """Store the answer to a request."""
+        """Store the answer to a request, for repeated requests with the same id."""
         row = (id_, target, digest, answer, self.time())
         with self._connect() as db:
             db.execute("INSERT OR REPLACE INTO batch_requests VALUES (?, ?, ?, ?, ?)", row)

@@ -38,9 +38,9 @@ class Machine:
     folders: Folders
     host: Host
     run: Run
-    """Runs what gets images."""
+    """Runs the command that pulls an image."""
     report: Callable[[str], None]
-    """Writes to the log of Batch's own agent."""
+    """Writes a line to the log of Batch's agent."""
 
     def prepare(
         self, index: int, runnable: Mapping[str, Any], service: Mapping[str, str], name: str
@@ -123,7 +123,7 @@ class Machine:
         return words, path
 
     def _script(self, index: int, script: Mapping[str, str], at: Mapping[str, Path]) -> list[str]:
-        """Return the command line of a script: its interpreter with the file.
+        """Return the command line of a script: the interpreter, then the script's file.
 
         The file itself is not executed. While one thread writes it, another may start a program:
         until that program's exec, a child has the file open for writing, and exec of the file

@@ -58,7 +58,7 @@ class BatchScheduler:
         self._thread = make_thread(self._look)
 
     def start(self) -> None:
-        """Fail jobs that ran on an earlier server, complete its cancellations, and run queued jobs.
+        """Fail jobs that an earlier server ran, complete cancellations, and run queued jobs.
 
         A job whose processes are gone cannot go on, like a CustomJob: its tasks have lost their
         machines (50002). One that had not begun waits again.

@@ -154,7 +154,7 @@ class BatchService:
     def delete_job(
         self, request: batch.DeleteJobRequest, context: grpc.ServicerContext
     ) -> operations_pb2.Operation:
-        """Delete a job, which ends first if it runs; afterwards its name is unused."""
+        """Delete a job. A running job ends first; afterwards, the job's name can be used again."""
         with self.jobs.lock:
             parent = _parts(request.name)["parent"]
             project, region = checks.resolve_parent(self.store, parent)
@@ -277,7 +277,7 @@ class Batch:
         faults: FaultTable,
         ask: Ask = lambda *_: None,
     ) -> None:
-        """Create Batch; ``ask`` answers REST requests, used for quota."""
+        """Create Batch; ``ask`` answers the REST requests about quotas."""
         home, store = cloud.home, cloud.store
         jobs = BatchTable(home)
         make_run = partial(BatchRun, cloud, jobs, faults)

@@ -64,7 +64,7 @@ class Attempt:
     service: Mapping[str, str]
     """Variables that Batch sets."""
     ending: threading.Event
-    """The job ends: the task must, too."""
+    """Set when the job ends: the task must end, too."""
     preempted: Callable[[float], bool]
     killed: Callable[[float], bool]
     _stop: threading.Event = field(default_factory=threading.Event)

@@ -79,7 +79,7 @@ class Volumes:
                 delete_folder(mount.folder)
 
     def of(self, container: Mapping[str, Any] | None) -> dict[str, Path]:
-        """Return a runnable's mounts by path; pass None for a script."""
+        """Return a container's mounts by path; for a script (None), all mounts of the job."""
         on_machine = {path: self.root / remote for path, remote in self._at.items()}
         if self.hosts_file.is_file():
             on_machine[HOSTS_FILE] = self.hosts_file

@@ -38,7 +38,7 @@ class Version(NamedTuple):
     files: list[str]
     rows: int
     bytes: Mapping[str, int]
-    """Of each column."""
+    """Bytes of each column."""
     schema: list[Any]
     """Fields of the table at that time."""
 
@@ -136,7 +136,7 @@ def version_of(table: Body, as_of: int | None) -> Version | None:
 
 
 def add_version(table: Body, version: Version) -> None:
-    """Replace the rows of a table by a new version with a time of its own."""
+    """Add a new version of a table's rows, with a later time than all earlier versions."""
     moment = max(version.time, table["versions"][-1][0] + 1 if table["versions"] else 0)
     table["versions"].append(version._replace(time=moment))
     table["lastModifiedTime"] = str(moment)

@@ -28,7 +28,7 @@ _DATASET: Final = re.compile(r"[A-Za-z0-9_]{1,1024}")
 
 
 def require(document: Mapping[str, Any], *paths: str) -> None:
-    """Raise BigQueryError for the first unset field of ``a.b``."""
+    """Raise BigQueryError for the first unset field; ``paths`` are like ``a.b``."""
     for path in paths:
         value: Any = document
         for name in path.split("."):
@@ -58,7 +58,7 @@ def check_dataset(name: str) -> None:
 
 
 def check_same(place: Mapping[str, str], given: Mapping[str, str]) -> None:
-    """Raise BigQueryError if a reference in the body differs from the path."""
+    """Raise BigQueryError if a reference in the body differs from the request's path."""
     for key, value in place.items():
         if (other := given.get(key) or value) != value:
             text = f"Value {other} in content does not agree with value {value} of the path."
@@ -68,7 +68,7 @@ def check_same(place: Mapping[str, str], given: Mapping[str, str]) -> None:
 _ALL: Final = frozenset({"roles/bigquery.admin", "roles/owner"})
 #: Roles that contain bigquery.jobs.create, on a project.
 ASKERS: Final = _ALL | {"roles/bigquery.jobUser", "roles/bigquery.user", "roles/editor"}
-#: Roles that contain bigquery.tables.updateData, and .getData.
+#: Roles that contain bigquery.tables.updateData and bigquery.tables.getData.
 WRITERS: Final = _ALL | {
     "roles/bigquery.dataEditor",
     "roles/bigquery.dataOwner",

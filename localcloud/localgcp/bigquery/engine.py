@@ -27,8 +27,8 @@ projections: Any = importlib.import_module("sqlglot.optimizer.pushdown_projectio
 scopes: Any = importlib.import_module("sqlglot.optimizer.scope")
 
 Field = Mapping[str, Any]
-#: Types of columns as REST names them -> DuckDB's, and bytes of a value
-#: (https://cloud.google.com/bigquery/pricing#data); 0: two, and those of the text.
+#: Column type in REST -> DuckDB type, and bytes of a value
+#: (https://cloud.google.com/bigquery/pricing#data); 0: two bytes plus the bytes of the text.
 TYPES: Final = {
     "INTEGER": ("BIGINT", 8), "FLOAT": ("DOUBLE", 8), "BOOLEAN": ("BOOLEAN", 1),
     "STRING": ("VARCHAR", 0), "BYTES": ("BLOB", 0), "DATE": ("DATE", 8), "TIME": ("TIME", 8),
@@ -36,25 +36,25 @@ TYPES: Final = {
     "NUMERIC": ("DECIMAL(38,9)", 16), "BIGNUMERIC": ("DECIMAL(38,19)", 32), "JSON": ("JSON", 0),
 }  # fmt: skip
 _ALIASES: Final = {"INT64": "INTEGER", "FLOAT64": "FLOAT", "BOOL": "BOOLEAN", "STRUCT": "RECORD"}
-#: BigQuery types of results by the ids of DuckDB types, for types that are not above.
+#: Id of a DuckDB type -> BigQuery type of a result column, for types that are not in ``TYPES``.
 _RESULTS: Final = {
     "date": "DATE", "time": "TIME", "timestamp": "DATETIME",
     "timestamp with time zone": "TIMESTAMP", "boolean": "BOOLEAN", "varchar": "STRING",
     "blob": "BYTES", "double": "FLOAT", "float": "FLOAT", "json": "JSON",
     "null": "INTEGER", "uuid": "STRING",
 }  # fmt: skip
-#: SQLGlot underlines what it does not understand.
+#: Terminal codes with which SQLGlot underlines the position of an error.
 _COLOURS: Final = re.compile(r"\x1b\[[0-9;]*m")
 _EPOCH: Final = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
-#: Bounds of each piece of work. DuckDB's own limit of memory does not count values on their way.
+#: Limits of each request. DuckDB's memory limit does not count values in transit.
 _SETTINGS: Final = ("memory_limit = '1GiB'", "threads = 2", "temp_directory = ''")
 _MOST_BYTES: Final = 4 << 30
-#: Functions of DuckDB that BigQuery does not have and that return facts of this machine.
+#: DuckDB functions that BigQuery does not have and that return properties of this machine.
 _OF_MACHINE: Final = re.compile(r"(current_setting|getenv|(duckdb|pg)_\w+)$", re.IGNORECASE)
 
 
 class RefusedError(Exception):
-    """The request is refused; ``reason`` is one of BigQuery's."""
+    """A refused request; ``reason`` is one of BigQuery's error reasons."""
 
     def __init__(self, message: str, reason: str = "invalidQuery") -> None:
         self.reason = reason
@@ -246,9 +246,7 @@ def _as_of(database: Any, version: Any) -> int | None:
 
 
 def _ask(question: Mapping[str, Any]) -> Any:
-    """Send a request to the server and return its answer; if the server refuses, it ends this
-    process.
-    """
+    """Send a request to the server and return the answer; a refusing server ends this process."""
     print(json.dumps(question), flush=True)
     return json.loads(sys.stdin.readline())
 

@@ -39,7 +39,7 @@ from localgcp.home import Home, open_private
 from localgcp.inventory.store import Store
 from localgcp.runner.gcsfuse import storage_client
 
-#: Bytes that are billed at least for a table, and what sums are rounded up to:
+#: Minimum of the billed bytes of a table, and the unit to which bytes are rounded up:
 #: https://cloud.google.com/bigquery/pricing#on_demand_pricing.
 LEAST_BILLED: Final = 10 << 20
 MEBIBYTE: Final = 1 << 20

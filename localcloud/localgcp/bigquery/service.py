@@ -21,16 +21,16 @@ from localgcp.faults.table import FaultTable
 from localgcp.home import Home
 from localgcp.inventory.store import Store
 
-#: Fields of ``jobs.query`` that are those of a query's configuration.
+#: Fields that ``jobs.query`` shares with the configuration of a query job.
 _OF_QUERIES: Final = (
     *("query", "useLegacySql", "maximumBytesBilled", "parameterMode", "queryParameters"),
     *("defaultDataset", "useQueryCache"),
 )
-#: Parameters that Google's client for Python sends, and that no description has: method -> names.
+#: Method -> parameters that Google's Python client sends but the discovery document lacks.
 UNDESCRIBED: Final = {"bigquery.v2.jobs.get": ("projection",)}
 #: Path to which clients send rows together with the load job.
 UPLOAD: Final = "/upload/bigquery/v2/"
-#: Rows of a page, and seconds that results are waited for, unless a client says otherwise.
+#: Defaults: rows of a page, and seconds to wait for results.
 PAGE: Final = 10_000
 PATIENCE: Final = 10.0
 
@@ -40,11 +40,11 @@ class Call:
     """One call of a method."""
 
     variables: tuple[str, ...]
-    """Of its path: the project, and a job, or a dataset and a table."""
+    """Variables of the path: the project, and a job, or a dataset and a table."""
     body: Mapping[str, Any]
     query: Mapping[str, list[str]]
     guest: Guest | None
-    """The job of Vertex AI whose code calls; None for a program of the owner."""
+    """The Vertex AI job whose code calls; None for a program outside of jobs."""
     content: bytes | None = None
     """Rows to load that came with the request."""
 
@@ -80,9 +80,7 @@ class BigQuery:
         return job
 
     def list_jobs(self, call: Call) -> Body:
-        """Return a project's jobs, newest first; the code of a job sees only jobs of its own
-        account.
-        """
+        """Return a project's jobs, newest first; a Vertex AI job gets only its account's jobs."""
         with self._catalog.change() as rows:
             job_bodies = [job_body for *_, job_body in rows.all(JOB, call.variables[0])]
         if call.guest is not None:
@@ -293,7 +291,7 @@ def _totals(job: Body) -> Body:
     return {key: query[key] for key in ("totalBytesProcessed", "cacheHit", "schema")}
 
 
-#: By their place in Google's description.
+#: Method id without ``bigquery.v2.`` -> function.
 METHODS: Final = {
     "jobs.insert": BigQuery.insert_job,
     "jobs.cancel": BigQuery.cancel_job,

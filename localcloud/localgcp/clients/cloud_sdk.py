@@ -11,16 +11,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-#: The variable of gcloud's project.
+#: Variable with gcloud's project.
 PROJECT: Final = "CLOUDSDK_CORE_PROJECT"
-#: Settings of the user's own that would add credentials, or lead to another place.
+#: Prefixes of the user's variables that would add credentials or change addresses.
 _REMOVED: Final = (
     *("CLOUDSDK_AUTH_", "CLOUDSDK_API_", "CLOUDSDK_PROXY_", "CLOUDSDK_BILLING_"),
     *("CLOUDSDK_CORE_ACCOUNT", "CLOUDSDK_CORE_PROJECT", "CLOUDSDK_ACTIVE_CONFIG_NAME"),
     *("CLOUDSDK_CONFIG", "BOTO_"),
 )
-#: Services that are asked here: those of the local cloud, and others that a stack uses. Of the
-#: others the local cloud has no REST, and says so; without this gcloud would ask Google.
+#: Services that gcloud calls in the local cloud. The local cloud refuses calls to services that it
+#: does not serve over REST; without an address here, gcloud would call Google.
 _SERVICES: Final = (
     *("AIPLATFORM", "BATCH", "LOGGING"),
     *("ARTIFACTREGISTRY", "CLOUDBUILD", "CLOUDKMS", "CLOUDRESOURCEMANAGER", "COMPUTE", "IAM"),
@@ -39,7 +39,7 @@ num_retries = 1
 
 
 def is_removed(name: str) -> bool:
-    """Return whether ``environment`` must remove this variable of the user for local programs."""
+    """Return whether programs in the local cloud must not inherit this variable of the user."""
     return name.startswith(_REMOVED)
 
 

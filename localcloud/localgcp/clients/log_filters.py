@@ -30,7 +30,7 @@ _ORDERED: Final[dict[str, Any]] = {
     ">": operator.gt,
     "<": operator.lt,
 }
-#: From the least on (google/logging/type/log_severity.proto).
+#: Severities in ascending order (google/logging/type/log_severity.proto).
 _SEVERITIES: Final = (
     *("DEFAULT", "DEBUG", "INFO", "NOTICE", "WARNING", "ERROR", "CRITICAL", "ALERT", "EMERGENCY"),
 )
@@ -53,9 +53,9 @@ class LogFilter:
     """A parsed filter."""
 
     test: Test
-    """Tests whether an entry fits."""
+    """Returns whether an entry matches the filter."""
     equal: dict[str, str] = field(default_factory=dict[str, str])
-    """Values that every fitting entry has: comparisons with ``=`` outside of OR."""
+    """Field -> value that every matching entry has: comparisons with ``=`` outside of OR."""
 
 
 class FilterReader:
@@ -169,7 +169,7 @@ def parse(text: str, known: Collection[str]) -> LogFilter:
     return _LogReader(text, known).whole()
 
 
-#: Syntax alone; a comparison's value may be a function or a list in parentheses.
+#: Tokens of a syntax check; a comparison's value may be a function or a list in parentheses.
 _SYNTAX: Final = re.compile(
     r"\s*(?:(?P<comment>--[^\n]*)|(?P<mark>[(),])|(?P<op>=~|!~|!=|>=|<=|=|>|<|:)|"
     r'(?P<value>(?:"(?:[^"\\]|\\.)*"|[^\s()=<>!:",])+))'

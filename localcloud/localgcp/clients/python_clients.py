@@ -24,15 +24,15 @@ from types import ModuleType
 from typing import Any, Final
 from urllib.parse import urlsplit, urlunsplit
 
-#: Address of everything but Cloud Storage: HOST:PORT.
+#: Variable with the address of all services except Cloud Storage: HOST:PORT.
 VERTEX: Final = "VERTEX_EMULATOR_HOST"
-#: Address of Cloud Storage: http://HOST:PORT.
+#: Variable with the address of Cloud Storage: http://HOST:PORT.
 STORAGE: Final = "STORAGE_EMULATOR_HOST"
 _GOOGLE: Final = ".googleapis.com"
 #: Suffix of the host names of dedicated endpoints.
 _ENDPOINTS: Final = ".prediction.vertexai.goog"
 _FILE: Final = "sitecustomize"
-#: Variable of that file for this one: the file's folder on the path.
+#: Global variable that ``sitecustomize`` sets in this module: the folder of ``sitecustomize``.
 _FOLDER: Final = "FOLDER"
 
 
@@ -172,7 +172,7 @@ class _Patcher(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 
 def _run_others(own: str) -> None:
-    """Run the module of the same name that the one in the folder ``own`` hides."""
+    """Run the ``sitecustomize`` module that the module in the folder ``own`` hides."""
     # Paths before it have no such file, and `own` may stand there twice.
     after = sys.path[sys.path.index(own) + 1 :] if own in sys.path else []
     others = [path for path in after if path != own]

@@ -39,11 +39,11 @@ from localgcp.vertex.admission import READERS as VIEWERS
 from localgcp.vertex.admission import WRITERS
 from localgcp.vertex.agents import LOG_WRITERS, has_role
 
-#: Group of the entry point that names the image builder: a module that ``python -m`` runs with a
-#: file of the build and one for the digest. localgcp brings none.
+#: Entry point group of the image builder: a module for ``python -m``, whose arguments are a file
+#: with the build and a file for the digest. localgcp contains no builder.
 BUILDER: Final = "localgcp.image_builder"
 DOCKER: Final = "gcr.io/cloud-builders/docker"
-#: Options with a value that change nothing here: there is one builder, one platform and no cache.
+#: Options with a value that have no effect here: there is one builder, one platform and no cache.
 IGNORED: Final = frozenset(
     {"--builder", "--platform", "--provenance", "--progress", "--cache-from", "--cache-to"}
 )

@@ -17,9 +17,9 @@ from typing import Any, Final
 from localgcp.inventory.projects import is_local
 from localgcp.system.gpus import Gpu
 
-#: Marks the containers of one home, for the engines that all homes share.
+#: Label that contains the home of a container, because all homes share docker and podman.
 LABEL: Final = "vertex-training.home"
-#: GPUs in the Container Device Interface.
+#: Kind of NVIDIA GPUs in the Container Device Interface.
 CDI_KIND: Final = "nvidia.com/gpu"
 #: Folder in which a job finds its buckets.
 MOUNT: Final = "/gcs"
@@ -31,10 +31,10 @@ class Buildah:
 
     program: str
     folder: Path
-    """Images and containers."""
+    """Folder of buildah's images and containers."""
     isolate: tuple[str, ...] = ()
-    """A command before each: namespaces that end with it, so that neither a mount nor a process
-    is left after a kill."""
+    """Prefix of each command, which creates namespaces: a killed command leaves no mounts or
+    processes."""
     name: str = "buildah"
 
     def prepare(self, container: str, reference: str) -> list[str]:
@@ -80,7 +80,7 @@ class Docker:
 
     program: str
     home: str
-    """Tells the containers of this home from those of others."""
+    """Value of ``LABEL`` for containers of this home."""
     user: str
     """``UID:GID`` of the user who started the local cloud."""
     name: str = "docker"
@@ -130,10 +130,10 @@ class Docker:
         return [self.program, "ps", "--all", "--filter", own, "--format", "{{.Names}}"]
 
 
-#: Either has these command lines: ``prepare`` gets an image, ``inspect`` prints its configuration
-#: for ``parse``, ``run`` runs a command in a container with the network of this machine, folders or
-#: files of it by path in the container, and some of its GPUs, ``remove`` removes a container,
-#: whether or not it runs, and ``containers`` prints the names of all containers of this home.
+#: Both classes return command lines. ``prepare`` pulls an image; ``inspect`` prints its
+#: configuration for ``parse``. ``run`` runs a command in a container with this machine's network,
+#: volumes (path in the container -> file or folder of this machine) and GPUs. ``remove`` removes a
+#: container, running or not. ``containers`` prints the names of all containers of this home.
 Engine = Buildah | Docker
 
 

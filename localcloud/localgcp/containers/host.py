@@ -28,7 +28,7 @@ from localgcp.system.threads import make_thread
 _NAMESPACES: Final = ("unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc")
 _CHECK_SECONDS: Final = 10.0
 _REMOVE_SECONDS: Final = 120.0
-#: Seconds before each try to remove a container.
+#: Seconds before each attempt to remove a container.
 _REMOVE_PAUSES: Final = (0.0, 0.2, 1.0, 5.0)
 #: Folders of CDI specifications (https://github.com/cncf-tags/container-device-interface).
 CDI_FOLDERS: Final = (Path("/etc/cdi"), Path("/var/run/cdi"))
@@ -52,7 +52,7 @@ class ContainerHost:
         self.recover()
 
     def wait_ready(self) -> None:
-        """Return when the settings are written."""
+        """Wait until the settings are written."""
         self._settings.join()
 
     def reconcile(self, port: int) -> None:
@@ -218,7 +218,7 @@ def registries(port: int) -> str:
 
 
 def settings(files: list[Path]) -> str:
-    """Return read-only mounts of files at the same path, so that they are in no image layer."""
+    """Return settings that mount files read-only at the same path, outside of image layers."""
     volumes = json.dumps([f"{file}:{file}:ro" for file in files])
     return f"[containers]\nvolumes = {volumes}\n" if files else ""
 

@@ -29,7 +29,7 @@ _NAME: Final = "library/python"
 _TAG: Final = "3.11-slim-bookworm"
 _SUITE: Final = "bookworm"
 _PACKAGES: Final = ("ca-certificates", "python3", "python3-pip", "python3-venv")
-#: Like the image it stands for: ``python`` is a command, and pip installs without a question.
+#: As in the replaced image: ``python`` is a command, and pip may install packages.
 _HOOKS: Final = (
     'ln -s python3 "$1/usr/bin/python"',
     'rm -f "$1"/usr/lib/python3*/EXTERNALLY-MANAGED',
@@ -39,7 +39,7 @@ _MANIFEST: Final = "application/vnd.oci.image.manifest.v1+json"
 
 
 def layout() -> Path:
-    """Return the folder of the stand-in, which depends on its recipe.
+    """Return the folder of the base image's stand-in, whose name depends on the recipe.
 
     Raises LocalCloudError if there is no place for a cache.
     """
@@ -48,7 +48,7 @@ def layout() -> Path:
 
 
 def has_stand_in() -> bool:
-    """Return whether this machine has the stand-in."""
+    """Return whether this machine has a stand-in for the base image."""
     try:
         return (layout() / "index.json").is_file()
     except LocalCloudError:
@@ -56,7 +56,7 @@ def has_stand_in() -> bool:
 
 
 def make(report: Callable[[str], None]) -> None:
-    """Build the stand-in, if it does not exist; this takes half a minute.
+    """Build the stand-in for the base image if it does not exist; this takes half a minute.
 
     Raises LocalCloudError if a program is missing or failed.
     """
@@ -119,7 +119,7 @@ class Mirror:
         self._lock, self._done = threading.Lock(), False
 
     def provide(self, name: str, reference: str) -> None:
-        """Copy the stand-in into the registry if the request is for its manifest."""
+        """Copy the stand-in into the registry for a request for the base image's manifest."""
         if (name, reference) != (self._name, _TAG) or self._done:
             return
         with self._lock:

@@ -26,10 +26,11 @@ PROGRAMS: Final = ("docker-registry", "registry")
 
 _SOCKET: Final = "registry.sock"
 _DATA: Final = "data"
-#: Bytes below which a disk counts as full.
+#: Free bytes below which a disk counts as full.
 _MIN_FREE: Final = 16 * 1024 * 1024
 _TIMEOUT_SECONDS: Final = 300.0
-#: The path of a Unix socket has 104 bytes at most (macOS), 108 on Linux, with a NUL at its end.
+#: Maximum bytes of a Unix socket's path. The limit with the final NUL is 104 on macOS, 108 on
+#: Linux.
 _MAX_PATH: Final = 103
 
 

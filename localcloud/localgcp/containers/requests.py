@@ -19,7 +19,7 @@ from localgcp.inventory.projects import is_local
 from localgcp.inventory.store import StoredResource
 
 REPOSITORY: Final = "gcp:artifactregistry/repository:Repository"
-#: First part of the names of base images.
+#: First part of the names of mirrored base images.
 MIRROR: Final = "mirror"
 
 _PART: Final = r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*"
@@ -42,7 +42,7 @@ class RegistryRequest:
     name: str = ""
     kind: str = ""
     reference: str = ""
-    """A tag or a digest, for manifests."""
+    """For manifests: a tag or a digest."""
 
     @property
     def writes(self) -> bool:
@@ -113,7 +113,7 @@ def find_repository(
 
 
 def check_repository(found: StoredResource | None, request: RegistryRequest) -> bool:
-    """Return whether its tags are immutable. Raises RefusedRequestError if ``found`` is None."""
+    """Return whether the tags are immutable. Raises RefusedRequestError if ``found`` is None."""
     if request.name.split("/")[0] == MIRROR:
         return False
     if found is None:

@@ -26,7 +26,7 @@ _LISTS: Final = {
     "ListJobs": batch.ListJobsResponse,
 }
 _SERVICES: Final = (Service.JOBS, Service.MODELS)
-#: Kinds of resources, by the collection in their names.
+#: Collection in a resource name -> kind of resource in error texts.
 _KINDS: Final = {"hyperparameterTuningJobs": "HyperparameterTuningJob", "jobs": "Job"}
 
 
@@ -188,7 +188,7 @@ class OperationFaults:
                 raise ServerStoppingError
 
 
-#: Token of the page after an empty first one.
+#: Page token that an empty first page returns.
 _BEGINNING: Final = "beginning"
 
 

@@ -25,9 +25,9 @@ class JobFaults:
     subjects: Sequence[str]
     """Texts in which a fault's ``match`` is searched."""
     first: str
-    """The replica that is killed, unless a fault names another one."""
+    """The replica to kill if a fault names no replica."""
     is_spot: bool
-    """Only SPOT jobs lose their machines."""
+    """True for strategy SPOT: only SPOT jobs lose their machines."""
 
     def stockout(self) -> Entry | None:
         """Return the stock-out of this job when it requests its machines, or None."""

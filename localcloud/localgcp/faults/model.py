@@ -15,15 +15,15 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from localgcp.errors import LocalCloudError
 
-#: https://grpc.io/docs/guides/status-codes, without OK.
+#: gRPC codes except OK: https://grpc.io/docs/guides/status-codes.
 GRPC_CODES: Final = frozenset({
     *("CANCELLED", "UNKNOWN", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", "NOT_FOUND"),
     *("ALREADY_EXISTS", "PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION"),
     *("ABORTED", "OUT_OF_RANGE", "UNIMPLEMENTED", "INTERNAL", "UNAVAILABLE", "DATA_LOSS"),
     "UNAUTHENTICATED",
 })  # fmt: skip
-#: Short names of the methods faults apply to, as the APIs name them: of jobs also those of Batch,
-#: of BigQuery also jobs that run (``query``, ``load``, ``extract``).
+#: Service -> short API names of the methods that faults apply to. ``jobs`` includes Batch's
+#: methods; ``bigquery`` includes running jobs (``query``, ``load``, ``extract``).
 METHODS: Final = {
     service: frozenset(names.split())
     for service, names in {
@@ -81,7 +81,7 @@ class Service(StrEnum):
     JOBS = "jobs"
     MODELS = "models"
     OPERATIONS = "operations"
-    """Operations that continue after a call of ``models`` was answered."""
+    """Long-running operations, which continue after the answer to a call of ``models``."""
     STORAGE = "storage"
     IAM = "iam"
     COMPUTE = "compute"
@@ -97,7 +97,7 @@ class Service(StrEnum):
     SERVICE_NETWORKING = "servicenetworking"
     DNS = "dns"
     BIGQUERY = "bigquery"
-    """Calls, and jobs that run: ``query``, ``load``, ``extract``."""
+    """Calls, and running jobs: ``query``, ``load``, ``extract``."""
 
 
 class Kind(StrEnum):
@@ -106,7 +106,7 @@ class Kind(StrEnum):
     ERROR = "error"
     """The call is answered with ``code``."""
     DROP = "drop"
-    """No answer ever comes: the caller runs into its own deadline."""
+    """No answer is sent: the caller's deadline passes."""
     DELAY = "delay"
     """The call takes ``seconds`` longer."""
     RESET = "reset"
@@ -114,40 +114,41 @@ class Kind(StrEnum):
     TRUNCATE = "truncate"
     """The answer ends in the middle."""
     HOLD = "hold"
-    """The call stops here until it is released."""
+    """The call waits until the fault is released."""
     STALE = "stale"
-    """Lists do not show jobs younger than ``seconds``."""
+    """Lists omit jobs younger than ``seconds``."""
     SHORT_PAGES = "short-pages"
-    """The first page of a list is empty and each further one has one job, as the API may do."""
+    """The first page of a list is empty and each further page has one job, as the API allows."""
     LOST_PAGE = "lost-page"
-    """Lists show one job a page, and nothing on later pages."""
+    """The first page of a list has one job, and later pages are empty."""
     LOST_RECORD = "lost-record"
-    """The record of a job is gone: 404, and in no list."""
+    """The record of a job is missing: requests get 404, and lists omit the job."""
     STOCKOUT = "stockout"
-    """There is no machine: the job waits ``seconds``, or fails if none are given."""
+    """No machine is available: the job waits ``seconds``. Without ``seconds``, FLEX_START and Batch
+    jobs wait, and other jobs fail."""
     PREEMPT = "preempt"
-    """A running job with strategy SPOT loses machines after ``seconds`` and is restarted; a task of
-    Batch ends with 50001."""
+    """A running job with strategy SPOT loses machines after ``seconds`` and is restarted; a Batch
+    task ends with exit code 50001."""
     KILL = "kill"
-    """A replica of a running job is killed after ``seconds``, by SIGKILL."""
+    """SIGKILL ends a replica of a running job after ``seconds``."""
     DENY = "deny"
-    """The answer is no: a permission that is not held, no reservation, a quota of 0."""
+    """The answer is a denial: a missing permission, no reservation, a quota of 0."""
     PATCH = "patch"
-    """The answer has other values: those of ``patch`` are merged into it. So a project is rehearsed
-    that is otherwise than this cloud: no billing, an API that is off, a policy, a quota, a bucket
-    of somebody else. What is not there is answered with ``patch`` alone."""
+    """The values of ``patch`` are merged into the answer, to rehearse a project that differs from
+    this cloud: no billing, a disabled API, a policy, a quota, a bucket of another owner. For a
+    missing resource, the answer is ``patch`` alone."""
     UTILIZATION = "utilization"
-    """Accelerators of jobs that run do ``value``, in each minute of the last ``seconds``: here they
-    do nothing that could be measured."""
+    """Accelerators of running jobs have the utilization ``value`` in each minute of the last
+    ``seconds``; the local cloud itself measures none."""
 
 
 LISTS: Final = frozenset({Kind.STALE, Kind.SHORT_PAGES, Kind.LOST_PAGE})
 _LIST_METHODS: Final = ("ListCustomJobs", "ListHyperparameterTuningJobs", "ListJobs")
-#: Kinds that apply to jobs that run rather than to calls.
+#: Kinds that apply to running jobs, not to calls.
 OF_JOBS: Final = frozenset({Kind.STOCKOUT, Kind.PREEMPT, Kind.KILL})
 #: Kinds that apply to one replica of a job, or to all replicas.
 _OF_REPLICAS: Final = frozenset({Kind.PREEMPT, Kind.KILL})
-#: Services that are only asked, over REST (``localgcp.reads``), and their kinds of faults.
+#: Services over gRPC, then services over REST (``localgcp.reads``) and the kinds for REST.
 _BY_GRPC: Final = frozenset({Service.JOBS, Service.MODELS, Service.OPERATIONS})
 _ASKED: Final = frozenset(
     {*Service} - _BY_GRPC - {Service.STORAGE, Service.BIGQUERY, Service.MONITORING}
@@ -185,22 +186,22 @@ class Fault(BaseModel):
     method: str = "*"
     """Short name of the method, or a pattern (``objects.*``)."""
     match: str = ""
-    """Text within the job's name, labels, id or list filter; in BUCKET/OBJECT; in a path, or in a
-    permission that is asked about: then a ``deny`` is on that permission alone."""
+    """Text in the job's name, labels, id or list filter; in BUCKET/OBJECT; in a path; or in a
+    tested permission: then ``deny`` denies only that permission."""
     when: Literal["before", "after"] = "before"
-    """Before or after the service has done what it was asked for."""
+    """Before or after the service executes the request."""
     code: str = ""
     """gRPC code (UNAVAILABLE) on jobs, models and operations, HTTP status (503) elsewhere."""
     replica: str = Field(default="", pattern=r"^(workerpool[0-3]-\d+|task-\d+)?$")
-    """The one replica (Batch: ``task-0``) that is killed (default: the first) or preempted
-    (default: all; of Batch, one task)."""
+    """The replica (Batch: ``task-0``) that is killed (default: the first) or preempted (default:
+    all; for Batch, one task)."""
     seconds: float | None = Field(default=None, ge=0, allow_inf_nan=False)
     nth: int = Field(default=1, ge=1)
     times: int | None = Field(default=None, ge=0)
     probability: float = Field(default=1.0, gt=0, le=1)
     seed: int = 0
     patch: dict[str, Any] = Field(default_factory=dict)
-    """A JSON merge patch (RFC 7396) of an answer."""
+    """A JSON merge patch (RFC 7396) for an answer."""
     value: float | None = Field(default=None, ge=0, le=1, allow_inf_nan=False)
     """Utilization of accelerators, from 0 to 1."""
 

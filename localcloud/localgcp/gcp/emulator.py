@@ -25,7 +25,7 @@ _OPENER: Final = build_opener(ProxyHandler({}))
 
 @dataclass(frozen=True)
 class Emulator:
-    """Buckets and objects; methods return ``None`` or ``False`` if they do not exist."""
+    """Buckets and objects; methods return ``None`` or ``False`` for a missing bucket or object."""
 
     base: str
 

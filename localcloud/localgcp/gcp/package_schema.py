@@ -15,8 +15,8 @@ from localgcp.gcp.schema import Property, find, tokens
 
 _SCALARS = {"string": "string", "bool": "boolean", "int": "integer", "number": "number"}
 _TEXT = {"type": "string"}
-#: What an explicit provider may be given (pulumi_gcp.Provider, 9.35.0 and 10.2.0), by type. Without
-#: addresses of single services, which lead out of the local cloud.
+#: Inputs of an explicit provider by type (pulumi_gcp.Provider, 9.35.0 and 10.2.0), without
+#: addresses of single services, which are outside of the local cloud.
 _OF_PROVIDER = (
     (
         _TEXT,
@@ -104,7 +104,7 @@ def _object(token: str, property_: Property, types: dict[str, Any]) -> dict[str,
     return {"$ref": f"#/types/{nested}"}
 
 
-#: Version of the official plugin that was measured.
+#: Version of the official plugin whose behavior was measured.
 MEASURED: Final = "9.35.0"
 #: Major versions whose SDK sends the plugin the same inputs (decision 75).
 _SERVED: Final = ("9.", "10.")

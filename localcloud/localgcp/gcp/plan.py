@@ -38,7 +38,7 @@ class Settings:
 def preview(
     type_: TypeSchema, inputs: Mapping[str, Any], settings: Settings, known: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return outputs of a planned resource; ``known`` has those that the service can predict."""
+    """Return outputs of a planned resource; ``known`` has the outputs that the service predicts."""
     result: dict[str, Any] = {}
     for name, prop in type_.properties.items():
         if inputs.get(name) is not None:

@@ -66,27 +66,27 @@ class Property:
 
 @dataclass(frozen=True, kw_only=True)
 class Traits:
-    """The plugin's measured rules for a type's names and properties that the schema lacks."""
+    """The plugin's rules for one type that the schema lacks, from measurements."""
 
     longest_name: int = 63
-    """Longest automatic name; Compute Engine's by default."""
+    """Maximum length of an automatic name; the default is Compute Engine's maximum."""
     name_as_given: bool = False
     """True if automatic names keep upper case."""
     project_later: bool = False
     """True if ``project``, which the plugin fills in, is unknown until the resource exists."""
     deletion_policy_later: bool = False
-    """The same of ``deletionPolicy``."""
+    """True if ``deletionPolicy`` is unknown until the resource exists."""
     ignored_case: Collection[str] = ()
-    """Properties whose values differ by more than case."""
+    """Properties whose values are compared without case."""
     new_when_changed: Collection[str] = ()
-    """Blocks that the plugin keeps as a set: any change inside makes the whole block new, so
-    numbers and booleans that stood at their zero value are reported as gone."""
+    """Blocks that the plugin stores as a set: any change inside recreates the whole block, so
+    numbers and booleans that had their zero value are reported as deleted."""
     left_to_hook: Collection[str] = ()
-    """Inputs that name where a service finds content; ``changed`` compares the content."""
+    """Inputs with the location of content; ``ResourceType.changed`` compares the content."""
     updated_in_place: Collection[str] = ()
-    """Fields that are updated inside of a block that replaces."""
+    """Fields that are updated although other changes of their block replace the resource."""
     rules: Mapping[str, Callable[[Any], str | None]] = field(default_factory=dict)
-    """Errors of values, or None, by property (dotted path without indices)."""
+    """Property (dotted path without indices) -> check, which returns an error or None."""
 
 
 _NO_TRAITS: Final = Traits()

@@ -27,7 +27,7 @@ from localgcp.gcp.schema import TypeSchema
 from localgcp.gcp.services import find
 from localgcp.gcp.services.base import ResourceType
 
-#: Hints, in one line: an engine prints the text unchanged.
+#: End of the error text for an unsupported type, in one line: the engine prints it unchanged.
 _UNSERVED: Final = (
     ": it can be neither rehearsed nor previewed offline. Hint: declare the resource only outside "
     "of local projects, and preview with Google Cloud credentials; or add the type to "

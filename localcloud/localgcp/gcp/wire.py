@@ -83,7 +83,7 @@ def is_placeholder(value: Any) -> bool:
 
 
 def known_asset(value: Any, before: Any) -> Any:
-    """Return the engine's value if the stored value is a placeholder."""
+    """Return the stored value, or the engine's value if the stored value is a placeholder."""
     return before if is_placeholder(value) else value
 
 
@@ -103,7 +103,7 @@ def drifted(
 
 
 def diff_response(type_: TypeSchema, news: dict[str, Any], found: list[diff.Change]) -> Any:
-    """Return the answer to Diff."""
+    """Return the response to the engine's Diff call."""
     if not found:
         return provider_pb2.DiffResponse(changes=provider_pb2.DiffResponse.DIFF_NONE)
     replaces = sorted({change.top for change in found if change.replace})

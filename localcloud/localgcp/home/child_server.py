@@ -22,7 +22,7 @@ class ChildServer:
 
     #: Name of the server in errors and records.
     name = role = "server"
-    #: The server's folder and variables; None: those of this process.
+    #: The server's working folder and variables; None to inherit those of this process.
     cwd: Path | None = None
     env: Mapping[str, str] | None = None
 

@@ -23,13 +23,13 @@ _REMOVED: Final = (
     *("VERTEX_EMULATOR_HOST", "STORAGE_EMULATOR_HOST", "BIGQUERY_EMULATOR_HOST"),
     "ARTIFACT_REGISTRY_EMULATOR_HOST",
 )
-#: User, files and language.
+#: Variables for user, files and language.
 _BASIC: Final = ("PATH", "HOME", "USER", "LOGNAME", "TMPDIR", "LANG", "LANGUAGE", "TZ")
 #: Variables for access to a package index; proxies also in lower case.
 _NETWORK: Final = ("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NETRC")
 _PROXIES: Final = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
 _INSTALLER_PREFIXES: Final = ("LC_", "XDG_", "PIP_", "UV_")
-#: Tokens of uv that serve no installation.
+#: Prefix of uv's tokens for publishing, which no installation needs.
 _PUBLISHING: Final = "UV_PUBLISH_"
 _SERVER_PREFIXES: Final = ("VT_", "PYTHON", "GRPC_", "LD_LIBRARY_PATH", "DYLD_", gpus.VISIBLE)
 

@@ -24,7 +24,7 @@ from localgcp.errors import LocalCloudError
 from localgcp.home import identity as home_identity
 from localgcp.system.folders import make_folder
 
-#: Encrypts the state of the local stack, which holds no secret of value.
+#: Passphrase that encrypts the state of the local stack, which contains no valuable secrets.
 PASSPHRASE: Final = "local"
 
 #: Umask of the server, of the programs it starts and of the commands that write below the home.
@@ -32,9 +32,9 @@ PRIVATE_UMASK: Final = 0o077
 
 #: Variable with the address of the container registry: HOST:PORT.
 REGISTRY: Final = "ARTIFACT_REGISTRY_EMULATOR_HOST"
-#: Variable in which Google's client for Python finds another BigQuery: http://HOST:PORT.
+#: Variable with the BigQuery address for Google's Python client: http://HOST:PORT.
 BIGQUERY: Final = "BIGQUERY_EMULATOR_HOST"
-#: Settings of buildah and podman: containers-registries.conf(5), containers.conf(5).
+#: Variables of buildah and podman: containers-registries.conf(5), containers.conf(5).
 REGISTRIES: Final = "CONTAINERS_REGISTRIES_CONF"
 BUILDERS: Final = "CONTAINERS_CONF"
 
@@ -45,7 +45,7 @@ class Ports(NamedTuple):
     vertex: int
     storage: int
     registry: int = 0
-    """0 where this machine has no container registry."""
+    """0 if this machine has no container registry."""
 
 
 class _Below:
@@ -60,7 +60,7 @@ class _Below:
 
 @dataclass(frozen=True)
 class Home:
-    """Paths below one ``VT_LOCAL_HOME``. ``repo`` is the checkout it serves."""
+    """Paths below one ``VT_LOCAL_HOME``. ``repo`` is the checkout that the home serves."""
 
     root: Path
     repo: Path
@@ -81,7 +81,7 @@ class Home:
     database = _Below("cloud.sqlite")
     """Resources, policies and job records (SQLite)."""
     faults = _Below("faults.sqlite")
-    """Faults that were asked for (SQLite); not there until the first one."""
+    """Injected faults (SQLite); missing until the first fault."""
     storage = _Below("storage")
     """``storage/BUCKET/OBJECT``, the files of the object storage emulator."""
     storage_log = _Below("storage.log")
@@ -89,40 +89,40 @@ class Home:
     """Files of the container registry: layers and manifests."""
     registry_log = _Below("registry.log")
     registries = _Below("registries.conf")
-    """Base images for builders (``localgcp.containers.host``)."""
+    """Mirror of base images for image builders (``localgcp.containers.host``)."""
     builders = _Below("containers.conf")
-    """Files of this machine that builders of images may read."""
+    """Mounts of files of this machine for image builders (``localgcp.containers.host``)."""
     cloud_sdk = _Below("cloud-sdk")
     """Settings and logs of gcloud and gsutil in the local shell."""
     containers = _Below("containers")
-    """Images that were pulled, and containers that run; empty until the first."""
+    """Pulled images and running containers."""
     builds = _Below("builds")
-    """One folder a build of Cloud Build, named by its id."""
+    """One folder per build of Cloud Build, named by its id."""
     jobs = _Below("jobs")
-    """One folder a job, named by its id."""
+    """One folder per job, named by its id."""
     batch = _Below("batch")
-    """One folder a job of Batch, named by its uid, and how far its clock is ahead."""
+    """One folder per Batch job, named by its uid."""
     serving = _Below("serving")
-    """One folder a DeployedModel: its processes' files and logs."""
+    """One folder per DeployedModel, with the files and logs of its processes."""
     bigquery = _Below("bigquery")
-    """Tables of BigQuery: files of Parquet, named by ``cloud.sqlite``."""
+    """BigQuery tables as Parquet files, which ``cloud.sqlite`` lists."""
     notifications = _Below("notifications")
-    """Messages that alerts would have sent, a file each (``localgcp.alerting.spool``)."""
+    """Notifications as files instead of messages (``localgcp.alerting.spool``)."""
     wheels = _Below("wheels")
     """Built packages of jobs, by content (``localgcp.runner.packages``)."""
     secrets = _Below("secrets")
-    """Values of secrets: a folder a project, in it one a secret."""
+    """Values of secrets: one folder per project, with one folder per secret."""
     nearest_images = _Below("nearest-images")
-    """There while the nearest version stands in for a prebuilt image that is not here."""
+    """Exists while the nearest version replaces an unsupported prebuilt image."""
     gpu_shortage = _Below("gpu-shortage")
-    """The choice for jobs that request more GPUs than are free; missing: the default."""
+    """The choice for jobs that request more GPUs than are free; missing for the default."""
     server_file = _Below("server.json")
-    """Process id, ports and start time; there while the server is ready."""
+    """Process id, ports and start time; exists while the server is ready."""
     server_log = _Below("server.log")
     server_lock = _Below("server.lock")
-    """Held by the server for as long as it lives: the truth about whether one runs."""
+    """Lock of the running server. The lock shows whether a server runs."""
     start_lock = _Below("start.lock")
-    """Held by a command while it starts or stops the server."""
+    """Lock of a command that starts or stops the server."""
     children = _Below("run")
     """One file for each process of the server (``localgcp.system.processes``)."""
     sockets = _Below("sockets")
@@ -130,11 +130,11 @@ class Home:
     pulumi = _Below("pulumi")
     """State of the stacks (file backend)."""
     pulumi_home = _Below("pulumi-home")
-    """The CLI's own settings: which stack is selected stays out of the user's home."""
+    """Settings of the ``pulumi`` CLI, such as the selected stack, outside of the user's home."""
     stacks = _Below("stacks")
-    """Stack files as the ``pulumi`` shim hands them to the engine."""
+    """Stack files that the ``pulumi`` shim passes to the engine."""
     bin = _Below("bin")
-    """First on PATH in the local shell: the ``pulumi`` shim and the gcp stand-in."""
+    """First folder on PATH in the local shell, with the ``pulumi`` shim and the gcp stand-in."""
 
     def create(self) -> None:
         """Create the folder and mark it as a home; ``remove`` deletes only marked folders.
@@ -263,7 +263,7 @@ class ToolEnvironment:
 
     name: str
     pins: Path
-    """The packages by hash."""
+    """Requirements file that pins the packages by hash."""
 
     @property
     def folder(self) -> Path:

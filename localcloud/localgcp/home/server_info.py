@@ -22,9 +22,9 @@ class ServerInfo:
     storage_port: int
     started: str
     registry_port: int = 0
-    """Port of the container registry; 0 where this machine has none."""
+    """Port of the container registry; 0 if this machine has no registry."""
     warnings: tuple[str, ...] = ()
-    """Gaps in access control on this system; for commands to report."""
+    """Warnings about missing access control on this system, which commands print."""
 
     @classmethod
     def read(cls, path: Path) -> ServerInfo | None:

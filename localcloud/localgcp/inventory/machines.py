@@ -33,7 +33,7 @@ _BUILT_IN: Final[Mapping[str, Mapping[str, int]]] = {
     "NVIDIA_B200": {"a4-highgpu-8g": 8},
     "NVIDIA_GB200": {"a4x-highgpu-4g": 4},
 }
-#: Accelerator and count, by machine type.
+#: Machine type -> accelerator and count.
 BUILT_IN_GPUS: Final[Mapping[str, tuple[str, int]]] = MappingProxyType(
     {name: (gpu, count) for gpu, types in _BUILT_IN.items() for name, count in types.items()}
 )
@@ -41,7 +41,7 @@ BUILT_IN_GPUS: Final[Mapping[str, tuple[str, int]]] = MappingProxyType(
 WITHOUT_VPC_PEERING: Final = frozenset(
     {"NVIDIA_H100_MEGA_80GB", "NVIDIA_H200_141GB", "NVIDIA_B200"}
 )
-#: Machine families of Compute Engine and TPUs; those of the first row have sizes in round numbers.
+#: Machine types of Compute Engine and TPUs. Only the first row lists all numbers of CPUs.
 _MACHINE: Final = re.compile(
     r"(?:e2|n1|n2|n2d|n4)-(?:standard|highmem|highcpu)-(?:1|2|4|8|16|32|48|64|80|96|128|224)"
     r"|e2-(?:micro|small|medium)|f1-micro|g1-small"
@@ -49,7 +49,7 @@ _MACHINE: Final = re.compile(
     r"|(?:c2d?|c3d?|c4[ad]?|n4[ad]|h3|h4d|m[1-4]|t2[ad]|x4|z3)-[a-z]+-\d+[a-z-]*|n1-(?:mega|ultra)mem-\d+"
     r"|(?:a2|a3|a4x?|ct\d\w*|g2|g4|tpu\w+)-[a-z]+-\d+[gt]?|g2-custom-\d+-\d+|cloud-tpu"
 )
-#: GPUs that are attached to machines of family N1, and to no others.
+#: GPUs that only machines of family N1 can have.
 _OF_N1: Final = frozenset(f"NVIDIA_TESLA_{model}" for model in ("K80", "P4", "P100", "T4", "V100"))
 _GPUS: Final = _OF_N1 | _BUILT_IN.keys()
 _TPU: Final = re.compile(r"TPU_\w+")

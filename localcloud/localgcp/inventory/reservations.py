@@ -19,11 +19,11 @@ RESERVATION: Final = "gcp:compute/reservation:Reservation"
 
 @dataclass(frozen=True)
 class Shape:
-    """The shape of a machine; a reservation serves machines of an equal shape."""
+    """Machine type, accelerator and count; a reservation serves machines of an equal shape."""
 
     machine_type: str
     accelerator: str = ""
-    """As Vertex AI names it (``NVIDIA_L4``); empty without one."""
+    """Vertex AI's name of the accelerator (``NVIDIA_L4``); empty without an accelerator."""
     count: int = 0
 
     def __str__(self) -> str:
@@ -42,11 +42,11 @@ class Reservation:
     shape: Shape
     local_ssds: int
     by_name_only: bool
-    """``specificReservationRequired``: consumable only by who names it (D:compute.v1)."""
+    """``specificReservationRequired``: only for jobs that name the reservation (D:compute.v1)."""
     service_share_type: str
     share_type: str
     shared_with: frozenset[str]
-    """Ids and numbers of the projects it is shared with."""
+    """Ids and numbers of the other projects that may use the reservation."""
 
     @property
     def region(self) -> str:
@@ -54,8 +54,8 @@ class Reservation:
         return self.zone.rpartition("-")[0]
 
     def open_to(self, project: str) -> bool:
-        """Return whether jobs of this project (id) may use it; all local projects share an
-        organization.
+        """Return whether jobs of a project (id) may use the reservation; all local projects share
+        an organization.
         """
         if project == self.project or self.share_type == "ORGANIZATION":
             return True

@@ -47,7 +47,7 @@ class Rows(Generic[T]):
         return [self._row(row) for row in rows]
 
     def update(self, db: sqlite3.Connection, row: T, where: str, *values: Any) -> bool:
-        """Write all fields of a row that meets a condition; return False if no row does."""
+        """Write all fields of the row that meets a condition; return False if no row meets it."""
         sets = ", ".join(f"{name} = ?" for name in self._kinds)
         new = [_encoded(getattr(row, name)) for name in self._kinds]
         query = f"UPDATE {self.table} SET {sets} WHERE {where}"

@@ -37,7 +37,7 @@ CHANNEL: Final = "gcp:monitoring/notificationChannel:NotificationChannel"
 DASHBOARD: Final = "gcp:monitoring/dashboard:Dashboard"
 BUDGET: Final = "gcp:billing/budget:Budget"
 
-#: Basic roles, and those of before IAM that are as much for every API here:
+#: Basic role -> legacy basic role with the same permissions on every API here:
 #: https://docs.cloud.google.com/iam/docs/roles-overview#basic
 _AS_BEFORE: Final = {
     "roles/admin": "roles/owner",

@@ -69,7 +69,7 @@ class AllocatedRange:
 
     block: Block
     owner: str
-    """As a message names it: ``existing subnetwork 'a' in region 'b'``."""
+    """Name of the resource in messages: ``existing subnetwork 'a' in region 'b'``."""
     path: str
 
 
@@ -101,7 +101,7 @@ def find_overlap(store: Store, network: str, block: Block, own: str = "") -> All
 
 
 def free_block(store: Store, network: str, prefix: int) -> Block | None:
-    """Return a free block, or None."""
+    """Return a free address block with this prefix length, or None."""
     held = [range_.block for range_ in allocated_ranges(store, network)]
     for pool in _POOLS:
         if prefix < pool.prefixlen:

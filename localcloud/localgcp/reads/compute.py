@@ -28,12 +28,12 @@ from localgcp.reads.resources import (
     read_resource,
 )
 
-#: Fields of a reservation that the provider has as the API has them.
+#: Fields of a reservation with the same form in the provider and in the API.
 _SAME: Final = ("specificReservationRequired", "reservationSharingPolicy", "deleteAtTime")
 _UNLIMITED: Final = "-1"
-#: Limit of Compute Engine's quotas, which are numbers.
+#: Limit of every Compute Engine quota; these limits must be numbers.
 _MANY: Final = 1_000_000
-#: Constraints that are enforced or not; others list values.
+#: Constraints that are enforced or not; other constraints list values.
 _BOOLEAN: Final = re.compile(r"iam\.(disable|managed).*|storage\.(uniform|publicAccess).*")
 #: Type -> quota that limits the number of its resources.
 _OF_A_REGION: Final = {

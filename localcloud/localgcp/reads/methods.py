@@ -23,21 +23,21 @@ class Request:
     store: Store
     method: DescribedMethod
     name: str
-    """The resource that its path names: ``projects/p/global/networks/n``, ``b/bucket``."""
+    """Resource name in the path: ``projects/p/global/networks/n``, ``b/bucket``."""
     rest: str
-    """The path after the name: ``/global/firewalls``, ``:disable``."""
+    """Part of the path after the name: ``/global/firewalls``, ``:disable``."""
     variables: tuple[str, ...]
-    """The variables of its path, in their order."""
+    """Variables of the path, in order."""
     body: Mapping[str, Any]
     query: Mapping[str, list[str]]
     guest: Guest | None = None
-    """The job whose process calls; None for a program of the owner."""
+    """The job whose process calls; None for a program outside of jobs."""
     bigquery: BigQuery | None = None
-    """The service, for methods of its own."""
+    """The BigQuery service, for the methods of BigQuery."""
     denied: tuple[str, ...] = ()
-    """Text that faults of kind ``deny`` match on this request; an empty text matches all of it."""
+    """``match`` of each ``deny`` fault on this request; an empty text denies all subjects."""
     utilization: tuple[Fault, ...] = ()
-    """Faults of kind ``utilization`` on it."""
+    """Faults of kind ``utilization`` on this request."""
     content: bytes | None = None
     """Content that an upload sends with the body."""
 
@@ -65,12 +65,12 @@ class ReadMethod:
     """The handler of a method; ``fault`` is its name in faults and errors, if not its id."""
 
     answer: Callable[[Request], dict[str, Any]]
-    """Raises RefusedRequestError."""
+    """Returns the answer. Raises RefusedRequestError."""
     permission: str | None = ""
-    """The permission it requires: a fault of kind ``deny`` reports it. "": SERVICE and the last two
-    parts of the id. None: ``answer`` makes that a no itself."""
+    """The required permission, which a ``deny`` fault reports as missing. "": SERVICE and the last
+    two parts of the id. None: ``answer`` itself handles denials."""
     fault: str = ""
-    """The method as faults name it, ``SERVICE.METHOD``. "": the id without its version."""
+    """Name of the method in faults, ``SERVICE.METHOD``. "": the id without its version."""
 
     def permission_of(self, id_: str) -> str | None:
         """Return the IAM permission of the method with this id."""

@@ -119,7 +119,7 @@ def resource(request: Request) -> dict[str, Any]:
 
 
 def key(request: Request) -> dict[str, Any]:
-    """Return a key with its primary version."""
+    """Return an encryption key with its primary version."""
     key_resource = resource(request)
     primary = next(iter(key_resource.get("primaries") or ()), None)
     purpose = key_resource.get("purpose") or "ENCRYPT_DECRYPT"
@@ -158,7 +158,7 @@ def secret_version(request: Request) -> dict[str, Any]:
     return {"name": name, "state": "ENABLED"}
 
 
-#: Collection -> type.
+#: Collection -> type token.
 _WATCHING: Final = {
     "notificationChannels": CHANNEL,
     "alertPolicies": ALERT_POLICY,

@@ -35,11 +35,11 @@ from localgcp.reads.methods import ReadMethod, Request, refused
 FIREWALL: Final = "gcp:compute/firewall:Firewall"
 ROUTE: Final = "gcp:compute/route:Route"
 PEERING: Final = "gcp:compute/networkPeering:NetworkPeering"
-#: Collection of Compute Engine -> type.
+#: Collection of Compute Engine -> type token.
 COLLECTIONS: Final = {"firewalls": FIREWALL, "routes": ROUTE, "subnetworks": vpc.SUBNETWORK}
-#: Collections that are only listed here.
+#: Collections with a list method -> type token.
 _LISTED: Final = {**COLLECTIONS, "addresses": vpc.ADDRESS}
-#: Fields that the provider calls otherwise than the API.
+#: Field in the API -> the provider's different name.
 _RENAMED: Final = {"allowed": "allows", "denied": "denies", "IPProtocol": "protocol"}
 _TO_REST: Final = {name: field for field, name in _RENAMED.items()}
 _GATEWAY: Final = "global/gateways/default-internet-gateway"
@@ -119,7 +119,7 @@ def _exists(store: Store, name: str) -> bool:
 
 
 def policy(request: Request) -> dict[str, Any]:
-    """Return the IAM policy of a resource; write the policy in the request first."""
+    """Return the IAM policy of a resource, after writing the request's policy if it has one."""
     name, body = request.name, request.body
     is_write = "bindings" in body or "policy" in body
     if request.denied:
@@ -403,7 +403,7 @@ _ACCOUNTS: Final = "iam.v1.projects.serviceAccounts"
 _REPOSITORIES: Final = "artifactregistry.v1.projects.locations.repositories"
 _SECRETS: Final = "secretmanager.v1.projects.secrets"
 _SERVICES: Final = "serviceusage.v1.services"
-#: By the id of the method (``localgcp.apis.discovery``).
+#: Method id (``localgcp.apis.discovery``) -> function.
 METHODS: Final[Mapping[str, Callable[[Request], dict[str, Any]]]] = {
     "compute.v1.firewalls.get": get,
     "compute.v1.firewalls.insert": insert,

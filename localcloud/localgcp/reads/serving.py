@@ -37,7 +37,7 @@ def _of_bigquery(answer: Callable[[BigQuery, Call], dict[str, Any]]) -> ReadMeth
     return ReadMethod(answered)
 
 
-#: By the id of the method (``localgcp.apis.discovery``).
+#: Method id (``localgcp.apis.discovery``) -> handler.
 METHODS: Final[Mapping[str, ReadMethod]] = {
     **resources.POLICIES,
     **compute.METHODS,

@@ -19,7 +19,7 @@ from localgcp.system.gpus import Gpu
 
 #: Time for which waiting jobs use the same list of GPUs.
 _RECENT_SECONDS: Final = 2.0
-#: Words of an accelerator's name that are not of its model.
+#: Words in an accelerator's name that are not part of its model.
 _NO_MODEL: Final = re.compile(r"NVIDIA|TESLA|MEGA|\d+GB")
 
 
@@ -57,9 +57,9 @@ class Allotment:
 
     by_replica: Mapping[str, Sequence[Gpu]] = field(default_factory=dict[str, Sequence[Gpu]])
     locks: dict[Gpu, int] = field(default_factory=dict[Gpu, int])
-    """Descriptors of the locks."""
+    """GPU -> descriptor of its lock."""
     note: str = ""
-    """The hardware in place of the requested one; empty if it is the same."""
+    """Description of hardware that differs from the request; empty without a difference."""
 
     def of(self, replica: str) -> tuple[Gpu, ...]:
         """Return the GPUs of a replica."""

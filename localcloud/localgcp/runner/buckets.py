@@ -27,7 +27,7 @@ from localgcp.runner.programs import CloudHost
 from localgcp.system.folders import delete_folder, make_folder
 from localgcp.vertex.admission import Access
 
-#: Maximum of all buckets together that a job does not name: each job copies these buckets.
+#: Maximum size and number of files of the copied buckets that a job does not name, in all.
 _MOST_BYTES: Final = 256 * 2**20
 _MOST_FILES: Final = 5_000
 
@@ -41,7 +41,7 @@ class JobBuckets:
     access: Access
     report: Callable[[str], None]
     view: BucketView | None = None
-    """``/gcs`` of programs of this machine; None: a replaced path in its place."""
+    """``/gcs`` of programs on this machine; None if their paths below ``/gcs`` are replaced."""
     _mounts: list[Mount] = field(default_factory=list[Mount])
     _watch: RootWatch | None = None
 

@@ -33,9 +33,9 @@ _TENSORFLOW_ROLES: Final = {
     "workerpool2": "ps",
     "workerpool3": _EVALUATOR,
 }
-#: The variable of gcloud's that overrides the address of an API.
+#: gcloud's variable with the address of Secret Manager.
 SECRET_MANAGER: Final = "CLOUDSDK_API_ENDPOINT_OVERRIDES_SECRETMANAGER"
-#: Value of ``task.cloud``, which the service also sets, to an internal name.
+#: Value of ``task.cloud``; the service sets an internal name there.
 _TASK_CLOUD: Final = "local"
 
 
@@ -46,11 +46,11 @@ class Placement:
     pool: int
     index: int
     cluster: Mapping[str, Sequence[str]]
-    """Pool -> entries ``HOST:PORT``."""
+    """Pool -> ``HOST:PORT`` of each replica."""
 
     @property
     def name(self) -> str:
-        """``workerpool0-0``, as in logs and messages."""
+        """Name in logs and messages, like ``workerpool0-0``."""
         return f"workerpool{self.pool}-{self.index}"
 
     @property
@@ -144,7 +144,7 @@ def container_gpu_variables(gpus: Sequence[Gpu]) -> dict[str, str]:
 
 
 def api_variables(url: str) -> dict[str, str]:
-    """Return the addresses of the local cloud's APIs; gcloud needs no change for Secret Manager."""
+    """Return variables with the local cloud's addresses, also gcloud's for Secret Manager."""
     if not url:
         return {}
     vertex = {python_clients.VERTEX: urlsplit(url).netloc}

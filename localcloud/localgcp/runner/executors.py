@@ -36,11 +36,11 @@ IMAGE_PYTHON: Final = "3.10"
 #: Time limit for the index of CPU wheels; after that the default wheels are used.
 _PROBE_SECONDS: Final = 12.0
 
-#: Builds of PyTorch, and the line of ``torch/version.py`` that only one with CUDA has.
+#: Builds of PyTorch, and the line of ``torch/version.py`` that only a build with CUDA has.
 _CPU, _CUDA = "cpu", "cuda"
 _WITH_CUDA: Final = re.compile(r"^cuda\b[^=\n]*=\s*['\"]", re.MULTILINE)
 
-#: A part of a row's image that may be left out.
+#: Optional part of an image name in the executor table.
 _NAME: Final = re.compile(r"\(([^()|]*)\)\?")
 #: Framework, processor, major and minor version in the name of a prebuilt image.
 _VERSION: Final = re.compile(r"([a-z]+)-(\(.*\)|[a-z]+)\.(\d+)-(\d+)")
@@ -56,7 +56,7 @@ class Executor:
     image: str
     python: str
     framework: str
-    """Its requirement, like ``torch==2.4.1``."""
+    """Requirement of the framework, like ``torch==2.4.1``."""
     libraries: tuple[str, ...]
     cuda: str = ""
     """The requirement of the framework with CUDA, if it has another name."""
@@ -91,7 +91,7 @@ def names() -> list[str]:
 
 
 def nearest_to(image_uri: str) -> str | None:
-    """Return the version of the image's framework that is closest and has a stand-in, or None."""
+    """Return the supported image of the same framework with the closest version, or None."""
     asked = _VERSION.match(image_uri.rpartition("/")[2])
     if asked is None:
         return None
@@ -150,7 +150,7 @@ def environment(executor: Executor, report: Report) -> Path:
 
 
 def _present(executor: Executor, folder: Path) -> Path | None:
-    """Return the environment if it was built; the name of an older one has no PyTorch build."""
+    """Return the environment if it exists; names of older environments have no PyTorch build."""
     if not _is_torch(executor):
         return folder if folder.is_dir() else None
     builds = [_CUDA] if executor.on_gpus else [_CPU, _CUDA]

@@ -25,7 +25,7 @@ from localgcp.system.folders import delete_folder
 from localgcp.system.root_directory import RootDirectory
 from localgcp.vertex.admission import Access
 
-#: Modification time in nanoseconds, size in bytes, inode: the emulator replaces files as a whole.
+#: Modification time (ns), size and inode of a file; the emulator replaces files as a whole.
 Stamp = tuple[int, int, int]
 
 
@@ -44,7 +44,7 @@ class Mount:
         self._seen: dict[str, Stamp] = {}
         self._links: set[str] = set()
         self._known: dict[str, Stamp] = {}
-        """Objects as they were when they last equalled the folder's files."""
+        """Stamps of the objects when they last had the same content as the folder's files."""
         self.refused: set[str] = set()
         """Files that the account may not upload or delete."""
 

@@ -54,13 +54,13 @@ _DEFAULT_WAIT: Final = 24 * 3600.0
 
 @dataclass(frozen=True)
 class JobHost:
-    """The machine of jobs, with their records and faults."""
+    """Shared objects of all jobs: the local cloud's services, records and faults."""
 
     cloud: CloudHost
     jobs: JobTable
     faults: FaultTable
     trial_id: Callable[[str], str | None] = lambda _job_id: None
-    """The id of the trial that a job runs, if it runs one."""
+    """Returns the id of the trial that a job runs; None if the job is not a trial."""
 
     def make_run(
         self, job_id: str, cancelled: threading.Event, stopping: threading.Event
@@ -81,7 +81,7 @@ class JobRun:
         stopping: threading.Event,
         trial: str | None,
     ) -> None:
-        """``trial`` is the id of the trial that this job runs, or empty."""
+        """``trial`` is the id of the trial that this job runs, or None."""
         self.record, self.jobs, self.trial = record, host.jobs, trial
         self.cloud, self.faults = host.cloud, faults_of(host.faults, record)
         self.cancelled, self.stopping = cancelled, stopping

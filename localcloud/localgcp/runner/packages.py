@@ -32,9 +32,9 @@ from localgcp.system.folders import delete_folder, make_folder
 
 _COMMON: Final = ("-m", "pip", "--disable-pip-version-check", "--no-input", "--no-cache-dir")
 
-#: A specifier of one version.
+#: Version specifier that allows only one version.
 _PINNED: Final = re.compile(r"===?[^,*]+")
-#: Seconds between two looks at the cancel, while another job builds the same.
+#: Seconds between checks for cancellation, while another job builds the same packages.
 _LOOK_SECONDS: Final = 0.1
 
 #: Runs a command with an environment and returns its exit code; ends early when cancelled.
@@ -139,7 +139,7 @@ def built_wheels(
 def shared_environment(
     wheels: Sequence[Path], make: Callable[[Path], None], cancelled: threading.Event
 ) -> Path | None:
-    """Return a cached environment with these wheels; ``make`` creates a missing one.
+    """Return a cached environment with these wheels; ``make`` creates a missing environment.
 
     None if a requirement of them is not pinned: what satisfies it is decided anew for each job.
 

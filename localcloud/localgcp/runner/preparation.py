@@ -151,7 +151,7 @@ class Preparation:
         return executors.for_gpus(executor, image) if executor and self.gpus.locks else executor
 
     def _environment(self, executor: executors.Executor, image: str) -> Path:
-        """Return the environment that replaces an image; log differing versions."""
+        """Return the environment that replaces an image; record differing versions."""
         substitutes.note(self.folder, substitutes.version_for(image, executor))
         other = substitutes.python_for(image, executors.python_version(executor))
         substitutes.note(self.folder, other)

@@ -22,9 +22,9 @@ from localgcp.system import processes
 from localgcp.system.gpus import VISIBLE, Gpu, visible
 from localgcp.system.root_directory import RootDirectory
 
-#: As in containers everywhere; the home is closed to others anyway.
+#: The usual umask in containers; the home folder is private anyway.
 _CONTAINER_UMASK: Final = 0o022
-#: Folders of shared libraries, CUDA's among them.
+#: Variables with folders of shared libraries, such as CUDA's.
 _LIBRARIES: Final = ("LD_LIBRARY_PATH",)
 _INSPECT_SECONDS: Final = 60.0
 #: The process of buildah that waits for the container's first process.
@@ -53,7 +53,7 @@ class Launch:
     env: Mapping[str, str]
     umask: int = PRIVATE_UMASK
     terminate: Callable[[processes.ChildProcess], bool] = lambda _child: False
-    """Asks the program to end; False: its whole group is asked."""
+    """Sends SIGTERM to the program; returns False to send SIGTERM to its whole group instead."""
     descriptors: tuple[int, ...] = ()
     """Locks on GPUs that the process inherits."""
 
@@ -172,8 +172,8 @@ class ContainerProgram:
             raise ImageError(text) from None
 
 
-#: What a replica runs. ``launch`` makes it ready for one attempt, with an empty disk: of variables
-#: that the service sets, and those of the job. ``close`` removes what the last attempt left.
+#: Program of a replica. ``launch`` prepares one attempt with an empty disk, from the variables of
+#: the service and of the job. ``close`` removes what the last attempt created.
 Program = HostProgram | ContainerProgram
 
 

@@ -33,7 +33,7 @@ Path = tuple[str | int, ...]
 Level = Literal["error", "warning", "note"]
 
 _POOLS: Final[Path] = ("jobSpec", "workerPoolSpecs")
-#: Machine types with TPUs begin so, and accelerators of that kind (catalogue of machines).
+#: Prefixes of machine types with TPUs, and of TPU accelerators (catalogue of machines).
 _TPU: Final = ("ct", "tpu", "cloud-tpu", "TPU")
 #: Names of Python in a command line or a shell script.
 _PYTHON: Final = re.compile(r"(?<![\w./-])python(?:3(?:\.\d+)?)?(?![\w.-])")
@@ -53,7 +53,7 @@ class Refusal:
     """A part of a job that this machine cannot run, or runs differently."""
 
     path: Path
-    """In the CustomJob."""
+    """Path of the part in the CustomJob."""
     what: str
     hint: str = ""
     level: Level = "error"

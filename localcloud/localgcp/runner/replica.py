@@ -22,12 +22,12 @@ from localgcp.home import PRIVATE_UMASK
 from localgcp.runner.joblog import JobLog
 from localgcp.system import processes
 
-#: Between SIGTERM and SIGKILL of a process that must end; a cancelled job has ended within 10 s.
+#: Seconds between SIGTERM and SIGKILL of a process; a cancelled job must end within 10 s.
 GRACE_SECONDS: Final = 8.0
 
 #: Seconds between two checks of a process whose end is not reported.
 _POLL_SECONDS: Final = 0.05
-#: Seconds between two other checks. Each check briefly uses a core that training needs.
+#: Seconds between checks of a process whose end is reported. Checks cost training CPU time.
 _LOOK_SECONDS: Final = 0.25
 
 
@@ -142,7 +142,7 @@ def _watch(
 def _pause(
     process: subprocess.Popen[bytes], cancelled: threading.Event
 ) -> Iterator[Callable[[], object]]:
-    """Wait for some time, or until the process ends."""
+    """Yield a function that waits for some time, or until the process ends."""
     try:
         descriptor = os.pidfd_open(process.pid)
     except (AttributeError, OSError):  # another system, or one that refuses the call

@@ -18,14 +18,13 @@ from localgcp.vertex.records import JobState, JobTable
 
 #: Maximum number of running jobs: training code uses all cores of a laptop by itself.
 SLOTS: Final = 2
-#: Trials at once, of all tuning jobs. Which of them is started is decided in
-#: ``localgcp.tuning``.
+#: Maximum number of running trials of all tuning jobs; ``localgcp.tuning`` chooses the trials.
 TRIAL_SLOTS: Final = 4
 
 #: Interval at which a job requests its machines again; the plugin may free machines at any time.
 _RETRY_SECONDS: Final = 0.5
 
-#: (job id, cancelled, stopping); None if the job is gone.
+#: Function (job id, cancelled, stopping) -> run of the job; None if the job does not exist.
 MakeRun = Callable[[str, threading.Event, threading.Event], JobRun | None]
 
 

@@ -16,7 +16,7 @@ from localgcp.runner.executors import IMAGE_PYTHON, Executor
 
 _FILE: Final = "substitutes"
 _WAIT: Final = "waits"
-#: The Python in the name of one of Google's images, and of Docker Hub's ``python``.
+#: Python version in the name of a prebuilt image, or of Docker Hub's ``python``.
 _PYTHON: Final = re.compile(r"\.py(\d)(\d+)|(?:^|/)python:(\d)\.(\d+)")
 
 
@@ -69,7 +69,7 @@ def python_of(image: str) -> str:
 
 
 def note(folder: Path, text: str) -> None:
-    """Add a line to the file in the folder of a job, unless the file has it."""
+    """Record a substitute in the folder of a job, unless it is already recorded."""
     known = _lines(folder)
     if text and text not in known:
         with open_private(folder / _FILE, "w") as file:
@@ -77,7 +77,7 @@ def note(folder: Path, text: str) -> None:
 
 
 def note_wait(folder: Path, reason: str) -> bool:
-    """Record why a job waits, empty if it does not; return False for an unchanged record."""
+    """Record why a job waits (empty: it does not wait); return whether the reason is new."""
     file = folder / _WAIT
     if not reason:
         file.unlink(missing_ok=True)

@@ -226,7 +226,7 @@ class Deployments:
             return self._found.get((endpoint, id_))
 
     def start(self, endpoint: str, deployed: Body, version: Body) -> Deployment:
-        """Start the containers of a DeployedModel, which gets its share of the requests at once."""
+        """Start the containers of a DeployedModel; requests may be sent to the model at once."""
         made = Deployment(self.host, endpoint, deployed, version)
         with self._lock:
             if self._stopped:

@@ -192,7 +192,7 @@ def _renamed(old: str, new: str) -> Callable[[Any], Any]:
     return rename
 
 
-#: Fields that the plugin's resource has in another form: name, to the plugin's, to the API's.
+#: Fields with another form in the plugin: name, conversion to the plugin's form, to the API's form.
 _OTHERWISE: Final[tuple[tuple[str, Callable[[Any], Any], Callable[[Any], Any]], ...]] = (
     ("trafficSplit", lambda split: json.dumps(split or {}, sort_keys=True), json.loads),
     (

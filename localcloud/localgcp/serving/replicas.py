@@ -28,18 +28,18 @@ HOST: Final = "127.0.0.1"
 
 @dataclass(frozen=True)
 class Timing:
-    """Durations in seconds; tests use shorter ones than the service."""
+    """Durations in seconds; tests use shorter durations than the service."""
 
     health: float = 10.0
-    """Between two looks at a container, and for an answer."""
+    """Between two health checks of a container, and for the answer to a check."""
     tries: int = 3
-    """Looks after the first one that failed."""
+    """Number of health checks after the first failed check."""
     startup: float = 0.1
-    """Between two looks at one that was not healthy since it was started."""
+    """Between two checks of a container that has not been healthy since its start."""
     restart: float = 2.0
-    """Before one that ended is started again."""
+    """Before the restart of an ended container."""
     drain: float = 60.0
-    """For answers that are under way, before a container is ended."""
+    """For answers in progress, before a container is ended."""
 
 
 @dataclass(frozen=True)
@@ -73,11 +73,11 @@ class Replica:
         self.port = 0
         self.healthy = False
         self.failure = ""
-        """The reason why it is not running, if it ended or could not be started."""
+        """The reason why the container does not run, if it ended or could not be started."""
         self._runs = False
-        """True if it was started and has not ended: else another program answers at the port."""
+        """True while the container's process runs; else the port may be another program's."""
         self.busy = 0
-        """Requests that are under way."""
+        """Number of requests in progress."""
         self.stopped = threading.Event()
         self._threads = [make_thread(self._run), make_thread(self._watch)]
 

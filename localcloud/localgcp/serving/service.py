@@ -32,7 +32,7 @@ from localgcp.vertex.operations import OperationRunner
 from localgcp.vertex.service import JobService
 
 _CODE: Final = grpc.StatusCode
-#: Bytes of a request or an answer, and seconds to answer: at a shared address, at one's own.
+#: Maximum bytes of a request or answer, and seconds to answer: shared and dedicated endpoints.
 _SHARED: Final = 1_500_000, 60.0
 _DEDICATED: Final = 10_000_000, 300.0
 _JSON: Final = "application/json"

@@ -76,7 +76,7 @@ def is_healthy(connection: http.client.HTTPConnection) -> bool:
 
 
 def hidden_address() -> str:
-    """Return a loopback address that web pages cannot guess; only Linux has others than 127.0.0.1.
+    """Return a loopback address that web pages cannot guess; except on Linux, it is 127.0.0.1.
 
     The emulator checks nothing by itself. Where it gets no network of its own, its port cannot be
     hidden from other users.
@@ -178,7 +178,7 @@ _LAYOUT: Final = re.compile(
 
 
 def layout_source(verb: str, target: str) -> str | None:
-    """Return the path to read for a bucket's layout or managed folders, else None."""
+    """Return the bucket's path for a request for its layout or managed folders; else None."""
     match = _LAYOUT.fullmatch(target) if verb == "GET" else None
     return match["bucket"] if match else None
 

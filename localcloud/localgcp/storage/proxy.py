@@ -43,7 +43,7 @@ from localgcp.storage.uploads import Insertion, UploadSessions
 _TIMEOUT_SECONDS: Final = 300.0
 _BLOCK: Final = 1 << 16
 _POLL_SECONDS: Final = 0.1
-#: Maximum bytes of a body in memory; a larger body is in a file without a name.
+#: Maximum bytes of a body in memory; a larger body is in an unnamed file.
 _SPOOLED: Final = 8 << 20
 #: The service's answer to an unmet precondition.
 _UNMET: Final = json.dumps({"error": {
@@ -51,7 +51,7 @@ _UNMET: Final = json.dumps({"error": {
     "message": "At least one of the pre-conditions you specified did not hold.",
     "errors": [{"reason": "conditionNotMet", "locationType": "header", "location": "If-Match"}],
 }}).encode()  # fmt: skip
-#: Metadata of objects at most, for a body that names some.
+#: Maximum bytes of a body that contains metadata and names of objects.
 _MAX_NAMING: Final = 64 << 20
 #: JSON API, media and upload paths (docs.cloud.google.com/storage/docs/request-endpoints).
 _PATH: Final = re.compile(
@@ -60,7 +60,7 @@ _PATH: Final = re.compile(
 )
 
 
-#: IAM policies of buckets, which the emulator does not have.
+#: Paths of buckets' IAM policies, which the emulator does not have.
 _POLICY: Final = re.compile(r"/storage/v1/b/[^/?]+/iam(/testPermissions)?")
 
 
@@ -132,7 +132,7 @@ class _Exchange(LocalHandler):
         self._answer(status, headers, answer, cut=cut)
 
     def _apply_fault(self, entry: Entry, call: str) -> None:
-        """Apply a fault to the exchange; return if the exchange continues.
+        """Apply a fault to the exchange. Returns only if the exchange continues.
 
         Raises ExchangeEndedError, after the answer if there is one.
         """
@@ -327,12 +327,12 @@ class StorageFront:
         """``before`` is called with each accepted request."""
         self.emulator, self.table, self.before = emulator, table, before
         self.policies: Callable[[str, str, bytes], bytes | None] = lambda *_: None
-        """Answers requests of policies, by verb, target and body."""
+        """Answers requests for IAM policies, from HTTP method, target and body."""
         self._free_port = free_port
         self._server: LocalServer | None = None
         self.stopping = threading.Event()
         self.uploads = UploadSessions(emulator.root.with_name("uploads"))
-        #: Held from the check of a precondition until the request that depends on it is done.
+        #: Locked from the check of a precondition until the end of the request that depends on it.
         self.conditions = threading.Lock()
         self.port = 0
 

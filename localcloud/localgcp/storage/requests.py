@@ -25,8 +25,8 @@ _INSERT: Final = re.compile(r"(/upload|/resumable/upload)?/storage/v1/b/[^/]+/o/
 _CHUNK: Final = re.compile(r"/upload/resumable/[^/]+")
 _API: Final = re.compile(r"(/(upload|resumable/upload|download))?/storage/v1(/|$)")
 _OBJECT: Final = re.compile(r"(?:/download)?(/storage/v1/b/[^/]+/o/[^/]+)")
-#: Conditions of the JSON API: the field of the object that they are on, and whether it is to be
-#: the value. docs.cloud.google.com/storage/docs/request-preconditions
+#: Precondition of the JSON API -> field of the object, and whether the field must have the value
+#: (docs.cloud.google.com/storage/docs/request-preconditions).
 _CONDITIONS: Final = {
     "ifGenerationMatch": ("generation", True),
     "ifGenerationNotMatch": ("generation", False),
@@ -48,7 +48,7 @@ _MAX_BYTES: Final = 64 << 20
 
 @dataclass(frozen=True)
 class StorageRequest:
-    """A request; ``headers`` have lower-case names. ``body`` is None for mere content."""
+    """A request; ``headers`` have lower-case names. ``body`` is None for an object's content."""
 
     verb: str
     target: str

@@ -28,9 +28,9 @@ from localgcp.home import open_private
 from localgcp.storage.requests import StorageRequest
 from localgcp.system.folders import make_folder
 
-#: Every chunk but the last one is a multiple of this number of bytes.
+#: The size of each chunk, except the last, is a multiple of this number of bytes.
 UNIT: Final = 256 << 10
-#: A session's life.
+#: Seconds after which a session expires.
 _LIFE_SECONDS: Final = 7 * 24 * 3600
 _INSERT: Final = re.compile(r"/(?:resumable/)?upload/storage/v1/b/([^/]+)/o/?")
 _ID: Final = re.compile(r"upload-[0-9a-f]{32}")

@@ -10,8 +10,8 @@ import os
 from pathlib import Path
 from typing import Final
 
-#: Objects are the commit's (`git replace`), no folder of it is taken for a repository, and git
-#: starts no program.
+#: Options of git: ignore `git replace`, accept no folder of a checkout as a bare repository, and
+#: start no program.
 OPTIONS: Final = (
     "--no-replace-objects",
     *("-c", "safe.bareRepository=explicit"),

@@ -21,9 +21,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
-#: Limits a program to some GPUs: UUIDs or numbers.
+#: Variable that limits a program to some GPUs, by UUIDs or numbers.
 VISIBLE: Final = "CUDA_VISIBLE_DEVICES"
-#: Makes CUDA number GPUs as nvidia-smi does.
+#: Variable that makes CUDA number GPUs as nvidia-smi does.
 ORDER: Final = "CUDA_DEVICE_ORDER"
 
 _LISTING_SECONDS: Final = 20.0
@@ -34,19 +34,19 @@ _DEVICE_FILE: Final = re.compile(r"nvidia(\d+)")
 
 @dataclass(frozen=True)
 class Gpu:
-    """A GPU, or a part of one (MIG)."""
+    """A GPU, or a part of a GPU (MIG device)."""
 
     id: str
-    """In ``CUDA_VISIBLE_DEVICES``: a UUID, or a number if only a device file is known."""
+    """Id in ``CUDA_VISIBLE_DEVICES``: a UUID, or a number if only a device file is known."""
     name: str = "GPU"
     number: int = 0
-    """Of the GPU, as nvidia-smi counts."""
+    """Number of the GPU in nvidia-smi."""
     part: int | None = None
-    """Number of the MIG device in its GPU. CUDA gives a process at most one."""
+    """Number of the MIG device in its GPU. CUDA gives a process at most one MIG device."""
 
     @property
     def cdi_name(self) -> str:
-        """Its name among the devices of ``nvidia.com/gpu``."""
+        """Name of the GPU among the devices of ``nvidia.com/gpu``."""
         return f"{self.number}" if self.part is None else f"{self.number}:{self.part}"
 
 
@@ -60,12 +60,12 @@ def list_gpus(env: Mapping[str, str] | None = None, devices: Path = Path("/dev")
 
 @lru_cache(maxsize=1)
 def list_recent(_period: int) -> list[Gpu]:
-    """Return the GPUs that the first call with this number listed."""
+    """Return the GPUs, listed only once for each ``_period``."""
     return list_gpus()
 
 
 def visible(gpus: Sequence[Gpu], text: str | None, *, by_position: bool = False) -> list[Gpu]:
-    """Return the GPUs that a value of ``CUDA_VISIBLE_DEVICES`` leaves; None leaves all.
+    """Return the GPUs that a value of ``CUDA_VISIBLE_DEVICES`` selects; None selects all.
 
     ``by_position``: numbers are positions in ``gpus``. The first unknown entry ends the list, as in
     CUDA.

@@ -8,8 +8,8 @@ from typing import Final
 
 from localgcp.errors import LocalCloudError
 
-#: Below the ports of outgoing connections (Linux: from 32768, others from 49152), and below those
-#: at which replicas of a job meet (torch: 29500; ``vertex_job``: above it).
+#: Lowest port. All ports are below those of outgoing connections (Linux: from 32768, others: from
+#: 49152) and below the rendezvous ports of replicas (torch: 29500; ``vertex_job``: above it).
 _LOWEST_PORT: Final = 20_000
 _PORTS: Final = 9_000
 _ATTEMPTS: Final = 20

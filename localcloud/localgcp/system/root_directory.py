@@ -232,7 +232,7 @@ class RootDirectory:
     def _explained(
         self, error: OSError, path: str, folder: int, name: str, *unsafe: int
     ) -> OSError:
-        """Return the error with the whole path, and with the kind of an obstacle."""
+        """Return the error with the whole path, and the kind of the obstacle, such as a link."""
         what = error.strerror or str(error)
         if error.errno in {*_IN_THE_WAY, *unsafe}:
             try:

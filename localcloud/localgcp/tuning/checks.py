@@ -19,7 +19,7 @@ _MOST_DISCRETE: Final = 1000
 _LEAST_APART: Final = 1e-10
 _DEEPEST: Final = 10
 _VIZIER_ONLY: Final = "Only supported by the Vertex AI Vizier service."
-#: Field of a condition, by the type of the parent.
+#: Type of the parent parameter -> field with its values in a condition.
 _CONDITIONS: Final = {
     Kind.INTEGER: "parentIntValues",
     Kind.DISCRETE: "parentDiscreteValues",

@@ -46,7 +46,7 @@ class TuningDriver:
         self, home: Home, table: TuningTable, jobs: JobTable, scheduler: Scheduler
     ) -> None:
         self.home, self.table, self.jobs, self.scheduler = home, table, jobs, scheduler
-        #: Last change and size of the metric file of each trial that runs.
+        #: Job id of a running trial -> modification time and size of its metric file.
         self._seen: dict[str, tuple[int, int]] = {}
         self._changed = threading.Event()
         self._stopping = threading.Event()

@@ -19,7 +19,7 @@ from typing import Any, Final
 from localgcp.system.root_directory import RootDirectory
 from localgcp.tuning.records import Measurement
 
-#: Bytes read from the end of the file. The package keeps the last 100 reports, about 20 kB.
+#: Bytes read from the end of the file. cloudml-hypertune keeps the last 100 reports (about 20 kB).
 _MOST_BYTES: Final = 1 << 20
 _LONGEST_LINE: Final = 1 << 16
 _MOST_STEPS: Final = 1 << 63
@@ -30,11 +30,11 @@ class Report:
     """The measurements of a trial."""
 
     measurement: Measurement | None
-    """The one that counts; None if a metric is missing."""
+    """The final measurement; None if a metric is missing."""
     missing: str = ""
     """The reason why there is no measurement."""
     measurements: tuple[Measurement, ...] = ()
-    """All of them, by their steps; one may lack metrics that were not reported at its step."""
+    """All measurements, by step; a measurement lacks metrics that were not reported at its step."""
 
 
 @dataclass
@@ -45,11 +45,11 @@ class _Reported:
     elapsed: dict[int, float] = field(default_factory=dict[int, float])
     """Seconds from the start of the trial, by step."""
     lines: dict[str, int] = field(default_factory=dict[str, int])
-    """Reports of each metric in the file."""
+    """Number of reports of each metric in the file."""
     others: set[str] = field(default_factory=set[str])
     """Keys of other metrics."""
     unusable: int = 0
-    """Lines that are no report."""
+    """Number of lines that are no report."""
     not_finite: str = ""
 
     @classmethod

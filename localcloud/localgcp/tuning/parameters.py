@@ -18,7 +18,7 @@ REVERSE_LOG: Final = "UNIT_REVERSE_LOG_SCALE"
 
 
 class Kind(StrEnum):
-    """Types of parameters, by the field with their values."""
+    """Types of parameters. The value is the name of the field with the specification."""
 
     DOUBLE = "doubleValueSpec"
     INTEGER = "integerValueSpec"
@@ -42,7 +42,7 @@ class Parameter:
     kind: Kind
     low: float = 0
     high: float = 0
-    """The bounds of DOUBLE and INTEGER, both inclusive."""
+    """``low`` and ``high`` are the bounds of DOUBLE and INTEGER, both inclusive."""
     choices: tuple[Value, ...] = ()
     """The values of CATEGORICAL and DISCRETE."""
     scale: str = ""

@@ -24,7 +24,7 @@ from localgcp.tuning.records import Measurement, TrialRecord, TrialState, Tuning
 #: Maximum number of running trials of a tuning job, whatever ``parallelTrialCount`` allows.
 MOST_PARALLEL: Final = 4
 
-#: Code of a tuning job that failed by its trials. Not documented; a CustomJob has it, too.
+#: Error code of a tuning job whose trials failed. Not documented; CustomJobs have the same code.
 FAILED: Final = RpcCode.INVALID_ARGUMENT
 MEDIAN: Final = "medianAutomatedStoppingSpec"
 _STORED_ONLY: Final = (
@@ -39,11 +39,11 @@ class Progress:
     """The next steps of a tuning job."""
 
     start: int = 0
-    """So many trials may be started now."""
+    """Number of trials to start now."""
     failure: str = ""
-    """The tuning job fails with this; trials that run are to be ended."""
+    """Error of a failed tuning job, whose running trials must be ended."""
     done: bool = False
-    """All trials are over that will be."""
+    """True if all trials have ended and no trial will start."""
 
 
 def next_step(

@@ -26,7 +26,7 @@ _SURPLUS: Final = (
     "SELECT step FROM measurements WHERE tuning_id = ? AND number = ?"
     " ORDER BY step DESC LIMIT -1 OFFSET ?"
 )
-#: Maximum number of stored measurements of a trial, as the metric file has of one metric.
+#: Maximum number of stored measurements of a trial; the metric file has as many per metric.
 MOST_MEASUREMENTS: Final = 100
 
 #: Value of a parameter: a number, or a category.
@@ -63,7 +63,7 @@ class TrialRecord:
 
     tuning_id: str
     number: int
-    """1, 2, …: the trial's id."""
+    """The trial's id: 1, 2, …"""
     job_id: str
     job_name: str
     parameters: dict[str, Value]

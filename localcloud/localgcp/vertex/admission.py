@@ -85,7 +85,7 @@ def admit(store: Store, job: JobRecord) -> None:
 
 
 def _admit_named(store: Store, access: Access, spec: dict[str, Any]) -> None:
-    """Check the buckets that arguments and variables name: the job's code would get 403.
+    """Raise StartRefusedError if the account cannot access a bucket in arguments or variables.
 
     The storage emulator does not authenticate, so what the cloud would refuse in the middle of
     the run is refused before it. A bucket this cloud does not have is left to the code.

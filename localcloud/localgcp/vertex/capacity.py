@@ -29,7 +29,7 @@ class Plan:
     limits: dict[str, int] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     short: str = ""
-    """The exhausted capacity, if the job has to wait."""
+    """Error text for missing machines; empty if the job can start."""
 
     def take(self, at: str, found: Iterable[Reservation], left: int, jobs: JobTable | None) -> int:
         """Take up to ``left`` machines of the reservations, in order; return the missing number."""

@@ -33,8 +33,8 @@ _PARENT: Final = re.compile(r"projects/(?P<project>[^/]+)/locations/(?P<region>[
 _ENV_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _MAX_POOLS: Final = 4
 FieldErrors = Iterator[tuple[str, str]]
-#: Group of the entry points that know the service's machines and images, which localgcp does not: a
-#: function of a CustomJob in the API's JSON form and its region, that yields field and message.
+#: Entry point group of checks of machines and images, which localgcp does not contain: functions of
+#: a CustomJob in the API's JSON form and its region that yield field and message.
 LIMITS: Final = "localgcp.job_limits"
 
 
@@ -54,7 +54,7 @@ def resolve_parent(store: Store, parent: str) -> tuple[str, str]:
 
 
 def usable_project(store: Store, given: str, *apis: tuple[str, str]) -> str:
-    """Return the id of a project (id or number) with the given APIs (host, title) enabled.
+    """Return the id of a project (id or number) in which ``apis`` (host, title) are enabled.
 
     Raises ApiError.
     """
@@ -117,7 +117,7 @@ def _installed_limits() -> tuple[Callable[[dict[str, Any], str], FieldErrors], .
 
 
 def no_act_as(account: str) -> ApiError:
-    """Return the error if the account does not exist, or the caller may not act as it."""
+    """Return the error for a missing account, or an account that the caller may not act as."""
     return permission_denied(
         f"You do not have permission to act as service_account: {account}. (or it may not exist)."
     )

@@ -58,17 +58,17 @@ class Collection:
     """One collection of a location, such as ``endpoints``."""
 
     message: Any
-    """The client's type of its resources."""
+    """The client's type of the resources."""
     noun: str
-    """Singular in methods and fields: ``training_pipeline``."""
+    """Singular name in methods and fields: ``training_pipeline``."""
     segment: str
-    """Plural in resource names: ``trainingPipelines``."""
+    """Plural name in resource names: ``trainingPipelines``."""
     requests: ModuleType
-    """The client's types of requests and responses."""
+    """The client's module with the types of requests and responses."""
     id: str = r"[a-z0-9-]{1,128}"
     """Pattern of the ids that a client may choose."""
     creation: Any = None
-    """The type of the metadata of the operation that creates one, if an operation does."""
+    """Metadata type of the operation that creates a resource; None without an operation."""
     mutable: Sequence[str] = ()
     """Fields that an update may change, in JSON form."""
     unset: Sequence[str] = ()
@@ -131,7 +131,7 @@ class ResourceTable:
 class ResourceReader:
     """Serves get and list of one collection."""
 
-    #: Set by ``serves``.
+    #: The served collection; the decorator ``serves`` sets it.
     collection: Collection
 
     def __init__(self, store: Store, operations: OperationTable, table: ReadTable) -> None:
@@ -304,7 +304,7 @@ def _methods(collection: Collection, kind: Any) -> dict[str, Callable[..., Any]]
 
 
 def _value(body: Body, field: str) -> filters.Value:
-    """Return a resource's value of a filter's field."""
+    """Return the value of a filter's field in a resource."""
     value: Any = body
     for part in field.split("."):
         value = value.get(json_name(part)) if isinstance(value, dict) else None

@@ -31,7 +31,7 @@ class Fields:
 
     names: re.Pattern[str]
     read: Callable[[Any, str], Value]
-    """The value that something has in a field."""
+    """Returns the value of a field of an object."""
 
 
 def _of_job(job: JobRecord, field: str) -> Value:

@@ -31,9 +31,9 @@ API: Final = "logging.googleapis.com"
 _JOB: Final = "resource.labels.job_id"
 #: Task name in log entries of the service itself, not of a replica.
 _SERVICE: Final = "service"
-#: Label of an entry of a trial: its resource names the tuning job.
+#: Label with a trial's id; the entry's resource contains the id of the tuning job.
 _TRIAL: Final = "ml.googleapis.com/trial_id"
-#: Label in a log entry of a Batch job, by which clients request its log.
+#: Filter field with which clients request a Batch job's log, and resource type of the log.
 _BATCH_JOB, _BATCH = "labels.job_uid", "batch.googleapis.com/Job"
 _KNOWN: Final = (
     *("resource.type", _JOB, "resource.labels.task_name"),
@@ -174,7 +174,7 @@ class LogService:
     def _of_job(
         self, query: _Query, job_id: str, resource: dict[str, str], labels: dict[str, str]
     ) -> Iterator[types.LogEntry]:
-        """Yield entries of a CustomJob, with these labels of the resource and of each entry."""
+        """Yield entries of a CustomJob; set these labels on the resource and on each entry."""
         job = self.jobs.get(job_id)
         if job is None or query.project not in (job.project, project_number(job.project)):
             return
@@ -190,7 +190,7 @@ class LogService:
 
 
 def _fields(entry: types.LogEntry) -> Callable[[str], str]:
-    """Return an entry's fields for filters."""
+    """Return a function that reads fields of an entry, for filters."""
 
     def read(name: str) -> str:
         if name.startswith("labels."):

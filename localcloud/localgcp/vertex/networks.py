@@ -30,7 +30,7 @@ from localgcp.inventory.vpc import (
 from localgcp.vertex import agents, job_networks
 from localgcp.vertex.records import JobRecord, JobState
 
-#: Training's own addresses: doc:general/vpc-peering.
+#: Addresses that Vertex AI Training itself uses: doc:general/vpc-peering.
 RESERVED: Final = Block("172.16.0.0/16")
 
 # doc:training/using-private-ip: a /16 holds 63 jobs of up to 8 nodes, 31 of up to 16, 15 of up to

@@ -113,10 +113,10 @@ def packed(message: Any) -> any_pb2.Any:
     return made
 
 
-#: Carries one out, by its name and request; returns the response. Raises ApiError, and
-#: ServerStoppingError where it was left half-way. It may have been begun before.
+#: Function that executes an operation from its name and request, and returns the response. Raises
+#: ApiError, or ServerStoppingError if unfinished. An earlier server may have begun it.
 Work = Callable[[str, Mapping[str, Any]], Any]
-#: Called before and after work, with method and request; may wait, and raises as ``Work`` does.
+#: Called with (before or after work, method, request); may wait, and raises as ``Work`` does.
 Around = Callable[[str, str, Mapping[str, Any]], None]
 
 

@@ -29,7 +29,7 @@ from localgcp.vertex.service import JobService
 _CUSTOM_TASK: Final = re.compile(
     r"gs://google-cloud-aiplatform/schema/trainingjob/definition/custom_task_[\d.]+\.yaml"
 )
-#: States of a job that a pipeline has by another name.
+#: Job state -> pipeline state, if the names differ.
 _STATES: Final = {"QUEUED": "PENDING"}
 _KEPT: Final = (
     *("displayName", "labels", "encryptionSpec"),

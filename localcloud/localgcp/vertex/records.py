@@ -72,7 +72,7 @@ class JobRecord:
     display_name: str
     labels: dict[str, str]
     request: dict[str, Any]
-    """The CustomJob as it was sent, in the API's JSON form."""
+    """The CustomJob in the create request, in the API's JSON form."""
     state: JobState
     create_time: str
     start_time: str | None

@@ -50,7 +50,7 @@ RESOURCE_TYPES: Final[dict[str, ResourceType]] = {
     **machines.TYPES,
 }
 
-#: The API's message of each type that has one, by its name in the discovery documents.
+#: Type token -> name of the API's message in the discovery documents.
 MESSAGES: Final[dict[str, str]] = {
     "gcp:artifactregistry/repository:Repository": "artifactregistry.v1.Repository",
     "gcp:billing/budget:Budget": "billingbudgets.v1.GoogleCloudBillingBudgetsV1Budget",

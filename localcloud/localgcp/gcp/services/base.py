@@ -67,24 +67,24 @@ _PLACES: Final = {
 
 @dataclass(frozen=True)
 class ResourceType(Traits):
-    """Behavior of one resource type; the base class suffices if the schema describes the rest."""
+    """Behavior of one resource type; the base class suffices if the schema describes the type."""
 
     title: str = ""
-    """As the plugin's messages call it."""
+    """Name of the type in the plugin's messages."""
     api: str | None = None
-    """The API that must be on in the resource's project before anything else."""
+    """The API that must be enabled in the resource's project."""
     noun: str = ""
-    """As messages of Compute Engine's API call it."""
+    """Name of the type in messages of Compute Engine's API."""
     message: str = ""
-    """The API's message, as the discovery documents name it; "": it has none of its own."""
+    """Name of the API's message in the discovery documents; empty without a message."""
     needs_project: bool = True
-    """True if the resource lies in a project, which must be one of this cloud."""
+    """True if the resource belongs to a project, which must be a local project."""
     collection: str = ""
     """Collection of the resource's id, if the service chooses its number."""
     exists: str = "{title} {id} already exists"
-    """Text of the 409; ``conflict`` lists its variables."""
+    """Text of the error 409 for an existing resource; ``conflict`` sets its variables."""
     overwrites: bool = False
-    """True if creating an existing resource is no conflict."""
+    """True if the creation of an existing resource is not an error."""
     outlives: bool = False
     """True if the cloud keeps the resource after its deletion."""
     verifies_updates: bool = False
@@ -229,7 +229,7 @@ class ResourceType(Traits):
         return self.outlives
 
     def conflict(self, id_: str) -> str:
-        """Return the text of the 409 for a resource that already exists."""
+        """Return the text of the error 409 for an existing resource."""
         parent, _, name = id_.rpartition("/")
         project = "/".join(id_.split("/")[:2])
         name = name.partition("@")[0]  # of an account
@@ -247,7 +247,7 @@ class ResourceType(Traits):
             raise CloudError(doing, 400, reason, "badRequest")
 
     def document(self, cloud: Cloud, inputs: Values) -> Values:
-        """Return the inputs as the API's message has them."""
+        """Return the inputs in the form of the API's message."""
         return api_document(cloud.type.properties, inputs)
 
     def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:

@@ -78,7 +78,7 @@ class Tag(ResourceType):
     """A tag's key or value (``gcp.tags.TagKey``, ``gcp.tags.TagValue``)."""
 
     parent: str | None = None
-    """Type token of the parent; None: a project."""
+    """Type token of the parent; None for a project."""
 
     def project(self, cloud: Cloud, values: Mapping[str, Any]) -> str:
         parent = text(values, "parent")

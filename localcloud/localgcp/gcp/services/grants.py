@@ -27,7 +27,7 @@ from localgcp.inventory.projects import is_local
 from localgcp.inventory.store import ACCOUNT, BUCKET, Binding, Policy
 from localgcp.inventory.vpc import SUBNETWORK
 
-#: No resource of this server, so a grant may be on any.
+#: Not a resource type of this stand-in, so a grant may name any dataset.
 DATASET: Final = "gcp:bigquery/dataset:Dataset"
 #: https://docs.cloud.google.com/bigquery/docs/datasets#dataset-naming.
 _DATASET_ID: Final = re.compile("[A-Za-z0-9_]{1,1024}")
@@ -43,15 +43,15 @@ class Target:
 
     property: str
     path: str
-    """Path of a bare name; {project} and {location} come from the inputs or the configuration."""
+    """Path for a bare resource name; {project} and {location} are from inputs or configuration."""
     title: str
     resource: str | None
-    """Type token of the resource that must exist; None: a project, which always does."""
+    """Type token of the resource, which must exist; None for a project, which always exists."""
     returns: tuple[str, ...] = ()
     """Outputs that are parts of the path: ``project``, ``region`` or ``location``."""
 
     def resolve(self, cloud: Cloud, inputs: Mapping[str, Any]) -> str:
-        """Return the IAM policy's path of the resource in the inputs."""
+        """Return the path of the IAM policy of the resource in the inputs."""
         name = text(inputs, self.property)
         project = text(inputs, "project") or cloud.settings.project
         place = text(inputs, "location") or text(inputs, "region")
@@ -262,7 +262,7 @@ class DatasetGrant(Grant):
 def _grant(
     service: str, target: Target, kind: type[Grant] = Grant, *, later: bool = False
 ) -> Grant:
-    """Return the row of one resource type."""
+    """Return the behavior of one grant type, for ``TYPES``."""
     checks = {"member": rules.iam_member}
     api = f"{service}.googleapis.com"
     return kind(api=api, target=target, project_later=later, rules=checks)

@@ -165,7 +165,7 @@ def _share(inputs: Mapping[str, Any]) -> Values:
 
 
 def _specific(inputs: Mapping[str, Any], used: int) -> Values:
-    """Return the block as the API returns it: all fields, and the number of used machines."""
+    """Return ``specificReservation`` in the API's form: all fields, and the used machines."""
     specification = inputs["specificReservation"]
     machine = specification.get("instanceProperties") or {}
     fields = {"guestAccelerators": [], "localSsds": [], "locationHint": "", "machineType": ""}

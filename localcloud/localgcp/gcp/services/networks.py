@@ -38,7 +38,7 @@ from localgcp.inventory.vpc import (
     subnetworks_of,
 )
 
-#: Prefixes of ranges: https://cloud.google.com/vpc/docs/subnets#limitations
+#: Prefix lengths of ranges: https://cloud.google.com/vpc/docs/subnets#limitations
 _SMALLEST, _LARGEST = 29, 4
 _HIGHEST_PRIORITY: Final = 65_535
 

@@ -169,7 +169,7 @@ class PeeringRoutes(Compute):
 
 
 def release(cloud: Cloud, network: str) -> None:
-    """Delete the network's connections with the network. Raises CloudError if a job uses them."""
+    """Delete the connections of a deleted network. Raises CloudError if a job uses them."""
     for connection in in_network(cloud.store, CONNECTION, network):
         if jobs := job_networks.jobs_on_network(cloud.store, network):
             raise in_use("Error deleting Network", "network", network, jobs[0].name)

@@ -161,7 +161,7 @@ def _keep_lock(name: str, inputs: Values, olds: Values) -> None:
 
 
 def _need_end_of_retention(name: str, olds: Values) -> None:
-    """Raise RefusedError: retention periods count days, and no local object is that old."""
+    """Raise RefusedError if the bucket has a retention period: no local object is old enough."""
     if _retention(olds):
         raise RefusedError(
             f"googleapi: Error 403: Object '{name}' is subject to bucket's retention policy or "

@@ -19,7 +19,7 @@ from localgcp.runner.environment import Placement
 PORT: Final = 2222
 #: Name of the primary replica.
 PRIMARY: Final = "workerpool0-0"
-#: Replicas of one job: each is a process with an interpreter and, mostly, a framework.
+#: Maximum number of replicas of one job: each is a process, mostly with a framework.
 MAX_REPLICAS: Final = 16
 #: Memory of a replica without data (an interpreter with a framework), in bytes.
 REPLICA_BYTES: Final = 256 * 1024**2

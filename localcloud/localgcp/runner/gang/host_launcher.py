@@ -35,7 +35,7 @@ from localgcp.system.namespaces import call, mount
 
 _MNT_DETACH: Final = 2
 #: Flags of a mount that a user namespace may not drop: nosuid, nodev, noexec, noatime, nodiratime,
-#: relatime. statvfs(3) has them with the same values, but for the last.
+#: relatime. statvfs(3) has the same values, except for relatime.
 _KEPT: Final = 0x2 | 0x4 | 0x8 | 0x400 | 0x800
 _ST_RELATIME: Final = 0x1000
 _MS_RELATIME: Final = 1 << 21

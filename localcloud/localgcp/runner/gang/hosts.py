@@ -31,7 +31,7 @@ from localgcp.system.processes import succeeds
 _LAUNCH: Final = (sys.executable, "-I", "-S", host_launcher.__file__)
 _ATTEMPTS: Final = 50
 _CHECK_SECONDS: Final = 10.0
-#: Second number of the addresses 127.N.x.y: far from 127.0.0.1 and what systems use beside it.
+#: Second number of the addresses 127.N.x.y, far from 127.0.0.1 and other addresses in use.
 _BLOCK: Final = 64
 
 
@@ -55,9 +55,9 @@ class BucketView:
 
     folder: Path
     read_only: Sequence[str] = ()
-    """Folders in it that the program may not write to."""
+    """Subfolders (buckets) that the program may not write to."""
     objects: Mapping[str, Path] = field(default_factory=dict[str, Path])
-    """Bucket -> folder of its objects, shown read-only in the folder's (empty) one."""
+    """Bucket -> folder of its objects, mounted read-only at the bucket's empty subfolder."""
 
     def real_path(self, path: Path) -> Path:
         """Return the real path of a path in the program's view."""
@@ -99,7 +99,7 @@ def host_name(replica: Replica, tag: str) -> str:
 
 
 def write_hosts(path: Path, hosts: Mapping[str, Host]) -> None:
-    """Write the ``/etc/hosts`` of a job: this machine's entries, then those of the replicas."""
+    """Write the ``/etc/hosts`` of a job: this machine's entries, then the replicas' entries."""
     try:
         own = Path("/etc/hosts").read_text(encoding="utf-8", errors="replace")
     except OSError:

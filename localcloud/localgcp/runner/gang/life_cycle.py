@@ -33,7 +33,7 @@ JOB_RETRIES: Final = 3
 PREEMPTIONS: Final = 6
 
 _TRANSIENT: Final = frozenset({6, 134, 11, 139})
-#: 128 + SIGKILL and SIGTERM: nothing that code does to itself by mistake.
+#: 128 + SIGKILL and SIGTERM: code does not cause these exit codes by mistake.
 _KILLED: Final = frozenset({137, 143})
 
 
@@ -52,11 +52,11 @@ class Action(Enum):
     SUCCEED = "succeed"
     FAIL = "fail"
     RESTART_REPLICAS = "restart replicas"
-    """Those of the decision, where they were."""
+    """Restart the decision's replicas on the same machines."""
     RESTART_ALL = "restart all"
-    """All replicas, where they were."""
+    """Restart all replicas on the same machines."""
     RETRY_JOB = "retry job"
-    """All replicas, on new machines."""
+    """Start all replicas on new machines."""
 
 
 @dataclass(frozen=True)
@@ -74,9 +74,9 @@ class Decision:
     action: Action
     ends: tuple[End, ...] = ()
     note: str = ""
-    """For the log: what happened, and how often it may."""
+    """Log line: what happened, and how often it may happen."""
     stockout: bool = False
-    """FAIL: there are no machines any more."""
+    """True if the job fails because no machines are left."""
 
 
 def grade(code: int) -> Grade:

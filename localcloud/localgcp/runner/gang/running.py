@@ -24,17 +24,17 @@ from localgcp.runner.programs import Launch
 from localgcp.system.folders import delete_folder
 from localgcp.system.threads import make_thread
 
-#: Between two looks at faults and the cancel. Ends of replicas are heard of at once.
+#: Seconds between checks for faults and cancellation. Ends of replicas are reported at once.
 _POLL_SECONDS: Final = 0.25
 _STAMP_SECONDS: Final = 0.5
 _TICK_SECONDS: Final = 2.0
-#: How long to wait for further ends after a failure. A replica that is killed makes the others
-#: fail a moment later, and which process ends first is chance.
+#: Seconds to wait for further ends after a failure. A killed replica makes other replicas fail a
+#: moment later, and the order in which processes end is random.
 _SETTLE_SECONDS: Final = 1.0
 
 
 class GangJob(Protocol):
-    """The job of a gang (``localgcp.runner.job.JobRun``)."""
+    """The job whose replicas a gang runs (``localgcp.runner.job.JobRun``)."""
 
     def began(self) -> bool: ...
     def paused(self) -> None: ...
@@ -52,7 +52,7 @@ class Member:
     log: JobLog
     launch: Callable[[], Launch]
     account: str = ""
-    """The service account that its program is; empty: Google's own."""
+    """Service account of the program; empty for Google's service agent."""
 
     def clear(self) -> None:
         """Delete the replica's files; only buckets survive a restart."""
@@ -74,10 +74,10 @@ class Gang:
     life: LifeCycle
     job: GangJob
     notes: Path
-    """Folder for notes about processes, for the next server."""
+    """Folder of process records, which the next server reads."""
     cancelled: threading.Event
     timeout_seconds: float
-    """The longest time in RUNNING, all attempts together."""
+    """Maximum time in RUNNING, in all attempts together."""
     _ran: float = 0.0
 
     def run(self) -> Decision:
