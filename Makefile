@@ -1,10 +1,10 @@
-# The front door. `make` alone lists what there is.
+# The commands of this repository. `make` without arguments lists them.
 
 PYTHON ?= python3
 BIN := .venv/bin
-# How many processes share the tests (auto: tests/conftest.py).
+# Number of test processes (auto: see tests/conftest.py).
 WORKERS ?= auto
-# What people and workflows give is text: make expands none of it, and the shell gets it in quotes.
+# Values from users and workflows are text: make does not expand them, and the shell gets them quoted.
 GIVEN := STACK ARGS FLAGS LEVELS SOURCE COMMIT DIGEST VT_APPROVAL REFRESH DEPLOY NO_IMAGE ENDPOINT UPGRADE \
 	WORKERS STORIES BASE QUICK PART SEED COUNT SET TAG AT GITHUB_ACTIONS GITHUB_STEP_SUMMARY
 $(foreach name,$(GIVEN),$(eval override $(name) := $$(value $(name))))
@@ -12,13 +12,13 @@ export STACK COMMIT DIGEST VT_APPROVAL TAG GITHUB_STEP_SUMMARY
 text = '$(subst ','\'',$(1))'
 every_word = $(foreach word,$(1),$(call text,$(word)))
 STACK_OR_STOP = $(call text,$(or $(STACK),$(error STACK is not set. Hint: make $@ STACK=dev)))
-# One file name for all that is said of a stack.
+# Common prefix of the report files of a stack.
 REPORT = .build/reports/$(STACK_OR_STOP)
-# LEVELS=FILE gives policies other levels than the stack file.
+# LEVELS=FILE overrides policy levels of the stack file.
 POLICIES := --policy-pack policy $(if $(LEVELS),--policy-levels $(call text,$(LEVELS)))
 PYTEST := $(BIN)/python -m pytest
 
-# Until such a step ends, GitHub's runner takes no line of a plan, a log or a name for a command (::set-output …).
+# In steps with these commands, GitHub's runner must not execute lines of plans, logs or names (::set-output …).
 TOLD := report preview comment approval preflight deploy drift drift-issue deployed advance images images-request images-comment
 $(if $(GITHUB_ACTIONS),$(if $(filter $(TOLD),$(MAKECMDGOALS)),\
 	$(info ::stop-commands::$(shell od -An -N16 -tx1 /dev/urandom | tr -d ' \n'))))
@@ -57,10 +57,10 @@ report: setup ## STACK=S: review a deployment offline, against an empty state: .
 preview: setup ## STACK=S: review a deployment against the stack's state; `make deploy` requires this plan
 	@./tools/report $(REPORT) $(STACK_OR_STOP) $(POLICIES) $(if $(REFRESH),--refresh)
 
-comment: setup ## STACK=S: write the report of a preview to its pull request (in the workflow report)
+comment: setup ## STACK=S: comment on a pull request with its preview's report (in the workflow report)
 	@$(BIN)/vt github comment --stack $(STACK_OR_STOP) -o .build/kept/approval.json
 
-approval: setup ## STACK=S [DIGEST=D]: write the approval of that report, else of the merged pull request's
+approval: setup ## STACK=S [DIGEST=D]: write the approval of report D, else of the merged pull request's report
 	@if [ -n "$$DIGEST" ]; then $(BIN)/vt approval --stack $(STACK_OR_STOP) -o $(REPORT).approval.json -- "$$DIGEST"; \
 	else $(BIN)/vt github approval --stack $(STACK_OR_STOP) -o $(REPORT).approval.json; fi
 
@@ -92,13 +92,13 @@ drift: setup ## STACK=S: compare the cloud with the declared resources: .build/r
 deployed: ## STACK=S: print the commit of main that was last deployed (in a workflow)
 	@$(PYTHON) tools/deployed_commit.py $(STACK_OR_STOP)
 
-advance: setup ## STACK=S: submit due schedule slots (by a timer, in a workflow)
+advance: setup ## STACK=S: submit due schedule slots (in a workflow, by a timer)
 	@$(BIN)/vt jobs advance --stack $(STACK_OR_STOP)
 
 drift-issue: setup ## STACK=S: update the stack's issue on drift (in a workflow)
 	@$(BIN)/vt github drift --stack $(STACK_OR_STOP) $(REPORT).drift.md
 
-test: setup ## run the tests, with one long story of each kind (STORIES=all: with every story)
+test: setup ## run the tests, with one long story of each kind (STORIES=all: with all stories)
 	@VT_TESTS_STORIES=$(call text,$(STORIES)) ./tools/run-tests "$(PYTEST)" $(call text,$(WORKERS))
 
 lowest: setup ## run the program's unit tests with its oldest supported packages (AT=3.14: with pinned packages, on that Python)

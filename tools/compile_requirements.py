@@ -1,11 +1,11 @@
 """Compile requirements with every version pinned by hash: ``make requirements``.
 
 - requirements/*.in to *.txt. ``policy.txt``, ``tensorboard.txt`` and ``bigquery.txt`` are parts of
-  packages: ``vt`` installs what they name
-- jobs/*/*.in to the locks that Dockerfiles install, for Python 3.11 on linux/amd64, without what a
-  base image has already, or a machine without a GPU has no use for
+  packages: ``vt`` installs their requirements
+- jobs/*/*.in to the locks that Dockerfiles install, for Python 3.11 on linux/amd64, without
+  packages of the base image, and in locks for CPUs without packages for GPUs
 
-The results name no registry, machine or folder: the configuration of the installer does.
+The results name no registry, machine or folder: the installer's configuration sets them.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ JOBS: Final = ROOT / "jobs"
 FOLDER: Final = ROOT / "requirements"
 OLDEST_PYTHON: Final = "3.11"
 HEADER: Final = "# Compiled from {source} by `make requirements`; do not edit.\n"
-#: What is compiled -> the projects whose dependencies are in it, beside its own file. The order
-#: counts: dev is constrained by the versions of runtime.
+#: Compiled file -> projects whose dependencies it includes, besides those of its .in file. The
+#: order matters: the versions of runtime constrain dev.
 SOURCES: Final = {
     "runtime": ("../pyproject.toml",),
     "dev": ("../pyproject.toml", "../localcloud/pyproject.toml"),
@@ -32,18 +32,18 @@ SOURCES: Final = {
     "tensorboard": (),
     "bigquery": (),
 }
-#: Ours, of no index: `make setup` installs it from the checkout.
+#: This project's package, which is on no index: `make setup` installs it from the checkout.
 OURS: Final = "localgcp"
-#: Where results go that are not beside their source, from there.
+#: Paths of results in other folders than their source, relative to the source.
 ELSEWHERE: Final = {
     stem: f"../cli/vertex_training_cli/toolchain/{stem}.txt" for stem in ("policy", "tensorboard")
 } | {"bigquery": "../localcloud/localgcp/bigquery/packages.txt"}
-#: PyTorch's wheel for the CPU: its index lists this sum, and is not asked for it here.
+#: PyTorch's wheel for CPUs, with the hash from its index. This script does not query that index.
 TORCH_CPU: Final = """\
 torch==2.4.1+cpu \\
     --hash=sha256:2b03e20f37557d211d14e3fb3f71709325336402db132a1e0dd8b47392185baf
 """
-#: What only a GPU needs: dependencies of PyTorch's wheels with CUDA.
+#: Packages that only GPUs need: dependencies of PyTorch's wheels with CUDA.
 _GPU: Final = re.compile(r"(nvidia|cuda)-|triton\b")
 _COMMAND: Final = (
     *(sys.executable, "-m", "uv", "pip", "compile", "--quiet", "--generate-hashes", "--no-header"),
@@ -65,8 +65,8 @@ def _for_cpu(pin: str) -> str:
     return TORCH_CPU if pin.startswith("torch==") else "" if _GPU.match(pin) else pin
 
 
-#: Source below ``jobs`` -> its locks, and what each makes of a pinned package. The first lock is
-#: the fullest one.
+#: Source below ``jobs`` -> its locks, each with its change of a pinned package. The first lock has
+#: the most packages.
 LOCKS: Final[Mapping[str, Mapping[str, Callable[[str], str]]]] = {
     "titanic/image.in": {"cuda.lock": _as_compiled, "cpu.lock": _for_cpu},
     "titanic/installer.in": {"installer.lock": _as_compiled},
@@ -84,8 +84,8 @@ def compile_requirements(stem: str, upgrade: list[str]) -> None:
     projects = SOURCES[stem]
     name = ELSEWHERE.get(stem, f"{stem}.txt")
     target = (FOLDER / name).resolve()
-    # uv reads the old result to keep its versions, and annotates with the paths it is given.
-    # The oldest versions are those of the oldest Python: newer ones need newer packages.
+    # uv reads the old result to keep its versions, and annotates with the paths of its arguments.
+    # The oldest versions are for the oldest Python: newer Pythons need newer packages.
     command = [*_COMMAND, "--annotation-style", "line", *upgrade, f"{stem}.in", *projects]
     command += ["--resolution", "lowest-direct"] if stem == "lowest" else ["--universal"]
     command += ["--extra", "cli"] if projects else []

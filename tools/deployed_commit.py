@@ -1,12 +1,12 @@
 """Print the commit of main that a stack was last deployed from: ``make deployed``, in a workflow.
 
-The engine keeps each update, with its commit, below ``.pulumi/history`` of the bucket of the state.
-Only the account that deploys writes there. A commit counts only if its update succeeded, and if it
-is HEAD or an ancestor of it.
+The engine stores each update, with its commit, below ``.pulumi/history`` in the state's bucket.
+Only the deployment account writes there. A commit counts only if its update succeeded, and if the
+commit is HEAD or an ancestor of HEAD.
 
-Prints the commit and adds ``commit=…`` to GITHUB_OUTPUT. Exit code 1: there is none.
+Prints the commit and adds ``commit=…`` to GITHUB_OUTPUT. Exit code 1: no such commit.
 
-It runs before anything is installed: standard library, git, and the gcloud that is signed in.
+Runs before any package is installed: requires only Python, git, and a signed-in gcloud.
 """
 
 import gzip
@@ -18,7 +18,7 @@ import subprocess
 import sys
 import zlib
 
-#: So many updates are read, the newest first. Others were made by hand, from commits not on main.
+#: Number of updates to read, newest first. Updates by hand can be from commits outside of main.
 READ = 20
 
 
@@ -27,11 +27,11 @@ def main(stack):
     if not backend.startswith("gs://"):
         return "PULUMI_BACKEND_URL is not set to the gs:// URL of the state."
     folder = f"{backend}/.pulumi/history/{project()}/{stack}"
-    # With PULUMI_DIY_BACKEND_GZIP the engine writes .history.json.gz, beside those from before.
+    # With PULUMI_DIY_BACKEND_GZIP the engine writes .history.json.gz; older files keep their names.
     listed = run("gcloud", "storage", "ls", f"{folder}/*.history.json*")
     if listed.returncode:
         return f"cannot read the deployments of stack {stack} in {folder}: {text(listed.stderr)}"
-    # The names end in the time, in nanoseconds.
+    # Names end with the time in nanoseconds.
     names = [name for name in text(listed.stdout).split() if name.endswith((".json", ".gz"))]
     for name in sorted(names, reverse=True)[:READ]:
         read = run("gcloud", "storage", "cat", name)

@@ -2,10 +2,10 @@
 
 - ``actionlint``, the linter of workflows that ``make check`` runs; it is not on PyPI
 - ``languages``: Pulumi's language hosts for YAML and Node.js. The official release puts both on
-  PATH; of Node.js's a stand-in is built, as no package registry has it (tools/languages/nodejs)
+  PATH. No package registry has the host for Node.js: a stand-in is built (tools/languages/nodejs)
 
-Each is taken from PATH, else built by the ``go.mod`` of its folder into the cache, once for a
-machine, and is in .venv/bin afterwards. It runs before this project is installed, with any Python.
+Each program is taken from PATH, else built from the ``go.mod`` of its folder, once for a machine,
+and put into .venv/bin. This script runs before the project is installed, with any Python.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def ensure(name: str, layout: Layout) -> dict[str, str]:
     """Put the programs of a group into .venv/bin. Return the source of each.
 
     Raises:
-        SetupError: one is not on PATH in a version that serves, and cannot be built.
+        SetupError: a program is not on PATH in an accepted version, and cannot be built.
     """
     group, origins, tried = GROUPS[name], dict[str, str](), list[str]()
     oldest = pinned_version(name, layout) if group.module else ""
@@ -78,10 +78,10 @@ def ensure(name: str, layout: Layout) -> dict[str, str]:
 
 
 def pinned_version(name: str, layout: Layout) -> str:
-    """Return the version of a group's module in its go.mod, the only place of this version.
+    """Return the version of a group's module in its go.mod, the only file with this version.
 
     Raises:
-        SetupError: the module is not required there.
+        SetupError: go.mod does not require the module.
     """
     module = GROUPS[name].module
     text = (layout.tools / name / "go.mod").read_text()

@@ -1,9 +1,9 @@
 """Run the unit and golden tests that a change can break, the closest first: ``make quick``.
 
-What changed is what the working tree has and the merge base with the main branch (or BASE) has not.
-A test can notice it if it imports a changed module, over however many others; a changed file of
-data counts as every module that names it or its folder. Tests that have not begun after
-``SECONDS`` are skipped and say so: ``make test`` runs them.
+Changes are differences between the working tree and its merge base with the main branch (or BASE).
+A change can break a test that imports a changed module, directly or through other modules. A
+changed data file counts as a change of every module that names it or its folder. Tests that have
+not started after ``SECONDS`` are skipped, with a hint: ``make test`` runs them.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from pathlib import Path
 from typing import Any, Final
 
 ROOT: Final = Path(__file__).resolve().parents[1]
-#: Seconds from the command's begin until no further test begins. The rest of the 90 seconds is for
-#: tests under way, and for thousands that are skipped.
+#: Seconds from the command's start, after which no test starts. The rest of the 90 seconds is for
+#: running tests, and for skipping thousands of tests.
 SECONDS: Final = 66.0
-#: Environment variable: when the command began, by the system's clock that only goes forward.
+#: Environment variable: start time of the command, by the system's monotonic clock.
 BEGAN: Final = "QUICK_BEGAN"
 TESTS: Final = ("tests/unit/", "tests/golden/", "tests/policy/test_policies.py")
-#: Golden tests, and the code that the engine runs for them in processes of its own.
+#: Golden tests, and the code that the engine runs for them in other processes.
 GOLDEN: Final = {
     "tests/golden/test_inventories.py": ("__main__.py", "infra/", "localcloud/localgcp/gcp/"),
     "tests/golden/test_reviews.py": (
@@ -132,7 +132,7 @@ class Deadline:
     """A pytest plugin that starts no test after the time limit."""
 
     def __init__(self) -> None:
-        """Start the time at the begin of the command, which workers read from their environment."""
+        """Set the deadline from the command's start, which workers read from their environment."""
         self.until = float(os.environ.get(BEGAN) or time.monotonic()) + SECONDS
 
     def pytest_runtest_setup(self) -> None:

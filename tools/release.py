@@ -7,7 +7,7 @@
 - ``vertex-training-templates-vX.tar.gz``: folders for ``pulumi new``, each with the plugin's folder
 - ``SHA256SUMS`` of all of them
 
-The same commit makes the same bytes on every machine. Standard library and uv.
+A commit produces the same bytes on every machine. Uses only the standard library and uv.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ from pathlib import Path
 from typing import Final
 
 ROOT: Final = Path(__file__).resolve().parents[1]
-#: What a wheel is made of, by the project's folder.
+#: Files in the wheel of each project, by the project's folder.
 SOURCES: Final = {
     ".": ("infra/", "cli/", "pyproject.toml", "README.md", "LICENSE"),
     "localcloud": ("localcloud/",),
 }
 PLUGIN: Final = "pulumi-resource-vertex-training"
 TEMPLATES: Final = "vertex-training-templates"
-#: The folder of a program that has what the plugin's archive has.
+#: The folder of a template with the files of the plugin's archive.
 FOLDER: Final = "vertex-training"
-#: As Pulumi spells the systems on which the tests' Python packages are to be had.
+#: Systems for which the tests' Python packages are available, in Pulumi's spelling.
 SYSTEMS: Final = ("darwin-amd64", "darwin-arm64", "linux-amd64", "linux-arm64")
 SUMS: Final = "SHA256SUMS"
-#: What goes to dist/; files of another release are removed from it.
+#: Files written to dist/; files of another release are removed from it.
 OUTPUTS: Final = ("*.whl", f"{PLUGIN}-*.tar.gz", f"{TEMPLATES}-*.tar.gz", SUMS)
 
 PLUGIN_FILE: Final = "runtime: {name: python, options: {toolchain: pip, virtualenv: venv}}\n"
@@ -61,7 +61,7 @@ def version_of(root: Path) -> str:
     """Return the version of both projects.
 
     Raises:
-        ReleaseError: they have two.
+        ReleaseError: the versions differ.
     """
     versions = {
         folder: tomllib.loads((root / folder / "pyproject.toml").read_text())["project"]["version"]
@@ -79,7 +79,7 @@ def check_tag(root: Path, tag: str, version: str) -> None:
     """Refuse a tag that differs from the version, or whose commit has no changelog section.
 
     Raises:
-        ReleaseError: with all that is wrong.
+        ReleaseError: with all problems.
     """
     problems = []
     if tag != f"v{version}":
@@ -97,7 +97,7 @@ def build(root: Path, target: Path, tag: str = "") -> list[Path]:
     """Build a release of the checkout ``root`` into ``target``. Return the files.
 
     Raises:
-        ReleaseError: the tag is not the version's, or a build failed.
+        ReleaseError: the tag differs from the version, or a build failed.
     """
     version = version_of(root)
     if tag:

@@ -1,7 +1,7 @@
 """Install a working environment into .venv, with ``pulumi`` and ``vt``: ``make setup``.
 
-It runs before anything is installed, so it and ``vertex_training_cli.toolchain`` use the standard
-library only. Any Python 3 can parse this file: an old one gets a message and no syntax error.
+It runs before any package is installed, so it and ``vertex_training_cli.toolchain`` use only the
+standard library. Any Python 3 can parse this file: an old one prints a message, not a syntax error.
 """
 
 import os
@@ -10,14 +10,14 @@ import sys
 MINIMUM = (3, 11)
 
 if sys.version_info < MINIMUM:
-    sys.exit(  # no newer way of formatting: it must run on the Python it complains about
+    sys.exit(  # old formatting syntax: the rejected Python must run this
         "setup: Python %d.%d or later is required (this is %d.%d, %s). Hint: make setup "
         "PYTHON=python3.12" % (MINIMUM + sys.version_info[:2] + (sys.executable,))
     )
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "cli"))
 
-# Only a new enough Python can read that package.
+# Older versions of Python cannot parse this package.
 from vertex_training_cli.toolchain.main import main  # noqa: E402
 
 if __name__ == "__main__":

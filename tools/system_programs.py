@@ -2,11 +2,11 @@
 
 - ``browser``: a Chromium for the tests of HTML pages
 - ``containers``: a program that builds images (docker, podman or buildah) and a container registry.
-  Where no base image can be pulled, a stand-in is made of Debian's packages
+  If no base image can be pulled, a stand-in is built from Debian's packages
   (``localgcp.containers.mirror``)
 
-As root on Debian and its derivatives, missing ones are installed as the distribution's packages.
-Elsewhere a message names what to install. Standard library only, but for the base image.
+As root on Debian and its derivatives, missing programs are installed from the distribution's
+packages. Elsewhere a message names them. Uses only the standard library, except for the base image.
 """
 
 from __future__ import annotations
@@ -52,10 +52,10 @@ BARE: Final = "--no-install-recommends"
 BASE_HINT: Final = (
     "to build a base image locally, run as root on Debian, with buildah and mmdebstrap"
 )
-#: Only these work without a daemon; a client alone builds nothing.
+#: Programs that need a daemon -> a command that succeeds if the daemon runs.
 DAEMONS: Final = {"docker": ("docker", "version", "--format", "{{.Server.Version}}")}
 DAEMON_SECONDS: Final = 10
-#: For one question to a public registry.
+#: Time limit of a request to a public registry.
 PULL_SECONDS: Final = 30
 
 

@@ -1,9 +1,9 @@
 """One pytest session for all tiers of ``make test``: their order, and their results.
 
-A tier is a folder of ``tests/``. Of the long files the longest go first, so that no process idles
-at the end while another is busy with one of them. Short files go between them: long ones keep the
-cores busy, short ones often wait. How long a file takes is what it took in the run before, in
-pytest's cache; where that is not known, it is told by the tier.
+A tier is a folder of ``tests/``. Of the long files the longest start first, so that no process
+idles at the end while another runs a long file. Short files start between them: long files keep the
+cores busy, short files often wait. The duration of a file is that of the previous run, in pytest's
+cache, else an estimate for its tier.
 
 Stories with the engine take most of the time. Each commit runs one story of each kind (``KINDS``),
 and every night all of them run.
@@ -30,11 +30,11 @@ EXPECTED: Final = {
 SHORT: Final = 7.0
 #: Seconds from which a file is long.
 LONG: Final = 20.0
-#: How much of the short files has begun when all long ones have: what runs last is short.
+#: Share of the short files that have started once all long files have: the last files are short.
 PACE: Final = 0.7
 #: Tiers for which ``tools/run-tests`` finds or installs programs while others run.
 PREPARED: Final = ("browser", "containers", "languages")
-#: Variable with the path of a file that is there when it has ended.
+#: Variable with the path of a file that exists once this has ended.
 READY: Final = "VT_TESTS_READY"
 READY_SECONDS: Final = 1200.0
 #: Tiers of stories: files that start an engine, a local cloud or a browser, most for minutes.
@@ -82,7 +82,7 @@ KINDS: Final = {
     "pages in a browser": ("browser/pages_reach_nothing", "browser/review_page"),
     "first run": ("e2e/first_run",),
 }  # fmt: skip
-#: Kinds that run by ``VT_TESTS_STORIES=all`` alone.
+#: Kinds that run only with ``VT_TESTS_STORIES=all``.
 NIGHTLY: Final = ("first run",)
 #: Stories without an engine that take as long: the whole site of the docs.
 BESIDE: Final = ("tests/unit/docs/test_site.py",)
@@ -127,7 +127,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 def in_turns(seconds: Mapping[str, float]) -> list[str]:
     """Return files in start order, by their duration in seconds."""
-    order = sorted(seconds, key=lambda file: -seconds[file])  # a stable one: all workers need it
+    order = sorted(seconds, key=lambda file: -seconds[file])  # stable: workers need one order
     long = [file for file in order if seconds[file] >= LONG]
     short = order[len(long) :]
     all_long, all_short = (sum(map(seconds.__getitem__, files)) for files in (long, short))

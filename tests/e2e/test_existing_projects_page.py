@@ -27,7 +27,7 @@ class Program:
     """The code below some headings of the page, as one program."""
 
     def __init__(self) -> None:
-        self.headings: tuple[str, ...] = ("What there is",)
+        self.headings: tuple[str, ...] = ("The existing program",)
 
     def __call__(self) -> None:
         exec(compile("\n".join(CODE[each] for each in self.headings), "page", "exec"), {})
@@ -54,12 +54,12 @@ def test_project_adopts_component_moves_bucket_and_leaves(programs: InlineProgra
     stack.set_config("gcp:region", automation.ConfigValue(REGION))
     changes(stack)
 
-    program.headings = ("What there is", "Adopt one component")
+    program.headings = ("The existing program", "Adopt one component")
     assert changes(stack)["create"] == 3  # the component, the one inside, and the job
     before = ids_of(stack)
     assert set(before) == {BUCKET, JOB}
 
-    managed = CODE["What there is"].replace("models = ", "# ")
+    managed = CODE["The existing program"].replace("models = ", "# ")
     CODE["Without the bucket"] = managed
     CODE["The job, its records in the component's bucket"] = CODE["Adopt one component"].replace(
         "models.name", 'store.names["models"]'
@@ -70,7 +70,7 @@ def test_project_adopts_component_moves_bucket_and_leaves(programs: InlineProgra
     assert not {"delete", "replace"} & set(moved)
     assert ids_of(stack) == before
 
-    program.headings = ("Without the bucket", "Leave again", "Adopt one component")
+    program.headings = ("Without the bucket", "Move the resource back", "Adopt one component")
     left = changes(stack)
     assert "replace" not in left
     assert ids_of(stack) == before

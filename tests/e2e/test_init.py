@@ -82,7 +82,7 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Repository]
 
 def test_two_commands_create_and_train_a_new_job(repository: Repository) -> None:
     listed = repository.run("make")
-    assert "run all of it here" in listed
+    assert "start the local cloud, run pulumi up, train" in listed
     said = repository.run("make", "local")
     assert "SUCCEEDED" in said
     assert "test_accuracy   0.9" in said

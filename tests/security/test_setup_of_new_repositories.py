@@ -87,8 +87,8 @@ def test_deployment_setup_requires_a_lock_file(repository: Path) -> None:
     assert done.returncode != 0
     [said, *rest] = done.stderr.splitlines()
     assert said == (
-        "make: there is no requirements.lock, and a deployment installs by hash alone. "
-        "Hint: make lock, and commit the file"
+        "make: requirements.lock is missing: deployments only install packages that it pins by "
+        "hash. Hint: run make lock, and commit the file"
     )
     assert all(line.startswith("make: ***") for line in rest)
     assert not (repository / ".venv").exists()
@@ -99,7 +99,7 @@ def test_deployment_setup_refuses_an_empty_lock_file(repository: Path) -> None:
     (repository / "requirements.lock").touch()
     done = make(repository, "setup", "DEPLOY=1")
     assert done.returncode != 0
-    assert "requirements.lock pins no packages. Hint: make lock" in done.stderr
+    assert "requirements.lock pins no packages. Hint: run make lock" in done.stderr
     assert not (repository / ".venv").exists()
 
 

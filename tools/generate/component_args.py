@@ -3,8 +3,8 @@
     .venv/bin/python -m tools.generate.component_args          rewrite the file
     .venv/bin/python -m tools.generate.component_args --check  exit 1 if it is not up to date
 
-The models of ``infra/vertex_training/settings`` are the one place that says what a section may
-have, and ``components/sections.py`` creates typed dicts of them at run time. Type checkers and
+Only the models of ``infra/vertex_training/settings`` define the fields of a section, and
+``components/sections.py`` creates typed dicts from them at run time. Type checkers and
 editors read this stub. A test runs ``--check``.
 """
 

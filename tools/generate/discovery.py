@@ -4,8 +4,8 @@
     .venv/bin/python -m tools.generate.discovery --check  exit 1 if it is not up to date
 
 The file is ``discovery.json`` beside ``localgcp.apis.discovery``: paths, parameters and messages,
-without texts, of the methods that ``localgcp.reads`` answers. The
-documents are those that google-api-python-client ships.
+without texts, of the methods that ``localgcp.reads`` implements. The documents are part of the
+package google-api-python-client.
 """
 
 from __future__ import annotations
@@ -32,32 +32,32 @@ from vertex_training import catalog
 from vertex_training.catalog import machines
 
 TARGET: Final = Path(discovery.__file__).with_name("discovery.json")
-#: The documents of the services that the local cloud has.
+#: The documents of the local cloud's services.
 NAMES: Final = (
     "artifactregistry.v1", "bigquery.v2", "billingbudgets.v1", "cloudbilling.v1", "cloudkms.v1",
     "cloudresourcemanager.v1", "cloudresourcemanager.v3", "compute.v1", "dns.v1", "iam.v1",
     "monitoring.v1", "monitoring.v3", "orgpolicy.v2", "secretmanager.v1",
     "servicenetworking.v1", "serviceusage.v1", "serviceusage.v1beta1", "storage.v1",
 )  # fmt: skip
-#: Fields that are called required, and that no request needs.
+#: Fields that are documented as required, but that the service does not require.
 NOT_ENFORCED: Final = (
-    # An empty value is a value; protobuf cannot tell it from none.
+    # An empty value is valid; protobuf cannot distinguish it from a missing value.
     ("aiplatform.v1.GoogleCloudAiplatformV1EnvVar", "value"),
-    # The service chooses an id where a job has none.
+    # The service chooses an id if a job has none.
     ("bigquery.v2.JobReference", "jobId"),
     ("bigquery.v2.JobReference", "projectId"),
-    # The path of a new table has them.
+    # The path of a new table contains both ids.
     ("bigquery.v2.TableReference", "datasetId"),
     ("bigquery.v2.TableReference", "projectId"),
-    # The path has the build's name.
+    # The path contains the build's name.
     ("cloudbuild.v1.CancelBuildRequest", "id"),
     ("cloudbuild.v1.CancelBuildRequest", "projectId"),
 )
-#: Messages whose labels belong to a resource that they describe, and are no labels of a user.
+#: Messages whose labels describe another resource: they are not a user's labels.
 NO_LABELS: Final = frozenset(
     {"monitoring.v3.NotificationChannel", "monitoring.v1.MonitoredResource"}
 )
-#: What counts of a schema.
+#: Fields of a schema that are kept.
 KEPT: Final = ("type", "format", "enum", "$ref")
 
 

@@ -31,7 +31,7 @@ PATTERNS: Final[dict[tuple[str, str], str]] = {
     ),
     ("PythonPackageSpec", "packageUris"): storage.OBJECT_URI.pattern,
 }
-#: What an editor says where a pattern does not match; a regular expression says it to nobody.
+#: Messages of editors if a pattern does not match, instead of the regular expression.
 WORDS: Final[dict[tuple[str, str], str]] = {
     ("CustomJobSpec", "experiment"): (
         "projects/PROJECT/locations/REGION/metadataStores/default/contexts/EXPERIMENT"
@@ -61,7 +61,7 @@ WORDS: Final[dict[tuple[str, str], str]] = {
     ),
     ("PythonPackageSpec", "packageUris"): "gs://BUCKET/FILE.tar.gz, or ${packages.NAME}",
 }
-#: Required fields. A worker pool may also be empty, and is skipped then.
+#: Required fields. A worker pool may also be empty, and is then skipped.
 REQUIRED: Final[dict[str, tuple[str, ...]]] = {
     "CustomJob": ("jobSpec",),
     "CustomJobSpec": ("workerPoolSpecs", "serviceAccount"),
@@ -179,7 +179,7 @@ def _has(names: list[str], kinds: tuple[str, ...], required: bool) -> dict[str, 
 
 
 def _takes(names: list[str], kind: str, counts: tuple[int, ...]) -> dict[str, Any]:
-    allowed = [0, *counts, "0", *map(str, counts)]  # 0 says the same as no count at all
+    allowed = [0, *counts, "0", *map(str, counts)]  # 0 means the same as no count
     return {
         "if": _given(machineType={"enum": names}, acceleratorType={"const": kind}),
         "then": {"properties": {"acceleratorCount": {"enum": allowed}}},

@@ -7,9 +7,9 @@ Fields and values come from ``custom_job.json`` and ``tuning_job.json`` of
 ``infra/vertex_training/catalog``: a file with a ``studySpec`` or a ``trialJobSpec`` is a tuning
 job. Their documentation comes from the docstrings of the official client's types, machine types
 from the catalogue. A job file names the schema in its first line: ``# yaml-language-server:
-$schema=job.schema.json``. Where a pattern does not match, ``errorMessage`` says why in words, as VS
-Code's YAML server shows it. The schema finds what a schema can say, ``vt check`` finds the rest,
-and a file that ``vt check`` accepts is valid here too. A test runs ``--check``.
+$schema=job.schema.json``. Where a pattern does not match, ``errorMessage`` has a message, which VS
+Code's YAML server shows. ``vt check`` also finds mistakes that a schema cannot express, but
+accepts only files that are valid here. A test runs ``--check``.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ def field(message_name: str, key: str, row: dict[str, Any]) -> dict[str, Any]:
     single = one_value(message_name, key, row)
     if not row.get("repeated"):
         return single
-    if row.get("message") == "WorkerPoolSpec":  # gcloud takes one pool without a list
+    if row.get("message") == "WorkerPoolSpec":  # gcloud accepts one pool without a list
         return {
             "if": {"type": "object"},
             "then": single,

@@ -87,7 +87,7 @@ def _field(field: FieldDescriptor, messages: dict[str, Any]) -> dict[str, Any]:
         row |= {"type": "enum", "values": [v.name for v in field.enum_type.values]}
     else:
         row["type"] = SCALARS[field.type]
-    # Proto3 `optional` fields also stand in a oneof, an artificial one whose name begins with _.
+    # Proto3 `optional` fields are also in a oneof, a synthetic one whose name begins with _.
     if field.containing_oneof is not None and not field.containing_oneof.name.startswith("_"):
         row["oneof"] = field.containing_oneof.name
     return row

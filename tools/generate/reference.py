@@ -1,7 +1,7 @@
 """Write the tables of the site's reference: rules of job files, and policies.
 
-``docs/site/conf.py`` puts them, and the keys of stack files, into the pages of the same names when
-the site is built, so they always agree with the code.
+``docs/site/conf.py`` adds them, and the keys of stack files, to the pages of the same names when
+the site is built, so they always match the code.
 """
 
 from __future__ import annotations

@@ -3,12 +3,12 @@
     .venv/bin/python -m tools.generate.stack_file          rewrite the files
     .venv/bin/python -m tools.generate.stack_file --check  exit 1 if one is not up to date
 
-``stack.schema.json``, beside the stack files, by which editors complete and check them: a stack
-file names it in its first line, ``# yaml-language-server: $schema=stack.schema.json``. Section
-``config`` of ``Pulumi.yaml``. The same of ``bootstrap``. The site has the keys as tables.
+The files are ``stack.schema.json``, with which editors complete and check stack files, and section
+``config`` of ``Pulumi.yaml``, here and in ``bootstrap``. A stack file names its schema in its first
+line: ``# yaml-language-server: $schema=stack.schema.json``. The site has the keys as tables.
 
-The schema finds what a schema can say, and ``vt check`` the rest. It is stricter in one thing: a
-number in quotes, or ``yes`` for ``true``, is a mistake in an editor alone. A test runs ``--check``.
+``vt check`` also finds mistakes that a schema cannot express. Only the schema rejects a number in
+quotes, and ``yes`` for ``true``. A test runs ``--check``.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ class Project:
     def _as_given(self, full: str) -> dict[str, Any]:
         """Return the field's schema for a file: the engine stores some numbers as text."""
         field, key = self.fields[full], full.partition(":")[2]
-        if "anyOf" in field:  # an empty section is none
+        if "anyOf" in field:  # an empty section means no section
             return {**field, "anyOf": [{"type": "object", "maxProperties": 0}, *field["anyOf"]]}
         is_text = full.startswith(f"{PROVIDER}:") or self.schema.is_text(key)
         return {**field, "type": ["string", "integer"]} if is_text else field
@@ -274,7 +274,7 @@ def tables() -> str:
     return "\n".join(line for project in PROJECTS for line in (*project.tables(), ""))
 
 
-#: What is written -> its text.
+#: Written file -> its text.
 TARGETS: Final[Mapping[Path, Callable[[], str]]] = {
     **{project.folder / SCHEMA_FILE: project.editor_schema for project in PROJECTS},
     **{project.folder / PROJECT_FILE: project.project_file for project in PROJECTS},

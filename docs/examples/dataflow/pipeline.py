@@ -1,14 +1,14 @@
-"""Read passengers from CSV, keep those whose age is known, and leave a snapshot in Parquet.
+"""Read passengers from CSV, keep those with a known age, and write a snapshot in Parquet.
 
     python pipeline.py --input passengers.csv --output FOLDER               on this machine
     python pipeline.py --input gs://… --output gs://…/NEW_FOLDER --runner DataflowRunner
         --project P --region R --temp_location gs://…/tmp --service_account_email A
 
-The snapshot is there when the program ends: its manifest is written last. ``--output`` is a new
-folder each time.
+The snapshot is complete when the program ends: its manifest is written last. Use a new folder for
+each ``--output``.
 """
 
-# Beam is in an environment of its own, and its pipelines are expressions.
+# Beam is in a separate environment, and its pipelines are expressions.
 # pyright: reportMissingImports=false, reportUnusedExpression=false
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from vertex_job import snapshot
 
 SCHEMA = pa.schema([("survived", pa.int64()), ("sex", pa.string()), ("age", pa.float64())])
-#: The same in BigQuery's words, for the manifest.
+#: The same schema with BigQuery's types, for the manifest.
 FIELDS = [
     {"name": "survived", "type": "INTEGER", "mode": "REQUIRED"},
     {"name": "sex", "type": "STRING", "mode": "REQUIRED"},
@@ -31,7 +31,7 @@ FIELDS = [
 
 
 class Parse(beam.DoFn):
-    """A line of CSV as a row; nothing of one without an age."""
+    """Convert a line of CSV to a row. Skip lines without an age."""
 
     def __init__(self) -> None:
         self.rows = Metrics.counter("snapshot", "rows")
@@ -44,7 +44,7 @@ class Parse(beam.DoFn):
 
 
 def main() -> None:
-    """Run the pipeline to its end, then write the manifest."""
+    """Run the pipeline until it ends, then write the manifest."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--input", required=True)
     parser.add_argument("--output", required=True)
@@ -59,7 +59,7 @@ def main() -> None:
         )
     )
     result = pipeline.run()
-    result.wait_until_finish()  # raises if the pipeline failed: then there is no snapshot
+    result.wait_until_finish()  # raises if the pipeline failed, so no snapshot is written
     [rows] = result.metrics().query(MetricsFilter().with_name("rows"))["counters"]
     made = snapshot.write(
         ours.output,

@@ -1,7 +1,7 @@
-"""A machine to log into, beside the jobs of a stack: it stops after eight hours and keeps its disk.
+"""A machine for logins, beside the jobs of a stack. It stops after eight hours and keeps its disk.
 
-Nothing trains in it by itself. A machine that deletes itself is made again by the next ``pulumi
-up``, and a start script that trains would train again: jobs are for that.
+The machine has no start script that trains: use a job instead. The next ``pulumi up`` would create
+a machine again that deleted itself, and the script would train again.
 """
 
 import pulumi
@@ -11,13 +11,13 @@ from vertex_training import Environment
 
 ZONE = "us-central1-a"
 HOURS = 8
-#: Addresses of Identity-Aware Proxy, from which people log in:
+#: Addresses of Identity-Aware Proxy, the source of logins:
 #: https://docs.cloud.google.com/iap/docs/using-tcp-forwarding
 PROXY = "35.235.240.0/20"
 
 
 def declare(environment: Environment) -> None:
-    """A subnet, the way in, and the machine; no address outside of the network."""
+    """Declare a subnet, a firewall rule for logins, and the machine without an external address."""
     subnet = gcp.compute.Subnetwork(
         "workstation",
         project=environment.project,
@@ -61,15 +61,15 @@ def declare(environment: Environment) -> None:
         shielded_instance_config=gcp.compute.InstanceShieldedInstanceConfigArgs(
             enable_integrity_monitoring=True, enable_vtpm=True
         ),
-        # All of it from the first day on: a limit that is added later replaces the machine and its
-        # disk. STOP, never DELETE: a stopped machine is no difference in the next preview.
+        # Set this from the beginning: adding a limit later replaces the machine and its disk. Use
+        # STOP, not DELETE: the next preview shows no change for a stopped machine.
         scheduling=gcp.compute.InstanceSchedulingArgs(
             automatic_restart=False,
             on_host_maintenance="TERMINATE",  # a machine with a GPU cannot be moved
             instance_termination_action="STOP",
             max_run_duration=gcp.compute.InstanceSchedulingMaxRunDurationArgs(seconds=HOURS * 3600),
         ),
-        # The engine refuses to replace or delete it: its disk is the only copy of what is there.
+        # The engine refuses to replace or delete the machine: no other disk has its data.
         opts=pulumi.ResourceOptions(protect=True, depends_on=[environment.apis]),
     )
     pulumi.export("workstation", machine.name)
