@@ -1,4 +1,4 @@
-"""``vt``: the command beside ``pulumi``. It imports ``vertex_training``, but not vice versa.
+"""``vt``: a command that complements ``pulumi``. It imports ``vertex_training``, not vice versa.
 
 =================  =======================================================================
 ``cli``            the command line; its verbs are in ``help``

@@ -1,4 +1,4 @@
-"""``vt catalogue``: machine types as rows. Exit code: 0 done, 2 unknown accelerator or region."""
+"""``vt catalogue``: lists machine types. Exit code: 0 done, 2 unknown accelerator or region."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ from vertex_training.catalog.machines import MachineType, Price
 from vertex_training.errors import UnknownNameError, did_you_mean
 from vertex_training_cli.options import Format
 
-#: Columns of a table that is not written to a terminal: wide enough that nothing is cut.
+#: Width of the table without a terminal, in columns: wide enough that no cell is cut.
 WIDTH_OF_FILES: Final = 180
 PRICES: Final = (
     "List prices in USD per hour, without Vertex AI's fee, boot disk and network. If "
     "'per GPU' has a value, add it to the machine's price for each GPU."
 )
-#: Columns that the table needs: in a narrower terminal a machine type has lines of its own.
+#: Minimum terminal width for the table. In a narrower terminal, each machine type is printed as
+#: lines of text.
 WIDTH_OF_TABLE: Final = 110
 
 
@@ -74,7 +75,7 @@ def _table(options: list[MachineOption], region: str) -> None:
 
 
 def _as_text(row: MachineOption, region: str) -> str:
-    """Return a row of the table as lines that can be wrapped anywhere."""
+    """Return a table row as lines of text, for a terminal too narrow for the table."""
     name, accelerator, counts, vcpus, memory, price, spot, per_gpu, of, regions = _cells(
         row, region
     )

@@ -75,7 +75,7 @@ def main(
 
 
 def checked_files(words: Sequence[str]) -> list[str] | None:
-    """Return the files of a command line ``check FILES`` without options; None for other lines."""
+    """Return the files of the command line ``check FILES`` without options; None for any other."""
     command, *files = words or [""]
     plain = all(word and (word == "-" or not word.startswith("-")) for word in files)
     return files if command == "check" and files and plain else None

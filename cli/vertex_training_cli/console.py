@@ -24,16 +24,17 @@ from vertex_training_cli.engine.values import redact
 
 #: Columns without a terminal: programs that search the output need whole lines.
 PLAIN_WIDTH: Final = 10_000
-#: Maximum length of a word that is not split on a narrow terminal.
+#: Maximum length of a word that stays unsplit on a narrow terminal.
 _MAX_WORD: Final = 20
-#: Heading of the column that goes below the first one if both do not fit.
+#: Heading of the last column that is merged below the first column if the table is too wide.
 _ID: Final = "ID"
-#: Minimum width of any other column.
+#: Minimum width of a column that may be wrapped.
 _LEAST: Final = 8
-#: Minimum width of any other column if the ids need the rest.
+#: Minimum width of a column that may be wrapped, if only columns with ids stay unwrapped.
 _NARROW: Final = 4
 
-#: Words in Unicode names of printable characters that are invisible or change the one before.
+#: Words in Unicode names of printable characters that are invisible or change the preceding
+#: character.
 _UNSEEN: Final = re.compile(
     r"\b(?:FILLER|BLANK|NULL NOTEHEAD|SELECTOR(?:-\d+)?|GRAPHEME JOINER|VOWEL INHERENT)\b"
 )
@@ -66,7 +67,7 @@ def plain(text: Iterable[str]) -> str:
 
 
 def plain_lines(text: str) -> str:
-    """Return text like ``plain``, with line ends."""
+    """Return ``text`` as ``plain`` does, but keep line ends."""
     return "\n".join(map(plain, text.split("\n")))
 
 
@@ -130,7 +131,7 @@ def table(*columns: str, rows: Iterable[tuple[str, ...]], title: str | None = No
 
 
 def _whole(columns: tuple[str, ...], rows: list[tuple[str, ...]]) -> tuple[list[bool], bool]:
-    """Return which columns are not wrapped, and True if all columns with ids are among them.
+    """Return whether each column stays unwrapped, and True if all short columns do.
 
     Those are short words, if the others have enough room beside them; of too many ids alone.
     """
@@ -150,7 +151,7 @@ def _whole(columns: tuple[str, ...], rows: list[tuple[str, ...]]) -> tuple[list[
 def _stacked(
     columns: tuple[str, ...], rows: list[tuple[str, ...]]
 ) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    """Merge the last column below the first one, with names of equal width."""
+    """Merge the last column below the first column, and wrap the names to the width of the ids."""
     import textwrap
 
     width = max((len(row[-1]) for row in rows), default=0) or 1

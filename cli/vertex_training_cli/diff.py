@@ -30,11 +30,12 @@ DIFFERENT: Final = 1
 VERSION: Final = 1
 #: Text for a field that one of the stacks does not have.
 ABSENT: Final = "(none)"
-#: The neutral names. No stack has this one; the project has the form of ids, and does not exist.
+#: Neutral names that replace those of both stacks before the comparison. No stack is called
+#: ``vtx``; the project's id and number are valid, but the project does not exist.
 STACK: Final = "vtx"
 PROJECT: Final = "vtx-neutral-project"
 NUMBER: Final = "970097009700"
-#: Placeholder for the id of a request.
+#: Text that replaces the id of a request.
 REQUEST_ID: Final = "${job.requestId}"
 
 
@@ -61,7 +62,7 @@ def diff(
 
 @dataclass(frozen=True, slots=True)
 class JobDifference:
-    """A job that only the stack ``only_in`` has, or whose requests differ."""
+    """A job that only one stack (``only_in``) has, or whose requests differ."""
 
     name: str
     only_in: str = ""
@@ -70,7 +71,7 @@ class JobDifference:
 
 @dataclass(frozen=True, slots=True)
 class StackComparison:
-    """The differences between the stacks ``one`` and ``other``, in this order."""
+    """The differences from stack ``one`` to stack ``other``."""
 
     one: str
     other: str
@@ -166,7 +167,7 @@ def _renamed(settings: Settings) -> Settings:
 
 
 def _neutral_request(request: JobRequest, references: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a request for comparisons: with references, and without its own id.
+    """Return a request with references instead of the stack's names, and without its request id.
 
     ``references`` are those of the renamed stack.
     """
@@ -183,13 +184,13 @@ def _neutral_request(request: JobRequest, references: Mapping[str, Any]) -> dict
 
 
 def _symbol(name: str, text: str) -> str:
-    """Return the text of a reference, with its version if a name has several versions."""
+    """Return ``${NAME}`` for a reference; for an image or package, also its version."""
     versioned = name.startswith(("images.", "packages."))
     return f"${{{name}}} ({text.rpartition('/')[2]})" if versioned else f"${{{name}}}"
 
 
 def _neutral_settings(own: Settings, other: Settings) -> dict[str, Any]:
-    """Return the settings of a stack with defaults, without the stack's own names.
+    """Return the settings of a stack, including defaults, without the stack's own names.
 
     A named part that the ``other`` stack does not have is one text, without its defaults. Jobs that
     it does not have are left out: they are compared as jobs.

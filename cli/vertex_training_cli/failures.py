@@ -28,7 +28,8 @@ FAILED: Final = 1
 NOT_POSSIBLE: Final = 2
 #: Errors that always mean that the command has no input to work on.
 NOTHING_THERE: Final = (CheckUnavailableError, UnknownNameError, UnknownStackError)
-#: Commands whose exit code 1 is about the files they read or write: other failures exit with 2.
+#: Commands whose exit code 1 describes the files that they read or write. Their other failures have
+#: exit code 2.
 OWN_FAILURE: Final = (
     *("data snapshots diff", "diff", "import", "init", "jobs rerun", "new job", "review"),
     "upgrade",

@@ -193,7 +193,7 @@ class EnvironmentIam:
 
     stack: str
     grants: tuple[IamBinding, ...]
-    """Roles and resources by short names."""
+    """Grants with short names of roles and resources."""
     roles: Mapping[str, tuple[str, ...]]
     """Permissions of custom roles, by role id."""
     denials: tuple[DenyRule, ...]

@@ -20,7 +20,7 @@ from vertex_training_cli.run.script import EXECUTOR
 
 #: The module of the sample package.
 MODULE: Final = "task"
-#: A bucket that a stack without any gets.
+#: Key of the bucket that is added to a stack without buckets.
 NEW_BUCKET: Final = "artifacts"
 
 TASK: Final = '''\

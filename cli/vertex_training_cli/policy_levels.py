@@ -21,7 +21,7 @@ LEVELS: Final = ("advisory", "mandatory", "remediate", "disabled")
 #: Key of a policy's level among its settings.
 LEVEL: Final = "enforcementLevel"
 
-#: The policy that gets ``limits.memberDomains``.
+#: The policy whose configuration contains ``limits.memberDomains``.
 DOMAINS_POLICY: Final = "members-of-own-domains"
 
 PolicyConfig = dict[str, dict[str, Any]]
@@ -40,7 +40,7 @@ def policy_config(root: Path, stack: str, file: Path | None) -> PolicyConfig:
 
 
 def write_config(config: PolicyConfig, file: Path) -> Path:
-    """Write the file for the engine's ``--policy-pack-config``, and return it."""
+    """Write the file for the engine's ``--policy-pack-config``, and return its path."""
     file.write_text(json.dumps(config, indent=2, sort_keys=True) + "\n", encoding="utf-8")
     return file
 
@@ -106,7 +106,7 @@ def unknown_policies(plan: Plan, config: PolicyConfig) -> list[Problem]:
 
 
 def _unknown(plan: Plan, config: PolicyConfig) -> set[str]:
-    """Return the names of no policy. None if the preview failed: it may not list all policies."""
+    """Return names of unknown policies; empty after a failed preview, which may omit policies."""
     checked = plan.policies | {violation.policy for violation in plan.violations}
     # Disabled policies are not among those that checked the plan.
     levels = {name for name, level in levels_of(config).items() if level != "disabled"}

@@ -10,8 +10,8 @@ from collections.abc import MutableMapping
 from typing import Final
 
 LOOPBACK: Final = ("127.0.0.1", "localhost")
-#: Variables with the hosts that need no proxy. gRPC reads the first if it is set, else the second:
-#: github.com/grpc/grpc, doc/environment_variables.md. Others read the last two.
+#: Variables with the hosts that need no proxy (github.com/grpc/grpc, doc/environment_variables.md).
+#: gRPC reads the first that is set of the first two; other programs read the last two.
 NO_PROXY_VARIABLES: Final = ("no_grpc_proxy", "no_proxy", "NO_PROXY")
 
 

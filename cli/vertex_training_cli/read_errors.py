@@ -14,17 +14,17 @@ _FORBIDDEN: Final = re.compile(
     r"\bError 403\b|\bPERMISSION_DENIED\b|\b403 Forbidden\b", re.IGNORECASE
 )
 _MISSING: Final = re.compile(r"\bError 404\b|\bNOT_FOUND\b|\b404 Not Found\b", re.IGNORECASE)
-#: A permission as messages name it: ``Permission 'x' denied``, ``does not have x access``.
+#: A permission in an error message: ``Permission 'x' denied``, ``does not have x access``.
 _PERMISSION: Final = re.compile(
     r"[Pp]ermission '?([a-z]+(?:\.[A-Za-z]+){1,4})'?|"
     r"does not have ([a-z]+(?:\.[A-Za-z]+){1,4}) access"
 )
-#: Forms of messages that name the object that could not be read.
+#: The object that could not be read, in an error message.
 _TARGET: Final = re.compile(
     r"on resource:? '?(?://[a-z.]+/)?([\w./@:-]{3,300})|"
     r"No such object: ([\w./@-]{3,300})|\b(projects/[\w./@:-]{3,300})"
 )
-#: The role that has a permission, by the permission's beginning, and how the account gets it.
+#: Prefix of a permission, the role with this permission, and how to get the role.
 _ROLES: Final = (
     ("storage.objects.", "roles/storage.objectViewer (`planReads` in the bootstrap) on the bucket"),
     ("aiplatform.", "roles/aiplatform.viewer on the project"),
@@ -32,7 +32,7 @@ _ROLES: Final = (
     ("secretmanager.", "roles/secretmanager.viewer on the project"),
     ("compute.", "roles/compute.viewer on the project"),
 )
-#: Google answers 403 as well while an API is off, whatever the account may do.
+#: Text of a 403 error if the API is disabled, whatever permissions the account has.
 _API_OFF: Final = re.compile(r"\bSERVICE_DISABLED\b|\bhas not been used in project\b")
 
 

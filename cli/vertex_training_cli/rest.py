@@ -19,7 +19,7 @@ from vertex_training.errors import CommandError, ForbiddenReadError, OperatorErr
 from vertex_training_cli.engine.stacks import StackRef
 
 TIMEOUT: Final = 30
-#: Pages of a list, of up to 500 items each.
+#: Maximum number of pages of a list. A page has up to 500 items.
 MAX_PAGES: Final = 1_000
 
 
@@ -124,7 +124,7 @@ class RestClient:
     def call(
         self, method: str, url: str, what: str, *, conflict: tuple[int, ...] = (404,), **more: Any
     ) -> dict[str, Any] | None:
-        """Return the answer of a method; None for a status in ``conflict``.
+        """Call a method and return its response; None if the response has a status in ``conflict``.
 
         Raises:
             ForbiddenReadError: the caller lacks a permission.

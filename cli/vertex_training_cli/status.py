@@ -9,7 +9,7 @@ from typing import Final
 from vertex_training_cli.console import plain_lines
 from vertex_training_cli.engine.values import redact
 
-#: Packages that only an extra of this distribution brings along -> that extra.
+#: Package that only an extra of this distribution installs -> the extra.
 EXTRAS: Final[Mapping[str, str]] = {
     "typer": "cli",
     "rich": "cli",

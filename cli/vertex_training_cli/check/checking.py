@@ -33,16 +33,16 @@ from vertex_training_cli.engine.paths import from_here, link_out, root_of, stack
 if TYPE_CHECKING:  # with a stack comes pydantic
     from vertex_training.stack import Stack
 
-#: Bytes read of a file, to bound the memory. The limit for job files is far lower.
+#: Maximum bytes read from a file, to bound memory use. The size limit of job files is far lower.
 MAX_READ: Final = 32 * 1024 * 1024
-#: A field of a job, in a file of any kind.
+#: Field name that identifies a JSON file as a job file.
 JOB_FIELD: Final = re.compile(
     rb'"(jobSpec|job_spec|workerPoolSpecs|worker_pool_specs|trialJobSpec|trial_job_spec)"\s*:'
 )
-#: Name for standard input among the files.
+#: Argument that means standard input instead of a file.
 STDIN: Final = "-"
-#: Id of problems of the local cloud on this machine. Comments cannot disable it, because it is no
-#: rule of the service.
+#: Rule id of problems with the local cloud on this machine. Comments cannot disable it, because it
+#: is not a rule of the service.
 LOCAL_RULE: Final = "local-cannot-run"
 
 
@@ -86,7 +86,7 @@ def project_of(stack_name: str) -> Path | None:
 def files_to_check(
     arguments: Sequence[str], root: Path | None, loaded: Stack | None = None
 ) -> list[str]:
-    """Return the named files; without names, the files of the stack's jobs or of the folder jobs.
+    """Return the named files; without names, the stack's job files or those in the folder jobs.
 
     Raises:
         CheckUnavailableError: a file or folder does not exist.
@@ -231,7 +231,7 @@ def shown_from(root: Path) -> Callable[[str], str]:
 
 
 def stack_or_reports(root: Path, stack_name: str) -> Stack | list[FileReport]:
-    """Return the stack; if files have mistakes, reports about the stack file and package files.
+    """Return the stack, or reports on the stack file and package files if these have mistakes.
 
     Raises:
         CheckUnavailableError: the stack does not exist.
@@ -289,7 +289,7 @@ def _one_of(file: str, loaded: Stack, results: Mapping[str, job_file.JobFileResu
 def _report_in_stack(
     shown: str, data: bytes, result: job_file.JobFileResult, loaded: Stack
 ) -> FileReport:
-    """Return a file's report, in a local stack with problems of this machine."""
+    """Return a file's report. For a local stack, it includes problems of the local cloud."""
     local = is_local(loaded.settings.project)
     more = local_problems(data, shown, result) if local else ()
     return FileReport.from_problems(shown, _text(data), [*result.problems, *more])
@@ -311,19 +311,19 @@ def job(file: str) -> str:
 
 
 def _text(data: bytes) -> str:
-    """Return the source for quotes, cut to the maximum size of a job file."""
+    """Return the file's text for quoted lines, cut to the maximum size of a job file."""
     return data[: document.MAX_BYTES].decode("utf-8-sig", errors="replace")
 
 
 def _as_shown(problem: Problem, file: str) -> Problem:
-    """Return a problem with the shown path of the stack file instead of its bare name."""
+    """Return the problem with the stack file's path for messages instead of its bare name."""
     if problem.location.file != Path(file).name:
         return problem
     return problem.at(dataclasses.replace(problem.location, file=file))
 
 
 def local_problems(data: bytes, shown: str, result: job_file.JobFileResult) -> Iterator[Problem]:
-    """Yield the parts of a valid job file that the local cloud cannot run on this machine."""
+    """Yield a problem for each part of a valid job file that the local cloud cannot run here."""
     import psutil
 
     from localgcp.runner.refusals import refusals
@@ -358,7 +358,7 @@ def _choices() -> dict[str, Any]:
 
 
 def _location(data: bytes, shown: str, path: tuple[Any, ...]) -> Location:
-    """Return the location of a field in the file; without the field, the file."""
+    """Return the location of a field in the file, or of the whole file if the field is missing."""
     try:
         parsed = document.read(data, shown)
     except ConfigError:

@@ -64,7 +64,7 @@ def as_workflow_commands(reports: Sequence[FileReport]) -> Iterator[str]:
 
 
 def _data(text: str) -> str:
-    """Escape a text like github.com/actions/toolkit packages/core/src/command.ts."""
+    """Escape a text as ``command.ts`` of github.com/actions/toolkit does for workflow commands."""
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 

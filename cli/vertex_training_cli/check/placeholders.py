@@ -55,7 +55,7 @@ def _reservation(key: str) -> dict[str, Any]:
     return {"": affinity, ".name": name}
 
 
-#: Kind -> function from a key to its references, by the suffix after the key.
+#: Kind of entry -> function from an entry's key to the values of its references, by suffix.
 KEYED: Final[dict[str, Callable[[str], dict[str, Any]]]] = {
     "buckets": _bucket,
     "serviceAccounts": lambda key: {"": NAMES.account_email(key)},
@@ -65,7 +65,7 @@ KEYED: Final[dict[str, Callable[[str], dict[str, Any]]]] = {
     "reservations": _reservation,
     "snapshots": _snapshot,
 }
-#: References without a key.
+#: Values of references without a key.
 FIXED: Final[dict[str, Any]] = {
     "stack.name": STACK,
     "stack.project": PROJECT,
@@ -75,7 +75,7 @@ FIXED: Final[dict[str, Any]] = {
     "network.attachment": ATTACHMENT,
     "network.interface": {"networkAttachment": ATTACHMENT},
 }
-#: A reserved range of the network, by its key.
+#: Reference to a reserved range of the network, by the range's key.
 RANGE: Final = re.compile(r"network\.ranges\.([a-z](?:[a-z0-9-]{0,38}[a-z0-9])?)\Z")
 #: One name of each kind, for hints: ``${buckts.data}``, did you mean 'buckets.data'?
 EXAMPLES: Final = {
@@ -90,7 +90,7 @@ EXAMPLES: Final = {
 
 
 def table(data: bytes) -> dict[str, Any]:
-    """Return all well-formed references in the job file ``data``, and examples for hints."""
+    """Return placeholder values of the references in the job file ``data``, and of examples."""
     known = dict(FIXED)
     for kind, key in EXAMPLES.items():
         known |= _entries(kind, key)
@@ -105,7 +105,7 @@ def table(data: bytes) -> dict[str, Any]:
 
 
 def submission(job: str) -> Submission:
-    """Return a submission for references to the job itself."""
+    """Return a placeholder submission of ``job``, for references to the job itself."""
     return Submission(PROJECT, REGION, STACK, job, run=1)
 
 

@@ -20,14 +20,15 @@ from vertex_training_cli.console import plain
 
 #: Levels in descending order.
 LEVELS: Final[tuple[Level, ...]] = ("error", "warning", "note")
-#: A value in a line: quoted text, or plain text up to its end in YAML.
+#: A value in a line: quoted text, a reference, or plain YAML text up to its end.
 TOKEN: Final = re.compile(
     r'"(?:[^"\\]|\\.)*"' r"|'(?:[^']|'')*'" r"|\$\{[^}]*\}[^\s,\]}]*" r"|[^\s,\[\]{}#:][^,\[\]{}#]*"
 )
 
-#: Maximum of shown characters of a source line.
+#: Maximum number of characters shown of a source line.
 WIDTH: Final = 100
-#: Characters on both sides that are searched for secrets, since a line may have megabytes.
+#: Characters before and after the shown part of a line that are also searched for secrets. A line
+#: may have megabytes.
 NEAR: Final = 400
 #: Escape sequences of terminals.
 RED: Final = "\x1b[31m"
@@ -60,7 +61,7 @@ class LintFinding:
 
     @property
     def statement(self) -> str:
-        """Subject and problem, with the location if it is in another file."""
+        """Subject and problem; the problem's location precedes them if it is in another file."""
         elsewhere = self.problem.location
         return (
             f"{elsewhere}: {self.problem.statement}" if elsewhere.file else self.problem.statement
@@ -74,7 +75,7 @@ class LintFinding:
 
 @dataclass(frozen=True, slots=True)
 class FileReport:
-    """All findings in one file, by location. ``source`` are the file's lines."""
+    """All findings in one file, sorted by location. ``source`` has the file's lines."""
 
     file: str
     findings: tuple[LintFinding, ...] = ()
@@ -102,7 +103,7 @@ class FileReport:
         return dataclasses.replace(self, findings=findings)
 
     def merged(self, other: FileReport) -> FileReport:
-        """Return the findings of two reports about the same file."""
+        """Return a report with the findings of this report and of ``other``, on the same file."""
         unique = dict.fromkeys(self.findings + other.findings)
         return dataclasses.replace(self, findings=tuple(sorted(unique, key=_order)))
 
@@ -126,7 +127,7 @@ def _finding(problem: Problem, file: str, lines: tuple[str, ...]) -> LintFinding
 
 
 def end_of_value(line: str, column: int) -> int:
-    """Return the column after the key or value at ``column``, at least one character further.
+    """Return the column after the key or value at ``column``, at least ``column`` + 1.
 
     >>> end_of_value("replicaCount: 0  # none", 15)
     16
@@ -195,13 +196,13 @@ def _color(finding: LintFinding) -> str:
 
 
 def _window(line: str, cut: int) -> str:
-    """Return the shown part of a line from ``cut``. Secrets may extend beyond both ends."""
+    """Return up to ``WIDTH`` characters of a line from ``cut``, with secrets masked."""
     begin = max(0, cut - NEAR)
     return masked(line[begin : cut + WIDTH + NEAR])[cut - begin :][:WIDTH]
 
 
 def summary(reports: Sequence[FileReport]) -> str:
-    """Return the last line.
+    """Return the last line of the output: the checked files and the number of problems.
 
     >>> summary([]), summary([FileReport("j.yaml"), FileReport("Pulumi.dev.yaml", of_stack=True)])
     ('0 files, no mistakes.', '1 file and Pulumi.dev.yaml, no mistakes.')

@@ -39,7 +39,7 @@ T = TypeVar("T", bound=_Named)
 
 @dataclass(frozen=True, slots=True)
 class RemoteObject:
-    """An object. ``name`` has no prefix."""
+    """An object in a bucket. ``name`` is relative to the prefix."""
 
     name: str
     size: int
@@ -55,7 +55,7 @@ class Place:
     bucket: str
     prefix: str = ""
     key: str = ""
-    """Name of the bucket in the stack file; empty for an address."""
+    """Key of the bucket in the stack file; empty if the user passed a ``gs://`` address."""
 
     def __str__(self) -> str:
         """Return ``gs://BUCKET/PREFIX``."""
@@ -87,7 +87,7 @@ def find(text: str, settings: Settings) -> Place:
 
 
 def ensure_takes(place: Place, names: Iterable[str], settings: Settings) -> None:
-    """Refuse to upload files to the prefixes of submission records and snapshots.
+    """Refuse to upload files to the locations of submission records and snapshots.
 
     Raises:
         CommandError: the place, or one of ``names`` below it, belongs to either.
@@ -114,7 +114,7 @@ def connect(ref: StackRef, log: Callable[[str], None]) -> storage.Client:
 
 
 def objects(client: storage.Client, place: Place) -> Iterator[RemoteObject]:
-    """Yield the objects below the prefix, by name, without placeholders of folders."""
+    """Yield the objects below the prefix, sorted by name, without placeholders of folders."""
     with plain_errors(place, "read"):
         listed = client.list_blobs(
             place.bucket, prefix=place.prefix, fields=_FIELDS, timeout=TIMEOUT
@@ -169,7 +169,7 @@ def run_all(items: Sequence[T], work: Callable[[T], None], place: Place, right: 
 
 @contextmanager
 def plain_errors(place: Place, right: str) -> Iterator[None]:
-    """Raise errors of the service as a CommandError. ``right`` is the access: read or write."""
+    """Convert errors of the service to CommandError. ``right`` is the access: read or write."""
     try:
         yield
     except (exceptions.GoogleAPICallError, exceptions.RetryError) as error:
@@ -179,7 +179,7 @@ def plain_errors(place: Place, right: str) -> Iterator[None]:
 
 
 def explained(error: BaseException, place: Place, right: str) -> CommandError:
-    """Return an error of the service as a line with a hint."""
+    """Return a CommandError for an error of the service: one line with a hint."""
     if isinstance(error, (exceptions.Forbidden, exceptions.Unauthorized)):
         role = "roles/storage.objectUser" if right == "write" else "roles/storage.objectViewer"
         key = f"{'writes' if right == 'write' else 'reads'}: [{place.key or '…'}]"

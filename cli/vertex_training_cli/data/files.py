@@ -26,11 +26,11 @@ _SHOWN: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class LocalFile:
-    """A file: a folder, the path below it, and the size in bytes."""
+    """A local file: a folder, the path below it, and the size in bytes."""
 
     folder: Path
     name: str
-    """Also the name of its object, without the prefix."""
+    """Path below the folder. It is also the object's name without the prefix."""
     size: int
 
     @property
@@ -39,7 +39,7 @@ class LocalFile:
         return self.folder / self.name
 
     def open(self) -> BinaryIO:
-        """Open the file for reading. Raises OSError, also if the file is behind a link now."""
+        """Open the file for reading. Raises OSError, also if a link is now in its path."""
         return RootDirectory(self.folder).open(self.name)
 
     def is_same(self, remote: RemoteObject | None) -> bool:
@@ -100,7 +100,7 @@ def checksum(file: BinaryIO) -> str:
 
 
 def below(folder: Path) -> RootDirectory:
-    """Return the folder as a root directory for objects."""
+    """Return the folder as a ``RootDirectory`` that refuses paths of git."""
     return RootDirectory(folder, refuse_git=True)
 
 

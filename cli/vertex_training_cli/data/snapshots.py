@@ -27,7 +27,7 @@ from vertex_training_cli.status import print_line
 REFUSED: Final = 2
 COLUMNS: Final = ("SNAPSHOT", "RUN", "ROWS", "BYTES", "QUERIED", "STACK FILE", "READ BY", "ID")
 NONE: Final = "no manifest, not usable by jobs"
-#: Minimum characters of an id. Fewer characters are a run.
+#: Minimum number of characters of an id. A shorter argument is a run.
 SHORTEST_ID: Final = 6
 Name = Annotated[
     str,
@@ -62,7 +62,7 @@ class KeptSnapshot:
     jobs: tuple[str, ...]
     """Jobs in the stack file that read the snapshot."""
     manifest: Mapping[str, Any] | None
-    """None without a manifest, or with a manifest of another program."""
+    """Content of the manifest; None if it is missing or was written by another program."""
     size: int
     objects: tuple[RemoteObject, ...] = field(repr=False)
 
@@ -78,7 +78,7 @@ class KeptSnapshot:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """Values to compare, by their names in the manifest."""
+        """Values that ``diff`` compares, by their names in the manifest."""
         if self.manifest is None:
             return {}
         query = self.manifest["query"]
@@ -205,7 +205,7 @@ def _confirm(what: str, *, yes: bool, ask: Callable[..., bool] = typer.confirm) 
 
 
 def _kept(name: str | None) -> tuple[storage.Client, list[KeptSnapshot]]:
-    """Return all snapshots below the stack's prefix in its buckets, by name and time."""
+    """Return the client, and all snapshots of the stack in its buckets, by name and time."""
     ref = stacks.find(name)
     stack = stacks_of_files.load(ref.root, ref.stack)
     client = cloud.connect(ref, lambda line: print_line(f"vt: {line}"))

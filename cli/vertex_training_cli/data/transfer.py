@@ -26,11 +26,11 @@ from vertex_training_cli.data import files
 from vertex_training_cli.data.cloud import TIMEOUT, Place, RemoteObject, run_all
 from vertex_training_cli.data.files import LocalFile
 
-#: Bytes of a file from which resumable uploads of gcloud are recommended.
+#: File size in bytes from which resumable uploads with gcloud are recommended.
 LARGE: Final = 64 << 20
-#: Secrets listed in a refusal; the rest is counted.
+#: Maximum number of secrets that an error lists; further secrets are only counted.
 _SECRETS_SHOWN: Final = 10
-#: Files of a checkout, a Pulumi project or a policy pack.
+#: Files that mark a folder as a checkout, a Pulumi project or a policy pack.
 MARKS: Final = (".git", "Pulumi.yaml", "PulumiPolicy.yaml")
 
 

@@ -105,7 +105,7 @@ class Checkout:
     """Engine files whose code would run in a Python environment that the commit does not pin."""
 
     def problems(self) -> list[Problem]:
-        """Return files and environments that a program would use and that are not in the commit."""
+        """Return uncommitted files and environments that the program would use."""
         conversion = (
             ". If `git diff` shows no difference, git converts these files (attributes, autocrlf)"
         )
@@ -188,15 +188,15 @@ def plan_problems(approval: Approval, report: str) -> list[Problem]:
     return [Problem(what, report[:12], hint, (f"plan of {approval.stack}",))]
 
 
-#: Variables with the account that deploys, and the identity provider of its sign-in.
+#: Environment variables with the account that deploys, and with the workload identity provider that
+#: it signs in with.
 DEPLOY_ACCOUNT: Final = "VT_DEPLOY_ACCOUNT"
 IDENTITY_PROVIDER: Final = "VT_IDENTITY_PROVIDER"
-#: Variables that lead Google's clients, or the gcp provider, to another account, project or
-#: address than the stack file says: https://www.pulumi.com/registry/packages/gcp and
-#: https://docs.cloud.google.com/sdk/docs/properties. The engine takes its options from variables,
-#: too: these give it other config than the stack file, or another folder. The last lead the engine
-#: to other code: a provider that runs already, Python and its modules, downloads, another key; or
-#: have it save no state before its end.
+#: Environment variables that redirect Google's clients or the gcp provider to another account,
+#: project or address than the stack file's: https://www.pulumi.com/registry/packages/gcp and
+#: https://docs.cloud.google.com/sdk/docs/properties. Others give the engine other config or another
+#: folder, make it run other code (a running provider, Python and its modules, plugin downloads),
+#: replace the key of secrets, or stop the engine from saving state before its end.
 _REDIRECTS: Final = re.compile(
     r"GOOGLE_IMPERSONATE_SERVICE_ACCOUNT|CLOUDSDK_AUTH_IMPERSONATE_SERVICE_ACCOUNT|"
     r"GOOGLE_BILLING_PROJECT|GOOGLE_CLOUD_QUOTA_PROJECT|USER_PROJECT_OVERRIDE|"
@@ -206,12 +206,12 @@ _REDIRECTS: Final = re.compile(
     r"PYTHON(?:PATH|HOME)|PULUMI_PLUGIN_DOWNLOAD_URL_OVERRIDES|PULUMI_CLOUD_SECRET_OVERRIDE|"
     r"PULUMI_(?:DIY_BACKEND|SELF_MANAGED_STATE)_LEGACY_LAYOUT|PULUMI_SKIP_CHECKPOINTS"
 )
-#: Variables that hold a credential. Only that they are set is recorded.
+#: Environment variables with a credential. A record contains only the fact that they are set.
 _CREDENTIALS: Final = re.compile(
     r"GOOGLE_CREDENTIALS|GOOGLE_CLOUD_KEYFILE_JSON|GCLOUD_KEYFILE_JSON|"
     r"GOOGLE_OAUTH_ACCESS_TOKEN|CLOUDSDK_AUTH_ACCESS_TOKEN"
 )
-#: Longer values are recorded by their digest.
+#: Maximum length of a recorded value. For a longer value, its digest is recorded.
 _LONGEST: Final = 200
 _IMPERSONATED: Final = re.compile(r"/serviceAccounts/([^/:]+):generateAccessToken\Z")
 _AUDIENCE: Final = "//iam.googleapis.com/"
@@ -226,7 +226,7 @@ class Target(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     backend: Annotated[Text, Field(min_length=1)]
-    """URL of the state, without a password. State is code: it holds a pickled provider."""
+    """URL of the state, without a password. The state contains code: pickled providers."""
     secrets_provider: Text = ""
     """Key provider that encrypts secrets in the state, and a digest of the encrypted key."""
     deploy_account: Text = ""
@@ -311,7 +311,7 @@ def _redirects(env: Mapping[str, str]) -> dict[str, str]:
 
 
 def _recorded(value: object) -> str:
-    """Return a value as a record stores it: redacted, on one line, and shortened."""
+    """Return a text for a record: the value, or its digest if it is secret, long or unprintable."""
     text = value if isinstance(value, str) else json.dumps(value, sort_keys=True, default=str)
     shown = redact(text)
     if shown != text or len(text) > _LONGEST or not text.isprintable():

@@ -108,7 +108,7 @@ def _content(file: Path) -> Mapping[str, Any]:
 
 @contextmanager
 def _index_of(root: Path, tree: str) -> Iterator[Mapping[str, str]]:
-    """Return variables that give git a new index of ``tree`` instead of the checkout's own index.
+    """Yield variables with which git uses a new index of ``tree``, not the checkout's index.
 
     That one holds times and sizes by which git takes a file for unchanged, and flags by which it
     does not look (``git update-index --assume-unchanged``, ``--skip-worktree``).

@@ -1,4 +1,4 @@
-"""Checks for foreign code in a stack's state: pickled providers and plugins. Pure functions.
+"""Finds foreign code in a stack's state: pickled providers and plugins. Pure functions.
 
 The state of a dynamic resource holds its provider, pickled. The engine unpickles it to read or
 delete the resource, and a pickle can run anything. A deployment therefore accepts one form only:
@@ -16,10 +16,10 @@ from typing import Any, Final
 
 from vertex_training.errors import Problem
 
-#: Where the engine keeps the pickled provider: ``pulumi.dynamic.dynamic.PROVIDER_KEY``. Not
-#: imported: that loads the SDK.
+#: Key of the pickled provider in the state: ``pulumi.dynamic.dynamic.PROVIDER_KEY``. Not imported,
+#: because the import loads the SDK.
 _PROVIDER_KEY: Final = "__provider"
-#: The classes, each with its module.
+#: Module and class of each of the program's own dynamic providers.
 _OWN_PROVIDERS: Final = (
     ("vertex_training.customjob.provider", "CustomJobProvider"),
     ("vertex_training.serving.provider", "ModelVersionProvider"),
@@ -28,8 +28,8 @@ _OWN_PROVIDERS: Final = (
     ("vertex_training.snapshots.provider", "SnapshotProvider"),
     ("vertex_training.schedules.provider", "JobScheduleProvider"),
 )
-#: What the SDK pickles of one: its class, made without arguments. A change of Python's protocol
-#: changes numbers and frames, which are left out here.
+#: Pickle opcodes that the SDK writes for each own provider: its class, called without arguments.
+#: Opcodes that depend on the pickle protocol are not included.
 _OWN_PICKLES: Final = tuple(
     (
         ("SHORT_BINUNICODE", module),
@@ -42,11 +42,11 @@ _OWN_PICKLES: Final = tuple(
     for module, name in _OWN_PROVIDERS
 )
 _WITHOUT_EFFECT: Final = ("PROTO", "FRAME", "MEMOIZE")
-#: The text of such a provider has about 110 characters.
+#: Maximum length of a pickled provider's text. An own provider has about 110 characters.
 _LONGEST: Final = 500
 _DYNAMIC: Final = "pulumi-python:dynamic"
 _PROVIDER: Final = "pulumi:providers:"
-#: Plugins that the program uses. The engine starts every plugin that the state names.
+#: Plugins that the program uses. The engine starts every plugin that the state lists.
 _PLUGINS: Final = ("gcp", "pulumi-python")
 #: Inputs of a provider that name another program to download and run.
 _DOWNLOADS: Final = ("pluginDownloadURL", "parameterization")
@@ -110,7 +110,7 @@ def _has_key(value: object, key: str) -> bool:
 
 
 def is_own_provider(text: object) -> bool:
-    """Return True if ``text`` is one of the program's own pickled providers. Unpickles nothing."""
+    """Return True if ``text`` pickles one of the program's own providers. Unpickles nothing."""
     if not isinstance(text, str) or len(text) > _LONGEST:
         return False
     try:

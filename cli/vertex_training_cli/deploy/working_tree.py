@@ -20,12 +20,12 @@ from typing import Any, BinaryIO, Final
 from localgcp.system.root_directory import RootDirectory
 from vertex_training.settings.project_files import PROJECT_FILE
 
-#: Modes in git of a symbolic link, of an executable file, and of a repository within this one.
+#: Git's file modes of a symbolic link, an executable file, and a submodule.
 LINK: Final = "120000"
 _EXECUTABLE: Final = "100755"
 _REPOSITORY: Final = "160000"
 _CHUNK: Final = 1 << 20
-#: Length of an object's id in a repository with SHA-1; another one has SHA-256.
+#: Length of an object id in a repository with SHA-1. A longer id is a SHA-256.
 _SHA1: Final = 40
 
 
@@ -85,17 +85,20 @@ def changed_files(root: Path, committed: Iterable[CommittedFile]) -> list[str]:
 
 #: Suffixes of importable files: sources, bytecode without a source, and extension modules.
 CODE: Final = tuple(importlib.machinery.all_suffixes())
-#: File endings that the program reads, including stack files, included files and job files.
+#: Suffixes of files that the program reads: code, and stack files, included files and job files.
 READ: Final = (*CODE, ".yaml", ".yml")
 #: Files from which ``make setup`` installs packages in a repository that ``vt init`` created.
 INSTALLED: Final = frozenset({"requirements.lock", "requirements.txt"})
-#: Files with which the engine runs code beside them. A project in JSON comes before YAML.
+#: Files of a project, plugin or policy pack: the engine runs the code in their folder. A project in
+#: JSON takes precedence over YAML.
 ENGINE_FILES: Final = frozenset(
     f"Pulumi{kind}.{form}" for kind in ("", "Plugin", "Policy") for form in ("json", "yaml", "yml")
 )
-#: The environment with ``vt``, and environments inside it, which ``make setup DEPLOY=1`` fills.
+#: Folder of the virtual environment of ``vt``, and of the environments inside it that ``make setup
+#: DEPLOY=1`` installs.
 ENVIRONMENT: Final = ".venv"
-#: Folders without imported code: ``stacks.own_bytecode`` prevents reading bytecode.
+#: Folders without code that Python imports: ``stacks.own_bytecode`` prevents it from reading
+#: ``__pycache__``.
 _NOT_IMPORTED: Final = frozenset({"__pycache__", ".git"})
 
 

@@ -128,7 +128,7 @@ def compare_stack(stack: str, remove: str = "") -> Drift:
 def _with_members(
     ref: StackRef, result: Drift, remove: str, allowed: Sequence[AllowedMember]
 ) -> Drift:
-    """Return ``result`` with undeclared members, and with members that the check does not judge.
+    """Add undeclared members to ``result``, and lines on members that the check does not judge.
 
     If ``remove`` is the digest of the undeclared members, remove them.
     """

@@ -50,7 +50,7 @@ def of_existing(settings: Settings) -> list[str]:
 
 
 def of_projects(declared: Declared, memberships: Sequence[Membership]) -> list[str]:
-    """Return a line for each project role that has members which the check does not judge."""
+    """Return a line for each project role with members that the check does not judge."""
     by_role: dict[tuple[str, str], list[str]] = {}
     for other in declared.others(memberships):
         by_role.setdefault((other.policy, other.role), []).append(other.member)
@@ -63,7 +63,7 @@ def of_projects(declared: Declared, memberships: Sequence[Membership]) -> list[s
 def apply(
     report: Drift, settings: DriftSettings, differences: Sequence[ResourceDifference]
 ) -> Drift:
-    """Return ``report`` with ``differences``; those with an exception become allowed resources."""
+    """Add ``differences`` to ``report``; list those with an exception as allowed instead."""
     remaining, allowed = list[ResourceDifference](), list[str]()
     for difference in differences:
         reasons = (
@@ -79,7 +79,8 @@ def apply(
     return report.with_differences(remaining).without_looking_at(allowed)
 
 
-#: Stack -> its members of the project's policy; None if its file has mistakes.
+#: Stack of the same project -> members that it declares in the project's policy; None if the
+#: stack's file has mistakes.
 Neighbours = Mapping[str, frozenset[Membership] | None]
 
 

@@ -25,7 +25,7 @@ from vertex_training_cli.engine.values import as_mapping
 
 #: Text for a value that is not known before the deployment.
 UNKNOWN: Final = "(known after `up`)"
-#: Longer values are cut. The state has the full value.
+#: Maximum length of a shown value. The state has the full value.
 MAX_SHOWN: Final = 200
 #: Operation of an orphaned job, which `up` ignores.
 RUNS: Final = "runs"
@@ -45,7 +45,7 @@ REWRITTEN: Final = "rewritten"
 REPEATED: Final = "repeated"
 #: Operations that no deployment undoes.
 BEYOND_UP: Final = (RUNS, GRANTED, SUBMITTED, ADDED, ENDED, DEPLOYED, REWRITTEN, REPEATED)
-#: States of a declared job that only a user can cause -> predicate.
+#: States of a declared job that only a user can cause -> predicate of the finding.
 _ENDED_BY_HAND: Final = {
     "JOB_STATE_CANCELLED": "was cancelled by hand",
     "JOB_STATE_CANCELLING": "was cancelled by hand",
@@ -89,7 +89,7 @@ class ResourceDifference:
     is_lost: bool = False
     """True if a resource with data was deleted. A deployment recreates it without data."""
     resource: str = ""
-    """Kind and name for ``drift.allowedResources``; empty if no exception is possible."""
+    """Kind and name for ``drift.allowedResources``; empty if the difference cannot be allowed."""
 
     @property
     def summary(self) -> str:
@@ -116,7 +116,7 @@ class DeclaredNetwork:
     path: str
     """``projects/P/global/networks/N``."""
     peerings: tuple[str, ...] = ()
-    """Names in Compute Engine of its peerings that the stack creates."""
+    """Compute Engine's names of the network's peerings that the stack creates."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,7 +253,7 @@ def _rewritten(plan: Plan) -> Iterator[ResourceDifference]:
 
 
 def _deployed_by_hand(plan: Plan) -> Iterator[ResourceDifference]:
-    """Yield models at endpoints that the stack did not deploy and that ``up`` never removes."""
+    """Yield models deployed by hand to the stack's endpoints, which ``up`` never removes."""
     for step in plan.steps:
         if step.type != ENDPOINT_TRAFFIC or not (step.old and step.new) or step.op == "refresh":
             continue

@@ -33,11 +33,11 @@ def account_email(inputs: Inputs) -> str:
     return f"{inputs.get('accountId')}@{inputs.get('project')}.iam.gserviceaccount.com"
 
 
-#: Default grants of each new bucket, for the basic roles of its project:
+#: Default grants that each new bucket has for the basic roles of its project:
 #: https://docs.cloud.google.com/storage/docs/access-control/iam-roles#basic-roles-intrinsic
 CONVENIENCE: Final = ("projectOwner:", "projectEditor:", "projectViewer:")
 LEGACY: Final = "roles/storage.legacy"
-#: Google grants each service agent its own role on the project:
+#: Suffix of the role that Google grants each service agent on the project:
 #: https://docs.cloud.google.com/iam/docs/service-agents
 AGENT_ROLE: Final = "serviceAgent"
 #: Service agents with default grants on a project, with its number in their address:
@@ -50,7 +50,7 @@ _AGENT: Final = re.compile(
 
 @dataclass(frozen=True, slots=True, order=True)
 class Membership:
-    """A member of a role in an IAM policy, whose name is that of ``localgcp.inventory.store``."""
+    """A member of a role in an IAM policy. ``policy`` is a name of ``localgcp.inventory.store``."""
 
     policy: str
     role: str
@@ -65,13 +65,13 @@ class Declared:
 
     memberships: frozenset[Membership]
     policies: tuple[str, ...]
-    """Policies of resources that the stack creates: all members count."""
+    """Policies of resources that the stack creates: the comparison judges all their members."""
     projects: tuple[str, ...]
-    """Policies of projects: only the stack's own members count."""
+    """Policies of projects: the comparison judges only the stack's own members."""
     own: frozenset[str]
-    """IAM members that are accounts and agents of the stack."""
+    """IAM members that are service accounts or service agents of the stack."""
     project_number: str = ""
-    """Number of the stack's project. ``policies`` has its policy if all members are judged."""
+    """Number of the stack's project. If all members are judged, ``policies`` has its policy."""
 
     def with_project(
         self, project: str, number: str, by_neighbours: Iterable[Membership]
@@ -89,7 +89,7 @@ class Declared:
         )
 
     def concerns(self, membership: Membership) -> bool:
-        """Return whether the comparison judges this membership: the stack must then declare it."""
+        """Return whether the comparison judges this membership: then the stack must declare it."""
         if membership.policy in self.projects and membership.policy not in self.policies:
             is_agents_own = membership.role.endswith(AGENT_ROLE) and "@gcp-sa-" in membership.member
             return (
@@ -102,7 +102,7 @@ class Declared:
         )
 
     def _is_given_by_google(self, membership: Membership) -> bool:
-        """Return True if a member is a service agent of this project with its default role."""
+        """Return True for the default role of a service agent of this project."""
         agent = _AGENT.fullmatch(membership.member)
         if agent is None or membership.condition:
             return False
@@ -183,7 +183,7 @@ def undeclared(
 
 
 def digest_of(memberships: Iterable[Membership]) -> str:
-    """Return the SHA-256 of memberships (64 hex digits), so that only reviewed ones are removed."""
+    """Return the SHA-256 of memberships in hex, which ``vt drift --remove`` requires."""
     rows = [[m.policy, m.role, m.member, m.condition] for m in sorted(memberships)]
     return hashlib.sha256(json.dumps(rows, separators=(",", ":")).encode()).hexdigest()
 
@@ -219,9 +219,11 @@ def _is_project(policy: str) -> bool:
     return policy.startswith("projects/") and policy.count("/") == 1
 
 
-#: Services with ``getIamPolicy`` by POST. IAM itself expects options in the query, without a body.
+#: Services whose ``getIamPolicy`` is a POST. IAM itself expects options in the query, without a
+#: body.
 BY_POST: Final = ("cloudresourcemanager.", "//iam.")
-#: Lower versions leave conditions out: https://docs.cloud.google.com/iam/docs/policies
+#: Version of requested policies. Lower versions omit conditions:
+#: https://docs.cloud.google.com/iam/docs/policies
 VERSION: Final = 3
 #: Attempts to write a policy that changes concurrently.
 ATTEMPTS: Final = 5

@@ -13,9 +13,9 @@ from vertex_training_cli.review.escaping import visible
 
 #: Increased when a key changes its meaning or is removed; new keys may come at any time.
 VERSION: Final = 1
-#: GitHub refuses a longer text in an issue or a comment.
+#: Maximum length of an issue or a comment on GitHub.
 MAX_TEXT: Final = 65_536
-#: Reserved for the rest of the text.
+#: Characters reserved for the text after the differences.
 ROOM: Final = 4_096
 
 _SPECIAL: Final = re.compile(r"([\\`*_{}\[\]()#+!|<>~@&:])")
@@ -58,7 +58,7 @@ def markdown(drift: Drift) -> str:
 
 
 def _not_looked_at(drift: Drift) -> str:
-    """Return the folded list of parts that were not judged, cut to the available length."""
+    """Return the folded list of parts that were not judged, cut to half of ``ROOM``."""
     if not drift.not_looked_at:
         return ""
     lines, size = list[str](), 0

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from vertex_training.customjob.google.job_service import AnyJob
 
 
-#: Name of a collection -> request that lists its parts of networks.
+#: Collection of network parts -> request that lists its items.
 LISTS: Final = {
     "firewalls": rest.FIREWALLS,
     "subnetworks": rest.SUBNETWORKS,
@@ -138,7 +138,7 @@ _ACCOUNT: Final = "serviceAccount:"
 
 
 def orphaned_jobs(stack: StackRef, known: Collection[str]) -> list[ResourceDifference]:
-    """Return the stack's running jobs whose ids are not in ``known``, the ids in its state.
+    """Return the stack's running jobs whose ids are not in ``known``, the job ids in its state.
 
     Raises:
         CommandError: the local cloud does not run.

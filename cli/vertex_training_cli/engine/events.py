@@ -24,7 +24,7 @@ from vertex_training_cli.engine.plan import (
 )
 from vertex_training_cli.engine.values import redact, redact_config
 
-#: The engine's last message on any failure, also of a policy; it has no reason.
+#: The engine's last message after any failure, also of a policy. It contains no reason.
 LAST_WORDS: Final = "preview failed"
 
 
@@ -143,12 +143,12 @@ class _PlanBuilder:
         (self.parts if step.op in PARTS else self.steps)[step.urn] = step
 
 
-#: A document has at least one of these keys.
+#: Keys of a preview document, which has at least one of these.
 DOCUMENT_KEYS: Final = ("config", "steps", "diagnostics", "changeSummary")
 
 
 def parse_document(text: str, stack: str, *, succeeded: bool) -> Plan:
-    """Return the plan for ``stack`` in a preview document, which lacks ``succeeded``.
+    """Return the plan for ``stack`` in a preview document. ``succeeded``: the preview succeeded.
 
     Raises:
         PreviewParseError: ``text`` is no such document.

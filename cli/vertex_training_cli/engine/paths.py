@@ -1,4 +1,4 @@
-"""Paths around the current folder's Pulumi project: for messages, and links that leave the project.
+"""Paths of the current folder's Pulumi project, and checks for links that leave the project.
 
 What a link out of a checkout points at is not the checkout's to read or change.
 """
@@ -51,7 +51,7 @@ def own_folder(root: Path, name: str) -> Path:
 
 
 def _make_own(folder: Path, mode: int) -> None:
-    """Create a folder unless it exists. It must belong to this user."""
+    """Create a folder unless it exists; check that the folder belongs to this user."""
     try:
         folder.mkdir(mode=mode, exist_ok=True)
         status = folder.lstat()
@@ -83,7 +83,7 @@ def read_files(settings: Settings) -> list[str]:
 
 
 def named_files(settings: Settings) -> list[str]:
-    """Return existing files and folders that the files of a stack name."""
+    """Return the files and folders that the files of a stack name, inside the project."""
     names = read_files(settings)
     names += [package.path for package in settings.packages.values()]
     names += [file for bucket in settings.buckets.values() for file in bucket.objects.values()]
@@ -99,7 +99,7 @@ def from_here(path: Path) -> str:
 
 
 def link_out(file: Path, *, of_user: bool = False) -> Path | None:
-    """Return the first symbolic link in a file's path that leaves its checkout or project, or None.
+    """Return the first symbolic link in ``file`` that leaves its checkout or project, or None.
 
     A link that lies in neither is the user's own; if the file itself is one, only ``of_user``
     lets it be.

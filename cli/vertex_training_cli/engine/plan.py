@@ -21,7 +21,8 @@ from vertex_training.customjob.protocol.adoption import is_usable
 from vertex_training.customjob.protocol.ports import LADDER, RECORD_DELETED, SUCCEEDED
 from vertex_training_cli.engine.values import as_mapping, redact
 
-#: Operations that show a part of a replacement. The engine also sends the whole replacement.
+#: Operations on one side of a replacement. The engine also sends one step for the whole
+#: replacement.
 PARTS: Final = ("create-replacement", "delete-replaced")
 #: Operations that change nothing in the cloud.
 UNCHANGED: Final = ("same", "read", "refresh", "discard")
@@ -50,8 +51,8 @@ Operation = Annotated[str, Field(pattern=f"^({OPERATIONS})$")]
 #: Levels of policies, as the engine calls them.
 Level = Annotated[str, Field(pattern="^(mandatory|advisory|remediate|disabled)$")]
 
-#: A type of this project's in the chain of a URN: a component's, of the program or of the package
-#: ``infra/vertex_training/components``. All of its resources are children of one.
+#: Type of a component of this project, in the parents of a URN: of the program or of the package
+#: ``infra/vertex_training/components``. Its resources are children of such a component.
 _OWN: Final = re.compile(r"(?:vertextraining|vertex-training):")
 _LABELS: Final = re.compile(r"labels\b")
 
@@ -65,7 +66,7 @@ def without_computed_labels(paths: Iterable[str]) -> Texts:
 
 
 def is_own(urn: str) -> bool:
-    """Return True for a child of one of this project's components, and for a job of the project."""
+    """Return True for a resource in this project's components, and for a job of the project."""
     parents, _, type_ = urn.split("::")[2].rpartition("$") if urn.count("::") > 2 else ("", "", "")
     return type_ in WITH_REQUEST or any(map(_OWN.match, (*parents.split("$"), type_)))
 
@@ -111,7 +112,7 @@ class Step:
     paths: Texts = ()
     """Properties that will change, as the provider names them."""
     deployed: ResourceState | None = None
-    """Recorded state, if a refresh returned a different resource or none."""
+    """State before the refresh, if the refresh returned a different resource or none."""
 
     @property
     def name(self) -> str:
@@ -130,7 +131,7 @@ class Step:
 
     @property
     def is_protected(self) -> bool:
-        """Return True if the engine refuses to delete the resource, or to replace it.
+        """Return True if the engine refuses to delete or to replace the resource.
 
         Protection keeps nothing from an update. One that a replacement adds or takes away keeps
         nothing from that: https://github.com/pulumi/pulumi (``step_generator.go``).
@@ -140,7 +141,7 @@ class Step:
 
     @property
     def repeats_request(self) -> bool:
-        """Return True if a replacement's request equals the running one, or a rung of its ladder.
+        """Return True if the replaced job's request equals the new request or a rung of its ladder.
 
         The engine replaces what is tainted, named by ``--replace`` or made after what is replaced.
         """
@@ -242,7 +243,7 @@ class Plan:
         return tuple(step for step in self.steps if step.changes and step.custom)
 
     def inputs_of(self, *types: str) -> Iterator[tuple[Step, Mapping[str, Any], Mapping[str, Any]]]:
-        """Yield changed steps of these types, with inputs before and after; empty for none."""
+        """Yield changed steps of these types, with inputs before and after (empty if missing)."""
         for step in self.changed:
             if step.type in types:
                 yield step, step.old.inputs if step.old else {}, step.new.inputs if step.new else {}
@@ -294,7 +295,7 @@ class CheckpointObservation:
     seconds: float | None
     """Age of the newest checkpoint; None if there is none."""
     at_most: bool = False
-    """True if more checkpoints exist than were listed: one of them may be newer."""
+    """True if more checkpoints exist than were listed: an unlisted checkpoint may be newer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -330,7 +331,7 @@ class Observations:
     repeated: Mapping[str, str] = field(default_factory=dict)
     """Previous job of a request that is submitted again, by the request's id."""
     dropped: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Due slots that a schedule change drops, by the name of the job."""
+    """Due slots that a changed schedule drops, by the name of the scheduled job."""
 
 
 #: Observations of a plan whose jobs were not read.
@@ -343,6 +344,6 @@ def failed_plan(stack: str, reason: str) -> Plan:
 
 
 def with_error(plan: Plan, reason: str) -> Plan:
-    """Return the plan with the error ``reason``, for a failed preview without an error event."""
+    """Return the plan with ``reason`` as an error, for a failed preview that reported no error."""
     error = Diagnostic("error", redact(reason))
     return dataclasses.replace(plan, diagnostics=(*plan.diagnostics, error), succeeded=False)

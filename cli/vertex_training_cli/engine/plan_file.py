@@ -20,14 +20,14 @@ from vertex_training_cli.engine.values import redact, redact_config
 
 #: Increased when a key is removed or changes its meaning.
 VERSION: Final = 1
-#: Bytes of a file. That of a stack of a thousand resources has 3 MB.
+#: Maximum bytes of a plan file. The file of a stack with a thousand resources has 3 MB.
 MAX_BYTES: Final = 16 * 2**20
-#: Levels of nesting. An input of a resource has six at most.
+#: Maximum levels of nesting. Inputs of resources have at most six.
 MAX_DEPTH: Final = 40
-#: Ids that Google gives resources have up to 64 bits. Numbers beyond are no number of anything.
+#: Maximum absolute value of a number. Google's ids of resources have at most 64 bits.
 MAX_NUMBER: Final = 2**64
 
-#: The sentences of ``vertex_training_cli.engine.stacks``.
+#: Descriptions of a preview's initial state, as ``vertex_training_cli.engine.stacks`` writes them.
 Source = Annotated[
     str,
     Field(
@@ -39,7 +39,7 @@ Source = Annotated[
 ]
 
 
-#: Keys that a refusal names.
+#: Keys of a plan file that error messages may contain.
 KEYS: Final = (*(f.name for f in dataclasses.fields(Plan)), "version", "source", "problems")
 
 
@@ -57,7 +57,7 @@ class PlanFile(BaseModel):
 
     @model_validator(mode="after")
     def _steps_are_of_the_stack(self) -> Self:
-        """Check that each URN, which the digest covers, has the type of its step."""
+        """Check that each URN is unique, and has the plan's stack and the step's type."""
         prefix, seen = f"urn:pulumi:{self.plan.stack}::", set[str]()
         for step in self.plan.steps:
             parts = step.urn.split("::")
@@ -134,7 +134,7 @@ Shown = TypeVar("Shown", Problem, Diagnostic, PolicyViolation)
 
 
 def _hidden(value: Shown) -> Shown:
-    """Return a value of a plan with redacted texts."""
+    """Return a problem, diagnostic or violation with redacted texts."""
     shown = (field.name for field in dataclasses.fields(value) if field.name in SHOWN)
     return dataclasses.replace(value, **{name: redact(getattr(value, name)) for name in shown})
 

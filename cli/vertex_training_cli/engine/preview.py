@@ -18,8 +18,9 @@ from vertex_training_cli.engine.plan import Plan
 from vertex_training_cli.engine.pulumi_cli import PulumiCli, with_hint
 from vertex_training_cli.engine.values import redact, redact_config
 
-#: With it, ``preview --json`` prints events as they come, policy results among them, instead of
-#: one document at the end that lacks those (pulumi/pulumi v3.259.0, pkg/cmd/pulumi/operations).
+#: Variable with which ``preview --json`` prints events at once, including policy results. Without
+#: it, the engine prints one document at the end, without policy results (pulumi/pulumi v3.259.0,
+#: pkg/cmd/pulumi/operations).
 STREAMING: Final = "PULUMI_ENABLE_STREAMING_JSON_PREVIEW"
 
 

@@ -27,7 +27,7 @@ from localgcp.access.pulumi_shim import PASSPHRASE_UNDO
 from vertex_training.errors import CommandError
 from vertex_training_cli.engine.values import LineRedactor, redact
 
-#: Names the state backend.
+#: Variable with the URL of the state backend.
 BACKEND: Final = "PULUMI_BACKEND_URL"
 _NO_RESOURCE: Final = "urn:pulumi:none::none::none::none"
 
@@ -155,7 +155,7 @@ def error_diagnostics(output: str) -> list[dict[str, Any]]:
     ]
 
 
-#: Seconds to wait for output after the command ended: its child processes may hold the pipe.
+#: Seconds to wait for output after the command ended: its child processes may keep the pipe open.
 _LAST_OUTPUT: Final = 5.0
 _FORWARDED: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 

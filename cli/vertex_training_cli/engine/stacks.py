@@ -31,10 +31,11 @@ if TYPE_CHECKING:
 
 #: The stack of a command if no stack is named or selected.
 DEFAULT: Final = "local"
-#: Variables with which Google's clients find the local cloud.
+#: Variables with the local cloud's addresses, for Google's clients.
 EMULATOR: Final = "VERTEX_EMULATOR_HOST"
 STORAGE_EMULATOR: Final = "STORAGE_EMULATOR_HOST"
-#: The Pulumi project of runs of scripts, their project and region, in a folder of the local cloud.
+#: Pulumi project, stack, cloud project and region of script runs. Their folder is in the folder of
+#: the local cloud.
 _SCRIPTS: Final = ("vt-run", DEFAULT, "local-run", "us-central1")
 
 
@@ -68,7 +69,7 @@ class StackRef:
         return f"projects/{self.project}/locations/{self.region}"
 
     def first_key(self, key: str, *sections: str) -> str:
-        """Return the key that labels use for an entry: ``formerly`` for a renamed entry."""
+        """Return the key that labels use for an entry: ``formerly`` if the entry was renamed."""
         config: Any = read_stack_file(self.root, self.stack).get("config")
         for section in (*(f"vertex-training:{name}" for name in sections), *sections):
             entry = config
@@ -188,7 +189,7 @@ def own_bytecode() -> Mapping[str, str]:
 
 
 def find(stack: str | None, start: Path | None = None) -> StackRef:
-    """Return the named stack, else ``$PULUMI_STACK``, else the one selected in Pulumi or ``local``.
+    """Return the named stack; without a name, ``$PULUMI_STACK``, the selected stack, or ``local``.
 
     Raises:
         CommandError: there is no Pulumi.yaml, or the stack's file lacks the project or the region.

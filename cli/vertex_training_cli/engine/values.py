@@ -25,7 +25,7 @@ UNKNOWN: Final = "[known after apply]"
 WIRE_UNKNOWN: Final = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
 SIGNATURE_KEY: Final = "4dabf18193072939515e22adb298388d"
 SECRET_SIGNATURE: Final = "1b47061264138c4ac30d75fd1eb44270"
-#: Bytes of a line. A longer one is returned in parts.
+#: Maximum bytes of a line. A longer line is returned in parts.
 MAX_LINE: Final = 2**20
 _KEY_BEGINS: Final = re.compile(r"-----BEGIN [A-Z ]{0,20}PRIVATE KEY(?: BLOCK)?-----")
 _KEY_ENDS: Final = re.compile(r"-----END [A-Z ]{0,20}PRIVATE KEY(?: BLOCK)?-----")

@@ -1,4 +1,4 @@
-"""The run of a preview; its facts come from GitHub's API, because its uploads are not trusted."""
+"""The workflow run of a preview. Its properties come from GitHub's API: uploads are not trusted."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from vertex_training_cli.github import gh
 from vertex_training_cli.review import markdown, report
 from vertex_training_cli.review.report import ReviewOutcome, ReviewReport
 
-#: The workflow with the preview.
+#: The workflow that runs the preview.
 WORKFLOW: Final = ".github/workflows/preview.yml"
 DEPENDABOT: Final = "dependabot[bot]"
 
@@ -73,7 +73,7 @@ class PreviewRun:
 
     @property
     def may_approve(self) -> bool:
-        """Return whether a merge may approve: forks and Dependabot have no credentials."""
+        """Return whether a merge may approve: runs of forks and Dependabot have no credentials."""
         return self.head_repository == self.repository and DEPENDABOT not in self.actors
 
     def find_pull(self) -> Mapping[str, Any] | None:
@@ -97,7 +97,7 @@ class PreviewRun:
     def verified_approval(
         self, record: Approval, pull: Mapping[str, Any], digest: str, env: Mapping[str, str]
     ) -> Approval:
-        """Return the run's ``record`` with values from GitHub and this job.
+        """Return the run's ``record`` with values from GitHub and from this job instead of its own.
 
         ``digest`` is the digest of the plan in the report. The content is GitHub's merge commit of
         the pull request. Backend and accounts are from ``env``, the variables of this job. The
@@ -140,7 +140,7 @@ class PreviewComment:
     text: str
     approval: Approval | None = None
     reason: str = ""
-    """Reason why there is no approval or no report, for the log."""
+    """Reason for the log why there is no approval or no report."""
     is_refused: bool = False
     """True if the artifact is not an artifact of a preview."""
 

@@ -21,7 +21,7 @@ from vertex_training_cli.drift.report import title
 from vertex_training_cli.engine.values import redact
 from vertex_training_cli.github import gh
 
-#: Kinds of texts in markers.
+#: Kinds of texts that ``marker`` distinguishes.
 REPORT: Final = "report"
 DRIFT: Final = "drift"
 #: Hint for a commit without an approved pull request.
@@ -89,9 +89,9 @@ def _is_of(pull: Mapping[str, Any], commit: str) -> bool:
     return pull.get("merge_commit_sha") == commit
 
 
-#: GitHub's author of texts that a workflow writes with its own token.
+#: Author of texts that a workflow writes with its own token, as GitHub names it.
 AUTHOR: Final = "github-actions[bot]"
-#: GitHub refuses a longer body, https://docs.github.com/rest/issues/comments: 65,536 characters
+#: Maximum length of a comment: https://docs.github.com/rest/issues/comments
 MAX_BODY: Final = 65_536
 
 
@@ -128,7 +128,8 @@ def find_own(
     return min(own, key=lambda entry: entry["id"], default=None)
 
 
-#: The workflow that reports. On this event GitHub runs its version on the default branch.
+#: The workflow that writes reports. For the event ``workflow_run``, GitHub runs its version on the
+#: default branch.
 WORKFLOW: Final = ".github/workflows/report.yml"
 EVENT: Final = "workflow_run"
 BRANCH: Final = "main"

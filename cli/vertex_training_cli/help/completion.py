@@ -21,7 +21,7 @@ from vertex_training_cli.engine.paths import root_of
 
 #: Variable that a shell sets to its name and the kind of request.
 VARIABLE: Final = "_VT_COMPLETE"
-#: Parameter -> the section of the stack file that has its names.
+#: Parameter -> the section of the stack file whose keys complete it.
 SECTIONS: Final[Mapping[str, str]] = {
     "job": "jobs",
     "names": "images",
@@ -29,7 +29,7 @@ SECTIONS: Final[Mapping[str, str]] = {
     "model": "models",
     "endpoint": "endpoints",
 }
-#: Parameters that are stacks.
+#: Parameters whose values are names of stacks.
 STACKS: Final = ("stack", "stacks", "one", "other", "source", "target")
 
 
@@ -79,7 +79,7 @@ def _stack_of(context: typer.Context) -> str:
 
 
 def stacks(start: Path) -> list[str]:
-    """Return the stacks of the project around ``start``."""
+    """Return the names of the stacks of the project that contains ``start``."""
     root = root_of(start)
     return project_files.names(root) if root else []
 

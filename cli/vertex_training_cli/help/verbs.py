@@ -27,11 +27,11 @@ from vertex_training_cli.help.table import GROUPS, PANELS, VERBS
 
 #: Verbs that pass unknown options on to another program.
 PASSING: Final = ("up", "destroy")
-#: Options of a command that are valid without a number, and their number in that case.
+#: Command -> options that are valid without a number, with the number that they then have.
 DEFAULT_VALUES: Final = {"run": {"--gpu": "1"}}
 #: Markup of help: panels on a terminal, else plain text.
 MARKUP: Final = "markdown" if sys.stdout and sys.stdout.isatty() else None
-#: Columns of plain text, which is not folded.
+#: Width of plain text, in columns: wide enough that no line is wrapped.
 WIDTH: Final = None if MARKUP else PLAIN_WIDTH
 
 
@@ -117,7 +117,7 @@ class VerbGroup(TyperGroup):
 
 
 def _with_values(words: Iterable[str], values: Mapping[str, str]) -> Iterator[str]:
-    """Yield the words of a line; an option without its number gets the default number.
+    """Yield the arguments of a command line; an option without a number gets its default number.
 
     >>> [*_with_values(["--gpu", "a.py", "--gpu", "2", "--", "--gpu"], {"--gpu": "1"})]
     ['--gpu', '1', 'a.py', '--gpu', '2', '--', '--gpu']

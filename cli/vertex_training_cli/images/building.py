@@ -39,13 +39,13 @@ from vertex_training_cli.images.documents import CONTEXT, REVISION
 from vertex_training_cli.images.engines import Build, Engine, commands
 from vertex_training_cli.status import print_line
 
-#: Seconds between two looks at a lock.
+#: Seconds between two attempts to lock a folder.
 _POLL: Final = 0.2
-#: https://github.com/opencontainers/image-spec/blob/main/annotations.md
+#: Labels of an image: https://github.com/opencontainers/image-spec/blob/main/annotations.md
 _SOURCE: Final = "org.opencontainers.image.source"
 _TITLE: Final = "org.opencontainers.image.title"
 _BUILT_FROM: Final = "vertex-training.built-from"
-#: Ends a revision whose folder had changes that were not committed.
+#: Suffix of a commit if its folder had uncommitted changes.
 _DIRTY: Final = "-dirty"
 _GIT_SECONDS: Final = 10
 
@@ -159,7 +159,7 @@ def build_image(settings: Settings, name: str, root: Path, options: BuildOptions
 
 
 def _refuse_secrets(settings: Settings, name: str, context: BuildContext) -> None:
-    """Refuse a context that contains secrets; also refuse it if a file changes afterwards.
+    """Refuse a context that contains secrets.
 
     Raises:
         ConfigError: with each secret that the stack file does not allow.

@@ -24,7 +24,7 @@ from vertex_training_cli.images import building, engines, lookup, pinning, regis
 from vertex_training_cli.options import Format, FormatOption, SelectedStack
 from vertex_training_cli.status import print_line
 
-#: State of a pin -> words for a person.
+#: State of a pinned image -> text for the user.
 WORDS: Final = {
     "current": "matches its context",
     "behind": "older than its context",

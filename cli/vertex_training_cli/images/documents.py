@@ -22,8 +22,8 @@ from vertex_training.settings.section import BELOW
 
 _FORM: Final = "sha256:[0-9a-f]{64}"
 DIGEST: Final = re.compile(rf"{_FORM}\Z")
-#: How registries say that there is no repository, in answers of 404; ``repository name not known``
-#: is what distribution says of an image that is not there.
+#: Text with which registries report a missing repository in a 404 response. ``repository name not
+#: known`` does not count: the distribution registry reports a missing image with it.
 _NO_REPOSITORY: Final = re.compile(r"\brepository\b.*\b(?:not found|does not exist)", re.IGNORECASE)
 INDEXES: Final = (
     "application/vnd.oci.image.index.v1+json",
@@ -33,16 +33,16 @@ MANIFESTS: Final = (
     "application/vnd.oci.image.manifest.v1+json",
     "application/vnd.docker.distribution.manifest.v2+json",
 )
-#: Parts of ``os/architecture`` and a variant; other texts are shown as ``?``.
+#: Part of a platform (``os/architecture``, or a variant). Other texts are shown as ``?``.
 _PLATFORM_PART: Final = re.compile(r"[a-z0-9._-]{1,32}\Z")
-#: Images of an index, and labels, that are read at most.
+#: Maximum number of layers and images of a manifest, and of labels.
 _MOST_ENTRIES: Final = 1000
 _MOST_LABEL: Final = 4096
-#: Larger than any layer.
+#: Maximum size of a blob in bytes. No layer is larger.
 _MOST_BYTES: Final = 2**50
 #: Labels of an image: https://github.com/opencontainers/image-spec/blob/main/annotations.md
 REVISION: Final = "org.opencontainers.image.revision"
-#: Labels with the folder, and with the tag ``context-…`` of its content.
+#: Labels with the folder of the context, and with the tag ``context-…`` of its content.
 CONTEXT: Final = "vertex-training.context"
 #: Valid forms of labels: any account with push access can write any text into a label.
 _COMMIT: Final = re.compile(r"([0-9a-f]{7,64})(-dirty)?\Z")
@@ -148,7 +148,7 @@ class ImageFacts:
 def facts(
     top: ImageManifest, platforms: tuple[str, ...], image: ImageManifest, config: bytes
 ) -> ImageFacts:
-    """Return the properties of ``image``: ``top`` itself, or its image for ``platforms``.
+    """Return the properties of ``image``, which is ``top`` itself or an image of the index ``top``.
 
     Raises:
         RegistryError: ``config`` is no configuration.

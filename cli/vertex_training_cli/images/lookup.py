@@ -194,7 +194,7 @@ class Lookup:
     origins: Mapping[str, str] = field(default_factory=dict)
     """Origins of images by their full names."""
     problems: tuple[Problem, ...] = ()
-    """Images of jobs to submit that cannot be run."""
+    """Problems of jobs to submit whose image is missing or has the wrong platform."""
     unseen: tuple[str, ...] = ()
     """Images of jobs to submit that could not be looked up, with the reasons."""
 
@@ -221,7 +221,7 @@ def judge(
     looks: Mapping[str, Look],
     root: Path,
 ) -> Lookup:
-    """Return the lookup for these results."""
+    """Return the properties and problems that follow from the lookup results ``looks``."""
     problems, unseen = [], []
     for uri, names in jobs.items():
         name = uri.partition("@")[0].rpartition("/")[2]

@@ -40,7 +40,7 @@ EMULATOR: Final = "ARTIFACT_REGISTRY_EMULATOR_HOST"
 IMAGE: Final = re.compile(
     r"(?P<host>[a-z0-9-]+-docker\.pkg\.dev)/(?P<path>(?P<project>[a-z0-9-]+)/[a-z0-9._/-]+)\Z"
 )
-#: Settings of buildah and podman (``localgcp.containers.host``).
+#: Variables with the configuration files of buildah and podman (``localgcp.containers.host``).
 BUILDERS: Final = ("CONTAINERS_REGISTRIES_CONF", "CONTAINERS_CONF")
 #: Suffix of variables with addresses of the local cloud: registry, Vertex AI, storage.
 _ADDRESS: Final = "_EMULATOR_HOST"

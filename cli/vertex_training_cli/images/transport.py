@@ -18,9 +18,9 @@ from vertex_training.errors import RegistryError
 
 #: Maximum bytes of manifests, configurations and lists.
 MAX_DOCUMENT: Final = 4 * 1024 * 1024
-#: Seconds to connect, and between two pieces of an answer.
+#: Seconds to connect, and between two pieces of a response.
 TIMEOUT: Final = (10, 60)
-#: Seconds until a question is asked once more, where the registry was busy or out of order.
+#: Seconds before each repetition of a request, if the registry is busy or fails.
 RETRY_AFTER: Final = (0.5, 2.0)
 _BUSY: Final = (429, 500, 502, 503, 504)
 _MOST_REDIRECTS: Final = 3

@@ -42,7 +42,7 @@ from vertex_training_cli.importing.literals import (
     dotted_name,
 )
 
-#: What a constructor's arguments without a name are; classes of the client that make a job.
+#: Constructor or method of the client that creates a job -> names of its positional arguments.
 POSITIONS: Final = {
     "CustomJob": ("display_name", "worker_pool_specs", "base_output_dir", "project", "location"),
     "from_local_script": ("display_name", "script_path", "container_uri", "args", "requirements"),
@@ -52,7 +52,7 @@ POSITIONS: Final = {
         *("display_name", "python_package_gcs_uri", "python_module_name", "container_uri"),
     ),
 }
-#: Operators of Airflow and components of pipelines -> the client's class whose options they have.
+#: Airflow operator or pipeline component -> class of the client that has the same options.
 OPERATORS: Final = {
     "CreateCustomContainerTrainingJobOperator": "CustomContainerTrainingJob",
     "CreateCustomPythonPackageTrainingJobOperator": "CustomPythonPackageTrainingJob",
@@ -61,22 +61,22 @@ OPERATORS: Final = {
     "CustomPythonPackageTrainingJobRunOp": "CustomPythonPackageTrainingJob",
     "CustomTrainingJobOp": "CustomJob",
 }
-#: Options of operators by other names than the client's.
+#: Option of an operator -> the client's name of this option.
 RENAMED: Final = {"region": "location", "project_id": "project",
                   "base_output_directory": "base_output_dir"}  # fmt: skip
-#: Makers of jobs that are named and not read.
+#: Calls that create jobs but are not imported; a remark names each call.
 UNREAD: Final = re.compile(
     r"(Create)?HyperparameterTuningJob(Operator|RunOp)?|create_hyperparameter_tuning_job"
     r"|Create\w*TrainingJobOperator|\w+JobRunOp"
     r"|create_custom_training_job(_op)?_from_component"
 )
-#: Options of operators about the workflow alone.
+#: Options of operators that concern only the workflow.
 OF_WORKFLOW: Final = (
     "task_id", "dag", "gcp_conn_id", "impersonation_chain", "deferrable", "poll_interval",
     "retries",
 )  # fmt: skip
 SENDING: Final = ("run", "submit")
-#: Options that have no place in a job file, and why.
+#: Option without an equivalent in a job file -> reason.
 DROPPED: Final = {
     "dataset": "managed datasets belong to training pipelines: read the bucket instead",
     "model_display_name": (
@@ -86,7 +86,7 @@ DROPPED: Final = {
     "enable_autolog": "call `autolog` in the code",
     "credentials": "the job runs as its service account, without a key file",
 }
-#: Option of the client -> field of the job, for those of the whole job.
+#: Option of the client -> field of the job, for options that concern the whole job.
 JOB_FIELDS: Final[dict[str, tuple[str, ...]]] = {
     **{name: (to_camel_case(name),) for name in (
         "service_account", "network", "enable_web_access", "enable_dashboard_access", "tensorboard",
@@ -98,7 +98,7 @@ JOB_FIELDS: Final[dict[str, tuple[str, ...]]] = {
     "scheduling_strategy": ("scheduling", "strategy"),
     "base_output_dir": ("baseOutputDirectory", "outputUriPrefix"),
 }  # fmt: skip
-#: Options of which nothing is left to say: read elsewhere, or about the call alone.
+#: Options without a remark: other code reads them, or they concern only the call.
 _READ: Final = (
     "display_name worker_pool_specs script_path container_uri requirements args command "
     "environment_variables machine_type accelerator_type accelerator_count boot_disk_type "
@@ -109,18 +109,18 @@ _READ: Final = (
 )
 READ: Final = frozenset(_READ.split())
 SECONDS: Final = ("timeout", "max_wait_duration")
-#: Names of the clients' modules, whose ``init`` gives defaults to what follows.
+#: Names of the client's modules. Their ``init`` sets defaults for later calls.
 CLIENTS: Final = re.compile(r"(ai_?platform|aip|vertex(_?ai)?)(_v1\w*)?", re.I)
-#: The message around that of a job.
+#: Message that contains a job's message.
 REQUEST: Final = "CreateCustomJobRequest"
-#: Functions that get a line for a shell; ``__shell__`` is a notebook's.
+#: Functions that run a shell command. ``__shell__`` stands for a shell line of a notebook.
 SHELLS: Final = ("system", "getoutput", "__shell__")
 #: Options that ``aiplatform.init`` gives to all jobs.
 INHERITED: Final = (
     "location", "staging_bucket", "network", "service_account", "encryption_spec_key_name",
 )  # fmt: skip
 MAKING: Final = "create_custom_job"
-#: What generated classes of Pulumi have around the name of a message.
+#: Name of a generated class of Pulumi: the message's name, with an optional prefix and suffix.
 GENERATED: Final = re.compile(r"(?:GoogleCloudAiplatformV\d\w*?1?(?=[A-Z]))?(\w+?)(?:Args)?")
 
 

@@ -22,29 +22,29 @@ from vertex_training_cli.importing.imported import (
     placeholder,
 )
 
-#: Flags of gcloud's that stand between its words, as in `gcloud --project P ai …`.
+#: Flags between the words of a gcloud command, as in `gcloud --project P ai …`.
 _FLAGS: Final = (
     r"((?:\s+--?[a-z][\w-]{0,60}(?:=\S{1,300}"
     r"|\s+(?!-|(?:ai|alpha|beta|create|custom-jobs|hp-tuning-jobs)\s)\S{1,300})?)"
     r"{0,5})\s+"
 )
-#: A call of gcloud's in a line for a shell.
+#: A gcloud command in a shell line that creates a job.
 GCLOUD: Final = re.compile(
     rf"gcloud{_FLAGS}(?:(?:alpha|beta){_FLAGS})?"
     rf"ai{_FLAGS}(?P<kind>custom-jobs|hp-tuning-jobs){_FLAGS}create\b"
 )
-#: The name by which gcloud reads what comes to it.
+#: Name of a file that means standard input for gcloud.
 STDIN: Final = "-"
 ALGORITHMS: Final = {"random": "RANDOM_SEARCH", "grid": "GRID_SEARCH"}
 #: Flags of gcloud without a value.
 SWITCHES: Final = ("enable-web-access", "enable-dashboard-access", "async", "quiet")
-#: Flags that are about the call alone, or are read elsewhere.
+#: Flags without a remark: other code reads them, or they concern only the call.
 _READ: Final = (
     "display-name config region worker-pool-spec args command labels project format quiet "
     "async python-package-uris max-trial-count parallel-trial-count algorithm verbosity "
 )
 READ: Final = frozenset(_READ.split())
-#: Flags whose values add up.
+#: Flags whose values are collected if the flag is repeated.
 LISTS: Final = ("args", "command", "labels", "python-package-uris")
 #: Flag -> field of the job's spec.
 SPEC_FIELDS: Final = {
@@ -59,7 +59,7 @@ POOL_KEYS: Final = ("machine-type", "replica-count", "accelerator-type", "accele
 ASSIGNMENT: Final = re.compile(
     r"(?:(?:export|readonly|local|declare(?: -\w)?|typeset)\s+)?([A-Za-z_]\w*)(\+?)=(.*)", re.DOTALL
 )
-#: A part of a line, or what ends a command in it.
+#: A part of a shell line; ``end`` matches an operator or a keyword that ends a command.
 PART: Final = re.compile(
     r"\\.|'[^']*'|\"(?:\\.|[^\"\\])*\"|=\([^()]*\)|\$\((?:[^()]|\([^()]*\))*\)|`[^`]*`|\$\{[^}]*\}"
     r"|(?P<end>;|&&|\|\|?|(?<!>)&(?!>)|\)|\b(?:then|do|else)\b)|.",
@@ -67,28 +67,29 @@ PART: Final = re.compile(
 )
 #: `NAME ?= value` of a Makefile.
 MAKE: Final = re.compile(r"(?:export\s+)?([A-Za-z_]\w*)\s*([:?+]?)=[ \t]*(.*)")
-#: The text behind a line: without its tabs (-), as it stands (a quote), and the line that ends it.
+#: Start of a heredoc: `-` removes leading tabs, a quote prevents expansion, and the last group is
+#: the line that ends the text.
 HEREDOC: Final = re.compile(r"<<(-?)\s*(['\"]?)(\w+)\2")
-#: A variable, what a command prints, or a character that a backslash keeps from being one.
+#: A variable, a command substitution, or an escaped character.
 VARIABLE: Final = re.compile(
     r"\\(?P<escaped>[\\$`\n])"
     r"|\$'(?P<ansi>[^']*)'|\$\{(?P<prefix>[#!]?)(?P<braced>\w+)(?P<default>:?[-=][^{}]{0,500}(?:\{[^{}]{0,100}\}[^{}]{0,100}){0,9})?(?P<more>[^}]{0,200})\}"
     r"|\$(?P<name>[A-Za-z_]\w*|[0-9@*#])|%(?P<windows>[A-Za-z_]\w*)%|\$\((?P<command>(?:[^()]|\([^()]{0,300}\)){0,500})\)|`(?P<old>[^`]{0,500})`"
 )
-#: Where a block of a script begins and ends.
+#: Beginning and end of a block in a script.
 OPENS: Final = re.compile(r"\s*(if|for|while|until|case|select)\b")
 CLOSES: Final = re.compile(r"(?:^|[;\s])(fi|done|esac)\b")
 #: The first line of a function, with its indentation and its name.
 FUNCTION: Final = re.compile(
     r"(\s*)(?:function\s+([\w:-]+)(?:\s*\(\s*\))?|([\w:-]+)\s*\(\s*\))\s*\{"
 )
-#: A name that may get a value: by an assignment, or by a command that reads or unsets one.
+#: A name that a line may change: by an assignment, or by a command such as `read` or `unset`.
 SETS: Final = re.compile(
     r"(?<![^\s;&|({`])([A-Za-z_]\w*)(?:\[\w*\])?[ \t]*[:?+]?="
     r"|\b(?:for|read|unset|select|getopts\s+\S+)\s+((?:-\w+\s+)*(?:[A-Za-z_]\w*[ \t]*){1,20})"
 )
 PLACEHOLDER: Final = re.compile(r"<[A-Z0-9_]+>")
-#: What of a line is certainly between quotes, and a comment behind it.
+#: Quoted texts, escaped characters and comments in a line.
 QUOTED: Final = re.compile(r"\\.|'[^']*'|\"(?:\\.|[^\"\\])*\"|(?:^|\s)#.*", re.DOTALL)
 PYTHON: Final = re.compile(r"\s*(?:\w+=\S*\s+)*python[\d.]*\b")
 
@@ -100,7 +101,7 @@ def call_of(match: re.Match[str]) -> tuple[str, str]:
 
 
 CommandFiles = Callable[[str], "ImportedJob | None"]
-"""Returns the job in a file that gcloud reads, or None."""
+"""Function that returns the job in a file that gcloud reads, or None."""
 
 
 class Script:

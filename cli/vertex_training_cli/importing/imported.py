@@ -11,24 +11,25 @@ from vertex_training.customjob.request.message import to_camel_case
 from vertex_training.errors import CommandError
 from vertex_training.located_yaml import document
 
-#: Keys on the way to a task, in both spellings of the API.
+#: Keys that lead to a task in a job's message, in both spellings of the API.
 SPECS: Final = ("trialJobSpec", "trial_job_spec", "jobSpec", "job_spec")
 POOLS: Final = ("workerPoolSpecs", "worker_pool_specs")
 TASKS: Final = ("containerSpec", "container_spec", "pythonPackageSpec", "python_package_spec")
 #: Longest key of a stack file.
 MAX_KEY: Final = 40
-#: Longest text that is built: code may double a text line by line.
+#: Maximum length of an evaluated text: code may double a text line by line.
 MAX_LENGTH: Final = 200_000
-#: What templates fill in: `{{ image }}`, `${{ github.sha }}`; and expressions: `${bucket.name}`.
+#: Fields of templates, such as `{{ image }}` and `${{ github.sha }}`; and also expressions, such as
+#: `${bucket.name}`.
 TEMPLATE: Final = re.compile(r"\$?\{\{(.*?)\}\}", re.DOTALL)
 EXPRESSION: Final = re.compile(r"\$?\{\{(.*?)\}\}|\$\{([^}]*)\}", re.DOTALL)
-#: Stands in a text for a value that is new for every submission, such as a time.
+#: Text that replaces a value that differs in each submission, such as a time.
 REQUEST_ID: Final = "${job.requestId}"
 
 
-#: A part of a text that is to be filled in, or is new with each request.
+#: A part of a text that the user must replace, or that differs in each submission.
 OPEN: Final = re.compile(r"<[A-Z0-9_]+>|" + re.escape(REQUEST_ID))
-#: Of a tuning job whose other fields are not in the source.
+#: Remark on a tuning job of which the source contains only the trial job.
 TRIALS_ALONE: Final = (
     "the source contains only the trial job of a tuning job: it is imported as a job, "
     "without studySpec and maxTrialCount"
@@ -36,13 +37,13 @@ TRIALS_ALONE: Final = (
 
 
 class Scalar(str):
-    """A number, boolean or null, with its characters in a YAML file."""
+    """A number, boolean or null, as written in a YAML file."""
 
     __slots__ = ()
 
 
 def as_written(value: document.Value) -> Any:
-    """Return a value of a file. Scalars other than texts keep their characters."""
+    """Return a value of a file with numbers, booleans and nulls as written in the file."""
     if isinstance(value.content, dict):
         return {key: as_written(item) for key, item in value.content.items()}
     if isinstance(value.content, list):
@@ -61,7 +62,7 @@ def placeholder(name: str) -> str:
 
 
 def with_placeholders(value: Any, pattern: re.Pattern[str] = TEMPLATE) -> Any:
-    """Return a value in which each templated part is a placeholder."""
+    """Return a value with a placeholder in place of each part that matches ``pattern``."""
     if isinstance(value, dict):
         return {key: with_placeholders(item, pattern) for key, item in value.items()}
     if isinstance(value, list):
@@ -80,7 +81,7 @@ class ImportedJob:
     name: str
     spec: dict[str, Any]
     study: dict[str, Any] = field(default_factory=dict)
-    """Message of a tuning job, without ``spec``, which is that of its trials."""
+    """Message of a tuning job, without the trials' job spec, which is ``spec``."""
     labels: dict[str, str] = field(default_factory=dict)
     encryption_key: str = ""
     script: str = ""
@@ -118,7 +119,7 @@ def batch_remark(place: str) -> str:
 
 
 def staged(job: ImportedJob, bucket: str) -> None:
-    """Return the folder, with the time in its name, that the client uses by default for outputs."""
+    """Set the client's default output folder, with the request id instead of the time."""
     bucket = bucket if bucket.startswith("gs://") else f"gs://{bucket}"
     prefix = f"{bucket.rstrip('/')}/${{job.name}}/{REQUEST_ID}"
     job.spec["baseOutputDirectory"] = {"outputUriPrefix": prefix}
@@ -128,13 +129,13 @@ def staged(job: ImportedJob, bucket: str) -> None:
     )
 
 
-#: Folder that the client makes below a staging bucket for a job without one: jobs.py and
-#: training_jobs.py of google-cloud-aiplatform 2.7.0.
+#: Name of the folder that the client creates in a staging bucket for a job without an output
+#: folder: jobs.py and training_jobs.py of google-cloud-aiplatform 2.7.0.
 STAGED: Final = re.compile(r"/aiplatform-custom-(?:job|training)-\d{4}-[\d-]+:[\d:.]+/?$")
 
 
 def name_by_request(job: ImportedJob) -> None:
-    """Replace a time in the name of the client's folder by the request id."""
+    """Replace the time in the name of the client's default output folder by the request id."""
     output = job.spec.get("baseOutputDirectory")
     prefix = output.get("outputUriPrefix") if isinstance(output, dict) else None
     if isinstance(prefix, str) and (match := STAGED.search(prefix)):

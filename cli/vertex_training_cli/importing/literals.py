@@ -17,18 +17,18 @@ from typing import Any, Final
 from vertex_training.errors import CommandError
 from vertex_training_cli.importing.imported import MAX_LENGTH, REQUEST_ID, Note, placeholder
 
-#: Expressions that are read of one source at most: a few lines can nest one list in another.
+#: Maximum number of expressions evaluated in one source: a few lines can multiply nested lists.
 MAX_STEPS: Final = 200_000
-#: Calls that make a value new with every run.
+#: Calls whose value differs in each run.
 TIMES: Final = re.compile(
     r"(?:\w+\.)*(?:now|utcnow|today|uuid1|uuid4|token_hex)|(?:\w+\.)?time\.(?:time|time_ns|strftime)"
     r"|time"
 )
-#: Enums of the client, whose values are the API's texts.
+#: Names of the client's enums, whose members become texts of the API.
 ENUMS: Final = re.compile(
     r"\b(AcceleratorType|Strategy|Algorithm|GoalType|ScaleType|MeasurementSelectionType|Type)$"
 )
-#: Functions and methods without an effect on what they get.
+#: Functions and methods that do not change their arguments.
 HARMLESS: Final = (
     "print", "pprint", "display", "len", "str", "repr", "type", "isinstance", "dumps", "dump",
     "info", "debug", "warning", "error", "get", "keys", "values", "items", "copy", "index",
@@ -37,7 +37,7 @@ HARMLESS: Final = (
 
 
 class Placeholder(str):
-    """A value that is known only when the code runs; in a job file: ``<NAME>``."""
+    """A value that is unknown until the code runs; ``<NAME>`` in a job file."""
 
     __slots__ = ()
 

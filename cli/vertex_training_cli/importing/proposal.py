@@ -26,7 +26,7 @@ from vertex_training_cli.importing.imported import OPEN, ImportedJob, Scalar, fr
 from vertex_training_cli.importing.references import Adoption, StackEntries
 from vertex_training_cli.importing.sources import SourceContents
 
-#: The fields of a job file in the order in which people read them.
+#: Fields of a job file, in the order in which an import writes them.
 ORDER: Final = ("displayName", "labels", "encryptionSpec", "maxTrialCount", "parallelTrialCount",
                 "maxFailedTrialCount", "studySpec", "serviceAccount",
                 "baseOutputDirectory", "scheduling", "network", "pscInterfaceConfig",
@@ -34,12 +34,12 @@ ORDER: Final = ("displayName", "labels", "encryptionSpec", "maxTrialCount", "par
                 "containerSpec", "pythonPackageSpec",
                 "imageUri", "executorImageUri", "packageUris", "pythonModule", "command", "args",
                 "env", "name", "value")  # fmt: skip
-#: A part of a value that is open.
+#: A placeholder in a value.
 PLACEHOLDER: Final = re.compile(r"<[A-Z0-9_]+>")
 SECRET_IN_CODE: Final = (
     "contains a likely secret: read it from Secret Manager instead, before you commit"
 )
-#: The largest object that is taken along: `vt data push` sends larger ones.
+#: Maximum bytes of a copied object. `vt data push` uploads larger objects.
 MAX_BYTES: Final = 16 * 1024 * 1024
 SCHEMA_LINE: Final = "# yaml-language-server: $schema=job.schema.json\n"
 
@@ -163,7 +163,7 @@ def open_names(job: ImportedJob) -> list[str]:
 
 
 def _place(address: str) -> str:
-    """Return ``KEY/NAME`` of an imported object."""
+    """Return ``KEY/NAME`` of an imported object, from ``BUCKET/NAME``."""
     bucket, _, name = address.partition("/")
     return f"{key_of(bucket, 'bucket')}/{name}"
 
@@ -219,7 +219,7 @@ def _has_secret(data: bytes) -> bool:
 
 
 def _beside(folder: Path, root: Path, name: str) -> Path | None:
-    """Return the file that contains an object beside the source: by its path, or by its name.
+    """Return the local file for an object, by its path or its name beside the source, or None.
 
     A source is not trusted: no hidden file, nothing behind a link, and nothing of the home itself.
     """

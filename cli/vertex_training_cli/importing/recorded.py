@@ -44,18 +44,19 @@ from vertex_training_cli.importing.imported import (
 )
 from vertex_training_cli.importing.sources import SourceContents, program_of
 
-#: Package that the client makes of one script: utils/source_utils.py of the same.
+#: Name of the package that the client builds from one script (utils/source_utils.py of
+#: google-cloud-aiplatform).
 SCRIPT_PACKAGE: Final = re.compile(
     r"aiplatform-[^/]*-aiplatform_custom_trainer_script-[\d.]+\.tar\.gz$"
 )
-#: Fields with 64 bits, which JSON of protobuf writes as texts.
+#: Fields with 64-bit integers, which protobuf's JSON has as texts.
 LONG_FIELDS: Final = ("replicaCount", "minValue", "maxValue", "defaultValue")
-#: What reading a package may raise: a command may have put anything in its place.
+#: Errors of reading a package: the command may have written any content.
 UNREADABLE: Final = (
     tarfile.TarError, zlib.error, EOFError, OSError, SyntaxError, ValueError, RecursionError,
     MemoryError,
 )  # fmt: skip
-#: What a package's file may have at most.
+#: Maximum bytes of a file in a package.
 MAX_BYTES: Final = 4 * 1024 * 1024
 #: Calls of Google's Python client and of gcloud that create a Batch job.
 BATCH_CALL: Final = re.compile(
@@ -66,13 +67,13 @@ _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _POLL_SECONDS: Final = 0.02
 #: Seconds between SIGTERM and SIGKILL.
 _GRACE: Final = 2.0
-#: What an isolated command cannot do.
+#: Limits of an isolated command, for the user.
 NO_NETWORK: Final = (
     "the command has no network (except with --no-isolation). Only requests of Google's "
     "Python clients, gcloud and gsutil are recorded, and none if Python runs with -I, "
     "-S, -E or another PYTHONPATH"
 )
-#: What a command without isolation may do.
+#: Effects of a command without isolation, for the user.
 NOT_ISOLATED: Final = (
     "only requests of Google's Python clients, gcloud and gsutil are recorded. Other programs "
     "can use the network, and Google Cloud with your credentials"
@@ -179,7 +180,7 @@ def _wait(process: subprocess.Popen[bytes], arrived: list[int]) -> int:
 
 
 def _defaults(settings: Settings | None, env: Mapping[str, str]) -> dict[str, str]:
-    """Return project and region for code that names none: those of the stack."""
+    """Return variables with the stack's project and region, for code that sets none."""
     if settings is None:
         return {}
     project = env.get("GOOGLE_CLOUD_PROJECT") or settings.project
@@ -227,7 +228,7 @@ def _differences(request: RecordedRequest) -> Iterator[str]:
 
 
 def whole_numbers(value: Any) -> Any:
-    """Return the value with integers where protobuf JSON has texts."""
+    """Return the value with 64-bit integers instead of the texts of protobuf's JSON."""
     if isinstance(value, dict):
         return {
             key: int(item)

@@ -21,27 +21,27 @@ from vertex_training.secret_rules.redaction import (
 from vertex_training.settings.model import Settings
 from vertex_training_cli.importing.imported import ImportedJob, free_key, key_of
 
-#: A bucket's name, also with parts that are open: a placeholder, a variable, a template's field.
+#: A bucket's name. It may contain placeholders, variables and template fields.
 _NAME: Final = (
     r"(?=<|[a-z0-9][a-z0-9._<${-])"
     r"(?:<[A-Z0-9_]{1,80}>|\$?\{[\w.]{1,80}\}|\$[A-Za-z_]\w{0,80}|[a-z0-9._-]){1,220}+"
 )
-#: A part of a bucket's name that is open.
+#: A placeholder, variable or template field in a bucket's name.
 OPEN_PART: Final = re.compile(r"<[A-Z0-9_]+>|\$?\{[\w.]+\}|\$\w+")
-#: A bucket in a text: as a URI, or as the folder that it is for a job.
+#: A bucket in a text: as a URI, or as a mounted folder of a job.
 BUCKET: Final = re.compile(rf"(gs://|/gcs/)({_NAME})(?![A-Za-z0-9])")
-#: An object in a text, by a name with a file's ending.
+#: An object in a text, with a name that ends with a file extension.
 OBJECT: Final = re.compile(BUCKET.pattern + r"/([\w./=+-]*[\w=+-]\.\w+)")
-#: A variable in a text that a bucket's name is taken from.
+#: A variable in a text that contains a bucket's name.
 BUCKET_VARIABLE: Final = re.compile(r"(?:gs://|/gcs/)\$[{(]?([A-Za-z_]\w*)[})]?+(?![\w.$<-])")
 BUCKET_NAME: Final = re.compile(rf"{_NAME}(?<![._-])")
-#: Words in a flag or a variable whose bucket is written to.
+#: Words in the name of a flag or variable with a bucket that the job writes to.
 WRITTEN: Final = re.compile(
     r"out|save|model|checkpoint|ckpt|artifact|log|result|export|(job|work|root|run|exp).?dir", re.I
 )
 #: Names of variables that hold a secret.
 SECRET_NAME: Final = re.compile(r"(^|_)(TOKEN|KEY|SECRET|PASSWORD|PASSWD|CREDENTIALS)$")
-#: A value that was to be filled in.
+#: A value that the user should have replaced.
 PLACEHOLDER: Final = re.compile(r"<[^<>]*>|\$\{?[A-Za-z_]+\}?|YOUR_[A-Z_]+")
 REMOVED: Final = "<REMOVED_SECRET>"
 
@@ -74,7 +74,7 @@ class StackEntries:
 
 
 class Adoption:
-    """Adapts one job to the stack. Without a stack, it only removes secrets."""
+    """Adapts one job to the stack. Without a stack, only removes secrets."""
 
     def __init__(self, job: ImportedJob, settings: Settings | None, entries: StackEntries) -> None:
         self.job, self._stack, self.entries = job, settings, entries

@@ -40,7 +40,7 @@ from vertex_training_cli.importing.imported import (
 )
 
 MAX_SOURCE: Final = 4 * 1024 * 1024
-#: What a job has in any form, and hardly anything else.
+#: Fields that only a job has, in all its forms.
 JOB_FIELDS: Final = (*POOLS, *SPECS)
 #: Text of a Batch job: in a message, a gcloud command, or Python code.
 BATCH_JOB: Final = re.compile(
@@ -48,22 +48,24 @@ BATCH_JOB: Final = re.compile(
     r"|\bbatch(?:\s+-\S{1,300}(?:\s+\w\S{0,300})?){0,5}\W{1,5}jobs\W{1,5}submit\b"
     r"|\bBatchService(?:Async)?Client\(|\bCloudBatchSubmitJobOperator\("
 )
-#: What a message of a workflow has beside its fields.
+#: Keys that a workflow's message has in addition to the fields of a job.
 PLACES: Final = ("location", "region", "project", "parent")
-#: The line that begins a fenced block of a page: its mark, which also ends it, and its language.
+#: First line of a fenced code block of a page, with its mark (which also ends the block) and its
+#: language.
 FENCE: Final = re.compile(
     r"[ \t]*(?P<mark>```+|~~~+)[ \t]*(?:\{[a-z-]+\}[ \t]*)?(?P<language>[a-zA-Z0-9]*).*"
 )
 #: Code within a line of a page.
 INLINE: Final = re.compile(r"(?<!`)`([^`]+)`")
-#: A file in the text of a page, and how many lines above a block may name it.
+#: Name of a file in a page, and the number of lines above a code block in which the name is
+#: searched for.
 FILE_NAME: Final = re.compile(r"[\w-]{1,80}\.(?:ya?ml|json)\b")
 LINES_ABOVE: Final = 12
 WRITEFILE: Final = re.compile(r"%%writefile[ \t]+(-a[ \t]+)?([^\s]+)[ \t]*\n")
 SHELL_CELL: Final = re.compile(r"%%(?:bash|sh|script\s+(?:ba|z)?sh)\b[^\n]*\n")
-#: A line of a notebook for the shell, whose output a name may get.
+#: A shell line of a notebook, with the name that its output is assigned to, if any.
 SHELL_LINE: Final = re.compile(r"(\s*)((?:[\w.,\[\]() ]+=\s*)?)!(.*)", re.DOTALL)
-#: What Python within a script has, if it makes a job.
+#: Text in Python code that indicates a call which creates a job.
 MAKES: Final = re.compile(r"(Custom|Training|Tuning)Job\(|create_\w+_job\(|(custom|hp-tuning)-jobs")
 SCRIPTS: Final = (".sh", ".bash", ".zsh", ".mk", ".bat", ".cmd", ".ps1", ".envrc")
 PAGES: Final = (".md", ".rst", ".txt", ".qmd", ".Rmd", ".markdown")
@@ -148,7 +150,7 @@ class _Reader:
         return self.result
 
     def _way_on(self, *, is_make: bool) -> str:
-        """Return a hint to the command that records values computed by the code."""
+        """Return a hint on `vt import --run`, which records values that the code computes."""
         program = {".py": "python ", ".ipynb": ""}.get(
             self.path.suffix, "make -f " if is_make else "bash "
         )
@@ -158,7 +160,7 @@ class _Reader:
         return f"some values are computed: `vt import --run {command}` records them"
 
     def of_document(self, data: bytes) -> list[ImportedJob]:
-        """Return the jobs of YAML or JSON, at any depth. Scalars keep their characters."""
+        """Return the jobs in YAML or JSON, at any depth. Numbers and booleans stay as written."""
         parsed = self._parsed(data)
         jobs = [self._of_message(*message) for message in _messages(as_written(parsed.root))]
         for job in jobs[:1]:
@@ -193,7 +195,7 @@ class _Reader:
             self._script(self.path.name, with_placeholders(text), line)
 
     def _counted(self, job: ImportedJob) -> ImportedJob:
-        """Return a search with the counts that gcloud sets by default."""
+        """Return the job; missing trial counts of a tuning job get gcloud's defaults."""
         for count in COUNTS:
             if job.study and count not in job.study:
                 job.study[count] = 1
@@ -315,7 +317,7 @@ def _cells(text: str, path: Path) -> list[tuple[int, str]]:
         raise CommandError(f"{path} is not a notebook: its JSON cannot be parsed.") from None
 
 
-#: What a notebook's program begins with: lines for the shell see the names of the code.
+#: First lines of a notebook as a program. Its shell lines can use the names of the code.
 NOTEBOOK: Final = """\
 import os, re, subprocess, sys
 os.chdir({folder!r}); sys.path[0] = {folder!r}
@@ -362,7 +364,7 @@ def _names_above(lines: list[str], first: int, code: str) -> set[str]:
 
 
 def _is_script(suffix: str, text: str) -> bool:
-    """Return True if an unknown file has a line with a command that creates a job."""
+    """Return True if a file of an unknown kind has a command line that creates a job."""
     lines = text.splitlines() if suffix not in (".yaml", ".yml", ".json") else ()
     return any(GCLOUD.match(line.lstrip(" \t$@-")) for line in lines)
 

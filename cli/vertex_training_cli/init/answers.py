@@ -15,7 +15,7 @@ from vertex_training.catalog import machines
 from vertex_training.errors import ConfigError, Problem
 from vertex_training.settings.section import ProjectId, ProjectNumber, Section, form
 
-#: The environment of every repository, which a merge deploys at once.
+#: First environment of every repository. Each merge deploys it immediately.
 FIRST: Final = "dev"
 #: Placeholder for a missing project number, to be replaced.
 PLACEHOLDER_NUMBER: Final = "123456789012"
@@ -57,7 +57,7 @@ class EnvironmentAnswers(Section):
 
     @property
     def variable(self) -> str:
-        """Suffix of the names of GitHub's variables."""
+        """Suffix of the names of the environment's GitHub variables."""
         return self.name.upper()
 
     @property
@@ -115,7 +115,7 @@ class Answers(Section):
 
     @property
     def owner(self) -> str:
-        """The owner on GitHub."""
+        """The GitHub account or organization that owns the repository."""
         return self.github.partition("/")[0]
 
     @property
@@ -213,14 +213,14 @@ def name_from(folder: str) -> str:
 
 
 def project_like(first: str, environment: str) -> str:
-    """Return a project id in the form of the first environment's: acme-dev, acme-staging."""
+    """Return a project id like the first environment's: ``acme-dev`` gives ``acme-staging``."""
     name = re.sub(r"[^a-z0-9]", "", environment.lower())[:20]
     stem = first.removesuffix(f"-{FIRST}")[: 29 - len(name)].rstrip("-")
     return f"{stem}-{name}"
 
 
 def of_options(options: Mapping[str, Any], folder: str) -> Answers:
-    """Return the answers of a new repository. Empty options have defaults or are refused.
+    """Return a new repository's parameters from options. Missing options get defaults or an error.
 
     Raises:
         ConfigError: with every mistake.

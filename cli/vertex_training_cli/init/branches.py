@@ -24,7 +24,7 @@ from vertex_training_cli.init.answers import Answers
 from vertex_training_cli.init.manifest import Manifest, digest
 from vertex_training_cli.init.rendering import Kind, render
 
-#: Author of the commits: the user's identity is not required and not exposed.
+#: Author of the commits. The user's identity is neither needed nor shown.
 _IDENTITY: Final = {
     f"GIT_{role}_{key}": value
     for role in ("AUTHOR", "COMMITTER")
@@ -32,7 +32,8 @@ _IDENTITY: Final = {
 }
 _HINT: Final = "git merges the changes of an upgrade"
 _NO_MORE: Final[Mapping[str, str]] = {}
-#: Missing objects of a partial clone are not fetched, because a setting may run any program.
+#: Variables that stop git from fetching missing objects of a partial clone: a git setting may run
+#: any program for a fetch.
 _OFFLINE: Final = {"GIT_NO_LAZY_FETCH": "1", "GIT_TERMINAL_PROMPT": "0"}
 
 

@@ -27,14 +27,14 @@ _HINT: Final = f"restore {NAME} from the last commit with a valid file."
 
 
 class FileEntry(pydantic.BaseModel):
-    """The record of one file."""
+    """Record of one generated file."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
     kind: Kind
     text: str | None = None
-    """None for files that are never merged."""
+    """Generated text; None for files that are never merged."""
 
 
 class Manifest(pydantic.BaseModel):
@@ -51,7 +51,7 @@ class Manifest(pydantic.BaseModel):
     """Generated files by path."""
 
     def leaving(self, path: str) -> Manifest:
-        """Return a copy without a file that is no longer generated."""
+        """Return a copy that lists a file in ``left`` because it is not generated any more."""
         files = {name: entry for name, entry in self.files.items() if name != path}
         return self.model_copy(update={"files": files, "left": (*self.left, path)})
 

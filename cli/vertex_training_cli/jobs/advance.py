@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 #: Time that a job may wait for its machines before it is reported.
 PENDING: Final = timedelta(hours=2)
-#: Time after its timeout when a job that has not ended is reported.
+#: Time after a job's timeout at which the job is reported if it has not ended.
 GRACE: Final = timedelta(minutes=30)
 _WAITING: Final = ("QUEUED", "PENDING")
 
@@ -84,7 +84,7 @@ class Tick:
     now: datetime = field(default_factory=lambda: datetime.now(UTC))
     """This machine's time, for messages. Slots use the time of the object store."""
     at: datetime | None = None
-    """Time for slots instead of the store's, in a rehearsal."""
+    """Time for slots in a rehearsal, instead of the object store's time."""
 
     @functools.cached_property
     def jobs(self) -> Jobs:
@@ -101,8 +101,8 @@ class Tick:
         return self.jobs.list(live_only=True)
 
 
-#: A step: what it does, one action after the other. It may raise OperatorError and CommandError:
-#: the command reports that and goes on with the next step.
+#: A step of the command, which yields each action after it is done. If it raises OperatorError or
+#: CommandError, the command reports the error and runs the next step.
 Step = Callable[[Tick], Iterator[Action]]
 
 

@@ -266,9 +266,9 @@ def _confirm(names: list[str]) -> None:
         raise typer.Exit(1)
 
 
-#: Columns of metrics in a list.
+#: Maximum number of metric columns in a list.
 MOST_METRICS: Final = 4
-#: Follows the state of a job that ran on other than the requested machine or Python.
+#: Mark after the state of a job that ran on another machine type or Python version than requested.
 MARK: Final = "*"
 
 

@@ -18,9 +18,9 @@ from vertex_training_cli.jobs.service import kind_of
 if TYPE_CHECKING:
     from vertex_training.customjob.google.job_service import AnyJob
 
-#: From low to high.
+#: Characters of a curve, from low to high values.
 _BARS: Final = "▁▂▃▄▅▆▇█"
-#: Cells of a curve.
+#: Maximum number of characters of a curve.
 _WIDTH: Final = 24
 
 
@@ -129,7 +129,7 @@ def _bar(value: float, low: float, high: float) -> str:
 
 
 def _flags(task: Mapping[str, Any]) -> dict[str, str]:
-    """Return flags with their values in a task's arguments; other words are their own values."""
+    """Return flag -> value for a task's arguments; the value is empty if there is none."""
     words, flags = [str(word) for word in task.get("args", [])], dict[str, str]()
     index = 0
     while index < len(words):

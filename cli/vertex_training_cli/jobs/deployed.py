@@ -178,9 +178,9 @@ def orphan_advice(job: AnyJob, stack: str) -> str:
 
 #: Names of jobs in a stack -> their resource names.
 Deployed = Mapping[str, str]
-#: Rule of the problem, which the headline of a report looks for.
+#: Rule id of the problem, for the headline of a report.
 RULE: Final = "job-changes-stacks"
-#: Prefix of a job's resource name in a component.
+#: Prefix of the name of a job's resource in the program.
 _RESOURCE: Final = "training-"
 
 

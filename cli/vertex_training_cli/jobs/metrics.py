@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 FIRST: Final = ("validation_accuracy", "test_accuracy")
 METRICS: Final = "metrics.json"
 HISTORY: Final = "history.csv"
-#: Jobs that are read at once.
+#: Number of jobs that are read in parallel.
 _AT_ONCE: Final = 8
-#: Lines of a history that are read.
+#: Maximum number of lines read from a history.
 _LINES: Final = 100_000
-#: Numbers and curves of a job that are read: a table of all that a job can name takes minutes.
+#: Maximum number of metrics and curves read from one job: a table with more can take minutes.
 MOST_NAMES: Final = 1000
 
 
@@ -59,7 +59,7 @@ class MetricsReader:
             return dict(zip(names, pool.map(self.metrics, jobs), strict=True))
 
     def curves(self, job: AnyJob) -> dict[str, list[float]]:
-        """Return the columns of the job's history, except the first column, which counts."""
+        """Return the columns of the job's history, except the first, which numbers the rows."""
         return {} if view.is_tuning(job) else columns(self._read(job, HISTORY))
 
     def _read(self, job: AnyJob, name: str) -> bytes:

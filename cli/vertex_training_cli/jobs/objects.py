@@ -27,8 +27,8 @@ TIMEOUT: Final = 4
 #: Maximum bytes of an object's content, also after unpacking: a job may write objects of any size.
 MOST_BYTES: Final = 8 * 1024 * 1024
 _GZIP: Final = b"\x1f\x8b"
-#: Below a job's output directory, where the service has jobs write checkpoints
-#: (``AIP_CHECKPOINT_DIR``): https://docs.cloud.google.com/vertex-ai/docs/training/code-requirements
+#: Folder for checkpoints below a job's output directory (``AIP_CHECKPOINT_DIR``):
+#: https://docs.cloud.google.com/vertex-ai/docs/training/code-requirements
 CHECKPOINTS: Final = "checkpoints/"
 #: Folder of TensorBoard logs (``AIP_TENSORBOARD_LOG_DIR``).
 LOGS: Final = "logs/"

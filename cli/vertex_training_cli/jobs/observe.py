@@ -70,7 +70,7 @@ def observe_jobs(ref: StackRef, plan: Plan, *, offline: bool, bound: float = BOU
 
 
 def _find_repeated(ref: StackRef, plan: Plan, repeated: dict[str, str]) -> None:
-    """Add requests whose new job would write to the folder of an earlier job."""
+    """Add each request whose new job would write to an earlier job's folder, with that job."""
     for step in plan.steps:
         if step.type not in JOBS or step.new is None or step.op not in ("create", "replace"):
             continue
@@ -96,7 +96,7 @@ def _find_repeated(ref: StackRef, plan: Plan, repeated: dict[str, str]) -> None:
 
 
 def _find_dropped(ref: StackRef, plan: Plan, slots_by_job: dict[str, tuple[str, ...]]) -> None:
-    """Add scheduled times that are due in the deployed calendar but missing in the new one."""
+    """Add due start times that a changed schedule drops, by the name of the job."""
     for step in plan.steps:
         if step.type != SCHEDULE or step.op != "update" or not (step.old and step.new):
             continue

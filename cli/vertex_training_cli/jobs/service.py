@@ -99,7 +99,7 @@ class Jobs:
         return sorted({job.name: job for job in jobs}.values(), key=_created, reverse=True)
 
     def of(self, job: AnyJob) -> Jobs:
-        """Return the jobs of the project that this job is in: the stack's, or that of scripts."""
+        """Return the ``Jobs`` that has this job: the stack's own, or that of script runs."""
         project = job.name.split("/")[1]
         scripts = self._scripts
         names = (scripts.ref.project, local_project_number(scripts.ref.project)) if scripts else ()
@@ -200,7 +200,7 @@ class Jobs:
         return getattr(self._client, f"{verb}_{(kind or CUSTOM_JOB).argument}")
 
     def _own(self, terms: Sequence[str], kind: JobKind) -> list[AnyJob]:
-        """Return the jobs that this stack submitted, also for environments of its program."""
+        """Return the jobs that this stack or an environment of its program submitted."""
         has_request = f"labels.{kind.sent_label(REQUEST_ID_LABEL)}:*"
         program = program_label(self.ref.pulumi_project, self.ref.stack)
         named = {STACK_LABEL: self.ref.stack, PROGRAM_LABEL: program}
@@ -235,7 +235,7 @@ def _created(job: AnyJob) -> tuple[int, str]:
 
 
 def declared_elsewhere(ref: StackRef, section: str, command: str) -> str:
-    """Return a hint to another stack file that has entries in a section; empty without one.
+    """Return a hint to another stack whose file has entries in a section; empty if there is none.
 
     For a stack of the local cloud, only others of it count, and so for stacks of Google Cloud.
     """

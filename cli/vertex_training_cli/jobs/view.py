@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from vertex_training.customjob.google.job_service import AnyJob
     from vertex_training.customjob.protocol.idle import Series
 
-#: Columns of ``vt jobs list``, and but for ``stack``, which is among the labels, keys of its JSON.
+#: Columns of ``vt jobs list``. All but ``stack``, which is one of the labels, are keys of its JSON.
 COLUMNS: Final = ("job", "stack", "run", "slot", "rung", "state", "created", "duration", "id")
-#: Minutes before now for which ``vt jobs show`` shows the use of accelerators.
+#: Length in minutes of the period for which ``vt jobs show`` shows the use of accelerators.
 USE_MINUTES: Final = 30
 #: Columns that are omitted if no job has a value.
 OPTIONAL: Final = ("stack", "slot", "rung")
@@ -217,7 +217,7 @@ def _duration(job: AnyJob, now: datetime) -> str:
     return format_duration((ended_at - began).total_seconds()) if began else ""
 
 
-#: Columns before those of metrics and parameters.
+#: First columns of the table of trials, before metrics and parameters.
 TRIAL_COLUMNS: Final = ("trial", "state")
 #: States of an ended trial.
 TRIAL_OVER: Final = ("SUCCEEDED", "INFEASIBLE")

@@ -33,20 +33,20 @@ from vertex_training_cli.local import image_form, results
 from vertex_training_cli.local.image_form import NAMESPACE, ImageForm, Report
 from vertex_training_cli.local.results import JobRecords
 
-#: Brings a stack up, and returns the exit code.
+#: Function that deploys a stack and returns the exit code.
 Run = Callable[[str], int]
-#: Ends the name of the stack.
+#: Suffix of the stack's name.
 SUFFIX: Final = "-endpoint"
 #: Sections of FILE that the stack gets only after its runs have succeeded.
 LATER: Final = ("models", "endpoints")
-#: The script's own predictions, beside the model.
+#: File with the script's own predictions, in the folder of the model.
 OWN: Final = "predictions.jsonl"
 ROWS: Final = 100
 #: Maximum difference of numbers that were added in different order.
 TOLERANCE: Final = 1e-6
 _IMAGE: Final = re.compile(r"\$\{images\.([a-z0-9-]{1,63})\}")
 _ENTRYPOINT: Final = re.compile(r"^ENTRYPOINT (\[.*\])$", re.MULTILINE)
-#: A container's image that is not pulled, where its command runs on this host.
+#: Image of a container whose command runs on this host. The image is never pulled.
 _NO_IMAGE: Final = f"us-docker.pkg.dev/this-machine/none/none@sha256:{'0' * 64}"
 
 
@@ -89,7 +89,7 @@ def find_form(ref: StackRef, added: Path) -> ImageForm:
 
 
 def _while_training(form: ImageForm, ref: StackRef) -> ImageForm:
-    """Return the form that serves, during the training, the models that the stack serves now."""
+    """Return ``form`` for the training: models and endpoints stay as the stack serves them now."""
     later = {_key(section) for section in LATER}
     file = ref.root / file_name(form.stack)
     before = stacks.read_stack_file(ref.root, form.stack)["config"] if file.exists() else {}

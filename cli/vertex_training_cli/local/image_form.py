@@ -40,7 +40,7 @@ from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.images import building, engines, registry
 from vertex_training_cli.images.engines import Engine
 
-#: Ends the name of the stack, and of a job file.
+#: Suffix of the stack's name, and of the name of a job file.
 SUFFIX: Final = "-image"
 MARK: Final = "# Written by `vt local up"
 #: Seconds for one image; the first build also downloads its base image and packages.
@@ -134,7 +134,7 @@ def find_form(root: Path, stack: str) -> ImageForm | None:
 
 
 def _image_file(root: Path, entry: Any, packages: Mapping[str, Any]) -> tuple[str, dict[str, str]]:
-    """Return the job file that uses images instead of packages, and the contexts of the images."""
+    """Return the name of the job file that uses images, and each image's context folder."""
     if not isinstance(entry, dict) or not isinstance(entry.get("file"), str):
         return "", {}
     file = Path(entry["file"])

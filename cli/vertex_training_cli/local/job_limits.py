@@ -17,7 +17,7 @@ from vertex_training.customjob.rules import Finding, Job
 from vertex_training.customjob.rules.context import Context
 from vertex_training.errors import Path
 
-#: Rules whose findings are no advice: the service has no such machine, or no such image.
+#: Ids of rules whose findings are refusals of the service: no such machine type or image.
 REFUSED: Final = frozenset(
     {
         *("machine-type", "accelerator-required", "accelerator-machine", "accelerator-count"),
@@ -26,8 +26,9 @@ REFUSED: Final = frozenset(
         *("image-name", "executor-image", "prebuilt-tag", "prebuilt-name"),
     }
 )
-#: Words of the service, as seen in public threads
-#: (https://github.com/GoogleCloudPlatform/vertex-ai-samples/issues/213). Others are the rules' own.
+#: Messages of the service, as seen in public threads
+#: (https://github.com/GoogleCloudPlatform/vertex-ai-samples/issues/213). Other refusals have the
+#: rule's text.
 WORDS: Final = {
     "machine-type": 'Machine type "{value}" is not supported.',
     "accelerator-machine": 'Accelerator "{value}" is not supported for machine type "{machine}".',

@@ -80,7 +80,7 @@ class JobRecords:
         return sorted([*jobs, *self._batch.list()], key=lambda job: job.create_time, reverse=True)
 
     def progress(self, job: LocalJob) -> str:
-        """Return the share of ended trials or tasks, like ``3/4``; empty for other jobs."""
+        """Return the share of ended trials or succeeded tasks, like ``3/4``, or an empty string."""
         if isinstance(job, BatchJob):
             return f"{self._batch.counts(job.uid).get('SUCCEEDED', 0)}/{job.task_count}"
         if isinstance(job, TuningRecord):
@@ -90,7 +90,7 @@ class JobRecords:
 
 
 def noun(job: LocalJob) -> str:
-    """Return the word for a job of its kind, like ``tuning job``."""
+    """Return the noun for the job's kind, such as ``tuning job``."""
     return (kind_of_name(job.name) or CUSTOM_JOB).noun
 
 

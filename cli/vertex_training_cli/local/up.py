@@ -39,7 +39,7 @@ from vertex_training_cli.status import print_status
 from vertex_training_cli.up.command import bring_up
 
 Report = Callable[[str], None]
-#: The state of success, of every kind of job.
+#: State of a successful job of any kind.
 SUCCEEDED: Final = "SUCCEEDED"
 
 

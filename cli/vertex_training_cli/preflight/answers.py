@@ -33,16 +33,16 @@ class Answer:
     subject: str
     """A resource with its name in Google Cloud, or another subject."""
     asked: str
-    """The check in a few words."""
+    """The check in a few words, such as ``permissions of the deploying account``."""
     answer: str
-    """The answer in a few words."""
+    """The result in a few words."""
     verdict: Verdict = Verdict.OK
     meets: str = ""
     """Effect on a deployment; empty without an effect."""
     mend: str = ""
     """The command or step that fixes the problem."""
     permission: str = ""
-    """The missing permission for the check."""
+    """The permission that the check needs and the caller lacks."""
     part: str = ""
     """Part of the preflight; see ``command.PARTS``."""
 

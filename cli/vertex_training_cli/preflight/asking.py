@@ -19,7 +19,7 @@ from vertex_training_cli.rest import Read, RestClient
 
 
 class Asking(Protocol):
-    """A client with the context of a check."""
+    """Interface of a check's context: it has a client."""
 
     @property
     def client(self) -> ReadOnlyClient:
@@ -29,7 +29,7 @@ class Asking(Protocol):
 
 Context = TypeVar("Context", bound=Asking)
 Parameters = ParamSpec("Parameters")
-#: The only methods that are sent by POST. They are read-only.
+#: URL endings of the only methods that are sent by POST. These methods are read-only.
 TEST_METHODS: Final = (":testIamPermissions", "/testIamPermissions")
 #: Maximum of permissions in one ``testIamPermissions``:
 #: https://docs.cloud.google.com/resource-manager/reference/rest/v3/projects/testIamPermissions
@@ -49,7 +49,7 @@ class UnansweredError(Exception):
 def answered(
     check: Callable[Concatenate[Context, Parameters], Iterator[Answer]],
 ) -> Callable[Concatenate[Context, Parameters], Iterator[Answer]]:
-    """Return the answers of a check; add an unknown answer if the check was not possible.
+    """Decorate a check: if it is not possible, it yields an unknown answer instead of an error.
 
     A document with an unexpected form also results in an unknown answer.
     """
@@ -80,11 +80,11 @@ class ReadOnlyClient:
 
     @property
     def last(self) -> Answer | None:
-        """Check of this thread's last request."""
+        """The check of this thread's last request."""
         return getattr(self._asked, "question", None)
 
     def get(self, read: Read, of: Answer, *names: str) -> dict[str, Any] | None:
-        """Return the document for the check ``of``, read once; None if it does not exist.
+        """Return the document, read once, for the check ``of``; None if it does not exist.
 
         Raises:
             UnansweredError: the caller may not read it, or the service does not answer.

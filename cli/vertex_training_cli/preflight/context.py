@@ -33,7 +33,7 @@ class PreflightContext:
     backend: str = ""
     """Address of the state, ``gs://…`` on Google Cloud; empty without one."""
     asked_as: str = ""
-    """The account of the requests, if another account deploys: its rights cannot be checked."""
+    """Account of the requests, if another account deploys, whose rights are then unknown."""
     as_ci: bool = False
     """True for CI's account. Its roles from ``bootstrap`` have conditions."""
 

@@ -1,4 +1,4 @@
-"""Checks of names: those of new resources are unused, and existing resources do exist.
+"""Checks that names of new resources are unused, and that existing resources exist.
 
 https://docs.cloud.google.com/storage/docs/json_api/v1/buckets/get: names of buckets are global; the
 answer is 403 for a bucket of another organization, and 404 for a free name.

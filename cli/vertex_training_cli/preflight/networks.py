@@ -21,7 +21,8 @@ from vertex_training_cli.preflight.asking import answered
 from vertex_training_cli.preflight.context import PreflightContext
 
 SERVICE: Final = "servicenetworking.googleapis.com"
-#: Number of addresses of a subnet that Google reserves: https://docs.cloud.google.com/vpc/docs/subnets
+#: Number of addresses that Google reserves in a subnet:
+#: https://docs.cloud.google.com/vpc/docs/subnets
 KEPT: Final = 4
 Items = list[dict[str, Any]]
 

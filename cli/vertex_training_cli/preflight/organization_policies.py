@@ -40,13 +40,13 @@ from vertex_training_cli.preflight.asking import answered
 from vertex_training_cli.preflight.context import PreflightContext
 from vertex_training_cli.preflight.identity import SERVICE
 
-#: Resources listed in one answer; the rest is counted.
+#: Maximum number of resources that an answer lists; further resources are counted.
 SHOWN: Final = 12
 _MEMBERS: Final = ("user", "group", "domain")
 #: The organization of Google's projects for private services access, from public configurations.
 #: Google does not document it.
 GOOGLE_PRODUCERS: Final = "organizations/433637338589"
-#: Type with customer-managed encryption -> its API in policies.
+#: Type with customer-managed encryption -> its API's name in policies.
 _ENCRYPTED: Final = {
     BUCKET: "storage.googleapis.com",
     REPOSITORY: "artifactregistry.googleapis.com",
@@ -57,7 +57,7 @@ _ENCRYPTED: Final = {
 }
 _KEY: Final = re.compile(r"(projects/[^/]+)/locations/[^/]+/keyRings/[^/]+/cryptoKeys/[^/]+")
 _EMAIL: Final = re.compile(r"[^@]+@([^.]+)\.iam\.gserviceaccount\.com")
-#: Function that returns whether a value of a list covers a resource; None if unknown.
+#: Function that returns whether a value in a policy's list covers a resource; None if unknown.
 Match = Callable[[str], bool | None]
 
 
@@ -68,9 +68,9 @@ class Subject:
     resource: str
     """Name for a message."""
     project: str
-    """Id of the project with the policy."""
+    """Id of the project whose policy applies."""
     covers: Match | None = None
-    """Match of a constraint with lists of values; None for a constraint without lists."""
+    """Match for the policy's lists of values; None for a constraint without lists."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class Constraint:
     """Effect on a refused resource."""
     subjects: Callable[[DeclaredStack], Iterator[Subject]]
     mend: str
-    """Change of the stack that avoids the policy; empty without one."""
+    """Change of the stack that satisfies the policy; empty if there is none."""
 
 
 def ask(context: PreflightContext) -> Iterator[Answer]:
@@ -145,7 +145,7 @@ class EffectivePolicy:
 
     @classmethod
     def parse(cls, document: Mapping[str, Any]) -> EffectivePolicy:
-        """Return the policy in an answer of ``getEffectivePolicy``. Without rules it allows all."""
+        """Parse a response of ``getEffectivePolicy``. A policy without rules allows everything."""
         rules = (document.get("spec") or {}).get("rules") or ()
         values = [rule.get("values") or {} for rule in rules]
         return cls(
@@ -178,12 +178,12 @@ class EffectivePolicy:
 
 
 def match_value(name: str) -> Match:
-    """Return a match for a name without a parent."""
+    """Return a match for a resource that a policy lists by its name."""
     return lambda value: value == name
 
 
 def match_path(*paths: str) -> Match:
-    """Return a match for a resource by its paths. Members of folders are unknown."""
+    """Return a match for a resource by its paths; unknown for a folder or an organization."""
 
     def covers(value: str) -> bool | None:
         above = value.removeprefix("under:")
@@ -195,7 +195,7 @@ def match_path(*paths: str) -> Match:
 
 
 def match_location(location: str) -> Match:
-    """Return a match for a location, alone or in a group like ``in:us-locations``."""
+    """Return a match for a location, by its name or a group such as ``in:us-locations``."""
     parts = location.lower().split("-")
     region = "-".join(parts[:2])
     elsewhere = {name for place in machines.regions() for name in (place, place.partition("-")[0])}
@@ -213,7 +213,7 @@ def match_location(location: str) -> Match:
 
 
 def _match_member(member: str) -> Match:
-    """Return a match for a member by name. Its customer or principal set is unknown."""
+    """Return a match for a member by name; unknown for a customer id or a principal set."""
 
     def covers(value: str) -> bool | None:
         is_member = value.partition(":")[0] in (*_MEMBERS, "serviceAccount")

@@ -162,7 +162,7 @@ def judge_compute(need: ComputeNeed, regional: object, project: object) -> Itera
             yield asked.ok(f"{used} of {limit} used, the stack needs {wanted}")
 
 
-#: Machine family -> its part of the name of Vertex AI's quota of CPUs. Others are undocumented.
+#: Machine family -> its part in the name of Vertex AI's CPU quota. Google documents no others.
 _VERTEX_CPUS: Final = {"n1": "cpus", "e2": "cpus", "n2": "n2_cpus", "c2": "c2_cpus"}
 #: Type -> Compute Engine's quota of the number of resources, in a region or in the project.
 COUNTED: Final = {

@@ -25,13 +25,14 @@ from vertex_training_cli.preflight.asking import UnansweredError, answered
 from vertex_training_cli.preflight.context import PreflightContext
 
 ACT_AS: Final = "iam.serviceAccounts.actAs"
-#: Actions of Pulumi on its state in a bucket, and permissions on the key of its secrets.
+#: Actions of Pulumi on the state's objects in a bucket, and permissions on the key of secrets.
 STATE: Final = ("create", "delete", "get", "list")
 KEY: Final = ("cloudkms.cryptoKeyVersions.useToDecrypt", "cloudkms.cryptoKeyVersions.useToEncrypt")
 _STORAGE: Final = "https://storage.googleapis.com/storage/v1/"
 _IAM: Final = "https://iam.googleapis.com/v1/"
-#: Permissions that a role of CI may have under a condition on the resource's name
-#: (``vertex_training.foundation.conditions``). A test on the project does not show them.
+#: Permissions that CI's role may have with a condition on the resource's name
+#: (``vertex_training.foundation.conditions``). A test of permissions on the project does not report
+#: these.
 _CONDITIONAL: Final = re.compile(
     r"storage\.(objects\.\w+|buckets\.(update|delete|setIamPolicy))"
     r"|secretmanager\.secrets\.(update|delete|setIamPolicy)"
@@ -59,7 +60,7 @@ class Needs:
         return by_service
 
     def reason(self, missing: set[str]) -> str:
-        """Return the steps that fail without these permissions."""
+        """Return a text with the first resource that fails without these permissions."""
         names = dict.fromkeys(
             name for permission in sorted(missing) for name in self.by_permission[permission]
         )

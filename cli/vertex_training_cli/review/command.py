@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 #: A digest, or its first characters.
 DIGEST: Final = re.compile(r"[0-9a-f]{8,64}\Z")
-#: Characters of the engine's first error on standard error. The report has the full error.
+#: Maximum length of the engine's first error on standard error. The report has the full error.
 MAX_WHY: Final = 500
 
 

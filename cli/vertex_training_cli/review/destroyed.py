@@ -27,13 +27,13 @@ from vertex_training_cli.review.parts import LOST, Finding, Quote, risk
 DELETIONS: Final = ("delete", "delete-replaced")
 #: Prefix of resource names of the component for buckets.
 PREFIX: Final = "storage-"
-#: Characters of a command, enough never to shorten it.
+#: Maximum length of a command, large enough to show every command in full.
 COMMAND: Final = 400
-#: Number of objects in one folder that are grouped into one line.
+#: Minimum number of objects in a folder whose changes are grouped into one line.
 FEW: Final = 2
-#: Resource names of a job in the program: the job, or its schedule.
+#: Templates of the names of a job's resource in the program: of the job, or of its schedule.
 _OF_JOBS: Final = ("training-{}", "training-{}-schedule")
-#: Section of the stack file -> possible names of an entry's resource in the program.
+#: Section of the stack file -> templates of the name of an entry's resource in the program.
 RESOURCES: Final[Mapping[str, tuple[str, ...]]] = {
     "buckets": ("storage-{}",),
     "secrets": ("secrets-{}",),
@@ -42,13 +42,13 @@ RESOURCES: Final[Mapping[str, tuple[str, ...]]] = {
     "jobs": _OF_JOBS,
     "tuning": _OF_JOBS,
 }
-#: Limit of compared pairs: a pull request decides about the number of steps.
+#: Maximum number of compared pairs of resources: a pull request can contain any number of steps.
 COMPARED: Final = 10_000
-#: Sections with data: the output with this name has the deployed name of each key.
+#: Sections with data. The stack output of the same name contains the deployed name of each key.
 OUTPUTS: Final = ("buckets", "secrets")
-#: The resource of section ``registry``, which has no keys. Its output is one text.
+#: Resource of section ``registry``, which has no keys. The section's output is a text.
 REGISTRY: Final = "registry-docker"
-#: Rule of the problem for a resource whose loss is not in ``acceptedLosses``.
+#: Rule id of the problem for a resource whose data is lost without an entry in ``acceptedLosses``.
 ACCEPTED_LOSS: Final = "accepted-loss"
 
 
@@ -66,7 +66,7 @@ class DestructiveChange:
 
     @property
     def is_loss(self) -> bool:
-        """True if the plan deletes the only copy of data; the checkout has its own objects."""
+        """True if the plan deletes the only copy of data. Objects have a copy in the checkout."""
         return bool(self.takes) and not (self.refused or resource_types.find(self.type).copy)
 
 
@@ -169,7 +169,7 @@ def accepted_losses(plan: Plan) -> Mapping[str, str]:
 
 
 def needless_acceptances(plan: Plan) -> tuple[Diagnostic, ...]:
-    """Warn about each entry of ``acceptedLosses`` whose resource exists."""
+    """Warn about entries of ``acceptedLosses`` for existing resources: they accept a later loss."""
     existing = {step.name for step in plan.steps if step.custom and step.old is not None}
     return tuple(
         Diagnostic(
@@ -220,7 +220,7 @@ def _add(folder: FolderChange, step: Step) -> None:
 
 
 def _folder(name: str, prefixes: list[str]) -> str:
-    """Return the stack file's folder of an object; for a removed folder, guess it from the name."""
+    """Return the folder of an object from the stack file; guess a removed folder from the name."""
     known = next((prefix for prefix in prefixes if name.startswith(f"{prefix}/")), "")
     bucket, _, path = name.partition("/")
     return known or (f"{bucket}/{path.partition('/')[0]}" if "/" in path else bucket)
@@ -277,7 +277,7 @@ def _keys_of(template: str, steps: Mapping[str, Step]) -> list[str]:
 
 
 def _differ_by_name(old: Step, new: Step, before: str, after: str) -> bool:
-    """Return whether ``new`` equals ``old`` after replacing the key."""
+    """Return whether the resources are equal except for the key ``old``, which becomes ``new``."""
     if old.type != new.type or old.old is None or new.new is None:
         return False
     if old.type in WITH_REQUEST:

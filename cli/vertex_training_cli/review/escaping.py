@@ -7,14 +7,15 @@ from typing import Final
 
 from vertex_training_cli.console import is_seen
 
-#: Longer values are cut; the field diff of the JSON report has the full values.
+#: Maximum length of a shown value. The JSON report's field differences have full values.
 MAX_SHOWN: Final = 160
 
-#: Characters that reports add to names.
+#: Characters that reports add to names, which are not escaped.
 OWN: Final = "…→"
-#: Characters before and after a word.
+#: Punctuation before and after a word.
 _EDGES: Final = re.compile(r"\A\W+|\W+\Z")
-#: Scripts without blanks between words: a sentence is one word, no letter resembles a Latin one.
+#: Scripts without blanks between words. In these, a word may be a sentence, and no letter resembles
+#: a Latin letter.
 _EAST_ASIAN: Final = re.compile(r"[\u3041-\u30ff\u3400-\u9fff\uac00-\ud7a3]+")
 
 

@@ -73,7 +73,7 @@ class ScheduleChange:
     action: str
     """A key of ``SCHEDULE_FATES``."""
     words: str
-    """The calendar in words."""
+    """Description of the calendar."""
     paused: bool
     missed: str
     """Handling of missed slots: latest, skip or all."""
@@ -86,7 +86,7 @@ class ScheduleChange:
     images: tuple[str, ...]
     differences: tuple[FieldDifference, ...]
     dropped: tuple[str, ...] = ()
-    """Due slots that were not submitted and never will be."""
+    """Due start times without a submission that the changed schedule drops."""
 
     @property
     def cost(self) -> str:
@@ -194,7 +194,7 @@ class SnapshotChange:
     readers: tuple[str, ...]
     """Jobs after the plan with the snapshot's folder in their requests."""
     told: str
-    """The estimate in a line."""
+    """Text of the estimate, in one line."""
 
 
 def snapshot_changes(plan: Plan) -> tuple[SnapshotChange, ...]:
@@ -410,7 +410,7 @@ def _accelerator(machine: Mapping[str, Any]) -> tuple[str, int]:
 
 
 def reservations_cost(reservations: Sequence[ReservationChange], quote: Quote) -> str:
-    """Return by how much the monthly cost of reservations changes, with the reservations' names."""
+    """Return the change of the monthly cost of all reservations, with their names."""
     changes = [reservation.monthly for reservation in reservations]
     prices = [change for change in changes if change is not None]
     missing = len(changes) - len(prices)

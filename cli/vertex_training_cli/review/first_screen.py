@@ -32,7 +32,7 @@ _MACHINES: Final = ("serviceAccount:", "principal:", "principalSet:")
 
 @dataclass(frozen=True, slots=True)
 class SummaryRow:
-    """A row of the table: a noun, and lines with quoted names and values."""
+    """A row of the table: its heading, and lines with quoted names and values."""
 
     head: str
     lines: tuple[str, ...]
@@ -85,7 +85,7 @@ def without_row(report: ReviewReport, quote: Quote) -> str:
 
 
 def rows(report: ReviewReport, quote: Quote) -> list[SummaryRow]:
-    """Return the rows: created resources, then the answers."""
+    """Return the rows: created resources, then a row for each answer that is not empty."""
     summary = [SummaryRow(CREATED, (created,))] if (created := _created(report)) else []
     for answer in answers(report, quote):
         if answer.question == RIGHTS:

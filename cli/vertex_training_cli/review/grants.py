@@ -30,7 +30,7 @@ from vertex_training_cli.review.parts import RIGHTS, Finding, Quote, risk
 
 #: Inputs with the granted role and its members. Other inputs name the resource.
 GRANT_INPUTS: Final = ("role", "member", "members", "policyData", "condition", "etag")
-#: Domains with addresses for everybody.
+#: Mail domains in which any person can have an address.
 PUBLIC_MAIL: Final = frozenset({"gmail.com", "googlemail.com"})
 #: Configuration keys of the stack's project and project number.
 PROJECT_KEYS: Final = ("gcp:project", "vertex-training:projectNumber")
@@ -58,7 +58,7 @@ class IamBinding:
     reason: str = field(default="", compare=False)
     """Reason for the grant; empty if the program has none."""
     is_derived: bool = field(default=False, compare=False)
-    """True if the program adds the grant, without an entry in a file."""
+    """True if the program adds the grant itself, without an entry in a file of the stack."""
 
     @property
     def is_public(self) -> bool:
@@ -84,7 +84,7 @@ def place(binding: IamBinding | Access, quote: Quote) -> str:
 
 
 def verb(access: Access, quote: Quote) -> str:
-    """Return the verb of an access, or its role."""
+    """Return the verb for an access, such as ``reads``; without a verb, the role."""
     return access.verb if access.verb in VERBS.values() else quote(access.verb)
 
 
@@ -95,7 +95,7 @@ def right(binding: IamBinding, quote: Quote) -> str:
 
 
 def reach(access: Access, quote: Quote) -> str:
-    """Return verb and data of an access, and the accounts through which the member has it."""
+    """Return a text for an access: verb, data, and the accounts through which the member acts."""
     acting = f" as {quote(through(access))}" if access.through else ""
     return f"{verb(access, quote)} {place(access, quote)}{acting}"
 

@@ -23,9 +23,9 @@ from vertex_training_cli.engine.values import UNKNOWN, as_mapping
 from vertex_training_cli.review.parts import LOST, POLICIES, Finding, risk
 
 Inputs = Mapping[str, Any]
-#: Sections of a stack file that lower guards. Digest and outputs include them.
+#: Sections of a stack file that can lower guards. The digest and the outputs include these.
 SECTIONS: Final = ("allowedSecrets", "drift", "rules")
-#: Text for the value of an included file.
+#: Text for a value of an included file that no override replaces.
 AS_INCLUDED: Final = "as included"
 #: Levels of rules, ascending.
 RULE_LEVELS: Final = ("note", "warning", "error")
@@ -45,7 +45,7 @@ NONE: Final = "no limit"
 DEFAULT: Final = "mandatory"
 #: Levels of policies, ascending.
 POLICY_LEVELS: Final = ("disabled", "advisory", "remediate", DEFAULT)
-#: Type -> noun. This module reports these types.
+#: Resource type that this module reports -> noun.
 WATCHING: Final = {CHANNEL: "channel", ALERT: "alert", BUDGET: "budget", DASHBOARD: "dashboard"}
 #: Kind of a condition of an alert -> template, and defaults of its fields.
 _CONDITIONS: Final[Mapping[str, tuple[str, Inputs]]] = {
@@ -58,7 +58,7 @@ _CONDITIONS: Final[Mapping[str, tuple[str, Inputs]]] = {
                            {"thresholdValue": 0}),
 }  # fmt: skip
 _SIGNS: Final = {"COMPARISON_LT": "below", "COMPARISON_GT": "above"}
-#: Notes below the table.
+#: Notes below the table of alerts and budgets.
 OF_ALERTS: Final = (
     "Alerts cover all jobs of the project, because logs and metrics of a job do not name its "
     "stack. No alert reports the time that a job waits in a queue."
@@ -67,7 +67,7 @@ OF_BUDGETS: Final = (
     "A budget does not stop jobs: it sends mail, up to a day after the cost. Only limits in the "
     "stack file and timeouts of jobs limit the cost."
 )
-#: Template for a setting with another value, and its fields in JSON.
+#: Template of a finding about a lowered setting, and the fields of the finding in JSON.
 _LOWER: Final = "{name} {old} → {new}"
 _CHANGED: Final = "path=name old new"
 #: Special characters in a pattern.
@@ -91,7 +91,7 @@ class WatchChange:
 def _new_ones(
     plan: Plan, section: str, read: Callable[[Inputs], Inputs] = lambda values: values
 ) -> list[Finding]:
-    """Return entries of a section that the deployed stack does not have in this form."""
+    """Return entries of a section that are new or differ from those of the deployed stack."""
     if not plan.is_compared:
         return []
     before = read(plan.deployed_output(section) or {})

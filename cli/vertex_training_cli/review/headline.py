@@ -40,9 +40,9 @@ from vertex_training_cli.review.parts import (
 )
 from vertex_training_cli.review.report import ReviewOutcome, ReviewReport
 
-#: Parts of the verdict; more are counted.
+#: Maximum number of parts of the verdict; further parts are counted.
 PARTS: Final = 12
-#: Problems that forbid a plan although its preview succeeded: rules, noun, verb.
+#: Rules of problems that forbid a plan although its preview succeeded, with noun and verb.
 BESIDE_THE_PLAN: Final = (
     (("image-missing", "image-platform"), "image", "cannot run"),
     (("job-changes-stacks",), "running job", "would move to another stack"),
@@ -50,7 +50,7 @@ BESIDE_THE_PLAN: Final = (
 )
 #: Reason for a refusal without a policy violation.
 REFUSED: Final = "refused: a protected resource would be recreated without its data"
-#: Phrases of one answer; more are counted.
+#: Maximum number of phrases of an answer; further phrases are counted.
 SHOWN: Final = 12
 
 
@@ -205,7 +205,7 @@ def _found(question: str, report: ReviewReport, quote: Quote) -> Iterator[str]:
 
 
 def _overlooked(report: ReviewReport, quote: Quote) -> list[tuple[str, list[str]]]:
-    """Return what only the records of submissions show: descriptions and names."""
+    """Return findings from the records of submissions: each a description and texts."""
     return [
         ("due start times without a submission", expenses.drops_in_words(report.schedules, quote)),
         ("output written into the folder of an earlier job", repeats_in_words(report.jobs, quote)),
@@ -217,7 +217,7 @@ def _losses(report: ReviewReport, quote: Quote) -> Iterator[str]:
 
 
 def _nothing_more(_report: ReviewReport, _quote: Quote) -> Iterable[str]:
-    """Return no phrases, for a question that only the kinds of risks answer."""
+    """Return no phrases: only findings answer the question."""
     return ()
 
 
@@ -277,7 +277,7 @@ def _stops(report: ReviewReport, quote: Quote) -> Iterator[str]:
 
 
 def _so_far(job: JobChange) -> str:
-    """Return run time and cost, so far, of a job that the plan cancels; empty if not observed."""
+    """Return run time and cost so far of a cancelled job; a note if it was not observed."""
     if not (job.now and job.now.seconds):
         return " (current state unknown)" if job.now is None else ""
     return f" after {format_duration(job.now.seconds)}, {usd(job.now.cost)} so far"
@@ -350,7 +350,7 @@ def _by_service(report: ReviewReport) -> str:
 
 
 def _thrown_away(jobs: Sequence[JobObservation]) -> str:
-    """Return the longest run time of the jobs that the plan cancels, and their cost so far."""
+    """Return number, longest run time and cost so far of the jobs that the plan cancels."""
     longest = format_duration(max(job.seconds for job in jobs))
     cost = math.fsum(job.cost or 0 for job in jobs)
     how_long = longest if len(jobs) == 1 else f"up to {longest}"

@@ -14,8 +14,8 @@ from vertex_training_cli.review.headline import verdict
 from vertex_training_cli.review.report import ReviewReport
 from vertex_training_cli.review.sections import sections
 
-#: Characters around values and strong words -> their tags. They are private-use characters of
-#: Unicode: ``visible`` spells them out in values, so that no value creates a tag.
+#: Mark around a value or emphasized words -> tag. Marks are private-use characters of Unicode,
+#: which ``visible`` spells out in values, so that no value can create a tag.
 TAGS: Final = {"\ue000": "<code>", "\ue001": "</code>", "\ue002": "<strong>", "\ue003": "</strong>"}
 
 
@@ -39,7 +39,7 @@ def _quoted(value: str, _length: int = 0) -> str:
 
 
 def _tagged(text: str) -> Markup:
-    """Return escaped text with tags around values and strong words."""
+    """Return escaped text with tags in place of the marks."""
     return Markup(str(escape(text)).translate(str.maketrans(TAGS)))
 
 

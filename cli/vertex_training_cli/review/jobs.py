@@ -45,7 +45,7 @@ ACTIONS: Final[Mapping[str, Action]] = {
     "update": "change",
     "same": "keep",
 }
-#: Rule of the problem of a job that is replaced by the same request.
+#: Rule id of the problem if the same request would replace a job.
 SAME_REQUEST: Final = "job-same-request"
 _STATE: Final = re.compile(r"[A-Z_]{1,60}")
 #: Final states of jobs: google-cloud-aiplatform 2.7.0, types/job_state.py.
@@ -94,7 +94,7 @@ class JobChange:
     """Nodes and processes that the job's launchers start."""
     cost: JobCost
     offers: tuple[Offer, Offer]
-    """Offer of the job's service, with the same cost, then of the other service."""
+    """Offer of the job's service (its cost equals ``cost``), then offer of the other service."""
     differences: tuple[FieldDifference, ...]
     previous_state: str
     """Last seen state of the deployed job; empty without one."""
@@ -111,16 +111,16 @@ class JobChange:
     idle_stop: str = ""
     """Condition of a cancellation because of idle accelerators; empty without one."""
     idle_stop_before: str = ""
-    """The same condition before the plan."""
+    """The condition of ``idle_stop`` before the plan."""
     memory: tuple[str, ...] = ()
-    """Predicted peaks of its ``model`` beside the memory of its GPUs."""
+    """Predicted peak memory of its ``model``, compared with the memory of its GPUs."""
     same_request: bool = False
     """True if the same request replaces the job, which `up` refuses."""
     retained: bool = False
     """True if the deployed job stays unchanged (``retain_on_delete`` of a ``TrainingJob``)."""
 
     repeats: str = ""
-    """The earlier job of the same request, which wrote into the same folder; empty without one."""
+    """The earlier job with the same request and output folder; empty if there is none."""
     protected: bool = False
     """True if the engine refuses to delete or replace it."""
 
@@ -165,7 +165,7 @@ class JobChange:
 
     @property
     def goes_on(self) -> bool:
-        """Return whether a job leaves the stack while it may still run, and is not cancelled."""
+        """Return whether a job that may still run leaves the stack without being cancelled."""
         return self.leaves_a_live_one and self.retained and not self.refused
 
     @property
@@ -175,7 +175,7 @@ class JobChange:
 
     @property
     def end(self) -> str:
-        """Return the words for how the deployed job stands: ``has not ended``, or its state."""
+        """Return the state of the deployed job as text: ``has not ended``, or ``is SUCCEEDED``."""
         return "has not ended" if self.leaves_a_live_one else f"is {self._state}"
 
     @property
@@ -361,7 +361,7 @@ def _is_deferred(step: Step) -> bool:
 
 
 def differences(step: Step) -> list[FieldDifference]:
-    """Return what changes in a job: fields of the request, then run, labels, options."""
+    """Return the differences of a job: in the request, then in run, labels and options."""
     if step.old is None or step.new is None or not step.changes:
         return []
     places = [_submission(state.inputs) for state in (step.old, step.new)]
@@ -374,7 +374,7 @@ def differences(step: Step) -> list[FieldDifference]:
 
 
 def _options(inputs: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options. A rung is described by its differences."""
+    """Return the options of a job; its ladder is replaced by the differences of each rung."""
     options = dict(inputs.get("options") or {})
     if LADDER in options:
         options[LADDER] = [str(rung.get("words", "")) for rung in rungs(inputs)[1:]]
@@ -392,7 +392,7 @@ def _submission(inputs: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _named(inputs: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the request as the job file has it, with references instead of the job's own id."""
+    """Return the request as in the job file, with ``${job.requestId}`` in place of the id."""
     text, id_ = str(inputs.get("request")), str(inputs.get("requestId", ""))
     return request({"request": text.replace(id_, "${job.requestId}") if id_ else text})
 

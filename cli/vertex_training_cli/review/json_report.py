@@ -25,8 +25,8 @@ from vertex_training_cli.review.serving import EndpointChange
 
 #: Increased when a key changes its meaning or is removed; new keys may come at any time.
 VERSION: Final = 1
-#: Keys of a class, if different from its fields: ``key=path`` for another path of the value,
-#: ``key?`` if an empty value is null.
+#: Class -> its keys in JSON, if they differ from its fields. ``key=path`` reads the value at
+#: another path; ``key?`` writes null for an empty value.
 KEYS: Final[Mapping[type, str]] = {
     ReviewReport: (
         "stack project region source digest expected? jobs unseenImages=unseen_images images "
@@ -147,7 +147,7 @@ def _camel(name: str) -> str:
 
 
 def _reservation(change: ReservationChange) -> dict[str, Any]:
-    """Return the reservation with its costs before; a deleted one as it was before the plan."""
+    """Return the reservation after the plan (before it, if deleted), and its values before."""
     return {
         **_plain(change.either),
         "deleted": change.new is None,

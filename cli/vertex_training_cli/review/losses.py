@@ -48,7 +48,7 @@ KEYS: Final = ("kmsKeyName", "defaultKmsKeyName")
 #: Retrieval fee of each class in USD a GB. STANDARD has none:
 #: https://cloud.google.com/storage/pricing#retrieval-pricing
 RETRIEVAL: Final = {"NEARLINE": 0.01, "COLDLINE": 0.02, "ARCHIVE": 0.05}
-#: Template for data that is kept for less time or in smaller numbers.
+#: Template of a finding on a retention that becomes shorter or smaller, and the finding's fields.
 _LESS: Final = "{name} ({what!s}: {old!s} → {new!s})"
 _FIELDS: Final = "name what old new putBack=also"
 
@@ -186,7 +186,8 @@ def _counted(unit: str) -> Callable[[float], str]:
     return lambda amount: "never deleted" if amount == UNLIMITED else f"{amount:g} {unit}"
 
 
-#: Retention that depends on several inputs: description, amount, amount as text.
+#: Retention that depends on several inputs: description, function of the amount, and amount as
+#: text.
 _COMPUTED: Final[Mapping[str, tuple[tuple[str, Callable[..., float], Callable[..., str]], ...]]] = {
     BUCKET: (
         ("lifetime of old versions", _old_versions, _counted("days")),
@@ -287,7 +288,7 @@ def refusals(plan: Plan) -> list[Finding]:
 
 
 def _end(step: Step, now: datetime) -> Iterator[Finding]:
-    """Yield automatic deletions whose time the stack file no longer has, but the cloud keeps."""
+    """Yield reservations that Google will still delete at a time removed from the stack file."""
     if step.old is None or step.new is None or step.op == "replace":
         return
     if step.new.inputs.get("deleteAtTime") or step.new.inputs.get("deleteAfterDuration"):

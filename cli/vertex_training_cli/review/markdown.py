@@ -29,9 +29,9 @@ from vertex_training_cli.review.parts import (
 from vertex_training_cli.review.report import ReviewReport
 from vertex_training_cli.review.sections import sections
 
-#: Bytes of a comment, with room for the text that a workflow adds.
+#: Maximum bytes of a report, to leave space for the text that a workflow adds to a comment.
 LIMIT: Final = 64_000
-#: Mermaid's brackets around a node's label, by kind.
+#: Kind of a node -> Mermaid's brackets around its label.
 SHAPES: Final = {"bucket": ('[("', '")]'), "secret": ('[/"', '"/]'), "account": ('(["', '"])')}
 
 
@@ -46,11 +46,11 @@ class Verbosity:
     draw: bool
     """True if the report has a graph."""
     shorter: int = 0
-    """Jobs have a table (0), a line each (1), or only their names (2)."""
+    """Display of jobs: a table (0), a line per job (1), or only names (2)."""
 
     @property
     def items(self) -> int:
-        """Number of entries of a list without jobs."""
+        """Maximum number of entries in a list, except in lists of jobs."""
         return max(20, self.others)
 
 

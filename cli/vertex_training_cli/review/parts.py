@@ -14,7 +14,7 @@ from typing import Any, Final, Literal, Protocol, TypeVar
 from vertex_training_cli.engine.plan import Plan
 from vertex_training_cli.engine.values import FieldDifference
 
-#: Questions of an approver that kinds of risk answer (``headline`` has all twelve).
+#: Questions of an approver. Kinds of risks answer some of these (``headline`` answers all).
 RUNS: Final = "what runs"
 LOST: Final = "what is lost"
 PUBLIC: Final = "what becomes public"
@@ -42,14 +42,14 @@ HEADS: Final = {
     UNSEEN: "Not checked",
     BINDS: "Approval",
 }
-#: Names in one part of a sentence; more are counted.
+#: Maximum number of names in one part of a sentence; further names are counted.
 NAMED: Final = 3
-#: Characters of a value that is a sentence.
+#: Maximum length of a value that is a sentence.
 SENTENCE: Final = 400
-#: Kind of a member that includes everybody.
+#: Kind of the member that stands for all users.
 EVERYBODY: Final = "everybody"
 _ATTRIBUTES: Final = re.compile(r"\{(\w+)")
-#: Meaning of an entry for an approver. The page shows "opens" in amber, "destroys" in red.
+#: Meaning of an entry for an approver. The HTML page shows "opens" in amber and "destroys" in red.
 Danger = Literal["plain", "opens", "destroys"]
 
 
@@ -71,18 +71,18 @@ class Finding:
     old: Any = ""
     new: Any = ""
     also: Any = ""
-    """A further value, for JSON."""
+    """A further value, whose meaning depends on the kind of finding."""
 
 
-#: Words for a finding: a template of its attributes, or a function where a template is not enough.
-#: ``{name}`` is quoted, ``{name!s}`` is not; of a tuple of names the first ones are quoted.
+#: Text for a finding: a template with its attributes, or a function. A template quotes ``{name}``
+#: but not ``{name!s}``; of a tuple of names, it quotes the first names.
 Words = str | Callable[[Any, Quote], str]
 Find = Callable[[Plan], Iterable[Any]]
 
 
 @dataclass(frozen=True, slots=True)
 class RiskKind:
-    """One kind of risk. Called with a plan, it returns the findings."""
+    """One kind of risk. A call with a plan returns its findings."""
 
     find: Find
     words: Words
@@ -94,9 +94,9 @@ class RiskKind:
     question: str
     """The question that the findings answer; empty if another part of the answer has them."""
     answer: str
-    """A finding's place in the answer."""
+    """Template of a finding in the answer."""
     in_list: Words
-    """Words for a finding in the section of what is lost; empty if another section has it."""
+    """Text for a finding in the section on losses; empty if another section shows it."""
     danger: Danger
     fields: str
     """Fields of a finding in JSON, as in ``json_report.KEYS``; its name alone if empty."""
@@ -141,7 +141,7 @@ def risk(
 
 
 class _Shown:
-    """Value of a finding's attribute in a template."""
+    """A finding's attribute, which quotes itself in a template."""
 
     def __init__(self, value: Any, quote: Quote) -> None:
         self.value, self.quote = value, quote
@@ -178,7 +178,7 @@ class Paragraph:
     names: tuple[str, ...] = ()
     end: str = ""
     by_semicolon: bool = False
-    """True if names are phrases, with commas in them."""
+    """True if names are phrases that contain commas."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +197,7 @@ class Entry:
     """Emphasized words before the text."""
     danger: Danger = "plain"
     name: str = ""
-    """Name of the resource with the fields. Name and fields are not quoted yet."""
+    """Name of the resource whose fields differ. Neither name nor fields are quoted yet."""
     fields: tuple[FieldDifference, ...] = ()
     in_comment: bool = True
     """True if a comment also shows the fields."""

@@ -25,9 +25,9 @@ from vertex_training_cli.review.parts import PUBLIC, RIGHTS, UNSEEN, Danger, Fin
 Inputs = Mapping[str, Any]
 IDENTITY_PROVIDER: Final = "gcp:iam/workloadIdentityPoolProvider:WorkloadIdentityPoolProvider"
 CONDITION: Final = "attributeCondition"
-#: Inputs of an identity provider that decide about accepted tokens and their identities.
+#: Inputs of an identity provider that decide which tokens it accepts and their identities.
 SIGN_IN: Final = (CONDITION, "attributeMapping", "oidc", "aws", "saml", "x509", "disabled")
-#: Inputs of any type that send data or messages out, or grant access, and that no table judges.
+#: Inputs of any type that send out data or messages, or grant access, and that no rule judges.
 OUTWARD: Final = (
     *("topics", "cors", "websites", "website", "logging", "notificationConfigs", "pushConfig"),
     *("bigqueryConfig", "cloudStorageConfig", "peeredProjects", "exportPolicy"),
@@ -98,7 +98,7 @@ def _network_change(step: Step) -> ReachabilityChange:
 
 
 def _openings(step: Step, state: ResourceState | None) -> dict[object, str]:
-    """Return what a resource opens in one of its states, as objects of the verb."""
+    """Return texts on the access that a resource opens in one of its states."""
     if state is None:
         return {}
     if step.type in WITH_REQUEST:
@@ -272,7 +272,7 @@ def opened_egress(plan: Plan) -> list[Finding]:
 
 
 def _public(step: Step, state: ResourceState | None) -> set[str]:
-    """Return the public access by one state of a resource."""
+    """Return the public access that a resource opens in one of its states."""
     if state is None:
         return set()
     inputs, bindings = state.inputs, grants.bindings_of(step, state)

@@ -219,7 +219,7 @@ def _part(find: Callable[[Plan], Iterable[Any]]) -> Any:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewReport:
-    """A review, in the order of reading."""
+    """The content of a review, in the order of the report."""
 
     stack: str
     project: str
@@ -236,7 +236,7 @@ class ReviewReport:
     errors: tuple[Diagnostic, ...]
     warnings: tuple[Diagnostic, ...]
     notes: tuple[Diagnostic, ...]
-    """Log entries of the program: prices of reservations, external grants."""
+    """Messages that the program logged: prices of reservations, external grants."""
     jobs: tuple[JobChange, ...]
     models: tuple[VersionChange, ...] = _part(serving.version_changes)
     endpoints: tuple[EndpointChange, ...] = _part(serving.endpoint_changes)
@@ -311,7 +311,7 @@ class ReviewReport:
 
     @property
     def submitted(self) -> tuple[JobChange, ...]:
-        """Jobs that are sent to the service."""
+        """Jobs that the plan submits to the service."""
         return tuple(job for job in self.jobs if job.submits)
 
     @property

@@ -43,8 +43,8 @@ from vertex_training_cli.review.parts import (
 from vertex_training_cli.review.report import ResourceChange, ReviewReport
 from vertex_training_cli.review.serving import EndpointChange, VersionChange
 
-#: More jobs of one account than this become one node: a picture of 200 boxes is unreadable, and
-#: Mermaid refuses more than 500 edges.
+#: Maximum number of nodes for an account's jobs; more jobs share one node. A graph of 200 boxes is
+#: unreadable, and Mermaid refuses more than 500 edges.
 MAX_JOBS: Final = 12
 MAX_EDGES: Final = 120
 #: Part of a role's name -> verb for an edge; the first match counts.
@@ -59,9 +59,9 @@ VERBS: Final = (
     ("serviceAccountUser", "acts as"),
     ("networkUser", "uses"),
 )
-#: Visible characters of a folded note.
+#: Number of characters of a folded note that stay visible.
 BEGINNING: Final = 72
-#: Characters of a list of names, enough never to shorten it.
+#: Maximum length of a list of names, large enough to show every list in full.
 ALL: Final = 64_000
 
 
@@ -305,7 +305,7 @@ def _jobs(report: ReviewReport, quote: Quote) -> Iterator[Part]:
 
 
 def _shorter(jobs: Sequence[JobChange], quote: Quote) -> tuple[Listing, ...]:
-    """Return one line for each job, or shorter: one line for each action."""
+    """Return two shorter replacements of the table: a line per job, or a line per action."""
     by_action = {
         action: ", ".join(job.name for job in jobs if job.action == action)
         for action in dict.fromkeys(job.action for job in jobs)

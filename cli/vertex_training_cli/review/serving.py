@@ -37,8 +37,8 @@ from vertex_training_cli.review.parts import (
 )
 
 Inputs = Mapping[str, Any]
-#: Types that this module reports. A cleanup is created and deleted with its endpoint, and has no
-#: data.
+#: Types that this module reports. An endpoint's cleanup is created and deleted with the endpoint,
+#: and has no data.
 TYPES: Final = frozenset({MODEL_VERSION, ENDPOINT_TRAFFIC, ENDPOINT_CLEANUP})
 #: Number of reported metrics of a run.
 MOST_METRICS: Final = 50
@@ -47,7 +47,8 @@ SOURCES: Final = (
     "Estimates: list prices with Vertex AI's fee, for 730 hours a month, without network traffic "
     "and discounts. The fee of endpoints was observed for two machine types only."
 )
-#: Names of metrics that should be low, and of metrics that should be high. Others are not judged.
+#: Names of metrics for which lower values are better, and names for which higher values are better.
+#: Other metrics are not judged.
 _LESS: Final = re.compile(r"loss|error|mse|mae|rmse|mape|perplexity|brier|regret|latency|(^|_)wer$")
 _MORE: Final = re.compile(
     r"accuracy|auc|precision|recall|score|bleu|rouge|map$|ndcg|iou|dice|reward|(^|_)(f1|r2|acc)($|_)"
@@ -88,7 +89,7 @@ class EndpointChange:
     action: str
     """create, change, delete, keep."""
     before: Mapping[str, int]
-    """Share by deployed run, like ``run 3``; empty without a previous endpoint."""
+    """Deployed run, such as ``run 3`` -> share; empty if the endpoint is new."""
     after: Mapping[str, int]
     machine: str
     """Machine type of a replica, and the number of replicas of each version."""

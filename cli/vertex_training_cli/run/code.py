@@ -22,17 +22,17 @@ from vertex_training.errors import CommandError
 from vertex_training.plan.packages import REQUIREMENTS
 from vertex_training.secret_rules.files import File, scan
 
-#: Files with patterns of gitignore(5). The later one takes precedence.
+#: Files with patterns of gitignore(5). The patterns of the second file take precedence.
 IGNORE_FILES: Final = (".gitignore", ".vtignore")
-#: Folders that never go along. An environment is recognized by its pyvenv.cfg.
+#: Folders that are never sent. A virtual environment is recognized by its pyvenv.cfg.
 SKIPPED_FOLDERS: Final = ("__pycache__", "node_modules")
 MAX_FILE: Final = 25 * 2**20
 MAX_TOTAL: Final = 100 * 2**20
 MAX_FILES: Final = 10_000
-#: Bytes of a file, and of all files, that are scanned for secrets: a run is not delayed by more.
+#: Maximum bytes of a file, and of all files, to scan for secrets. Larger scans would delay a run.
 _SCANNED_FILE: Final = 64 * 2**10
 _SCANNED_TOTAL: Final = 2**20
-#: Names of a reason that are printed. The others are counted.
+#: Maximum number of names printed for each reason; further names are counted.
 _SHOWN: Final = 3
 
 _IGNORED: Final = "ignored"

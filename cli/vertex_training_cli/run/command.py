@@ -38,7 +38,8 @@ if TYPE_CHECKING:
 _EXIT_CODE: Final = re.compile(r"exited with a non-zero status of (\d+)")
 _CANCEL_SECONDS: Final = 120.0
 _POLL_SECONDS: Final = 0.5
-#: Reads of the job's state that may fail in a row, each with its own retries.
+#: Number of consecutive failed reads of the job's state after which the command fails. Each read
+#: has its own retries.
 _MAX_FAILURES: Final = 5
 _INTERRUPTED: Final = 130
 _TERMINATED: Final = 143

@@ -47,12 +47,12 @@ MODULE: Final = "script"
 EXECUTOR: Final = "us-docker.pkg.dev/vertex-ai/training/pytorch-xla.2-4.py310:latest"
 GPU_EXECUTOR: Final = EXECUTOR.replace("xla", "gpu")
 REGION: Final = "us-central1"
-#: The machine of a script without options.
+#: Default machine type of a script.
 MACHINE: Final = "n1-standard-4"
-#: Variable of a run, beside that of the archive of its code: the script in it.
+#: Variable with the path of the script in the archive of a run's code.
 _SCRIPT: Final = "VT_SCRIPT"
-#: Unpacks the code and becomes the script, as ``python SCRIPT`` in its folder is. It is the same
-#: for all scripts, so that an edit installs nothing.
+#: Module that unpacks the code and then executes the script, like ``python SCRIPT`` in its folder.
+#: It is equal for all scripts, so that a changed script needs no installation.
 START: Final = f"""\
 import os, sys, tarfile
 

@@ -94,7 +94,7 @@ def prepare(
 def of_document(
     content: Mapping[str, object], place: Submission, stack: Stack, uploads: Mapping[str, bytes]
 ) -> PreparedRun:
-    """Return a run of a job whose document is not in a file.
+    """Return a run of a job that is passed as ``content``, not read from a file.
 
     Raises:
         ConfigError: with every mistake in it.
@@ -131,7 +131,7 @@ def submit(run: PreparedRun, stack: Stack) -> str:
 
 
 def has_bucket(project: str, name: str, number: str) -> bool:
-    """Return True if a bucket exists, or if no answer came: a write to a missing bucket then fails.
+    """Return True if a bucket exists or if that is unknown: a write to a missing bucket then fails.
 
     Raises:
         CommandError: it is not of the project with this number.
@@ -174,7 +174,7 @@ def _find(stack: Stack, wanted: str) -> tuple[str, Path]:
 
 
 def _read(file: Path, words: Sequence[str]) -> tuple[bytes, str]:
-    """Return the job file with ``words`` among its arguments, and its name in messages."""
+    """Return the job file with ``words`` added to its arguments, and its path for messages."""
     from vertex_training_cli.check.checking import read
 
     shown = from_here(file)

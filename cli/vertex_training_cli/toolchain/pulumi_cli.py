@@ -399,7 +399,8 @@ def go_build(target: Path, package: str, module: Path, log: Path, what: str, *fl
     shutil.rmtree(scratch)
 
 
-#: Value of VT_PULUMI_SOURCE -> what installs from there; in the order of preference.
+#: Value of VT_PULUMI_SOURCE -> function that installs ``pulumi`` from this source, in order of
+#: preference.
 SOURCES: Final[dict[str, Callable[[Layout], Pulumi]]] = {
     "path": link_from_path,
     "official": install_official,

@@ -312,7 +312,7 @@ def _files_of(stack: StackRef, job: str) -> list[str]:
     return names
 
 
-#: Types of which a creation that was killed left nothing that is not deleted otherwise.
+#: Types whose killed creation leaves nothing in the cloud, or only what another resource deletes.
 _LEAVE_NOTHING = (f"{ENDPOINT_TRAFFIC}::", f"{SCHEDULE}::")
 
 
@@ -338,7 +338,7 @@ class PendingCreates:
 
     @property
     def clearable(self) -> bool:
-        """True if they can be cleared: the engine clears all or none, even with targets."""
+        """True if the creations can be cleared: the engine clears all or none, even by target."""
         return bool(self.settled) and not self.open
 
 

@@ -36,7 +36,7 @@ from vertex_training_cli.jobs.observe import observe_by_name
 from vertex_training_cli.review.jobs import progress
 from vertex_training_cli.status import print_status
 
-#: Ends of the URNs of the two buckets that every stack has for itself.
+#: Suffixes of the URNs of the two buckets that each stack creates for its own use.
 OWN: Final = (f"::storage-{STAGING}", f"::storage-{CONTROL}")
 _PROTECTION: Final = "vertextraining:protection:Protection"
 
@@ -47,7 +47,7 @@ class Loss:
 
     kind: str
     name: str
-    """Name of the resource in the cloud; of a job, in the stack."""
+    """Name of the resource in the cloud; for a job, its name in the stack."""
     id: str
     detail: str
     protected: bool
@@ -119,7 +119,7 @@ def find_losses(deployment: Mapping[str, Any]) -> Losses:
 
 
 def _taken(right: Mapping[str, Any], custom: Sequence[Mapping[str, Any]]) -> str:
-    """Return ``MEMBER's ROLE on RESOURCE``; empty if the stack itself created one of them."""
+    """Return ``MEMBER's ROLE on RESOURCE``; empty if the stack created member or resource."""
     inputs = as_mapping(right.get("inputs"))
     member, role = str(inputs.get("member") or ""), str(inputs.get("role") or "")
     on, marked, _ = str(right.get("id") or "").partition(f"/{role}/")
@@ -243,7 +243,7 @@ def _is_provider(resource: Mapping[str, Any]) -> bool:
     return str(resource["type"]).startswith(("pulumi:providers:", "pulumi:pulumi:"))
 
 
-#: Exit code: something refuses to go, so nothing was deleted.
+#: Exit code: the destroy was refused, and nothing was deleted.
 REFUSED: Final = 3
 #: Exit code: the stack's name was not confirmed.
 NOT_CONFIRMED: Final = 2
@@ -434,7 +434,7 @@ class Contents:
 
     jobs: Observations
     buckets: Mapping[str, ObjectListing]
-    """By bucket name, without buckets that could not be listed."""
+    """Bucket -> listing of its objects, without buckets that could not be listed."""
     orphaned: tuple[str, ...]
     """Running jobs that are missing from the state, each with the command that cancels it."""
     not_looked: str = ""

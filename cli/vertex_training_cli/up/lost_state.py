@@ -34,9 +34,10 @@ from vertex_training_cli.engine.values import WIRE_UNKNOWN, redact
 from vertex_training_cli.jobs.objects import Objects
 
 Log = Callable[[str], None]
-#: Options of both imports: nothing is protected that the program does not protect, and no code.
+#: Options of both imports: they set no protection that the program does not set, and generate no
+#: code.
 _PLAIN: Final = ("--protect=false", "--generate-code=false")
-#: A resource of the engine's import file, or one of its components.
+#: A resource in the engine's import file, or one of its parent components.
 Entry = dict[str, Any]
 #: End of the engine's message about importing a resource that does not exist.
 _ABSENT: Final = "does not exist"
@@ -218,7 +219,7 @@ class _Import:
     """Runs previews that accept failed jobs and resources that are still to be imported."""
     lists: _Lists
     parents: dict[str, str] = field(default_factory=dict)
-    """Return import entries of declared, existing resources that the state lacks."""
+    """Name -> URN of each parent that is not in the import file."""
     declared: list[_Declared] = field(default_factory=list)
     """Resources that the last preview creates."""
 

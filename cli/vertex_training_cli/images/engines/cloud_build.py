@@ -33,26 +33,29 @@ from vertex_training_cli.images.engines.processes import Deadline, LastLines
 
 LIVE: Final = ("PENDING", "QUEUED", "WORKING")
 POLL_SECONDS: Final = 2.0
-#: A build is cancelled within seconds; more than this, and somebody must look.
+#: Maximum seconds for a cancellation, which takes some seconds. After this time, a person must
+#: check the build.
 CANCEL_SECONDS: Final = 30.0
-#: Entries reach Cloud Logging some seconds after they were written.
+#: Number of reads without a new line after which the log of an ended build is complete: entries
+#: reach Cloud Logging some seconds late.
 LAST_READS: Final = 2
 #: Time range of a log that is read again, because entries can arrive late.
 OVERLAP: Final = timedelta(seconds=10)
 LOG_PAGE: Final = 1000
 LOG_TIMEOUT: Final = 20.0
+#: Docker builder of Cloud Build:
 #: https://github.com/GoogleCloudPlatform/cloud-builders/tree/master/docker
 DOCKER: Final = "gcr.io/cloud-builders/docker"
-#: BuildKit from Google's copy of Docker Hub, which has no limit on pulls.
+#: BuildKit image in Google's copy of Docker Hub, which does not limit pulls.
 BUILDKIT: Final = "image=mirror.gcr.io/moby/buildkit:buildx-stable-1"
 BUILDER: Final = "images"
-#: Tag of the layers that the next build starts from.
+#: Tag of the cached layers that the next build uses.
 CACHE_TAG: Final = "buildcache"
-#: Seconds within which a build must begin.
+#: Maximum seconds that a build waits in the queue.
 QUEUE_SECONDS: Final = 1800
-#: Substitution with the identity of the image to build.
+#: Name of the substitution that contains the identity of the image to build.
 IDENTITY: Final = "_IDENTITY"
-#: The tag of every build of ours.
+#: Tag of all builds that this program requests.
 OURS: Final = "vertex-training"
 
 WriteLog = Callable[[str], None]
@@ -160,7 +163,7 @@ class _Run:
         return sorted(same, key=lambda build: (build.create_time, build.id))  # pyright: ignore
 
     def _first_of(self, created: cloudbuild_v1.Build) -> tuple[cloudbuild_v1.Build, bool]:
-        """Keep the earliest of builds that were started at once; cancel the others."""
+        """Return the earliest equal build, True if it is ``created``; else cancel ``created``."""
         first = next(iter(self._live()), created)
         if first.id == created.id:
             return created, True
@@ -372,5 +375,5 @@ def _each(option: str, values: Mapping[str, str]) -> list[str]:
 
 
 def _escaped(args: list[str]) -> list[str]:
-    """``$`` begins a substitution: https://docs.cloud.google.com/build/docs/configuring-builds/substitute-variable-values"""
+    """Escape ``$``, which begins a substitution in Cloud Build."""
     return [arg.replace("$", "$$") for arg in args]

@@ -34,9 +34,10 @@ DAEMON_TIMEOUT: Final = 10
 #: Names of files in the folder of a build.
 AUTH_FILE: Final = "auth.json"
 LABELLED: Final = "Dockerfile"
-#: Without a runtime of containers: buildah's own, for RUN in the root file system of the image.
+#: Variable with buildah's isolation of RUN. The default here, chroot, needs no container runtime.
 ISOLATION: Final = "BUILDAH_ISOLATION"
-#: https://docs.docker.com/build/metadata/attestations/: without them an image is one manifest.
+#: Variables without attestations, so that an image is a single manifest:
+#: https://docs.docker.com/build/metadata/attestations/
 ENVIRONMENT: Final = {"BUILDX_NO_DEFAULT_ATTESTATIONS": "1"}
 
 #: Messages of engines for a full disk: of this machine, and of the registry.
@@ -47,7 +48,7 @@ OPTION: Final = "--build-context"
 _FROM: Final = re.compile(r"^[ \t]*FROM[ \t]+(?:--\S+[ \t]+)*(\S+)", re.IGNORECASE | re.MULTILINE)
 _ARG: Final = re.compile(r"^[ \t]*ARG[ \t]+(\w+)(?:=(\S*))?", re.IGNORECASE | re.MULTILINE)
 _VARIABLE: Final = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
-#: Docker Hub's official images, however they are called.
+#: Any spelling of the name of an official image of Docker Hub.
 _HUB: Final = re.compile(r"(?:(?:index\.)?docker\.io/)?(?:library/)?(?P<name>[^/]+)\Z")
 
 WriteLog = Callable[[str], None]
@@ -214,7 +215,7 @@ def _hint(step: str, name: str, build: Build, lines: Sequence[str]) -> str:
 
 
 def stand_ins(dockerfile: Path, build_args: Mapping[str, str] | None = None) -> Mapping[str, str]:
-    """Return base images of a Dockerfile that have a local substitute, with their full names.
+    """Return the full name of each base image of a Dockerfile that has a local substitute.
 
     Those without a digest need nothing: the mirror of the local cloud is asked for their tags.
     """

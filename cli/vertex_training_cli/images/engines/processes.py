@@ -22,7 +22,7 @@ KEPT: Final = 20
 MAX_LINE: Final = 2_000
 #: Seconds between SIGTERM and SIGKILL.
 GRACE: Final = 5.0
-#: Seconds between two looks at the output.
+#: Seconds between two reads of the output.
 _POLL: Final = 0.05
 _BLOCK: Final = 1 << 16
 
