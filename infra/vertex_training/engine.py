@@ -64,7 +64,7 @@ def end_with_message(message: str) -> NoReturn:
 
 
 def abandon_with_message(message: str) -> NoReturn:
-    """Log ``message`` like ``end_with_message``, and end the process before it registers resources.
+    """Log an error like ``end_with_message``, but end before resources are registered.
 
     The SDK registers declared resources after the program's last line, even after ``sys.exit``.
     Ending the process prevents this.

@@ -41,11 +41,11 @@ from typing import Final, Literal
 
 #: Keys and indices from the top of a document to a value.
 Path = tuple[str | int, ...]
-#: A note is advice that only ``vt check --all`` prints.
+#: Severity of a problem. A note is advice that only ``vt check --all`` prints.
 Level = Literal["error", "warning", "note"]
 #: Maximum length of a value in messages.
 MAX_SHOWN: Final = 80
-#: Maximum length of words to compare.
+#: Maximum length of words that are compared for similarity.
 MAX_WORD: Final = 64
 
 
@@ -86,7 +86,7 @@ class Mend:
     target: Path = ()
     """Path of the mapping that the entry moves to."""
     guessed: bool = False
-    """True if the fix is valid only if it causes no other problem."""
+    """True if the fix is uncertain: it is valid only if it causes no other problem."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +160,7 @@ class UnknownReferenceError(TrainingError):
 
 
 class PreconditionFailedError(Exception):
-    """The condition of a write did not hold: another process wrote in between."""
+    """The condition of a write was not fulfilled: another process wrote in the meantime."""
 
 
 class OperatorError(TrainingError):
@@ -184,11 +184,11 @@ class JobRefusedError(OperatorError):
 
 
 class RungPassedError(JobRefusedError):
-    """Another rung of the ladder has the turn, so this rung was not submitted: read again."""
+    """Another rung of the ladder has the turn, and this rung was not submitted. Callers retry."""
 
 
 class WaitError(OperatorError):
-    """The job did not reach the state of its ``wait``: it ended, or the deadline passed."""
+    """The job did not reach the state in its ``wait``: the job ended, or the deadline passed."""
 
 
 class WaitDeadlineError(WaitError):

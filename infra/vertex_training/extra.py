@@ -33,12 +33,12 @@ _HINT: Final = "write `def declare(environment: Environment) -> None:` (docs/com
 
 @dataclass(frozen=True, slots=True)
 class Extra:
-    """A team's own resources: the function that declares them, or the problems of its file."""
+    """A team's own resources: the function that declares them, or the problems of ``extra.py``."""
 
     root: Path
     """Folder with the stack files."""
     declare: Callable[[Environment], object] | None = None
-    """Function ``declare``; None without ``extra.py``, or if it has mistakes."""
+    """Function ``declare``; None without ``extra.py``, or if ``extra.py`` has mistakes."""
     problems: tuple[Problem, ...] = ()
 
 
@@ -132,7 +132,7 @@ _INSTALLED: Final = tuple(Path(path).resolve() for path in set(sysconfig.get_pat
 
 
 def problem_of(error: BaseException, doing: str, root: Path) -> Problem:
-    """Convert ``error`` to a problem at the innermost line below ``root``; the hint has callers.
+    """Convert ``error`` to a problem at the innermost line below ``root``. The hint lists callers.
 
     ``doing`` is the failed step: ``import`` or ``declare(environment)``.
     """

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-#: Key in a stack file, which becomes part of names. Starts with a letter (RFC 1035).
+#: Key in a stack file, which becomes part of resource names. Starts with a letter (RFC 1035).
 KEY: Final = re.compile(r"[a-z]([a-z0-9-]*[a-z0-9])?\Z")
 KEY_RULE: Final = "lowercase letters, digits and '-', starting with a letter, not ending with '-'"
 
@@ -38,8 +38,8 @@ SECRET_VALUE: Final = re.compile(r"(projects/[^/\s]+/secrets/[\w-]+/versions/[\w
 LABEL_KEY: Final = re.compile(r"[a-z][a-z0-9_-]{0,62}\Z")
 LABEL_VALUE: Final = re.compile(r"[a-z0-9_-]{0,63}\Z")
 
-#: Labels that the program sets on resources and stack files must not set. Those of jobs begin with
-#: ``vt-`` (``vertex_training.customjob.protocol.ports``).
+#: Labels that the program sets on resources, and that stack files must not set. Labels of jobs
+#: begin with ``vt-`` (``vertex_training.customjob.protocol.ports``).
 OWN_LABELS: Final = frozenset({"managed-by", "stack"})
 #: Prefix of labels that the program sets on jobs.
 JOB_LABEL_PREFIX: Final = "vt-"
@@ -48,14 +48,14 @@ PUBLIC_LABEL: Final = "vt-public"
 #: https://docs.cloud.google.com/resource-manager/docs/labels-overview: at most 64 on a resource
 MOST_LABELS: Final = 64
 
-#: Placeholder of an id that the service chooses; replaced when a job is sent (decision 70).
+#: Placeholder for an id that the service chooses; replaced when a job is sent (decision 70).
 SERVICE_CHOSEN: Final = "0"
 
 #: Prefixes of IAM members that a stack file may list.
 MEMBER_KINDS: Final = ("user:", "group:", "serviceAccount:", "principal://", "principalSet://")
 
-#: Public members: https://docs.cloud.google.com/iam/docs/principal-identifiers. The
-#: last one is for deny policies; in a grant it counts as public.
+#: Public members: https://docs.cloud.google.com/iam/docs/principal-identifiers. The last member is
+#: for deny policies; in a grant it counts as public.
 PUBLIC_MEMBERS: Final = ("allUsers", "allAuthenticatedUsers", "principalSet://goog/public:all")
 #: Basic roles, which cover every service -> access to data. The last three predate
 #: IAM: https://docs.cloud.google.com/iam/docs/roles-overview#basic
@@ -139,12 +139,12 @@ class Names:
     region: str
     stack: str
     given: Mapping[tuple[str, str], str] = field(default_factory=dict, hash=False)
-    """Explicit names from the stack file, by section and first key; others derive from keys."""
+    """Explicit names from the stack file, by section and first key. Keys determine other names."""
     first: Mapping[tuple[str, ...], str] = field(default_factory=dict, hash=False)
     """First keys of renamed entries, by section and key."""
 
     def bucket(self, key: str) -> str:
-        """Return the name of a bucket, which has the project id because it is globally unique."""
+        """Return the name of a bucket, which is globally unique because it has the project id."""
         key = self._first("buckets", key)
         return self.given.get(("buckets", key)) or f"{self.project}-{key}-{self.stack}"
 

@@ -26,7 +26,7 @@ import grpc.aio
 
 _ROOT: Final = 0
 _TABLE: Final = Path("/proc/net/tcp")
-#: include/net/tcp_states.h; a closed connection has another state.
+#: State of an open connection (include/net/tcp_states.h). Closed connections have other states.
 _ESTABLISHED: Final = "01"
 #: Prefix of ``::ffff:a.b.c.d`` in the table: words in the machine's byte order.
 _MAPPED: Final = "".join(f"{word:08X}" for word in struct.unpack("=3I", b"\0" * 10 + b"\xff" * 2))

@@ -97,7 +97,7 @@ def declare(
     scope: Scope = TOP,
     after: Sequence[pulumi.Resource] = (),
 ) -> Environment:
-    """Declare all components in order; all of them depend on ``after``.
+    """Declare all components in order. All components depend on ``after``.
 
     ``requests`` are by current keys, resources by first keys.
     """
@@ -160,7 +160,7 @@ def make_job_grants(
     apis: Apis,
     made: Sequence[pulumi.Resource],
 ) -> list[Grants]:
-    """Declare the grants for jobs; ``made`` (registry, accounts) must come first for Batch."""
+    """Declare the grants for jobs. With Batch jobs they depend on ``made`` (registry, accounts)."""
     on_batch = any(request.kind is BATCH_JOB for request in requests.values())
     needs = [apis.agent, *(made if on_batch else ())]
     return grants_beside(JOB_GRANTS, scope.child("job"), stack.job_grants(requests), needs)

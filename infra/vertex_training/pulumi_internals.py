@@ -33,14 +33,14 @@ PROVIDER_MODULE: Final = "pulumi.dynamic.__main__"
 FAILURE_INTERVAL: Final = 1.0
 #: Seconds to wait for a connection to the engine.
 CONNECT_TIMEOUT: Final = 2.0
-#: Results of :func:`names_of_run`: by the root resource of a program, and in a plugin by the
-#: engine's address of a run and True for a preview.
+#: Results of :func:`names_of_run`. Keys: the root resource of a program; in a plugin, the engine's
+#: address of a run, and True for a preview.
 _OF_PROGRAMS: Final[MutableMapping[pulumi.Resource, dict[str, str]]] = WeakKeyDictionary()
 _IN_PLUGIN: Final[dict[tuple[Any, bool], dict[str, str]]] = {}
 
 
 def config() -> Mapping[str, str]:
-    """Return the stack's whole config by full key, while ``pulumi.Config`` reads single keys."""
+    """Return the stack's whole config by full key; ``pulumi.Config`` reads only single keys."""
     return pulumi.runtime.config.CONFIG.get() or pulumi.runtime.config.get_config_env()
 
 
@@ -66,7 +66,7 @@ async def _until_failure(value: Awaitable[T]) -> T:
 
 
 def names_of_run() -> dict[str, str]:
-    """Return the dict of names that all components of a run share; new at the start of a run.
+    """Return the dict of names that all components of a run share. Each run starts with a new dict.
 
     A process may serve several runs: with the Automation API in sequence or in parallel, and in a
     plugin the preview of an `up` and the `up` itself.

@@ -109,7 +109,7 @@ class Stack:
 
     @functools.cached_property
     def context(self) -> Context:
-        """Return the facts about this stack for rules of job files."""
+        """Return this stack's properties and limits for rules of job files."""
         facts = stack_facts(self.declared, self.network, self.reservations)
         modules = {
             self.references[f"packages.{key}"]: package.modules

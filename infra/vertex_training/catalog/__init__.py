@@ -1,4 +1,4 @@
-"""Facts about Google Cloud as data; each row names its source.
+"""Data about Google Cloud, as YAML and JSON tables; each row names its source.
 
 ========================  ============================================================
 ``apis.yaml``             APIs that a stack enables, with the reason
@@ -57,5 +57,5 @@ _TRAINING: Final = "ml.googleapis.com/training/"
 
 
 def metric_filter(metric: str) -> str:
-    """Return the filter of a training metric, like ``cpu/utilization``."""
+    """Return the Cloud Monitoring filter of a training metric, like ``cpu/utilization``."""
     return f'metric.type="{_TRAINING}{metric}" AND resource.type="cloudml_job"'

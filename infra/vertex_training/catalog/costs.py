@@ -35,11 +35,12 @@ from vertex_training.catalog.machines import MachineType, Price
 #: Seconds that a job without a timeout may run: 7 days, by google-cloud-aiplatform 2.7.0,
 #: google/cloud/aiplatform_v1/types/custom_job.py, Scheduling.timeout.
 DEFAULT_TIMEOUT: Final = 7 * 24 * 3600.0
-#: Strategies with the Spot price; LOW_COST is the deprecated name. Others pay the on-demand
-#: price: https://docs.cloud.google.com/gemini-enterprise-agent-platform/machine-learning/training/use-reservations
+#: Scheduling strategies with the Spot price; LOW_COST is the deprecated name of SPOT. Other
+#: strategies have the on-demand price:
+#: https://docs.cloud.google.com/gemini-enterprise-agent-platform/machine-learning/training/use-reservations
 SPOT: Final = frozenset({"SPOT", "LOW_COST"})
-#: Strategy -> retries of a Batch job after Google stopped or lost a machine, equal to Vertex AI's
-#: (training/understanding-training-service). The maximum of Batch is 10.
+#: Scheduling strategy -> retries of a Batch job after Google stopped or lost a machine. The numbers
+#: equal those of Vertex AI (training/understanding-training-service). The maximum of Batch is 10.
 BATCH_RETRIES: Final = {"SPOT": 6, "LOW_COST": 6}
 OTHER_BATCH_RETRIES: Final = 3
 #: Hours of a month in price lists: 365 days / 12.
@@ -48,14 +49,14 @@ HOURS_A_MONTH: Final = 730
 _DURATION: Final = re.compile(r"([0-9]+(?:\.[0-9]{1,9})?)s")
 #: Upper bound of durations.
 MOST_SECONDS: Final = 1e15
-#: Note beside all estimates.
+#: Note for all cost estimates: included and excluded costs.
 NOT_INCLUDED: Final = (
     "Estimates use list prices including GPUs. Vertex AI adds a fee of 15 % of the on-demand "
     "price, "
     "Batch adds no fee. Boot disks up to 100 GB, added local SSDs, storage, network traffic and "
     "discounts are not included."
 )
-#: Strategy -> caveat about its price.
+#: Scheduling strategy -> limitation of its price estimate.
 THIN: Final = {
     "SPOT": "For Spot machines, the fee of 15 % of the on-demand price is inferred from a bill of "
     "flex-start.",
@@ -75,7 +76,7 @@ def hours(seconds: float) -> str:
 
 
 def thin_sources(strategies: Iterable[str]) -> list[str]:
-    """Return distinct caveats about the prices for these scheduling strategies."""
+    """Return the limitations of price estimates for these strategies, without duplicates."""
     spelt = ("SPOT" if strategy in SPOT else strategy for strategy in strategies)
     return [THIN[fromkey] for fromkey in dict.fromkeys(spelt) if fromkey in THIN]
 
@@ -167,7 +168,7 @@ class JobCost:
 
     @property
     def elsewhere(self) -> str:
-        """Return a note if prices are those of another region; empty if no price is."""
+        """Return a note if a price is another region's; empty if all prices are for the region."""
         rates = [pool.rate for pool in self.pools if pool.rate]
         regions = dict.fromkeys(rate.region for rate in rates if not rate.exact)
         if not regions:
@@ -208,7 +209,7 @@ class EndpointCost:
 
     @property
     def at_most(self) -> str:
-        """Format the maximum, like ``$159.50 a month``, with the region if prices are foreign."""
+        """Format the maximum, like ``$159.50 a month``; appends the region if it differs."""
         where = "" if self.rate is None or self.rate.exact else f", at prices of {self.rate.region}"
         return f"{usd(self.most)} a month{where}" if self.monthly else usd(None)
 
@@ -222,7 +223,7 @@ class EndpointCost:
 def of_dearest(
     messages: Iterable[Mapping[str, Any]], region: str, backend: str = "vertex"
 ) -> JobCost:
-    """Return the highest cost of alternative messages, such as the requests on a job's ladder."""
+    """Return the cost of the most expensive request, such as a rung of a job's ladder."""
     estimates = (of_job(message, region, backend) for message in messages)
     return max(estimates, key=lambda cost: cost.worst_case or 0.0)
 
@@ -364,7 +365,7 @@ def _hosts(machine: MachineType | None, topology: str) -> int:
 
 
 def _first_with(prices: Iterable[Price], strategy: str, share: float) -> list[tuple[Price, float]]:
-    """Return the first price for the strategy, with its sum with the fee; empty without a price."""
+    """Return the first row with a price for the strategy, and price plus fee; empty without one."""
     for price in prices:
         unit = price.spot if strategy in SPOT else price.on_demand
         if unit is not None:

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from vertex_training import catalog
 
-#: vCPUs of endpoint machines that jobs may lack:
+#: vCPU counts of machine types that endpoints support but training jobs may not:
 #: https://docs.cloud.google.com/vertex-ai/docs/predictions/configure-compute
 SMALLER_SIZES: Final = ("2", "4", "8")
 
@@ -29,7 +29,7 @@ class Price:
 
 @dataclass(frozen=True, slots=True)
 class MachineType:
-    """Machine type, with the facts of its family. None means unknown."""
+    """Machine type with the properties of its family. None means unknown."""
 
     name: str
     family: str
@@ -72,7 +72,7 @@ class MachineType:
 
 @dataclass(frozen=True, slots=True)
 class Accelerator:
-    """A kind of GPU or TPU. ``regions`` is empty if unavailable for training."""
+    """A type of GPU or TPU. ``regions`` is empty if the type is unavailable for training."""
 
     name: str
     memory_gb: int | None
@@ -103,7 +103,7 @@ def machine_type(name: str) -> MachineType | None:
 
 
 def serving_machine_type(name: str) -> MachineType | None:
-    """Return a machine type of endpoints; None if it is unknown.
+    """Return a machine type of endpoints; None for an unknown machine type.
 
     Endpoints also run on machines that are too small for jobs, like ``n1-standard-2``. Their size
     and price are computed from the smallest machine of the same shape, by number of vCPUs.
@@ -143,7 +143,7 @@ def regions() -> frozenset[str]:
 
 
 def machine_prices(machine: MachineType, region: str) -> list[Price]:
-    """Return prices of a machine type, best for ``region`` first; later rows fill the gaps."""
+    """Return prices of a machine type, best for ``region`` first; later prices are fallbacks."""
     return _best_first(machine.price, _regional_machine_price(machine, region), region)
 
 
@@ -157,7 +157,7 @@ def accelerator_prices(name: str, region: str) -> list[Price]:
 
 
 def _best_first(own: Price | None, regional: Price | None, region: str) -> list[Price]:
-    """Order prices for a region. Rows of ``own`` are newer, but come second in other regions."""
+    """Order prices for a region: ``own`` is newer, but comes second outside of its own region."""
     ordered = (own, regional) if own and own.region == region else (regional, own)
     return [price for price in ordered if price]
 
@@ -177,7 +177,7 @@ def _regional_machine_price(machine: MachineType, region: str) -> Price | None:
 
 
 def _total(parts: list[tuple[float | None, float | None]]) -> float | None:
-    """Return price x number, summed; None if a factor is unknown."""
+    """Return the sum of price x number over all pairs; None if a price or number is unknown."""
     known = [price * number for price, number in parts if price is not None and number]
     return round(math.fsum(known), 6) if len(known) == len(parts) else None
 

@@ -1,4 +1,4 @@
-"""Facts about resource types, from ``resource_types.yaml``.
+"""Properties of resource types, from ``resource_types.yaml``.
 
 The tokens below are types with special treatment in code.
 """
@@ -42,8 +42,8 @@ CONNECTION: Final = "gcp:servicenetworking/connection:Connection"
 SUBNET: Final = "gcp:compute/subnetwork:Subnetwork"
 ATTACHMENT: Final = "gcp:compute/networkAttachment:NetworkAttachment"
 FIREWALL: Final = "gcp:compute/firewall:Firewall"
-#: Types of keys that let their holder act as an account -> name in messages, and the input that
-#: binds the key to an account.
+#: Resource types whose keys let the holder act as an account -> name in messages, and the input
+#: that binds the key to an account.
 _ACCOUNT_KEYS: Final = {
     "gcp:serviceaccount/key:Key": ("a key", ""),
     "gcp:storage/hmacKey:HmacKey": ("an HMAC key", ""),
@@ -139,7 +139,7 @@ class ResourceType:
 
     @property
     def loss(self) -> str:
-        """Return the data that a destroy loses for good; empty if it can be created again."""
+        """Return the data that a destroy loses for good; empty if the data can be created again."""
         if self.copy:
             return ""
         return self.goes or (f"with {self.holds}" if self.holds else "")
@@ -187,7 +187,7 @@ class ResourceType:
         return all(value_at(item, at) == value_at(inputs, own) for at, own in self.same.items())
 
     def is_alike(self, item: Mapping[str, Any], inputs: Mapping[str, Any]) -> bool:
-        """Return True if a list item's name, at the first path, is the name of the resource."""
+        """Return True if a list item has the resource's name, by the first path in ``same``."""
         at, own = next(iter(self.same.items()))
         return value_at(item, at) == value_at(inputs, own)
 
@@ -279,7 +279,7 @@ def account_key(token: str, inputs: Mapping[str, Any]) -> str:
 
 
 def granting(token: str) -> ResourceType:
-    """Return the row of the Member type, for a token of Member, Binding or Policy."""
+    """Return the row of the Member type that corresponds to a Member, Binding or Policy type."""
     stem = _without_kind(token)
     same = (row for row in by_token().values() if row.grants_on and _without_kind(row.type) == stem)
     return next(same, ResourceType(token))
@@ -290,17 +290,17 @@ def _without_kind(token: str) -> str:
 
 
 def policy_addresses() -> list[tuple[re.Pattern[str], str]]:
-    """Return patterns of policy names with the URL prefixes to read the policies at."""
+    """Return patterns of policy names, each with the URL prefix for reading these policies."""
     rows = [row for row in by_token().values() if row.api]
     return [(re.compile(re.sub(r"\{\w+\}", "[^/]+", row.policy)), row.api) for row in rows]
 
 
 def words_of_data() -> set[str]:
-    """Return the words for resources that hold data and have an IAM policy: bucket, secret, …"""
+    """Return the nouns for resources that hold data and have an IAM policy: bucket, secret, …"""
     rows = by_token().values()
     return {row.word for row in rows if row.holds} & {row.grants_on for row in rows}
 
 
 def words_of_inputs() -> dict[str, str]:
-    """Return the words for granted resources, by the name of the input that identifies them."""
+    """Return the nouns for granted resources, by the name of the input with the resource's name."""
     return {row.named_by: row.grants_on for row in by_token().values() if row.named_by}

@@ -72,9 +72,9 @@ class _Schema(Schema[AnySection]):
 
 T = TypeVar("T")
 
-#: Maximum nesting of mappings and lists: twice that of a job file.
+#: Maximum nesting of mappings and lists: twice the maximum of a job file.
 _LEVELS: Final = 2 * MAX_DEPTH
-#: Name of an environment, which is a suffix of names and a label.
+#: Name of an environment, used as a suffix of names and as a label.
 _ENVIRONMENT: Final = re.compile(r"[a-z]([a-z0-9-]{0,38}[a-z0-9])?")
 _ENVIRONMENT_RULE: Final = (
     "use 1 to 40 lowercase letters, digits and hyphens, starting with a letter"
@@ -104,17 +104,18 @@ class Arguments:
     unknown: list[Problem] = field(default_factory=list)
     """The problems about values that are unknown in a preview."""
     dependencies: dict[pulumi.Resource, None] = field(default_factory=dict)
-    """Resources whose outputs are arguments; declared resources depend on them."""
+    """Resources whose outputs are passed as arguments. Declared resources depend on these
+    resources."""
     inputs: dict[str, Any] = field(default_factory=dict)
-    """Registered inputs of the component: values by their names in the schema."""
+    """Registered inputs of the component: name in the schema -> value."""
     stood_in: list[ProblemPath] = field(default_factory=list)
-    """Paths of unknown values that have a placeholder."""
+    """Paths of unknown values that were replaced by a placeholder."""
     _given: dict[ProblemPath, ProblemPath] = field(default_factory=dict)
     """Path in the config -> path of the argument."""
     _is_too_deep: bool = False
     """True after a value was nested too deep: further values are not read."""
     _name: str = "name"
-    """Name of the argument with the component's name, for messages."""
+    """Name of the argument for messages, with the component's name."""
 
     def section(
         self,
@@ -227,11 +228,11 @@ class Arguments:
         return None
 
     def alias(self, given: ProblemPath, at: ProblemPath) -> None:
-        """Report problems at config path ``at`` under the argument path ``given``."""
+        """Report problems at config path ``at`` with argument path ``given`` instead."""
         self._given[at] = (_spelled(str(given[0])), *given[1:])
 
     def known(self, value: pulumi.Input[Any], path: ProblemPath) -> Any:
-        """Return ``value``; None, without a problem, if it is an unknown output."""
+        """Return ``value``; for an unknown output, return None without collecting a problem."""
         apart = Arguments(self.component)
         plain = apart.plain(value, path)
         self.dependencies |= apart.dependencies
@@ -270,7 +271,7 @@ class Arguments:
         return result
 
     def stack_or_none(self, raw: Mapping[str, Any], environment: str) -> Stack | None:
-        """Convert the config to a stack; return None if it has problems, which are collected."""
+        """Convert the config to a stack. Collect its problems; if there are any, return None."""
         whole = {"projectNumber": _stand_in_number(raw), **raw, "stack": environment}
         try:
             return stacks.from_raw(whole, Path.cwd(), SCHEMA)
@@ -279,7 +280,7 @@ class Arguments:
             return None
 
     def parse(self, model: type[AnySection], raw: Mapping[str, Any]) -> AnySection | None:
-        """Parse ``raw`` as ``model``; return None if it has problems, which are collected."""
+        """Parse ``raw`` as ``model``. Collect its problems; if there are any, return None."""
         try:
             return reader.parse(_Schema(SCHEMA.namespace, model), raw)
         except ConfigError as failed:
@@ -317,7 +318,7 @@ class Arguments:
             raise ArgumentsError(self.component, self.problems)
 
     def prerequisites(self) -> list[pulumi.Resource]:
-        """Return ``depends_on`` of the component, and the resources whose outputs it uses."""
+        """Return the ``depends_on`` of the component, and resources whose outputs are arguments."""
         depends_on: Any = self.opts.depends_on if self.opts else None
         if isinstance(depends_on, pulumi.Output):
             depends_on = awaited(depends_on.future())
@@ -325,7 +326,7 @@ class Arguments:
         return [*own, *self.dependencies]
 
     def claim(self, *, jobs: Sequence[Submission] = (), buckets: Sequence[str] = ()) -> None:
-        """Reserve names of jobs and buckets, which no other component of the program may then use.
+        """Reserve names of jobs and buckets: other components of the program cannot use them.
 
         Two components with the same job name would share the job, and one could cancel it.
 
@@ -349,7 +350,7 @@ class Arguments:
     def _mapping(
         self, model: type[Section], values: Mapping[str, Any], at: ProblemPath, path: ProblemPath
     ) -> dict[str, Any]:
-        """Convert the keys of a section to those of a stack file; unknown keys are unchanged."""
+        """Convert the keys of a section to keys of a stack file; unknown keys are unchanged."""
         fields = {to_camel(name): info for name, info in model.model_fields.items()}
         config: dict[str, Any] = {}
         for key, value in values.items():
@@ -371,7 +372,7 @@ class Arguments:
         return config
 
     def _entries(self, model: type[Section], value: Any, at: ProblemPath, path: ProblemPath) -> Any:
-        """Convert a list or map of sections; keys of a map are names and keep their spelling."""
+        """Convert a list or map of sections. Keys of a map are names and keep their spelling."""
         if isinstance(value, list):
             places = enumerate(value)
             return [self._entry(model, entry, (*at, n), (*path, n)) for n, entry in places]

@@ -1,4 +1,4 @@
-"""Reservations of machines for jobs, and the grants to read them.
+"""Reservations of machines for jobs, and grants to read the reservations.
 
 Creates the reservations without ``existing``, and enables Compute Engine in other projects that own
 reservations. Every reservation is shared with Google's services (``ALLOW_ALL``): Vertex AI runs
@@ -132,7 +132,7 @@ def log_reservation_costs(stack: Stack, component: pulumi.Resource | None = None
         pulumi.log.info(line, component)
 
 
-#: Arguments: fields of a reservation, fields of a stack file, and others.
+#: Arguments of the component: fields of a reservation, keys of a stack file, and other arguments.
 FIELDS: Final = tuple(ReservationFields.__annotations__)
 SETTINGS: Final = ("project", "project_number")
 OTHERS: Final = ("environment", "base_name")

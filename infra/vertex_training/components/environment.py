@@ -67,7 +67,7 @@ class Environment:
         training: Training,
         serving: Sequence[Serving] = (),
     ) -> None:
-        """``network``, ``capacity``, ``snapshots`` and ``serving`` are empty if not in use."""
+        """Collect the outputs of a stack's components. Sequences of unused components are empty."""
         self.settings, self.apis, self.registry = stack.declared, apis, registry.url
         self.serving = serving
         addresses = {key: account.address for key, account in identities.items()}

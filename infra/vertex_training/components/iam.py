@@ -93,7 +93,7 @@ class Grants(pulumi.ComponentResource):
 def grants_beside(
     token: str, scope: Scope, grants: Iterable[GrantRequest], after: Sequence[pulumi.Resource]
 ) -> list[Grants]:
-    """Declare a component with the stack's own grants; an empty list if there are none."""
+    """Declare a component with the grants that the stack makes; return an empty list if none."""
     ours = [grant for grant in grants if grant.ours]
     return [Grants(token, scope, ours, after=after)] if ours else []
 
@@ -113,7 +113,7 @@ def make_grants(
     opts: pulumi.ResourceOptions,
     outputs: Mapping[str, pulumi.Input[str]] | None = None,
 ) -> dict[str, pulumi.Resource]:
-    """Declare the stack's own grants, by key; only report external grants.
+    """Declare the grants that the stack itself makes; return their resources by key.
 
     Grants to service agents on resources that the stack does not create are kept on deletion, since
     other stacks of the project need them.

@@ -1,4 +1,4 @@
-"""Service accounts that jobs run as, their grants, and grants to act as them.
+"""Service accounts of jobs, grants to these accounts, and grants to act as these accounts.
 
 Declares every grant of such an account (``vertex_training.plan.stack_grants``). Rights of people
 and CI to submit jobs at all come with the project, not from here.
@@ -41,7 +41,7 @@ class JobIdentity(pulumi.ComponentResource):
         secrets: Mapping[str, Input[str]],
         after: Sequence[pulumi.Resource],
     ) -> None:
-        """Declare the account; with ``fetches_packages``, it may read the staging bucket.
+        """Declare the account. With ``fetches_packages``, the account may read the staging bucket.
 
         ``buckets`` are bucket names, ``secrets`` full names of secrets, by key.
         """
@@ -80,7 +80,7 @@ def account_outputs(
     }
 
 
-#: Arguments: fields of an account in a stack file, and others.
+#: Arguments of the component: fields of an account in a stack file, and other arguments.
 FIELDS: Final = ("name", "existing", "members", "roles", "datasets", "calls_vertex", "description")
 OTHERS: Final = ("project", "environment", "base_name", "submitters", "reads", "writes", "secrets")
 #: Placeholders of unknown names, followed by a number.

@@ -136,7 +136,7 @@ class Monitoring(pulumi.ComponentResource):
 
 
 def _idle(percent: int, minutes: int) -> Condition:
-    """Return the alert condition that all replicas of a running job use at most ``percent``."""
+    """Return the alert condition for a running job whose replicas all use at most ``percent``."""
     return {
         "display_name": f"No replica above {percent}% for {minutes} minutes",
         "condition_threshold": {
@@ -159,7 +159,7 @@ def _idle(percent: int, minutes: int) -> Condition:
 
 
 def make_monitoring(scope: Scope, settings: Settings, apis: Apis) -> list[Monitoring]:
-    """Declare the stack's monitoring, if any, and log commands for the owners of topics."""
+    """Declare the stack's monitoring (if configured), and log commands for the owners of topics."""
     if not settings.is_watched:
         return []
     agent = f"service-{settings.project_number}@gcp-sa-monitoring-notification"
@@ -171,7 +171,7 @@ def make_monitoring(scope: Scope, settings: Settings, apis: Apis) -> list[Monito
 
 
 def log_publishers(settings: Settings, requests: Mapping[str, JobRequest]) -> None:
-    """Log the commands with which owners of Pub/Sub topics let Batch publish to them.
+    """Log commands by which owners of Pub/Sub topics grant Batch the right to publish.
 
     The publisher is the job's account, and Batch's service agent if the topic is in another project
     (batch/docs/enable-notifications#before-you-begin).
@@ -196,8 +196,8 @@ def _log_publisher(what: str, resource: str, member: str) -> None:
     )
 
 
-#: Line that the service logs, at INFO, when a job has failed (observed in public logs).
-#: Errors of the job's own code are other lines.
+#: Log line of the service, at INFO, for a failed job (observed in public logs). Errors of the job's
+#: own code are on other lines.
 FAILED: Final = (
     'resource.type="ml_job" AND resource.labels.task_name="service" AND textPayload="Job failed."'
 )
@@ -300,7 +300,7 @@ def _series(metric: str) -> dict[str, Any]:
     }
 
 
-#: Note on the cost of an instance, which depends on the logs of jobs.
+#: Note on the cost of a TensorBoard instance, which depends on the amount of logged data.
 COST: Final = (
     "is billed by the amount of data that jobs log, which the stack cannot limit: "
     "https://cloud.google.com/vertex-ai/pricing#tensorboard"

@@ -334,7 +334,7 @@ class HostProject(pulumi.ComponentResource):
         *,
         after: Sequence[pulumi.Resource],
     ) -> None:
-        """``project`` is the service project; ``apis`` are to be enabled in the host project."""
+        """Attach service project ``project`` to the host project, in which ``apis`` are enabled."""
         super().__init__("vertextraining:sharedvpc:HostProject", scope.name, None, scope.opts)
         name, own = scope.name, pulumi.ResourceOptions(parent=self)
         enabled = [enable_api(f"{name}-{api}", api, host.host_project, own) for api in apis]
@@ -357,7 +357,7 @@ class HostProject(pulumi.ComponentResource):
 
 
 def _block(address: "gcp.compute.GlobalAddress", settings: IpRange) -> pulumi.Input[str]:
-    """Return a range as a block; without an address in the stack file, Google chooses one."""
+    """Return a range as an address block; Google chooses an address that the stack file omits."""
     if settings.address:
         return f"{settings.address}/{settings.prefix_length}"
     return pulumi.Output.concat(address.address, f"/{settings.prefix_length}")
@@ -367,7 +367,7 @@ def _known(settings: IpRange) -> bool:
     return bool(settings.existing and settings.address and settings.prefix_length)
 
 
-#: Arguments: fields of ``network``, and fields of a stack file.
+#: Arguments of the component: fields of ``network``, and keys of a stack file.
 FIELDS: Final = tuple(NetworkArgs.__annotations__)
 SETTINGS: Final = ("project", "project_number", "region", "shared_vpc")
 

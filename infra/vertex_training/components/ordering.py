@@ -50,7 +50,7 @@ async def _dependencies(components: Sequence[pulumi.Resource]) -> Sequence[pulum
 
 
 def custom_resources(resources: Sequence[pulumi.Resource]) -> Iterator[pulumi.CustomResource]:
-    """Yield the custom resources inside of components, as the SDK does for ``depends_on``."""
+    """Yield custom resources, including those in components, like the SDK for ``depends_on``."""
     for resource in inside(resources):
         # Resources of other processes have only a URN.
         if isinstance(resource, pulumi.CustomResource) and not isinstance(
@@ -60,7 +60,7 @@ def custom_resources(resources: Sequence[pulumi.Resource]) -> Iterator[pulumi.Cu
 
 
 def inside(resources: Iterable[pulumi.Resource]) -> Iterator[pulumi.Resource]:
-    """Yield resources, and the children of components at any depth."""
+    """Yield the resources, and all resources inside of components at any depth."""
     for resource in resources:
         yield resource
         if isinstance(resource, pulumi.ComponentResource):
@@ -68,7 +68,7 @@ def inside(resources: Iterable[pulumi.Resource]) -> Iterator[pulumi.Resource]:
 
 
 class Protection(pulumi.ComponentResource):
-    """Empty component that ``destroy`` deletes first, which fails in a protected stack.
+    """Empty component that ``destroy`` deletes first; in a protected stack this deletion fails.
 
     Depends on all other components, and so is deleted before them. Pulumi checks the protection of
     each resource only before deleting it. Without this component, ``destroy`` would cancel jobs and
@@ -78,7 +78,7 @@ class Protection(pulumi.ComponentResource):
     def __init__(
         self, scope: Scope, protects: bool, *, after: Sequence[pulumi.ComponentResource]
     ) -> None:
-        """Declare it after all components; ``protects``: whether any resource is protected.
+        """Declare the component after all others. ``protects``: True if any resource is protected.
 
         Declared also without protection: a protected component that is removed from the program
         could never be deleted.
@@ -127,7 +127,8 @@ class Scope:
         return pulumi.ResourceOptions(parent=self.parent) if self.parent else None
 
 
-#: A stack file's own components, whose names in the state are an interface (docs/architecture.md).
+#: Scope of a stack file's own components. Their names in the state are an interface
+#: (docs/architecture.md).
 TOP: Final = Scope()
 
 

@@ -37,13 +37,13 @@ LEFT_OUT: Final = frozenset(
         *("drift", "policy_levels"),
     )
 )
-#: Sections whose fields are arguments of a component -> typed dict, excluded fields.
+#: Section whose fields are arguments of a component -> name of the typed dict, excluded fields.
 FLAT: Final[dict[type[Section], tuple[str, frozenset[str]]]] = {
     Reservation: ("ReservationFields", frozenset({"formerly", "project"})),
     JobOptions: ("JobFields", frozenset({"formerly"})),
     Settings: ("EnvironmentFields", LEFT_OUT),
 }
-#: Typed dict -> its section; inner sections first.
+#: Typed dict -> its section. Inner sections come before outer sections.
 MODELS: Final[dict[str, type[Section]]] = {}
 
 
@@ -73,7 +73,7 @@ def docs_of(section: type[Section]) -> dict[str, str]:
 
 
 def flat_base(section: type[Section]) -> type[Section] | None:
-    """Return the base of ``section`` whose fields are arguments of a component, if any."""
+    """Return the base class of ``section`` whose fields are arguments of a component, or None."""
     return next((cls for cls in section.__mro__ if cls in FLAT), None)
 
 

@@ -135,7 +135,7 @@ def make_serving(
 
 
 def serving_outputs(stack: Stack, serving: Sequence[Serving]) -> dict[str, Mapping[str, Any]]:
-    """Return outputs ``models`` and ``endpoints`` by current keys, each only if not empty."""
+    """Return the outputs ``models`` and ``endpoints`` by current keys. Omits empty outputs."""
     models: dict[str, Any] = {}
     endpoints: dict[str, Any] = {}
     for component in serving:

@@ -37,7 +37,7 @@ class Storage(pulumi.ComponentResource):
     buckets: dict[str, "gcp.storage.Bucket"]
     """Buckets that the stack creates, by key, including ``staging`` and ``control``."""
     bucket_names: Mapping[str, Output[str]]
-    """Names of all buckets by key, including existing ones."""
+    """Names of all buckets by key, including existing buckets."""
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class Storage(pulumi.ComponentResource):
         own_buckets: bool = True,
         after: Sequence[pulumi.Resource],
     ) -> None:
-        """Declare the buckets; ``key`` encrypts them instead of the stack's own key.
+        """Declare the buckets; ``key`` is the encryption key to use instead of the stack's own.
 
         ``own_buckets`` creates ``staging`` and ``control``. ``after`` are APIs that must be
         enabled.
@@ -188,7 +188,7 @@ def _lifecycle(bucket: Bucket) -> "list[gcp.storage.BucketLifecycleRuleArgsDict]
     return rules
 
 
-#: Arguments: fields of a stack file, and others.
+#: Arguments of the component: keys of a stack file, and other arguments.
 FIELDS: Final = ("project", "region", "labels", "buckets")
 OTHERS: Final = ("environment", "encryption_key", "own_buckets")
 
@@ -278,7 +278,7 @@ class TrainingBuckets(pulumi.ComponentResource):
 
 
 class Snapshots(pulumi.ComponentResource):
-    """Snapshots of a stack. Jobs depend on them, so that jobs read only complete snapshots."""
+    """Snapshots of a stack. Jobs depend on this component and so read only complete snapshots."""
 
     snapshots: Mapping[str, Snapshot]
 
@@ -306,7 +306,7 @@ def make_snapshots(scope: Scope, stack: Stack, apis: Apis, storage: Storage) -> 
 
 
 def snapshot_outputs(stack: Stack, made: Mapping[str, Snapshot]) -> dict[str, object]:
-    """Return the outputs of a stack's snapshots, which ``made`` has by current keys.
+    """Return the outputs of a stack's snapshots. ``made``: resources by current keys.
 
     The folder is known in a preview.
     """

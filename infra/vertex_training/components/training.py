@@ -52,7 +52,7 @@ RESOURCES: Final[Mapping[JobKind, type[CustomJob]]] = {
 
 
 class Training(pulumi.ComponentResource):
-    """Jobs and tuning jobs of a stack. ``up`` waits for jobs with ``wait``."""
+    """Jobs and tuning jobs of a stack. ``pulumi up`` waits for jobs that set ``wait``."""
 
     jobs: dict[str, CustomJob]
     schedules: dict[str, JobSchedule]
@@ -71,7 +71,7 @@ class Training(pulumi.ComponentResource):
         is_known: bool = True,
         after: Sequence[pulumi.Resource],
     ) -> None:
-        """Declare the jobs. ``requests`` are by the keys of ``settings``, ``records`` is a folder.
+        """Declare the jobs. ``requests``: requests by key of ``settings``; ``records``: a folder.
 
         ``is_known`` is False in a preview with placeholders in the requests. ``after`` has the
         prerequisites of jobs.
@@ -121,7 +121,7 @@ class Training(pulumi.ComponentResource):
     def _reached(
         self, requests: Mapping[str, JobRequest], jobs: Mapping[str, JobOptions]
     ) -> Output[bool]:
-        """Wait in parallel for all jobs with ``wait``, so that ``up`` fails if one of them fails.
+        """Wait in parallel for all jobs with ``wait``, so that ``up`` fails if any such job fails.
 
         Not in an ``after_create`` hook: the engine would keep the step open, so that an interrupt
         has no effect until the hook ends, a kill leaves a pending operation, and the next ``up``,
@@ -142,7 +142,7 @@ class Training(pulumi.ComponentResource):
         return reached
 
     def _outcome(self, job: CustomJob, wanted: Wait, request: JobRequest) -> Output[bool]:
-        """Wait for one job; log the reason and return False if it misses the state in ``wait``.
+        """Wait for one job. If it misses the state in ``wait``, log the reason and return False.
 
         The program fails, not the job's resource, whose creation succeeded.
         """
@@ -181,7 +181,7 @@ def _wanted(key: str, job: JobOptions, request: JobRequest) -> Wait:
 
 
 def _wait_ports(request: JobRequest, account: str, say: Callable[[str], None]) -> WaitPorts:
-    """Return the I/O of a wait: Google's clients, loaded on first use in its threads."""
+    """Return the I/O functions of a wait, which import Google's clients on first use."""
     project, region, kind = request.submission.project, request.submission.region, request.kind
 
     @functools.cache
@@ -243,7 +243,8 @@ def job_outputs(job: CustomJob, request: JobRequest) -> dict[str, Input[str]]:
     }
 
 
-#: Arguments: options of a job in a stack file, fields of a stack file, and others.
+#: Arguments of the component: options of a job in a stack file, keys of a stack file, and other
+#: arguments.
 FIELDS: Final = tuple(JobFields.__annotations__)
 SETTINGS: Final = ("project", "region", "labels", "limits")
 OTHERS: Final = ("environment", "base_name", "file", "spec", "control_bucket")
@@ -438,7 +439,7 @@ def _request(
     kind: JobKind | None,
     options: Mapping[str, Any],
 ) -> JobRequest:
-    """Check and return the request of the job; if ``kind`` is None, derive the kind from it.
+    """Check and return the request of the job; a ``kind`` of None is derived from the request.
 
     Raises:
         ArgumentsError: lists every mistake in the arguments and in the request.
@@ -468,7 +469,7 @@ def _request(
 
 
 def _document(values: Mapping[str, Any], arguments: Arguments) -> tuple[bytes, str] | None:
-    """Return the request as YAML, and its file's name (empty for ``spec``); None with a problem."""
+    """Return the request as YAML, and its file's name (empty for ``spec``); None if invalid."""
     if ("file" in values) == ("spec" in values):
         arguments.problems.append(Problem("pass either spec or file", path=("spec",)))
         return None
@@ -489,7 +490,7 @@ def _as_yaml(spec: Any) -> bytes:
 
 
 def _placed(problem: Problem, file: str) -> Problem:
-    """Set the path of a problem in ``spec``; keep the line of a problem in a file."""
+    """Set the path of a problem in ``spec``. A problem in a file is unchanged."""
     if file:
         return problem
     return dataclasses.replace(problem, location=Location(), path=("spec", *problem.path))

@@ -21,13 +21,13 @@ PROVIDER_KEY: Final = "__provider"
 
 
 class BoundedProvider(dynamic.ResourceProvider):
-    """Base of the providers. Instances have no attributes, which the SDK would pickle."""
+    """Base class of the providers. Instances have no attributes: the SDK would pickle them."""
 
     # The provider has no secrets. As a secret it would cost a key operation for each resource.
     serialize_as_secret_always = False
 
     timing: ClassVar[Timing] = Timing()
-    """Time limits of the protocol. Only tests change them, in a subclass of the provider."""
+    """Time limits of the protocol. Only tests override this attribute, in a subclass."""
 
     def configure(self, req: dynamic.ConfigureRequest) -> None:  # noqa: ARG002 (the SDK's name)
         """Prepare the process. The SDK calls this once; a resource's settings are in its inputs."""

@@ -1,4 +1,4 @@
-"""The kinds of jobs that a stack submits, and their names in the APIs.
+"""Kinds of jobs that a stack submits, and the names of each kind in the APIs.
 
 The trials of a tuning job are CustomJobs, which the service creates from ``trialJobSpec``.
 :meth:`JobKind.trial_of` returns the CustomJob of either message.
@@ -31,7 +31,8 @@ class JobKind:
     collection: str
     """Collection in resource names: ``projects/P/locations/R/COLLECTION/ID``."""
     argument: str
-    """Argument of the official client's methods, and the end of their names."""
+    """Argument name in the official client's methods, which is also the end of the methods'
+    names."""
     label_prefix: str
     """Prefix of the labels that the program sets."""
     records: str
@@ -65,7 +66,7 @@ class JobKind:
         return (self.spec, *path[1:]) if path[:1] == (CUSTOM_JOB.spec,) else path
 
     def sent_label(self, label: str) -> str:
-        """Return a label of the program (``vt-…``) as this kind spells it. Ignores other labels.
+        """Return a label of the program (``vt-…``) in this kind's spelling, others unchanged.
 
         Tuning jobs have other keys: even if the service copied their labels to trials, a search for
         CustomJobs would not return the trials.
@@ -77,7 +78,7 @@ class JobKind:
         return self.label_prefix + label.removeprefix(CUSTOM_JOB.label_prefix) if own else label
 
     def sent_labels(self, labels: Mapping[str, str]) -> dict[str, str]:
-        """Return labels with their keys as this kind spells them."""
+        """Return labels with keys in the spelling of this kind of job."""
         return {self.sent_label(key): value for key, value in labels.items()}
 
     def labels_of(self, sent: Mapping[str, str]) -> dict[str, str]:
@@ -97,7 +98,7 @@ class JobKind:
         return result
 
 
-#: Fields of both messages.
+#: Common fields of the messages CustomJob and HyperparameterTuningJob.
 SHARED: Final = ("displayName", "labels", "encryptionSpec")
 CUSTOM_JOB: Final = JobKind(
     "CustomJob", "jobSpec", "jobs", "customJobs", "custom_job", JOB_LABEL_PREFIX, ""
@@ -111,7 +112,7 @@ TUNING_JOB: Final = JobKind(
     f"{JOB_LABEL_PREFIX}tuning-",
     "tuning/",
 )
-#: Shares the records of CustomJobs, so that a job has one turn on both services.
+#: Batch jobs share the records of CustomJobs, so that a job has one turn on both services.
 BATCH_JOB: Final = replace(
     CUSTOM_JOB,
     message="Job",

@@ -267,7 +267,7 @@ def input_options(
     impersonate: str = "",
     records: str = "",
 ) -> dict[str, Any]:
-    """Return ``options`` for inputs of a job or schedule; the stack file sets ``passed``."""
+    """Return ``options`` for inputs of a job or schedule. ``passed``: options of the stack file."""
     others = {
         "filledIn": dict(request.filled_in),
         IMPERSONATE: impersonate,
@@ -351,7 +351,7 @@ def _is_deferred(id_: str, olds: dict[str, Any], news: dict[str, Any]) -> bool:
 
 
 def _refusal(news: dict[str, Any], replaced: ReplacedJob | None) -> str:
-    """Return why the service or records would refuse the submission; empty if unknown."""
+    """Return why the service or records would refuse the submission; empty if no reason known."""
 
     def connect() -> tuple[JobService, IntentStore]:
         return _service(news), _intents(news)
@@ -385,14 +385,15 @@ def _questions(rungs: Sequence[SubmissionRequest], kind: JobKind) -> list[Questi
     return list({question.subject: question for question in every}.values())
 
 
-#: State of this process, in the module: attributes of the provider would be pickled into states.
+#: Lookups of this process. A module variable: attributes of the provider would be pickled into
+#: states.
 _lookup: Final = RefusalLookup()
 #: Names of jobs that resources adopted in this update. The engine starts a process for each update.
 _adopted: Final[set[str]] = set()
 #: ``_job_key`` -> job that was cancelled for a new request.
 _cancelled: Final[dict[tuple[object, ...], CancelledJob]] = {}
-#: ``_job_key`` -> inputs of a declared job, which may replace a deleted job. The engine checks
-#: inputs before it deletes.
+#: ``_job_key`` -> inputs of a declared job, which may replace a deleted job. The engine checks all
+#: inputs before it deletes resources.
 _declared: Final[dict[tuple[object, ...], dict[str, Any]]] = {}
 
 
@@ -480,7 +481,7 @@ def _parent(props: Mapping[str, Any]) -> str:
 
 
 def _note(cancelled: CancelledJob) -> None:
-    """Write a note about the cancelled job for ``vt up``, which reports it."""
+    """Write a note about the cancelled job, for the report of ``vt up``."""
     if file := os.environ.get(CANCELLED_JOBS):
         with open(file, "a", encoding="utf-8") as notes:
             notes.write(json.dumps(asdict(cancelled)) + "\n")
@@ -541,7 +542,7 @@ def _labels(props: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _outputs(props: dict[str, Any], job: JobSnapshot) -> dict[str, Any]:
-    """Return a job's outputs: the values to find, refresh and delete it, without copies."""
+    """Return a job's outputs: only the values to find, refresh and delete the job."""
     return {
         "state": job.state,
         "submission": props["submission"],
@@ -552,7 +553,7 @@ def _outputs(props: dict[str, Any], job: JobSnapshot) -> dict[str, Any]:
 
 
 def _stored_options(options: dict[str, Any]) -> dict[str, Any]:
-    """Return the options to store in the state: those that refresh, stop or delete the job."""
+    """Return the options to store in the state: options to refresh, stop or delete the job."""
     return {key: value for key, value in options.items() if value and key not in NOT_STORED}
 
 

@@ -28,15 +28,17 @@ from vertex_training.customjob.protocol.turn import SubmissionTurn
 from vertex_training.errors import JobRefusedError, OperatorError
 from vertex_training.naming import is_local
 
-#: Time limit of a lookup in seconds. Without credentials, the search for them takes longer.
+#: Time limit of a lookup in seconds. Without credentials, Google's search for credentials takes
+#: longer.
 BOUND: Final = 15.0
 
-#: Set in a comparison with the cloud, which submits nothing and ignores refusals.
+#: Variable that is set in a comparison with the cloud, which submits nothing and ignores refusals.
 COMPARES: Final = "VT_COMPARES_WITH_CLOUD"
 
 Answer = TypeVar("Answer")
 Connect = Callable[[], tuple[JobService, IntentStore]]
-#: Returns a reason for a refusal that is not in the records; empty without a reason.
+#: Function that returns a reason for a refusal that the records do not contain; empty without a
+#: reason.
 Ask = Callable[[], str]
 
 
@@ -57,7 +59,7 @@ class RefusalLookup:
         connect: Connect,
         ask: Ask = lambda: "",
     ) -> str:
-        """Return the reason why the request would be refused; empty if none is known.
+        """Return the reason why the request would be refused; empty without a known reason.
 
         Calls ``ask`` if the records have no reason.
         """
@@ -93,7 +95,7 @@ class RefusalLookup:
 
 
 def answer_within(bound: float, ask: Callable[[], Answer]) -> Answer | None:
-    """Return the result of ``ask``; None if it fails or takes more than ``bound`` seconds."""
+    """Return the result of ``ask``; None if the call fails or takes more than ``bound`` seconds."""
     answers: list[Answer] = []
     reader = threading.Thread(target=lambda: answers.append(ask()), daemon=True)
     reader.start()
@@ -114,7 +116,7 @@ def is_comparison() -> bool:
 
 
 def is_offline(project: str) -> bool:
-    """Return whether this previews a Google project offline, with the stand-in plugin.
+    """Return whether this is an offline preview of a Google project with the stand-in plugin.
 
     Its state is in the local cloud's folder, and it must run without network and credentials.
     """
@@ -136,7 +138,7 @@ def refusal_reason(
     jobs: JobService,
     intents: IntentStore,
 ) -> str:
-    """Return the reason why records refuse the current rung; empty if they accept it.
+    """Return the reason why records refuse the current rung; empty if the records accept the rung.
 
     ``replaced`` is the job that is cancelled before. If it is None, live jobs of other requests are
     no reason.

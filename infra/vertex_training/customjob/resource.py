@@ -84,7 +84,7 @@ class CustomJob(dynamic.Resource, module="vertex", name="CustomJob"):
 
     @property
     def inputs(self) -> pulumi.Output[dict[str, Any]]:
-        """Return the provider's inputs, with which commands submit the next rung of the job."""
+        """Return the provider's inputs, which commands also use to submit the job's next rung."""
         return pulumi.Output.from_input(self._inputs)
 
     def _ladder(self, request: JobRequest) -> list[dict[str, pulumi.Input[str]]]:

@@ -35,11 +35,11 @@ from vertex_training.catalog.resource_types import (
 from vertex_training.foundation.settings import Settings
 from vertex_training.plan import grants
 
-#: Prefixes of permissions of services with ``modifiedGrantsByRole``. Requests to other services
-#: fail under that condition.
+#: Permission prefixes of services that support conditions with ``modifiedGrantsByRole``. Under such
+#: a condition, requests to other services fail.
 LIMITED: Final = frozenset({"resourcemanager", "iam", "storage", "secretmanager", "cloudkms"})
-#: Prefix of permissions on datasets. Changing the readers of a dataset means changing the dataset,
-#: and names of datasets do not identify their stack, so the settings list them.
+#: Prefix of permissions on datasets. Changing a dataset's readers means changing the dataset, and a
+#: dataset's name does not identify its stack, so the settings list the datasets.
 DATASETS: Final = "bigquery.datasets."
 #: Maximum number of roles in ``hasOnly``: https://docs.cloud.google.com/iam/docs/setting-limits-on-granting-roles
 MAX_ROLES: Final = 10

@@ -1,4 +1,4 @@
-"""The deny policy: permissions that CI's accounts do not have, whatever roles they get.
+"""The deny policy: permissions that CI's accounts never have, independent of their roles.
 
 Conditions cannot check type and name of service accounts, so a condition cannot prevent ``deploy``
 from setting the policy of ``plan`` or from acting as it. A denial condition can check tags, which
@@ -51,7 +51,7 @@ NEVER: Final = (
     "cloudresourcemanager.googleapis.com/projects.deleteBillingAssignment",
     "serviceusage.googleapis.com/services.disable",
 )  # fmt: skip
-#: Permissions of deployments on the stack's accounts, which are denied on accounts with the tag.
+#: Permissions that deployments have on the stack's accounts but not on accounts with the tag.
 NOT_TO_PROTECTED: Final = (
     "iam.googleapis.com/serviceAccounts.actAs",
     "iam.googleapis.com/serviceAccounts.setIamPolicy",
@@ -71,7 +71,7 @@ def tag_key(settings: Settings) -> str:
 
 
 def denial_condition(settings: Settings) -> str:
-    """Return the CEL condition that the resource has the tag. Also denies if evaluation fails."""
+    """Return the CEL condition that the resource has the tag. A failed evaluation also denies."""
     return f"resource.matchTag('{settings.project}/{tag_key(settings)}', '{PROTECTED}')"
 
 
@@ -140,7 +140,7 @@ class Denial(pulumi.ComponentResource):
     def _bind_tag(
         self, key: str, account: pulumi.Input[str], value: gcp.tags.TagValue
     ) -> gcp.tags.TagBinding:
-        """Bind the tag to an account, which ``account`` names by unique id or address.
+        """Bind the tag to an account. ``account`` is the account's unique id or address.
 
         https://docs.cloud.google.com/iam/docs/service-accounts-tags
         """

@@ -42,7 +42,7 @@ class Role(enum.StrEnum):
 
 
 def role_conditions(settings: Settings) -> dict[Role, str]:
-    """Return the CEL condition of each role. A token fulfills at most one of them."""
+    """Return the CEL condition of each role. A token fulfills at most one of the conditions."""
     on_branch = f"assertion.ref == 'refs/heads/{settings.github.branch}'"
     after_merge = f"{_event('push', 'workflow_dispatch')} && {_workflow('deploy')}"
     at_night = f"{_event('schedule', 'workflow_dispatch')} && {_workflow('drift')}"
@@ -131,7 +131,7 @@ class Federation(pulumi.ComponentResource):
         settings: Settings,
         after: Sequence[pulumi.Resource],
     ) -> None:
-        """Declare pool and provider after ``after``, such as enabled APIs."""
+        """Declare pool and provider, which depend on ``after``, such as enabled APIs."""
         super().__init__("vertextraining:bootstrap:Federation", name)
         pool_id = f"github-{settings.stack}"
         pool = gcp.iam.WorkloadIdentityPool(

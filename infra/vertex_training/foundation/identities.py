@@ -1,4 +1,4 @@
-"""A service account of CI, its grants, and the workflows that may impersonate it.
+"""A service account of CI, the grants to it, and the workflows that may impersonate it.
 
 ``preview`` and ``plan`` read settings and IAM policies. They cannot read secrets, submit jobs, or
 act as another account. ``preview`` runs unreviewed code: it reads only the objects of Pulumi's

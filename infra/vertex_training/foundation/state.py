@@ -36,7 +36,7 @@ class State(pulumi.ComponentResource):
         settings: Settings,
         after: Sequence[pulumi.Resource],
     ) -> None:
-        """Declare bucket and key after ``after``, such as enabled APIs."""
+        """Declare bucket and key, which depend on ``after``, such as enabled APIs."""
         super().__init__("vertextraining:bootstrap:State", name)
         child = pulumi.ResourceOptions(parent=self, depends_on=after, protect=not settings.is_local)
         self.bucket = _create_bucket(name, settings, child)

@@ -25,7 +25,7 @@ from vertex_training.plan.firewalls import open_ranges
 PROJECT_OR_ABOVE: Final = ("gcp:projects/", "gcp:folder/", "gcp:organizations/")
 OVERVIEW: Final = "https://docs.cloud.google.com/iam/docs/roles-overview"
 
-#: Prefix of a role -> narrower resource than a project to grant it on.
+#: Prefix of a role -> place of a grant that is narrower than the project.
 NARROWER_SCOPES: Final = {
     "roles/storage.": "on the bucket",
     "roles/secretmanager.": "on the secret",

@@ -150,7 +150,7 @@ def job_dedicated_account(resource: Resource, settings: Settings) -> Found:
 
 
 def _is_own(account: str, stack: str, project: str) -> bool:
-    """Return True if the address looks like an account that the stack creates.
+    """Return True if the address has the form of an account that the stack creates.
 
     ``project`` is empty while unknown. CI's accounts, ``ci-…``, belong to no stack.
     """

@@ -17,7 +17,7 @@ Severity = Literal["low", "medium", "high", "critical"]
 #: Modules with policies, in order of the documentation.
 SUBJECTS: Final = ("grants", "storage", "jobs")
 
-#: Setting of every policy: patterns of stacks that it does not apply to, like ``dev*``.
+#: Setting of every policy: patterns of stacks that the policy does not apply to, like ``dev*``.
 NOT_IN_STACKS: Final = "notInStacks"
 
 #: Stacks for rehearsals. All policies apply to stacks with other names.
@@ -36,7 +36,7 @@ UNKNOWN: Final = Unknown()
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """A resource with its inputs as its provider names them.
+    """A resource and its inputs, with the input names of its provider.
 
     Unknown values are ``UNKNOWN``, at any depth.
     """
@@ -75,7 +75,7 @@ class Policy:
     """Types of checked resources; empty for all types."""
 
     def violations(self, resource: Resource, given: Mapping[str, Any] | None = None) -> list[str]:
-        """Return the violations of a resource; ``given`` has settings other than the default."""
+        """Return the violations of a resource; ``given`` has the settings that are not defaults."""
         settings = {**self.settings, **(given or {})}
         if self.types and resource.type not in self.types:
             return []

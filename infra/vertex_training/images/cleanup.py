@@ -1,4 +1,4 @@
-"""Clean-up policies of a repository: declared ones, and the images that they delete. Pure.
+"""Clean-up policies that a repository declares, and the images that the policies delete. Pure.
 
 A version is deleted if a DELETE policy matches it and no KEEP policy does. The name of a Docker
 image's version is its digest, and a condition matches prefixes of names: so a policy can keep
@@ -120,7 +120,7 @@ def _seconds(value: object, unclear: int | None) -> int | None:
 
 
 def _matches(policy: CleanupPolicy, package: str, digest: str) -> bool | None:
-    """Return whether a policy matches an image; None if that depends on tags, age or others."""
+    """Return whether a policy matches an image; None if tags, age or other images decide."""
     for prefixes, name in (
         (policy.package_name_prefixes, package),
         (policy.version_name_prefixes, digest),

@@ -26,7 +26,7 @@ IGNORE_FILE: Final = ".dockerignore"
 #: Limits of a context: every preview reads the whole context.
 MAX_BYTES: Final = 512 * 1024 * 1024
 MAX_FILES: Final = 20_000
-#: 1980-01-01, the earliest time in a zip file: wheels are built inside of images.
+#: Time of all entries: 1980-01-01, the earliest time in a zip file, since builds create wheels.
 TIME: Final = 315_532_800
 #: Maximum nesting of folders. A path has at most 4,096 bytes on Linux.
 MAX_DEPTH: Final = 100
@@ -107,7 +107,7 @@ class BuildContext:
 def read_context(
     folder: Path, dockerfile: str, where: str, included: Mapping[str, Path] | None = None
 ) -> BuildContext:
-    """Read the context in ``folder``, which messages name ``where``.
+    """Read the context in ``folder``. ``where``: its name in messages.
 
     ``included`` are further folders by their names in messages; each is in the context under the
     last part of its name.
@@ -179,7 +179,7 @@ def _too_large(where: str, what: str) -> ConfigError:
 
 
 def _with_parents(entries: list[ContextEntry]) -> Iterator[ContextEntry]:
-    """Yield the entries and their folders. Omits empty folders, which git does not store."""
+    """Yield the entries and all their folders. Omits empty folders, which git does not store."""
     folders: set[str] = set()
     for entry in entries:
         yield entry
@@ -192,7 +192,7 @@ def _with_parents(entries: list[ContextEntry]) -> Iterator[ContextEntry]:
 def _walk(
     root: bytes, inside: str, ignore: Ignore, dockerfile: str
 ) -> Iterator[ContextEntry | tuple[str, str, str]]:
-    """Yield files and links below ``root``/``inside``, or a name with its problem and hint."""
+    """Yield files and links below ``root``/``inside``; name, problem and hint for bad paths."""
     try:
         children = list(os.scandir(os.path.join(root, inside.encode())))
     except OSError as failed:

@@ -54,7 +54,7 @@ class Source:
 
 
 class _Digest:
-    """A stream that computes a digest of the written bytes, and may copy them to ``copy``."""
+    """A stream that computes a digest of the written bytes, and can copy the bytes to ``copy``."""
 
     def __init__(self, head: bytes, copy: IO[bytes] | None = None) -> None:
         self.sha256 = hashlib.sha256(head)
@@ -95,7 +95,7 @@ def write_archive(source: Source, context: BuildContext, file: Path) -> str:
 
 
 def _head(source: Source) -> bytes:
-    """Return the data before the archive in the digest: the build options."""
+    """Return the beginning of the digested data, before the archive: the build options."""
     options = {
         "form": _FORM,
         "platform": PLATFORM,

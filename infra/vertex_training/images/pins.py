@@ -133,7 +133,7 @@ def problems(
 
 
 def instructions(folder: Path, dockerfile: str) -> str:
-    """Return a Dockerfile without comments, an instruction per line; empty without the file."""
+    """Return a Dockerfile without comments, one instruction per line; empty without the file."""
     if not is_inside(folder, dockerfile):
         return ""
     text = (folder / dockerfile).read_text("utf-8", errors="replace")
@@ -141,7 +141,7 @@ def instructions(folder: Path, dockerfile: str) -> str:
 
 
 def is_inside(folder: Path, dockerfile: str) -> bool:
-    """Return whether a file is in the folder, and not a link to a file outside of it."""
+    """Return whether a file is in the folder and is no link to a file outside of the folder."""
     file = folder / dockerfile
     return file.is_file() and file.resolve().is_relative_to(folder.resolve())
 

@@ -149,7 +149,7 @@ def with_entry(text: str, node: yaml.MappingNode, entry: str) -> str:
 
 
 def end_of(pair: tuple[yaml.Node, yaml.Node]) -> yaml.Mark:
-    """Return the end of an entry, without the comments and empty lines after it."""
+    """Return the end of an entry. Comments and empty lines after the entry are excluded."""
     name, value = pair
     if value.start_mark.index < name.end_mark.index:
         return name.end_mark  # an alias, on the same line
@@ -208,7 +208,7 @@ def _at(inner: Any, path: Path) -> Any:
 def moved(
     text: str, without: str | None, parent: yaml.Node, index: int, target: Path
 ) -> str | None:
-    """Return ``without`` (``text`` without an entry) with that entry at the end of ``target``.
+    """Move an entry of ``text`` to the end of ``target``. ``without``: ``text`` without the entry.
 
     None if the entry or the target is in flow style, or cannot be edited.
     """
@@ -280,7 +280,7 @@ def _with_count(item: str, count: yaml.Node, start: int, number: int) -> str:
 
 
 def mended(text: str, path: Path, mend: Mend) -> str | None:
-    """Return the text with a fix at ``path``; None if the fix would change other entries."""
+    """Return the text with a fix applied at ``path``; None if other entries would change too."""
     try:
         before = yaml.load(text, Loader=yaml.SafeLoader)
         # The Python parser, since marks of the C parser differ on some systems.
@@ -359,7 +359,7 @@ _NO_OPERAND: Final = re.compile(r"\A&&|(?:&&|>)(?:\s*\Z|\s+(?:&&|2?>))")
 
 
 def _script_items(container: dict[str, Any], start: int) -> tuple[str, int, list[str]]:
-    """Return field and index of a command line's words, and the new words from there on.
+    """Return the field, its number of unchanged words, and the words that replace the other words.
 
     Raises:
         ValueError: a word has shell syntax, so that its meaning in a script is uncertain.
@@ -402,7 +402,7 @@ def _with_script(text: str, path: Path, start: int) -> str | None:
 
 
 def _pair(node: yaml.Node | None, path: Path) -> tuple[yaml.Node, int] | None:
-    """Return the node above ``path``, and the index in it; None if ``path`` does not exist."""
+    """Return the parent node of ``path`` and the child's index; None if ``path`` does not exist."""
     parent, index = node, -1
     for depth, part in enumerate(path):
         parent = node if depth == 0 else _value(parent, index)

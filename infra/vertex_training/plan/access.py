@@ -31,9 +31,9 @@ ACTS_AS: Final = (
 AGENT: Final = "Custom Code Service Agent"
 #: Roles on a project that let a member submit jobs.
 SUBMITS: Final = ("roles/aiplatform.user", "roles/aiplatform.admin")
-#: Role on a project -> account that the role lets a member use without a right on the account, and
-#: roles of this account on the project. Basic roles include all data. Batch and Dataflow have no
-#: entry: they require a right to act as the account of the job (``ACTS_AS``).
+#: Role on a project -> account that a member with the role can use without a right on the account,
+#: and roles of this account on the project. Basic roles include all data. Batch and Dataflow have
+#: no entry: they require a right to act as the account of the job (``ACTS_AS``).
 #: https://docs.cloud.google.com/gemini-enterprise-agent-platform/machine-learning/general/access-control
 #: https://docs.cloud.google.com/build/docs/cloud-build-service-account
 #: https://docs.cloud.google.com/deployment-manager/docs/access-control
@@ -84,7 +84,7 @@ class Binding:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Access:
-    """A member's access to a resource, with the accounts that it impersonates, in order."""
+    """A member's access to a resource, and the chain of accounts that the member impersonates."""
 
     member: str
     verb: str
@@ -95,7 +95,7 @@ class Access:
 
 
 def reachable(bindings: Iterable[Binding]) -> set[Access]:
-    """Return all access to data that bindings grant, each by the shortest path."""
+    """Return the access to data that bindings grant, each entry with the shortest path."""
     held: defaultdict[str, list[Binding]] = defaultdict(list)
     for binding in bindings:
         held[binding.member].append(binding)
@@ -116,7 +116,7 @@ def reachable(bindings: Iterable[Binding]) -> set[Access]:
 
 
 def _in_project(binding: Binding) -> str:
-    """Return the data that a role on a project grants access to; empty if it grants none."""
+    """Return the data that a role on a project grants access to, or an empty result."""
     roles = IN_PROJECT.items() if binding.kind == "project" else ()
     data = next((data for start, data in roles if binding.role.startswith(start)), "")
     return data and f"{data} of project"
@@ -180,7 +180,7 @@ ROLES: Final = {
         "OWNER": "roles/storage.legacyObjectOwner",
     },
 }
-#: Entries that a predefined ACL adds beside the project's team:
+#: Predefined ACL -> entries in addition to those of the project's teams:
 #: https://docs.cloud.google.com/storage/docs/access-control/lists#predefined-acl
 PREDEFINED: Final = {
     "publicRead": ("READER:allUsers",),
@@ -192,7 +192,7 @@ _TEAMS: Final = {"Owners": "projectOwner", "Writers": "projectEditor", "Editors"
                  "Readers": "projectViewer", "Viewers": "projectViewer"}  # fmt: skip
 _NAME: Final = re.compile(r"[\w.+%'&=~*@-]+")
 _PARTS: Final = ("projectId", "datasetId", "tableId", "routineId")
-#: Role of entries without a role, such as authorized views.
+#: Placeholder for the role of entries without a role, such as authorized views.
 _NO_ROLE: Final = "access"
 
 
@@ -210,7 +210,7 @@ class ListedGrant:
 
 
 def listed_grants(token: str, inputs: Inputs) -> Iterator[ListedGrant]:
-    """Yield the entries of a resource's access list; yield no entry if its type has none."""
+    """Yield the entries of a resource's access list, if its type has an access list."""
     if token in _LISTS:
         yield from _LISTS[token](inputs)
 

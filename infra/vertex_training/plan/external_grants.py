@@ -111,7 +111,7 @@ def _sharing(settings: Settings) -> str:
 
 
 def _steps(settings: Settings, network: NetworkPlan | None) -> list[str]:
-    """Return commands besides grants: enable the host's APIs, and attach the project."""
+    """Return commands other than grants: enable the host's APIs, and attach the project."""
     if network is None or not _host(settings):
         return []
     [host] = _host(settings)

@@ -1,4 +1,4 @@
-"""Facts about a stack for job files: values of ``${kind.name}``, and facts for rules."""
+"""Values of ``${kind.name}`` in job files, and properties of a stack for rules of job files."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def stack_facts(
     network: NetworkPlan | None,
     reservations: Mapping[str, ReservationPlan],
 ) -> StackFacts:
-    """Return the facts about a stack for rules of job files. They depend on the config only."""
+    """Return the stack's properties for rules of job files, derived from the config only."""
     names = settings.names
     email = {key: names.account_email(key) for key in settings.service_accounts}
     accounts = settings.service_accounts.items()
@@ -104,7 +104,7 @@ def job_limits(settings: Settings) -> JobLimits:
 
 
 def account_limits(settings: Settings) -> dict[str, JobLimits]:
-    """Return the limits of teams by the address of the account that a team owns."""
+    """Return the limits of the team that owns an account, by the account's address."""
     result: dict[str, JobLimits] = {}
     for key, account in settings.service_accounts.items():
         if team := settings.teams.get(account.team or ""):

@@ -19,7 +19,7 @@ _HALF: Final = {4: 2**31, 6: 2**124}
 
 
 def open_ranges(inputs: Mapping[str, Any] | None, direction: Direction) -> tuple[str, ...]:
-    """Return the ranges that open an enabled rule of this direction to any address, if any.
+    """Return ranges by which an enabled rule of this direction allows any address; can be empty.
 
     A rule without sources or destinations applies to all:
     https://docs.cloud.google.com/firewall/docs/firewalls

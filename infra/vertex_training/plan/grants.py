@@ -49,7 +49,7 @@ class AllowedGrant:
 
 
 ALLOWED: Final = tuple(AllowedGrant(**row) for row in catalog.load("grants.yaml")["allowed"])
-#: Grants that only owners of other projects make, on their accounts.
+#: Grants on accounts of other projects. Only the owners of these projects can make the grants.
 EXTERNAL: Final = tuple(AllowedGrant(**row) for row in catalog.load("grants.yaml")["external"])
 
 _BY_KIND: Final = {(grant.type, grant.role): grant for grant in ALLOWED}
@@ -103,7 +103,7 @@ def find(type_token: str, role: str) -> AllowedGrant | None:
 
 
 def reason(type_token: str, role: str) -> str:
-    """Return why the stack grants ``role`` by this type of grant; empty if it may not.
+    """Return the reason for granting ``role`` by this type of grant; empty if it is not allowed.
 
     >>> reason("gcp:projects/iAMMember:IAMMember", "roles/editor")
     ''

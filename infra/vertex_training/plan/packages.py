@@ -159,7 +159,7 @@ def files_below(folder: Path) -> Iterator[tuple[str, bytes]]:
 
 
 def sources(path: Path, shown: str) -> Iterator[str]:
-    """Yield the source files of the package at ``path``. Messages name the path ``shown``."""
+    """Yield the source files of the package at ``path``. ``shown``: the path in messages."""
     if path.is_dir():
         yield from (f"{shown}/{name}" for name, _ in files_below(path))
         return
@@ -220,7 +220,7 @@ def _requirements(file: Path, where: str) -> list[str]:
 
 
 def _requirement_problems(line: str) -> Iterator[str]:
-    """Yield the mistake in a requirement, without quoting it: it may contain a password."""
+    """Yield the mistake in a requirement without its text, which may contain a password."""
     if line.startswith("-"):
         yield f"packages do not support pip's option {re.split('[ =]', line)[0]}"
         return
@@ -273,7 +273,7 @@ REFUSED_PREFIX: Final = ".well-known/acme-challenge/"
 
 
 def kept_objects(objects: Mapping[str, str], root: Path) -> dict[str, str]:
-    """Return the file of the checkout for each object name; a folder stands for all its files.
+    """Return object name -> file in the checkout. A folder is replaced by all its files.
 
     ``vertex_training.stack_rules.files`` reports empty and too large folders.
     """

@@ -147,7 +147,7 @@ def monthly(plan: ReservationPlan, region: str, now: datetime.datetime) -> float
 
 
 def lifetime(given: Reservation, now: datetime.datetime) -> float | None:
-    """Return the hours from ``now`` to the automatic deletion; None if it is not deleted."""
+    """Return the hours from ``now`` to the automatic deletion; None without automatic deletion."""
     if given.delete_after_duration:
         return int(given.delete_after_duration.removesuffix("s")) / 3600
     if given.delete_at_time:

@@ -21,7 +21,7 @@ from vertex_training.settings.serving import Endpoint, Model
 
 
 def plan_versions(settings: Settings) -> dict[tuple[str, int], DeclaredVersion]:
-    """Return the versions by keys of model and run. ``settings`` have first keys.
+    """Return the versions by model key and run. Keys in ``settings`` are first keys.
 
     Raises:
         UnknownReferenceError: a container names an image that the stack does not have.
@@ -46,7 +46,7 @@ def plan_versions(settings: Settings) -> dict[tuple[str, int], DeclaredVersion]:
 def plan_endpoints(
     settings: Settings, versions: Mapping[tuple[str, int], DeclaredVersion]
 ) -> dict[str, DeclaredEndpoint]:
-    """Return the endpoints by key. ``settings`` have first keys."""
+    """Return the endpoints by key. Keys in ``settings`` are first keys."""
     return {
         key: DeclaredEndpoint(
             key=key,
@@ -89,7 +89,7 @@ def image_of(settings: Settings, model: Model) -> str:
 
 
 def _labels(settings: Settings, key: str, endpoint: Endpoint) -> dict[str, str]:
-    """Return the labels of an endpoint, including the one that the policies read."""
+    """Return the labels of an endpoint, including the label that the policies read."""
     named = {PUBLIC_LABEL: "named"} if endpoint.public else {}
     own = {STACK_LABEL: settings.stack, ENDPOINT_LABEL: key, **named}
     return {**settings.names.labels(settings.labels_of(endpoint.team)), **own}

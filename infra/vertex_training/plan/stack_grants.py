@@ -43,7 +43,7 @@ Place = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class KeyUser:
-    """A service that encrypts with the stack's key. ``domain``: that of its service agent."""
+    """A service that encrypts with the stack's key. ``domain``: domain of its service agent."""
 
     covered: Covered
     service: str
@@ -94,7 +94,7 @@ class _Requests:
         self._settings, self._owners = settings, owned_by_others(settings)
 
     def on(self, place: Place, key: str, role: str, member: str, **more: Any) -> GrantRequest:
-        """Build a grant on the resource at a place; the owner of the resource must make it."""
+        """Build a grant on the resource at a place. The resource's owner must make the grant."""
         owner = self._owners.get(place)
         return GrantRequest(
             key,
@@ -115,7 +115,7 @@ class _Requests:
 def account_grants(
     settings: Settings, key: str, *, fetches_packages: bool = False
 ) -> Iterator[GrantRequest]:
-    """Yield the grants of an account that jobs run as, and the grants to impersonate it.
+    """Yield the grants of an account that jobs run as, and the grants to impersonate the account.
 
     Most grants are on one bucket or secret; some are possible only on the project.
 
@@ -179,7 +179,7 @@ def derived_grants(settings: Settings) -> list[GrantRequest]:
 
 
 def members_by_place(settings: Settings) -> Iterator[tuple[Place, Mapping[str, list[str]]]]:
-    """Yield each place of ``members`` in the stack file, with the members by role."""
+    """Yield each place in the stack file that has ``members``, with the members by role."""
     for key, bucket in settings.buckets.items():
         yield ("buckets", key), bucket.members
     for key, secret in settings.secrets.items():
@@ -245,7 +245,7 @@ def key_users(settings: Settings) -> list[KeyUser]:
 
 
 def encryption_grants(settings: Settings) -> list[GrantRequest]:
-    """Return grants on the stack's key for the agents of services that encrypt with it.
+    """Return grants on the stack's key for the service agents that encrypt with the key.
 
     The owner of the key's project makes them if it is another project. ``job_grants`` has the
     grants for jobs, which name the key in their requests.
@@ -354,7 +354,7 @@ def image_grants(
 
 
 def images(message: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the names of the images that a job runs."""
+    """Yield the names of all images in a job."""
     for pool in message.get("jobSpec", {}).get("workerPoolSpecs") or []:
         for task, field in (
             ("containerSpec", "imageUri"),
@@ -389,7 +389,7 @@ def _tensorboard_grants(settings: Settings, message: Mapping[str, Any]) -> Itera
 
 
 def _name_in_keys(settings: Settings, account: str) -> str:
-    """Return an account's name for keys of grants: its id, or its address if in another project."""
+    """Return an account's id for keys of grants; for an account of another project, its address."""
     name, _, _ = account.partition("@")
     return name if project_of_account(account) == settings.project else account
 

@@ -31,7 +31,7 @@ from vertex_training.settings.cron import Calendar
 
 #: Key of the outputs: the time up to which no job is submitted.
 SINCE: Final = "since"
-#: Inputs that are also outputs: all inputs.
+#: All inputs of the resource, which are also its outputs.
 STORED: Final = ("submission", "schedule", "requestId", "request", "options")
 
 

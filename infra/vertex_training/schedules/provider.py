@@ -78,7 +78,7 @@ class JobScheduleProvider(BoundedProvider):
         return dynamic.UpdateResult(_outputs(news, now if begins else old.since))
 
     def delete(self, _id: str, props: dict[str, Any]) -> None:
-        """End the schedule, and cancel the job that it submitted last.
+        """End the schedule, and cancel the last job that the schedule submitted.
 
         Raises:
             OperatorError: records or jobs cannot be read or written, or the job does not end.
@@ -115,7 +115,7 @@ def _outputs(props: Mapping[str, Any], since: str) -> dict[str, Any]:
 
 
 class JobSchedule(dynamic.Resource, module="vertex", name="JobSchedule"):
-    """Scheduled times of a job, and the request for each of them.
+    """Scheduled times of a job, and the request for each scheduled time.
 
     The resource is never replaced, so that no change repeats past submissions.
     """

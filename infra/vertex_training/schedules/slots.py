@@ -73,7 +73,7 @@ class SchedulePorts:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Result for a scheduled time, or for a schedule at no scheduled time."""
+    """Result for a scheduled time or, with an empty ``slot``, for the whole schedule."""
 
     done: str
     """submitted, adopted, due (would be submitted), waits, missed, failed, idle or paused."""
@@ -149,7 +149,7 @@ def dropped(
 
 
 def _current(schedule: DeployedSchedule, ports: SchedulePorts) -> tuple[str, JobSnapshot | None]:
-    """Return scheduled time and job of the turn; empty and None if no request has the turn."""
+    """Return slot and job of the request that has the turn; empty and None if no request has it."""
     turn = ports.intents.read_turn(schedule.turn_key)
     if turn is None:
         return "", None
@@ -171,7 +171,7 @@ def _due(
 
 
 def _recorded(schedule: DeployedSchedule, ports: SchedulePorts, slot: str) -> Outcome | None:
-    """Return the result for a time whose record has a job although the turn lacks it, or None.
+    """Return the result if a time's record has a job that the turn record lacks; else None.
 
     A user deleted the turn record, or wrote the record of the time.
     """
@@ -213,7 +213,7 @@ def remove(
     ports: SchedulePorts,
     sleep: Callable[[float], None] = time.sleep,
 ) -> JobSnapshot | None:
-    """End a schedule, and cancel the job that it submitted last; return this job.
+    """End a schedule, and cancel and return the last job that the schedule submitted.
 
     Acquires the turn for all times before now, so that a process with the old state cannot submit.
     Repeatable.

@@ -137,7 +137,7 @@ def _texts(data: bytes) -> Iterator[str]:
 
 
 def _counts(name: str, text: str, secret: SecretMatch) -> bool:
-    """Return whether a match is a secret in a file with this name, and not code."""
+    """Return whether a match in a file with this name is a secret, and not code."""
     value = text[secret.start : secret.end]
     if _PLACEHOLDER.fullmatch(value) or value.startswith(("{", "[", "%", "<")):
         return False

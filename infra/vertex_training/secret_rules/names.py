@@ -24,7 +24,7 @@ _ACCOUNTS: Final = re.compile(
     r"db|database|user|root|admin|mysql|pg|postgres|redis|mongo|smtp|mail|email|ftp|"
     r"proxy|login|registry|docker|git|ldap|kafka|amqp|es|elastic|account|ssh"
 )
-#: Words before ``token`` for tokens of a model's text, or their number.
+#: Words before ``token`` that name tokens of a model's text, or a number of tokens.
 _MARKS: Final = re.compile(
     r"pad|eos|bos|unk|sep|cls|mask|stop|start|end|begin|image|video|audio|think|prompt|special|"
     r"decoder|newline|blank|fim|delimiter|max|min|num|next|first|last|total|new|input|output|per|"
@@ -59,7 +59,7 @@ _LOOKED_AT: Final = 500
 
 
 def strength(name: str) -> Strength:
-    """Return how certain it is that a value with this name is a secret.
+    """Return how certain a value with this name is a secret.
 
     >>> strength("DB_PASS"), strength("hfToken"), strength("sort-key"), strength("passes")
     ('sure', 'likely', '', '')
@@ -89,7 +89,7 @@ def strength(name: str) -> Strength:
 
 
 def is_secret(name: str, value: str, *, variable: bool) -> bool:
-    """Return whether the name makes the value a secret. ``variable``: it is a variable's name."""
+    """Return whether the name makes the value a secret. ``variable``: the name is a variable's."""
     strong = strength(name)
     value = value[:_LOOKED_AT]
     if not strong:

@@ -21,7 +21,7 @@ _NAMED: Final = re.compile(
     r"(?P<variable>\s*[,\n]\s*\\{0,8}[\"']?value\\{0,8}[\"']?\s*:\s{0,8})|"
     r"(?P<space>[ \t]{1,4}(?![-|])|,\s{0,8}(?=\\{0,8}[\"'][^-])))"
 )
-#: The reversed name before that word.
+#: Rest of a secret's name before its last word, in reverse order.
 _NAME_BEFORE: Final = re.compile(r"[\w.-]{0,80}")
 _OPENING: Final = re.compile(r"[rbfuRBFU]{0,2}(?P<slashes>\\{0,8})(?P<quote>[\"'])")
 #: A mapping or list on one line that may contain the value: ``{value: hunter2}``.
@@ -43,7 +43,7 @@ _PLAIN: Final = re.compile(rf"{_PLAIN_PARTS}++")
 #: The rest of a line of YAML, without a comment.
 _REST: Final = re.compile(r"[^\n]*?(?=\s*(?:\s#[^\n]*)?(?:\r?\n|\Z))")
 _LINE_BEGIN: Final = re.compile(r"[\s+*-]*")
-#: Continuation after a word of prose.
+#: A further word after a lowercase word, as in prose.
 _GOES_ON: Final = re.compile(r" [A-Za-z]")
 
 
@@ -120,7 +120,7 @@ def redacted(text: str, replacement: str = "[secret]") -> str:
 
 
 def masked(line: str) -> str:
-    """Return ``line`` with asterisks for parts that look like secrets, at the same length.
+    """Return ``line`` with asterisks instead of secrets, at the same length.
 
     >>> masked("env: [{name: DB_PASSWORD, value: hunter2}]")
     'env: [{name: DB_PASSWORD, value: *******}]'
@@ -222,13 +222,13 @@ TOKENS: Final[dict[str, str]] = tomllib.loads(
     (resources.files("vertex_training.secret_rules") / "tokens.toml").read_text("utf-8")
 )
 
-#: Between the words of a command: of a shell, or of a list in JSON or YAML.
+#: Separators between words of a command: in a shell, or in a list in JSON or YAML.
 _SEP: Final = r"[\s\"',\\]{1,8}"
 #: A word of a command except options, variables and numbers.
 _WORD: Final = r"(?![$<{\-]|[0-9:./]{1,40}(?![^\s\"',\\]))[^\s\"',\\]{1,200}"
 _LOGINS: Final = r"\b(?:docker|podman|buildah|skopeo|helm|oras|crane|nerdctl|twine|az|cf|oc)"
-#: Secrets that the surrounding text identifies:
-#: name of the rule -> (text before, secret with the text after it in a look-ahead).
+#: Secrets that the surrounding text identifies: name of the rule -> (text before, pattern of the
+#: secret; the text after it is in a look-ahead).
 PLACES: Final = {
     "password-in-url": (r"://[^\s/:@\"']{0,100}:", r"(?![$<{*%])[^\s/@\"']{1,2000}(?=@)"),
     "token-in-url": (r"://", r"[A-Za-z0-9_.~%+=-]{16,500}(?=@)"),
@@ -271,7 +271,7 @@ PLACES: Final = {
         r"(?:--password-stdin|\blogin\b|sudo\s+-S|--with-token|--stdin\b))",
     ),
 }  # fmt: skip
-#: Further checks of rules with a general form.
+#: Additional checks for rules whose pattern is too general.
 _CHECKS: Final[dict[str, Callable[[str], bool]]] = {"token-in-url": looks_random}
 _KEY_LABEL: Final = r"[A-Z0-9 ]{0,20}PRIVATE KEY(?: BLOCK)?-----"
 #: Beginning of a private key.

@@ -92,14 +92,14 @@ class DeclaredDeployment:
 
 @dataclass(frozen=True, slots=True)
 class DeclaredEndpoint:
-    """An endpoint, the versions that it serves by run, and their shares of the traffic."""
+    """An endpoint, the versions that it serves by run, and the versions' shares of the traffic."""
 
     key: str
     project: str
     region: str
     stack: str
     id: str
-    """Nine digits, a digest of the four fields above."""
+    """Id of the endpoint: nine digits, a digest of the four fields above."""
     display_name: str
     deployments: Mapping[int, DeclaredDeployment]
     split: Mapping[int, int]

@@ -153,7 +153,7 @@ class ModelVersionProvider(_ServingProvider):
         return dynamic.UpdateResult(outs)
 
     def delete(self, id_: str, props: dict[str, Any]) -> None:
-        """Do not delete the version, except with ``onDelete: delete`` if it is not deployed."""
+        """Keep the version, unless ``onDelete`` is ``delete`` and the version is not deployed."""
         if props["options"]["onDelete"] != "delete" or id_ in _created:
             return
         registry = _registry(props)
@@ -294,7 +294,7 @@ def _is_another(olds: Mapping[str, Any], news: Mapping[str, Any]) -> bool:
 
 
 def _is_unfinished(props: Mapping[str, Any]) -> bool:
-    """Return whether the endpoint differs from its inputs; False if it cannot be read."""
+    """Return whether the endpoint differs from its inputs; False for an unreadable endpoint."""
     project = props["endpoint"]["project"]
 
     def ask() -> bool:
@@ -308,7 +308,7 @@ def _is_unfinished(props: Mapping[str, Any]) -> bool:
 
 
 def _existing(props: Mapping[str, Any]) -> VersionSnapshot | None:
-    """Return a version of this request that exists, as after the loss of a state, or None."""
+    """Return the existing version of this request, such as after the loss of a state, or None."""
     model = props["model"]
     parent = f"projects/{model['project']}/locations/{model['region']}"
     alias = f"{ALIAS_PREFIX}{props['requestId']}"
@@ -373,12 +373,15 @@ def _request(props: Mapping[str, Any], artifact_uri: str) -> VersionRequest:
 
 
 def _is_own(version: VersionSnapshot, props: Mapping[str, Any]) -> bool:
-    """Return whether the version is that of the state, since its number can be used again."""
+    """Return whether the version belongs to the state's request.
+
+    The number of a deleted version can be used again.
+    """
     return version.labels.get(REQUEST_ID_LABEL) == props["requestId"]
 
 
 def _version_outputs(props: Mapping[str, Any], resolved: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a version's outputs: the values to find, refresh and delete it."""
+    """Return a version's outputs: the values to find, refresh and delete the version."""
     return {
         "model": props["model"],
         "requestId": props["requestId"],

@@ -1,4 +1,4 @@
-"""``model`` of a job, and the GPU memory that training it takes at its peak.
+"""``model`` of a job, and the peak of GPU memory in the training of this model.
 
 The coefficients of AdamW were measured: a GPT on one H200 (143,771 MiB, torch 2.11), micro-batches
 of 4 x 1024 tokens, 125M to 1.3B parameters. Six of seven peaks were within 1 % of the prediction,
@@ -77,7 +77,7 @@ class TrainedModel(Section):
         return gpus if self.zero_stage >= stage else 1
 
     def comparison(self, gpus: int, accelerator: str, memory: int) -> tuple[str, bool]:
-        """Return a text that compares the peak with a GPU's memory, and whether it may not fit."""
+        """Return a comparison of the peak with a GPU's memory, and whether the peak may not fit."""
         peak = self.peak(gpus)
         low, high = peak * (1 - RANGE), peak * (1 + RANGE)
         word = "fits into"

@@ -27,7 +27,7 @@ def project_name(root: Path) -> str:
 
 
 def refusal(root: Path, stack: str) -> Problem | None:
-    """Return a problem if the engine would read another file, or the file is a link to outside."""
+    """Return a problem if the engine would read another file, or the file links to outside."""
     if (root / READ_FIRST).exists():
         what = f"the engine reads {READ_FIRST} instead of {PROJECT_FILE}"
         return Problem(what, "", f"remove {READ_FIRST}", (READ_FIRST,))
@@ -68,7 +68,7 @@ def _is_gits(name: str) -> bool:
 
 
 def _stack_folder(root: Path) -> str | None:
-    """Return the folder of stack files if ``Pulumi.yaml`` sets another one than its own.
+    """Return the folder of stack files if ``Pulumi.yaml`` sets a folder other than its own.
 
     Earlier engines named this key ``config``, with a text as its value.
 
@@ -92,7 +92,7 @@ def _stack_folder(root: Path) -> str | None:
 
 
 def _found(pattern: re.Pattern[str], root: Path) -> str:
-    """Return the group of a pattern that matches the project's file; empty if it does not match."""
+    """Return the first group of a pattern in the project's file; empty without a match."""
     match = pattern.search(_text(root))
     return match[1] if match else ""
 

@@ -85,7 +85,7 @@ class Schema(Generic[AnySection]):
         return Location(file_name(stack))
 
     def spelled(self, key: str) -> str:
-        """Return a key as the config's author writes it."""
+        """Return a key in the form that the config's author writes."""
         return key
 
     def missing_hint(self, path: Path, stack: str) -> str:
@@ -96,7 +96,7 @@ class Schema(Generic[AnySection]):
 
 
 class RawConfig(dict[str, Any]):
-    """Config by key that is not validated yet, with the problems of reading it."""
+    """Unvalidated config by key, with the problems found while reading it."""
 
     problems: tuple[Problem, ...] = ()
 

@@ -98,7 +98,7 @@ def complete(
 
 
 def _document(file: pathlib.Path, shown: str) -> Document | None:
-    """Parse a file; None if it cannot be read, which ``read_config`` reports."""
+    """Parse a file; return None for an unreadable file, which ``read_config`` reports."""
     try:
         return document.read(file.read_bytes(), shown)
     except (OSError, ConfigError):
@@ -226,7 +226,7 @@ def shown_config(raw: RawConfig, schema: Schema[Any]) -> dict[str, str]:
     }
 
 
-#: Key of the stack's exceptions from included files.
+#: Key of the stack's values that replace values of included files.
 OVERRIDES: Final = "overrides"
 _PATH: Final = re.compile(rf"(?:{INCLUDE_FORM})\Z")
 #: Keys that included files must not have -> reason.
@@ -355,7 +355,7 @@ def _add(
     places: dict[tuple[str, ...], str],
     item: tuple[_Included, str, Any],
 ) -> Iterator[Problem]:
-    """Add a key of an included file to ``merged``, or yield the problem that prevents it."""
+    """Add a key of an included file to ``merged``, or yield the problem that prevents the merge."""
     file, full, value = item
     if problem := _misplaced(schema, full):
         yield problem.at(file.at(full))
@@ -451,7 +451,7 @@ def _refuse_encrypted(file: _Included, stack: str) -> None:
 
 
 def _at_stack(problem: Problem, stack: str, place: Path) -> Problem:
-    """Set a problem's missing location to the entry that includes the file."""
+    """Set the missing location of a problem to the stack file's entry that includes the file."""
     if problem.location.file:
         return problem
     return dataclasses.replace(problem, path=place, location=Location(file_name(stack)))
@@ -492,7 +492,7 @@ def _unknown(
     own: Mapping[str, Any],
     namespace: str,
 ) -> tuple[str, str] | None:
-    """Return problem and hint if no included file has the path; None if any has it."""
+    """Return problem and hint if no included file has the path; otherwise None."""
     if path[:1] in known or path[:2] in known:
         return None
     names = sorted(".".join(key) for key in known)
@@ -528,7 +528,7 @@ def _set(
 
 
 def _overriding_place(file: Document, path: Path) -> Path:
-    """Return the path of the override that sets the value at ``path``; empty if none does.
+    """Return the path of the override that sets the value at ``path``; empty without an override.
 
     ``path`` begins with a full key, like paths of problems.
     """
@@ -563,7 +563,7 @@ def locate(problems: Iterable[Problem], folder: pathlib.Path) -> list[Problem]:
 
 
 def _parse(folder: pathlib.Path, name: str) -> list[Document]:
-    """Parse a file and the files that it includes; omit unreadable ones."""
+    """Parse a file and the files that it includes; omit unreadable files."""
     if (own := _document(folder / name, name)) is None:
         return []
     included = (_document(folder / path, path) for path in _included(own))

@@ -25,8 +25,8 @@ LEAST_BILLED: Final = 10 * 2**20
 TIME_TRAVEL: Final = datetime.timedelta(days=7)
 #: Key of the inputs with information for a review; not part of the request.
 RESOLVED: Final = "resolved"
-#: Set in the preview of a review. Elsewhere the engine's plan would require unchanged inputs,
-#: although tables grow.
+#: Variable that is set in the preview of a review. Elsewhere the engine's plan would require
+#: unchanged inputs, although tables grow.
 REVIEWS: Final = "VT_REVIEWS_SNAPSHOTS"
 RIGHTS: Final = (
     "grant the deploying account bigquery.jobs.create in the project, and "
@@ -36,7 +36,7 @@ RIGHTS: Final = (
 )
 #: Result for a query that a killed `up` has run: its limit and time no longer apply.
 PAID: Final = {"unanswered": "the query has already run and costs nothing; only the export remains"}
-#: Key of a list -> its introduction in a line.
+#: Key of a list in a preview -> text that introduces the list in ``words``.
 TOLD: Final = {
     "sources": "from",
     "changed": "tables changed since the query (raise `run` to read them again):",
@@ -69,7 +69,7 @@ def usd(bytes_read: int, location: str) -> float:
 
 
 def look(request: SnapshotRequest, ports: SnapshotPorts) -> dict[str, Any]:
-    """Return facts about a snapshot before its creation.
+    """Return a preview of a snapshot: its content if it exists, else the bytes its query reads.
 
     Raises:
         JobRefusedError, NotSubmittedError: the snapshot would be refused.
@@ -89,7 +89,7 @@ def look(request: SnapshotRequest, ports: SnapshotPorts) -> dict[str, Any]:
 
 
 def words(facts: Mapping[str, Any], cap: int, location: str) -> str:
-    """Return the facts from ``look`` as a line. ``cap``: maximum bytes that the query may bill."""
+    """Format the result of ``look`` as a line. ``cap``: maximum bytes that the query may bill."""
     highest = f", by the highest known price because the price of {location} is unknown"
     unknown = "" if is_priced(location) else highest
     parts = list[str]()
@@ -185,7 +185,7 @@ def _age(time: str) -> datetime.timedelta:
 
 
 def personal_columns(fields: Any, prefix: str = "") -> list[str]:
-    """Return the columns, also inside of records, whose names suggest personal data."""
+    """Return the columns, including columns in records, whose names suggest personal data."""
     result = list[str]()
     for field in fields:
         name = f"{prefix}{field.get('name', '')}"

@@ -44,7 +44,7 @@ PAUSES: Final = (1.0, 4.0)
 
 
 def connect(request: SnapshotRequest, control_bucket: str, account: str = "") -> SnapshotPorts:
-    """Return BigQuery, folder and record of a snapshot. Impersonates ``account``.
+    """Return access to BigQuery, and to a snapshot's folder and record. Impersonates ``account``.
 
     Raises:
         OperatorError: a local project without a local cloud or the reverse, or no credentials.
@@ -79,7 +79,7 @@ class BigQuery:
         return self._call("POST", self._project, "/jobs", (), body) or {}
 
     def table(self, reference: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Return the table; None if it is missing or unreadable."""
+        """Return the table; None for a missing or unreadable table."""
         _, dataset, table = name_of_table(reference).rsplit(".", 2)
         path = f"/datasets/{dataset}/tables/{table}"
         return self._call("GET", str(reference.get("projectId")), path, (403, 404))
@@ -98,7 +98,7 @@ class BigQuery:
         none: tuple[int, ...],
         body: Mapping[str, Any] | None = None,
     ) -> dict[str, Any] | None:
-        """Return the response; None for a status in ``none`` (403 only if access is denied).
+        """Return the response; None for a status in ``none`` (for 403, only if access is denied).
 
         Raises:
             OperatorError: a refusal, or no response.
@@ -175,7 +175,7 @@ class StorageFiles:
             raise self._unreachable(error) from None
 
     def read(self, name: str) -> tuple[bytes, int] | None:
-        """Return an object's content and generation, or None."""
+        """Return an object's content and generation; None if the object does not exist."""
         try:
             while blob := self._bucket.get_blob(f"{self._prefix}/{name}", timeout=TIMEOUT):
                 generation = int(blob.generation or 0)

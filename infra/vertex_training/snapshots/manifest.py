@@ -23,7 +23,7 @@ CONTENT_DIGEST: Final = "contentSha256"
 MAX_BYTES: Final = 64 << 20
 #: Maximum nesting of lists and mappings; a BigQuery schema has 15 levels of two each.
 _MAX_LEVELS: Final = 100
-#: Fields of a source table as read after the query, not at its time.
+#: Fields of a source table that are read after the query, so not as of the query's time.
 _OF_THE_MOMENT: Final = ("lastChanged", "rows")
 
 

@@ -50,7 +50,7 @@ _FORMATS: Final = {
     "parquet": {"destinationFormat": "PARQUET", "compression": "SNAPPY"},
     "csv": {"destinationFormat": "CSV"},
 }
-#: Options that change the meaning of a query; the program's queries have none of them.
+#: Options that would change the meaning of a query. The program's own queries do not set them.
 _MEANS_ANOTHER: Final = (
     "defaultDataset",
     "tableDefinitions",
@@ -81,7 +81,7 @@ class Warehouse(Protocol):
         ...
 
     def table(self, reference: Document) -> Document | None:
-        """Return the table; None if it is missing or unreadable.
+        """Return the table; None for a missing or unreadable table.
 
         Raises:
             OperatorError: any other failure.
@@ -97,7 +97,7 @@ class Files(Protocol):
         ...
 
     def read(self, name: str) -> tuple[bytes, int] | None:
-        """Return an object's content and generation, or None."""
+        """Return an object's content and generation; None if the object does not exist."""
         ...
 
     def create(self, name: str, content: bytes) -> None:
@@ -213,7 +213,7 @@ def take_snapshot(
 
 
 def _source(reference: Document, ports: SnapshotPorts) -> Document | None:
-    """Return a source table; None if only queries can read it, such as a table behind a view."""
+    """Return a source table; None if it can only be queried, such as a table behind a view."""
     try:
         return ports.warehouse.table(reference)
     except PermissionDeniedError:
@@ -221,7 +221,7 @@ def _source(reference: Document, ports: SnapshotPorts) -> Document | None:
 
 
 def _written(request: SnapshotRequest, ports: SnapshotPorts, digest: str) -> Snapshot | None:
-    """Return the existing manifest if it has this digest, or None."""
+    """Return the existing snapshot if its manifest has this digest, or None."""
     if (stored := ports.files.read(MANIFEST)) is None:
         return None
     manifest = _parsed(request, stored[0])
@@ -239,7 +239,7 @@ def _record(
 def _write(
     request: SnapshotRequest, ports: SnapshotPorts, state: IntentState, name: str, generation: int
 ) -> int:
-    """Write the record, unless another process wrote the same one.
+    """Write the record, unless another process wrote an equal record.
 
     Raises:
         OperatorError: another process wrote a different record.
@@ -349,7 +349,7 @@ class _Stages:
     def _job(
         self, stage: str, configuration: Document, is_own: Callable[[Document], bool]
     ) -> tuple[Document | None, bool]:
-        """Run this attempt's job; return it (None if it failed earlier) and whether it is new.
+        """Run this attempt's job. Return it (None if it failed earlier) and whether it is new.
 
         Raises:
             OperatorError: the job failed now, cannot be sent, or is foreign.

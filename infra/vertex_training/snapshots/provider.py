@@ -46,7 +46,7 @@ class SnapshotProvider(BoundedProvider):
     """Implements check, diff, create, read, update and delete for a snapshot."""
 
     def check(self, olds: dict[str, Any], news: dict[str, Any]) -> dynamic.CheckResult:  # noqa: ARG002
-        """Report facts about the snapshot; for a review, return them as inputs.
+        """Report a preview of the snapshot; for a review, return the preview as inputs.
 
         Fails the preview if the query would be refused, or exceeds its limit.
         """
@@ -111,7 +111,7 @@ def _words(facts: Mapping[str, Any], request: SnapshotRequest) -> str:
 
 
 def _look_up(request: SnapshotRequest, news: dict[str, Any]) -> dict[str, Any] | str:
-    """Return facts about the snapshot, or the reason why the service would refuse it."""
+    """Return a preview of the snapshot, or the reason why the service would refuse the snapshot."""
     try:
         result = estimate.look(request, connect(news))
     except (JobRefusedError, NotSubmittedError) as refused:

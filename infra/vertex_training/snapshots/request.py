@@ -87,7 +87,7 @@ class SnapshotRequest:
 
 
 def plan_snapshots(settings: Settings, root: pathlib.Path) -> dict[str, SnapshotRequest]:
-    """Return the snapshots of a stack. Keys are those of ``settings``."""
+    """Return the snapshots of a stack, by the keys in ``settings``."""
     return {
         key: SnapshotRequest(
             project=settings.project,

@@ -33,7 +33,7 @@ from vertex_training.errors import Path, Problem, did_you_mean
 from vertex_training.plan.reservations import ReservationPlan
 from vertex_training.settings.model import Settings
 
-#: Modules with rules, in the order in which these report.
+#: Modules with rules, in the order of their problems in reports.
 SUBJECTS: Final = (
     "names",
     "access",
@@ -52,7 +52,7 @@ RuleLevel = Literal["error", "warning", "deployment"]
 
 @dataclass(frozen=True, slots=True)
 class StackFile:
-    """A stack file, with the files, requests and plans that it leads to."""
+    """A stack file with its checkout, the requests of its jobs, and its planned reservations."""
 
     settings: Settings
     root: pathlib.Path

@@ -113,7 +113,7 @@ def misspelled_roles(settings: Settings) -> Iterator[Problem]:
 
 
 def _hint_for(role: str) -> str:
-    """Return a similar role as a hint; empty if the role exists or none is similar."""
+    """Return a similar role as a hint; empty if the role exists or no role is similar."""
     known = {row["service"]: row["roles"] for row in catalog.load("roles.yaml")}
     service, _, name = role.removeprefix("roles/").partition(".")
     meant = nearest(service, known, 0.85)
@@ -211,7 +211,7 @@ def roles_for_ci(settings: Settings) -> Iterator[Problem]:
 
 @rule("deployment")
 def datasets_for_ci(settings: Settings) -> Iterator[Problem]:
-    """Warn about datasets that bootstrap's stack file must list before CI can grant on them."""
+    """Warn about datasets that are missing in bootstrap's stack file: CI cannot grant on them."""
     for key, account in settings.service_accounts.items():
         for on in account.datasets:
             project, _, name = on.partition(".")

@@ -79,7 +79,7 @@ def _named(settings: Settings) -> Iterator[tuple[Path, list[str]]]:
 
 
 def _others(settings: Settings, root: Folder) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield name and content of the project's other stack files, without keys' namespace."""
+    """Yield name and content of the project's other stack files; keys are without namespace."""
     for file in sorted(root.glob("Pulumi.*.yaml")):
         config = config_of(file)
         if file.name != project_files.file_name(settings.stack) and (

@@ -212,7 +212,7 @@ CALLS: Final = {
     "pandas_gbq.to_gbq": ("project_id", 2),
     "pandas.read_gbq": ("project_id", 1),
 }
-#: Larger files are not parsed: they are generated.
+#: Maximum size of a parsed file in bytes. Larger files are generated code.
 MOST_BYTES: Final = 1 << 20
 
 
@@ -253,7 +253,7 @@ def _files(settings: Settings, root: pathlib.Path) -> set[str]:
 
 
 def default_projects(code: bytes) -> list[DefaultProject]:
-    """Return the calls without a project by line; none if the code is not valid Python.
+    """Return the calls without a project by line; empty if the code is not valid Python.
 
     >>> default_projects(b"from google.cloud import bigquery as bq\\nbq.Client()")
     [DefaultProject(line=2, call='bigquery.Client()', argument='project')]
@@ -276,7 +276,7 @@ def default_projects(code: bytes) -> list[DefaultProject]:
 
 
 def _has(call: ast.Call, argument: str, position: int) -> bool:
-    """Return True if a call passes the argument, or may pass it in ``*`` or ``**``."""
+    """Return True if a call passes the argument, possibly in ``*`` or ``**``."""
     starred = (isinstance(arg, ast.Starred) for arg in call.args)
     named = (keyword.arg is None or keyword.arg == argument for keyword in call.keywords)
     return len(call.args) > position or any(starred) or any(named)

@@ -14,7 +14,7 @@ from vertex_training.settings.limits import Rung
 from vertex_training.settings.model import Settings
 from vertex_training.stack_rules import rule
 
-#: References with a value per job, which defaults may use.
+#: References whose value differs for each job. ``jobDefaults`` may contain these references.
 OF_A_JOB = {"job.name": "name", "job.run": "1", "job.requestId": "id"}
 
 

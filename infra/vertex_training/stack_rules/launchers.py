@@ -80,7 +80,7 @@ def _deepspeed_file(command: Command) -> str:
 
 
 def _world_size(pools: Sequence[Pool]) -> int | None:
-    """Return the number of processes in all pools; None if only the run decides it."""
+    """Return the number of processes in all pools; None if it is known only at run time."""
     total = 0
     for pool in pools:
         commands = [command for command in read_command_line(pool).commands if command.certain]
@@ -122,7 +122,7 @@ def _folders(settings: Settings, pool: Pool) -> Iterator[str]:
 
 
 def _content(root: pathlib.Path, name: str) -> dict[str, Any]:
-    """Return the mapping in a file; empty if it is a link, too large or not a mapping."""
+    """Return the mapping in a file; empty for a link, a too large file, or other content."""
     path = root / name
     try:
         if path.resolve() != root.resolve() / name or not path.is_file():

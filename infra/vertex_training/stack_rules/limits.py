@@ -148,11 +148,11 @@ class _Bill(NamedTuple):
 
     usd: float | None
     elsewhere: bool
-    """True if the price is another region's."""
+    """True if the price is a price of another region."""
 
 
 def _reservations(settings: Settings) -> Iterator[tuple[str, _Bill]]:
-    """Yield the monthly cost of each reservation that the stack creates, even if it is unused."""
+    """Yield the monthly cost of each reservation that the stack creates, used or unused."""
     now = datetime.datetime.now(tz=datetime.UTC)
     for key, plan in plan_reservations(settings).items():
         if not plan.settings.existing:

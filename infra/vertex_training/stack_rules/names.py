@@ -27,7 +27,7 @@ from vertex_training.settings.model import (
 from vertex_training.settings.reader import STAND_INS
 from vertex_training.stack_rules import StackFile, file_rule, rule
 
-#: Labels that a stack file and a job file may set, beside the program's own.
+#: Number of labels that a stack file and a job file may set, in addition to the program's labels.
 MOST_OWN_LABELS: Final = naming.MOST_LABELS - len(JOB_LABELS)
 #: Section -> keys of resources that the stack creates by itself.
 OWN: Final = {
@@ -90,7 +90,7 @@ def stack_labels(settings: Settings) -> Iterator[Problem]:
 def label_problems(
     labels: Mapping[str, str], path: Path, others: Container[str] = ()
 ) -> Iterator[Problem]:
-    """Yield invalid labels, and labels that the stack sets itself, including ``others``."""
+    """Yield invalid labels, labels that the stack sets itself, and labels in ``others``."""
     for key, value in labels.items():
         if naming.is_own_label(key) or key in others:
             yield Problem(
@@ -239,7 +239,7 @@ def former_names(settings: Settings) -> Iterator[Problem]:
                 yield Problem(what, former, hint, path)
 
 
-#: Values of a missing or encrypted number.
+#: Project numbers that stand for a missing or encrypted number.
 NOT_GIVEN: Final = ("", STAND_INS["projectNumber"])
 
 
@@ -298,7 +298,7 @@ def config_of(file: pathlib.Path) -> dict[str, Any]:
     return {str(key): value for key, value in config.items()} if isinstance(config, dict) else {}
 
 
-#: Keys that an entry may have beside ``existing``: those about grants.
+#: Keys that an entry may have beside ``existing``: keys about grants.
 BESIDE: Final = {
     "buckets": {"existing", "project", "team"},
     "serviceAccounts": {
@@ -309,7 +309,7 @@ BESIDE: Final = {
 }
 
 
-#: Problem of keys that only the owner of an existing resource can set.
+#: Error text for keys that only the owner of an existing resource can set.
 OF_OWNER: Final = "this key has no effect on existing resources, which their owner configures"
 
 
@@ -391,7 +391,7 @@ def _twice(
     section: str,
     entries: Mapping[str, Bucket | ServiceAccount | Secret],
 ) -> Iterator[Problem]:
-    """Yield entries with the same cloud name, if the stack file sets the name of any of them."""
+    """Yield entries with the same cloud name, if the stack file sets any of these names."""
     names = settings.names
     name_of = {
         "buckets": names.bucket,

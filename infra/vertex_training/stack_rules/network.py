@@ -19,7 +19,7 @@ from vertex_training.settings.network import IpRange, Network
 from vertex_training.stack_rules import StackFile, file_rule, rule
 from vertex_training.stack_rules.names import OF_OWNER
 
-#: Keys that have a meaning in one mode only.
+#: Key of ``network`` -> the only mode in which the key has an effect.
 ONLY_IN: Final = {
     "ranges": "peering",
     "export_custom_routes": "peering",
@@ -29,7 +29,8 @@ ONLY_IN: Final = {
 }
 #: "A /28 subnet is recommended"; no subnet in Google's guide is smaller: general/vpc-psc-i-setup.
 SMALLEST_SUBNET: Final = 28
-#: Required by the page on private services access; other pages require more: general/vpc-peering.
+#: Smallest range according to the page on private services access. Other pages require larger
+#: ranges: general/vpc-peering.
 SMALLEST_RANGE: Final = 19
 #: The shortest prefix in Google's table of jobs by range: training/using-private-ip.
 SMALLEST_IN_TABLE: Final = 18

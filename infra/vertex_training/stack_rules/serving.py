@@ -45,7 +45,7 @@ def models_and_endpoints(settings: Settings) -> Iterator[Problem]:
 
 @rule("warning")
 def serving_machines(settings: Settings) -> Iterator[Problem]:
-    """Warn about prebuilt serving images, and about machines without known facts or prices."""
+    """Warn about prebuilt serving images, and about machines with unknown properties or prices."""
     for key, model in settings.models.items():
         image = _PREBUILT.match(model.container.image)
         if image and not _LATEST.match(image[1]):
@@ -214,7 +214,7 @@ def _facts() -> dict[str, Any]:
 
 
 def _row(name: str) -> dict[str, Any] | None:
-    """Return the facts about an endpoint machine that has TPUs; None for other machines."""
+    """Return the catalogue's row about an endpoint machine with TPUs; None for other machines."""
     machine = machines.machine_type(name)
     return _facts()["families"].get(machine.family) if machine else None
 

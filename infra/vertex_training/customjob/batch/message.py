@@ -81,12 +81,12 @@ def batch_job(
 
 
 def buckets(message: Any) -> list[str]:
-    """Return the buckets that a message names as ``gs://BUCKET`` or ``/gcs/BUCKET``."""
+    """Return the buckets in a message, written as ``gs://BUCKET`` or ``/gcs/BUCKET``."""
     return sorted({match[1] for text in _texts(message) for match in _BUCKET.finditer(text)})
 
 
 def variables(job: Job, job_id: str, tasks: int) -> dict[str, str]:
-    """Return the environment of all tasks: variables of the service, then those of the file."""
+    """Return the environment variables of all tasks: the service's, then the job file's."""
     result = {"CLOUD_ML_JOB_ID": job_id}
     if tasks == 1:
         result["CLUSTER_SPEC"] = ALONE
@@ -186,11 +186,11 @@ ENV_NAME: Final = "vertex-training.env"
 ENV_FILE: Final = f"/tmp/{ENV_NAME}"
 #: Port of the entries of CLUSTER_SPEC, as on Vertex AI (training/distributed-training).
 PORT: Final = 2222
-#: Variables with values of a running task: a request cannot include their values.
+#: Variables whose values depend on the running task: a request cannot include the values.
 VARIABLES: Final = ("CLUSTER_SPEC", "TF_CONFIG", "MASTER_ADDR", "MASTER_PORT", "RANK", "WORLD_SIZE")
 
-#: Needs only a POSIX shell and awk, which all images of Batch have. Docker reads each line of the
-#: file literally, so the JSON is on one line.
+#: Script that writes these variables. It needs only a POSIX shell and awk, which all images of
+#: Batch have. Docker reads each line of the file literally, so the JSON is on one line.
 SCRIPT: Final = f"""\
 set -eu
 hosts="${{BATCH_HOSTS_FILE:?Batch gave no file of hosts}}"
@@ -249,7 +249,7 @@ def location(job: Job, region: str) -> dict[str, Any]:
 
 
 def reservations(pool: Pool) -> list[str]:
-    """Return the full names of the reservations that a pool names."""
+    """Return the full names of the reservations in a pool."""
     affinity = pool.affinity or {}
     if affinity.get("reservationAffinityType") != "SPECIFIC_RESERVATION":
         return []
@@ -265,7 +265,7 @@ def resources(pool: Pool) -> dict[str, Any]:
 
 
 def _reservation(pool: Pool, project: str) -> str:
-    """Return the pool's reservation as Batch names it; empty for any open reservation."""
+    """Return the pool's reservation in Batch's notation; empty for any open reservation."""
     kind = (pool.affinity or {}).get("reservationAffinityType", "")
     if kind == "ANY_RESERVATION":
         return ""

@@ -58,7 +58,7 @@ def job_id(stack: str, job: str, request_id: str, turn: int = 1) -> str:
 
 
 def is_job_of(name: str, request_id: str) -> bool:
-    """Return whether a job's name or id is that of the request. Labels do not prove this."""
+    """Return whether a job's name or id belongs to the request. Labels are no proof of this."""
     digits = re.escape(request_id.removeprefix(BATCH_JOB.id_prefix))
     return re.search(rf"-{digits}(-t[0-9]+)?\Z", name) is not None
 

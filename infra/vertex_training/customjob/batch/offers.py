@@ -22,13 +22,13 @@ from vertex_training.customjob.rules.secrets import secret_value
 NAMES: Final = {CUSTOM_JOB.backend: "Vertex", BATCH_JOB.backend: "Batch"}
 #: End of the part of a message that fits into a table.
 _END: Final = re.compile(r"[,:;]")
-#: The message follows the service's name.
+#: Name of a service at the beginning of a message, which ``refusal`` replaces by "it".
 _SERVICE: Final = re.compile(r"\A(Batch|Vertex AI) ")
 
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A service, with the maximum cost of a job or the reason why it cannot run the job."""
+    """Maximum cost of a job on a service, or the reason why the service cannot run the job."""
 
     backend: str
     cost: costs.JobCost | None
@@ -41,7 +41,7 @@ class Offer:
         return self.text()
 
     def text(self, more: str = "") -> str:
-        """Return the text of ``__str__`` with an addition to the duration."""
+        """Return the text of ``__str__``, with ``more`` after the duration."""
         name, cost = NAMES[self.backend], self.cost
         if cost is None:
             return f"not {name}: {self.refusal}"

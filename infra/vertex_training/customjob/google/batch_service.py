@@ -60,7 +60,7 @@ READ_HINTS: Final = job_service.READ_HINTS | {
     "PERMISSION_DENIED": "grant roles/batch.jobsViewer in the project, and enable "
     "batch.googleapis.com",
 }
-#: Google's error reasons for a disabled API, in which no job exists.
+#: Google's error reasons for a disabled API: the project then has no Batch jobs.
 API_IS_OFF: Final = ("SERVICE_DISABLED", "API_DISABLED")
 MODEL_DIR: Final = "AIP_MODEL_DIR"
 ENDED: Final = ("SUCCEEDED", "FAILED", "CANCELLED")
@@ -101,7 +101,7 @@ class BatchJobs:
         self._client, self._subnet, self._notifications = client, subnet, notifications
 
     def create(self, parent: str, body: str, labels: Mapping[str, str]) -> JobSnapshot:
-        """Send a CustomJob as a Batch job that has the name of its request.
+        """Send a CustomJob as a Batch job whose id derives from the request.
 
         Raises:
             NotSubmittedError: the service refused, or another job has this name.
@@ -197,7 +197,7 @@ class BatchJobs:
 
 
 def snapshot(job: batch_v1.Job) -> JobSnapshot:
-    """Return the job in the protocol's form."""
+    """Convert a Batch job into a ``JobSnapshot``, the form of the submission protocol."""
     return job_service.snapshot(as_custom_job(job), BATCH_JOB)
 
 
@@ -254,7 +254,7 @@ def _times(job: Any) -> tuple[Any, Any]:
 
 
 def _is_same(job: batch_v1.Job, sent: batch_v1.Job, labels: Mapping[str, str]) -> bool:
-    """Return whether a job has the labels, containers and account of the job that was sent."""
+    """Return whether a job has the same labels, containers and account as the job that was sent."""
 
     def essence(message: batch_v1.Job) -> Any:
         runnables = [r for group in message.task_groups for r in group.task_spec.runnables]

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 #: https://www.pulumi.com/registry/packages/gcp/installation-configuration/
 VARIABLE: Final = "GOOGLE_IMPERSONATE_SERVICE_ACCOUNT"
-#: The corresponding property of a provider in a program.
+#: Property of the gcp provider in a program that corresponds to this variable.
 _PROVIDER: Final = "impersonate_service_account of the gcp provider"
 SCOPE: Final = "https://www.googleapis.com/auth/cloud-platform"
 _ADDRESS: Final = re.compile(r"[a-z0-9][a-z0-9.:_-]*@[a-z0-9.-]+\.gserviceaccount\.com")

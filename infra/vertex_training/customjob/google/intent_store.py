@@ -1,4 +1,4 @@
-"""Intent and turn records as objects in the stack's control bucket, and its client.
+"""Stores intent records (of submissions) and turn records (of jobs) in the control bucket.
 
 Cloud Storage is strongly consistent, and a write with ``ifGenerationMatch`` is a compare-and-swap
 (docs.cloud.google.com/storage/docs/request-preconditions). This module never deletes objects, so
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 #: Format of the records. Other versions of this program may use other numbers.
 FORMAT: Final = 1
-#: Folder of the turn records.
+#: Folder of the turn records (see ``ports.TurnRecord``).
 TURNS: Final = "turns/"
 
 
@@ -54,12 +54,12 @@ class BucketIntents:
         self._bucket, self._name, self._folder = client.bucket(bucket), bucket, folder
 
     def read(self, request_id: str) -> StoredIntent | None:
-        """Return the record of a request, or None."""
+        """Return the intent record of a request; None if the record does not exist."""
         stored = self._fetch(_object(request_id))
         return None if stored is None else _parse(request_id, *stored)
 
     def write(self, record: IntentRecord, generation: int) -> StoredIntent:
-        """Write the record if it still has ``generation``."""
+        """Write the intent record if it still has ``generation``."""
         document = {
             "format": FORMAT,
             "requestId": record.request_id,
@@ -71,14 +71,14 @@ class BucketIntents:
         return _stored(record, self._put(_object(record.request_id), document, generation))
 
     def read_turn(self, key: str) -> TurnRecord | None:
-        """Return the turn record of this key, or None."""
+        """Return the turn record of the job with this key; None if the record does not exist."""
         stored = self._fetch(_turn(key))
         return None if stored is None else _parse_turn(*stored)
 
     def write_turn(
         self, key: str, request_id: str, number: int, generation: int, *, withdrawn: bool = False
     ) -> None:
-        """Write the turn if it still has ``generation``."""
+        """Write the turn record of a job if it still has ``generation``."""
         document = {"format": FORMAT, "requestId": request_id, "number": number}
         if withdrawn:
             document["withdrawn"] = True
@@ -97,7 +97,7 @@ class BucketIntents:
         return frozenset(name.removeprefix(prefix).removesuffix(".json") for name in names)
 
     def _fetch(self, name: str) -> tuple[bytes, storage.Blob] | None:
-        """Return an object's content with the blob of the same generation, or None."""
+        """Return an object's content, and the blob of the same generation; None if missing."""
         try:
             path = self._folder + name
             while (blob := self._bucket.get_blob(path, timeout=TIMEOUT)) is not None:

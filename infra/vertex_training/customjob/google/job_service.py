@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
     AnyJob = vertex_api.CustomJob | vertex_api.HyperparameterTuningJob
 
-#: Variable with host:port of the local job service. Only projects named ``local-…`` use it.
+#: Variable with host:port of the local job service, used only for projects named ``local-…``.
 EMULATOR: Final = "VERTEX_EMULATOR_HOST"
 NO_CREDENTIALS: Final = (
     "Google Cloud credentials are missing. Sign in with `gcloud auth application-default login`, "
@@ -59,7 +59,8 @@ NO_CREDENTIALS: Final = (
 CREATE_TIMEOUT: Final = 60.0
 READ_TIMEOUT: Final = 20.0
 READ_DEADLINE: Final = 60.0
-#: Channel option. By default gRPC resends requests that it assumes to be unprocessed.
+#: Channel option against resending: by default gRPC resends requests that it assumes to be
+#: unprocessed.
 NO_RESEND: Final = ("grpc.enable_retries", 0)
 
 #: gRPC code that proves that no job was created -> hint. Other codes prove nothing: after
@@ -82,7 +83,7 @@ PROVES_STOCK_OUT: Final = {
     "github.com/openreview/openreview-expertise/issues/401",
     "STOCKOUT": "training/use-spot-vms: a SPOT job that was preempted for the last time",
 }
-#: Optional gRPC code before that text.
+#: Optional gRPC code before a text of ``PROVES_STOCK_OUT``.
 _CODE: Final = re.compile(r"[A-Z_]{3,40}: (?=\S)")
 
 #: Hints for refused reads.
@@ -191,7 +192,10 @@ def service_client(
 
 
 def _with_lists_that_end(channel: grpc.Channel) -> grpc.Channel:
-    """Raise OperatorError if a page names itself as the next page: clients would never stop."""
+    """Return a channel that raises OperatorError if a page names itself as the next page.
+
+    Google's clients would request such a page without end.
+    """
     import grpc
 
     class Pages(grpc.UnaryUnaryClientInterceptor):
@@ -373,7 +377,7 @@ def _to_proto(body: str, labels: Mapping[str, str], kind: JobKind) -> AnyJob:
 
 
 def snapshot(job: AnyJob, kind: JobKind) -> JobSnapshot:
-    """Return a job in the protocol's form."""
+    """Convert a job into a ``JobSnapshot``, the form of the submission protocol."""
     message, labels = type(job).pb(job), own_labels(kind.labels_of(job.labels))
     state = enum_name(job.state)
     return JobSnapshot(
@@ -393,7 +397,7 @@ def snapshot(job: AnyJob, kind: JobKind) -> JobSnapshot:
 
 
 def _accelerators(job: Any) -> tuple[tuple[str, int], ...]:
-    """Return the name in logs and metrics and the accelerator count of each replica."""
+    """Return, for each replica, its name in logs and metrics and its accelerator count."""
     return tuple(
         (f"workerpool{number}-{replica}", pool.machine_spec.accelerator_count)
         for number, pool in enumerate(job.job_spec.worker_pool_specs)

@@ -1,4 +1,4 @@
-"""Packages whose code does not run until a name other than a submodule is read.
+"""Lazy packages: their code runs when a name other than a submodule is first read.
 
 ``google.cloud.aiplatform_v1`` (google-cloud-aiplatform 2.7.0) imports clients of forty services,
 which takes four seconds; the required client takes less than one second. The package lists its

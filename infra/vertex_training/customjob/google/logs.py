@@ -30,7 +30,7 @@ PAGE: Final = 1000
 #: Name of the only task group of a Batch job.
 _GROUP: Final = "group0"
 _TASK: Final = re.compile(rf"task/.+-{_GROUP}-([0-9]+)/")
-#: Time before the last entry that ``follow`` reads again: entries arrive out of order.
+#: Time before the last entry from which ``follow`` reads again, since entries arrive out of order.
 OVERLAP: Final = timedelta(seconds=10)
 #: Number of consecutive failed polls after which ``follow`` ends.
 MAX_FAILURES: Final = 5

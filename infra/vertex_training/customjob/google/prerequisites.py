@@ -1,5 +1,6 @@
-"""Queries Google about a submission by REST: permissions, images, reservations and quota; and the
-number of the stack's TensorBoard instance, which the service chooses.
+"""REST queries before a submission: permissions, images, reservations, quota and TensorBoard.
+
+A job with a TensorBoard contains the number of the stack's instance, which the service chooses.
 
 The request of a job has ``tensorboards/0`` instead of the number, so that the request is the same
 before and after the creation of the instance. The number is inserted when the request is sent.
@@ -48,7 +49,9 @@ MANIFESTS: Final = (
 
 
 def connect(project: str, account: str = "") -> GooglePrerequisites:
-    """Return the queries, to the local cloud for ``local-…`` projects. Connects on demand.
+    """Return a client for these queries, of the local cloud for ``local-…`` projects.
+
+    Connects on demand.
 
     ``account`` is impersonated.
 
@@ -175,13 +178,16 @@ _UNNUMBERED: Final = f"/tensorboards/{SERVICE_CHOSEN}"
 
 
 def to_send(request: SubmissionRequest, account: str) -> SubmissionRequest:
-    """Return the request to send. Impersonates ``account``. Raises NotSubmittedError."""
+    """Return the request with the number of the TensorBoard instance, ready for sending.
+
+    Impersonates ``account``. Raises NotSubmittedError.
+    """
     body = with_number(request.body, request.parent, request.stack, account)
     return dataclasses.replace(request, body=body)
 
 
 def obstacle(request: SubmissionRequest, account: str) -> str:
-    """Return the reason why the request cannot be sent; empty if it can."""
+    """Return the reason why the request cannot be sent; empty without a reason."""
     try:
         to_send(request, account)
     except NotSubmittedError as error:
@@ -190,7 +196,7 @@ def obstacle(request: SubmissionRequest, account: str) -> str:
 
 
 def with_number(body: str, parent: str, stack: str, account: str) -> str:
-    """Return ``body`` with the number of the TensorBoard instance of ``stack``, if used.
+    """Return ``body`` with the number of the stack's TensorBoard instance, if it uses the instance.
 
     Raises:
         NotSubmittedError: the stack has no instance, or several instances.

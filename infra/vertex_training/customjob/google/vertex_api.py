@@ -1,4 +1,4 @@
-"""The names of Google's official client that this package needs, without loading all of it.
+"""Names from Google's official client that this package uses, without loading the whole client.
 
 Import these names from this module: ``google.cloud.aiplatform_v1`` itself loads all services of
 Vertex AI.

@@ -55,7 +55,7 @@ def deleted_job_error(name: str, request: SubmissionRequest) -> JobRefusedError:
 
 
 def current_job(name: str, parent: str, request_id: str, jobs: JobService) -> JobSnapshot | None:
-    """Return the job ``name`` of a state, or its successor if it failed or was deleted.
+    """Return the job ``name`` from a state; if it failed or was deleted, return its successor.
 
     A restored state names an old job. The request may have been submitted again in a later turn.
     """

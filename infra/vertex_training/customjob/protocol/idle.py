@@ -32,11 +32,11 @@ from vertex_training.customjob.protocol.ports import (
 from vertex_training.errors import OperatorError, PreconditionFailedError
 from vertex_training.settings.alerts import idle_rule
 
-#: Seconds between two points, and delay of a point:
+#: Seconds between two data points of the metric, and delay of a data point:
 #: https://docs.cloud.google.com/monitoring/api/metrics_gcp_i_o#gcp-ml
 SAMPLE: Final = 60.0
 LATE: Final = 240.0
-#: Maximum seconds between two points without a gap.
+#: Maximum seconds between two data points without a gap.
 GAP: Final = 1.5 * SAMPLE
 #: Maximum error of a clock in seconds.
 SKEW: Final = 60.0
@@ -82,7 +82,7 @@ class IdleVerdict:
 
     @property
     def goes_on(self) -> str:
-        """Return the log line that the job continues, since it is not proven to be idle."""
+        """Return the log line for a job that continues because it is not proven to be idle."""
         return f"{NOT_KNOWN}: {self.why}"
 
 
@@ -140,7 +140,7 @@ class IdleRule:
 
 
 def _missing(readings: Sequence[Series], count: int, since: float, until: float) -> str:
-    """Return which proof is missing for a replica with ``count`` accelerators, or an empty text."""
+    """Return the missing proof for a replica with ``count`` accelerators; empty if complete."""
     if not readings:
         return "no utilization data"
     accelerators = {series.accelerator for series in readings}
@@ -156,7 +156,7 @@ def _missing(readings: Sequence[Series], count: int, since: float, until: float)
 
 
 def _distinct_accelerators(names: Iterable[str]) -> int:
-    """Return the number of accelerators that one label (undocumented) distinguishes."""
+    """Return the number of accelerators that ``names`` distinguish by one, undocumented, label."""
     values = defaultdict[str, set[str]](set)
     for name in names:
         for label in filter(None, name.split(",")):
@@ -169,7 +169,7 @@ class NotCancelledError(OperatorError):
 
 
 def goes_on(error: OperatorError) -> str:
-    """Return the log line that the job continues after this error of :class:`IdleStop`."""
+    """Return the log line for a job that continues after this error of :class:`IdleStop`."""
     return str(error) if isinstance(error, NotCancelledError) else f"{NOT_KNOWN}: {error}"
 
 
@@ -245,7 +245,7 @@ def reason_of(name: str, request_id: str, intents: IntentStore) -> str:
 
 
 def record_of(name: str, request_id: str, intents: IntentStore) -> StoredIntent | None:
-    """Return a job's intent record; None if the record is released or is of another job.
+    """Return a job's intent record; None if the record is released or belongs to another job.
 
     Raises:
         OperatorError: the record cannot be read.

@@ -1,4 +1,4 @@
-"""The ladder of a job: requests that are sent in order while no machines are available.
+"""Ladder of a job: alternative requests, sent in order while no machines are available.
 
 Each rung is a separate request with the usual submission. The job's turn record stores the current
 rung: the request with the turn, regardless of state file and process. The turn passes to the next
@@ -40,13 +40,13 @@ from vertex_training.errors import (
     RungPassedError,
 )
 
-#: Maximum number of looks while other processes pass the turn on.
+#: Maximum number of attempts while other processes move the turn to other rungs.
 MAX_LOOKS: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
 class CurrentRung:
-    """The request on a ladder that may run now, and its job; None if no job exists yet."""
+    """The request on a ladder that may run now, and its job (None before the job exists)."""
 
     request: SubmissionRequest
     job: JobSnapshot | None
@@ -54,13 +54,13 @@ class CurrentRung:
     """True if this process replaced the previous rung with this rung."""
 
     def __str__(self) -> str:
-        """Return ``rung 2 of 3 (strategy SPOT)``."""
+        """Return a text like ``rung 2 of 3 (strategy SPOT)``."""
         return f"rung {self.request.rung} of {len(self.request.ladder)} ({self.request.words})"
 
 
 @dataclass(frozen=True, slots=True)
 class Ladder:
-    """The requests that a job tries in order; the first is that of the job file."""
+    """The requests that a job tries in order. The first is the request of the job file."""
 
     rungs: Sequence[SubmissionRequest]
     jobs: JobService
@@ -69,7 +69,7 @@ class Ladder:
     environment: ProcessEnvironment = ProcessEnvironment()
 
     def current(self) -> CurrentRung | None:
-        """Return the rung whose turn it is; None without a turn, or if the job left the stack."""
+        """Return the rung that has the turn; None if no rung has it, or the job left the stack."""
         turn = self._turn()
         index = self._index(turn)
         if turn is None or turn.withdrawn or index is None:
@@ -109,7 +109,7 @@ class Ladder:
         raise self._busy()
 
     def place(self) -> tuple[JobSnapshot, bool]:
-        """Return the job of the current or first rung, and whether an existing job was adopted.
+        """Submit or adopt the job of the current or first rung; return it and True if adopted.
 
         For ``create``: a job that left the stack is submitted again.
 
@@ -140,7 +140,7 @@ class Ladder:
         return self.rungs[index]
 
     def exhausted(self) -> str:
-        """Return the failures of all rungs in one line if all rungs failed, or an empty text."""
+        """Return the failures of all rungs in one line; empty unless all rungs failed."""
         current = self.current()
         if current is None or current.job is None or not current.job.out_of_stock:
             return ""
@@ -157,7 +157,7 @@ class Ladder:
         return submit(request, self.jobs, self.intents, self.timing, self.environment)
 
     def _is_passed(self, error: JobRefusedError, index: int) -> bool:
-        """Return whether to check again: another rung has the turn, or no machines are available.
+        """Return whether to check again: another rung has the turn, or this rung got no machines.
 
         The job of a dead process has no record, and an outdated list may omit it for a while.
         """
@@ -202,7 +202,7 @@ class Ladder:
 
 
 def job_with_turn(request: SubmissionRequest, intents: IntentStore) -> tuple[str, str] | None:
-    """Return request id and job name of the rung whose turn it is; None if no rung has the turn.
+    """Return request id and job name of the rung that has the turn; None if no rung has the turn.
 
     The name is empty if the job is not recorded.
     """
@@ -221,7 +221,7 @@ def stop_climbing(
     timing: Timing = Timing(),
     environment: ProcessEnvironment = ProcessEnvironment(),
 ) -> bool:
-    """End the jobs on the current rung of a job that leaves the stack, and withdraw its turn.
+    """End the current rung's jobs of a job that leaves the stack, and withdraw the job's turn.
 
     No process sends a rung afterwards. Returns False if no rung in ``request.ladder`` has the turn.
     ``end`` gets a request id and a job name, and cancels a live job. It runs before the withdrawal:

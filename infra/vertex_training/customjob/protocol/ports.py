@@ -1,4 +1,4 @@
-"""Interfaces of the submission protocol: job service, intent store, process; and their values.
+"""Interfaces of the submission protocol (job service, intent store, process), and their values.
 
 ``google.job_service`` and ``google.intent_store`` implement the first two.
 """
@@ -33,7 +33,7 @@ TURN_LABEL: Final = "vt-request-turn"
 SLOT_LABEL: Final = "vt-slot"
 #: Label with the number of a job's rung at the time of its submission.
 RUNG_LABEL: Final = "vt-rung"
-#: All labels of the program.
+#: Keys of all labels that the program sets on a job.
 JOB_LABELS: Final = (
     STACK_LABEL, PROGRAM_LABEL, JOB_LABEL, RUN_LABEL, REQUEST_ID_LABEL, DIGEST_LABEL, TURN_LABEL,
     SLOT_LABEL, RUNG_LABEL,
@@ -45,9 +45,9 @@ LADDER: Final = "ladder"
 EARLIER_RUNGS: Final = "earlierRungs"
 #: Key of a job's options: the condition for cancelling an idle job.
 IDLE_STOP: Final = "idleStop"
-#: Key of a job's options: sizes of the transformer that it trains.
+#: Key of a job's options: sizes of the transformer that the job trains.
 MODEL: Final = "model"
-#: Request id for a scheduled time: the time, then the job.
+#: Beginning of a request id for a scheduled time. The job follows.
 _SLOT_ID: Final = re.compile(r"(\d{8}t\d{6}z)-")
 #: 80 bits, enough to distinguish requests. Label values have at most 63 characters.
 DIGEST_LABEL_LENGTH: Final = 20
@@ -66,28 +66,28 @@ RUNNING: Final = "JOB_STATE_RUNNING"
 
 @dataclass(frozen=True, slots=True)
 class JobSnapshot:
-    """A job as the service returned it."""
+    """State and properties of a job, as returned by the service."""
 
     name: str
     state: str
     created: int
-    """Nanoseconds since 1970."""
+    """Time of creation, in nanoseconds since 1970."""
     digest: str
     error: str = ""
     turn: int = 1
     """Number of the turn in which the job was sent (``TurnRecord.number``)."""
     started: int = 0
-    """Start of the code, in nanoseconds since 1970; 0 if not started."""
+    """Start of the job's code, in nanoseconds since 1970; 0 if not started."""
     ended: int = 0
-    """End of the code, in nanoseconds since 1970; 0 if not ended."""
+    """End of the job's code, in nanoseconds since 1970; 0 if not ended."""
     output: str = ""
-    """Output directory, in a tuning job that of its trials; empty if missing."""
+    """Output directory of the job or, for a tuning job, of its trials; empty if missing."""
     request_id: str = ""
     """Request id in the job's label; empty if missing."""
     out_of_stock: bool = False
     """True if the job failed because the service had no machines."""
     accelerators: tuple[tuple[str, int], ...] = ()
-    """Replicas with accelerators, and their number; empty for jobs on Batch."""
+    """Name and accelerator count of each replica with accelerators; empty for jobs on Batch."""
 
     @property
     def short_state(self) -> str:
@@ -145,7 +145,7 @@ class SubmissionRequest:
     words: str = ""
     """Differences of this rung from the job file, as text."""
     moves: bool = False
-    """True if the request is sent only in the turn of the previous rung, or in its own."""
+    """True if the request is sent only while it or the previous rung has the turn."""
 
     @property
     def rung(self) -> int:
@@ -164,17 +164,17 @@ class SubmissionRequest:
 
     @property
     def title(self) -> str:
-        """Return the job's name for messages, with the request's scheduled time if it has one."""
+        """Return the job's name for messages, with the scheduled time of a scheduled request."""
         return f"job '{self.job}'" + (f" scheduled for {self.slot}" if self.slot else "")
 
     @property
     def renewal(self) -> str:
-        """Return how to submit a new job if another job already has the request's id."""
+        """Return how to submit a new job when a job with the request's id already exists."""
         return f"To submit a new job, set run: {self.run + 1} of '{self.job}' in the stack file."
 
     @property
     def is_named(self) -> bool:
-        """Return whether the request names the job, so that sending it again has no effect."""
+        """Return whether the request determines the job's name, so that resending has no effect."""
         return kind_of_request(self.request_id) is BATCH_JOB
 
     @property
@@ -246,7 +246,7 @@ class StoredIntent:
 
 @dataclass(frozen=True, slots=True)
 class TurnRecord:
-    """The turn: the only request of a job that may be sent, or was sent last."""
+    """Turn record of a job: names the only request that may be sent, or that was sent last."""
 
     request_id: str
     generation: int
@@ -260,7 +260,7 @@ class IntentStore(Protocol):
     """Intent and turn records, written by compare-and-swap."""
 
     def read(self, request_id: str) -> StoredIntent | None:
-        """Return the intent record or None. Strongly consistent."""
+        """Return the intent record; None if it does not exist. Strongly consistent."""
         ...
 
     def write(self, record: IntentRecord, generation: int) -> StoredIntent:
@@ -272,7 +272,7 @@ class IntentStore(Protocol):
         ...
 
     def read_turn(self, key: str) -> TurnRecord | None:
-        """Return the turn record of a ``turn_key``, or None. Strongly consistent."""
+        """Return the turn record of the job with this key, or None. Strongly consistent."""
         ...
 
     def turn_keys(self) -> frozenset[str]:
@@ -296,7 +296,7 @@ class IntentStore(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ProcessEnvironment:
-    """Clock and engine liveness of the submitting process. Tests replace them."""
+    """Clock and engine liveness of the submitting process. Tests replace both functions."""
 
     sleep: Callable[[float], None] = time.sleep
     monotonic: Callable[[], float] = time.monotonic
@@ -313,7 +313,7 @@ class Timing:
     send_within: float = 60.0
     """Time after the fence in which sending can begin; less than the lease minus the deadline."""
     settle: float = 35.0
-    """Time to look for jobs after the lease of another process expired, for outdated lists."""
+    """Time to look for jobs after another process's lease expired, since lists may be outdated."""
     gate: float = 45.0
     """Time to retry while permission is denied: a new grant takes time to have effect. Each refusal
     proves that no job was created."""

@@ -1,4 +1,4 @@
-"""Checks a new request before the job that it replaces is cancelled.
+"""Checks a new request before the running job, which the request replaces, is cancelled.
 
 Replacing a job cancels the old job first. Before that, Google is queried about the new request:
 permissions, images, reservations, quota. A negative answer is an :class:`Obstacle`. A check that
@@ -38,7 +38,7 @@ QUOTA_NAMES: Final = {
 
 
 class Prerequisites(Protocol):
-    """Queries about a submission. All methods raise OperatorError if the service cannot answer."""
+    """Queries before a submission. All methods raise OperatorError if the service cannot answer."""
 
     def has_permission(self, resource: str, permission: str) -> bool:
         """Return whether the caller has a permission on an account or project, by its full name."""
@@ -80,8 +80,8 @@ class Question:
     waits: bool = False
     """True if a negative answer can change by itself: a new grant takes time to have effect."""
     lasts: bool = True
-    """True if the answer in a preview is valid for the deployment: it depends neither on the caller
-    nor on resources of the stack."""
+    """True if the answer in a preview is also valid for the deployment: the answer depends neither
+    on the caller nor on resources of the stack."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,7 @@ def ask_until_settled(
     timing: Timing,
     environment: ProcessEnvironment,
 ) -> PrerequisiteAnswers:
-    """Run all checks, and repeat them for ``Timing.gate`` while the answers can change."""
+    """Run all checks; repeat them for up to ``Timing.gate`` while the results can change."""
     checks = list(questions)
     answers, began = ask_all(checks, service), environment.monotonic()
     while answers.may_change and environment.monotonic() - began < timing.gate:
@@ -271,7 +271,7 @@ def quota_metric(
 
 
 def family_of(accelerator: str) -> str:
-    """Return the name of a GPU in quota names.
+    """Return the name of a GPU as in names of quotas.
 
     >>> family_of("NVIDIA_H100_MEGA_80GB")
     'NVIDIA_H100_MEGA'

@@ -113,7 +113,7 @@ class _Attempt:
         )
 
     def _claim(self) -> StoredIntent | JobSnapshot:
-        """Step 1: return an intent record of this attempt, or an existing job."""
+        """Step 1: return an intent record that this attempt claimed, or an existing job."""
         stored = self.intents.read(self.request.request_id)
         if stored is None:
             return self._write(IntentState.INTENT, 0)
@@ -127,7 +127,7 @@ class _Attempt:
         return self._write(IntentState.INTENT, stored.generation)
 
     def _wait_out_lease(self, stored: StoredIntent) -> StoredIntent | JobSnapshot:
-        """Wait until another process's request cannot take effect any more, then claim its record.
+        """Wait until another process's request cannot take effect any more, then claim the record.
 
         Raises:
             PreconditionFailedError: the record changed meanwhile.
@@ -174,14 +174,14 @@ class _Attempt:
         return adopted
 
     def _fence(self, claim: StoredIntent) -> tuple[StoredIntent, float]:
-        """Step 4: write the record that permits sending; return it and the time of the start."""
+        """Step 4: write the record that permits sending; return the record and the start time."""
         began = self.environment.monotonic()
         return self._write(IntentState.SENDING, claim.generation), began
 
     def _send(
         self, fence: StoredIntent, fenced_at: float, turn: int, *, in_flight: bool
     ) -> tuple[JobSnapshot, bool]:
-        """Run steps 5 to 8. Only the process that wrote the record of step 4 gets here.
+        """Run steps 5 to 8. Only the process that wrote the record of step 4 calls this method.
 
         ``in_flight``: another process may have sent the request, so a refusal does not release the
         record.
@@ -237,13 +237,13 @@ class _Attempt:
         return result
 
     def _adopt(self, jobs: Sequence[JobSnapshot], stored: StoredIntent) -> JobSnapshot:
-        """Choose the job to adopt, and write it to the record."""
+        """Choose the job to adopt, and write its name to the record."""
         job = job_to_adopt(jobs, self.request)
         self._try_write(IntentState.DONE, stored, job.name)
         return job
 
     def _recorded_job(self, stored: StoredIntent) -> StoredIntent | JobSnapshot:
-        """Return the job of a DONE record; a claim if it failed and another request had the turn.
+        """Return the job of a DONE record, or claim the record if the job failed and lost the turn.
 
         Otherwise never sends again, even if the job was deleted.
         """
@@ -278,7 +278,7 @@ class _Attempt:
         return oldest
 
     def _write(self, state: IntentState, generation: int, job_name: str = "") -> StoredIntent:
-        """Write a record by compare-and-swap. After a lost response, detect its own write."""
+        """Write a record by compare-and-swap. Detects a completed write whose response was lost."""
         record = IntentRecord(self.request.request_id, state, self.owner, job_name)
         try:
             return self.intents.write(record, generation)

@@ -1,4 +1,4 @@
-"""The turn of a job's requests: only one of them may run.
+"""The turn among a job's requests: only the request that has the turn may run.
 
 An edited job is another request. If an earlier ``up`` submitted a job and was killed before writing
 the state, the new request id does not match that job, and both jobs would run. So each job has a
@@ -56,7 +56,7 @@ class SubmissionTurn:
     environment: ProcessEnvironment
 
     def acquire(self) -> int:
-        """Acquire the turn for this request; return its number. Always writes, so others see it.
+        """Acquire the turn for this request; return its number. Always writes the turn record.
 
         Raises:
             JobRefusedError: a job of the previous request is live.
@@ -70,7 +70,7 @@ class SubmissionTurn:
         return number
 
     def wait_out_previous_request(self) -> TurnRecord | None:
-        """Wait until no previous request can act; return the current turn, or None without one.
+        """Wait until no previous request can act; return the current turn record, or None.
 
         Does not write the turn. Raises the errors of ``acquire``.
         """
@@ -100,7 +100,7 @@ class SubmissionTurn:
         return turn
 
     def has_passed(self, job: JobSnapshot | None) -> bool:
-        """Return whether this job failed and another request had the turn afterwards.
+        """Return whether this job failed and another request has had the turn since.
 
         None is a job with a deleted record. Such a job and a failed job allow sending the request
         again. A succeeded job does not.
@@ -171,7 +171,7 @@ class SubmissionTurn:
             raise JobRefusedError(self._live_job_message(job, in_state))
 
     def jobs_of(self, previous: str, stored: StoredIntent | None) -> list[JobSnapshot]:
-        """Return the jobs in the list and the job in the record, each read by name."""
+        """Return the existing jobs of a request, from the service's list and from its record."""
         names = {job.name for job in self.jobs.find(self.request.parent, previous)}
         if stored is not None and stored.record.job_name:
             names.add(stored.record.job_name)

@@ -21,7 +21,7 @@ from vertex_training.errors import OperatorError, WaitDeadlineError, WaitError
 
 Goal = Literal["running", "succeeded"]
 
-#: Goal -> states that fulfill it. A job can succeed between two polls without being seen running.
+#: Goal -> states that fulfill the goal. A job can run and succeed between two polls.
 FULFILLED_BY: Final[Mapping[Goal, frozenset[str]]] = {
     "running": SUCCEEDED | {"JOB_STATE_RUNNING"},
     "succeeded": SUCCEEDED,
@@ -69,7 +69,7 @@ class WaitPorts:
 
 
 class _IdleLook:
-    """Checks of a job by ``idleStop``, once for each possible data point."""
+    """Checks a job by its ``idleStop``, once for each possible data point."""
 
     def __init__(self, wait: Wait, ports: WaitPorts) -> None:
         self._wait, self._ports = wait, ports
@@ -178,7 +178,7 @@ def _progress(wait: Wait, job: JobSnapshot, waited: float) -> str:
 
 
 async def _climb(wait: Wait, job: JobSnapshot, ports: WaitPorts) -> tuple[CurrentRung | None, str]:
-    """Submit the next rung if needed; return it, and all failures if no rung is left."""
+    """Submit the next rung if needed; return the rung, and all failures if no rung is left."""
 
     def climb() -> tuple[CurrentRung | None, str]:
         ladder = ports.connect_ladder()

@@ -60,7 +60,7 @@ def withdraw(
     return job if ran else None
 
 
-#: Variable with a file for notes about needlessly cancelled jobs; ``vt up`` sets it.
+#: Variable, set by ``vt up``, with the path of a file for notes on needlessly cancelled jobs.
 CANCELLED_JOBS: Final = "VT_CANCELLED_JOBS"
 
 
@@ -73,7 +73,7 @@ class CancelledJob:
     run: int
     name: str
     seconds: float
-    """Duration of the code."""
+    """Duration of the job's code, in seconds."""
     output: str
     """Output directory; empty if missing."""
 
@@ -90,7 +90,7 @@ class CancelledJob:
 
     @property
     def in_vain(self) -> str:
-        """Return an error text that the job was cancelled in vain, with the steps to repair it."""
+        """Return an error text for a job that was cancelled in vain, with steps to repair it."""
         output = f" Its output is in {self.output}." if self.output else ""
         return (
             f"Before that, {self}, and no job runs now.{output} To submit the old job again, "

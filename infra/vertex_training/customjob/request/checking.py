@@ -20,7 +20,7 @@ from vertex_training.secret_rules.redaction import redacted
 
 #: Maximum length of a hint in characters. The longest hint of a rule lists all regions.
 MAX_HINT: Final = 700
-#: Hints for a missing field with the CustomJobSpec.
+#: Missing field with the CustomJobSpec -> hint.
 SPEC_HINTS: Final = {
     "jobSpec": "add jobSpec, and move all fields into it except displayName and labels",
     "trialJobSpec": "add trialJobSpec, which describes a trial like the jobSpec of a CustomJob",
@@ -92,7 +92,7 @@ def _is_unreadable(finding: Finding, unreadable: tuple[Path, ...]) -> bool:
 
 
 def _may_stand_for(field: str, missing: str) -> bool:
-    """Return whether ``field`` may be meant as the missing field, or as a part of it."""
+    """Return whether ``field`` may be a misspelling or a part of the missing field."""
     inside = (
         hints.messages()[row["message"]]
         for fields in hints.messages().values()
@@ -102,7 +102,7 @@ def _may_stand_for(field: str, missing: str) -> bool:
 
 
 def path_in_file(parsed: Document, path: Path) -> Path:
-    """Return ``path`` with keys as the file writes them, possibly in snake_case."""
+    """Return ``path`` with keys in the file's spelling, which may be snake_case."""
     value, written = parsed.root, list[str | int]()
     for part in path:
         content = value.content
@@ -150,7 +150,7 @@ class IgnoreComment:
 
 
 def comments_in(text: str, file: str) -> tuple[list[IgnoreComment], list[Problem]]:
-    """Return the valid ignore comments of a file, and the problems of invalid ones."""
+    """Return the valid ignore comments of a file, and the problems of invalid ignore comments."""
     comments, problems = list[IgnoreComment](), list[Problem]()
     for number, line in enumerate(text.splitlines(), start=1):
         if "vt:" not in line or not (match := COMMENT.match(line)):
@@ -169,7 +169,7 @@ def comments_in(text: str, file: str) -> tuple[list[IgnoreComment], list[Problem
 def apply(
     problems: Iterable[Problem], text: str, file: str
 ) -> tuple[list[Problem], tuple[Problem, ...]]:
-    """Return all problems, with ignored ones as notes, and a separate list of the ignored ones."""
+    """Return all problems, with ignored problems as notes, and separately the ignored problems."""
     if "vt:" not in text:
         return list(problems), ()
     comments, mistakes = comments_in(text, file)

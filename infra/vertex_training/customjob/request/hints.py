@@ -12,7 +12,7 @@ from vertex_training import catalog
 from vertex_training.customjob.kinds import CUSTOM_JOB, JobKind
 from vertex_training.errors import MAX_WORD, Mend, abbreviate, did_you_mean, nearest
 
-#: Message -> its place in a job file, as text.
+#: API message -> description of its place in a job file.
 PLACES: Final = {
     "CustomJob": "the top level, beside jobSpec",
     "CustomJobSpec": "jobSpec (the top level in gcloud's form)",
@@ -31,7 +31,7 @@ PLACES: Final = {
     "NfsMount": "an item of nfsMounts",
     "LustreMount": "an item of lustreMounts",
 }
-#: Message -> its place in the file of a tuning job, as text.
+#: API message -> description of its place in the file of a tuning job.
 TUNING_PLACES: Final = {
     "HyperparameterTuningJob": "the top level, beside studySpec",
     "StudySpec": "studySpec",
@@ -49,7 +49,7 @@ TUNING_PLACES: Final = {
 }
 #: The message of an item of ``env``.
 ENV_VAR: Final = "EnvVar"
-#: Minimum similarity of a field that belongs to another place.
+#: Minimum similarity, from 0 to 1, to a field that belongs to another place.
 ELSEWHERE: Final = 0.85
 #: Minimum similarity, from 0 to 1, of a certain misspelling.
 SURE: Final = 0.84
@@ -59,7 +59,7 @@ NEWER_TPU: Final = re.compile(r"TPU[-_]?V(5[ELP]|6|7)|TPU_?[67]X", re.IGNORECASE
 NUMBER: Final = re.compile(r"[+-]?[0-9]{1,40}(\.[0-9]{0,40})?([eE][+-]?[0-9]{1,3})?")
 
 
-#: Top-level field of another resource -> that resource.
+#: Top-level field of a file that is no job file -> kind of the file.
 OTHERS: Final = {
     "trainingTaskDefinition": "TrainingPipeline",
     "trainingTaskInputs": "TrainingPipeline",
@@ -82,7 +82,7 @@ OTHERS: Final = {
 }
 _OF_STACK: Final = "Pulumi stack file"
 _OF_PROJECT: Final = "Pulumi project file"
-#: Fields of a Pulumi stack file, beside its config.
+#: Fields of a Pulumi stack file other than ``config``.
 _OF_STACK_ALONE: Final = frozenset({"secretsprovider", "encryptionsalt", "encryptedkey"})
 #: Fields that identify a job file, regardless of its name.
 _SPECS: Final = frozenset({"jobSpec", "trialJobSpec", "studySpec", "workerPoolSpecs"})
@@ -146,13 +146,13 @@ def _is_of_job(field: str) -> bool:
 
 @functools.cache
 def messages() -> dict[str, dict[str, Any]]:
-    """Return the catalogue's rows, by message and field."""
+    """Return the fields of all API messages in the catalogue, by message and field."""
     custom, tuning = catalog.load("custom_job.json"), catalog.load("tuning_job.json")
     return custom["messages"] | tuning["messages"]
 
 
 def places(kind: JobKind) -> Mapping[str, str]:
-    """Return, as text, the place of each message in a job file of this kind."""
+    """Return a description of each message's place in a job file of this kind."""
     return PLACES if kind is CUSTOM_JOB else TUNING_PLACES
 
 
@@ -254,7 +254,7 @@ def whole_number(text: str) -> int | None:
 
 
 def _places(field: str, name: str, kind: JobKind) -> list[str]:
-    """Return, as text, the places of ``field`` outside of message ``name``."""
+    """Return descriptions of the places of ``field`` in messages other than ``name``."""
     return [
         place
         for message, place in places(kind).items()

@@ -52,7 +52,7 @@ class JobRequest:
     submission: Submission
     request_id: str
     body: str
-    """The message as canonical JSON: REST's names, sorted keys, no spaces."""
+    """The message as canonical JSON: names as in REST, sorted keys, no spaces."""
     used: frozenset[str]
     """References in the file, like ``buckets.data``."""
     warnings: tuple[Problem, ...]
@@ -70,12 +70,12 @@ class JobRequest:
 
     @property
     def rungs(self) -> tuple[JobRequest, ...]:
-        """Return this request and those of its ladder; at most one of their jobs runs."""
+        """Return this request and the requests of its ladder; at most one of their jobs runs."""
         return (self, *self.ladder)
 
     @property
     def cost(self) -> costs.JobCost:
-        """Return the maximum cost of the job: that of its most expensive rung."""
+        """Return the maximum cost of the job, which is the cost of its most expensive rung."""
         messages = (rung.message for rung in self.rungs)
         return costs.of_dearest(messages, self.submission.region, self.kind.backend)
 
@@ -139,7 +139,7 @@ class JobFileResult:
     errors: tuple[Problem, ...]
     warnings: tuple[Problem, ...]
     facts: JobFacts = field(default_factory=JobFacts)
-    """Facts for rules that compare jobs of a stack."""
+    """Properties of the job for rules that compare jobs of a stack."""
     notes: tuple[Problem, ...] = ()
     """Optional advice."""
     ignored: tuple[Problem, ...] = ()
@@ -162,7 +162,7 @@ def check_job_file(
     *,
     scheduled: bool = False,
 ) -> JobFileResult:
-    """Check the job file ``data`` with the stack's references. Messages name it ``file``.
+    """Check the job file ``data`` with the stack's references. ``file``: its name in messages.
 
     Returns all mistakes and warnings. Does not raise.
 
@@ -310,7 +310,7 @@ def check_job_files(
 def check_ladder(
     one: JobFile, table: references.Table, context: Context = FILE_ONLY
 ) -> JobFileResult:
-    """Check a job file, and each rung of its ladder as if it were the file's request."""
+    """Check a job file with its own request, then with the request of each rung of its ladder."""
     context = dataclasses.replace(context, model=one.options.get(MODEL, {}))
 
     def check(rung: RungOverrides | None) -> JobFileResult:
@@ -352,7 +352,7 @@ def check_ladder(
 
 
 def _nothing_idles(request: JobRequest) -> str:
-    """Return why ``idleStop`` can never cancel the job; empty if it can."""
+    """Return the reason why ``idleStop`` can never cancel the job, or an empty text."""
     if request.kind is TUNING_JOB:
         return "idleStop does not support tuning jobs"
     pools = request.message["jobSpec"].get("workerPoolSpecs", ())
@@ -362,7 +362,7 @@ def _nothing_idles(request: JobRequest) -> str:
 
 
 def _of_rung(title: str, problems: Sequence[Problem], of_file: Sequence[Problem]) -> list[Problem]:
-    """Return problems that only a rung has. Editing the job file cannot fix them."""
+    """Return problems that only a rung has, and that edits of the job file cannot fix."""
     own = [problem for problem in problems if problem not in of_file]
     return [
         dataclasses.replace(problem, what=f"{title}: {problem.what}", mend=None) for problem in own
@@ -399,7 +399,7 @@ def _add_defaults(
     table: references.Table,
     kind: JobKind = CUSTOM_JOB,
 ) -> dict[str, str]:
-    """Add defaults to missing fields; return, by field, the default in the stack file.
+    """Add defaults to missing fields; return field -> default as written in the stack file.
 
     Skips defaults with unknown references: they are mistakes of the stack file.
     """
@@ -433,7 +433,7 @@ def _add_defaults(
 MACHINE: Final = ("machineType", "acceleratorType", "acceleratorCount")
 #: Fields of a rung that override the scheduling.
 SCHEDULING: Final = ("strategy", "maxWaitDuration")
-#: Field of a rung and of a machineSpec.
+#: Field of a rung, and the corresponding field of a machineSpec.
 RESERVATION, AFFINITY = "reservation", "reservationAffinity"
 
 

@@ -26,7 +26,7 @@ DURATION: Final = re.compile(r"-?[0-9]+(\.[0-9]{1,9})?s\Z")
 TIMESTAMP: Final = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?(Z|[+-][0-9]{2}:[0-9]{2})\Z"
 )
-#: Values below this field can be secrets, and problems do not show them.
+#: Field whose values can be secrets. Problems do not show these values.
 IN_ENV: Final = "env"
 #: The name of an environment variable.
 VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -38,7 +38,7 @@ UNSET_IF_EMPTY: Final = frozenset(
         "tensorboard", "tpuTopology",
     }
 )  # fmt: skip
-#: Messages whose only field is one of these; without a value they are unset.
+#: Messages whose only field is in ``UNSET_IF_EMPTY``: unset if this field has no value.
 UNSET_IF_HOLLOW: Final = frozenset(("GcsDestination", "EncryptionSpec"))
 #: Output-only fields of a CustomJob.
 OUTPUT: Final = {
@@ -71,7 +71,7 @@ class MessageBuilder:
         self.left_out: set[Path] = set()
         """Paths of fields without a value, in the file."""
         self.unreadable: list[Path] = []
-        """Unreadable paths of the request (REST form)."""
+        """Paths of unreadable values in the request (REST form)."""
         self.used: set[str] = set()
         """Names of all references in the document."""
         keys = {to_camel_case(key) for key in document.root.content}
@@ -84,7 +84,7 @@ class MessageBuilder:
         self._within: list[tuple[str, Path]] = []
         """Messages around the current field, with their paths in the file."""
         self._lone: set[Path] = set()
-        """Paths of single values that replace a list, in the file."""
+        """Paths, in the file, of single values where a list is expected."""
 
     def build_message(self) -> dict[str, Any] | None:
         """Return the message as in REST, from the form of REST or of gcloud (only the jobSpec)."""
@@ -164,7 +164,7 @@ class MessageBuilder:
         return items if all(item is not None for item in items) else None
 
     def _lone_value(self, value: Value, row: dict[str, Any], path: Path) -> list[Any] | None:
-        """Return a list of one item if the field expects a list but has one value, as in gcloud."""
+        """Return a list with a single value where the field expects a list, as gcloud does."""
         message = row.get("message", "")
         if message == "WorkerPoolSpec" and isinstance(value.content, dict):
             # Google's documentation has examples of this form.

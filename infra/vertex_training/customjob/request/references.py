@@ -15,7 +15,7 @@ from vertex_training.errors import UnknownReferenceError, did_you_mean
 
 REFERENCE: Final = re.compile(r"\$\{([A-Za-z][A-Za-z0-9_-]*(?:\.[A-Za-z0-9_-]+)+)\}")
 
-#: Kinds with names from the section of the same name in the stack file.
+#: Kinds of references to keys of a stack file's section; kind and section have the same name.
 DECLARED: Final = (
     "buckets",
     "images",
@@ -26,7 +26,7 @@ DECLARED: Final = (
     "snapshots",
 )
 
-#: Attribute of a network, as in ``${network.name}`` -> the mode that has it.
+#: Attribute of a network, as in ``${network.name}`` -> network mode in which it has a value.
 OF_MODE: Final = {"name": "peering", "attachment": "psc", "interface": "psc"}
 
 
@@ -38,7 +38,7 @@ class UnknownValue:
     """Hint with the key of the stack file that sets the value."""
 
 
-#: Known name -> text, a mapping (a whole message), or an ``UnknownValue``.
+#: Name of a reference -> its value: text, a mapping (a whole message), or an ``UnknownValue``.
 Table = Mapping[str, Any]
 
 

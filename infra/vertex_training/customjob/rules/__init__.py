@@ -70,7 +70,7 @@ OF_A_STACK: Final = frozenset(("stack", "fit"))
 for subject in SUBJECTS:
     importlib.import_module(f"{__name__}.{subject}")
 
-#: Every rule. Those that reading the file checks come first.
+#: All rules. Rules that the reader of job files checks come first.
 ALL: Final[tuple[Rule, ...]] = (*registry.FILE_RULES, *RULES)
 
 __all__ = [

@@ -13,7 +13,7 @@ from typing import Final
 
 from vertex_training.customjob.rules.job import Pool, is_shell
 
-#: Replaces text that only a shell can expand: ``$(…)`` and backticks.
+#: Placeholder for text that only a shell can expand: ``$(…)`` and backticks.
 UNKNOWN: Final = "$_"
 ASSIGNMENT: Final = re.compile(r"([A-Za-z_]\w*)\+?=(.*)", re.DOTALL)
 _OPERATORS: Final = frozenset(";&|()<>\n")
@@ -26,7 +26,7 @@ _CONDITIONS: Final = frozenset(
 )
 #: Words that precede a command.
 _KEYWORDS: Final = frozenset((*_CONDITIONS, "then", "do", "{", "!", "time", "fi", "done", "}"))
-#: Programs that start the command after them -> options whose value is the next word.
+#: Program that starts the command after it -> options whose value is the next word.
 _WRAPPERS: Final[Mapping[str, frozenset[str]]] = {
     "env": frozenset(("-u", "--unset", "-C", "--chdir")),
     "exec": frozenset(("-a",)),
@@ -49,7 +49,7 @@ _WRAPPERS: Final[Mapping[str, frozenset[str]]] = {
     "conda run": frozenset(("-n", "--name", "-p", "--prefix")),
     "micromamba run": frozenset(("-n", "--name", "-p", "--prefix")),
 }
-#: Programs with one argument before the command that they start.
+#: Programs that need one argument before the command that they start.
 _AFTER_ONE: Final = frozenset(("timeout",))
 _PYTHON: Final = re.compile(r"(?:.*/)?python(?:\d+(?:\.\d+)?)?")
 
@@ -88,7 +88,7 @@ class CommandLine:
     """A pool's ``command`` and ``args``, and the commands that run in them."""
 
     words: tuple[str, ...]
-    """Words as written; empty if the image's entrypoint reads them."""
+    """Words as in the job file; empty if the image's entrypoint interprets the words."""
     script: str | None = None
     """The script of a shell, if the line runs a shell."""
     unused: int | None = None
@@ -259,7 +259,7 @@ def _closing(script: str, index: int) -> int:
 
 @dataclass(frozen=True)
 class Launch:
-    """Number of processes that a launcher starts; None for a number that no option sets."""
+    """A launcher in a command, with the counts that its options set; None for an unset count."""
 
     launcher: str
     nodes: int | None = None
@@ -299,7 +299,7 @@ _MODULES: Final = {
 
 
 def launch_of(command: Command) -> Launch | None:
-    """Return the processes that a command starts by a launcher; None without a known launcher."""
+    """Return the launcher in a command, with its counts; None without a known launcher."""
     module, arguments = command.module_and_arguments()
     name = _MODULES.get(module, "")
     if not command.is_python:
@@ -318,7 +318,7 @@ def launch_of(command: Command) -> Launch | None:
 
 
 def _options(words: Sequence[str], flags: frozenset[str]) -> dict[str, str]:
-    """Return the options before the program; their names have dashes instead of underscores."""
+    """Return the options before the program. Underscores in option names become dashes."""
     options: dict[str, str] = {}
     index = 0
     while index < len(words) and words[index].startswith("-") and words[index] != "--":
@@ -380,7 +380,7 @@ def started_processes(pools: Sequence[Pool]) -> tuple[str, ...]:
 
 
 def processes_of(launch: Launch, pool: Pool) -> int | None:
-    """Return the number of processes on each machine; None if the machine type decides it."""
+    """Return the number of processes on each machine; None if it depends on the machine type."""
     if launch.processes is not None:
         return launch.processes
     option = launch.options.get("nproc-per-node", launch.options.get("processes"))

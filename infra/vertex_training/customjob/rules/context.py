@@ -37,7 +37,7 @@ class NetworkFacts:
     subnet_prefix: int | None = None
     """Prefix length of the attachment's subnet, if known."""
     parallel_jobs: int | None = None
-    """Number of jobs of the stack that use the network concurrently; None for all."""
+    """Maximum number of the stack's jobs in the network at the same time; None for all jobs."""
     subnet: str = ""
     """Subnet of the attachment, if known: ``projects/P/regions/R/subnetworks/NAME``."""
 
@@ -49,7 +49,7 @@ class ReservationFacts:
     key: str
     machine_type: str
     accelerator_type: str
-    """Empty for machines without GPUs."""
+    """Type of the machines' GPUs; empty for machines without GPUs."""
     accelerator_count: int
     count: int
     specific: bool
@@ -57,12 +57,12 @@ class ReservationFacts:
     local_ssds: int = 0
     """Number of local SSDs attached to each machine."""
     parallel_jobs: int | None = None
-    """Number of jobs of the stack that use the reservation concurrently; None for all."""
+    """Maximum number of the stack's jobs that use the reservation at once; None for all jobs."""
 
 
 @dataclass(frozen=True, slots=True)
 class StackFacts:
-    """Resources of a stack, and the accounts with access to them. All names are cloud names."""
+    """Resources of a stack and the accounts with access, by their names in the cloud."""
 
     project: str
     project_number: str
@@ -77,10 +77,10 @@ class StackFacts:
     packages: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """URI of a package of the stack in Cloud Storage -> its runnable modules."""
     plugin_images: frozenset[str] = frozenset()
-    """Images of the stack, without digest, whose Dockerfile names a network plugin of NCCL."""
+    """Images of the stack, without digest, whose Dockerfile contains the name of an NCCL plugin."""
     network: NetworkFacts | None = None
     reservations: Mapping[str, ReservationFacts] = field(default_factory=dict)
-    """Full name with the project's id, ``projects/P/zones/Z/reservations/NAME`` -> facts."""
+    """Full name with the project's id, ``projects/P/zones/Z/reservations/NAME`` -> properties."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ class ReservationRequest:
     """A worker pool's request for machines of a reservation."""
 
     reservations: tuple[str, ...]
-    """Full names in order of priority; empty for any reservation with these machines."""
+    """Full names in order of priority; empty if any reservation of such machines is suitable."""
     machine_type: str
     accelerator_type: str
     accelerator_count: int
@@ -97,7 +97,7 @@ class ReservationRequest:
 
 @dataclass(frozen=True, slots=True)
 class JobFacts:
-    """Facts about a job, for rules that compare the jobs of a stack."""
+    """Properties of a job, for rules that compare the jobs of a stack."""
 
     output: str = ""
     """Output directory, a gs:// URI; empty if missing. A directory with ``${job.requestId}`` is
@@ -121,7 +121,7 @@ class JobLimits:
     priced: bool = False
     """True if every machine type must have a known price."""
     machine_types: tuple[str, ...] | None = None
-    """Allowed names, or prefixes followed by ``*``."""
+    """Allowed machine types: names, or prefixes followed by ``*``."""
     strategies: tuple[str, ...] | None = None
     source: str = "limits"
     """The section of the stack file with these limits."""
@@ -138,16 +138,16 @@ class FileDefaults:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """Context of a job."""
+    """Context of a job: region, stack, other jobs, limits and defaults."""
 
     region: str | None = None
     """Region to which the job is submitted."""
     stack: StackFacts | None = None
     others: Mapping[str, JobFacts] = field(default_factory=dict)
-    """Name -> facts of the stack's other jobs."""
+    """Name -> properties of the stack's other jobs."""
     limits: JobLimits | None = None
     account_limits: Mapping[str, JobLimits] = field(default_factory=dict)
-    """Address of a service account -> further limits of its jobs."""
+    """Address of a service account -> additional limits of the account's jobs."""
     encryption_key: str = ""
     """Key of jobs without an encryptionSpec."""
     defaults: FileDefaults = field(default_factory=FileDefaults)

@@ -14,27 +14,27 @@ REQUIREMENTS: Final = GUIDES + "training/code-requirements"
 ENV_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 MAX_ENV: Final = 100
 MAX_ARGS: Final = 100_000
-#: Set by the service in every job: the list of google-cloud-aiplatform 2.7.0,
-#: training_utils/environment_variables.py, without those of training pipelines.
+#: Variables that the service sets in every job: the list of google-cloud-aiplatform 2.7.0,
+#: training_utils/environment_variables.py, without variables of training pipelines.
 RESERVED: Final[frozenset[str]] = frozenset(
     ("CLOUD_ML_PROJECT_ID", "CLOUD_ML_JOB_ID", "CLUSTER_SPEC", "AIP_HTTP_HANDLER_PORT")
 )
-#: Set by the service only if the job has a baseOutputDirectory.
+#: Variables that the service sets only if the job has a baseOutputDirectory.
 OUTPUT_DIRS: Final = re.compile(r"\bAIP_(?:MODEL_DIR|CHECKPOINT_DIR|TENSORBOARD_LOG_DIR)\b")
-#: Set by the service only if the job has a TensorBoard.
+#: Variables that the service sets only if the job has a TensorBoard.
 TENSORBOARD: Final = frozenset(("AIP_TENSORBOARD_API_URI", "AIP_TENSORBOARD_RESOURCE_NAME"))
 PLACEHOLDER: Final = re.compile(
     r"<[A-Z][A-Z0-9]*(?:[_ -][A-Z0-9]+)+>|<your[_ -][a-z0-9_ -]+>|\bYOUR_[A-Z_]+\b"
 )
-#: Not documented for Vertex AI; torchrun sets them for each process. A shell or the service would
-#: replace them where a job file names them: $RANK, ${RANK:-0}, $(RANK).
+#: Variables that torchrun sets for each process; Vertex AI does not document them. A shell or the
+#: service would replace such references in a job file: $RANK, ${RANK:-0}, $(RANK).
 RANK_VARIABLE: Final = re.compile(
     r"\$[{(]?(RANK|WORLD_SIZE|LOCAL_RANK|NODE_RANK|MASTER_ADDR|MASTER_PORT)\b"
 )
-#: ``set -euo pipefail`` and ``set -o errexit``; also ``set -uo pipefail``, which
-#: shows that the author considered failures.
+#: Commands that stop a script at errors: ``set -euo pipefail`` and ``set -o errexit``; also ``set
+#: -uo pipefail``, which shows that the author considered failures.
 STOPS_ON_ERROR: Final = re.compile(r"\bset( -\w+)* (-[a-z]*e|-o errexit|-[a-z]*o pipefail)")
-#: The same as an option of the shell: ``bash -euo pipefail -c``.
+#: The same setting as an option of the shell program: ``bash -euo pipefail -c``.
 STOPS_BY_OPTION: Final = re.compile(r"-[a-z]*e[a-z]*\Z|errexit\Z")
 #: Ends of lines after which a shell continues the same command.
 GOES_ON: Final = re.compile(r"(&&|\|\||[|\\;{(]|\b(then|do|else|in))\s*\Z")
@@ -202,7 +202,7 @@ NCCL_PLUGIN: Final = re.compile(
     r"tcpxo|fastrak|nccl[-_]?gib|gpudirect-gib|/gib\b|libnccl-net|nccl[-_]plugin|\bNCCL_NET(_PLUGIN)?\b",
     re.IGNORECASE,
 )
-#: Without the plugin NCCL falls back to TCP and reports no error.
+#: Source: without the plugin, NCCL falls back to TCP and reports no error.
 FABRIC: Final = "https://docs.nvidia.com/aicr/latest/user-guide/fabric-attached-training"
 
 

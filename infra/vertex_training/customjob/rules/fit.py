@@ -120,7 +120,7 @@ def _others(job: Job) -> Iterable[JobFacts]:
 
 
 def _wrong_owner(job: Job) -> bool:
-    """Return whether the network's name has the stack's project, but the host project owns it."""
+    """Return whether the network's name has the stack's project instead of the host project."""
     network, stack = _network(job), job.context.stack
     written = NETWORK.match(job.network)
     own = NETWORK.match(network.name) if network else None
@@ -135,7 +135,7 @@ def _wrong_owner(job: Job) -> bool:
 
 
 def _room(prefixes: Iterable[int | None], nodes: int) -> int | None:
-    """Return the number of jobs with up to ``nodes`` nodes that fit into the ranges, if known.
+    """Return how many jobs with up to ``nodes`` nodes fit into the ranges; None if unknown.
 
     Google's table has /16 to /18 and up to 32 nodes. A smaller range counts as 0; with a larger or
     an unknown range the result is None.
@@ -168,7 +168,7 @@ def _named(pool: Pool) -> list[str]:
 
 
 def _requested(job: Job) -> Iterator[tuple[Pool, Path, str, ReservationFacts | None]]:
-    """Yield the reservations that pools name: pool, path, name, and the facts if known."""
+    """Yield each reservation that a worker pool names: pool, path, name, properties if known."""
     known = _known(job)
     for pool, path in _with_request(job):
         for index, name in enumerate(_named(pool)):
@@ -285,7 +285,7 @@ def _shown(machine_type: str, accelerator: str, count: int) -> str:
 
 
 def _shared(job: Job) -> Iterator[tuple[Path, ReservationFacts, dict[str, int]]]:
-    """Yield the job's reservations: path, facts, and the number of machines of each job."""
+    """Yield each reservation that the job uses: path, properties, and machines per job by name."""
     for name, reservation in _known(job).items():
         for pool, path in _with_request(job):
             if _uses(job, _request_of(pool), name, reservation):
@@ -307,7 +307,7 @@ def _machines(job: Job, facts: JobFacts, name: str, reservation: ReservationFact
 
 
 def _uses(job: Job, request: ReservationRequest, name: str, reservation: ReservationFacts) -> bool:
-    """Return whether these machines can only come from this reservation.
+    """Return whether the requested machines can come only from this reservation.
 
     With several names, Vertex AI uses the first reservation with free machines.
     """

@@ -196,7 +196,7 @@ def image_age(job: Job) -> Iterator[Finding]:
 
 
 def _is_older(short: str, row: dict[str, Any]) -> bool:
-    """Return whether the image is an older version of its framework than the row's images."""
+    """Return whether the image has an older version of the same framework than the row's images."""
     mine = VERSION.match(short)
     if mine is None or mine[1] != row["framework"]:
         return False

@@ -1,4 +1,4 @@
-"""Read access to a request, for the rules: pools, machines, tasks, context; facts of a job."""
+"""Read access to a request for the rules: pools, machines, tasks, context and properties."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Pool:
 
     @functools.cached_property
     def shape(self) -> machines.MachineType | None:
-        """Return the catalogue's entry for the machine type; None if unknown."""
+        """Return the machine type's entry in the catalogue; None if unknown."""
         return machines.machine_type(self.machine_type)
 
     @property
@@ -249,7 +249,7 @@ REQUEST_ID: Final = "${job.requestId}"
 
 
 def job_facts_of(job: Job) -> JobFacts:
-    """Return the facts of a job."""
+    """Return the properties of a job that rules compare with other jobs."""
     requests = tuple(
         ReservationRequest(
             tuple((pool.affinity or {}).get("values", ())),
@@ -272,7 +272,7 @@ def job_facts_of(job: Job) -> JobFacts:
 
 
 def concerns(mine: JobFacts, others: Mapping[str, JobFacts]) -> bool:
-    """Return whether the other jobs can cause findings about the job with the facts ``mine``."""
+    """Return whether other jobs can cause findings about the job with the properties ``mine``."""
     return any(
         outputs_clash(mine.output, other.output)
         or (mine.network and other.network)

@@ -29,9 +29,9 @@ SHELL_HINT: Final = "use command: [bash, -c] with the whole line as one item of 
 OPERATORS: Final = frozenset(
     ("&&", "||", "|", ";", "&", ">", ">>", "<", "<<", "2>", "2>>", "2>&1", "&>", ">&2", "1>&2")
 )
-#: Programs that accept such words as arguments.
+#: Programs that accept the words in ``OPERATORS`` as arguments.
 TAKE_OPERATORS: Final = frozenset(("find", "expr", "test", "[", "parallel", "jq", "awk", "make"))
-#: Commands of shells that are not programs.
+#: Built-in commands of shells, for which no program exists.
 BUILTINS: Final = frozenset(
     ("cd", "source", ".", "export", "set", "unset", "ulimit", "eval", "alias", "exec", "trap")
 )
@@ -55,7 +55,7 @@ IN_ENV: Final = (
     re.compile(r"\A~/"),
     re.compile(r"(?<![$\\])\$(?:\{([A-Z_][A-Z0-9_]*)(?::?[-=+?][^{}]*)?\}|([A-Z_][A-Z0-9_]*)\b)"),
 )
-#: Programs that run the program in the words after them.
+#: Programs whose arguments name another program to run.
 INTERPRETERS: Final = re.compile(
     r"(?:.*/)?(?:python|pip)[0-9.]*|torchrun|accelerate|deepspeed|mpirun|horovodrun|(?:.*/)?(?:ba)?sh"
 )
@@ -211,7 +211,7 @@ def container_engine(job: Job) -> Iterator[Finding]:
 
 
 def _place(pool: Pool, command: Command, option: str = "") -> Path:
-    """Return the path of an option, or else of the program or of the script that starts it."""
+    """Return the path of an option; without the option, of the program or of its script."""
     words = pool.words()
     for target in filter(None, (option, command.words[0])):
         for path, word in words:
@@ -224,12 +224,12 @@ def _place(pool: Pool, command: Command, option: str = "") -> Path:
 
 
 def _own(launch: Launch, option: str) -> str:
-    """Return the launcher's name for an option that torchrun has too."""
+    """Return the launcher's name for an option of torchrun."""
     return OWN_OPTIONS.get(launch.launcher, {}).get(option, option)
 
 
 def _launches(job: Job) -> Iterator[tuple[Pool, Command, Launch]]:
-    """Yield launchers that certainly run, and whose options do not come from variables."""
+    """Yield each launcher that certainly runs and whose options do not come from variables."""
     for pool, line in _lines(job):
         names = [name for _, name, _ in pool.variables()]
         if any("PET_" in text for text in (*names, *line.words)):

@@ -233,7 +233,7 @@ def _other_size(pool: Pool, shape: machines.MachineType) -> str:
 
 PREBUILT: Final = GUIDES + "training/pre-built-containers"
 SPOT: Final = GUIDES + "training/use-spot-vms"
-#: The smallest pod of TPU v2 and v3; counts grow in steps of it.
+#: Cores of the smallest pod of TPU v2 and v3. Larger pods have a multiple of this number.
 POD: Final = 32
 
 

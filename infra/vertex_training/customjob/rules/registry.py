@@ -39,7 +39,7 @@ Checked = TypeVar("Checked", bound=Check)
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rule. ``check`` is None if the reader of job files checks it."""
+    """A rule. ``check`` is None if the reader of job files makes the check."""
 
     id: str
     summary: str
@@ -68,9 +68,10 @@ def rule(id_: str, source: str, level: Level = "error") -> Callable[[Checked], C
 YAML: Final = "https://yaml.org/spec/1.1/, as PyYAML 6.0.3 reads it"
 CUSTOM_JOB: Final = TYPES + "custom_job.py"
 TUNING: Final = TYPES + "hyperparameter_tuning_job.py"
-#: The service ignores values of output-only fields.
+#: Source of the rule that the service ignores values of output-only fields.
 OUTPUT: Final = "https://google.aip.dev/203"
-#: Conversion of a file into a message by gcloud: null resets a field, one value becomes a list.
+#: Source for gcloud's conversion of a file into a message: null resets a field, one value becomes a
+#: list.
 DECODER: Final = "Google Cloud CLI 528.0.0, apitools/base/protorpclite/protojson.py"
 
 _FILE: Final[list[tuple[str, str, str]]] = [

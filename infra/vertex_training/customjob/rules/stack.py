@@ -111,7 +111,7 @@ def _may_read(bucket: BucketFacts, account: str) -> bool:
 
 
 def _texts(job: Job) -> Iterator[tuple[Path, str]]:
-    """Yield all texts of the job in which data can be named."""
+    """Yield all texts of the job that can refer to data."""
     for pool in job.pools:
         yield from pool.texts()
         for index, uri in enumerate(pool.task.get("packageUris", [])):

@@ -119,7 +119,7 @@ STOPPING: Final = (
     "medianAutomatedStoppingSpec",
     "convexAutomatedStoppingSpec",
 )
-#: Fewest trials for each parameter that Google's guide advises.
+#: Minimum number of trials for each parameter, as Google's guide advises.
 TRIALS_PER_PARAMETER: Final = 10
 
 

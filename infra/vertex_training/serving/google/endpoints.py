@@ -61,7 +61,7 @@ class GoogleEndpoints(GoogleOperations):
         )
 
     def deploy(self, name: str, deployment: Deployment) -> str:
-        """Deploy a version. A call without a traffic split does not change the endpoint's."""
+        """Deploy a version. Without a traffic split, the call does not change the current split."""
         message = {
             "id": deployment.id,
             "model": deployment.version,
@@ -118,7 +118,7 @@ class GoogleEndpoints(GoogleOperations):
             raise
 
 
-#: Hint for another etag of the endpoint. Only the code reads it.
+#: Hint of an error about a changed etag of the endpoint. Only code reads this text.
 _STALE = "another process wrote the endpoint"
 
 

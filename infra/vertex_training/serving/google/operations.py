@@ -74,7 +74,7 @@ class GoogleOperations:
         return OperationSnapshot(name, operation.done, error, code == _PERMISSION_DENIED)
 
     def running(self, resource: str) -> list[str]:
-        """Return the names of running operations on ``resource``; empty if it does not exist."""
+        """Return the names of running operations on ``resource``; empty for a missing resource."""
         result: list[str] = []
         token = ""
         while True:

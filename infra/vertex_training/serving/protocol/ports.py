@@ -58,7 +58,7 @@ class VersionSnapshot:
     name: str
     """``projects/P/locations/R/models/ID@VERSION``."""
     created: int
-    """Nanoseconds since 1970."""
+    """Time of creation, in nanoseconds since 1970."""
     labels: Mapping[str, str]
     endpoints: Sequence[str] = ()
     """Names of the endpoints with this version."""
@@ -68,7 +68,7 @@ class VersionSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class OperationSnapshot:
-    """A long-running operation. ``error`` is empty while it runs and if it has succeeded."""
+    """A long-running operation. ``error`` is empty unless the operation has failed."""
 
     name: str
     done: bool
@@ -200,7 +200,7 @@ class OperationWait:
 def wait_for_operation(
     operations: Operations, name: str, what: str, wait: OperationWait
 ) -> OperationSnapshot:
-    """Wait until an operation ends, and return it even if it failed.
+    """Wait until an operation ends, and return it, including a failed operation.
 
     Raises:
         OperatorError: the operation exceeded ``OperationWait.longest``, and continues.

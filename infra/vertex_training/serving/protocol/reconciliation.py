@@ -116,7 +116,7 @@ def next_step(observed: EndpointSnapshot, goal: Goal) -> EndpointCall | None:
 def reconcile(
     name: str, goal: Goal, endpoints: Endpoints, wait: OperationWait = OperationWait()
 ) -> EndpointSnapshot | None:
-    """Update the endpoint as declared and return it; None if missing and none is declared.
+    """Update the endpoint as declared and return it; None if missing and nothing is declared.
 
     Raises:
         NotSubmittedError: a step was refused or failed; the previous versions still serve.
@@ -158,7 +158,7 @@ class _Reconciliation:
         )
 
     def _observe(self) -> EndpointSnapshot | None:
-        """Wait until the endpoint is idle and return it; None if missing and none is declared."""
+        """Wait until the endpoint is idle; return it, or None if it does not exist."""
         wait_until_idle(self.endpoints, self.name, self.title, self.wait)
         observed = self.endpoints.get(self.name)
         if observed is None and self.goal.deployments:
@@ -169,7 +169,7 @@ class _Reconciliation:
         return observed
 
     def _ensure_own(self, observed: EndpointSnapshot, first: bool) -> None:
-        """Report deployed models of others; refuse to remove them or to use their ids."""
+        """Report deployed models of other owners; refuse to remove them or to use their ids."""
         others = [model for model in observed.deployed.values() if not self.goal.owns(model)]
         taken = sorted(model.id for model in others if model.id in self.goal.by_id)
         if taken or (others and not self.goal.deployments):
@@ -189,7 +189,7 @@ class _Reconciliation:
                 )
 
     def _take(self, step: EndpointCall, observed: EndpointSnapshot) -> None:
-        """Take a step and wait for its end. Returns also if only the next reading can decide.
+        """Take a step and wait for its end. Also returns if only a new reading can show the effect.
 
         Raises:
             NotSubmittedError: the service refused the step, or the step failed.

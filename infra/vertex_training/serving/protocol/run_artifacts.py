@@ -84,7 +84,7 @@ def find_artifacts(
 def artifacts_of_version(
     source: ModelSource, artifacts: str, version: VersionSnapshot, runs: Runs
 ) -> RunArtifacts:
-    """Return the artifacts of an existing version; without a job if several jobs may be its source.
+    """Return the artifacts of an existing version, without a job if the source job is ambiguous.
 
     If the job file of the run was edited, only the version's folder identifies the job.
 
@@ -140,7 +140,7 @@ def _succeeded(source: ModelSource, jobs: Sequence[JobSnapshot]) -> JobSnapshot:
 
 
 def metrics_of(folder: RunFolder) -> dict[str, float]:
-    """Return the numbers at the top level of ``metrics.json``; empty if it is invalid."""
+    """Return the numbers at the top level of ``metrics.json``; empty for an invalid file."""
     try:
         document = json.loads(folder.metrics)
     except (ValueError, RecursionError):

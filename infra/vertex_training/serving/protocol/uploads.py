@@ -40,7 +40,7 @@ from vertex_training.serving.protocol.ports import (
 
 #: For the protocol, an existing version is a succeeded job.
 EXISTS = "JOB_STATE_SUCCEEDED"
-#: Digest of a version with the alias of a request but no digest label; equals no real digest.
+#: Digest for a version with a request's alias but without digest label; equals no real digest.
 NO_DIGEST = "none"
 
 
@@ -67,7 +67,7 @@ def upload(
 
 
 def foreign_model(request: VersionRequest, registry: ModelRegistry) -> str:
-    """Return why the stack cannot add versions to the model; empty if it can."""
+    """Return the reason why the stack cannot add versions to the model; empty without a reason."""
     versions = registry.versions(request.model)
     own = {STACK_LABEL: request.stack, MODEL_LABEL: request.job}
     program = request.labels.get(PROGRAM_LABEL)
