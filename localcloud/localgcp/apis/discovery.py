@@ -16,6 +16,9 @@ from importlib import resources
 from typing import Any, Final
 from urllib.parse import parse_qsl, unquote
 
+from google.protobuf.duration_pb2 import Duration
+from google.protobuf.timestamp_pb2 import Timestamp
+
 from localgcp.apis.json_shapes import BOOLEANS, Scalar, Shape, check
 from localgcp.errors import InvalidRequestError
 
@@ -33,6 +36,7 @@ _SCALARS: Final = {
     "string": Scalar.STRING,
     "any": Scalar.ANY,
 }
+_TIMES: Final = {"google-datetime": Timestamp, "google-duration": Duration}
 
 
 @dataclass(frozen=True)
@@ -176,7 +180,17 @@ def _shape(schema: Mapping[str, Any]) -> Shape:
     form = resolved.get("format", "")
     if form == "byte":
         return Shape(scalar=Scalar.BYTES)
+    if kind := _TIMES.get(form):
+        return Shape(name=kind.DESCRIPTOR.full_name, parses=lambda value: _parses(value, kind))
     return Shape(scalar=_INTEGERS.get(form) or _SCALARS[resolved["type"]])
+
+
+def _parses(value: Any, kind: type[Timestamp | Duration]) -> bool:
+    try:
+        kind().FromJsonString(value)
+    except (ValueError, TypeError, AttributeError):
+        return False
+    return True
 
 
 def _fit(value: Any, schema: Mapping[str, Any]) -> Any:

@@ -30,7 +30,9 @@ from localgcp.home.environment import installer_environment
 from localgcp.runner.gcsfuse import storage_client
 from localgcp.system.folders import delete_folder, make_folder
 
-_COMMON: Final = ("-m", "pip", "--disable-pip-version-check", "--no-input", "--no-cache-dir")
+_COMMON: Final = (
+    *("-m", "pip", "--quiet", "--disable-pip-version-check", "--no-input", "--no-cache-dir"),
+)
 
 #: Version specifier that allows only one version.
 _PINNED: Final = re.compile(r"===?[^,*]+")
