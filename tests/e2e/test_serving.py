@@ -215,7 +215,7 @@ def test_lost_state_is_restored_despite_an_edited_job(story: SmallStack) -> None
     first = next(job for job in story.jobs() if job.labels["vt-run"] == "3")
     told = story.comes_back()
     assert by_run(story) == before
-    [adopted] = [line for line in told.splitlines() if "adopts" in line]
+    [adopted] = [line for line in told.splitlines() if "will adopt" in line]
     assert {"serving-iris-run-3", "serving-iris-traffic", "training-plain"} <= {
         *adopted.rpartition(": ")[2].split(", ")
     }

@@ -133,7 +133,7 @@ def test_lost_state_is_restored_without_a_new_query(
     story: SmallStack, warehouse: Warehouse
 ) -> None:
     told = story.comes_back()
-    [adopted] = [line for line in told.splitlines() if "adopts" in line]
+    [adopted] = [line for line in told.splitlines() if "will adopt" in line]
     assert "snapshots-passengers" in adopted
     assert len(warehouse.ran()) == 4
 

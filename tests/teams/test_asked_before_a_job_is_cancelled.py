@@ -108,7 +108,8 @@ def test_failed_check_is_reported_and_does_not_block(project: Project) -> None:
     project.want(unasked={**BUSY, "run": 2})
     project.vt("local", "fault", "add", "iam", "error", "--code", "503", "--times", "0")
     told = project.up()
-    assert f"the permission to act as {EMAIL} was not checked: 503" in told
+    assert f"the permission to act as {EMAIL} was not checked: http://" in told
+    assert "returned 503 Service Unavailable" in told
     assert project.live("unasked") == ["2"]
 
 
