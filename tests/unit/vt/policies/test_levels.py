@@ -130,7 +130,7 @@ def test_review_refuses_a_level_of_an_unknown_policy() -> None:
     assert levels == dataclasses.replace(plan, levels={"off": "disabled", "p": "advisory"})
     problems = policy_levels.unknown_policies(plan, given)
     assert [problem.message for problem in problems] == [
-        "policyLevels.typo: unknown policy (got typo) Hint: remove it, or pass its pack with "
+        "policyLevels.typo: unknown policy (got typo). Hint: remove it, or pass its pack with "
         "--policy-pack"
     ]
 
