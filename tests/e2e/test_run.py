@@ -121,7 +121,7 @@ def test_script_runs_are_listed_in_a_checkout_and_in_a_plain_folder(
     checkout.run("vt", "jobs", "cancel", first, second, "--yes", "--stack", "small")
     checkout.run("vt", "jobs", "logs", "run_sleeps", "-f", "--stack", "small")
     again = checkout.run("vt", "jobs", "cancel", first, "--yes", "--stack", "small").stderr
-    assert "has ended" in again
+    assert "has already ended" in again
 
 
 def test_two_scripts_of_one_name_run_their_own_code(checkout: Checkout, tmp_path: Path) -> None:
