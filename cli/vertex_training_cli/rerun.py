@@ -68,7 +68,7 @@ def _proposal(job: str, stack: str | None, args: str, *, resume: bool) -> Propos
     settings = settings_of(ref.root, ref.stack)
     _ensure_known(job, settings)
     if job in settings.schedules:
-        hint = f"`vt run {job}` submits the job once, beside its schedule"
+        hint = f"`vt run {job}` submits the job once now; its schedule stays"
         raise CommandError(f"job {job} has a schedule: a higher `run` submits nothing.", hint)
     section = "tuning" if job in settings.tuning else "jobs"
     if resume and section == "tuning":

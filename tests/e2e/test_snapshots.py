@@ -155,7 +155,8 @@ def test_review_and_preflight_refuse_a_query_of_a_missing_table(story: SmallStac
     before = query.read_text()
     query.write_text("SELECT * FROM titanic.nothing\n")
     write(story, run=3)
-    assert "nothing" in story.vt("review", expect=1).partition("Unknown: ")[2]
+    report = story.vt("review", expect=1)
+    assert "nothing" in report.partition("Unknown, because the preview failed: ")[2]
     said = story.vt("preflight", expect=3)
     assert "snapshot passengers: dry run of its query in BigQuery: BigQuery: " in said
     query.write_text(before)

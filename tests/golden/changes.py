@@ -232,7 +232,7 @@ RECORDED: Final[Mapping[str, Change]] = {
         goes=("protection removed: storage-data",), stack=(("protect: true, ", ""),)
     ),
     "protected-bucket-removed": Change(
-        goes=("refused because protected: storage-data",),
+        goes=("deployment refused because of protected resources: storage-data",),
         stack=(
             ("    data: {protect: true, softDeleteDays: 30}\n", ""),
             ("reads: [data], ", ""),
@@ -325,7 +325,7 @@ RECORDED: Final[Mapping[str, Change]] = {
             "secrets-api-key (recreated without data)",
             "reserved machines released: spare-local",
             "encrypted with another key: projects/local-training/locations/us-central1",
-            "refused because protected: storage-data",
+            "deployment refused because of protected resources: storage-data",
         ),
         stack=(("us-central1", "europe-west4"),),
         exit_code=1,

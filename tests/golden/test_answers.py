@@ -35,7 +35,11 @@ def answered(name: str) -> dict[str, str]:
     rows = [line.strip("| ").split(" | ", 1) for line in headline.splitlines() if line[:2] == "| "]
     questions = {head: question for question, head in HEADS.items()}
     questions |= dict.fromkeys(RIGHTS_ROWS, RIGHTS)
-    rest = re.search(r"^(?:No entries|Unknown): (.*)\.$", headline, re.MULTILINE)
+    rest = re.search(
+        r"^(?:Nothing to report under|Unknown, because the preview failed): (.*)\.$",
+        headline,
+        re.MULTILINE,
+    )
     found = dict[str, str]()
     for head, answer in rows:
         if question := questions.get(head):

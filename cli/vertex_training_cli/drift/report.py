@@ -94,9 +94,9 @@ def _remediation(stack: str, is_lost: bool) -> str:
         )
     preview = f"make preview STACK={stack} REFRESH=1"
     return (
-        f"\nTo undo manual changes, review the plan of `{preview}`, and run the workflow *deploy* "
-        "by hand with the digest of its report and *refresh*. To keep a change, declare it in a "
-        "pull request.\n"
+        f"\nTo undo manual changes, review the plan that `{preview}` prints. Then run the workflow "
+        "*deploy* by hand: enter the digest of that plan's report, and select *refresh*. To keep a "
+        "change, declare it in a pull request.\n"
     )
 
 

@@ -78,7 +78,8 @@ def check_target(ref: StackRef, trusted: Path | None) -> None:
     if (ref.project, ref.region) != (trusted_stack.project, trusted_stack.region):
         text = f"stack {ref.stack} has project {ref.project} and region {ref.region} in this folder"
         raise CommandError(
-            f"{text}, but {trusted_stack.project} and {trusted_stack.region} in {trusted}."
+            f"{text}, but project {trusted_stack.project} and region {trusted_stack.region} in "
+            f"{trusted}."
         )
 
 

@@ -261,4 +261,6 @@ def _origin(uri: str, look_: Look | None, recorded: Mapping[str, str]) -> str:
         return "; ".join(filter(None, (recorded.get(uri.partition("@")[2], ""), reason)))
     if look_.facts is None:
         return "image missing in the registry"
-    return str(documents.origin(look_.facts.labels)) or "no origin in the image's labels"
+    return str(documents.origin(look_.facts.labels)) or (
+        "the image's labels name no source folder and no commit"
+    )

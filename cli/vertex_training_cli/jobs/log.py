@@ -155,7 +155,7 @@ class WaitResult:
 
     messages: tuple[str, ...]
     failed: bool
-    """True if a job ended in another state or cannot be read; False if the deadline passed."""
+    """True if a job ended in an unexpected state or cannot be read; False at the deadline."""
 
 
 def wait_for(chosen: Sequence[AnyJob], jobs: Jobs, goal: Goal, deadline: float) -> WaitResult:

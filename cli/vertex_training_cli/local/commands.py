@@ -90,8 +90,8 @@ def start(
         PrebuiltImages | None,
         typer.Option(
             metavar="WHICH",
-            help="Replacement for a prebuilt image whose version is not installed: the `nearest` "
-            "version, or `exact`: no replacement, the job fails. Also applies to later jobs.",
+            help="If the version of a prebuilt image is not installed: use the `nearest` installed "
+            "version, or fail the job (`exact`). Also applies to later jobs.",
         ),
     ] = None,
     gpus: GpuChoice = None,

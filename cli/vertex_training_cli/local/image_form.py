@@ -98,11 +98,11 @@ def choose(home: Home, stack: str, bring_up: Callable[[str], int], report: Repor
     jobs = ", ".join(form.jobs)
     reason = missing(home) or _build(home, ref, form, bring_up, report)
     if reason:
-        report(f"{jobs} will run as a package: {reason}")
+        report(f"{jobs} will run as a Python package, not as an image: {reason}")
         return stack
     report(
-        f"{jobs} will run as an image, in stack {form.stack} (`make local NO_IMAGE=1`: as a "
-        "package)"
+        f"{jobs} will run as an image, in stack {form.stack}. To run packages instead of images: "
+        "`make local NO_IMAGE=1`"
     )
     return form.stack
 

@@ -26,7 +26,7 @@ PULLING: Final = frozenset(
 
 
 def ask(context: PreflightContext) -> Iterator[Answer]:
-    """Check each image of jobs and served models once."""
+    """Check that the images of jobs and served models exist and can be pulled."""
     jobs, models = dict[str, list[str]](), dict[str, list[str]]()
     for job, request in context.declared.requests.items():
         body = json.loads(request.body)

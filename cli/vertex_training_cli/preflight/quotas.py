@@ -132,7 +132,8 @@ def _ask_compute_quotas(context: PreflightContext, need: ComputeNeed) -> Iterato
 def _ask_family(
     context: PreflightContext, need: ComputeNeed, family: GpuFamily
 ) -> Iterator[Answer]:
-    asked = question(f"{BY_FAMILY} {family.name}", f"limit in {need.region} of {need.project}")
+    where = f"region {need.region} of project {need.project}"
+    asked = question(f"{BY_FAMILY} {family.name}", f"limit in {where}")
     place = {"region": need.region, "gpu_family": family.name}
     limit = _limit(context, asked, need.project, BY_FAMILY, place)
     if limit is not None and limit < family.count:
@@ -153,7 +154,8 @@ def judge_compute(need: ComputeNeed, regional: object, project: object) -> Itera
         if (quota := limits.get(metric)) is None:
             continue
         limit, used = int(quota.get("limit", 0)), int(quota.get("usage", 0))
-        asked = question(f"quota {metric}", f"limit and use in {need.region} of {need.project}")
+        where = f"region {need.region} of project {need.project}"
+        asked = question(f"quota {metric}", f"limit and usage in {where}")
         if used + wanted > limit:
             meets = f"the stack needs {wanted} more: a creation is refused (quotaExceeded)"
             mend = _mend(need.project, used + wanted)

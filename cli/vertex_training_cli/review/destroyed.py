@@ -77,7 +77,7 @@ class FolderChange:
     name: str
     """``BUCKET/PREFIX`` with the bucket's key in the stack file."""
     added: list[str] = field(default_factory=list)
-    """Names of resources."""
+    """Resource names of the added objects."""
     changed: list[str] = field(default_factory=list)
     removed: list[str] = field(default_factory=list)
 
@@ -239,7 +239,9 @@ def _prefixes(plan: Plan) -> list[str]:
 def fate(change: DestructiveChange) -> str:
     """Return the words for what happens to a destroyed resource."""
     verb = "destroyed and recreated" if change.replaced else "destroyed"
-    return f"refused because protected, otherwise {verb}" if change.refused else verb
+    if change.refused:
+        return f"would be {verb}, but is protected, so the deployment is refused"
+    return verb
 
 
 def _rename(finding: Finding, quote: Quote) -> str:
@@ -354,7 +356,7 @@ def lost_with_resource(plan: Plan) -> list[DestructiveChange]:
     return [change for change in destroyed(plan) if change.is_loss]
 
 
-@risk("refused because protected", "{name}", "", "", "destroys", in_list="")
+@risk("deployment refused because of protected resources", "{name}", "", "", "destroys", in_list="")
 def refused(plan: Plan) -> list[DestructiveChange]:
     """Return resources that the engine refuses to destroy."""
     return [change for change in destroyed(plan) if change.refused]

@@ -80,8 +80,9 @@ def commands(report: ReviewReport) -> list[str]:
 def without_row(report: ReviewReport, quote: Quote) -> str:
     """Return a sentence with the headings of all rows that have no answer."""
     heads = [HEADS[answer.question] for answer in answers(report, quote) if not answer.phrases]
-    word = "Unknown" if is_partial(report) else "No entries"
-    return f"{word}: {', '.join(heads)}." if heads else ""
+    partial = "Unknown, because the preview failed"
+    words = partial if is_partial(report) else "Nothing to report under"
+    return f"{words}: {', '.join(heads)}." if heads else ""
 
 
 def rows(report: ReviewReport, quote: Quote) -> list[SummaryRow]:

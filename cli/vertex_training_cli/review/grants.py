@@ -52,13 +52,13 @@ class IamBinding:
     member: str
     role: str
     kind: str
-    """bucket, secret, project, account, …"""
+    """Kind of the resource: bucket, secret, project, account, …"""
     target: str
     condition: str = ""
     reason: str = field(default="", compare=False)
     """Reason for the grant; empty if the program has none."""
     is_derived: bool = field(default=False, compare=False)
-    """True if the program adds the grant itself, without an entry in a file of the stack."""
+    """True if the program adds the grant by itself: no file of the stack lists it."""
 
     @property
     def is_public(self) -> bool:
@@ -194,7 +194,7 @@ def bindings_in(inputs: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _is_derived(step: Step) -> bool:
-    """Return whether the program adds the grant by itself, without an entry in a file."""
+    """Return whether the program adds the grant by itself: no file of the stack lists it."""
     return step.is_own and EXTRA_GRANTS not in step.urn
 
 

@@ -81,7 +81,7 @@ class WatchChange:
     kind: str
     name: str
     action: str
-    """create, update, replace, delete, same."""
+    """Effect of the plan: create, update, replace, delete or same."""
     when: str
     """Condition of the alert, or amount of the budget."""
     told_before: tuple[str, ...]

@@ -58,7 +58,7 @@ class RungRequest:
 
     number: int
     what: str
-    """Differences from the job file."""
+    """Differences between the rung's request and the job file."""
     strategy: str
     reservation: str
     cost: JobCost
@@ -113,16 +113,16 @@ class JobChange:
     idle_stop_before: str = ""
     """The condition of ``idle_stop`` before the plan."""
     memory: tuple[str, ...] = ()
-    """Predicted peak memory of its ``model``, compared with the memory of its GPUs."""
+    """Predicted peak memory of the job's ``model``, compared with the memory of its GPUs."""
     same_request: bool = False
-    """True if the same request replaces the job, which `up` refuses."""
+    """True if the plan replaces the job but its request is the same; ``up`` refuses this."""
     retained: bool = False
     """True if the deployed job stays unchanged (``retain_on_delete`` of a ``TrainingJob``)."""
 
     repeats: str = ""
     """The earlier job with the same request and output folder; empty if there is none."""
     protected: bool = False
-    """True if the engine refuses to delete or replace it."""
+    """True if the engine refuses to delete or replace the job."""
 
     @property
     def refused(self) -> bool:

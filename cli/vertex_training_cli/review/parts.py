@@ -200,7 +200,7 @@ class Entry:
     """Name of the resource whose fields differ. Neither name nor fields are quoted yet."""
     fields: tuple[FieldDifference, ...] = ()
     in_comment: bool = True
-    """True if a comment also shows the fields."""
+    """True if a pull request comment also shows the resource's differing fields."""
     note: str = ""
     """A line below the entry."""
 
@@ -251,7 +251,7 @@ class Fold:
     summary: str
     parts: tuple[Part, ...]
     comment: str = ""
-    """Replacement in a comment."""
+    """Text that a comment shows instead of the summary and the parts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,9 +321,9 @@ class ReportSection:
     title: str
     parts: tuple[Part, ...]
     count: Paragraph | None = None
-    """Text shown while it is folded."""
+    """Text shown while the section is folded."""
     fold: Literal["never", "comment", "always"] = "never"
-    """Formats in which it is folded."""
+    """Formats in which the section is folded."""
 
 
 Cell = str | tuple[str, ...]

@@ -39,7 +39,7 @@ class ReachabilityChange:
     """One change to the reachability of a resource."""
 
     verb: str
-    """opens, closes, changes."""
+    """Effect of the plan: opens, closes or changes."""
     what: str
     """Object of the verb, like ``a peering of network x with Google's services``."""
     resource: str

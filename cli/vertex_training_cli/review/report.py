@@ -115,14 +115,14 @@ class ImageUse:
     """An image that a job or model uses after the plan."""
 
     name: str
-    """Name without registry and digest."""
+    """Name of the image without registry and digest."""
     old: str
-    """Digest or full name of the replaced image; empty without one."""
+    """Digest or full name of the replaced image; empty if no image is replaced."""
     new: str
     uri: str
-    """The image in full."""
+    """Full name of the image."""
     jobs: tuple[str, ...]
-    """Names of jobs, and versions like ``model titanic run 3``."""
+    """Jobs and model versions that use the image, like ``model titanic run 3``."""
 
     @property
     def versions(self) -> tuple[str, str]:
@@ -230,7 +230,7 @@ class ReviewReport:
     outcome: ReviewOutcome
     digest: str
     expected: str
-    """The expected digest; empty without one."""
+    """Digest that the plan must have; empty if no digest is required."""
     problems: tuple[Problem, ...]
     """Mistakes in files and exceeded limits, if they made the preview fail."""
     errors: tuple[Diagnostic, ...]

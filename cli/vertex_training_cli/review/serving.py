@@ -45,7 +45,8 @@ MOST_METRICS: Final = 50
 #: Note on the accuracy of the costs.
 SOURCES: Final = (
     "Estimates: list prices with Vertex AI's fee, for 730 hours a month, without network traffic "
-    "and discounts. The fee of endpoints was observed for two machine types only."
+    "and discounts. Bills confirm the fee of endpoints for two machine types; for other types the "
+    "fee is an assumption."
 )
 #: Names of metrics for which lower values are better, and names for which higher values are better.
 #: Other metrics are not judged.
@@ -65,7 +66,10 @@ class VersionChange:
     job: str
     run: str
     action: str
-    """upload, replace, change, keep; delete, or leave (removed from the stack only)."""
+    """Effect of the plan: upload, replace, change, keep, delete, or leave.
+
+    ``leave`` removes the version from the stack only.
+    """
     image: str
     image_before: str
     """Previous image; empty without one."""
@@ -87,7 +91,7 @@ class EndpointChange:
     """The endpoint's key in the stack file."""
     model: str
     action: str
-    """create, change, delete, keep."""
+    """Effect of the plan: create, change, delete or keep."""
     before: Mapping[str, int]
     """Deployed run, such as ``run 3`` -> share; empty if the endpoint is new."""
     after: Mapping[str, int]

@@ -332,7 +332,7 @@ class PendingCreates:
     settled: tuple[str, ...]
     """Creations that are complete (the resource is in the state) or that left nothing behind."""
     targets: tuple[str, ...]
-    """Resources of the state that the refresh reads while it clears pending creations."""
+    """Resources that ``pulumi refresh`` also refreshes when it clears the pending creations."""
     open: tuple[str, ...]
     """Creations with an unknown result: the resource may exist or not."""
 

@@ -222,10 +222,9 @@ _CHARTS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
 }
 #: Text of a dashboard's last tile: values without a metric.
 MISSING: Final = (
-    "Google has no metrics for a job's cost, state and time in the queue. "
-    "`vt jobs list --stack {stack}` prints states and times, `vt jobs compare` costs at list "
-    "prices, "
-    "and Cloud Billing reports show billed costs."
+    "Google has no metrics for a job's cost, state and time in the queue. For states and times, "
+    "run `vt jobs list --stack {stack}`; for costs at list prices, run `vt jobs compare`. Cloud "
+    "Billing reports show billed costs."
 )
 #: Columns of a dashboard, and size of a tile.
 _COLUMNS: Final = 48

@@ -103,7 +103,7 @@ class DeclaredEndpoint:
     display_name: str
     deployments: Mapping[int, DeclaredDeployment]
     split: Mapping[int, int]
-    """Share by run; 100 in total."""
+    """Percentage of the traffic for each run. All percentages add up to 100."""
     is_private: bool
     """True if only Private Service Connect provides access."""
     is_named_public: bool

@@ -105,8 +105,8 @@ class JobDefaults(Section):
 
 #: Error for a rung with ``region``.
 OTHER_REGION: Final = (
-    "a ladder rung cannot change the region: the job's buckets, network, key and images are in the "
-    "stack's region. Remove region, and use a second stack for another region"
+    "a rung (an entry of ladder) cannot change the region: the job's buckets, network, key and "
+    "images are in the stack's region. Remove region; for another region, use a second stack"
 )
 
 

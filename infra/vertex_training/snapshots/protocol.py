@@ -330,7 +330,7 @@ class _Stages:
                     f"snapshot '{self.request.name}': the export wrote {count} objects, but "
                     f"{self.request.uri}/{folder} has {len(objects)}: another user changed the "
                     "folder. Hint: find the writer in the audit logs, then set run: "
-                    f"{self.request.run + 1}"
+                    f"{self.request.run + 1} in the snapshot's entry of the stack file"
                 )
             return objects
         raise self._no_more("exports")
@@ -362,7 +362,8 @@ class _Stages:
         if not is_own(job["configuration"]):
             raise JobRefusedError(
                 f"snapshot '{self.request.name}': another user created the BigQuery job {job_id}. "
-                f"Hint: find that user in the job's details, then set run: {self.request.run + 1}"
+                f"Hint: find that user in the job's details, then set run: {self.request.run + 1} "
+                "in the snapshot's entry of the stack file"
             )
         job = self._wait(job_id, job)
         if (error := job["status"].get("errorResult")) is None:

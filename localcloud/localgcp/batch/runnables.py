@@ -166,7 +166,7 @@ class Machine:
             raise PreparationError(f"{text} (or it may not exist). It runs as {self.job.account}.")
         resource = find_version(self.cloud.store, self.cloud.home.secrets, project, secret, version)
         if resource is None:
-            hint = f"Give it a value: vt local secret set {secret}"
+            hint = f"Set a value for the secret: vt local secret set {secret}"
             raise PreparationError(f"Secret Version [{name}] not found. {hint}")
         try:
             return resource[1].decode()

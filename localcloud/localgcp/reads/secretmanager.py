@@ -66,7 +66,7 @@ class SecretService:
             text = f"Secret [{name}] not found or has no versions."
             if version != LATEST:
                 text = f"Secret Version [{name}/versions/{version}] not found."
-            hint = f"Give it a value: vt local secret set {secret}"
+            hint = f"Set a value for the secret: vt local secret set {secret}"
             raise ApiError(_CODE.NOT_FOUND, f"{text} {hint}")
         number, value = resource
         return types.AccessSecretVersionResponse(

@@ -109,7 +109,10 @@ class JobBuckets:
                 f"/gcs/{bucket} is read-only here: the bucket is large and the job does not name "
                 "it."
             )
-            self.report(f"{text} To write to it, put the path into an argument or a variable.")
+            self.report(
+                f"{text} To write to it, pass the path in an argument or an environment variable "
+                "of the job."
+            )
         return shown
 
     def _usable(self, named: set[str]) -> Iterator[str]:
@@ -209,7 +212,8 @@ def explain(written: list[str]) -> str:
     return (
         f"The job wrote {_some(written)} to this machine, not into a bucket: the local cloud "
         "replaces /gcs in command, args and env, but not in paths that the job's code builds. "
-        "Hint: read the path from an argument or a variable, such as AIP_MODEL_DIR, or run the job "
+        "Hint: read the path from an argument or an environment variable, such as AIP_MODEL_DIR, "
+        "or run the job "
         "in a container."
     )
 

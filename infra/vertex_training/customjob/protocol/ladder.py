@@ -51,7 +51,7 @@ class CurrentRung:
     request: SubmissionRequest
     job: JobSnapshot | None
     moved: bool = False
-    """True if this process replaced the previous rung with this rung."""
+    """True if this process moved the job from the previous rung of its ladder to this rung."""
 
     def __str__(self) -> str:
         """Return a text like ``rung 2 of 3 (strategy SPOT)``."""

@@ -69,7 +69,7 @@ class MessageBuilder:
         self.remarks: list[Problem] = []
         """Warnings and notes."""
         self.left_out: set[Path] = set()
-        """Paths of fields without a value, in the file."""
+        """Paths of the file's fields that have no value."""
         self.unreadable: list[Path] = []
         """Paths of unreadable values in the request (REST form)."""
         self.used: set[str] = set()

@@ -153,7 +153,7 @@ def grid_size(job: Job) -> Iterator[Finding]:
 
 @rule("few-trials", TUNING_GUIDE, "note")
 def few_trials(job: Job) -> Iterator[Finding]:
-    """Check that a search without a grid has ten trials for each parameter, as Google advises."""
+    """Check that a search has ten or more trials per parameter, unless it is a grid search."""
     trials = (job.tuning or {}).get("maxTrialCount", 0)
     advised = TRIALS_PER_PARAMETER * sum(1 for _ in parameters_of(job))
     if study_of(job).get("algorithm") != "GRID_SEARCH" and 0 < trials < advised:

@@ -53,7 +53,7 @@ class Goal:
     deployments: Mapping[int, Deployment]
     """Deployments by run."""
     split: Mapping[int, int]
-    """Share by run; 100 in total."""
+    """Percentage of the traffic for each run. All percentages add up to 100."""
 
     @property
     def by_id(self) -> dict[str, Deployment]:

@@ -139,7 +139,7 @@ def test_secrets_reach_the_task_and_neither_a_record_nor_a_log(jobs: Jobs):
     add_version(jobs.cloud.home.secrets, PROJECT, "token", b"\xff")
     assert f"{latest} is not UTF-8 text" in jobs.log(jobs.run(made), "agent")
     secret["TOKEN"] = f"projects/{PROJECT}/secrets/token/versions/9"
-    hint = "not found. Give it a value: vt local secret set token"
+    hint = "not found. Set a value for the secret: vt local secret set token"
     assert hint in jobs.log(jobs.run(made), "agent")
     below = [*jobs.cloud.home.batch.rglob("*"), jobs.cloud.home.database]
     for file in (each for each in below if each.is_file()):

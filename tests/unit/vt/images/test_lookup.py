@@ -62,7 +62,7 @@ def test_review_looks_at_pinned_images_of_its_own_cloud(
     assert found.origins == {
         good: "jobs/train at commit aaaaaaaaaaaa",
         MISSING: "image missing in the registry",
-        plain: "no origin in the image's labels",
+        plain: "the image's labels name no source folder and no commit",
         foreign: f"image not checked: {other}",
     }
     registry.requests.clear()

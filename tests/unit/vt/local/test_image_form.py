@@ -122,7 +122,10 @@ def test_what_the_machine_lacks_is_one_line_and_the_job_is_a_package(
         monkeypatch.setenv("PATH", "/nowhere")
     else:
         monkeypatch.setattr(host, "find_engine", lambda _: None)
-    assert choose(project) == ("local", f"train will run as a package: {line}")
+    assert choose(project) == (
+        "local",
+        f"train will run as a Python package, not as an image: {line}",
+    )
     assert not (project.repo / "Pulumi.local-image.yaml").exists()
 
 
@@ -136,8 +139,8 @@ def test_an_index_that_does_not_answer_is_found_before_anything_is_made(
     stack, told = choose(project, ups)
     assert (stack, ups.seen) == ("local", [])
     assert told == (
-        "train will run as a package: cannot reach PyTorch's index of CPU wheels, "
-        "which the image needs"
+        "train will run as a Python package, not as an image: cannot reach PyTorch's index of CPU "
+        "wheels, which the image needs"
     )
     assert not (project.repo / "Pulumi.local-image.yaml").exists()
 
@@ -158,7 +161,7 @@ def test_a_build_that_fails_shows_its_end_and_the_job_is_a_package(project, mach
     for before in (first, ""):  # the repository stays
         assert choose(project) == ("local", (
             f"{before}  | RUN pip\n  | no such package\n"
-            "train will run as a package: train: it ended with exit code 9."
+            "train will run as a Python package, not as an image: train: it ended with exit code 9."
         ))  # fmt: skip
         assert "vertex-training:jobs" not in config(project)  # they have no image yet
 

@@ -104,9 +104,9 @@ def asked(root: Path, monkeypatch: pytest.MonkeyPatch) -> Asked:
         found.calls.append(("images", ref.stack, dict(jobs), list(shown), offline))
         return lookup.Lookup(problems=(), unseen=(UNSEEN,), origins={TRAIN: "commit 1"})
 
-    def plan(ref: Any, how: PreviewOptions) -> tuple[Plan, str]:
+    def plan(ref: Any, how: PreviewOptions) -> tuple[Plan, str, list[Problem]]:
         found.calls.append(("plan", ref.stack, how))
-        return found.made, found.source
+        return found.made, found.source, []
 
     monkeypatch.setattr(command, "_plan", plan)
     monkeypatch.setattr(command, "_problems", lambda *_: list(found.problems))

@@ -38,5 +38,6 @@ def hints(root: Path, more: str = "") -> dict[str, str]:
 def test_an_exception_that_is_not_deployed_yet_is_no_longer_asked_for(tmp_path: Path) -> None:
     more = "  vertex-training:overrides: {buckets.vision.protect: false}\n"
     assert hints(tmp_path, more)["acme-ml-vision-eu"] == (
-        "Pulumi.eu.yaml no longer protects the resource: deploy it"
+        "Pulumi.eu.yaml no longer protects the resource, but the deployed stack still does: "
+        "deploy the stack first"
     )
