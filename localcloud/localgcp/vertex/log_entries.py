@@ -44,11 +44,40 @@ _PAGE: Final = 50
 _MAX_PAGE: Final = 1000
 
 
+@dataclass(slots=True)
+class _Line:
+    """A line of a job's log, with the fields of a ``LogEntry``.
+
+    Protobuf messages are large and slow to create, so only those of the answer's page are.
+    """
+
+    log_name: str
+    resource: monitored_resource_pb2.MonitoredResource
+    labels: dict[str, str]
+    text_payload: str
+    timestamp: datetime
+    insert_id: str
+
+    def message(self) -> types.LogEntry:
+        return types.LogEntry(
+            log_name=self.log_name,
+            resource=self.resource,
+            labels=self.labels,
+            text_payload=self.text_payload,
+            timestamp=self.timestamp,
+            insert_id=self.insert_id,
+            severity="INFO",
+        )
+
+
+_Entry = types.LogEntry | _Line
+
+
 @dataclass(frozen=True)
 class _Query:
     project: str
     equal: dict[str, str]
-    test: Callable[[types.LogEntry], bool]
+    test: Callable[[_Entry], bool]
 
 
 class TuningJobs(Protocol):
@@ -83,6 +112,8 @@ class LogService:
     ) -> None:
         self.home, self.store, self.jobs, self.others = home, store, jobs, dict(others or {})
         self.tuning = tuning
+        #: Latest request with further pages -> its entries: to read a long log takes seconds.
+        self._next_pages: tuple[tuple[str, ...], list[_Entry]] = ((), [])
 
     def matching(
         self, project: str, log_filter: log_filters.LogFilter, job_id: str
@@ -90,9 +121,8 @@ class LogService:
         """Yield entries of one job, of any type, that match a filter."""
         if log_filter.equal.get(_JOB, job_id) == job_id:
             equal = {**log_filter.equal, _JOB: job_id}
-            yield from self._entries(
-                _Query(project, equal, lambda entry: log_filter.test(_fields(entry)))
-            )
+            query = _Query(project, equal, lambda entry: log_filter.test(_fields(entry)))
+            yield from map(_message, self._entries(query))
 
     def list_log_entries(
         self, request: types.ListLogEntriesRequest
@@ -105,13 +135,18 @@ class LogService:
             raise invalid_argument(f"Invalid page token: {request.page_token[:80]!r}.")
         if request.order_by not in ("", "timestamp asc", "timestamp desc"):
             raise invalid_argument(f"order_by: {request.order_by!r} is not supported.")
-        entries = sorted(self._entries(query), key=lambda e: (e.timestamp, e.insert_id))
-        if request.order_by == "timestamp desc":
-            entries.reverse()
+        listing = (query.project, request.filter, request.order_by)
+        key, entries = self._next_pages
         begin = int(request.page_token or 0)
+        if not begin or key != listing:
+            entries = sorted(self._entries(query), key=lambda e: (e.timestamp, e.insert_id))
+            if request.order_by == "timestamp desc":
+                entries.reverse()
         end = begin + (request.page_size or _PAGE)
+        self._next_pages = (listing, entries) if end < len(entries) else ((), [])
         return types.ListLogEntriesResponse(
-            entries=entries[begin:end], next_page_token=str(end) if end < len(entries) else ""
+            entries=[_message(entry) for entry in entries[begin:end]],
+            next_page_token=str(end) if end < len(entries) else "",
         )
 
     def _query(self, request: types.ListLogEntriesRequest) -> _Query:
@@ -134,7 +169,7 @@ class LogService:
             raise invalid_argument(text)
         return _Query(match[1], log_filter.equal, lambda entry: log_filter.test(_fields(entry)))
 
-    def _entries(self, query: _Query) -> Iterator[types.LogEntry]:
+    def _entries(self, query: _Query) -> Iterator[_Entry]:
         if other := self._other(query.equal):
             yield from filter(query.test, other(query.project, query.equal))
             return
@@ -173,7 +208,7 @@ class LogService:
 
     def _of_job(
         self, query: _Query, job_id: str, resource: dict[str, str], labels: dict[str, str]
-    ) -> Iterator[types.LogEntry]:
+    ) -> Iterator[_Line]:
         """Yield entries of a CustomJob; set these labels on the resource and on each entry."""
         job = self.jobs.get(job_id)
         if job is None or query.project not in (job.project, project_number(job.project)):
@@ -183,13 +218,14 @@ class LogService:
             if wanted in (None, file.stem):
                 named = {**resource, "project_id": job.project, "task_name": file.stem}
                 made = monitored_resource_pb2.MonitoredResource(type="ml_job", labels=named)
-                for entry in _of_replica(job, file, made):
-                    entry.labels = labels
-                    if query.test(entry):
-                        yield entry
+                yield from filter(query.test, _of_replica(job, file, made, labels))
 
 
-def _fields(entry: types.LogEntry) -> Callable[[str], str]:
+def _message(entry: _Entry) -> types.LogEntry:
+    return entry.message() if isinstance(entry, _Line) else entry
+
+
+def _fields(entry: _Entry) -> Callable[[str], str]:
     """Return a function that reads fields of an entry, for filters."""
 
     def read(name: str) -> str:
@@ -215,16 +251,13 @@ def _fields(entry: types.LogEntry) -> Callable[[str], str]:
 
 
 def _of_replica(
-    job: JobRecord, file: Path, resource: monitored_resource_pb2.MonitoredResource
-) -> Iterator[types.LogEntry]:
+    job: JobRecord,
+    file: Path,
+    resource: monitored_resource_pb2.MonitoredResource,
+    labels: dict[str, str],
+) -> Iterator[_Line]:
     """Yield entries of a replica's log."""
     created, ended = datetime.fromisoformat(job.create_time), job.state.terminal
+    name, id_ = f"projects/{job.project}/logs/{file.stem}", f"{job.job_id}-{file.stem}"
     for number, text, time in read_lines(file, created, ended=ended):
-        yield types.LogEntry(
-            log_name=f"projects/{job.project}/logs/{file.stem}",
-            resource=resource,
-            text_payload=text,
-            timestamp=time,
-            insert_id=f"{job.job_id}-{file.stem}-{number:09}",
-            severity="INFO",
-        )
+        yield _Line(name, resource, labels, text, time, f"{id_}-{number:09}")

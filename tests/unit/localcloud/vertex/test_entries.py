@@ -84,6 +84,18 @@ def test_a_page_is_of_a_thousand_entries_at_most(logged: Logged, size: int) -> N
     )  # fmt: skip
 
 
+def test_pages_of_a_listing_repeat_no_entry_of_a_log_that_grows(logged: Logged) -> None:
+    logged.job(state=JobState.RUNNING)
+    logged.log("workerpool0-0", "a\nb\nc\n")
+    newest = {"order_by": "timestamp desc", "page_size": 2}
+    first = logged.ask(**newest)
+    logged.log("workerpool0-0", "a\nb\nc\nd\n")
+    second = logged.ask(page_token=first.next_page_token, **newest)
+    pages = [[entry.text_payload for entry in page.entries] for page in (first, second)]
+    assert pages == [["c", "b"], ["a"]]
+    assert logged.texts(**newest) == ["d", "c"]
+
+
 @pytest.mark.parametrize("token", ["x", "-5", "5\n", "\u0665", "9" * 10, "x" * 90])
 def test_a_page_begins_where_another_ended(logged: Logged, token: str) -> None:
     assert logged.refusal(page_token=token) == (
