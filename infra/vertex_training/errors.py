@@ -264,6 +264,12 @@ def abbreviate(text: str) -> str:
     return line if len(line) <= MAX_SHOWN else line[: MAX_SHOWN - 1] + "…"
 
 
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun: ``1 job``, ``2 policies``, ``no grants``."""
+    plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+    return f"{number or 'no'} {noun if number == 1 else plural}"
+
+
 #: A name with a number in it: ``g2-standard-12``, ``a3-highgpu-8g``.
 _NUMBER: Final = re.compile(r"(.*?\D)(\d{1,9})(\D*)")
 

@@ -198,7 +198,7 @@ def test_renamed_job_of_killed_provider_is_reported(project: Project, proxy: Hol
     assert f"customJobs/{lost.job_id}. Possibly a killed run submitted this job" in told
     drift = project.vt("drift", "--stack", "local", code=7)
     assert "lost \\(run 1\\) runs, but is not in the state" in drift
-    assert "local: drifted, 1 differences" in drift
+    assert "local: drifted, 1 difference" in drift
     [command] = re.findall(r"`vt (jobs cancel [0-9]+ --stack local)`", told)
     project.vt(*command.split(), "--yes")
     assert "has no drift" in project.vt("drift", "--stack", "local")

@@ -218,7 +218,7 @@ def test_data_with_a_secret_is_not_pushed(bucket: storage.Bucket, tmp_path: Path
         assert "canary" not in refused.output.lower()
     assert list(bucket.list_blobs()) == []
     sent = test_data.vt("push", "data/set", folder, "--exclude", "sub")
-    assert (sent.exit_code, sent.stdout) == (0, "sent 1 files, 1 B; 0 unchanged\n")
+    assert (sent.exit_code, sent.stdout) == (0, "sent 1 file, 1 B; 0 unchanged\n")
 
 
 @pytest.mark.parametrize("as_json", [False, True], ids=["text", "json"])

@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from vertex_training.errors import CheckUnavailableError
+from vertex_training.errors import CheckUnavailableError, counted
 from vertex_training.secret_rules.redaction import masked
 from vertex_training_cli.check import checking, fixing, machine_reports
 from vertex_training_cli.check.report import FileReport, text_lines
@@ -142,7 +142,7 @@ def _fix(task: Task) -> None:
         count += fixed.count
         if fixed.count and not task.dry_run:
             fixed.write()
-    mistakes = f"{count} mistake{'' if count == 1 else 's'}"
+    mistakes = counted(count, "mistake")
     if count:
         action = "Not written (--dry-run), fixable" if task.dry_run else "Fixed"
         print_line(f"{action}: {mistakes}.")

@@ -13,6 +13,7 @@ import typer
 from google.cloud import storage
 
 from vertex_training import stack as stacks_of_files
+from vertex_training.errors import counted
 from vertex_training.settings import stack_files
 from vertex_training.settings.model import Settings
 from vertex_training_cli.console import plain
@@ -143,7 +144,7 @@ def ls(
                 print(json.dumps({**row, "updated": item.updated, "generation": item.generation}))
             else:
                 print(f"{item.size:>14}  {item.updated}  {plain(name)}")
-        print_line(f"vt: {count} objects, {in_units(total)}, in gs://{place.bucket}")
+        print_line(f"vt: {counted(count, 'object')}, {in_units(total)}, in gs://{place.bucket}")
 
 
 def _show(
@@ -153,9 +154,9 @@ def _show(
         what = "changed" if item.name in known else "new"
         print(f"{verb} {plain(item.name)} ({what}, {in_units(item.size)})")
     size = in_units(sum(item.size for item in objects))
-    print_line(f"vt: would {verb} {len(objects)} files, {size}; {same} unchanged")
+    print_line(f"vt: would {verb} {counted(len(objects), 'file')}, {size}; {same} unchanged")
 
 
 def _report(verb: str, objects: Sequence[LocalFile | RemoteObject], same: int) -> None:
     size = in_units(sum(item.size for item in objects))
-    print(f"{verb} {len(objects)} files, {size}; {same} unchanged")
+    print(f"{verb} {counted(len(objects), 'file')}, {size}; {same} unchanged")

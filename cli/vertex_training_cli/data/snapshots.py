@@ -11,7 +11,7 @@ import typer
 from google.cloud import storage
 
 from vertex_training import stack as stacks_of_files
-from vertex_training.errors import CommandError
+from vertex_training.errors import CommandError, counted
 from vertex_training.naming import SNAPSHOTS
 from vertex_training.snapshots import manifest as manifests
 from vertex_training.snapshots.request import MANIFEST
@@ -176,7 +176,7 @@ def delete(
     kept = _one([snapshot for snapshot in snapshots if snapshot.name == name], name, which)
     reasons = ["the stack file declares the snapshot"] if kept.declared else []
     reasons += [f"jobs read the snapshot: {', '.join(kept.jobs)}"] if kept.jobs else []
-    what = f"{kept.folder}, {len(kept.objects)} objects, {in_units(kept.size)}"
+    what = f"{kept.folder}, {counted(len(kept.objects), 'object')}, {in_units(kept.size)}"
     if reasons and not force:
         hint = "raise the snapshot's `run` in the stack file first, or pass --force."
         raise CommandError(f"{what}: {'; '.join(reasons)}.", hint)

@@ -15,6 +15,7 @@ from vertex_training.errors import (
     OperatorError,
     PreviewParseError,
     UnknownStackError,
+    counted,
 )
 from vertex_training.settings.model import AllowedMember, DriftSettings
 from vertex_training_cli import read_errors, rest
@@ -73,8 +74,8 @@ def drift(
     _write(result, output)
     for error in result.errors:
         print_line(f"vt drift: {error}")
-    count = len(result.differences)
-    print_line(f"vt drift: {stack}: {result.outcome.name.lower()}, {count} differences")
+    count = counted(len(result.differences), "difference")
+    print_line(f"vt drift: {stack}: {result.outcome.name.lower()}, {count}")
     raise typer.Exit(int(result.outcome))
 
 

@@ -21,7 +21,7 @@ from packaging.version import InvalidVersion, Version
 from localgcp.errors import UnsafePathError
 from localgcp.system import git
 from localgcp.system.root_directory import RootDirectory
-from vertex_training.errors import CommandError
+from vertex_training.errors import CommandError, counted
 from vertex_training_cli.init import answers as answers_
 from vertex_training_cli.init import branches, manifest
 from vertex_training_cli.init.answers import Answers, placeholders
@@ -266,7 +266,7 @@ def _offer(root: Path, branch: str, old: Manifest, answers: Answers, new: str) -
         print_line(f"{root} is up to date with release {new}. Your edits are unchanged.")
         return
     branches.make(root, branch, changes, manifest_after)
-    print_line(f"Branch {branch} changes {len(changes)} files:")
+    print_line(f"Branch {branch} changes {counted(len(changes), 'file')}:")
     for change in changes:
         print(f"  {'-' if change.new is None else '+' if change.is_new else ' '} {change.path}")
     print_line(f"Review: git diff {branch}~ {branch}")

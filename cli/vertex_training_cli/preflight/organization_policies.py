@@ -32,6 +32,7 @@ from vertex_training.catalog.resource_types import (
     SECRET,
     TENSORBOARD,
 )
+from vertex_training.errors import counted
 from vertex_training.naming import PUBLIC_MEMBERS
 from vertex_training_cli import rest
 from vertex_training_cli.declared import DeclaredResource, DeclaredStack
@@ -125,7 +126,7 @@ def _judge(
         answer = f"{policy}: unknown for {_shown(unclear)}"
         yield asked.unknown(answer, mend=mend)
     else:
-        yield asked.ok(f"{policy}: allows all {len(subjects)} resources")
+        yield asked.ok(f"{policy}: allows {counted(len(subjects), 'resource')}")
 
 
 def _shown(subjects: Sequence[Subject]) -> str:

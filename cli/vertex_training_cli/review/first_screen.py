@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from vertex_training.catalog import resource_types
+from vertex_training.errors import counted
 from vertex_training_cli.review import grants
 from vertex_training_cli.review.headline import (
     SHOWN,
@@ -52,7 +53,7 @@ def readiness(report: ReviewReport) -> tuple[str, str]:
     if report.outcome is not ReviewOutcome.CLEAN:
         return "Not ready", failure(report)
     if images:
-        count = f"{len(images)} image{'' if len(images) == 1 else 's'} not built"
+        count = f"{counted(len(images), 'image')} not built"
         return "Not ready", f"{count}; {offline}" if report.is_offline else count
     if report.is_offline:
         return "Not compared with the cloud", offline

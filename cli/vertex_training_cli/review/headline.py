@@ -14,6 +14,7 @@ from typing import Final
 from vertex_training.catalog.costs import usd
 from vertex_training.customjob.batch.offers import NAMES as SERVICES
 from vertex_training.customjob.protocol.waiting import format_duration
+from vertex_training.errors import counted
 from vertex_training.images.pins import PLACEHOLDER
 from vertex_training_cli.engine.plan import JobObservation
 from vertex_training_cli.review import expenses, grants, serving
@@ -63,7 +64,9 @@ def verdict(report: ReviewReport, quote: Quote = cut) -> str:
     if report.nothing:
         return f"{parts[0][0].upper()}{parts[0][1:]}." if parts else "Nothing changes."
     if images := unbuilt_images(report):
-        parts.append(f"{_count(len(images), 'image')} not built: {first(list(map(quote, images)))}")
+        parts.append(
+            f"{counted(len(images), 'image')} not built: {first(list(map(quote, images)))}"
+        )
     parts.append(_jobs(report))
     if report.submitted:
         parts.append(_cost(report))
@@ -75,7 +78,7 @@ def verdict(report: ReviewReport, quote: Quote = cut) -> str:
     if deferred := [job for job in report.jobs if job.action == "defer"]:
         parts.append(_deferred(deferred))
     if uploads := sum(model.action in ("upload", "replace") for model in report.models):
-        parts.append(f"{_count(uploads, 'model version')} uploaded")
+        parts.append(f"{counted(uploads, 'model version')} uploaded")
     parts += _traffic(report, quote)
     for in_words in (expenses.costs_in_words, expenses.ends_in_words):
         if words := in_words(report.schedules, quote):
@@ -86,13 +89,13 @@ def verdict(report: ReviewReport, quote: Quote = cut) -> str:
     if report.reservations:
         parts.append(expenses.reservations_cost(report.reservations, quote))
     if report.gained or report.lost:
-        parts.append(f"{_count(len(report.gained), 'grant')} gained, {len(report.lost)} lost")
+        parts.append(f"{counted(len(report.gained), 'grant')} gained, {len(report.lost)} lost")
     parts += [f"{what}: {first(names)}" for what, names in _overlooked(report, quote) if names]
     destroyed = sum(not change.refused for change in report.destroyed)
-    parts.append(f"{_count(destroyed, 'resource') if destroyed else 'nothing'} destroyed")
+    parts.append(f"{counted(destroyed, 'resource') if destroyed else 'nothing'} destroyed")
     parts += _risks(report, quote)
     if report.packs and not report.forbidding:
-        parts.append(_count(len(report.violations), "policy warning"))
+        parts.append(counted(len(report.violations), "policy warning"))
     left = len(parts) - PARTS
     text = "; ".join([*parts[:PARTS], *([f"and {left} more, below"] if left > 0 else [])])
     return text[0].upper() + text[1:] + "."
@@ -116,7 +119,7 @@ def _jobs(report: ReviewReport) -> str:
         (going_on, "left running outside the stack"),
         (ended, "removed from the stack (already ended)"),
     ]
-    phrases = [f"{_count(number, 'job')} {word}" for number, word in counts if number]
+    phrases = [f"{counted(number, 'job')} {word}" for number, word in counts if number]
     return ", ".join(phrases) or "no job submitted"
 
 
@@ -134,7 +137,7 @@ def _risks(report: ReviewReport, quote: Quote) -> list[str]:
 
 def failure(report: ReviewReport) -> str:
     """Return why the plan must not be deployed; empty if it may be."""
-    violations = _count(len(report.forbidding), "policy violation")
+    violations = counted(len(report.forbidding), "policy violation")
     return {
         ReviewOutcome.FAILED: _beside_the_plan(report) or "the preview failed",
         ReviewOutcome.FORBIDDEN: f"forbidden by {violations}" if report.forbidding else REFUSED,
@@ -151,7 +154,7 @@ def _beside_the_plan(report: ReviewReport) -> str:
     ]
     if report.errors or sum(count for count, *_ in counts) < len(report.problems):
         return ""
-    return ", ".join(f"{_count(count, noun)} {verb}" for count, noun, verb in counts if count)
+    return ", ".join(f"{counted(count, noun)} {verb}" for count, noun, verb in counts if count)
 
 
 def is_partial(report: ReviewReport) -> bool:
@@ -331,7 +334,7 @@ def _cost(report: ReviewReport) -> str:
     total = usd(report.worst_case)
     if len(missing) == len(report.submitted):
         return "price unknown" + (f", at most {was} before" if old and None not in prices else "")
-    more = f" and {_count(len(missing), 'job')} without a price" if missing else ""
+    more = f" and {counted(len(missing), 'job')} without a price" if missing else ""
     return f"at most {f'{was} → ' if old and was != total else ''}{total}{more}"
 
 
@@ -354,7 +357,7 @@ def _thrown_away(jobs: Sequence[JobObservation]) -> str:
     longest = format_duration(max(job.seconds for job in jobs))
     cost = math.fsum(job.cost or 0 for job in jobs)
     how_long = longest if len(jobs) == 1 else f"up to {longest}"
-    return f"{_count(len(jobs), 'running job')} cancelled after {how_long} ({usd(cost)} so far)"
+    return f"{counted(len(jobs), 'running job')} cancelled after {how_long} ({usd(cost)} so far)"
 
 
 def _deferred(jobs: Sequence[JobChange]) -> str:
@@ -362,12 +365,7 @@ def _deferred(jobs: Sequence[JobChange]) -> str:
     prices = [job.cost.worst_case for job in jobs]
     known = math.fsum(price for price in prices if price is not None)
     cost = "price unknown" if None in prices else f"at most {usd(known)}"
-    return f"{_count(len(jobs), 'job')} submitted after the end of the running job ({cost})"
-
-
-def _count(number: int, noun: str) -> str:
-    """Return ``1 job``, ``2 jobs``, ``no jobs``."""
-    return f"{number or 'no'} {noun}{'' if number == 1 else 's'}"
+    return f"{counted(len(jobs), 'job')} submitted after the end of the running job ({cost})"
 
 
 def totals(report: ReviewReport) -> str:

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from vertex_training.catalog import costs
 from vertex_training.catalog.costs import usd
+from vertex_training.errors import counted
 from vertex_training_cli.review import expenses, grants, guards, serving
 from vertex_training_cli.review.destroyed import DestructiveChange
 from vertex_training_cli.review.destroyed import fate as fate_of_resource
@@ -492,11 +493,12 @@ def _checked(report: ReviewReport) -> str:
     packs = ", ".join(report.packs)
     if not packs:
         return "No policy pack checked the plan."
+    policies = counted(report.policies, "policy")
     if not report.violations:
-        return f"{report.policies} policies of {packs}: no violations."
+        return f"{policies} of {packs}: no violations."
     forbidding = len(report.forbidding)
     rest = len(report.violations) - forbidding
-    return f"{report.policies} policies of {packs}: violations: {forbidding}, warnings: {rest}."
+    return f"{policies} of {packs}: violations: {forbidding}, warnings: {rest}."
 
 
 def _rest(report: ReviewReport, quote: Quote) -> ReportSection:

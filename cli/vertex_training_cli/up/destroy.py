@@ -20,6 +20,7 @@ from vertex_training.errors import (
     OperatorError,
     Problem,
     UnknownStackError,
+    counted,
     dotted,
 )
 from vertex_training.naming import CONTROL, STAGING
@@ -413,7 +414,7 @@ def _detail(loss: Loss, contents: Contents) -> str:
             parts.append(UNKNOWN)
         elif listing.count:
             more = "more than " if listing.more else ""
-            parts.append(f"{more}{listing.count} objects, including old versions")
+            parts.append(f"{more}{counted(listing.count, 'object')}, including old versions")
         else:
             parts.append("empty")
         if loss.own and contents.keeps(loss):

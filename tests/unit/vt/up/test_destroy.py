@@ -87,7 +87,7 @@ def test_everything_that_would_be_lost_is_shown_before_it_goes(told) -> None:
         "job gone protected; state unknown",
         "bucket full 3 objects, including old versions",
         f"bucket own more than 1000 objects, including old versions; {stops}",
-        "bucket own-emptied 1 objects, including old versions",
+        "bucket own-emptied 1 object, including old versions",
         "bucket bare protected; empty",
         "bucket closed objects not counted",
         "secret token 2 versions",
