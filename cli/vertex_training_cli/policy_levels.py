@@ -106,11 +106,15 @@ def unknown_policies(plan: Plan, config: PolicyConfig) -> list[Problem]:
 
 
 def _unknown(plan: Plan, config: PolicyConfig) -> set[str]:
-    """Return names of unknown policies; empty after a failed preview, which may omit policies."""
+    """Return the names of levels that no policy of the preview has.
+
+    Empty if the preview failed for another reason than a violation: its list may have gaps.
+    """
     checked = plan.policies | {violation.policy for violation in plan.violations}
+    is_complete = plan.succeeded or any(violation.is_mandatory for violation in plan.violations)
     # Disabled policies are not among those that checked the plan.
     levels = {name for name, level in levels_of(config).items() if level != "disabled"}
-    return levels - checked if checked and plan.succeeded else set()
+    return levels - checked if checked and is_complete else set()
 
 
 def problems(levels: Mapping[str, str]) -> list[Problem]:

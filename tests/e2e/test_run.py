@@ -117,6 +117,9 @@ def test_script_runs_are_listed_in_a_checkout_and_in_a_plain_folder(
         shown = place.run("vt", "jobs", "show", "run_sleeps-2", *stack_options).stdout
         assert second in shown
         place.run("vt", "jobs", "compare", first, second, *stack_options)
+    SmallStack(checkout, "new").write({})  # never deployed: its project has no API
+    for words in ("list", "show run_sleeps-2", f"show {second}"):
+        assert second in checkout.run("vt", "jobs", *words.split(), "--stack", "new").stdout
     checkout.run("vt", "jobs", "compare", "quick", first, "--stack", "small")
     checkout.run("vt", "jobs", "cancel", first, second, "--yes", "--stack", "small")
     checkout.run("vt", "jobs", "logs", "run_sleeps", "-f", "--stack", "small")

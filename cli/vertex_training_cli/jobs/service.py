@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from google.api_core.exceptions import FailedPrecondition, GoogleAPICallError, NotFound, RetryError
@@ -88,7 +89,9 @@ class Jobs:
         if len(states) == 1:
             terms.append(f'state="{PREFIX}{states[0]}"')
         list_ = self._all if all_stacks else self._own
-        jobs = [job for kind in KINDS for job in list_(terms, kind)]
+        jobs: list[AnyJob] = []
+        with self._unless_unused():
+            jobs += [job for kind in KINDS for job in list_(terms, kind)]
         on_batch = self._on_batch(labels, all_stacks=all_stacks)
         jobs += [job for job in on_batch if not live_only or enum_name(job.state) not in TERMINAL]
         if states:  # several: the service documents no filter for either of two states
@@ -116,8 +119,11 @@ class Jobs:
         if wanted.isdecimal():
             refs = [self.ref, *([self._scripts.ref] if self._scripts else [])]
             names = [f"{ref.parent}/{kind.collection}/{wanted}" for ref in refs for kind in KINDS]
-            jobs = (self.get_if_exists(name) for name in names)
-            return next((job for job in jobs if job is not None), None) or self.get(names[0])
+            for name in names:
+                with self._unless_unused():
+                    if job := self.get_if_exists(name):
+                        return job
+            return self.get(names[0])
         own, name = self.list(), self.ref.first_key(wanted, "jobs", "tuning")
         for job in own:
             if wanted == job.name.rpartition("/")[2]:
@@ -131,6 +137,15 @@ class Jobs:
         known = {labels_of(job).get(JOB_LABEL, "") for job in own}
         hint = did_you_mean(wanted, known) or "to list jobs of other stacks: `vt jobs list --all`"
         raise CommandError(f"stack {self.ref.stack} has not submitted a job {wanted!r}.", hint)
+
+    @contextmanager
+    def _unless_unused(self) -> Iterator[None]:
+        """Ignore that the API of a local stack is disabled, so that runs of scripts are found."""
+        try:
+            yield
+        except OperatorError as error:
+            if self._scripts is None or batch_service.NEVER_USED not in str(error):
+                raise
 
     def whole(self, job: AnyJob) -> AnyJob:
         """Return the job with its trials, which lists omit; unchanged if it has no trials."""

@@ -227,7 +227,7 @@ def _review(stack: str, expect: str, how: PreviewOptions) -> tuple[ReviewReport,
 
     is_offline = how.offline or "offline" in source
     observed = observe.observe_jobs(ref, plan, offline=is_offline)
-    problems = unknown if plan.succeeded else _problems(root, stack)
+    problems = unknown if plan.succeeded else [*unknown, *_problems(root, stack)]
     result = report.build(
         plan, source=source, expected=expect, problems=problems, observed=observed
     )

@@ -32,6 +32,10 @@ from vertex_training_cli.review.parts import RIGHTS, Finding, Quote, risk
 GRANT_INPUTS: Final = ("role", "member", "members", "policyData", "condition", "etag")
 #: Mail domains in which any person can have an address.
 PUBLIC_MAIL: Final = frozenset({"gmail.com", "googlemail.com"})
+#: Kinds of members that are teams, views, routines or datasets of a project.
+OF_A_PROJECT: Final = (
+    *("projectOwner:", "projectEditor:", "projectViewer:", "view:", "routine:", "dataset:"),
+)
 #: Configuration keys of the stack's project and project number.
 PROJECT_KEYS: Final = ("gcp:project", "vertex-training:projectNumber")
 #: Reason for a grant from outside the program.
@@ -229,8 +233,9 @@ def _administers(role: str) -> bool:
 def strangers(plan: Plan) -> list[IamBinding]:
     """Return, for each member from a domain without earlier members, its first new binding.
 
-    The stack's project and the domains in its limits are known. In a first deployment every domain
-    is new, so that only public mail domains are reported.
+    The stack's project and the domains in its limits are known. In a first deployment without such
+    limits every domain is new, so that only public mail domains, and teams, views and datasets of
+    other projects are reported.
     """
     before, limits = _all(plan, "old"), plan.section("limits")
     project, number = (plan.config.get(key, "") for key in PROJECT_KEYS)
@@ -242,7 +247,9 @@ def strangers(plan: Plan) -> list[IamBinding]:
         if member in PUBLIC_MEMBERS or is_of_domains(member, own) or member.endswith(OWN_TEAM):
             return False
         domain = domain_of_member(member)
-        return domain in PUBLIC_MAIL or bool(before and domain not in known)
+        of_project = member.startswith(OF_A_PROJECT)
+        is_new = bool(before or named or of_project) and domain not in known
+        return domain in PUBLIC_MAIL or is_new
 
     by_member = {
         binding.member: binding for binding in reversed(gained(plan)) if is_strange(binding.member)

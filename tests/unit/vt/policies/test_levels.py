@@ -135,6 +135,12 @@ def test_review_refuses_a_level_of_an_unknown_policy() -> None:
     ]
 
 
+def test_forbidden_plan_also_names_unknown_policies() -> None:
+    plan = dataclasses.replace(plans.plan(plans.violation("p", "mandatory", "m")), succeeded=False)
+    [problem] = policy_levels.unknown_policies(plan, {"typo": {"enforcementLevel": "advisory"}})
+    assert problem.value == "typo"
+
+
 def test_no_policy_is_unknown_without_a_finished_preview() -> None:
     given = {"p": {"enforcementLevel": "advisory"}}
     plan = plans.plan(plans.violation("q", "advisory", "m"))
