@@ -265,8 +265,12 @@ def abbreviate(text: str) -> str:
 
 
 def counted(number: int, noun: str) -> str:
-    """Return a number with its noun: ``1 job``, ``2 policies``, ``no grants``."""
-    plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+    """Return a number with its noun.
+
+    >>> counted(1, "job"), counted(2, "policy"), counted(0, "key")
+    ('1 job', '2 policies', 'no keys')
+    """
+    plural = re.sub(r"(?<![aeiou])y$", "ie", noun) + "s"
     return f"{number or 'no'} {noun if number == 1 else plural}"
 
 
