@@ -73,7 +73,7 @@ def deploy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Deploy:
 def refused(done: Result, *texts: str) -> None:
     assert done.exit_code == command.STOPPED, done.output
     assert "deployed\n" not in done.stdout
-    for text in (*texts, "dev is not deployed. Nothing was changed"):
+    for text in (*texts, "dev was refused. Nothing was changed"):
         assert text in done.stderr
 
 

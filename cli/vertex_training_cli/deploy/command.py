@@ -130,7 +130,7 @@ def _reasons(
 
 
 def _stop(stack: str, reasons: list[Problem]) -> NoReturn:
-    print_line(f"vt deploy: stack {stack} is not deployed. Nothing was changed.")
+    print_line(f"vt deploy: the deployment of stack {stack} was refused. Nothing was changed.")
     for reason in reasons:
         print_line(reason)
     raise typer.Exit(STOPPED)

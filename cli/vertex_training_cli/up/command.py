@@ -122,7 +122,7 @@ def bring_up(
     before = _deployment_before(stack, pulumi)
     refused = refused_repairs(stack.root, pulumi, stack.stack, arguments)
     if refused := [*refused, *find_moved_jobs(stack, deployed_jobs(before), pulumi)]:
-        log(f"stack {stack.stack} is not deployed. Nothing was changed.")
+        log(f"the deployment of stack {stack.stack} was refused. Nothing was changed.")
         for problem in refused:
             log(str(problem))
         return REFUSED

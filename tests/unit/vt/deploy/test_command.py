@@ -118,7 +118,7 @@ def test_an_approval_of_another_content_stops_before_anything_is_planned(vt, rep
     monkeypatch.setattr(sources, "review", lambda *_: pytest.fail("it was planned"))
     done = vt("deploy", "-s", "dev", "--approval", file)
     assert done.exit_code == command.STOPPED
-    assert "stack dev is not deployed. Nothing was changed." in done.stderr
+    assert "the deployment of stack dev was refused. Nothing was changed." in done.stderr
 
 
 def test_without_a_named_state_nothing_is_deployed(vt, repo, monkeypatch):
@@ -152,7 +152,7 @@ def test_the_record_may_be_given_as_text(vt, repo, monkeypatch):
     done = vt("deploy", "-s", "dev", "--approval", approved(vt, repo).read_text())
     assert done.exit_code == command.STOPPED
     first, second = done.stderr.splitlines()
-    assert first == "vt deploy: stack dev is not deployed. Nothing was changed."
+    assert first == "vt deploy: the deployment of stack dev was refused. Nothing was changed."
     assert "plan of dev: the plan differs from the approved plan with digest ffffffffffff" in second
     assert not done.stdout
 

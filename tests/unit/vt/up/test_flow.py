@@ -86,5 +86,9 @@ def test_what_is_refused_is_told_and_nothing_runs(steps: SimpleNamespace) -> Non
     said: list[str] = []
     engine = Engine()
     assert bring_up(engine, said) == 3
-    assert said == ["stack dev is not deployed. Nothing was changed.", "a is lost.", "b moves."]
+    assert said == [
+        "the deployment of stack dev was refused. Nothing was changed.",
+        "a is lost.",
+        "b moves.",
+    ]
     assert engine.ran == []

@@ -193,6 +193,6 @@ def test_repair_that_would_fail_half_way_is_refused_before_it_begins(
     events = plans.lines(*told, plans.summary("failed"))
     (tmp_path / "preview").write_text("\n".join(events) + "\n")
     refused = up("--refresh", "--yes", "--skip-preview", expect=3)
-    assert "stack local is not deployed. Nothing was changed." in refused.output
+    assert "the deployment of stack local was refused. Nothing was changed." in refused.output
     assert gone in refused.output
     assert "\nup " not in (tmp_path / "calls").read_text()
