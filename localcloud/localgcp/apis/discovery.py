@@ -20,6 +20,7 @@ from google.protobuf.duration_pb2 import Duration
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from localgcp.apis.json_shapes import BOOLEANS, Scalar, Shape, check
+from localgcp.apis.transcoding import message_shape
 from localgcp.errors import InvalidRequestError
 
 _VERSION: Final = re.compile(r"/(?:\w+/)?v\d\w*/")
@@ -181,16 +182,8 @@ def _shape(schema: Mapping[str, Any]) -> Shape:
     if form == "byte":
         return Shape(scalar=Scalar.BYTES)
     if kind := _TIMES.get(form):
-        return Shape(name=kind.DESCRIPTOR.full_name, parses=lambda value: _parses(value, kind))
+        return message_shape(kind.DESCRIPTOR)
     return Shape(scalar=_INTEGERS.get(form) or _SCALARS[resolved["type"]])
-
-
-def _parses(value: Any, kind: type[Timestamp | Duration]) -> bool:
-    try:
-        kind().FromJsonString(value)
-    except (ValueError, TypeError, AttributeError):
-        return False
-    return True
 
 
 def _fit(value: Any, schema: Mapping[str, Any]) -> Any:

@@ -93,14 +93,14 @@ def _mistakes(
     rule: HttpRule, document: dict[str, Any], descriptor: Descriptor
 ) -> Iterator[tuple[str, str]]:
     if rule.body == "*":
-        yield from check(document, _message_shape(descriptor))
+        yield from check(document, message_shape(descriptor))
     elif rule.body:
         field = descriptor.fields_by_name[rule.body]
         yield from check(document.get(field.json_name), _field_shape(field), rule.body)
 
 
 @cache
-def _message_shape(descriptor: Descriptor) -> Shape:
+def message_shape(descriptor: Descriptor) -> Shape:
     """Return the JSON shape that a message accepts."""
     name = descriptor.full_name
     if name in _WELL_KNOWN:
@@ -115,7 +115,7 @@ def _field_shape(field: FieldDescriptor) -> Shape:
     kind = field.message_type
     if kind is not None and kind.GetOptions().map_entry:
         return Shape(value=_field_shape(kind.fields_by_name["value"]))
-    one = _message_shape(kind) if kind is not None else _scalar_shape(field)
+    one = message_shape(kind) if kind is not None else _scalar_shape(field)
     return Shape(item=one) if field.is_repeated else one
 
 
