@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,6 +23,8 @@ LEVEL: Final = "enforcementLevel"
 
 #: The policy whose configuration contains ``limits.memberDomains``.
 DOMAINS_POLICY: Final = "members-of-own-domains"
+#: Similarity from which a name is taken for a misspelled name of a known policy.
+LIKENESS: Final = 0.8
 
 PolicyConfig = dict[str, dict[str, Any]]
 
@@ -84,37 +86,22 @@ def levels_of(config: PolicyConfig) -> dict[str, str]:
     return {name: settings[LEVEL] for name, settings in sorted(config.items()) if LEVEL in settings}
 
 
-def with_levels(plan: Plan, config: PolicyConfig) -> Plan:
-    """Return the plan with the levels of its policies, without unknown policies."""
-    unknown = _unknown(plan, config)
-    levels = {name: level for name, level in levels_of(config).items() if name not in unknown}
-    return dataclasses.replace(plan, levels=levels)
+def with_levels(plan: Plan, config: PolicyConfig) -> tuple[Plan, list[Problem]]:
+    """Return the plan with the levels of its policies, and problems of unknown policies.
 
-
-def unknown_policies(plan: Plan, config: PolicyConfig) -> list[Problem]:
-    """Return a problem for each level whose policy is in no pack of the preview."""
-    hint = "remove it, or pass its pack with --policy-pack"
-    return [
-        Problem(
-            "unknown policy",
-            name,
-            f"did you mean '{meant}'?" if (meant := nearest(name, plan.policies, 0.8)) else hint,
-            ("policyLevels", name),
-        )
-        for name in sorted(_unknown(plan, config))
-    ]
-
-
-def _unknown(plan: Plan, config: PolicyConfig) -> set[str]:
-    """Return the names of levels that no policy of the preview has.
-
-    Empty if the preview failed for another reason than a violation: its list may have gaps.
+    No policy is unknown if the preview failed for another reason than a violation: its list of
+    policies may have gaps.
     """
     checked = plan.policies | {violation.policy for violation in plan.violations}
     is_complete = plan.succeeded or any(violation.is_mandatory for violation in plan.violations)
-    # Disabled policies are not among those that checked the plan.
-    levels = {name for name, level in levels_of(config).items() if level != "disabled"}
-    return levels - checked if checked and is_complete else set()
+    levels, unknown = levels_of(config), set[str]()
+    if checked and is_complete:
+        # Disabled policies are not among those that checked the plan.
+        unknown = {name for name in levels if levels[name] != "disabled"} - checked
+    hint = "remove it, or pass its pack with --policy-pack"
+    problems = [_unknown(name, plan.policies, hint) for name in sorted(unknown)]
+    known = {name: level for name, level in levels.items() if name not in unknown}
+    return dataclasses.replace(plan, levels=known), problems
 
 
 def problems(levels: Mapping[str, str]) -> list[Problem]:
@@ -126,15 +113,16 @@ def problems(levels: Mapping[str, str]) -> list[Problem]:
 
     known = [rule.id for rule in policy.load()]
     return [
-        Problem(
-            "unknown policy",
-            name,
-            f"did you mean '{meant}'?",
-            ("policyLevels", name),
-        )
+        _unknown(name, known)
         for name in levels
-        if name not in known and (meant := nearest(name, known, 0.8))
+        if name not in known and nearest(name, known, LIKENESS)
     ]
+
+
+def _unknown(name: str, known: Collection[str], hint: str = "") -> Problem:
+    if meant := nearest(name, known, LIKENESS):
+        hint = f"did you mean '{meant}'?"
+    return Problem("unknown policy", name, hint, ("policyLevels", name))
 
 
 def _of_stack(root: Path, stack: str) -> PolicyConfig:

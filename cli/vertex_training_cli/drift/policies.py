@@ -23,7 +23,7 @@ from vertex_training.naming import PUBLIC_MEMBERS
 from vertex_training.settings.model import AllowedMember
 from vertex_training_cli.engine.plan import Plan, Step
 from vertex_training_cli.rest import RestClient
-from vertex_training_cli.review.grants import is_iam
+from vertex_training_cli.review.grants import PROJECT_TEAMS, is_iam
 
 Inputs = Mapping[str, Any]
 
@@ -33,9 +33,7 @@ def account_email(inputs: Inputs) -> str:
     return f"{inputs.get('accountId')}@{inputs.get('project')}.iam.gserviceaccount.com"
 
 
-#: Default grants that each new bucket has for the basic roles of its project:
-#: https://docs.cloud.google.com/storage/docs/access-control/iam-roles#basic-roles-intrinsic
-CONVENIENCE: Final = ("projectOwner:", "projectEditor:", "projectViewer:")
+#: Prefix of the roles that each new bucket grants to those with basic roles of its project.
 LEGACY: Final = "roles/storage.legacy"
 #: Suffix of the role that Google grants each service agent on the project:
 #: https://docs.cloud.google.com/iam/docs/service-agents
@@ -97,9 +95,9 @@ class Declared:
             ) or membership.member in PUBLIC_MEMBERS
         if _is_project(membership.policy):
             return not self._is_given_by_google(membership)
-        return not (
-            membership.role.startswith(LEGACY) and membership.member.startswith(CONVENIENCE)
-        )
+        # https://docs.cloud.google.com/storage/docs/access-control/iam-roles#basic-roles-intrinsic
+        is_default = membership.member.startswith(PROJECT_TEAMS)
+        return not (membership.role.startswith(LEGACY) and is_default)
 
     def _is_given_by_google(self, membership: Membership) -> bool:
         """Return True for the default role of a service agent of this project."""

@@ -272,8 +272,8 @@ def _plan(ref: StackRef, how: PreviewOptions) -> tuple[Plan, str, list[Problem]]
             policy_options=policy_levels.options(how.policy_packs, config, Path(folder)),
             refresh=how.refresh, save_plan=save, on_event=on_event,
         )  # fmt: skip
-    unknown = policy_levels.unknown_policies(preview, config)
-    return policy_levels.with_levels(preview, config), target.source, unknown
+    plan, unknown = policy_levels.with_levels(preview, config)
+    return plan, target.source, unknown
 
 
 def _load_the_rest() -> None:

@@ -32,10 +32,8 @@ from vertex_training_cli.review.parts import RIGHTS, Finding, Quote, risk
 GRANT_INPUTS: Final = ("role", "member", "members", "policyData", "condition", "etag")
 #: Mail domains in which any person can have an address.
 PUBLIC_MAIL: Final = frozenset({"gmail.com", "googlemail.com"})
-#: Kinds of members that are teams, views, routines or datasets of a project.
-OF_A_PROJECT: Final = (
-    *("projectOwner:", "projectEditor:", "projectViewer:", "view:", "routine:", "dataset:"),
-)
+#: Kinds of members with a basic role of a project.
+PROJECT_TEAMS: Final = ("projectOwner:", "projectEditor:", "projectViewer:")
 #: Configuration keys of the stack's project and project number.
 PROJECT_KEYS: Final = ("gcp:project", "vertex-training:projectNumber")
 #: Reason for a grant from outside the program.
@@ -247,7 +245,7 @@ def strangers(plan: Plan) -> list[IamBinding]:
         if member in PUBLIC_MEMBERS or is_of_domains(member, own) or member.endswith(OWN_TEAM):
             return False
         domain = domain_of_member(member)
-        of_project = member.startswith(OF_A_PROJECT)
+        of_project = member.startswith((*PROJECT_TEAMS, "view:", "routine:", "dataset:"))
         is_new = bool(before or named or of_project) and domain not in known
         return domain in PUBLIC_MAIL or is_new
 

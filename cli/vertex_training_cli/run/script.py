@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Final
 from localgcp.home import Home, open_private
 from vertex_training import stack as stacks
 from vertex_training.catalog import machines
-from vertex_training.errors import CommandError, nearest
+from vertex_training.errors import CommandError, counted, nearest
 from vertex_training.naming import CONTROL
 from vertex_training.plan import packages
 from vertex_training.stack import Stack
@@ -154,7 +154,7 @@ def choose_machine(gpus: int = 0, name: str = "") -> dict[str, Any]:
         return {"machineType": option.machine.name, **added}
     numbers = ", ".join(map(str, sorted({count for _, count in rows if count}))) or "none"
     text = f"machine type {name} cannot have" if name else f"no machine type in {REGION} has"
-    what = "1 GPU" if gpus == 1 else f"{gpus} GPUs"
+    what = counted(gpus, "GPU")
     raise CommandError(f"{text} {what}.", f"possible: {numbers}; see `vt catalogue`")
 
 

@@ -347,8 +347,10 @@ def protection_hints(root: Path, name: str) -> dict[str, str]:
         [at] = loaded.located([Problem("", path=path)])
         hint = f"set protect: false in {own}"
         if not protects:
-            hint = f"{own} no longer protects the resource, but the deployed stack still does: "
-            hint += "deploy the stack first"
+            hint = (
+                f"{own} no longer protects the resource, but the deployed stack still does: "
+                "deploy the stack first"
+            )
         elif at.location.file != own:
             hint = f"add {dotted(path)}: false to overrides in {own}, because {at.location.file}"
             hint += " protects the resource in every stack"

@@ -11,7 +11,7 @@ from vertex_training import catalog, naming
 from vertex_training.catalog import machines
 from vertex_training.customjob.request import references
 from vertex_training.customjob.rules.images import NAME
-from vertex_training.errors import Path, Problem, UnknownReferenceError, did_you_mean
+from vertex_training.errors import Path, Problem, UnknownReferenceError, counted, did_you_mean
 from vertex_training.plan import serving
 from vertex_training.settings.model import Settings
 from vertex_training.settings.serving import Endpoint, Model
@@ -82,7 +82,7 @@ def _model(settings: Settings, key: str, model: Model) -> Iterator[Problem]:
         yield Problem(what, model.job or key, hint, (*path, "job"))
     for index, run in enumerate(model.run):
         if job is not None and run > job.run:
-            what = f"job '{model.job or key}' has only {job.run} run{'s'[: job.run - 1]}"
+            what = f"job '{model.job or key}' has only {counted(job.run, 'run')}"
             hint = "raise `run` of the job, deploy, and add the run here after success"
             yield Problem(what, str(run), hint, (*path, "run", index))
     yield from _image(settings, model, (*path, "container", "image"))

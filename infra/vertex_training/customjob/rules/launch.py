@@ -18,7 +18,7 @@ from vertex_training.customjob.rules.command_lines import (
 from vertex_training.customjob.rules.environment import GIVEN, RESERVED
 from vertex_training.customjob.rules.job import Job, Pool
 from vertex_training.customjob.rules.registry import GUIDES, TYPES, Finding, rule
-from vertex_training.errors import Mend, Path
+from vertex_training.errors import Mend, Path, counted
 
 DISTRIBUTED: Final = GUIDES + "training/distributed-training"
 POSIX: Final = "https://pubs.opengroup.org/onlinepubs/9699919799/utilities/"
@@ -277,7 +277,7 @@ def processes_per_gpu(job: Job) -> Iterator[Finding]:
         if not pool.gpu or not pool.count or count in (None, pool.count):
             continue
         assert count is not None
-        gpus = f"{pool.count} GPU{'s' * (pool.count > 1)}"
+        gpus = counted(pool.count, "GPU")
         if count > pool.count:
             what, level = f"NCCL does not support {count} processes on {gpus}", None
         else:
@@ -303,7 +303,7 @@ def launch_nodes(job: Job) -> Iterator[Finding]:
         option = _own(launch, "nnodes")
         if launch.nodes is None or launch.nodes == nodes:
             continue
-        machines = f"{nodes} machine{'s' * (nodes > 1)}"
+        machines = counted(nodes, "machine")
         what = f"the launcher expects {launch.nodes} nodes, but the pools have {machines}"
         hint = f"write --{option}={nodes}, or change replicaCount"
         if launch.nodes == 1:

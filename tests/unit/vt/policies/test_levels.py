@@ -126,9 +126,8 @@ def test_review_refuses_a_level_of_an_unknown_policy() -> None:
     plan = plans.plan(plans.violation("p", "advisory", "m"))
     given = {name: {"enforcementLevel": "advisory"} for name in ("typo", "p")}
     given |= {"off": {"enforcementLevel": "disabled"}, "bare": {"maxHours": 24}}
-    levels = policy_levels.with_levels(plan, given)
+    levels, problems = policy_levels.with_levels(plan, given)
     assert levels == dataclasses.replace(plan, levels={"off": "disabled", "p": "advisory"})
-    problems = policy_levels.unknown_policies(plan, given)
     assert [problem.message for problem in problems] == [
         "policyLevels.typo: unknown policy (got typo). Hint: remove it, or pass its pack with "
         "--policy-pack"
@@ -137,7 +136,7 @@ def test_review_refuses_a_level_of_an_unknown_policy() -> None:
 
 def test_forbidden_plan_also_names_unknown_policies() -> None:
     plan = dataclasses.replace(plans.plan(plans.violation("p", "mandatory", "m")), succeeded=False)
-    [problem] = policy_levels.unknown_policies(plan, {"typo": {"enforcementLevel": "advisory"}})
+    _, [problem] = policy_levels.with_levels(plan, {"typo": {"enforcementLevel": "advisory"}})
     assert problem.value == "typo"
 
 
@@ -146,5 +145,6 @@ def test_no_policy_is_unknown_without_a_finished_preview() -> None:
     plan = plans.plan(plans.violation("q", "advisory", "m"))
     failed = dataclasses.replace(plan, succeeded=False)
     for plan in (plans.plan(), failed):
-        assert policy_levels.with_levels(plan, given).levels == {"p": "advisory"}
-        assert not policy_levels.unknown_policies(plan, given)
+        levels, problems = policy_levels.with_levels(plan, given)
+        assert levels.levels == {"p": "advisory"}
+        assert not problems
