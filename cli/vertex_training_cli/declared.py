@@ -112,7 +112,9 @@ class _Recorder(pulumi.runtime.Mocks):
 
 
 def record_resources(world: World, declare: Callable[[], object]) -> list[DeclaredResource]:
-    """Return the resources that ``declare`` registers.
+    """Return the resources that ``declare`` registers, ordered by type and name.
+
+    The order in which Pulumi registers resources differs from run to run.
 
     Raises:
         ConfigError: code of a team raised something where a value was applied.
@@ -138,7 +140,7 @@ def record_resources(world: World, declare: Callable[[], object]) -> list[Declar
         pulumi.runtime.set_all_config({}, [])
         ROOT.set(None)
         _end_tasks(loop)
-    return recorder.resources
+    return sorted(recorder.resources, key=lambda resource: (resource.type, resource.name))
 
 
 def _end_tasks(loop: asyncio.AbstractEventLoop) -> None:
