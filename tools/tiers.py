@@ -5,8 +5,8 @@ idles at the end while another runs a long file. Short files start between them:
 cores busy, short files often wait. The duration of a file is that of the previous run, in pytest's
 cache, else an estimate for its tier.
 
-Stories with the engine take most of the time. Each commit runs one story of each kind (``KINDS``),
-and every night all of them run.
+Stories with the engine take most of the time. Each commit runs one story of each kind (``KINDS``)
+without its tests marked ``nightly``, and every night all of them run.
 """
 
 from __future__ import annotations
@@ -144,7 +144,11 @@ def in_turns(seconds: Mapping[str, float]) -> list[str]:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Order the files; the tests of a file stay together, in their order."""
+    """Omit nightly tests and order the files; the tests of a file stay together, in their order."""
+    if os.environ.get(ALL_STORIES) != "all":
+        nightly = [item for item in items if item.get_closest_marker("nightly")]
+        config.hook.pytest_deselected(items=nightly)
+        items[:] = [item for item in items if not item.get_closest_marker("nightly")]
     known = getattr(config, "workerinput", {}).get(CACHE, {})
     files = dict.fromkeys(item.nodeid.partition("::")[0] for item in items)
     expected = {file: known.get(file, EXPECTED.get(tier_of(file), SHORT)) for file in files}
@@ -209,8 +213,8 @@ class Summary:
             terminalreporter.write_line(f"FAILED: {' '.join(failed)}")
         if names := left_out():
             terminalreporter.write_line(
-                f"one story of each kind ran; run the other {len(names)} files by make "
-                "test STORIES=all"
+                f"one story of each kind ran; run the other {len(names)} files and the tests "
+                "marked nightly by make test STORIES=all"
             )
         if config.cache:
             known = config.cache.get(CACHE, {}) | self.seconds

@@ -96,6 +96,7 @@ def test_status_lists_notifications_and_unevaluated_alerts(checkout: Checkout) -
     assert "alert not evaluated locally: Training watched" in said
 
 
+@pytest.mark.nightly
 def test_removed_channel_is_a_loss_in_the_review(stack: SmallStack) -> None:
     given = sections(stack.project)
     given["channels"] = {"oncall": given["channels"]["oncall"]}
@@ -108,6 +109,7 @@ def test_removed_channel_is_a_loss_in_the_review(stack: SmallStack) -> None:
         assert gone in said
 
 
+@pytest.mark.nightly
 def test_removal_of_the_alert_sections_deletes_all_alert_resources(stack: SmallStack) -> None:
     stack.write(JOBS)
     stack.pulumi("up --yes --skip-preview")

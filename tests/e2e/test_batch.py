@@ -168,6 +168,7 @@ for port in range(int(sys.argv[1]), int(sys.argv[1]) + 20):
 """
 
 
+@pytest.mark.nightly
 def test_training_processes_on_batch_end_without_deadlock() -> None:
     executor = executors.for_image(IMAGE)
     assert executor
@@ -213,6 +214,7 @@ def test_preempted_batch_task_resumes_at_its_checkpoint(stack: SmallStack) -> No
 TAKE = PROGRAMS["batch"]["TAKE"]
 
 
+@pytest.mark.nightly
 def test_job_moved_between_services_leaves_no_old_job(stack: SmallStack) -> None:
     declare(stack, busy="vertex")
     stack.up()
@@ -230,6 +232,7 @@ def test_job_moved_between_services_leaves_no_old_job(stack: SmallStack) -> None
     assert not [each for each in on_batch(stack) if each.state not in ENDED]
 
 
+@pytest.mark.nightly
 def test_foreign_batch_job_of_the_same_name_is_not_adopted(stack: SmallStack) -> None:
     declare(stack, **{"busy-taken": "batch"})  # a job of no earlier turn, which its id would have
     words = f"vt render busy-taken --stack {stack.name} --as-sent"
@@ -245,6 +248,7 @@ def test_foreign_batch_job_of_the_same_name_is_not_adopted(stack: SmallStack) ->
     assert theirs.name.endswith(id_)
 
 
+@pytest.mark.nightly
 def test_job_receives_a_secret_missing_from_the_state(stack: SmallStack) -> None:
     value, project = "seven blue herons", stack.project
     trainer = {"trainer": {"writes": ["artifacts"], "secrets": ["token"]}}

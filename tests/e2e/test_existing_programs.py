@@ -90,6 +90,7 @@ def teams() -> None:
             Team(name, environment, opts)
 
 
+@pytest.mark.nightly
 def test_loop_over_teams_and_environments_deploys_in_one_stack(programs: InlinePrograms) -> None:
     stack = programs.stack(teams, project="teams")
     stack.up()
@@ -109,6 +110,7 @@ def test_loop_over_teams_and_environments_deploys_in_one_stack(programs: InlineP
     stack.destroy()
 
 
+@pytest.mark.nightly
 def test_jobs_of_one_name_share_a_record_bucket(programs: InlinePrograms) -> None:
     runs = {"vision": 1, "speech": 1}
 
@@ -143,6 +145,7 @@ def jobs_of(stack: automation.Stack) -> dict[str, str]:
     return {each["inputs"]["submission"]["stack"]: each["id"] for each in jobs}
 
 
+@pytest.mark.nightly
 def test_job_survives_the_rename_of_its_component(programs: InlinePrograms) -> None:
     name = "hello"
 

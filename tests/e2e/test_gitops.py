@@ -234,6 +234,7 @@ def test_unreviewed_push_is_not_deployed(world):
     world.runner.git("pull", "-q")
 
 
+@pytest.mark.nightly
 def test_manual_change_is_reported_in_one_issue(world):
     name = "local-training-data-local"
     found = world.store.get(BUCKET, name)
@@ -265,6 +266,7 @@ def test_manual_change_is_reported_in_one_issue(world):
     assert "A deployment did not finish" not in issue["body"]
 
 
+@pytest.mark.nightly
 def test_manually_added_members_are_removed_by_report_digest(world):
     found = json.loads(world.runner.report("local.drift.json"))["undeclared"]
     for digest, code in (("0" * 12, 3), (found[:12], 7), (found[:12], 3)):
@@ -276,6 +278,7 @@ def test_manually_added_members_are_removed_by_report_digest(world):
     assert "roles/logging.logWriter" in left
 
 
+@pytest.mark.nightly
 def test_repair_plan_reverts_a_manual_change(world):
     runner = world.runner
     runner.make("preview", REFRESH="1")

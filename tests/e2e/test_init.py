@@ -116,10 +116,12 @@ def test_deployment_installs_only_the_lock_file_by_hash(
         wheel.write_bytes(before)
 
 
+@pytest.mark.nightly
 def test_tests_of_a_new_repository_pass(repository: Repository) -> None:
     assert " passed" in repository.run("make", "test")
 
 
+@pytest.mark.nightly
 def test_additional_environment_needs_only_new_ids(repository: Repository) -> None:
     repository.git("init", "--quiet")
     repository.git("add", "--all")
@@ -134,6 +136,7 @@ def test_additional_environment_needs_only_new_ids(repository: Repository) -> No
     assert "create" in repository.vt("local", "shell", "-c", before_it)
 
 
+@pytest.mark.nightly
 def test_policy_violation_is_reported_with_the_levels_of_the_stack_file(
     repository: Repository,
 ) -> None:
@@ -152,6 +155,7 @@ def test_policy_violation_is_reported_with_the_levels_of_the_stack_file(
     assert not (repository.root / ".build/reports/staging.approval.json").exists()
 
 
+@pytest.mark.nightly
 def test_repositories_of_the_same_name_are_independent(repository: Repository) -> None:
     other = Repository(repository.root.parent / "other", repository.env)
     ids = ("--name", "acme", "--project", "acme-nlp-dev", "--number", "310987654321")

@@ -101,6 +101,7 @@ def test_each_slot_runs_one_job_for_any_caller(story: SmallStack) -> None:
     assert f"/weekly/{NAMES[0]}" in shown
 
 
+@pytest.mark.nightly
 def test_next_slot_runs_a_deployed_edit(story: SmallStack) -> None:
     write(story, missed="all")
     advance(story, "--at", SECOND)
@@ -110,6 +111,7 @@ def test_next_slot_runs_a_deployed_edit(story: SmallStack) -> None:
     assert next(job["labels"]["vt-slot"] for job in jobs(story)) == NAMES[1]
 
 
+@pytest.mark.nightly
 def test_paused_schedule_has_no_slots_until_the_revert(story: SmallStack) -> None:
     write(story, paused=True)
     story.pulumi("up --yes --skip-preview")
@@ -123,6 +125,7 @@ def test_paused_schedule_has_no_slots_until_the_revert(story: SmallStack) -> Non
     assert len(jobs(story)) == 2
 
 
+@pytest.mark.nightly
 def test_removal_of_a_schedule_cancels_its_job(story: SmallStack) -> None:
     advance(story, "--at", THIRD)
     story.pulumi("destroy --yes")

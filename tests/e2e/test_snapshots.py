@@ -129,6 +129,7 @@ def test_raised_run_takes_another_snapshot(story: SmallStack, warehouse: Warehou
     assert "sqlSha256" not in said
 
 
+@pytest.mark.nightly
 def test_lost_state_is_restored_without_a_new_query(
     story: SmallStack, warehouse: Warehouse
 ) -> None:
@@ -138,6 +139,7 @@ def test_lost_state_is_restored_without_a_new_query(
     assert len(warehouse.ran()) == 4
 
 
+@pytest.mark.nightly
 def test_byte_limit_refuses_a_query_despite_a_low_estimate(
     story: SmallStack, warehouse: Warehouse
 ) -> None:
@@ -150,6 +152,7 @@ def test_byte_limit_refuses_a_query_despite_a_low_estimate(
     assert len(manifests(story)) == 2
 
 
+@pytest.mark.nightly
 def test_review_and_preflight_refuse_a_query_of_a_missing_table(story: SmallStack) -> None:
     query = story.checkout.path / "data" / "titanic.sql"
     before = query.read_text()
@@ -162,6 +165,7 @@ def test_review_and_preflight_refuse_a_query_of_a_missing_table(story: SmallStac
     query.write_text(before)
 
 
+@pytest.mark.nightly
 def test_removed_snapshot_keeps_its_objects(story: SmallStack) -> None:
     write(story, declared=False)
     story.up()

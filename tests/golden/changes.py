@@ -1,6 +1,6 @@
 """Scripted changes of two stacks: what stands in their files before, and what is edited.
 
-``LIVE`` are reviewed with a real engine in every run of the tests. ``RECORDED`` are changes of a
+``LIVE`` are reviewed with a real engine, some only every night. ``RECORDED`` are changes of a
 larger stack: the engine's plan of each is in ``recorded/``, and is rendered anew in every run.
 """
 

@@ -20,6 +20,8 @@ HINT = "If this is what you meant: UPDATE_GOLDEN=1 pytest tests/golden/test_revi
 #: A job that runs until it is cancelled, so that every review finds it running.
 #: Its arguments are for a program that reads them: ``$0`` is the first of them.
 LONG_JOB = JOB.replace('command: ["true"]', 'command: [sh, -c, "sleep 3600; echo $0"]')
+#: Changes that ``make test`` reviews at every commit; the others every night.
+EVERY_COMMIT = ("job-reads-bucket", "removal", "against-a-policy")
 pytestmark = pytest.mark.timeout(600)
 
 
@@ -79,7 +81,10 @@ def approved() -> dict[str, str]:
     return {}
 
 
-@pytest.mark.parametrize("name", LIVE)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[pytest.mark.nightly][: name not in EVERY_COMMIT]) for name in LIVE],
+)
 def test_a_change_is_reported_as_committed(
     stack: Checkout, approved: dict[str, str], name: str
 ) -> None:

@@ -45,7 +45,10 @@ def jobs(file: Path) -> set[str]:
     return set(yaml.safe_load(file.read_text())["config"].get("vertex-training:jobs") or {})
 
 
-@pytest.mark.parametrize("name", SAMPLES)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[pytest.mark.nightly][: "/" in SAMPLES[name]]) for name in SAMPLES],
+)
 def test_a_sample_checks_and_its_review_is_readable(checkout: Checkout, name: str) -> None:
     if not (ROOT / SAMPLES[name]).exists():
         pytest.skip(f"{SAMPLES[name]} was removed")
@@ -69,6 +72,7 @@ def test_a_sample_checks_and_its_review_is_readable(checkout: Checkout, name: st
         (checkout.path / "extra.py").unlink()
 
 
+@pytest.mark.nightly
 def test_a_machine_to_log_into_stops_and_is_never_deleted(checkout: Checkout) -> None:
     """What keeps a machine from being made again, or lost with its disk, is in its preview."""
     shutil.copy(ROOT / SAMPLES["workstation"], checkout.path)

@@ -198,7 +198,14 @@ def processes_with(folder: Path) -> list[psutil.Process]:
     return found
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+@pytest.mark.parametrize(
+    "number",
+    [
+        signal.SIGTERM,
+        pytest.param(signal.SIGINT, marks=pytest.mark.nightly),
+        pytest.param(signal.SIGHUP, marks=pytest.mark.nightly),
+    ],
+)
 @pytest.mark.parametrize("options", [[], ["--no-isolation"]])
 def test_signal_leaves_no_process_and_no_folder(
     tmp_path: Path, number: signal.Signals, options: list[str]

@@ -67,6 +67,7 @@ def test_missing_act_as_permission_cancels_no_job(project: Project) -> None:
     assert project.live("acting") == ["2"]
 
 
+@pytest.mark.nightly
 def test_missing_reservation_or_zero_quota_cancels_no_job(project: Project) -> None:
     project.want(needing=BUSY)
     project.up()
@@ -81,6 +82,7 @@ def test_missing_reservation_or_zero_quota_cancels_no_job(project: Project) -> N
     assert project.live("needing") == ["1"]
 
 
+@pytest.mark.nightly
 def test_invalid_record_or_missing_bucket_cancels_no_job(project: Project) -> None:
     project.want(recorded=BUSY)
     project.up()
@@ -102,6 +104,7 @@ def test_invalid_record_or_missing_bucket_cancels_no_job(project: Project) -> No
     assert project.live("recorded") == ["2"]
 
 
+@pytest.mark.nightly
 def test_failed_check_is_reported_and_does_not_block(project: Project) -> None:
     project.want(unasked=BUSY)
     project.up()
@@ -113,6 +116,7 @@ def test_failed_check_is_reported_and_does_not_block(project: Project) -> None:
     assert project.live("unasked") == ["2"]
 
 
+@pytest.mark.nightly
 def test_job_removed_from_the_stack_is_always_cancelled(project: Project) -> None:
     project.want(leaving=BUSY)
     project.up()

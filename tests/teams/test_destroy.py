@@ -51,6 +51,7 @@ def test_vt_destroy_lists_protected_resources_and_losses(stack: SmallStack) -> N
     assert stack.states() == [JobState.RUNNING]
 
 
+@pytest.mark.nightly
 def test_protection_missing_only_in_the_state_still_refuses(stack: SmallStack) -> None:
     stack.checkout.shell(f"pulumi state unprotect --all --yes -s {stack.name}")
     told = stack.vt("destroy", "--yes", "--name", stack.name, expect=3)
@@ -60,6 +61,7 @@ def test_protection_missing_only_in_the_state_still_refuses(stack: SmallStack) -
     assert stack.states() == [JobState.RUNNING]
 
 
+@pytest.mark.nightly
 def test_protected_stack_still_replaces_its_jobs(stack: SmallStack) -> None:
     write(stack, protect=True, timeout="901s")
     stack.up()

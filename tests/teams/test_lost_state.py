@@ -155,6 +155,7 @@ def test_lost_state_is_restored_without_duplicate_resources(stack: SmallStack) -
     assert stack.in_state() == before
 
 
+@pytest.mark.nightly
 def test_state_lost_together_with_the_records_is_detected(stack: SmallStack) -> None:
     name, control = stack.name, f"{stack.project}-control-{stack.name}"
     bucket = f"storage.Client(project='{stack.project}').bucket('{control}')"

@@ -35,6 +35,7 @@ def test_destroy_of_one_stack_keeps_the_other(stacks: tuple[SmallStack, SmallSta
     assert one.states() == [JobState.RUNNING]
 
 
+@pytest.mark.nightly
 def test_destroyed_stack_is_deployed_again_beside_the_other(
     stacks: tuple[SmallStack, SmallStack],
 ) -> None:
