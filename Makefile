@@ -110,7 +110,7 @@ quick: setup ## run unit and golden tests that a change can break, at most 90 s 
 bench: setup ## run each measurement of bench/ once, at its smallest size
 	@$(PYTEST) -q tests/e2e/test_bench.py
 
-chaos: setup ## test that submissions survive kills, faults and races (QUICK=1: a sample; PART=jobs, tuning, batch, data, serving, snapshots, schedule or ladder; SEED=N)
+chaos: setup ## test that submissions survive kills, faults and races (QUICK=1: a sample; PART=jobs, tuning, batch, serving, snapshots, schedule or ladder; SEED=N)
 	@GRPC_VERBOSITY=ERROR $(BIN)/python -m bench.chaos $(if $(QUICK),--quick) $(if $(PART),--part $(call text,$(PART))) \
 		$(if $(SEED),--seed $(call text,$(SEED)))
 

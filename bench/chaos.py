@@ -1,9 +1,9 @@
 """Test that submissions survive kills, faults and races: ``make chaos``, QUICK=1 for a sample.
 
 Kills, faults and races with the real CLI and the real clients on two local clouds, a state machine
-and mutants of the protocol in memory; and that transfers of data, builds of images, snapshots,
-schedules, and uploads and deployments of models survive kills. Prints a table, writes a JSON, and
-ends with exit code 1 if anything was submitted twice, lost or survived that should not have.
+and mutants of the protocol in memory; and that builds of images, snapshots, schedules, and uploads
+and deployments of models survive kills. Prints a table, writes a JSON, and ends with exit code 1 if
+anything was submitted twice, lost or survived that should not have.
 """
 
 from __future__ import annotations
@@ -37,7 +37,6 @@ from tests.chaos import (
     schedules,
     serving,
     snapshots,
-    transfers,
     trial,
 )
 from tests.chaos.arena import Arena
@@ -93,8 +92,6 @@ QUICK: Final = {
     "batch": Share(4, 2_000, (2,), _points_named(("F5", "F8")), faults=4),
 }
 #: Files, bytes of one large file, and kills of each push and each pull.
-FULL_TRANSFERS: Final = {"count": 10_000, "size": 2 << 30, "kills": 3}
-QUICK_TRANSFERS: Final = {"count": 300, "size": 96 << 20, "kills": 1}
 #: Kills of processes that upload, deploy and split.
 FULL_SERVING: Final = 200
 QUICK_SERVING: Final = 4
@@ -291,15 +288,6 @@ def _add_builds(report: Report, quick: bool) -> None:
     report.add("killed image builds", figure, bad, trials)
 
 
-def _add_transfers(report: Report, quick: bool) -> None:
-    """Kill ``vt data push`` and ``vt data pull``."""
-    sizes = QUICK_TRANSFERS if quick else FULL_TRANSFERS
-    with tempfile.TemporaryDirectory(prefix="chaos-data-") as folder:
-        for done in transfers.run(Path(folder), **sizes, seed=report.seed):
-            figure = f"{done.kills} kills, {done.seconds:.0f} s: {len(done.problems)} problems"
-            report.add(done.what, figure, done.problems, asdict(done))
-
-
 def _add_serving(report: Report, quick: bool) -> None:
     """Kill uploads, deployments and traffic changes during a request stream; run two operators."""
     with tempfile.TemporaryDirectory(prefix="chaos-serving-") as folder:
@@ -387,7 +375,6 @@ def _recovery(seconds: list[float]) -> str:
 
 #: Parts beside those of ``FULL``, by their names.
 PARTS: Final = {
-    "data": _add_transfers,
     "serving": _add_serving,
     "snapshots": _add_snapshots,
     "schedule": _add_schedules,

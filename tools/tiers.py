@@ -71,7 +71,7 @@ KINDS: Final = {
     "official SDK": ("clients/jobs", "clients/every_tutorial_step",
                      "clients/gcloud_forms", "clients/storage", "e2e/tensorboard",
                      "e2e/localgcp_alone"),
-    "import": ("e2e/import", "clients/recorded_imports", "chaos/transfers"),
+    "import": ("e2e/import", "clients/recorded_imports"),
     "programs of other teams": ("e2e/existing_programs", "e2e/existing_projects_page", "e2e/extra",
                            "e2e/automation_api", "e2e/component_options", "e2e/two_providers",
                            "e2e/language_host"),

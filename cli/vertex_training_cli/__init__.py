@@ -23,7 +23,7 @@
 ``run``            ``vt run``: submits one job and follows it until it ends
 ``serving``        ``vt models``, ``vt endpoints``: versions and their runs, predictions
 ``images``         ``vt images``, ``vt promote``: builds, pins, lists and copies images
-``data``           ``vt data``: folders of data, to and from a bucket
+``data``           ``vt data``: snapshots; objects of buckets, listed and downloaded
 ``local``          ``vt local``: the commands about the local cloud
 ``engine``         runs ``pulumi`` and reads its events, plans and state
 ``rest``           calls of Google's REST methods

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from pathlib import Path
 
@@ -10,7 +9,9 @@ import pytest
 from google.cloud import storage
 
 from tests.security.test_links import ATTEMPTS, SECRET, outside, swapping
-from tests.unit.vt.data.test_data import MIB, bucket, front, home, part_of, vt
+from tests.unit.vt.data.test_data import MIB, bucket, front, home, part_of, pull
+from vertex_training_cli.data import cloud, download
+from vertex_training_cli.status import print_line
 
 __all__ = ["bucket", "front", "home", "outside"]
 
@@ -44,17 +45,17 @@ def test_pull_writes_no_file_of_a_project_or_of_git(
     for name in names:
         bucket.blob(name).upload_from_string("of the attacker")
     before = {path for path in tmp_path.rglob("*") if "cache" not in path.parts}
-    for more in ((), ("--replace",), ("--dry-run",)):
-        result = vt("pull", "data", os.path.expanduser(folder), *more)
-        assert (result.exit_code, result.stderr.count("\n")) == (1, 1), result.output
-        assert "Hint:" in result.stderr
+    for replace in (False, True):
+        said = pull(bucket, Path(folder).expanduser(), replace=replace)
+        assert "Hint:" in said
+        assert "\n" not in said
     assert {path for path in tmp_path.rglob("*") if "cache" not in path.parts} == before
 
 
 def test_pull_into_a_separate_folder_accepts_other_names(bucket: storage.Bucket) -> None:
     for name in ("a/code.py", ".hidden", "Pulumi.x.yaml", "b/.github/x"):
         bucket.blob(name).upload_from_string("data")
-    assert vt("pull", "data", "results").exit_code == 0
+    assert pull(bucket, Path("results")) == ""
     assert Path("results/b/.github/x").read_text() == "data"
 
 
@@ -64,13 +65,13 @@ def test_pull_writes_partial_files_through_no_link(bucket: storage.Bucket, outsi
     part = part_of(Path("results"), bucket.get_blob("big.bin"))
     part.parent.mkdir(parents=True)
     part.symlink_to(outside / "x")
-    assert vt("pull", "data", "results").exit_code == 1
+    assert pull(bucket, Path("results"))
     assert (outside / "x").read_bytes() == SECRET
     part.unlink(missing_ok=True)
     shutil.rmtree(part.parent, ignore_errors=True)
     Path("results", "big.bin").unlink(missing_ok=True)
     part.parent.symlink_to(outside)
-    assert vt("pull", "data", "results").exit_code == 1
+    assert pull(bucket, Path("results"))
     assert [(path.name, path.read_bytes()) for path in outside.iterdir()] == [("x", SECRET)]
 
 
@@ -84,41 +85,44 @@ def test_folder_swapped_with_a_link_during_pull_is_not_followed(
         bucket.blob(f"d/{number}").upload_from_string("of the attacker")
     with swapping(there / "d", there / "link"):
         for _ in range(ATTEMPTS // 100):
-            vt("pull", "data", there, "--replace")
+            pull(bucket, there, replace=True)
     assert [(path.name, path.read_bytes()) for path in outside.iterdir()] == [("x", SECRET)]
 
 
-def test_file_swapped_with_a_link_is_not_pushed(
-    bucket: storage.Bucket, tmp_path: Path, outside: Path
+@pytest.mark.parametrize("replace", [False, True])
+def test_existing_link_is_not_followed(
+    bucket: storage.Bucket, tmp_path: Path, outside: Path, replace: bool
 ) -> None:
     there = tmp_path / "there"
-    (there / "d").mkdir(parents=True)
-    (there / "d" / "x").write_bytes(b"ours")
-    (there / "link").symlink_to(outside)
-    with swapping(there / "d", there / "link"):
-        for number in range(ATTEMPTS // 100):
-            vt("push", f"data/{number}", there)
-    assert SECRET not in {blob.download_as_bytes() for blob in bucket.list_blobs()}
+    there.mkdir()
+    (there / "sub").symlink_to(outside)
+    (there / "a.txt").symlink_to(outside / "new")
+    for name in ("sub/x", "a.txt"):
+        bucket.blob(name).upload_from_string("of the attacker")
+        assert "is a link: object" in pull(bucket, there, replace=replace)
+        bucket.blob(name).delete()
+    assert [(path.name, path.read_bytes()) for path in outside.iterdir()] == [("x", SECRET)]
 
 
 def test_object_name_is_shown_without_terminal_sequences(
-    bucket: storage.Bucket, tmp_path: Path
+    bucket: storage.Bucket, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     name, there = "\x1b]0;own\x07\x1b[2Jx.txt", tmp_path / "there"
     bucket.blob(name).upload_from_string("there")
     there.mkdir()
     (there / name).write_text("here")
-    said = [vt("pull", "data", there, *more) for more in ((), ("--dry-run",), ("--replace",))]
-    said += [vt("push", "data", there, "--dry-run"), vt("ls", "data")]
-    for result in said:
-        assert "\x1b" not in result.output
-    assert sum("x.txt" in result.output for result in said) == 4
+    said = [pull(bucket, there, replace=replace) for replace in (False, True)]
+    download.list_objects(bucket.client, cloud.place_of(f"gs://{bucket.name}"))
+    said.append(capsys.readouterr().out)
+    assert "\x1b" not in "".join(said)
+    assert ["x.txt" in text for text in said] == [True, False, True]
 
 
 def test_refused_object_name_is_shown_without_terminal_sequences(
-    bucket: storage.Bucket, tmp_path: Path
+    bucket: storage.Bucket, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     bucket.blob("\x1b[2J\\x").upload_from_string("there")
-    said = vt("pull", "data", tmp_path).stderr
+    print_line(pull(bucket, tmp_path))
+    said = capsys.readouterr().err
     assert "is not a path below" in said
     assert "\x1b" not in said

@@ -1,10 +1,8 @@
-"""``vt data``: copy folders to and from a bucket, and manage its snapshots.
+"""``vt data``: snapshots in buckets; and the objects of a bucket, for other commands.
 
 =============  ==========================================================
-``command``    the command lines of ``push``, ``pull`` and ``ls``
-``cloud``      buckets and objects, and errors of the service
-``files``      the files of a folder, and where objects may be written
-``transfer``   files to objects, none that looks like a secret, and objects to files
 ``snapshots``  results of queries that the stack keeps: list, diff, delete
+``download``   objects of a place: a list, or files of a local folder
+``cloud``      buckets and objects, and errors of the service
 =============  ==========================================================
 """

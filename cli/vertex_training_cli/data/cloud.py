@@ -1,14 +1,13 @@
-"""Cloud Storage for ``vt data``: parsing of BUCKET/PREFIX, objects, and readable errors."""
+"""Cloud Storage for ``vt data`` and ``vt jobs artifacts``: objects, and readable errors."""
 
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Final, Protocol, TypeVar
+from typing import Final
 
 from google.api_core import exceptions
 from google.auth.exceptions import GoogleAuthError
@@ -16,25 +15,13 @@ from google.cloud import storage
 from requests import RequestException
 
 from vertex_training.customjob.google.intent_store import all_blobs, storage_client
-from vertex_training.errors import CommandError, did_you_mean
-from vertex_training.naming import CONTROL
-from vertex_training.settings.model import Settings
-from vertex_training.snapshots import request
+from vertex_training.errors import CommandError
 from vertex_training_cli.engine.stacks import STORAGE_EMULATOR, StackRef
 
 TIMEOUT: Final = 60
 _WORKERS: Final = 8
 _FIELDS: Final = "items(name,size,crc32c,generation,updated),nextPageToken"
-_URL: Final = re.compile(r"gs://([a-z0-9][a-z0-9._-]{1,220}[a-z0-9])(?:/(.*))?", re.DOTALL)
 _UNITS: Final = ("B", "kB", "MB", "GB", "TB")
-
-
-class _Named(Protocol):
-    @property
-    def name(self) -> str: ...
-
-
-T = TypeVar("T", bound=_Named)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,51 +41,17 @@ class Place:
 
     bucket: str
     prefix: str = ""
-    key: str = ""
-    """Key of the bucket in the stack file; empty if the user passed a ``gs://`` address."""
 
     def __str__(self) -> str:
         """Return ``gs://BUCKET/PREFIX``."""
         return f"gs://{self.bucket}/{self.prefix}"
 
 
-def find(text: str, settings: Settings) -> Place:
-    """Return the place of ``gs://…``, or of ``NAME/PREFIX`` with a bucket of the stack file.
-
-    Raises:
-        CommandError: the stack has no such bucket, or the prefix is invalid.
-    """
-    if text.startswith("gs://"):
-        match = _URL.fullmatch(text)
-        if match is None:
-            what = f"{text!r} is not a valid address of a bucket."
-            raise CommandError(what, "write gs://BUCKET/PREFIX.")
-        bucket, prefix, key = match[1], match[2] or "", ""
-    else:
-        key, _, prefix = text.partition("/")
-        if key not in settings.buckets:
-            hint = did_you_mean(key, settings.buckets) or "declare the bucket under `buckets`."
-            raise CommandError(f"stack {settings.stack!r} has no bucket {key!r}.", hint)
-        bucket = settings.names.bucket(key)
+def place_of(uri: str) -> Place:
+    """Return the place of a ``gs://`` URI."""
+    bucket, _, prefix = uri.removeprefix("gs://").partition("/")
     prefix = prefix.strip("/")
-    if prefix and any(part in ("", ".", "..") for part in prefix.split("/")):
-        raise CommandError(f"{text!r}: the parts of a prefix must not be empty, '.' or '..'.")
-    return Place(bucket, f"{prefix}/" if prefix else "", key)
-
-
-def ensure_takes(place: Place, names: Iterable[str], settings: Settings) -> None:
-    """Refuse to upload files to the locations of submission records and snapshots.
-
-    Raises:
-        CommandError: the place, or one of ``names`` below it, belongs to either.
-    """
-    if place.bucket == settings.names.bucket(CONTROL):
-        what = f"{place} is reserved for records of submissions."
-        raise CommandError(what, "push to another bucket.")
-    for name in names:
-        if request.is_of_snapshot(f"{place.prefix}{name}"):
-            what = f"{place}{name} is a file of a snapshot, which must not change."
-            raise CommandError(what, "push to another folder, or raise the snapshot's `run`.")
+    return Place(bucket, f"{prefix}/" if prefix else "")
 
 
 def connect(ref: StackRef, log: Callable[[str], None]) -> storage.Client:
@@ -141,8 +94,10 @@ def delete(client: storage.Client, place: Place, listed: Iterable[RemoteObject])
                 continue
 
 
-def run_all(items: Sequence[T], work: Callable[[T], None], place: Place, right: str) -> None:
-    """Run ``work`` for each item, in parallel.
+def run_all(
+    items: Sequence[RemoteObject], work: Callable[[RemoteObject], None], place: Place
+) -> None:
+    """Run ``work``, which reads an object, for each item in parallel.
 
     Raises:
         CommandError: some items failed. The text has the first name and the number. All items
@@ -162,7 +117,7 @@ def run_all(items: Sequence[T], work: Callable[[T], None], place: Place, right: 
     elif isinstance(error, OSError):
         first = CommandError(f"{name}: {error.strerror or error}")
     else:
-        first = explained(error, place, right)
+        first = explained(error, place, "read")
     count = f"{len(failed)} files failed; the first is {name!r}: " if len(failed) > 1 else ""
     raise CommandError(count + first.message, first.hint)
 
@@ -182,14 +137,13 @@ def explained(error: BaseException, place: Place, right: str) -> CommandError:
     """Return a CommandError for an error of the service: one line with a hint."""
     if isinstance(error, (exceptions.Forbidden, exceptions.Unauthorized)):
         role = "roles/storage.objectUser" if right == "write" else "roles/storage.objectViewer"
-        key = f"{'writes' if right == 'write' else 'reads'}: [{place.key or '…'}]"
+        key = "writes: […]" if right == "write" else "reads: […]"
         return CommandError(
             f"{place}: no permission to {right}; it requires {role} on the bucket.",
             f"request the role, or act as an account with `{key}` in the stack file.",
         )
     if isinstance(error, exceptions.NotFound):
-        hint = "`vt up` creates it." if place.key else ""
-        return CommandError(f"bucket {place.bucket} does not exist.", hint)
+        return CommandError(f"bucket {place.bucket} does not exist.")
     text = getattr(error, "message", None) or str(error) or type(error).__name__
     return CommandError(
         f"{place}: {text}", "run the command again; complete files are not sent again."

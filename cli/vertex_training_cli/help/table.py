@@ -29,7 +29,7 @@ GROUPS: Final[Mapping[str, str]] = {
     "images": "Build, pin, list and check the container images of a stack.",
     "models": "List models in the registry, and compare the runs that created their versions.",
     "endpoints": "List endpoints, wait for a deployment, and send predictions.",
-    "data": "Copy data between a folder and a bucket of the stack.",
+    "data": "Manage the stack's snapshots of BigQuery queries.",
     "data snapshots": "List, compare and delete the stack's snapshots of BigQuery queries.",
     "github": "Write comments, approvals and issues on GitHub from workflows, through `gh`.",
     "local": (
@@ -79,9 +79,6 @@ VERBS: Final[Mapping[str, str]] = {
     "endpoints list": "serving.endpoints:list_",
     "endpoints wait": "serving.endpoints:wait",
     "endpoints predict": "serving.endpoints:predict",
-    "data push": "data.command:push",
-    "data pull": "data.command:pull",
-    "data ls": "data.command:ls",
     "data snapshots list": "data.snapshots:list_",
     "data snapshots diff": "data.snapshots:diff",
     "data snapshots delete": "data.snapshots:delete",

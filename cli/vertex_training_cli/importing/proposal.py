@@ -39,7 +39,7 @@ PLACEHOLDER: Final = re.compile(r"<[A-Z0-9_]+>")
 SECRET_IN_CODE: Final = (
     "contains a likely secret: read it from Secret Manager instead, before you commit"
 )
-#: Maximum bytes of a copied object. `vt data push` uploads larger objects.
+#: Maximum bytes of a copied object. `gcloud storage cp` uploads larger objects.
 MAX_BYTES: Final = 16 * 1024 * 1024
 SCHEMA_LINE: Final = "# yaml-language-server: $schema=job.schema.json\n"
 

@@ -309,6 +309,8 @@ def _take_uploads(buckets: Path, source: SourceContents) -> None:
         if not file.is_file() or SCRIPT_PACKAGE.search(name):
             continue
         if (size := file.stat().st_size) > MAX_BYTES:
-            source.remarks.append(f"gs://{name} has {size:,} bytes: upload it by `vt data push`")
+            source.remarks.append(
+                f"gs://{name} has {size:,} bytes: upload it by `gcloud storage cp`"
+            )
         else:
             source.uploads[name] = file.read_bytes()

@@ -16,7 +16,7 @@ import typer
 from vertex_training.customjob.kinds import CUSTOM_JOB
 from vertex_training.errors import CommandError, OperatorError, did_you_mean
 from vertex_training_cli.console import console, json_document, plain, show_facts, table
-from vertex_training_cli.data import command as data
+from vertex_training_cli.data import cloud, download
 from vertex_training_cli.engine import stacks
 from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.jobs import compare, deployed, log, view
@@ -190,10 +190,11 @@ def artifacts(
     if not where:
         hint = "set baseOutputDirectory in the job file"
         raise CommandError(f"job {job} has no output directory.", hint)
+    client = cloud.connect(stack_jobs.of(chosen).ref, print_status)
     if folder is None:
-        data.ls(where, stack)
+        download.list_objects(client, cloud.place_of(where))
     else:
-        data.pull(where, folder, stack, replace=replace)
+        download.download(client, cloud.place_of(where), folder, replace=replace)
 
 
 def wait(

@@ -13,7 +13,7 @@ import typer
 
 from localgcp.home import Home, ToolEnvironment
 from vertex_training.errors import CommandError
-from vertex_training_cli.data import command as data
+from vertex_training_cli.data import cloud, download
 from vertex_training_cli.engine import stacks
 from vertex_training_cli.jobs import view
 from vertex_training_cli.jobs.objects import LOGS
@@ -102,7 +102,8 @@ def _collect(chosen: Sequence[AnyJob], ref: stacks.StackRef, shown: Path) -> lis
             if kept.is_dir() and kept.is_relative_to(buckets):  # a job names it as it likes
                 target.symlink_to(kept)
         else:
-            data.pull(f"{where}/{LOGS}", target, ref.stack)
+            place = cloud.place_of(f"{where}/{LOGS}")
+            download.download(cloud.connect(ref, print_line), place, target)
         if target.is_dir() and any(target.iterdir()):
             collected.append(name)
     return collected

@@ -5,7 +5,7 @@ value of ``${packages.x}`` changes, and a running job keeps its code.
 
 A folder of objects stands for its files: ``samples: jobs/data`` uploads ``samples/titanic.csv``.
 Every object is a resource of the stack, so the size of folders is limited; upload data with
-``vt data``.
+``gcloud storage rsync``.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ def named_files(file: StackFile) -> Iterator[Problem]:
     for key, package in settings.packages.items():
         yield from _problem(("packages", key, "path"), package.path, root, is_file=False)
     for key, bucket in settings.buckets.items():
-        yield from _objects(("buckets", key, "objects"), key, bucket.objects, root)
+        yield from _objects(("buckets", key, "objects"), bucket.objects, root)
     for key, image in settings.images.items():
         if image.context:
             yield from _context(("images", key), image, image.context, root)
@@ -77,9 +77,7 @@ def _problem(path: Path, name: str, root: pathlib.Path, *, is_file: bool) -> Ite
         )
 
 
-def _objects(
-    path: Path, bucket: str, kept: Mapping[str, str], root: pathlib.Path
-) -> Iterator[Problem]:
+def _objects(path: Path, kept: Mapping[str, str], root: pathlib.Path) -> Iterator[Problem]:
     """Check that a bucket's files and folders exist, are not too large, and have distinct names."""
     names: dict[str, str] = {}
     folders = 0
@@ -92,10 +90,9 @@ def _objects(
         folders += is_folder
         if is_folder and (wrong := packages.folder_problem(root / file)):
             what, hint = wrong
-            place = f"{bucket}/{packages.prefix_of(name)}".rstrip("/")
-            yield Problem(
-                what, file, hint or f"upload the folder: vt data push {place} {file}", here
-            )
+            target = f"gs://BUCKET/{packages.prefix_of(name)}".rstrip("/")
+            upload = f"upload the folder: gcloud storage rsync --recursive {file} {target}"
+            yield Problem(what, file, hint or upload, here)
             continue
         for kept_object in packages.kept_objects({name: file}, root):
             if unusable := packages.name_problem(kept_object):
@@ -112,7 +109,7 @@ def _objects(
             names[kept_object] = name
     if folders > 1 and len(names) > packages.MOST_FILES:
         what = f"objects has {len(names)} files, the limit is {packages.MOST_FILES}"
-        hint = f"upload larger folders: vt data push {bucket} FOLDER"
+        hint = "upload larger folders: gcloud storage rsync --recursive FOLDER gs://BUCKET"
         yield Problem(what, "", hint, path)
 
 

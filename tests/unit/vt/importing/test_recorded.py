@@ -220,7 +220,7 @@ def test_objects_that_a_command_uploads_are_kept_but_for_large_ones(sent: Sent) 
     sent.requests = [RecordedRequest("CustomJob", PARENT, {"jobSpec": SPEC})]
     found = recorded.read("true", None)
     assert found.uploads == {"a/most": b"x" * limit, "a/sub/x.csv": b"1,2", "b/z": b"\xff"}
-    assert found.remarks == ["gs://a/more has 4,194,305 bytes: upload it by `vt data push`"]
+    assert found.remarks == ["gs://a/more has 4,194,305 bytes: upload it by `gcloud storage cp`"]
 
 
 def job(*uris: str, name: str = "my-job") -> ImportedJob:

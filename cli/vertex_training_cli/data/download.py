@@ -1,0 +1,150 @@
+"""List the objects of a place, and download them into a folder.
+
+A downloaded file appears after its checksum is verified. Before that, it is in ``.vt-data`` in the
+same folder, where a later download resumes. Objects are downloaded without decompression.
+"""
+
+from __future__ import annotations
+
+import base64
+import errno
+import hashlib
+import os
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path, PurePosixPath
+from typing import BinaryIO, Final
+
+import google_crc32c
+from google.cloud import storage
+
+from localgcp.errors import UnsafePathError
+from localgcp.system.root_directory import RootDirectory
+from vertex_training.errors import CommandError, counted
+from vertex_training_cli.console import plain
+from vertex_training_cli.data import cloud
+from vertex_training_cli.data.cloud import TIMEOUT, Place, RemoteObject, in_units
+from vertex_training_cli.status import print_line
+
+#: Folder for incomplete files, inside the target folder.
+PARTIAL: Final = ".vt-data"
+#: Files that mark a folder as a checkout, a Pulumi project or a policy pack.
+MARKS: Final = (".git", "Pulumi.yaml", "PulumiPolicy.yaml")
+_BLOCK: Final = 1 << 20
+_SHOWN: Final = 5
+
+
+def list_objects(client: storage.Client, place: Place) -> None:
+    """Print size in bytes, modification time (UTC) and name of each object."""
+    count = total = 0
+    for item in cloud.objects(client, place):
+        count, total = count + 1, total + item.size
+        print(f"{item.size:>14}  {item.updated}  {plain(place.prefix + item.name)}")
+    print_line(f"vt: {counted(count, 'object')}, {in_units(total)}, in gs://{place.bucket}")
+
+
+def download(client: storage.Client, place: Place, folder: Path, *, replace: bool = False) -> None:
+    """Download the objects that are missing from ``folder``, and print their number.
+
+    Existing files that differ from the bucket's are only replaced with ``replace``.
+
+    Raises:
+        CommandError: an object was not downloaded, or a file differs and was not replaced. All
+            objects were tried, and complete files stay.
+    """
+    remote = [*cloud.objects(client, place)]
+    ensure_writable(folder, [item.name for item in remote])
+    target = RootDirectory(folder, refuse_git=True)
+    new, changed = list[RemoteObject](), list[RemoteObject]()
+    for item in remote:
+        if (status := target.status(item.name)) is None:
+            new.append(item)
+        elif status.st_size != item.size or _checksum(target.open(item.name)) != item.crc32c:
+            changed.append(item)
+    chosen = [*new, *changed] if replace else new
+    _fetch(client, place, target, chosen)
+    size = in_units(sum(item.size for item in chosen))
+    same = len(remote) - len(new) - len(changed)
+    print(f"fetched {counted(len(chosen), 'file')}, {size}; {same} unchanged")
+    if changed and not replace:
+        names = ", ".join(plain(item.name) for item in changed[:_SHOWN])
+        more = ", …" if len(changed) > _SHOWN else ""
+        what = f"{counted(len(changed), 'local file')} not replaced, but different: {names}{more}."
+        raise CommandError(what, "--replace")
+
+
+def _fetch(
+    client: storage.Client, place: Place, target: RootDirectory, objects: list[RemoteObject]
+) -> None:
+    bucket = client.bucket(place.bucket)
+    target.path.mkdir(parents=True, exist_ok=True)
+
+    def fetch(item: RemoteObject) -> None:
+        digest = hashlib.sha256(item.name.encode()).hexdigest()[:32]
+        part = f"{PARTIAL}/{digest}.{item.generation}"
+        blob = bucket.blob(place.prefix + item.name, generation=item.generation)
+        local_file = target.check(part)
+        have = local_file.st_size if local_file else 0
+        if have < item.size or not item.size:
+            with target.append(part) as file:
+                blob.download_to_file(file, start=have or None, raw_download=True, timeout=TIMEOUT)
+        if _checksum(target.open(part)) != item.crc32c:
+            target.remove(part)
+            raise CommandError(
+                f"{item.name}: the checksum of the download is wrong.", "run the command again."
+            )
+        try:
+            target.move(part, item.name)
+        except UnsafePathError as error:
+            raise _explained(error, target.path, item.name) from None
+
+    try:
+        cloud.run_all(objects, fetch, place)
+    finally:
+        with suppress(OSError):  # has parts of files that failed
+            (target.path / PARTIAL).rmdir()
+
+
+def _checksum(file: BinaryIO) -> str:
+    """Return the CRC32C of a file in base64, like Cloud Storage."""
+    crc32c = google_crc32c.Checksum()
+    with file:
+        for _ in crc32c.consume(file, _BLOCK):
+            pass
+    return base64.b64encode(crc32c.digest()).decode()
+
+
+def ensure_writable(folder: Path, names: Iterable[str]) -> None:
+    """Refuse names of objects (without prefix) that are invalid below ``folder``.
+
+    Raises:
+        CommandError: a name leads out of the folder, or into a project, a checkout or the user's
+            home, where files may be programs or settings.
+    """
+    target, parents = RootDirectory(folder, refuse_git=True), set[Path]()
+    for name in names:
+        try:
+            if PARTIAL in name.split("/") or "\\" in name:
+                raise UnsafePathError(errno.EINVAL, "is not a path below the folder", name)
+            target.check(name)
+        except UnsafePathError as error:
+            raise _explained(error, folder, name) from None
+        parents.update(folder / parent for parent in PurePosixPath(name).parents)
+    for parent in sorted(parents):
+        if mark := _mark(parent):
+            what = f"{parent} {mark}: objects are not written there."
+            raise CommandError(what, "choose a separate folder, such as results.")
+
+
+def _explained(error: UnsafePathError, folder: Path, name: str) -> CommandError:
+    """Return the error for a refused path, on one line with a hint."""
+    where = folder / (error.filename or "")
+    what = f"{where} {error.strerror}: object {name!r} cannot be written there."
+    return CommandError(what, "choose another folder, or move the existing file away.")
+
+
+def _mark(folder: Path) -> str:
+    """Return why a folder may contain programs or settings; empty if it is a data folder."""
+    if folder.resolve() == Path.home().resolve():
+        return "is your home folder"
+    return next((f"has {mark}" for mark in MARKS if os.path.lexists(folder / mark)), "")
