@@ -64,7 +64,7 @@ def test_preview_and_refresh_expect_no_changes(checkout):
 
 
 def test_log_of_the_job_is_readable(checkout):
-    assert "epoch" in checkout.run("vt", "local", "logs", "titanic").stdout.lower()
+    assert "epoch" in checkout.run("vt", "jobs", "logs", "titanic").stdout.lower()
 
 
 def test_job_missing_in_the_state_is_adopted(checkout):

@@ -108,8 +108,7 @@ def test_each_printed_command_runs_where_it_was_printed(each: Each) -> None:
         confirm = " --yes" if "cancel" in hint else ""
         done = CliRunner().invoke(app, shlex.split(hint + confirm))
         why = f"vt {command} printed `vt {hint}`: {done.stdout}{done.stderr}"
-        started_nothing = hint.startswith("local logs") and "has no log of" in done.stderr
-        assert done.exit_code == started_nothing, why
+        assert done.exit_code == 0, why
 
 
 def test_a_job_of_others_with_control_characters_in_every_field_is_printed_plainly(
@@ -131,7 +130,7 @@ def test_a_job_of_others_with_control_characters_in_every_field_is_printed_plain
     JobTable(each.cloud.home.database).insert(replace(job, error_message=HOSTILE))
     id_ = job.job_id
     for command in (
-        "local status", f"local logs {id_}", "jobs list --all", "jobs list --all --metrics",
+        "local status", "jobs list --all", "jobs list --all --metrics",
         f"jobs show {id_}", f"jobs compare {id_} train", f"jobs logs {id_}",
         f"jobs artifacts {id_}", f"jobs wait {id_}", f"jobs cancel {id_} --yes",
     ):  # fmt: skip
@@ -154,4 +153,3 @@ def test_a_batch_job_that_was_deleted_meanwhile_is_reported_as_such(each: Each) 
     table.delete(job)
     summary = transcript(each, "local up")
     assert "JOB  wine\nstate  record deleted\nid  local-wine-batch-0\n" in summary
-    assert "exit code 1" in transcript(each, "local logs wine")

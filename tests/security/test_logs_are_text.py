@@ -16,7 +16,6 @@ from tests.unit.localcloud.conftest import command_job
 from vertex_training.customjob.google.logs import LogLine
 from vertex_training_cli.console import json_text, plain
 from vertex_training_cli.jobs import log as job_log
-from vertex_training_cli.local import joblogs
 from vertex_training_cli.local.up import tail
 from vertex_training_cli.review.escaping import visible
 from vertex_training_cli.status import print_line
@@ -122,19 +121,6 @@ def job(home: Home) -> JobRecord:
     JobTable(home.database).insert(made)
     log_path(home, made.job_id, "workerpool0-0").parent.mkdir(parents=True)
     return made
-
-
-def test_vt_local_logs_shows_a_jobs_output_as_text(
-    home: Home, job: JobRecord, attack: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    file = log_path(home, job.job_id, "workerpool0-0")
-    file.write_text(f"before\n{attack}\nafter ü\n", newline="")
-    joblogs.show(home, "1", "workerpool0-0", follow=False)
-    shown = capsys.readouterr().out
-    assert acts(shown) == []
-    assert shown.startswith("before\n")
-    assert shown.endswith("\nafter ü\n")
-    assert shown.count("\n") == 3
 
 
 def test_end_of_log_after_vt_local_up_is_text(home: Home, job: JobRecord, attack: str) -> None:

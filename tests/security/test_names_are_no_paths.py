@@ -8,14 +8,10 @@ from typing import Final
 import pytest
 from typer.testing import CliRunner
 
-from localgcp.errors import LocalCloudError
-from localgcp.home import Home
-from localgcp.vertex.records import JobRecord, JobState, JobTable
 from tests.unit.localcloud.conftest import home
 from tests.unit.vt.conftest import project
 from vertex_training_cli.cli import app
 from vertex_training_cli.engine.stacks import StackRef
-from vertex_training_cli.local import joblogs
 from vertex_training_cli.run import command, script
 
 __all__ = ["home", "project"]
@@ -65,17 +61,3 @@ def test_name_of_new_or_imported_job_affects_no_file_elsewhere(name: str, victim
         assert (done.exit_code, "is not a valid name of a job" in done.stderr) == (2, True), (
             done.output
         )
-
-
-@pytest.mark.parametrize("name", ["../../../server", "{root}/server", "a/../../../../server", ".."])
-def test_name_of_a_replica_reads_no_other_file(
-    name: str, home: Home, capsys: pytest.CaptureFixture[str]
-) -> None:
-    request = {"displayName": "x", "jobSpec": {}}
-    job = JobRecord.new("local-p1", "us-central1", request, JobState.SUCCEEDED)
-    JobTable(home.database).insert(job)
-    (home.jobs / job.job_id / "logs" / "a").mkdir(parents=True)
-    home.server_log.write_text("of the server")
-    with pytest.raises(LocalCloudError, match="is not the name of a replica"):
-        joblogs.show(home, job.job_id, name.format(root=home.root), follow=False)
-    assert capsys.readouterr().out == ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -21,6 +22,7 @@ from vertex_training_cli.engine.stacks import STORAGE_EMULATOR, StackRef
 TIMEOUT: Final = 60
 _WORKERS: Final = 8
 _FIELDS: Final = "items(name,size,crc32c,generation,updated),nextPageToken"
+_URI: Final = re.compile(r"gs://([a-z0-9][a-z0-9._-]{1,220}[a-z0-9])(?:/(.*))?", re.DOTALL)
 _UNITS: Final = ("B", "kB", "MB", "GB", "TB")
 
 
@@ -48,10 +50,16 @@ class Place:
 
 
 def place_of(uri: str) -> Place:
-    """Return the place of a ``gs://`` URI."""
-    bucket, _, prefix = uri.removeprefix("gs://").partition("/")
-    prefix = prefix.strip("/")
-    return Place(bucket, f"{prefix}/" if prefix else "")
+    """Return the place of a ``gs://`` URI.
+
+    Raises:
+        CommandError: the URI is invalid: a job may name any place.
+    """
+    match = _URI.fullmatch(uri)
+    if match is None:
+        raise CommandError(f"{uri!r} is not a valid address of a bucket.")
+    prefix = (match[2] or "").strip("/")
+    return Place(match[1], f"{prefix}/" if prefix else "")
 
 
 def connect(ref: StackRef, log: Callable[[str], None]) -> storage.Client:

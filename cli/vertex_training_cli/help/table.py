@@ -91,7 +91,6 @@ VERBS: Final[Mapping[str, str]] = {
     "local down": "local.commands:down",
     "local status": "local.status:status",
     "local shell": "local.commands:shell",
-    "local logs": "local.joblogs:logs",
     "local bigquery": "local.commands:bigquery",
     "local fault add": "local.fault_commands:add",
     "local fault list": "local.fault_commands:show",

@@ -9,6 +9,5 @@
 ``job_limits``       requests that the job service refuses, by catalogue and image rules
 ``results``          jobs in states and records, their metrics and artifacts
 ``status``           ``vt local status``
-``joblogs``          ``vt local logs``
 ===================  ==================================================================
 """

@@ -94,12 +94,6 @@ def noun(job: LocalJob) -> str:
     return (kind_of_name(job.name) or CUSTOM_JOB).noun
 
 
-def is_named(job: LocalJob, text: str) -> bool:
-    """Return True if ``text`` is the job's id, resource name, display name or Batch uid."""
-    names = (job.job_id, job.name, job.display_name)
-    return text in names or (isinstance(job, BatchJob) and text == job.uid)
-
-
 def why(job: LocalJob) -> str:
     """Return the reason why the job failed or waits; empty if none is recorded."""
     if isinstance(job, BatchJob) and job.state is State.QUEUED:
@@ -137,12 +131,6 @@ class StackState:
 def read_state(home: Home, project: str, stack: str) -> StackState:
     """Return the stack's state; empty if the stack does not exist."""
     return _state(home.pulumi / ".pulumi" / "stacks" / project / f"{stack}.json")
-
-
-def job_ids_named(home: Home, name: str) -> list[str]:
-    """Return the ids of jobs that have this name in a stack of the local backend."""
-    files = sorted((home.pulumi / ".pulumi" / "stacks").glob("*/*.json"))
-    return [job.job_id for file in files for job in _state(file).jobs if job.name == name]
 
 
 def _state(file: Path) -> StackState:

@@ -172,8 +172,6 @@ def console_urls(
 ) -> tuple[str, str]:
     """Return the URLs of a job and its log, or commands for a local job. ``number``: its id."""
     if is_local(project):  # the local cloud has no console
-        if kind is CUSTOM_JOB:
-            return "vt local status", f"vt local logs {number}"
         return f"vt jobs show {number}", f"vt jobs logs {number}"
     console = "https://console.cloud.google.com"
     if kind is BATCH_JOB:

@@ -312,8 +312,7 @@ class JobRun:
         return (
             f"The replica {name} exited with a non-zero status of {code}. {reason} "
             f"To find out more about why your job exited please check the logs: "
-            f"vt local logs {self.record.job_id}"
-            + ("" if name == PRIMARY else f" --replica {name}")
+            f"vt jobs logs {self.record.job_id}" + ("" if name == PRIMARY else f" --replica {name}")
         )
 
     def _end_cancelled(self) -> None:

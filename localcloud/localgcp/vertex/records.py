@@ -1,6 +1,6 @@
 """Custom jobs as rows of SQLite, which persist across restarts and need no Google library.
 
-Importing ``google.cloud.aiplatform_v1`` takes more than a second, so ``vt local status``, ``logs``
+Importing ``google.cloud.aiplatform_v1`` takes more than a second, so ``vt local status``
 and ``up`` read this table; only the server turns rows into API messages.
 """
 

@@ -142,7 +142,7 @@ def test_expired_credentials_are_reported() -> None:
          f"{CONSOLE}/batch/jobsDetail/regions/us-central1/jobs/7/details?project=acme-ml",
          f"{CONSOLE}/logs/query;query=resource.type%3D%22batch.googleapis.com%2FJob%22%20"
          "labels.job_uid%3A%227%22?project=acme-ml"),
-        ("local-x", CUSTOM_JOB, "vt local status", "vt local logs 7"),
+        ("local-x", CUSTOM_JOB, "vt jobs show 7", "vt jobs logs 7"),
         ("local-x", TUNING_JOB, "vt jobs show 7", "vt jobs logs 7"),
         ("local-x", BATCH_JOB, "vt jobs show 7", "vt jobs logs 7"),
     ],
