@@ -5,7 +5,7 @@ BIN := .venv/bin
 # Number of test processes (auto: see tests/conftest.py).
 WORKERS ?= auto
 # Values from users and workflows are text: make does not expand them, and the shell gets them quoted.
-GIVEN := STACK ARGS FLAGS LEVELS SOURCE COMMIT DIGEST VT_APPROVAL REFRESH DEPLOY NO_IMAGE ENDPOINT UPGRADE \
+GIVEN := STACK ARGS FLAGS LEVELS SOURCE COMMIT DIGEST VT_APPROVAL REFRESH DEPLOY ENDPOINT UPGRADE \
 	WORKERS STORIES BASE QUICK PART SEED COUNT SET TAG AT GITHUB_ACTIONS GITHUB_STEP_SUMMARY
 $(foreach name,$(GIVEN),$(eval override $(name) := $$(value $(name))))
 export STACK COMMIT DIGEST VT_APPROVAL TAG GITHUB_STEP_SUMMARY
@@ -45,8 +45,8 @@ recordings: setup ## record the plans of tests/golden/recorded and their reports
 state: setup ## record a state of this version in tests/fixtures/state (before a release)
 	@RECORD=1 $(PYTEST) -q tests/e2e/test_recorded_state.py
 
-local: setup ## start the local cloud, run pulumi up, train (NO_IMAGE=1: no container; ENDPOINT=1: serve the model)
-	@$(BIN)/vt local up $(if $(ENDPOINT),--endpoints jobs/titanic/serve/stack.yaml,$(if $(NO_IMAGE),,--images))
+local: setup ## start the local cloud, run pulumi up, train (ENDPOINT=1: serve the model)
+	@$(BIN)/vt local up $(if $(ENDPOINT),--endpoints jobs/titanic/serve/stack.yaml)
 
 up: setup ## run vt up for a stack: make up STACK=dev ARGS='--yes --diff'
 	@$(BIN)/vt up --stack $(STACK_OR_STOP) $(call every_word,$(ARGS))

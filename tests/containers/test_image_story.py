@@ -257,30 +257,3 @@ def test_two_builds_at_once_pin_one_digest_and_only_one_of_them_builds(story: Ch
         data.write_text(good)
     assert "titanic: found sha256:" in build(story)[0]
     assert stack.read_text() == before
-
-
-def local_image(checkout: Checkout) -> tuple[str, list[str]]:
-    """``vt local up --images`` of the checkout's own local stack: what it said, and its jobs."""
-    done = checkout.run("vt", "local", "up", "--images")
-    return done.stdout + done.stderr, [job.display_name for job in jobs(checkout, "training")]
-
-
-def test_the_local_stack_runs_its_job_as_an_image_where_there_is_an_engine(story: Checkout):
-    folder = story.path / "jobs" / "titanic"
-    shutil.copy(folder / "Dockerfile.cuda", folder / "Dockerfile")
-    tracked = (story.path / "Pulumi.local.yaml").read_bytes()
-    told, ran = local_image(story)
-    assert "titanic will run as an image, in stack local-image" in told
-    assert "RESOURCES OF local-image" in told
-    assert len(ran) == 1
-    told, ran = local_image(story)
-    assert "titanic will run as an image" in told
-    assert "building" not in told
-    assert len(ran) == 1
-    (folder / "data.py").write_text((folder / "data.py").read_text() + "# edited\n")
-    checked = story.run("vt", "check", "--stack", "local-image")
-    assert "vt images build titanic --stack local-image" in checked.stdout + checked.stderr
-    told, ran = local_image(story)
-    assert "titanic: building jobs/titanic" in told
-    assert len(ran) == 2
-    assert (story.path / "Pulumi.local.yaml").read_bytes() == tracked

@@ -19,7 +19,7 @@ from vertex_training.stack import read_settings
 from vertex_training_cli.cli import app
 from vertex_training_cli.engine.stacks import read_stack_file
 from vertex_training_cli.images import pinning
-from vertex_training_cli.local import image_form
+from vertex_training_cli.local import endpoint_form
 
 SECRET: Final = "FROM canary-of-the-host"
 STACK: Final = """\
@@ -66,13 +66,6 @@ def test_dockerfile_linked_out_of_its_folder_is_refused_unread(checkout: Path) -
         "projectNumber": "210987654321", "images": {"digits": {"context": "jobs/digits"}},
     }  # fmt: skip
     assert "Dockerfile links to a file out of the folder" in refused(read_settings, raw, checkout)
-
-
-def test_dockerfile_behind_a_link_is_not_built(checkout: Path) -> None:
-    assert image_form.find_form(checkout, "local") is None
-    (checkout / "jobs/digits/Dockerfile").unlink()
-    (checkout / "jobs/digits/Dockerfile").write_text("FROM python\n")
-    assert image_form.find_form(checkout, "local") is not None
 
 
 def test_linked_requirements_of_a_script_are_refused_unread(checkout: Path, outside: Path) -> None:
@@ -134,17 +127,13 @@ PINNED: Final = f"{STACK}  vertex-training:images: {{digits: {{context: jobs/dig
 
 def test_stack_file_is_not_written_through_a_link(checkout: Path, outside: Path) -> None:
     """A clone may contain a link in place of the partial file that a killed command leaves."""
-    for name in (".Pulumi.local.yaml.partial", ".Pulumi.local-image.yaml.partial"):
+    for name in (".Pulumi.local.yaml.partial", ".Pulumi.local-endpoint.yaml.partial"):
         (checkout / name).symlink_to(outside)
     (checkout / "Pulumi.local.yaml").write_text(PINNED)
     assert pinning.write_pins(checkout, "local", {"digits": {"digest": "sha256:0"}})
     assert "sha256:0" in (checkout / "Pulumi.local.yaml").read_text()
-    (checkout / "jobs/digits/Dockerfile").unlink()
-    (checkout / "jobs/digits/Dockerfile").write_text("FROM python\n")
-    form = image_form.find_form(checkout, "local")
-    assert form is not None
-    image_form.write(checkout / "Pulumi.local-image.yaml", "local", form, {})
-    assert "local-training" in (checkout / "Pulumi.local-image.yaml").read_text()
+    endpoint_form.write(checkout / "Pulumi.local-endpoint.yaml", "local", {"gcp:project": "x"})
+    assert "gcp:project: x" in (checkout / "Pulumi.local-endpoint.yaml").read_text()
     assert outside.read_text() == f"{SECRET}\n"
 
 

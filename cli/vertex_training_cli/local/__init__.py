@@ -4,7 +4,6 @@
 ``commands``         verbs that start, stop and use the local cloud; secret values
 ``fault_commands``   ``vt local fault``
 ``up``               ``vt local up``, which waits for the jobs of a stack
-``image_form``       jobs as images, if this machine can build images
 ``endpoint_form``    ``vt local up --endpoints``: train and serve, in a separate stack
 ``job_limits``       requests that the job service refuses, by catalogue and image rules
 ``results``          jobs in states and records, their metrics and artifacts

@@ -2,9 +2,8 @@
 
 A model is made of what a run has left, so its sections can only follow the run. The stack's file is
 written twice: from the one that trains, with what it has served so far, then with the sections of
-FILE. Images are built where this
-machine can, else the container's command runs on this host. At the end each endpoint is asked for
-the predictions that the training script wrote of its own (``predictions.jsonl``).
+FILE. The containers' commands run on this host. At the end each endpoint is asked for the
+predictions that the training script wrote of its own (``predictions.jsonl``).
 """
 
 from __future__ import annotations
@@ -14,29 +13,28 @@ import json
 import re
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 import yaml
 
 from localgcp.home import Home
-from vertex_training.errors import CommandError, ImageBuildError
+from localgcp.system.root_directory import RootDirectory
+from vertex_training.errors import CommandError
 from vertex_training.settings.project_files import file_name
-from vertex_training.stack import settings_of
+from vertex_training.stack import SCHEMA
 from vertex_training_cli.console import console, show_facts
 from vertex_training_cli.engine import stacks
 from vertex_training_cli.engine.stacks import StackRef
-from vertex_training_cli.images import registry
-from vertex_training_cli.local import image_form, results
-from vertex_training_cli.local.image_form import NAMESPACE, ImageForm, Report
+from vertex_training_cli.local import results
 from vertex_training_cli.local.results import JobRecords
 
 #: Function that deploys a stack and returns the exit code.
 Run = Callable[[str], int]
 #: Suffix of the stack's name.
 SUFFIX: Final = "-endpoint"
+#: First line of a stack file that this command may overwrite.
+MARK: Final = "# Written by `vt local up"
 #: Sections of FILE that the stack gets only after its runs have succeeded.
 LATER: Final = ("models", "endpoints")
 #: File with the script's own predictions, in the folder of the model.
@@ -50,80 +48,79 @@ _ENTRYPOINT: Final = re.compile(r"^ENTRYPOINT (\[.*\])$", re.MULTILINE)
 _NO_IMAGE: Final = f"us-docker.pkg.dev/this-machine/none/none@sha256:{'0' * 64}"
 
 
-def run(home: Home, stack: str, added: Path, train: Run, bring_up: Run, report: Report) -> int:
+def run(home: Home, stack: str, added: Path, train: Run, bring_up: Run) -> int:
     """Return the exit code of ``train`` or ``bring_up``, or 1 if predictions differ.
 
     Raises:
         CommandError: there is no such file, the stack is not local, or its file is somebody's own.
     """
     ref = stacks.find(stack, home.repo)
-    form, file = find_form(ref, added), ref.root / file_name(f"{stack}{SUFFIX}")
-    pinned = image_form.pinned_images(ref.root, form)
-    write = partial(image_form.write, file, stack)
-    write(_while_training(form, ref), pinned)
-    if code := train(form.stack):
+    config, served = read_config(ref, added), f"{stack}{SUFFIX}"
+    file = ref.root / file_name(served)
+    write(file, stack, _while_training(config, ref.root, served))
+    if code := train(served):
         return code
-    form, pinned = _with_images(home, ref, form, report)
-    write(form, pinned)
-    if code := bring_up(form.stack):
+    _run_on_host(ref.root, config)
+    write(file, stack, config)
+    if code := bring_up(served):
         return code
-    return _show_endpoints(home, stacks.find(form.stack, home.repo), form.config)
+    return _show_endpoints(home, stacks.find(served, home.repo), config)
 
 
-def find_form(ref: StackRef, added: Path) -> ImageForm:
-    """Return the stack that trains and serves the model. Raises CommandError."""
+def read_config(ref: StackRef, added: Path) -> dict[str, Any]:
+    """Return the config of the stack that trains and serves the model. Raises CommandError."""
     if not ref.is_local:
         raise CommandError(f"stack {ref.stack} is not a stack of the local cloud.")
     config = copy.deepcopy(stacks.read_stack_file(ref.root, ref.stack).get("config") or {})
     try:
         sections = yaml.safe_load(added.read_text("utf-8"))["config"]
-        images = {name: str(keys["context"]) for name, keys in sections[_key("images")].items()}
-        for key, entries in sections.items():
-            config[key] = {**(config.get(key) or {}), **entries}
-        return ImageForm(f"{ref.stack}{SUFFIX}", (), images, config)
+        for key in dict.fromkeys([*sections, *map(_key, ("images", *LATER))]):
+            config[key] = {**(config.get(key) or {}), **sections[key]}
     except OSError as error:
         raise CommandError(f"cannot read {added}: {error.strerror}.") from None
     except (yaml.YAMLError, ValueError, LookupError, TypeError, AttributeError) as error:
         text = f"{added} must have the form of a stack file with images, models and endpoints."
         raise CommandError(text, "see the example in docs/serving.md") from error
+    return config
 
 
-def _while_training(form: ImageForm, ref: StackRef) -> ImageForm:
-    """Return ``form`` for the training: models and endpoints stay as the stack serves them now."""
+def write(file: Path, source: str, config: Mapping[str, Any]) -> None:
+    """Replace the stack file atomically.
+
+    Raises:
+        CommandError: a file of this name was written by somebody else.
+    """
+    if file.exists() and not file.read_text("utf-8", errors="replace").startswith(MARK):
+        text = f"{file.name} exists and was not written by this command."
+        raise CommandError(text, "rename the file.")
+    head = (
+        f"{MARK}` from Pulumi.{source}.yaml, overwritten by each run: edit "
+        f"Pulumi.{source}.yaml instead.\n"
+    )
+    text = head + yaml.safe_dump({"config": dict(config)}, sort_keys=False, allow_unicode=True)
+    RootDirectory(file.parent).write(file.name, text.encode())
+
+
+def _while_training(config: Mapping[str, Any], root: Path, stack: str) -> dict[str, Any]:
+    """Return the config for the training: models and endpoints stay as the stack serves them."""
     later = {_key(section) for section in LATER}
-    file = ref.root / file_name(form.stack)
-    before = stacks.read_stack_file(ref.root, form.stack)["config"] if file.exists() else {}
+    exists = (root / file_name(stack)).exists()
+    before = stacks.read_stack_file(root, stack)["config"] if exists else {}
     served = {key: before[key] for key in later & before.keys()}
-    kept = {key: value for key, value in form.config.items() if key not in later}
-    return replace(form, config=kept | served)
+    return {key: value for key, value in config.items() if key not in later} | served
 
 
 def _key(section: str) -> str:
-    return f"{NAMESPACE}:{section}"
+    return f"{SCHEMA.namespace}:{section}"
 
 
-def _with_images(
-    home: Home, ref: StackRef, form: ImageForm, report: Report
-) -> tuple[ImageForm, Mapping[str, Any]]:
-    """Return the form with its images built, or with commands of this host instead of images."""
-    names = ", ".join(form.images)
-    reason = image_form.missing(home)
-    if not reason:
-        settings = settings_of(ref.root, form.stack)
-        registry.connect(ref, report, start=True)
-        try:
-            return form, dict(image_form.built_pins(settings, form, ref))
-        except ImageBuildError as failed:
-            reason = str(failed)
-            for line in failed.last_lines:
-                report(f"  | {line}")
-    report(f"{names} run on this host, not in a container: {reason}")
-    config = copy.deepcopy(dict(form.config))
+def _run_on_host(root: Path, config: Mapping[str, Any]) -> None:
+    """Replace images without a digest, in the config's models, by commands of this host."""
+    images = config[_key("images")]
     for model in config[_key("models")].values():
         match = _IMAGE.fullmatch(str(model.get("container")))
-        if match and match[1] in form.images:
-            model["container"] = on_host(ref.root, config[_key("images")][match[1]])
-    return replace(form, config=config), {}
+        if match and match[1] in images and "digest" not in images[match[1]]:
+            model["container"] = on_host(root, images[match[1]])
 
 
 def on_host(root: Path, image: Mapping[str, Any]) -> dict[str, Any]:
@@ -132,10 +129,8 @@ def on_host(root: Path, image: Mapping[str, Any]) -> dict[str, Any]:
     match = _ENTRYPOINT.search(text)
     words = json.loads(match[1]) if match else []
     if words[:1] != ["python"]:
-        text = (
-            f"{image['context']} does not start python, and this machine cannot run its container."
-        )
-        raise CommandError(text, "`make containers` lists the programs to install")
+        text = f"{image['context']} does not start python, and its container cannot run here."
+        raise CommandError(text, "build the image by `vt images build`, and set its digest.")
     folders = [(root / pattern).parent for pattern in image.get("include", ())]
     path = ":".join(str(fromkey) for fromkey in dict.fromkeys(folders))
     return {

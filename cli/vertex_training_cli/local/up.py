@@ -46,13 +46,6 @@ SUCCEEDED: Final = "SUCCEEDED"
 def up(
     stack: Annotated[str, typer.Option("--stack", "-s", help="Stack to deploy.")] = "local",
     wait: Annotated[bool, typer.Option(help="Wait until all jobs of the stack have ended.")] = True,
-    images: Annotated[
-        bool,
-        typer.Option(
-            "--images",
-            help="Run jobs as container images if images can be built, in stack STACK-image.",
-        ),
-    ] = False,
     endpoints: Annotated[
         Path | None,
         typer.Option(
@@ -72,12 +65,12 @@ def up(
         home = Home.find()
         keep_gpu_choice(home, gpus)
         if endpoints is None:
-            raise typer.Exit(run(home, stack, wait=wait, images=images, report=print_status))
+            raise typer.Exit(run(home, stack, wait=wait, report=print_status))
         from vertex_training_cli.local import endpoint_form
 
         train = partial(run, home, wait=True, report=print_status, last=False)
         then = partial(_bring_up, home, report=print_status)
-        code = endpoint_form.run(home, stack, endpoints, train, then, print_status)
+        code = endpoint_form.run(home, stack, endpoints, train, then)
         served = f"{stack}{endpoint_form.SUFFIX}"
         lists = [f"vt {command} list --stack {served}" for command in ("endpoints", "models")]
         show_next_steps([*lists, "vt local down"])
@@ -86,21 +79,16 @@ def up(
 
 def run(
     home: Home, stack: str, *, wait: bool, report: Report,
-    images: bool = False, only: Collection[str] | None = None, last: bool = True,
+    only: Collection[str] | None = None, last: bool = True,
 ) -> int:  # fmt: skip
     """Return the exit code of pulumi if pulumi failed, 1 if a job did not succeed, else 0.
 
-    ``images``: jobs run as images where this machine can build them.
     ``only``: the jobs that are waited for, shown and counted; without it, all of the stack.
     ``last``: print what one may do next.
 
     Raises CommandError if there is no such stack here, the cloud does not start, or the stack is in
     use.
     """
-    if images:
-        from vertex_training_cli.local import image_form
-
-        stack = image_form.choose(home, stack, lambda name: _bring_up(home, name, report), report)
     if code := _bring_up(home, stack, report):
         return code
     where = stacks.find(stack, home.repo)

@@ -11,7 +11,7 @@ from tests.unit.localcloud.serving.conftest import PROJECT, make_world, world
 from vertex_training.errors import CommandError
 from vertex_training.naming import Names
 from vertex_training_cli.engine import stacks
-from vertex_training_cli.local import endpoint_form, image_form
+from vertex_training_cli.local import endpoint_form
 
 __all__ = ["make_world", "world"]
 
@@ -39,7 +39,7 @@ MODELS, ENDPOINTS = "vertex-training:models", "vertex-training:endpoints"
 
 
 @pytest.fixture
-def checkout(home, monkeypatch):
+def checkout(home):
     """A home of a checkout that has no images built."""
     root = home.root / "checkout"
     (root / "jobs" / "serve").mkdir(parents=True)
@@ -48,7 +48,6 @@ def checkout(home, monkeypatch):
     (root / "added.yaml").write_text(ADDED)
     docker = 'FROM scratch\nENTRYPOINT ["python", "-m", "serve"]\n'
     (root / "jobs" / "serve" / "Dockerfile").write_text(docker)
-    monkeypatch.setattr(image_form, "missing", lambda _: "no engine here")
     return replace(home, repo=root)
 
 
@@ -57,8 +56,8 @@ def config(checkout):
 
 
 def run(checkout, monkeypatch, train=0, up=0):
-    """The exit code, stack files by who was given them, and what was said."""
-    seen, lines = [], []
+    """The exit code, and stack files by who was given them."""
+    seen = []
 
     def step(name, code):
         def take(stack):
@@ -70,7 +69,7 @@ def run(checkout, monkeypatch, train=0, up=0):
     monkeypatch.setattr(endpoint_form, "_show_endpoints", lambda *_: 0)
     given = step("train", train), step("up", up)
     added = checkout.repo / "added.yaml"
-    return endpoint_form.run(checkout, "local", added, *given, lines.append), seen, lines
+    return endpoint_form.run(checkout, "local", added, *given), seen
 
 
 def test_what_serves_goes_on_while_the_next_run_trains(checkout, monkeypatch):
@@ -78,7 +77,7 @@ def test_what_serves_goes_on_while_the_next_run_trains(checkout, monkeypatch):
     (checkout.repo / "added.yaml").write_text(ADDED.replace("run: 1", "run: [1, 2]"))
     edited = STACK.replace("file: jobs/doubler.yaml", "file: jobs/doubler.yaml, run: 2")
     (checkout.repo / "Pulumi.local.yaml").write_text(edited)
-    _, [(_, _, before), (_, _, after)], _ = run(checkout, monkeypatch)
+    _, [(_, _, before), (_, _, after)] = run(checkout, monkeypatch)
     assert before["vertex-training:jobs"]["doubler"]["run"] == 2
     assert (before[MODELS]["doubler"]["run"], after[MODELS]["doubler"]["run"]) == (1, [1, 2])
     assert before[ENDPOINTS] == after[ENDPOINTS]
@@ -88,7 +87,7 @@ def test_what_serves_goes_on_while_the_next_run_trains(checkout, monkeypatch):
 def test_a_step_that_fails_is_the_last_and_its_exit_code_is_ours(
     checkout, monkeypatch, train, up, steps
 ):
-    code, seen, _ = run(checkout, monkeypatch, train, up)
+    code, seen = run(checkout, monkeypatch, train, up)
     assert (code, [step for step, _, _ in seen]) == (train or up, steps)
 
 
@@ -98,13 +97,13 @@ def test_a_container_without_python_cannot_stand_on_this_host(checkout, monkeypa
     with pytest.raises(CommandError) as refused:
         run(checkout, monkeypatch)
     assert str(refused.value) == (
-        "jobs/serve does not start python, and this machine cannot run its container. "
-        "Hint: `make containers` lists the programs to install"
+        "jobs/serve does not start python, and its container cannot run here. "
+        "Hint: build the image by `vt images build`, and set its digest."
     )
 
 
 @pytest.mark.parametrize(
-    "text", ["config: [", "a", "config: {}", ADDED.replace("context", "digest"), "config: 3"]
+    "text", ["config: [", "a", "config: {}", ADDED.replace("images", "image"), "config: 3"]
 )
 def test_a_file_of_another_form_is_refused_before_anything_is_written(checkout, monkeypatch, text):
     (checkout.repo / "added.yaml").write_text(text)
