@@ -124,8 +124,8 @@ check: setup ## check lint, formatting, types, import contracts and workflows; c
 	$(BIN)/basedpyright
 	$(BIN)/lint-imports
 	$(PYTEST) -q --no-header tests/unit/structure
-	@$(PYTHON) tools/go_programs.py actionlint
-	$(BIN)/actionlint
+	@./tools/go-programs actionlint
+	PATH="$(CURDIR)/$(BIN):$$PATH" actionlint
 	HOME=$${HOME:-/} $(BIN)/zizmor --offline --pedantic --no-progress --quiet .
 	$(BIN)/hadolint jobs/*/Dockerfile*
 
@@ -146,7 +146,7 @@ containers: setup ## find programs that build and store images for the local clo
 	@$(BIN)/python tools/system_programs.py containers
 
 languages: setup ## find Pulumi's language hosts for YAML and Node.js, or build them (Go)
-	@$(PYTHON) tools/go_programs.py languages
+	@./tools/go-programs languages
 
 release: setup ## build wheels, plugin archives and SHA256SUMS into dist/ (TAG=vX: refused if a version is not X)
 	@$(BIN)/python tools/release.py

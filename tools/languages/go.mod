@@ -1,4 +1,4 @@
-// Language hosts for the tests of components in other languages: tools/go_programs.py builds them.
+// Language hosts for the tests of components in other languages: tools/go-programs builds them.
 module languages
 
 go 1.25.11

@@ -16,7 +16,7 @@ Everything in this folder can be deleted on the day every machine reaches the of
 that day, change, the first two in ``cli/vertex_training_cli/toolchain``:
 
 - ``pulumi_cli.py``: delete ``install_build``, its entry in ``SOURCES``, and the check for a script
-  in ``_is_official_plugin``; ``go_build`` and ``cache_name`` stay for ``tools/go_programs.py``;
+  in ``_is_official_plugin``;
 - ``layout.py``: ``ENGINE_VERSION`` is that of the ``pulumi`` pin in ``requirements/dev.txt``;
   ``offline_engine`` and ``BUILD_SOURCES`` go;
 - ``localcloud/localgcp/lifecycle.py``: ``language_host`` in the names of plugins;

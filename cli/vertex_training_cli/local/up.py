@@ -1,11 +1,7 @@
-"""``vt local up``: starts the local cloud, runs ``pulumi up``, waits for the jobs, prints results.
-
-It waits with a moving picture and the end of the log on a terminal, else with lines.
-"""
+"""``vt local up``: starts the local cloud, runs ``pulumi up``, and waits for the jobs."""
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
@@ -181,25 +177,34 @@ def _tuning_rows(home: Home, tuning: TuningRecord) -> list[tuple[str, str]]:
 
 
 _POLL_SECONDS: Final = 0.25
-_TAIL_LINES: Final = 8
 _FAILED_TAIL_LINES: Final = 20
 _TAIL_BYTES: Final = 16_000
 
 
 def watch(home: Home, jobs: JobLookup, wanted: Sequence[StackJob]) -> None:
-    """Return when all jobs have ended or their records were deleted.
+    """Print each state of the jobs until all have ended or their records were deleted.
 
     Raises LocalCloudError if the server ends before they do.
     """
-    if sys.stdout.isatty():
-        _with_picture(home, jobs, wanted)
-    else:
-        _with_lines(home, jobs, wanted)
+    shown: dict[str, str] = {}
+
+    def show(name: str, record: LocalJob) -> None:
+        if shown.get(name) != record.state:
+            replaced = substitutes.read(home, record.job_id) if record.state.terminal else []
+            state = substitutes.marked(record.state.word, replaced)
+            print(f"job {name} ({record.job_id}): {state}", flush=True)
+            shown[name] = record.state
+
+    while live := _live_jobs(home, jobs, wanted):
+        for name, record in live:
+            show(name, record)
+        time.sleep(_POLL_SECONDS)
     for job in wanted:
-        record = jobs.get(job.job_id)
-        if record and record.error_message:
-            print(f"\nend of the log of {job.name}:")
-            print("\n".join(tail(home, record, _FAILED_TAIL_LINES)))
+        if record := jobs.get(job.job_id):
+            show(job.name, record)
+            if record.error_message:
+                print(f"\nend of the log of {job.name}:")
+                print("\n".join(tail(home, record, _FAILED_TAIL_LINES)))
 
 
 def tail(home: Home, record: LocalJob, lines: int) -> list[str]:
@@ -226,44 +231,3 @@ def _live_jobs(
             "start it again by `vt local start`.",
         )
     return live
-
-
-def _with_lines(home: Home, jobs: JobLookup, wanted: Sequence[StackJob]) -> None:
-    shown: dict[str, str] = {}
-
-    def show(name: str, record: LocalJob) -> None:
-        if shown.get(name) != record.state:
-            replaced = substitutes.read(home, record.job_id) if record.state.terminal else []
-            state = substitutes.marked(record.state.word, replaced)
-            print(f"job {name} ({record.job_id}): {state}", flush=True)
-            shown[name] = record.state
-
-    while live := _live_jobs(home, jobs, wanted):
-        for name, record in live:
-            show(name, record)
-        time.sleep(_POLL_SECONDS)
-    for job in wanted:
-        if record := jobs.get(job.job_id):
-            show(job.name, record)
-
-
-def _with_picture(home: Home, jobs: JobLookup, wanted: Sequence[StackJob]) -> None:
-    from rich.console import Group
-    from rich.live import Live
-    from rich.spinner import Spinner
-    from rich.text import Text
-
-    began = time.monotonic()
-    spinners = {job.name: Spinner("dots") for job in wanted}
-    with Live(console=console(), transient=True, refresh_per_second=8) as picture:
-        while live := _live_jobs(home, jobs, wanted):
-            seconds = int(time.monotonic() - began)
-            parts: list[Spinner | Text] = []
-            for name, record in live:
-                title = f"{name}  {record.state.word}  {seconds // 60}:{seconds % 60:02}"
-                spinners[name].update(text=Text(title, style="bold"))
-                lines = "\n".join(tail(home, record, _TAIL_LINES))
-                text = Text(lines, style="dim", no_wrap=True, overflow="ellipsis")
-                parts += [spinners[name], text]
-            picture.update(Group(*parts))
-            time.sleep(_POLL_SECONDS)

@@ -103,56 +103,32 @@ def ensure_pulumi(layout: Layout, chosen: str) -> Pulumi:
 
 
 def link_from_path(layout: Layout) -> Pulumi:
-    """Link the first usable installation on PATH.
+    """Link the first usable installation on PATH: of the pinned major version, not older.
 
     Raises:
         SubprocessError: PATH has none; the text lists those that were rejected.
     """
-    program = find_on_path(layout, "pulumi", "version", ENGINE_VERSION, _missing_plugin)
-    if isinstance(program, list):
-        raise SubprocessError("; ".join(program) or "pulumi is not on PATH")
-    command, version = program
-    for name in ("pulumi", *PLUGINS):
-        link(command.resolve().parent / name, layout.bin / name)
-    return Pulumi("path", version, f"{command}, official", "official")
-
-
-def _missing_plugin(command: Path) -> str:
-    folder = command.resolve().parent
-    missing = [name for name in PLUGINS if not _is_official_plugin(folder / name)]
-    return f"{command} has no official {missing[0]} beside it" if missing else ""
-
-
-def find_on_path(
-    layout: Layout,
-    name: str,
-    asks_version: str,
-    oldest: str,
-    rejection: Callable[[Path], str] = lambda _: "",
-) -> tuple[Path, str] | list[str]:
-    """Return the first program of PATH with a version of ``oldest`` or newer, and its version.
-
-    The next major version is too new. Without such a program, return a reason for each rejected.
-    """
-    rejected, lowest = list[str](), parse_version(oldest)
-    for command in (folder / name for folder in search_path(layout)):
+    rejected, oldest = list[str](), parse_version(ENGINE_VERSION)
+    for command in (folder / "pulumi" for folder in search_path(layout)):
         if not os.access(command, os.X_OK) or command.is_dir():
             continue
         try:
-            version = read_version(command, asks_version)
+            version = read_version(command, "version")
         except SubprocessError as error:
             rejected.append(str(error))
             continue
-        shown, next_major = ".".join(map(str, version)), lowest[0] + 1
-        if not lowest <= version < (next_major, 0, 0):
-            rejected.append(
-                f"{command} is version {shown}; needed is {oldest} or later, before {next_major}"
-            )
-        elif reason := rejection(command):
-            rejected.append(reason)
+        shown, folder = ".".join(map(str, version)), command.resolve().parent
+        missing = [name for name in PLUGINS if not _is_official_plugin(folder / name)]
+        if not oldest <= version < (oldest[0] + 1, 0, 0):
+            wanted = f"{ENGINE_VERSION} or later, before {oldest[0] + 1}"
+            rejected.append(f"{command} is version {shown}; needed is {wanted}")
+        elif missing:
+            rejected.append(f"{command} has no official {missing[0]} beside it")
         else:
-            return command, shown
-    return rejected
+            for name in ("pulumi", *PLUGINS):
+                link(folder / name, layout.bin / name)
+            return Pulumi("path", shown, f"{command}, official", "official")
+    raise SubprocessError("; ".join(rejected) or "pulumi is not on PATH")
 
 
 def search_path(layout: Layout) -> list[Path]:
@@ -320,8 +296,10 @@ def install_build(layout: Layout) -> Pulumi:
         raise SubprocessError(
             f"{pins} has no go.mod; set VT_OFFLINE_ENGINE to tools/offline_engine of a checkout"
         )
-    name = cache_name(f"build-{ENGINE_VERSION}", (pins / "go.mod", pins / "go.sum"))
-    target = layout.toolchain / name
+    digest = hashlib.sha256(f"{platform.system()}-{platform.machine()}".encode())
+    for source in ("go.mod", "go.sum"):
+        digest.update((pins / source).read_bytes())
+    target = layout.toolchain / f"build-{ENGINE_VERSION}-{digest.hexdigest()[:16]}"
     if not (target / "bin" / "pulumi").is_file():
         publish(target, lambda folder: _build_engine(folder, layout))
     _install_engine(target / "bin", ("pulumi", *SDK_FILES), layout)
@@ -336,53 +314,19 @@ def install_build(layout: Layout) -> Pulumi:
     )
 
 
-def cache_name(name: str, sources: Iterable[Path]) -> str:
-    """Return the cache name of a build: ``name`` and a digest of the machine and the sources."""
-    digest = hashlib.sha256(f"{platform.system()}-{platform.machine()}".encode())
-    for source in sources:
-        digest.update(source.read_bytes())
-    return f"{name}-{digest.hexdigest()[:16]}"
-
-
 def _build_engine(folder: Path, layout: Layout) -> None:
     """Build the engine and collect its plugins in ``folder``/bin.
-
-    Raises:
-        SubprocessError: a step failed; its full output is in build.log of the cache.
-    """
-    target, module = folder / "bin", layout.offline_engine
-    # Without the version set, `pulumi version` prints nothing and version checks fail.
-    version = f"-X {SDK_MODULE}/go/common/version.Version=v{ENGINE_VERSION}"
-    go_build(
-        target / "pulumi",
-        f"{ENGINE_MODULE}/cmd/pulumi",
-        module,
-        layout.toolchain / "build.log",
-        f"building pulumi {ENGINE_VERSION} (3 to 10 minutes, once)",
-        "-ldflags",
-        f"-s -w {version}",
-    )
-    listing = ["go", "list", "-mod=readonly", "-m", "-f", "{{.Dir}}", SDK_MODULE]
-    sdk = Path(run(listing, what="locating the SDK", cwd=module).splitlines()[-1])
-    for name, source in SDK_FILES.items():
-        shutil.copyfile(sdk / source, target / name)
-        (target / name).chmod(0o755)
-    read_version(target / "pulumi", "version")
-
-
-def go_build(target: Path, package: str, module: Path, log: Path, what: str, *flags: str) -> None:
-    """Build a Go package of the module in the folder ``module`` into the file ``target``.
 
     The caller's flags are kept, except -mod, which may rewrite go.sum, and workspaces. Without cgo
     the result needs no C compiler and no particular libc. Go's temporary files go beside the
     result, because they may exceed a small /tmp.
 
     Raises:
-        SubprocessError: Go is missing, or the build failed; its full output is in ``log``.
+        SubprocessError: Go is missing or a step failed; build.log of the cache has all output.
     """
     if not shutil.which("go"):
         raise SubprocessError("Go is not on PATH")
-    scratch = target.parent / "tmp"
+    target, module, scratch = folder / "bin", layout.offline_engine, folder / "bin" / "tmp"
     scratch.mkdir(parents=True)
     kept = [flag for flag in os.environ.get("GOFLAGS", "").split() if not flag.startswith("-mod")]
     environment = {
@@ -393,10 +337,20 @@ def go_build(target: Path, package: str, module: Path, log: Path, what: str, *fl
         "GOWORK": "off",
         "CGO_ENABLED": "0",
     }
-    command = ["go", "build", "-mod=readonly", "-trimpath", "-buildvcs=false", *flags]
-    command += ["-o", str(target), package]
+    # Without the version set, `pulumi version` prints nothing and version checks fail.
+    version = f"-X {SDK_MODULE}/go/common/version.Version=v{ENGINE_VERSION}"
+    command = ["go", "build", "-mod=readonly", "-trimpath", "-buildvcs=false", "-ldflags"]
+    command += [f"-s -w {version}", "-o", str(target / "pulumi"), f"{ENGINE_MODULE}/cmd/pulumi"]
+    what = f"building pulumi {ENGINE_VERSION} (3 to 10 minutes, once)"
+    log = layout.toolchain / "build.log"
     run(command, what=what, log=log, limit=BUILD_SECONDS, cwd=module, env=environment)
     shutil.rmtree(scratch)
+    listing = ["go", "list", "-mod=readonly", "-m", "-f", "{{.Dir}}", SDK_MODULE]
+    sdk = Path(run(listing, what="locating the SDK", cwd=module).splitlines()[-1])
+    for name, source in SDK_FILES.items():
+        shutil.copyfile(sdk / source, target / name)
+        (target / name).chmod(0o755)
+    read_version(target / "pulumi", "version")
 
 
 #: Value of VT_PULUMI_SOURCE -> function that installs ``pulumi`` from this source, in order of

@@ -21,15 +21,10 @@ from vertex_training.customjob.protocol.waiting import format_duration
 from vertex_training.customjob.protocol.withdrawal import CANCELLED_JOBS, CancelledJob
 from vertex_training.errors import (
     CommandError,
-    ConfigError,
     OperatorError,
     Problem,
-    UnknownStackError,
 )
 from vertex_training.settings import project_files
-from vertex_training.settings.project_files import file_name
-from vertex_training.stack import load
-from vertex_training_cli.deploy.sources import run_git
 from vertex_training_cli.engine import locks, stacks
 from vertex_training_cli.engine.preview import make_plan
 from vertex_training_cli.engine.pulumi_cli import PulumiCli
@@ -240,16 +235,16 @@ def report_orphaned_jobs(
         log(f"job {title} {what}: {job.name}. {advice}")
 
 
-_USED: Final = re.compile(r"\$\{(packages|images)\.([^.}]+)")
-
-
 def report_cancelled_jobs(stack: StackRef, notes: Path, log: Callable[[str], None]) -> None:
-    """Log each cancelled job in ``notes``, with its checkpoint and the command that restores it."""
+    """Log each cancelled job in ``notes``, with its checkpoint and how to restore it."""
     for cancelled in _read(notes):
         log(f"{cancelled}, but the request that replaces it was refused: no job is running now")
         if checkpoint := _checkpoint(stack, cancelled):
             log(checkpoint)
-        log(f"to submit the previous request again: {_way_back(stack, cancelled.job)}")
+        log(
+            "to submit the previous request again: restore the previous files of the job, as by "
+            f"git revert, then run `vt up --stack {stack.stack}`"
+        )
 
 
 def _read(notes: Path) -> Iterator[CancelledJob]:
@@ -274,42 +269,6 @@ def _checkpoint(stack: StackRef, cancelled: CancelledJob) -> str:
         return f"the job has no checkpoint in {folder}"
     age = max(0.0, (datetime.now(UTC) - newest).total_seconds())
     return f"the newest checkpoint of the job is {format_duration(age)} old, in {folder}"
-
-
-def _way_back(stack: StackRef, job: str) -> str:
-    """Return the command that restores and submits the job's previous request."""
-    up = f"vt up --stack {stack.stack}"
-    try:
-        files = ["--", *_files_of(stack, job)]
-        if run_git(stack.root, "status", "--porcelain", "--untracked-files=no", *files).strip():
-            return f"git stash && {up}"
-        commit = run_git(stack.root, "log", "-1", "--format=%h", *files).strip()
-    except CommandError:
-        commit = ""
-    if not commit:
-        return f"restore the previous files of the job, then run {up}"
-    return f"git revert --no-edit {commit} && {up}"
-
-
-def _files_of(stack: StackRef, job: str) -> list[str]:
-    """Return the files that define the job's request; ``.`` if the stack cannot be read."""
-    try:
-        loaded = load(stack.root, stack.stack)
-    except (ConfigError, UnknownStackError):
-        return ["."]
-    settings = loaded.settings
-    keys = [key for key, first in loaded.first_job_keys.items() if job in (key, first)]
-    if not keys:
-        return ["."]
-    file = settings.submitted[keys[0]].file
-    names = [file_name(stack.stack), *settings.include, file]
-    for section, key in _USED.findall((stack.root / file).read_text(encoding="utf-8")):
-        package, image = settings.packages.get(key), settings.images.get(key)
-        if section == "packages" and package:
-            names.append(package.path)
-        if section == "images" and image and image.context:
-            names += [image.context, *image.include]
-    return names
 
 
 #: Types whose killed creation leaves nothing in the cloud, or only what another resource deletes.

@@ -26,9 +26,12 @@ exit "$CODE"
 
 
 def run(shell: str, folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
-    command = folder / "stand-in"
+    (folder / "tools").mkdir()
+    command, programs = folder / "stand-in", folder / "tools" / "go-programs"
     command.write_text(STAND_IN)
-    command.chmod(0o755)
+    programs.write_text('#!/bin/sh\necho "$0" >>installed\nexit 1\n')
+    for file in (command, programs):
+        file.chmod(0o755)
     return subprocess.run(
         [shell, str(ROOT / "tools" / "run-tests"), str(command), "2"],
         cwd=folder, env=os.environ | {"INTERRUPT": "", "CODE": "0"} | variables,
@@ -44,7 +47,7 @@ def test_tests_run_while_what_they_need_is_installed_or_not_and_their_exit_code_
     done = run(shell, tmp_path, CODE=str(code), PYTHONDONTWRITEBYTECODE="1")
     assert done.returncode == code
     *told, folder = done.stdout.splitlines()
-    needs = ["tools/system_programs.py", "tools/system_programs.py", "tools/go_programs.py"]
+    needs = ["tools/system_programs.py", "tools/system_programs.py", "./tools/go-programs"]
     assert told == ["bytecode is written", *needs]
     assert not Path(folder).exists()
 

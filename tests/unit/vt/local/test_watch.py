@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import fcntl
-import io
-import re
 from collections.abc import Callable, Iterator
-from contextlib import redirect_stdout
 
 import pytest
 
 from localgcp.errors import LocalCloudError
 from localgcp.home import Home
 from localgcp.home.server_info import ServerInfo
-from localgcp.runner.joblog import log_path
 from localgcp.vertex.records import JobRecord, JobState, JobTable
 from vertex_training_cli.local.results import StackJob
 from vertex_training_cli.local.up import watch
@@ -22,23 +18,6 @@ WANTED = [StackJob("titanic", "1")]
 TIME = "2026-11-21T10:00:00.000000Z"
 RUNNING = JobRecord("1", "local-x", "1", "us-central1", "train", {}, {}, JobState.RUNNING,
                     TIME, TIME, None, TIME, None, None)  # fmt: skip
-
-
-class Terminal(io.StringIO):
-    """Keeps what is written to a terminal."""
-
-    def isatty(self) -> bool:
-        return True
-
-
-@pytest.fixture
-def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
-    """A terminal of 100 columns."""
-    for name in ("NO_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE", "FORCE_COLOR"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setenv("COLUMNS", "100")
-    return Terminal()
 
 
 @pytest.fixture
@@ -71,14 +50,8 @@ def on_wait(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     return set_steps
 
 
-def write_log(home: Home, text: str) -> None:
-    file = log_path(home, RUNNING.job_id, "workerpool0-0")
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(text, encoding="utf-8", newline="")
-
-
 @pytest.mark.usefixtures("server")
-def test_without_a_terminal_each_state_of_a_job_is_one_line(
+def test_each_state_of_a_job_is_one_line(
     home: Home,
     jobs: JobTable,
     on_wait: Callable[..., None],
@@ -90,25 +63,6 @@ def test_without_a_terminal_each_state_of_a_job_is_one_line(
 
     expected = ["job titanic (1): RUNNING", "job titanic (1): SUCCEEDED"]
     assert capsys.readouterr().out.splitlines() == expected
-
-
-@pytest.mark.usefixtures("server")
-def test_on_a_terminal_a_job_has_its_time_and_the_end_of_its_log(
-    home: Home,
-    jobs: JobTable,
-    on_wait: Callable[..., None],
-    terminal: Terminal,
-) -> None:
-    write_log(home, "".join(f"step {number}.\n" for number in range(1, 12)))
-    on_wait(lambda: None, lambda: jobs.move("1", JobState.SUCCEEDED))
-
-    with redirect_stdout(terminal):
-        watch(home, jobs, WANTED)
-
-    shown = terminal.getvalue()
-    assert re.search(r"titanic  RUNNING  0:0\d\b", shown)
-    assert re.findall(r"step \d+\.", shown)[-8:] == [f"step {n}." for n in range(4, 12)]
-    assert "step 3." not in shown
 
 
 def test_a_server_that_ends_before_its_jobs_is_an_error(home: Home, jobs: JobTable) -> None:
