@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from decimal import Decimal
-from typing import Final
+from typing import Any, Final
 
-from vertex_training.customjob.rules.job import SPEC, Job, Pool
-from vertex_training.customjob.rules.registry import GUIDES, TYPES, Finding, rule
+from vertex_training.customjob.rules.job import SPEC, Job, Pool, pools_of
+from vertex_training.customjob.rules.registry import GUIDES, TYPES, Finding, Findings, rule
 from vertex_training.errors import Path
 
 RESERVATIONS: Final = GUIDES + "training/use-reservations"
@@ -28,131 +28,122 @@ NEVER_STANDARD: Final = ("a3-highgpu-1g", "a3-highgpu-2g", "a3-highgpu-4g")
 SCARCE: Final = ("NVIDIA_H100_MEGA_80GB", "NVIDIA_H200_141GB", "NVIDIA_B200")
 
 
-def _affinities(job: Job) -> Iterator[tuple[Pool, dict, tuple[str | int, ...]]]:
+def _affinities(job: Job) -> Iterator[tuple[Pool, dict[str, Any], Path]]:
     for pool in job.pools:
         if pool.affinity is not None:
             yield pool, pool.affinity, (*pool.machine_path, "reservationAffinity")
 
 
-@rule("reservation-type", AFFINITY_TYPES)
-def reservation_type(job: Job) -> Iterator[Finding]:
+@rule("reservation-type", AFFINITY_TYPES, of=_affinities)
+def reservation_type(_pool: Pool, affinity: dict[str, Any], path: Path) -> Findings:
     """Check that a reservationAffinity has a reservationAffinityType."""
-    for _, affinity, path in _affinities(job):
-        kind = affinity.get("reservationAffinityType", "TYPE_UNSPECIFIED")
-        if kind == "TYPE_UNSPECIFIED":
-            hint = "write ANY_RESERVATION, SPECIFIC_RESERVATION or NO_RESERVATION"
-            what = "reservationAffinityType is missing"
-            yield Finding(path, what, "", hint, "reservationAffinityType")
+    kind = affinity.get("reservationAffinityType", "TYPE_UNSPECIFIED")
+    if kind == "TYPE_UNSPECIFIED":
+        hint = "write ANY_RESERVATION, SPECIFIC_RESERVATION or NO_RESERVATION"
+        what = "reservationAffinityType is missing"
+        yield Finding(path, what, "", hint, "reservationAffinityType")
 
 
-@rule("reservation-specific", AFFINITY_TYPES)
-def reservation_specific(job: Job) -> Iterator[Finding]:
+@rule("reservation-specific", AFFINITY_TYPES, of=_affinities)
+def reservation_specific(_pool: Pool, affinity: dict[str, Any], path: Path) -> Findings:
     """Check that a SPECIFIC_RESERVATION affinity has a key and names reservations."""
-    for _, affinity, path in _affinities(job):
-        if affinity.get("reservationAffinityType") != "SPECIFIC_RESERVATION":
-            continue
-        for field, hint in (("key", KEY), ("values", "[projects/P/zones/Z/reservations/NAME]")):
-            if not affinity.get(field):
-                yield Finding(path, f"{field} is missing", "", f"{field}: {hint}", field)
+    if affinity.get("reservationAffinityType") != "SPECIFIC_RESERVATION":
+        return
+    for field, hint in (("key", KEY), ("values", "[projects/P/zones/Z/reservations/NAME]")):
+        if not affinity.get(field):
+            yield Finding(path, f"{field} is missing", "", f"{field}: {hint}", field)
 
 
-@rule("reservation-key", AFFINITY_TYPES)
-def reservation_key(job: Job) -> Iterator[Finding]:
+@rule("reservation-key", AFFINITY_TYPES, of=_affinities)
+def reservation_key(_pool: Pool, affinity: dict[str, Any], path: Path) -> Findings:
     """Check that the key of a reservationAffinity is compute.googleapis.com/reservation-name."""
-    for _, affinity, path in _affinities(job):
-        if affinity.get("key") and affinity["key"] != KEY:
-            yield Finding(
-                (*path, "key"),
-                "reservationAffinity does not support this key",
-                affinity["key"],
-                f"write {KEY}",
-            )
+    if affinity.get("key") and affinity["key"] != KEY:
+        yield Finding(
+            (*path, "key"),
+            "reservationAffinity does not support this key",
+            affinity["key"],
+            f"write {KEY}",
+        )
 
 
-@rule("reservation-name", AFFINITY_TYPES)
-def reservation_name(job: Job) -> Iterator[Finding]:
+@rule("reservation-name", AFFINITY_TYPES, of=_affinities)
+def reservation_name(_pool: Pool, affinity: dict[str, Any], path: Path) -> Findings:
     """Check that a reservation has its full name: projects/P/zones/Z/reservations/NAME."""
-    for _, affinity, path in _affinities(job):
-        for index, value in enumerate(affinity.get("values", [])):
-            if not RESERVATION.match(value):
-                hint = "write projects/PROJECT/zones/ZONE/reservations/NAME"
-                what = "must be the full name of a reservation"
-                yield Finding((*path, "values", index), what, value, hint)
+    for index, value in enumerate(affinity.get("values", [])):
+        if not RESERVATION.match(value):
+            hint = "write projects/PROJECT/zones/ZONE/reservations/NAME"
+            what = "must be the full name of a reservation"
+            yield Finding((*path, "values", index), what, value, hint)
 
 
-@rule("reservation-values-unused", AFFINITY_TYPES)
-def reservation_values_unused(job: Job) -> Iterator[Finding]:
+@rule("reservation-values-unused", AFFINITY_TYPES, of=_affinities)
+def reservation_values_unused(_pool: Pool, affinity: dict[str, Any], path: Path) -> Findings:
     """Check that only an affinity of type SPECIFIC_RESERVATION sets key and values."""
-    for _, affinity, path in _affinities(job):
-        kind = affinity.get("reservationAffinityType")
-        for field in ("key", "values"):
-            if kind in ("ANY_RESERVATION", "NO_RESERVATION") and affinity.get(field):
-                what = f"{kind} does not use {field}"
-                hint = f"remove {field}, or write SPECIFIC_RESERVATION"
-                yield Finding((*path, field), what, "", hint)
+    kind = affinity.get("reservationAffinityType")
+    for field in ("key", "values"):
+        if kind in ("ANY_RESERVATION", "NO_RESERVATION") and affinity.get(field):
+            what = f"{kind} does not use {field}"
+            hint = f"remove {field}, or write SPECIFIC_RESERVATION"
+            yield Finding((*path, field), what, "", hint)
 
 
-@rule("reservation-zone", RESERVATIONS, "warning")
-def reservation_zone(job: Job) -> Iterator[Finding]:
+@rule("reservation-zone", RESERVATIONS, "warning", of=_affinities)
+def reservation_zone(pool: Pool, affinity: dict[str, Any], path: Path) -> Findings:
     """Check that the zone of a reservation is in the job's region."""
-    for _, affinity, path in _affinities(job):
-        for index, value in enumerate(affinity.get("values", [])):
-            match = RESERVATION.match(value)
-            if match and job.region and match[1] != job.region:
-                what = f"the reservation is outside the job's region {job.region}"
-                hint = f"name a reservation in a zone of {job.region}"
-                yield Finding((*path, "values", index), what, value, hint)
+    for index, value in enumerate(affinity.get("values", [])):
+        match = RESERVATION.match(value)
+        if match and pool.job.region and match[1] != pool.job.region:
+            what = f"the reservation is outside the job's region {pool.job.region}"
+            hint = f"name a reservation in a zone of {pool.job.region}"
+            yield Finding((*path, "values", index), what, value, hint)
 
 
-@rule("reservation-flex-start", RESERVATIONS)
-def reservation_flex_start(job: Job) -> Iterator[Finding]:
+@rule("reservation-flex-start", RESERVATIONS, of=_affinities)
+def reservation_flex_start(pool: Pool, _affinity: dict[str, Any], path: Path) -> Findings:
     """Check that a FLEX_START job has no reservations."""
-    for pool, _, path in _affinities(job):
-        if job.strategy == "FLEX_START" and pool.reserved:
-            hint = "remove reservationAffinity, or change scheduling.strategy"
-            yield Finding(path, "a FLEX_START job cannot use a reservation", "", hint)
+    if pool.job.strategy == "FLEX_START" and pool.reserved:
+        hint = "remove reservationAffinity, or change scheduling.strategy"
+        yield Finding(path, "a FLEX_START job cannot use a reservation", "", hint)
 
 
-@rule("reservation-spot", RESERVATIONS, "warning")
-def reservation_spot(job: Job) -> Iterator[Finding]:
+@rule("reservation-spot", RESERVATIONS, "warning", of=_affinities)
+def reservation_spot(pool: Pool, _affinity: dict[str, Any], path: Path) -> Findings:
     """Check that a SPOT job has no reservations: Spot VMs do not use them."""
-    for pool, _, path in _affinities(job):
-        if job.strategy == "SPOT" and pool.reserved:
-            hint = "remove reservationAffinity, or change scheduling.strategy"
-            yield Finding(path, "Spot VMs do not use reservations", "", hint)
+    if pool.job.strategy == "SPOT" and pool.reserved:
+        hint = "remove reservationAffinity, or change scheduling.strategy"
+        yield Finding(path, "Spot VMs do not use reservations", "", hint)
 
 
-@rule("reservation-persistent", RESERVATIONS)
-def reservation_persistent(job: Job) -> Iterator[Finding]:
+@rule("reservation-persistent", RESERVATIONS, of=_affinities)
+def reservation_persistent(pool: Pool, _affinity: dict[str, Any], path: Path) -> Findings:
     """Check that a job on a persistent resource has no reservationAffinity."""
-    for pool, _, path in _affinities(job):
-        if job.spec.get("persistentResourceId") and pool.reserved:
-            what = "a job on a persistent resource cannot use a reservation"
-            yield Finding(path, what, "", "remove reservationAffinity or persistentResourceId")
+    if pool.job.spec.get("persistentResourceId") and pool.reserved:
+        what = "a job on a persistent resource cannot use a reservation"
+        yield Finding(path, what, "", "remove reservationAffinity or persistentResourceId")
 
 
-@rule("reservation-required", COMPUTE)
-def reservation_required(job: Job) -> Iterator[Finding]:
+@rule("reservation-required", COMPUTE, of=pools_of)
+def reservation_required(pool: Pool) -> Findings:
     """Check that a job on GB200 machines uses a shared reservation."""
-    for pool in job.pools:
-        if pool.shape and pool.shape.reservation_required and pool.unreserved:
-            what = f"reservationAffinity is missing; {pool.machine_type} needs a shared reservation"
-            hint = "reservationAffinity: {reservationAffinityType: ANY_RESERVATION}"
-            yield Finding(pool.machine_path, what, "", hint, "reservationAffinity")
+    if pool.shape and pool.shape.reservation_required and pool.unreserved:
+        what = f"reservationAffinity is missing; {pool.machine_type} needs a shared reservation"
+        hint = "reservationAffinity: {reservationAffinityType: ANY_RESERVATION}"
+        yield Finding(pool.machine_path, what, "", hint, "reservationAffinity")
 
 
-@rule("spot-or-flex-start", "https://docs.cloud.google.com/compute/docs/gpus", "warning")
-def spot_or_flex_start(job: Job) -> Iterator[Finding]:
+@rule(
+    "spot-or-flex-start", "https://docs.cloud.google.com/compute/docs/gpus", "warning", of=pools_of
+)
+def spot_or_flex_start(pool: Pool) -> Findings:
     """Check that H100 machines with fewer than 8 GPUs use SPOT or FLEX_START."""
-    for pool in job.pools:
-        if pool.machine_type in NEVER_STANDARD and job.strategy == "STANDARD" and pool.unreserved:
-            what = "this machine type is available only as Spot or Flex-start VMs"
-            hint = "set scheduling.strategy to FLEX_START or SPOT"
-            yield Finding((*pool.machine_path, "machineType"), what, pool.machine_type, hint)
+    if pool.machine_type in NEVER_STANDARD and pool.job.strategy == "STANDARD" and pool.unreserved:
+        what = "this machine type is available only as Spot or Flex-start VMs"
+        hint = "set scheduling.strategy to FLEX_START or SPOT"
+        yield Finding((*pool.machine_path, "machineType"), what, pool.machine_type, hint)
 
 
 @rule("scarce-accelerator", COMPUTE, "warning")
-def scarce_accelerator(job: Job) -> Iterator[Finding]:
+def scarce_accelerator(job: Job) -> Findings:
     """Check that H100 mega, H200 and B200 machines use a reservation or SPOT."""
     on_call = job.strategy == "STANDARD" and not job.spec.get("persistentResourceId")
     for pool in job.pools:
@@ -164,7 +155,7 @@ def scarce_accelerator(job: Job) -> Iterator[Finding]:
 
 
 @rule("persistent-resource", GUIDES + "training/persistent-resource-train", "warning")
-def persistent_resource(job: Job) -> Iterator[Finding]:
+def persistent_resource(job: Job) -> Findings:
     """Check that persistentResourceId is an id: lowercase letters, digits and hyphens."""
     persistent_resource_id = job.spec.get("persistentResourceId")
     if persistent_resource_id and not PERSISTENT_ID.match(persistent_resource_id):
@@ -188,7 +179,7 @@ def seconds(duration: str) -> Decimal:
 
 
 @rule("duration-range", TYPES + "custom_job.py")
-def duration_range(job: Job) -> Iterator[Finding]:
+def duration_range(job: Job) -> Findings:
     """Check that a timeout is positive, and maxWaitDuration is not negative."""
     timeout, wait = job.scheduling.get("timeout"), job.scheduling.get("maxWaitDuration")
     if timeout and not 0 < seconds(timeout) <= LONGEST:
@@ -202,7 +193,7 @@ def duration_range(job: Job) -> Iterator[Finding]:
 
 
 @rule("timeout-missing", TYPES + "custom_job.py", "note")
-def timeout_missing(job: Job) -> Iterator[Finding]:
+def timeout_missing(job: Job) -> Findings:
     """Check that a job with accelerators has a timeout; the default is 7 days."""
     if "timeout" in job.scheduling or not any(pool.accelerator for pool in job.pools):
         return
@@ -213,7 +204,7 @@ def timeout_missing(job: Job) -> Iterator[Finding]:
 
 
 @rule("strategy-deprecated", TYPES + "custom_job.py", "warning")
-def strategy_deprecated(job: Job) -> Iterator[Finding]:
+def strategy_deprecated(job: Job) -> Findings:
     """Check that scheduling.strategy uses a current name, not a deprecated one."""
     name = job.scheduling.get("strategy")
     if name in NEW_NAMES:
@@ -223,7 +214,7 @@ def strategy_deprecated(job: Job) -> Iterator[Finding]:
 
 
 @rule("retries-contradict", TYPES + "custom_job.py")
-def retries_contradict(job: Job) -> Iterator[Finding]:
+def retries_contradict(job: Job) -> Findings:
     """Check that disableRetries and restartJobOnWorkerRestart are not both true."""
     if job.scheduling.get("disableRetries") and job.scheduling.get("restartJobOnWorkerRestart"):
         what = "disableRetries and restartJobOnWorkerRestart contradict each other"
@@ -232,7 +223,7 @@ def retries_contradict(job: Job) -> Iterator[Finding]:
 
 
 @rule("max-wait-unused", TYPES + "custom_job.py", "warning")
-def max_wait_unused(job: Job) -> Iterator[Finding]:
+def max_wait_unused(job: Job) -> Findings:
     """Check that only FLEX_START jobs set maxWaitDuration."""
     wait = job.scheduling.get("maxWaitDuration")
     if wait and job.strategy in ("STANDARD", "SPOT"):
@@ -240,20 +231,19 @@ def max_wait_unused(job: Job) -> Iterator[Finding]:
         yield Finding(path, what, wait, "remove the field, or write strategy: FLEX_START")
 
 
-@rule("flex-start-gpu", FLEX)
-def flex_start_gpu(job: Job) -> Iterator[Finding]:
+@rule("flex-start-gpu", FLEX, of=pools_of)
+def flex_start_gpu(pool: Pool) -> Findings:
     """Check that every pool of a FLEX_START job has L4, A100, H100, H200 or B200 machines."""
-    if job.strategy != "FLEX_START":
+    if pool.job.strategy != "FLEX_START":
         return
-    for pool in job.pools:
-        if pool.shape and not pool.shape.flex_start:
-            what = "FLEX_START supports only L4, A100, H100, H200 and B200 machines"
-            hint = "use SPOT or STANDARD, or change the machine type"
-            yield Finding((*pool.machine_path, "machineType"), what, pool.machine_type, hint)
+    if pool.shape and not pool.shape.flex_start:
+        what = "FLEX_START supports only L4, A100, H100, H200 and B200 machines"
+        hint = "use SPOT or STANDARD, or change the machine type"
+        yield Finding((*pool.machine_path, "machineType"), what, pool.machine_type, hint)
 
 
 @rule("flex-start-timeout", FLEX)
-def flex_start_timeout(job: Job) -> Iterator[Finding]:
+def flex_start_timeout(job: Job) -> Findings:
     """Check that a FLEX_START job has a timeout of at most 7 days."""
     timeout = job.scheduling.get("timeout")
     if job.strategy == "FLEX_START" and timeout and seconds(timeout) > WEEK:
@@ -262,7 +252,7 @@ def flex_start_timeout(job: Job) -> Iterator[Finding]:
 
 
 @rule("flex-start-same-machines", FLEX)
-def flex_start_same_machines(job: Job) -> Iterator[Finding]:
+def flex_start_same_machines(job: Job) -> Findings:
     """Check that all pools of a FLEX_START job have the same machines."""
     fields = ("machineType", "acceleratorType", "acceleratorCount")
     if job.strategy != "FLEX_START" or len(job.pools) < 2:
@@ -276,7 +266,7 @@ def flex_start_same_machines(job: Job) -> Iterator[Finding]:
 
 
 @rule("spot-output", GUIDES + "training/use-spot-vms", "warning")
-def spot_output(job: Job) -> Iterator[Finding]:
+def spot_output(job: Job) -> Findings:
     """Check that a SPOT job has a baseOutputDirectory for the checkpoints from which it resumes.
 
     A bucket in the command line or in the environment is accepted as well.

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import Final
 
 from vertex_training.customjob.rules.command_lines import read_command_line
-from vertex_training.customjob.rules.job import Job, is_shell
-from vertex_training.customjob.rules.registry import GUIDES, TYPES, Finding, rule
+from vertex_training.customjob.rules.job import Job, Pool, is_shell, pools_of
+from vertex_training.customjob.rules.registry import GUIDES, TYPES, Finding, Findings, rule
 
 REQUIREMENTS: Final = GUIDES + "training/code-requirements"
 ENV_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
@@ -43,55 +42,51 @@ GOES_ON: Final = re.compile(r"(&&|\|\||[|\\;{(]|\b(then|do|else|in))\s*\Z")
 PRINTS: Final = re.compile(r"(echo|printf)\s[^|;&`]*\Z")
 
 
-@rule("env-name", TYPES + "env_var.py")
-def env_name(job: Job) -> Iterator[Finding]:
+@rule("env-name", TYPES + "env_var.py", of=pools_of)
+def env_name(pool: Pool) -> Findings:
     """Check that the name of an environment variable is a C identifier."""
     hint = "use letters, digits and '_'; do not begin with a digit"
-    for pool in job.pools:
-        for index, variable in enumerate(pool.env):
-            path = (*pool.task_path, "env", index)
-            if "name" not in variable:
-                yield Finding(path, "name is missing", "", hint, "name")
-            elif not ENV_NAME.match(variable["name"]):
-                what = "the name of a variable must be a C identifier"
-                yield Finding((*path, "name"), what, variable["name"], hint)
+    for index, variable in enumerate(pool.env):
+        path = (*pool.task_path, "env", index)
+        if "name" not in variable:
+            yield Finding(path, "name is missing", "", hint, "name")
+        elif not ENV_NAME.match(variable["name"]):
+            what = "the name of a variable must be a C identifier"
+            yield Finding((*path, "name"), what, variable["name"], hint)
 
 
-@rule("env-value", TYPES + "env_var.py")
-def env_value(job: Job) -> Iterator[Finding]:
+@rule("env-value", TYPES + "env_var.py", of=pools_of)
+def env_value(pool: Pool) -> Findings:
     """Check that every environment variable has a value."""
-    for pool in job.pools:
-        for index, variable in enumerate(pool.env):
-            if "value" not in variable:
-                path = (*pool.task_path, "env", index)
-                yield Finding(path, "value is missing", "", 'write value: ""', "value")
+    for index, variable in enumerate(pool.env):
+        if "value" not in variable:
+            path = (*pool.task_path, "env", index)
+            yield Finding(path, "value is missing", "", 'write value: ""', "value")
 
 
-@rule("env-count", TYPES + "custom_job.py")
-def env_count(job: Job) -> Iterator[Finding]:
+@rule("env-count", TYPES + "custom_job.py", of=pools_of)
+def env_count(pool: Pool) -> Findings:
     """Check that a pool has at most 100 environment variables."""
-    for pool in job.pools:
-        if len(pool.env) > MAX_ENV:
-            path = (*pool.task_path, "env")
-            hint = "write the variables to a file in a bucket, and pass the file's name"
-            what = f"a pool can have at most {MAX_ENV} environment variables"
-            yield Finding(path, what, str(len(pool.env)), hint)
+    if len(pool.env) > MAX_ENV:
+        path = (*pool.task_path, "env")
+        hint = "write the variables to a file in a bucket, and pass the file's name"
+        what = f"a pool can have at most {MAX_ENV} environment variables"
+        yield Finding(path, what, str(len(pool.env)), hint)
 
 
-@rule("env-twice", GUIDES + "training/configure-container-settings", "warning")
-def env_twice(job: Job) -> Iterator[Finding]:
+@rule("env-twice", GUIDES + "training/configure-container-settings", "warning", of=pools_of)
+def env_twice(pool: Pool) -> Findings:
     """Check that no environment variable has two entries."""
-    for pool in job.pools:
-        seen = dict[str, int]()
-        for index, (path, name, _) in enumerate(pool.variables(), 1):
-            if name and name in seen:
-                what = f"this variable is already set by item {seen[name]} of env"
-                yield Finding((*path, "name"), what, name, "remove one of the two env items")
-            seen.setdefault(name, index)
+    seen = dict[str, int]()
+    for index, (path, name, _) in enumerate(pool.variables(), 1):
+        if name and name in seen:
+            what = f"this variable is already set by item {seen[name]} of env"
+            yield Finding((*path, "name"), what, name, "remove one of the two env items")
+        seen.setdefault(name, index)
 
 
 @rule("env-reserved", REQUIREMENTS, "warning")
-def env_reserved(job: Job) -> Iterator[Finding]:
+def env_reserved(job: Job) -> Findings:
     """Check that a job file does not set variables that the service sets."""
     reserved = set[str](RESERVED)
     if len(job.pools) > 1:
@@ -105,92 +100,85 @@ def env_reserved(job: Job) -> Iterator[Finding]:
                 yield Finding((*path, "name"), what, name, "rename the variable")
 
 
-@rule("args-length", GUIDES + "training/create-custom-job")
-def args_length(job: Job) -> Iterator[Finding]:
+@rule("args-length", GUIDES + "training/create-custom-job", of=pools_of)
+def args_length(pool: Pool) -> Findings:
     """Check that all arguments together have at most 100,000 characters."""
-    for pool in job.pools:
-        length = sum(len(text) for text in pool.task.get("args", []))
-        if length > MAX_ARGS:
-            hint = "write the arguments to a file in a bucket, and pass the file's name"
-            what = f"args must have at most {MAX_ARGS:,} characters"
-            yield Finding((*pool.task_path, "args"), what, f"{length:,}", hint)
+    length = sum(len(text) for text in pool.task.get("args", []))
+    if length > MAX_ARGS:
+        hint = "write the arguments to a file in a bucket, and pass the file's name"
+        what = f"args must have at most {MAX_ARGS:,} characters"
+        yield Finding((*pool.task_path, "args"), what, f"{length:,}", hint)
 
 
-@rule("output-variables", TYPES + "custom_job.py")
-def output_variables(job: Job) -> Iterator[Finding]:
+@rule("output-variables", TYPES + "custom_job.py", of=pools_of)
+def output_variables(pool: Pool) -> Findings:
     """Check that a job that uses AIP_MODEL_DIR or a similar variable has a baseOutputDirectory."""
-    if job.output:
+    if pool.job.output:
         return
-    for pool in job.pools:
-        by_hand = {name for _, name, _ in pool.variables()}
-        for path, text in pool.texts():
-            if (match := OUTPUT_DIRS.search(text)) and match.group() not in by_hand:
-                hint = "set baseOutputDirectory: {outputUriPrefix: gs://…}"
-                what = "Vertex AI sets this variable only if the job has a baseOutputDirectory"
-                yield Finding(path, what, match.group(), hint)
+    by_hand = {name for _, name, _ in pool.variables()}
+    for path, text in pool.texts():
+        if (match := OUTPUT_DIRS.search(text)) and match.group() not in by_hand:
+            hint = "set baseOutputDirectory: {outputUriPrefix: gs://…}"
+            what = "Vertex AI sets this variable only if the job has a baseOutputDirectory"
+            yield Finding(path, what, match.group(), hint)
 
 
-@rule("rank-variables", GUIDES + "training/distributed-training", "warning")
-def rank_variables(job: Job) -> Iterator[Finding]:
+@rule("rank-variables", GUIDES + "training/distributed-training", "warning", of=pools_of)
+def rank_variables(pool: Pool) -> Findings:
     """Check that code reads ranks and the primary's address from CLUSTER_SPEC."""
-    if job.context.backend == "batch" and job.nodes > 1:
+    if pool.job.context.backend == "batch" and pool.job.nodes > 1:
         return  # a script of the task sets these variables
-    for pool in job.pools:
-        by_hand = {name for _, name, _ in pool.variables()}
-        for path, text in pool.texts():
-            for match in RANK_VARIABLE.finditer(text):
-                if match[1] not in by_hand and not _assigns(text, match[1]):
-                    hint = "read CLUSTER_SPEC instead, as jobs/lib/vertex_job/launch.py does"
-                    what = "Vertex AI does not document this variable"
-                    yield Finding(path, what, match[1], hint)
-                    break
+    by_hand = {name for _, name, _ in pool.variables()}
+    for path, text in pool.texts():
+        for match in RANK_VARIABLE.finditer(text):
+            if match[1] not in by_hand and not _assigns(text, match[1]):
+                hint = "read CLUSTER_SPEC instead, as jobs/lib/vertex_job/launch.py does"
+                what = "Vertex AI does not document this variable"
+                yield Finding(path, what, match[1], hint)
+                break
 
 
-@rule("placeholder", GUIDES + "training/configure-container-settings", "warning")
-def placeholder(job: Job) -> Iterator[Finding]:
+@rule("placeholder", GUIDES + "training/configure-container-settings", "warning", of=pools_of)
+def placeholder(pool: Pool) -> Findings:
     """Check that a job file has no placeholders such as <YOUR_BUCKET>."""
-    for pool in job.pools:
-        for path, text in pool.texts():
-            if match := PLACEHOLDER.search(text):
-                what = "this value looks like a placeholder"
-                yield Finding(path, what, match.group(), "write the actual value")
+    for path, text in pool.texts():
+        if match := PLACEHOLDER.search(text):
+            what = "this value looks like a placeholder"
+            yield Finding(path, what, match.group(), "write the actual value")
 
 
-@rule("temporary-disk", GUIDES + "training/configure-compute", "warning")
-def temporary_disk(job: Job) -> Iterator[Finding]:
+@rule("temporary-disk", GUIDES + "training/configure-compute", "warning", of=pools_of)
+def temporary_disk(pool: Pool) -> Findings:
     """Check that a job stores no results below /mnt/disks, which is deleted with the job."""
-    for pool in job.pools:
-        for path, text in pool.texts():
-            if "/mnt/disks/" in text:
-                hint = "use baseOutputDirectory with AIP_CHECKPOINT_DIR, /gcs/BUCKET, or nfsMounts"
-                what = "this path is on the boot disk, which Vertex AI deletes when the job ends"
-                yield Finding(path, what, "/mnt/disks/", hint)
+    for path, text in pool.texts():
+        if "/mnt/disks/" in text:
+            hint = "use baseOutputDirectory with AIP_CHECKPOINT_DIR, /gcs/BUCKET, or nfsMounts"
+            what = "this path is on the boot disk, which Vertex AI deletes when the job ends"
+            yield Finding(path, what, "/mnt/disks/", hint)
 
 
-@rule("script-goes-on", REQUIREMENTS, "warning")
-def script_goes_on(job: Job) -> Iterator[Finding]:
+@rule("script-goes-on", REQUIREMENTS, "warning", of=pools_of)
+def script_goes_on(pool: Pool) -> Findings:
     """Check that a shell script stops at its first failed command, so that the job also fails."""
-    for pool in job.pools:
-        command = pool.task.get("command", [])
-        if not command or not is_shell(command[0]):
-            continue
-        if any(STOPS_BY_OPTION.match(option) for option in command[1:]):
-            continue
-        for path, text in pool.texts():
-            if "env" not in path and _ignores_failures(text):
-                what = "the script continues after a failed command"
-                hint = "begin the script with `set -e`, or join its lines with &&"
-                yield Finding(path, what, "", hint)
+    command = pool.task.get("command", [])
+    if not command or not is_shell(command[0]):
+        return
+    if any(STOPS_BY_OPTION.match(option) for option in command[1:]):
+        return
+    for path, text in pool.texts():
+        if "env" not in path and _ignores_failures(text):
+            what = "the script continues after a failed command"
+            hint = "begin the script with `set -e`, or join its lines with &&"
+            yield Finding(path, what, "", hint)
 
 
-@rule("nccl-infiniband", GUIDES + "training/configure-compute", "warning")
-def nccl_infiniband(job: Job) -> Iterator[Finding]:
+@rule("nccl-infiniband", GUIDES + "training/configure-compute", "warning", of=pools_of)
+def nccl_infiniband(pool: Pool) -> Findings:
     """Check that a job on A2 machines does not enable InfiniBand for NCCL."""
-    for pool in job.pools:
-        for path, *setting in pool.variables():
-            if setting == ["NCCL_IB_DISABLE", "0"] and pool.machine_type.startswith("a2-"):
-                what = "A2 machines have no InfiniBand"
-                yield Finding(path, what, "NCCL_IB_DISABLE=0", "remove the variable")
+    for path, *setting in pool.variables():
+        if setting == ["NCCL_IB_DISABLE", "0"] and pool.machine_type.startswith("a2-"):
+            what = "A2 machines have no InfiniBand"
+            yield Finding(path, what, "NCCL_IB_DISABLE=0", "remove the variable")
 
 
 #: Network plugins of NCCL for several machines, by the beginning of the machine type:
@@ -207,7 +195,7 @@ FABRIC: Final = "https://docs.nvidia.com/aicr/latest/user-guide/fabric-attached-
 
 
 @rule("nccl-plugin", FABRIC, "warning")
-def nccl_plugin(job: Job) -> Iterator[Finding]:
+def nccl_plugin(job: Job) -> Findings:
     """Check that a job on several A3 Mega or A3 Ultra nodes has NCCL's network plugin."""
     nodes = [pool for pool in job.pools if pool.index < 2]
     stack = job.context.stack
@@ -258,31 +246,29 @@ SHELL_VARIABLE: Final = re.compile(r"\$\{[A-Za-z_][A-Za-z0-9_]*\}")
 GIVEN: Final = re.compile(r"(AIP_|CLOUD_ML_)[A-Z_]+|CLUSTER_SPEC|TF_CONFIG|PATH|HOME|HOSTNAME")
 
 
-@rule("env-unresolved", TYPES + "env_var.py", "warning")
-def env_unresolved(job: Job) -> Iterator[Finding]:
+@rule("env-unresolved", TYPES + "env_var.py", "warning", of=pools_of)
+def env_unresolved(pool: Pool) -> Findings:
     """Check that a variable references only variables above it: the service expands no others."""
-    for pool in job.pools:
-        known = set[str]()
-        for path, name, value in pool.variables():
-            for match in REFERENCE.finditer(value):
-                if match[1] in known or GIVEN.fullmatch(match[1]):
-                    continue
-                what = "this reference is not expanded: no variable above has this name"
-                if match[1] == name:
-                    what = "this reference is not expanded: the variable references itself"
-                hint = "define the variable above this one, or write $$(NAME) for literal text"
-                yield Finding((*path, "value"), what, match.group(), hint)
-            known.add(name)
+    known = set[str]()
+    for path, name, value in pool.variables():
+        for match in REFERENCE.finditer(value):
+            if match[1] in known or GIVEN.fullmatch(match[1]):
+                continue
+            what = "this reference is not expanded: no variable above has this name"
+            if match[1] == name:
+                what = "this reference is not expanded: the variable references itself"
+            hint = "define the variable above this one, or write $$(NAME) for literal text"
+            yield Finding((*path, "value"), what, match.group(), hint)
+        known.add(name)
 
 
-@rule("shell-variable", TYPES + "custom_job.py", "warning")
-def shell_variable(job: Job) -> Iterator[Finding]:
+@rule("shell-variable", TYPES + "custom_job.py", "warning", of=pools_of)
+def shell_variable(pool: Pool) -> Findings:
     """Check that ``${NAME}`` occurs only in a shell's script: the service does not expand it."""
-    for pool in job.pools:
-        if read_command_line(pool).is_read_by_shell:
-            continue
-        for path, text in pool.words():
-            if match := SHELL_VARIABLE.search(text):
-                what = "this variable is not expanded: no shell reads this command line"
-                hint = "write the value, or use command: [bash, -c] with the whole line in args"
-                yield Finding(path, what, match.group(), hint)
+    if read_command_line(pool).is_read_by_shell:
+        return
+    for path, text in pool.words():
+        if match := SHELL_VARIABLE.search(text):
+            what = "this variable is not expanded: no shell reads this command line"
+            hint = "write the value, or use command: [bash, -c] with the whole line in args"
+            yield Finding(path, what, match.group(), hint)

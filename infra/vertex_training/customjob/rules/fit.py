@@ -15,7 +15,7 @@ from vertex_training.customjob.rules.context import (
 )
 from vertex_training.customjob.rules.job import SPEC, Job, Pool, job_facts_of
 from vertex_training.customjob.rules.network import INTERFACE, NETWORK, PEERING, PSC
-from vertex_training.customjob.rules.registry import GUIDES, Finding, rule
+from vertex_training.customjob.rules.registry import GUIDES, Finding, Findings, rule
 from vertex_training.errors import Path
 
 NAME: Final[Path] = (*SPEC, "network")
@@ -29,7 +29,7 @@ def _network(job: Job) -> NetworkFacts | None:
 
 
 @rule("network-foreign", "docs/environments.md#networks", "warning")
-def network_foreign(job: Job) -> Iterator[Finding]:
+def network_foreign(job: Job) -> Findings:
     """Check that a job uses the stack's network or attachment; others cannot be checked."""
     network = _network(job)
     if network is None:
@@ -45,7 +45,7 @@ def network_foreign(job: Job) -> Iterator[Finding]:
 
 
 @rule("network-owner", PEERING)
-def network_owner(job: Job) -> Iterator[Finding]:
+def network_owner(job: Job) -> Findings:
     """Check that the name of a Shared VPC network has the host project's number."""
     network = _network(job)
     if network and _wrong_owner(job):
@@ -54,7 +54,7 @@ def network_owner(job: Job) -> Iterator[Finding]:
 
 
 @rule("network-one-a-region", PEERING)
-def network_one_a_region(job: Job) -> Iterator[Finding]:
+def network_one_a_region(job: Job) -> Findings:
     """Check that all peered jobs in a region use the same network."""
     mine = job.network
     for name, other in sorted(job.context.others.items()):
@@ -65,7 +65,7 @@ def network_one_a_region(job: Job) -> Iterator[Finding]:
 
 
 @rule("range-foreign", "docs/environments.md#networks", "warning")
-def range_foreign(job: Job) -> Iterator[Finding]:
+def range_foreign(job: Job) -> Findings:
     """Check that reserved ranges belong to the stack's network; others cannot be checked."""
     network = _network(job)
     if network is None or job.spec.get("network") != network.name:
@@ -78,7 +78,7 @@ def range_foreign(job: Job) -> Iterator[Finding]:
 
 
 @rule("peering-room", GUIDES + "training/using-private-ip")
-def peering_room(job: Job) -> Iterator[Finding]:
+def peering_room(job: Job) -> Findings:
     """Check that the peering ranges have enough addresses for all concurrent jobs of the stack."""
     network = _network(job)
     if network is None or not network.ranges or job.network != network.name:
@@ -99,7 +99,7 @@ def peering_room(job: Job) -> Iterator[Finding]:
 
 
 @rule("interface-room", PSC, "warning")
-def interface_room(job: Job) -> Iterator[Finding]:
+def interface_room(job: Job) -> Findings:
     """Check that the subnet of the network attachment has an address for each concurrent node."""
     network = _network(job)
     if network is None or network.subnet_prefix is None or job.attachment != network.attachment:
@@ -185,7 +185,7 @@ def _own(job: Job, name: str) -> str:
 
 
 @rule("reservation-foreign", OURS, "warning")
-def reservation_foreign(job: Job) -> Iterator[Finding]:
+def reservation_foreign(job: Job) -> Findings:
     """Check that a job uses only reservations of its stack; others cannot be checked."""
     keys = ", ".join(f"${{reservations.{r.key}}}" for r in _known(job).values())
     for _, path, name, facts in _requested(job):
@@ -194,20 +194,21 @@ def reservation_foreign(job: Job) -> Iterator[Finding]:
             yield Finding(path, what, name, f"write one of {keys}")
 
 
-@rule("reservation-machine", RESERVATIONS)
-def reservation_machine(job: Job) -> Iterator[Finding]:
+@rule("reservation-machine", RESERVATIONS, of=_requested)
+def reservation_machine(
+    pool: Pool, _path: Path, _name: str, facts: ReservationFacts | None
+) -> Findings:
     """Check that a pool has the machine type, GPU type and GPU count of its reservation."""
-    for pool, _, _, facts in _requested(job):
-        if facts and not _fits(_request_of(pool), facts):
-            got = _shown(pool.machine_type, pool.accelerator, pool.count)
-            reserved = _shown(facts.machine_type, facts.accelerator_type, facts.accelerator_count)
-            what = f"reservation '{facts.key}' has other machines than this pool"
-            hint = f"use the reservation's machines: {reserved}"
-            yield Finding((*pool.machine_path, "machineType"), what, got, hint)
+    if facts and not _fits(_request_of(pool), facts):
+        got = _shown(pool.machine_type, pool.accelerator, pool.count)
+        reserved = _shown(facts.machine_type, facts.accelerator_type, facts.accelerator_count)
+        what = f"reservation '{facts.key}' has other machines than this pool"
+        hint = f"use the reservation's machines: {reserved}"
+        yield Finding((*pool.machine_path, "machineType"), what, got, hint)
 
 
 @rule("reservation-any", RESERVATIONS, "warning")
-def reservation_any(job: Job) -> Iterator[Finding]:
+def reservation_any(job: Job) -> Findings:
     """Check that a pool with ANY_RESERVATION matches an open reservation of the stack."""
     reservations = _known(job).values()
     candidates = [reservation for reservation in reservations if not reservation.specific]
@@ -223,7 +224,7 @@ def reservation_any(job: Job) -> Iterator[Finding]:
 
 
 @rule("reservation-count", RESERVATIONS)
-def reservation_count(job: Job) -> Iterator[Finding]:
+def reservation_count(job: Job) -> Findings:
     """Check that a reservation has enough machines for all concurrent jobs of the stack."""
     for path, reservation, users in _shared(job):
         needed = _at_once(users, reservation)
@@ -235,7 +236,7 @@ def reservation_count(job: Job) -> Iterator[Finding]:
 
 
 @rule("reservation-spare", RESERVATIONS, "warning")
-def reservation_spare(job: Job) -> Iterator[Finding]:
+def reservation_spare(job: Job) -> Findings:
     """Check that a reservation has one spare machine, as Google advises."""
     for path, reservation, users in _shared(job):
         count = reservation.count
@@ -245,25 +246,27 @@ def reservation_spare(job: Job) -> Iterator[Finding]:
             yield Finding(path, what, f"count: {count}", hint)
 
 
-@rule("reservation-open", RESERVATIONS, "warning")
-def reservation_open(job: Job) -> Iterator[Finding]:
+@rule("reservation-open", RESERVATIONS, "warning", of=_requested)
+def reservation_open(
+    _pool: Pool, path: Path, name: str, facts: ReservationFacts | None
+) -> Findings:
     """Check that a reservation that a job names is a specific reservation, not an open one."""
-    for _, path, name, facts in _requested(job):
-        if facts and not facts.specific:
-            what = f"reservation '{facts.key}' is open, so jobs cannot use it by name"
-            affinity = f"reservationAffinity: ${{reservations.{facts.key}}}"
-            hint = f"write {affinity}, or set specificReservationRequired: true on the reservation"
-            yield Finding(path[:-2], what, name, hint)
+    if facts and not facts.specific:
+        what = f"reservation '{facts.key}' is open, so jobs cannot use it by name"
+        affinity = f"reservationAffinity: ${{reservations.{facts.key}}}"
+        hint = f"write {affinity}, or set specificReservationRequired: true on the reservation"
+        yield Finding(path[:-2], what, name, hint)
 
 
-@rule("reservation-local-ssd", RESERVATIONS, "warning")
-def reservation_local_ssd(job: Job) -> Iterator[Finding]:
+@rule("reservation-local-ssd", RESERVATIONS, "warning", of=_requested)
+def reservation_local_ssd(
+    _pool: Pool, path: Path, _name: str, facts: ReservationFacts | None
+) -> Findings:
     """Check that a reservation for a job has no localSsds."""
-    for _, path, _, facts in _requested(job):
-        if facts and facts.local_ssds:
-            what = f"reservation '{facts.key}' has localSsds, which Vertex AI does not support"
-            hint = "remove localSsds, unless the machine type includes local SSDs"
-            yield Finding(path[:-2], what, str(facts.local_ssds), hint)
+    if facts and facts.local_ssds:
+        what = f"reservation '{facts.key}' has localSsds, which Vertex AI does not support"
+        hint = "remove localSsds, unless the machine type includes local SSDs"
+        yield Finding(path[:-2], what, str(facts.local_ssds), hint)
 
 
 def _request_of(pool: Pool) -> ReservationRequest:

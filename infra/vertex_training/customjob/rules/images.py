@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from vertex_training import catalog
-from vertex_training.customjob.rules.job import Job, Pool
-from vertex_training.customjob.rules.registry import GUIDES, TYPES, Finding, rule
+from vertex_training.customjob.rules.job import Job, Pool, pools_of
+from vertex_training.customjob.rules.registry import GUIDES, TYPES, Finding, Findings, rule
 from vertex_training.errors import Path, nearest
 
 PREBUILT_PAGE: Final = GUIDES + "training/pre-built-containers"
@@ -65,17 +65,16 @@ def _is_name(image: str) -> bool:
     return len(image) <= MAX_NAME and NAME.match(image) is not None
 
 
-@rule("container-image", TYPES + "custom_job.py")
-def container_image(job: Job) -> Iterator[Finding]:
+@rule("container-image", TYPES + "custom_job.py", of=pools_of)
+def container_image(pool: Pool) -> Findings:
     """Check that a containerSpec has an imageUri."""
-    for pool in job.pools:
-        if pool.task_name == "containerSpec" and not pool.image:
-            hint = "write imageUri: ${images.NAME}"
-            yield Finding(pool.task_path, "imageUri is missing", "", hint, missing="imageUri")
+    if pool.task_name == "containerSpec" and not pool.image:
+        hint = "write imageUri: ${images.NAME}"
+        yield Finding(pool.task_path, "imageUri is missing", "", hint, missing="imageUri")
 
 
 @rule("image-name", CUSTOM_PAGE)
-def image_name(job: Job) -> Iterator[Finding]:
+def image_name(job: Job) -> Findings:
     """Check that an image name has the form HOST/PATH:TAG or HOST/PATH@sha256:DIGEST."""
     for _, image, path in _images(job, named=False):
         if not _is_name(image):
@@ -92,84 +91,79 @@ def image_name(job: Job) -> Iterator[Finding]:
                 yield Finding(path, what, image, f"write {form}")
 
 
-@rule("image-registry", CUSTOM_PAGE, "warning")
-def image_registry(job: Job) -> Iterator[Finding]:
+@rule("image-registry", CUSTOM_PAGE, "warning", of=_images)
+def image_registry(pool: Pool, image: str, path: Path) -> Findings:
     """Check that images are in Artifact Registry, from which jobs can pull private images."""
-    for pool, image, path in _images(job):
-        if legacy := LEGACY.match(image):
-            region = {"eu": "europe"}.get(legacy[2], legacy[2] or "us")
-            what = "prebuilt images moved from gcr.io/cloud-aiplatform to Artifact Registry"
-            hint = f"write {region}-docker.pkg.dev/vertex-ai/training/{legacy[3]}:latest"
-            yield Finding(path, what, image, hint)
-        elif pool.task_name == "pythonPackageSpec":
-            continue  # not a prebuilt image: the rule executor-image reports it
-        elif FOREIGN.match(image):
-            what = "Vertex AI can pull only public images from this registry"
-            hint = "copy the image into the stack's registry, and write ${images.NAME}"
-            yield Finding(path, what, image, hint)
-        elif REGISTRY.match(image) and not GOOGLES.match(image):
-            what = "gcr.io serves images only for projects that moved to Artifact Registry"
-            hint = "write REGION-docker.pkg.dev/PROJECT/REPOSITORY/NAME:TAG"
-            yield Finding(path, what, image, hint)
+    if legacy := LEGACY.match(image):
+        region = {"eu": "europe"}.get(legacy[2], legacy[2] or "us")
+        what = "prebuilt images moved from gcr.io/cloud-aiplatform to Artifact Registry"
+        hint = f"write {region}-docker.pkg.dev/vertex-ai/training/{legacy[3]}:latest"
+        yield Finding(path, what, image, hint)
+    elif pool.task_name == "pythonPackageSpec":
+        return  # not a prebuilt image: the rule executor-image reports it
+    elif FOREIGN.match(image):
+        what = "Vertex AI can pull only public images from this registry"
+        hint = "copy the image into the stack's registry, and write ${images.NAME}"
+        yield Finding(path, what, image, hint)
+    elif REGISTRY.match(image) and not GOOGLES.match(image):
+        what = "gcr.io serves images only for projects that moved to Artifact Registry"
+        hint = "write REGION-docker.pkg.dev/PROJECT/REPOSITORY/NAME:TAG"
+        yield Finding(path, what, image, hint)
 
 
-@rule("image-pinned", CUSTOM_PAGE, "note")
-def image_pinned(job: Job) -> Iterator[Finding]:
+@rule("image-pinned", CUSTOM_PAGE, "note", of=_images)
+def image_pinned(pool: Pool, image: str, path: Path) -> Findings:
     """Check that your own image has a digest or a tag other than latest.
 
     Other rules report images on gcr.io and wrong executor images: one finding for each image.
     """
-    for pool, image, path in _images(job):
-        last = image.rsplit("/", 1)[-1]
-        moving = last.endswith(":latest") or (":" not in last and "@" not in last)
-        reported = REGISTRY.match(image) or pool.task_name == "pythonPackageSpec"
-        if moving and not GOOGLES.match(image) and not reported:
-            what = "the image is not pinned: another image may get this name"
-            hint = "write ${images.NAME}, which the stack file pins by digest"
-            yield Finding(path, what, image, hint)
+    last = image.rsplit("/", 1)[-1]
+    moving = last.endswith(":latest") or (":" not in last and "@" not in last)
+    reported = REGISTRY.match(image) or pool.task_name == "pythonPackageSpec"
+    if moving and not GOOGLES.match(image) and not reported:
+        what = "the image is not pinned: another image may get this name"
+        hint = "write ${images.NAME}, which the stack file pins by digest"
+        yield Finding(path, what, image, hint)
 
 
-@rule("executor-image", TYPES + "custom_job.py")
-def executor_image(job: Job) -> Iterator[Finding]:
+@rule("executor-image", TYPES + "custom_job.py", of=_images)
+def executor_image(pool: Pool, image: str, path: Path) -> Findings:
     """Check that a Python package runs in one of Google's prebuilt training images."""
-    for pool, image, path in _images(job):
-        prebuilt = PREBUILT.match(image) or LEGACY.match(image)
-        if pool.task_name == "pythonPackageSpec" and not prebuilt:
-            hint = "write us-docker.pkg.dev/vertex-ai/training/NAME:latest, or use containerSpec"
-            yield Finding(path, "must be a prebuilt training image", image, hint)
+    prebuilt = PREBUILT.match(image) or LEGACY.match(image)
+    if pool.task_name == "pythonPackageSpec" and not prebuilt:
+        hint = "write us-docker.pkg.dev/vertex-ai/training/NAME:latest, or use containerSpec"
+        yield Finding(path, "must be a prebuilt training image", image, hint)
 
 
-@rule("prebuilt-tag", PREBUILT_PAGE)
-def prebuilt_tag(job: Job) -> Iterator[Finding]:
+@rule("prebuilt-tag", PREBUILT_PAGE, of=_images)
+def prebuilt_tag(_pool: Pool, image: str, path: Path) -> Findings:
     """Check that a prebuilt image has the tag :latest."""
-    for _, image, path in _images(job):
-        if PREBUILT.match(image) and not image.endswith(":latest"):
-            name = image.rsplit(":", 1)[0]
-            what = "a prebuilt image must have the tag :latest"
-            yield Finding(path, what, image, f"write {name}:latest")
+    if PREBUILT.match(image) and not image.endswith(":latest"):
+        name = image.rsplit(":", 1)[0]
+        what = "a prebuilt image must have the tag :latest"
+        yield Finding(path, what, image, f"write {name}:latest")
 
 
-@rule("prebuilt-name", PREBUILT_PAGE, "warning")
-def prebuilt_name(job: Job) -> Iterator[Finding]:
+@rule("prebuilt-name", PREBUILT_PAGE, "warning", of=_images)
+def prebuilt_name(_pool: Pool, image: str, path: Path) -> Findings:
     """Check that a prebuilt image has one of Google's names: PyTorch 2.x on CPUs is pytorch-xla."""
-    for _, image, path in _images(job):
-        short = _short(image)
-        if not PREBUILT.match(image):
-            continue
-        framework, device = short.partition("-")[0], short.partition(".")[0].rpartition("-")[2]
-        if short.startswith("pytorch-cpu.2-"):
-            hint = f"write {short.replace('pytorch-cpu', 'pytorch-xla')}"
-            yield Finding(path, "this prebuilt image does not exist", short, hint)
-        elif framework not in FRAMEWORKS and (meant := nearest(framework, FRAMEWORKS)):
-            hint = f"did you mean '{short.replace(framework, meant, 1)}'?"
-            yield Finding(path, "this prebuilt image does not exist", short, hint)
-        elif device not in DEVICES and (meant := nearest(device, DEVICES)):
-            hint = f"did you mean '{short.replace(f'-{device}.', f'-{meant}.', 1)}'?"
-            yield Finding(path, "this prebuilt image does not exist", short, hint)
+    short = _short(image)
+    if not PREBUILT.match(image):
+        return
+    framework, device = short.partition("-")[0], short.partition(".")[0].rpartition("-")[2]
+    if short.startswith("pytorch-cpu.2-"):
+        hint = f"write {short.replace('pytorch-cpu', 'pytorch-xla')}"
+        yield Finding(path, "this prebuilt image does not exist", short, hint)
+    elif framework not in FRAMEWORKS and (meant := nearest(framework, FRAMEWORKS)):
+        hint = f"did you mean '{short.replace(framework, meant, 1)}'?"
+        yield Finding(path, "this prebuilt image does not exist", short, hint)
+    elif device not in DEVICES and (meant := nearest(device, DEVICES)):
+        hint = f"did you mean '{short.replace(f'-{device}.', f'-{meant}.', 1)}'?"
+        yield Finding(path, "this prebuilt image does not exist", short, hint)
 
 
 @rule("image-age", PREBUILT_PAGE, "warning")
-def image_age(job: Job) -> Iterator[Finding]:
+def image_age(job: Job) -> Findings:
     """Check that a prebuilt image is still available; add a note if its framework has no image."""
     rows = catalog.load("training_images.yaml")
     served = {row["framework"] for row in rows if row["available_until"] >= job.context.date}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from vertex_training.catalog import machines
@@ -37,6 +37,7 @@ class Pool:
 
     index: int
     spec: dict[str, Any]
+    job: Job = field(compare=False, repr=False)
 
     @property
     def path(self) -> Path:
@@ -190,7 +191,7 @@ class Job:
     def pools(self) -> tuple[Pool, ...]:
         """Return the worker pools that are not empty."""
         specs = self.spec.get("workerPoolSpecs", [])
-        return tuple(Pool(index, spec) for index, spec in enumerate(specs) if spec)
+        return tuple(Pool(index, spec, self) for index, spec in enumerate(specs) if spec)
 
     @property
     def nodes(self) -> int:
@@ -241,6 +242,11 @@ class Job:
     def output(self) -> str:
         """Return the output directory; empty if missing."""
         return self.spec.get("baseOutputDirectory", {}).get("outputUriPrefix", "")
+
+
+def pools_of(job: Job) -> tuple[Pool, ...]:
+    """Return the worker pools of a job, for rules that check each pool."""
+    return job.pools
 
 
 #: Subfolders of the output directory that the service passes to a job.

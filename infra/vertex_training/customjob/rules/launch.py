@@ -16,8 +16,8 @@ from vertex_training.customjob.rules.command_lines import (
     read_command_line,
 )
 from vertex_training.customjob.rules.environment import GIVEN, RESERVED
-from vertex_training.customjob.rules.job import Job, Pool
-from vertex_training.customjob.rules.registry import GUIDES, TYPES, Finding, rule
+from vertex_training.customjob.rules.job import Job, Pool, pools_of
+from vertex_training.customjob.rules.registry import GUIDES, TYPES, Finding, Findings, rule
 from vertex_training.errors import Mend, Path, counted
 
 DISTRIBUTED: Final = GUIDES + "training/distributed-training"
@@ -91,23 +91,22 @@ def _path(pool: Pool, index: int) -> Path:
     return pool.words()[index][0]
 
 
-@rule("shell-needed", POSIX + "V3_chap02.html", "warning")
-def shell_needed(job: Job) -> Iterator[Finding]:
+@rule("shell-needed", POSIX + "V3_chap02.html", "warning", of=_lines)
+def shell_needed(pool: Pool, line: CommandLine) -> Findings:
     """Check that a shell runs shell syntax: without a shell, the program gets it as arguments."""
-    for pool, line in _lines(job):
-        if line.is_read_by_shell or pool.task_name != "containerSpec":
-            continue
-        words = pool.words()
-        if finding := _no_program(pool, line):
-            yield finding
-        command = line.commands[0] if line.commands else Command(line.words)
-        if command.program not in TAKE_OPERATORS:
-            operators = [(path, word) for path, word in words if word in OPERATORS]
-            if operators:
-                path, word = operators[0]
-                what = "this word needs a shell, and no shell reads this command line"
-                yield Finding(path, what, word, SHELL_HINT, mend=Mend("script", 0))
-        yield from _unexpanded(pool, words)
+    if line.is_read_by_shell or pool.task_name != "containerSpec":
+        return
+    words = pool.words()
+    if finding := _no_program(pool, line):
+        yield finding
+    command = line.commands[0] if line.commands else Command(line.words)
+    if command.program not in TAKE_OPERATORS:
+        operators = [(path, word) for path, word in words if word in OPERATORS]
+        if operators:
+            path, word = operators[0]
+            what = "this word needs a shell, and no shell reads this command line"
+            yield Finding(path, what, word, SHELL_HINT, mend=Mend("script", 0))
+    yield from _unexpanded(pool, words)
 
 
 def _no_program(pool: Pool, line: CommandLine) -> Finding | None:
@@ -126,7 +125,7 @@ def _no_program(pool: Pool, line: CommandLine) -> Finding | None:
     return None
 
 
-def _unexpanded(pool: Pool, words: list[tuple[Path, str]]) -> Iterator[Finding]:
+def _unexpanded(pool: Pool, words: list[tuple[Path, str]]) -> Findings:
     names = {name for _, name, _ in pool.variables()}
     is_code = False
     for path, word in words:
@@ -149,65 +148,61 @@ def _shell_syntax(
     return syntax
 
 
-@rule("shell-script-split", POSIX + "sh.html")
-def shell_script_split(job: Job) -> Iterator[Finding]:
+@rule("shell-script-split", POSIX + "sh.html", of=_lines)
+def shell_script_split(pool: Pool, line: CommandLine) -> Findings:
     """Check that the script of ``bash -c`` is one item: bash does not run the items after it."""
-    for pool, line in _lines(job):
-        if line.unused is None or line.script is None:
-            continue
-        if set(line.words[line.unused :]) <= SCRIPT_NAMES:
-            continue
-        one_word = len(line.script.split()) == 1
-        level = None if one_word and INTERPRETERS.fullmatch(line.script.strip()) else "warning"
-        what = f"the script {line.script.strip()[:60]!r} ends before this word and ignores it"
-        script = line.words[line.unused - 1 :]
-        whole = " ".join([line.script, *map(_quoted, script[1:])])
-        hint = f"write the script as one item: {whole[:100]!r}"
-        path, word = pool.words()[line.unused]
-        yield Finding(path, what, word, hint, level=level, mend=Mend("script", line.unused - 1))
+    if line.unused is None or line.script is None:
+        return
+    if set(line.words[line.unused :]) <= SCRIPT_NAMES:
+        return
+    one_word = len(line.script.split()) == 1
+    level = None if one_word and INTERPRETERS.fullmatch(line.script.strip()) else "warning"
+    what = f"the script {line.script.strip()[:60]!r} ends before this word and ignores it"
+    script = line.words[line.unused - 1 :]
+    whole = " ".join([line.script, *map(_quoted, script[1:])])
+    hint = f"write the script as one item: {whole[:100]!r}"
+    path, word = pool.words()[line.unused]
+    yield Finding(path, what, word, hint, level=level, mend=Mend("script", line.unused - 1))
 
 
 def _quoted(word: str) -> str:
     return word if word in OPERATORS else shlex.quote(word)
 
 
-@rule("argument-of-two", POSIX + "V1_chap12.html", "warning")
-def argument_of_two(job: Job) -> Iterator[Finding]:
+@rule("argument-of-two", POSIX + "V1_chap12.html", "warning", of=pools_of)
+def argument_of_two(pool: Pool) -> Findings:
     """Check that an option and its value are separate items."""
-    for pool in job.pools:
-        is_code = False
-        for path, word in pool.words():
-            if not is_code and "\n" not in word and TWO_IN_ONE.match(word):
-                what = "an option and its value must be separate items"
-                yield Finding(path, what, word, f"write args: [{', '.join(word.split())}]")
-                break
-            is_code = word in ("-c", "-e", "-lc", "-ec")
+    is_code = False
+    for path, word in pool.words():
+        if not is_code and "\n" not in word and TWO_IN_ONE.match(word):
+            what = "an option and its value must be separate items"
+            yield Finding(path, what, word, f"write args: [{', '.join(word.split())}]")
+            break
+        is_code = word in ("-c", "-e", "-lc", "-ec")
 
 
-@rule("env-shell", TYPES + "env_var.py", "warning")
-def env_shell(job: Job) -> Iterator[Finding]:
+@rule("env-shell", TYPES + "env_var.py", "warning", of=pools_of)
+def env_shell(pool: Pool) -> Findings:
     """Check that values of variables have no shell syntax: the service expands only ``$(NAME)``."""
-    for pool in job.pools:
-        known = set[str](RESERVED)
-        for path, variable, value in pool.variables():
-            if syntax := _shell_syntax(value, IN_ENV, known):
-                name = next((group for group in syntax.groups() if group), "")
-                is_known = name in known or GIVEN.fullmatch(name)
-                hint = f"write $({name})" if is_known else "write the value, or set it in the code"
-                what = "shell syntax has no effect in the value of a variable"
-                yield Finding((*path, "value"), what, syntax.group(), hint)
-            known.add(variable)
+    known = set[str](RESERVED)
+    for path, variable, value in pool.variables():
+        if syntax := _shell_syntax(value, IN_ENV, known):
+            name = next((group for group in syntax.groups() if group), "")
+            is_known = name in known or GIVEN.fullmatch(name)
+            hint = f"write $({name})" if is_known else "write the value, or set it in the code"
+            what = "shell syntax has no effect in the value of a variable"
+            yield Finding((*path, "value"), what, syntax.group(), hint)
+        known.add(variable)
 
 
-@rule("container-engine", GUIDES + "training/create-custom-container", "warning")
-def container_engine(job: Job) -> Iterator[Finding]:
+@rule("container-engine", GUIDES + "training/create-custom-container", "warning", of=_lines)
+def container_engine(pool: Pool, line: CommandLine) -> Findings:
     """Check that a job does not start containers: its own container has no container engine."""
-    for pool, line in _lines(job):
-        for command in line.commands:
-            if command.program in ENGINES and command.words[1:2] in (("run",), ("compose",)):
-                what = "a job's container has no container engine"
-                hint = "set imageUri to that image, and command to the program to run in the image"
-                yield Finding(_place(pool, command), what, " ".join(command.words[:2]), hint)
+    for command in line.commands:
+        if command.program in ENGINES and command.words[1:2] in (("run",), ("compose",)):
+            what = "a job's container has no container engine"
+            hint = "set imageUri to that image, and command to the program to run in the image"
+            yield Finding(_place(pool, command), what, " ".join(command.words[:2]), hint)
 
 
 def _place(pool: Pool, command: Command, option: str = "") -> Path:
@@ -239,20 +234,19 @@ def _launches(job: Job) -> Iterator[tuple[Pool, Command, Launch]]:
                 yield pool, command, launch
 
 
-@rule("gpu-missing", GUIDES + "training/configure-compute", "warning")
-def gpu_missing(job: Job) -> Iterator[Finding]:
+@rule("gpu-missing", GUIDES + "training/configure-compute", "warning", of=_lines)
+def gpu_missing(pool: Pool, line: CommandLine) -> Findings:
     """Check that a job that requests CUDA has GPUs."""
-    for pool, line in _lines(job):
-        if pool.gpu or not pool.shape or pool.accelerator:
-            continue  # unknown machine types may have GPUs
-        hint = "add acceleratorType and acceleratorCount to machineSpec, or run on CPUs"
-        what = f"the command requests a GPU, but {pool.machine_type} has no GPU in this pool"
-        for path, name, value in pool.variables():
-            if name == "CUDA_VISIBLE_DEVICES" and re.match(r"\d", value):
-                yield Finding((*path, "value"), what, value, hint)
-        for command in line.commands:
-            if command.program not in PRINTING and (word := _asks_for_cuda(command)):
-                yield Finding(_place(pool, command, word), what, word, hint)
+    if pool.gpu or not pool.shape or pool.accelerator:
+        return  # unknown machine types may have GPUs
+    hint = "add acceleratorType and acceleratorCount to machineSpec, or run on CPUs"
+    what = f"the command requests a GPU, but {pool.machine_type} has no GPU in this pool"
+    for path, name, value in pool.variables():
+        if name == "CUDA_VISIBLE_DEVICES" and re.match(r"\d", value):
+            yield Finding((*path, "value"), what, value, hint)
+    for command in line.commands:
+        if command.program not in PRINTING and (word := _asks_for_cuda(command)):
+            yield Finding(_place(pool, command, word), what, word, hint)
 
 
 def _asks_for_cuda(command: Command) -> str:
@@ -267,25 +261,24 @@ def _asks_for_cuda(command: Command) -> str:
     return ""
 
 
-@rule("processes-per-gpu", TORCHRUN, "warning")
-def processes_per_gpu(job: Job) -> Iterator[Finding]:
+@rule("processes-per-gpu", TORCHRUN, "warning", of=_launches)
+def processes_per_gpu(pool: Pool, command: Command, launch: Launch) -> Findings:
     """Check that a launcher starts one process for each GPU of a machine."""
-    for pool, command, launch in _launches(job):
-        count = launch.processes
-        if launch.launcher == "accelerate" and launch.nodes is None:
-            count = launch.total if job.nodes == 1 else None
-        if not pool.gpu or not pool.count or count in (None, pool.count):
-            continue
-        assert count is not None
-        gpus = counted(pool.count, "GPU")
-        if count > pool.count:
-            what, level = f"NCCL does not support {count} processes on {gpus}", None
-        else:
-            what = f"only {count} process{'es' * (count > 1)} for {gpus}: some GPUs may be unused"
-            level = "note" if count == 1 else None
-        path = _place(pool, command, _own(launch, "nproc-per-node"))
-        hint = f"start {pool.count} processes on each machine"
-        yield Finding(path, what, str(count), hint, level=level)
+    count = launch.processes
+    if launch.launcher == "accelerate" and launch.nodes is None:
+        count = launch.total if pool.job.nodes == 1 else None
+    if not pool.gpu or not pool.count or count in (None, pool.count):
+        return
+    assert count is not None
+    gpus = counted(pool.count, "GPU")
+    if count > pool.count:
+        what, level = f"NCCL does not support {count} processes on {gpus}", None
+    else:
+        what = f"only {count} process{'es' * (count > 1)} for {gpus}: some GPUs may be unused"
+        level = "note" if count == 1 else None
+    path = _place(pool, command, _own(launch, "nproc-per-node"))
+    hint = f"start {pool.count} processes on each machine"
+    yield Finding(path, what, str(count), hint, level=level)
 
 
 def _nodes(job: Job) -> int:
@@ -294,7 +287,7 @@ def _nodes(job: Job) -> int:
 
 
 @rule("launch-nodes", DISTRIBUTED, "warning")
-def launch_nodes(job: Job) -> Iterator[Finding]:
+def launch_nodes(job: Job) -> Findings:
     """Check that a launcher's number of nodes is the number of machines in the worker pools."""
     nodes = _nodes(job)
     for pool, command, launch in _launches(job):
@@ -318,7 +311,7 @@ def launch_nodes(job: Job) -> Iterator[Finding]:
 
 
 @rule("node-rank", DISTRIBUTED, "warning")
-def node_rank(job: Job) -> Iterator[Finding]:
+def node_rank(job: Job) -> Findings:
     """Check that each node of a training has its own rank and the address of the first node."""
     hint = "read rank and address from CLUSTER_SPEC, as jobs/lib/vertex_job/launch.py does"
     seen = dict[str, int]()
@@ -341,26 +334,25 @@ def node_rank(job: Job) -> Iterator[Finding]:
             yield Finding(path, what, launch.address or "", hint)
 
 
-@rule("launch-by-ssh", "https://www.deepspeed.ai/getting-started/", "warning")
-def launch_by_ssh(job: Job) -> Iterator[Finding]:
+@rule("launch-by-ssh", "https://www.deepspeed.ai/getting-started/", "warning", of=_lines)
+def launch_by_ssh(pool: Pool, line: CommandLine) -> Findings:
     """Check that a launcher does not use SSH: each machine of a job starts its own processes."""
-    for pool, line in _lines(job):
-        for command in line.commands:
-            launch = launch_of(command) if command.certain else None
-            word = ""
-            if launch and launch.launcher == "deepspeed" and "no-ssh" not in launch.options:
-                many = (launch.nodes or 1) > 1
-                word = "num-nodes" if many else "hostfile" if "hostfile" in launch.options else ""
-            elif command.program in ("mpirun", "mpiexec", "horovodrun"):
-                hosts = ("-H", "--host", "--hosts", "--hostfile", "-hostfile", "-machinefile")
-                word = next((option for option in hosts if option in command.words), "")
-                value = command.words[command.words.index(word) + 1 :][:1] if word else ()
-                if value and all(host.partition(":")[0] in LOCAL for host in value[0].split(",")):
-                    word = ""
-            if word and "ssh" not in " ".join(line.words):
-                what = "this launcher needs SSH, and machines of a job run no SSH server"
-                hint = "run a launcher on every machine: python -m vertex_job.launch -- …"
-                yield Finding(_place(pool, command, word), what, word, hint)
+    for command in line.commands:
+        launch = launch_of(command) if command.certain else None
+        word = ""
+        if launch and launch.launcher == "deepspeed" and "no-ssh" not in launch.options:
+            many = (launch.nodes or 1) > 1
+            word = "num-nodes" if many else "hostfile" if "hostfile" in launch.options else ""
+        elif command.program in ("mpirun", "mpiexec", "horovodrun"):
+            hosts = ("-H", "--host", "--hosts", "--hostfile", "-hostfile", "-machinefile")
+            word = next((option for option in hosts if option in command.words), "")
+            value = command.words[command.words.index(word) + 1 :][:1] if word else ()
+            if value and all(host.partition(":")[0] in LOCAL for host in value[0].split(",")):
+                word = ""
+        if word and "ssh" not in " ".join(line.words):
+            what = "this launcher needs SSH, and machines of a job run no SSH server"
+            hint = "run a launcher on every machine: python -m vertex_job.launch -- …"
+            yield Finding(_place(pool, command, word), what, word, hint)
 
 
 #: Variable -> the file system features that its folder needs.
@@ -381,19 +373,18 @@ DATABASE: Final = re.compile(
 FILE_STORE: Final = re.compile(r"file:///?gcs/\S*")
 
 
-@rule("mount-locks", GCSFUSE, "warning")
-def mount_locks(job: Job) -> Iterator[Finding]:
+@rule("mount-locks", GCSFUSE, "warning", of=pools_of)
+def mount_locks(pool: Pool) -> Findings:
     """Check that files that need locks, hard links or sockets are outside of /gcs."""
-    for pool in job.pools:
-        names: dict[Path, str] = {(*path, "value"): name for path, name, _ in pool.variables()}
-        for path, text in pool.texts():
-            needs = CACHES.get(names.get(path, ""), "") if text.startswith("/gcs/") else ""
-            shown = text
-            if match := DATABASE.search(text):
-                needs, shown = "locks for its database", match.group()
-            elif match := FILE_STORE.search(text):
-                needs, shown = "locks", match.group()
-            if needs:
-                what = f"this path needs {needs}, which a bucket below /gcs does not support"
-                hint = "use a folder on the boot disk, and copy results to the bucket"
-                yield Finding(path, what, shown, hint)
+    names: dict[Path, str] = {(*path, "value"): name for path, name, _ in pool.variables()}
+    for path, text in pool.texts():
+        needs = CACHES.get(names.get(path, ""), "") if text.startswith("/gcs/") else ""
+        shown = text
+        if match := DATABASE.search(text):
+            needs, shown = "locks for its database", match.group()
+        elif match := FILE_STORE.search(text):
+            needs, shown = "locks", match.group()
+        if needs:
+            what = f"this path needs {needs}, which a bucket below /gcs does not support"
+            hint = "use a folder on the boot disk, and copy results to the bucket"
+            yield Finding(path, what, shown, hint)

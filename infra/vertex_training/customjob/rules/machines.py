@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from vertex_training.catalog import machines
-from vertex_training.customjob.rules.job import POOLS, Job, Pool
-from vertex_training.customjob.rules.registry import GUIDES, TYPES, Finding, rule
+from vertex_training.customjob.rules.job import POOLS, Job, Pool, pools_of
+from vertex_training.customjob.rules.registry import GUIDES, TYPES, Finding, Findings, rule
 from vertex_training.errors import nearest
 
 COMPUTE: Final = GUIDES + "training/configure-compute"
@@ -20,144 +20,137 @@ HYPERDISK_ONLY: Final = ("a3-ultragpu-", "a4-", "a4x-")
 WITHOUT_HYPERDISK: Final = ("n1-", "e2-")
 
 
-@rule("machine-type", COMPUTE)
-def machine_type(job: Job) -> Iterator[Finding]:
+@rule("machine-type", COMPUTE, of=pools_of)
+def machine_type(pool: Pool) -> Findings:
     """Check that the machine type is available to training jobs."""
-    for pool in job.pools:
-        name = pool.machine_type
-        if name and pool.shape is None:
-            near = nearest(name, machines.machine_types())
-            hint = f"did you mean '{near}'?" if near else "`vt catalogue` lists machine types"
-            what = (
-                machines.unavailable_reason(name)
-                or "training jobs do not support this machine type"
-            )
-            yield Finding((*pool.machine_path, "machineType"), what, name, hint)
+    name = pool.machine_type
+    if name and pool.shape is None:
+        near = nearest(name, machines.machine_types())
+        hint = f"did you mean '{near}'?" if near else "`vt catalogue` lists machine types"
+        what = machines.unavailable_reason(name) or "training jobs do not support this machine type"
+        yield Finding((*pool.machine_path, "machineType"), what, name, hint)
 
 
-@rule("accelerator-pair", "https://github.com/prefect-archive/prefect-gcp/issues/175", "warning")
-def accelerator_pair(job: Job) -> Iterator[Finding]:
+@rule(
+    "accelerator-pair",
+    "https://github.com/prefect-archive/prefect-gcp/issues/175",
+    "warning",
+    of=pools_of,
+)
+def accelerator_pair(pool: Pool) -> Findings:
     """Check that acceleratorType and acceleratorCount are both present or both absent."""
-    for pool in job.pools:
-        if pool.required or pool.count < 0:
-            continue
-        if bool(pool.accelerator) != bool(pool.count):
-            missing = "acceleratorCount" if pool.accelerator else "acceleratorType"
-            what = f"{missing} is missing"
-            hint = "write both acceleratorType and acceleratorCount, or remove both"
-            yield Finding(pool.machine_path, what, "", hint, missing)
+    if pool.required or pool.count < 0:
+        return
+    if bool(pool.accelerator) != bool(pool.count):
+        missing = "acceleratorCount" if pool.accelerator else "acceleratorType"
+        what = f"{missing} is missing"
+        hint = "write both acceleratorType and acceleratorCount, or remove both"
+        yield Finding(pool.machine_path, what, "", hint, missing)
 
 
-@rule("accelerator-zero", COMPUTE, "note")
-def accelerator_zero(job: Job) -> Iterator[Finding]:
+@rule("accelerator-zero", COMPUTE, "note", of=pools_of)
+def accelerator_zero(pool: Pool) -> Findings:
     """Check that acceleratorCount is omitted instead of set to 0."""
-    for pool in job.pools:
-        if pool.machine.get("acceleratorCount") == 0 and not pool.accelerator:
-            path = (*pool.machine_path, "acceleratorCount")
-            yield Finding(path, "acceleratorCount 0 has no effect", "0", "remove the field")
-
-
-@rule("accelerator-required", COMPUTE)
-def accelerator_required(job: Job) -> Iterator[Finding]:
-    """Check that a pool on a machine type with accelerators has their type and count."""
-    for pool in job.pools:
-        if not pool.required or pool.shape is None:
-            continue
-        for field in ("acceleratorType", "acceleratorCount"):
-            value = pool.accelerator if field == "acceleratorType" else pool.count
-            if not value:
-                what = f"{field} is missing; {pool.machine_type} requires it"
-                hint = f"write {pool.shape.choices}"
-                yield Finding(pool.machine_path, what, "", hint, field)
-
-
-@rule("accelerator-machine", COMPUTE)
-def accelerator_machine(job: Job) -> Iterator[Finding]:
-    """Check that the machine type supports the accelerator."""
-    for pool in job.pools:
-        if pool.shape is None or pool.shape.topologies or not pool.accelerator:
-            continue
-        if pool.accelerator not in pool.shape.accelerators:
-            carriers = [
-                name
-                for name, shape in machines.machine_types().items()
-                if pool.accelerator in shape.accelerators
-            ]
-            hint = "no machine type supports this accelerator"
-            if carriers:
-                hint = f"machine types with this accelerator: {', '.join(carriers[:4])}"
-            if len(carriers) > 4:
-                hint += " and others"
-            if pool.shape.accelerators:
-                hint += f"; {pool.machine_type} supports {pool.shape.choices}"
-            what = f"{pool.machine_type} does not support this accelerator"
-            yield Finding((*pool.machine_path, "acceleratorType"), what, pool.accelerator, hint)
-
-
-@rule("accelerator-count", COMPUTE)
-def accelerator_count(job: Job) -> Iterator[Finding]:
-    """Check that the machine type supports the accelerator count."""
-    for pool in job.pools:
+    if pool.machine.get("acceleratorCount") == 0 and not pool.accelerator:
         path = (*pool.machine_path, "acceleratorCount")
-        if pool.count < 0:
-            choices = pool.shape and pool.shape.choices
-            hint = f"write {choices}" if choices else "remove the field"
-            yield Finding(path, "acceleratorCount must be at least 1", str(pool.count), hint)
-        elif (shape := pool.shape) and not shape.tpu and pool.count:
-            counts = shape.accelerators.get(pool.accelerator, ())
-            if counts and pool.count not in counts:
-                allowed = ", ".join(str(count) for count in counts)
-                what = f"{pool.machine_type} supports {pool.accelerator} with count {allowed}"
-                yield Finding(path, what, str(pool.count), _other_size(pool, shape))
+        yield Finding(path, "acceleratorCount 0 has no effect", "0", "remove the field")
 
 
-@rule("accelerator-retired", COMPUTE)
-def accelerator_retired(job: Job) -> Iterator[Finding]:
+@rule("accelerator-required", COMPUTE, of=pools_of)
+def accelerator_required(pool: Pool) -> Findings:
+    """Check that a pool on a machine type with accelerators has their type and count."""
+    if not pool.required or pool.shape is None:
+        return
+    for field in ("acceleratorType", "acceleratorCount"):
+        value = pool.accelerator if field == "acceleratorType" else pool.count
+        if not value:
+            what = f"{field} is missing; {pool.machine_type} requires it"
+            hint = f"write {pool.shape.choices}"
+            yield Finding(pool.machine_path, what, "", hint, field)
+
+
+@rule("accelerator-machine", COMPUTE, of=pools_of)
+def accelerator_machine(pool: Pool) -> Findings:
+    """Check that the machine type supports the accelerator."""
+    if pool.shape is None or pool.shape.topologies or not pool.accelerator:
+        return
+    if pool.accelerator not in pool.shape.accelerators:
+        carriers = [
+            name
+            for name, shape in machines.machine_types().items()
+            if pool.accelerator in shape.accelerators
+        ]
+        hint = "no machine type supports this accelerator"
+        if carriers:
+            hint = f"machine types with this accelerator: {', '.join(carriers[:4])}"
+        if len(carriers) > 4:
+            hint += " and others"
+        if pool.shape.accelerators:
+            hint += f"; {pool.machine_type} supports {pool.shape.choices}"
+        what = f"{pool.machine_type} does not support this accelerator"
+        yield Finding((*pool.machine_path, "acceleratorType"), what, pool.accelerator, hint)
+
+
+@rule("accelerator-count", COMPUTE, of=pools_of)
+def accelerator_count(pool: Pool) -> Findings:
+    """Check that the machine type supports the accelerator count."""
+    path = (*pool.machine_path, "acceleratorCount")
+    if pool.count < 0:
+        choices = pool.shape and pool.shape.choices
+        hint = f"write {choices}" if choices else "remove the field"
+        yield Finding(path, "acceleratorCount must be at least 1", str(pool.count), hint)
+    elif (shape := pool.shape) and not shape.tpu and pool.count:
+        counts = shape.accelerators.get(pool.accelerator, ())
+        if counts and pool.count not in counts:
+            allowed = ", ".join(str(count) for count in counts)
+            what = f"{pool.machine_type} supports {pool.accelerator} with count {allowed}"
+            yield Finding(path, what, str(pool.count), _other_size(pool, shape))
+
+
+@rule("accelerator-retired", COMPUTE, of=pools_of)
+def accelerator_retired(pool: Pool) -> Findings:
     """Check that the accelerator is still supported."""
-    for pool in job.pools:
-        end = RETIRED.get(pool.accelerator)
-        if end and job.context.date.isoformat() >= end:
-            path = (*pool.machine_path, "acceleratorType")
-            hint = "use NVIDIA_TESLA_T4 or NVIDIA_TESLA_V100 on the same machine type"
-            what = f"support of this accelerator ended on {end}"
-            yield Finding(path, what, pool.accelerator, hint)
+    end = RETIRED.get(pool.accelerator)
+    if end and pool.job.context.date.isoformat() >= end:
+        path = (*pool.machine_path, "acceleratorType")
+        hint = "use NVIDIA_TESLA_T4 or NVIDIA_TESLA_V100 on the same machine type"
+        what = f"support of this accelerator ended on {end}"
+        yield Finding(path, what, pool.accelerator, hint)
 
 
-@rule("accelerator-region", LOCATIONS)
-def accelerator_region(job: Job) -> Iterator[Finding]:
+@rule("accelerator-region", LOCATIONS, of=pools_of)
+def accelerator_region(pool: Pool) -> Findings:
     """Check that the region offers the accelerator for training."""
-    for pool in job.pools:
-        known = machines.accelerators().get(pool.accelerator)
-        offered = known.regions if known else frozenset[str]()
-        if pool.shape and pool.shape.topologies:  # TPUs that are chosen by machine type
-            offered = pool.shape.regions
-        if job.region and offered and job.region not in offered:
-            what = f"{job.region} does not offer this accelerator for training"
-            field = "acceleratorType" if pool.accelerator else "machineType"
-            got = pool.accelerator or pool.machine_type
-            hint = f"regions with this accelerator: {', '.join(sorted(offered))}"
-            yield Finding((*pool.machine_path, field), what, got, hint)
+    known = machines.accelerators().get(pool.accelerator)
+    offered = known.regions if known else frozenset[str]()
+    if pool.shape and pool.shape.topologies:  # TPUs that are chosen by machine type
+        offered = pool.shape.regions
+    if pool.job.region and offered and pool.job.region not in offered:
+        what = f"{pool.job.region} does not offer this accelerator for training"
+        field = "acceleratorType" if pool.accelerator else "machineType"
+        got = pool.accelerator or pool.machine_type
+        hint = f"regions with this accelerator: {', '.join(sorted(offered))}"
+        yield Finding((*pool.machine_path, field), what, got, hint)
 
 
-@rule("machine-region", COMPUTE, "warning")
-def machine_region(job: Job) -> Iterator[Finding]:
+@rule("machine-region", COMPUTE, "warning", of=pools_of)
+def machine_region(pool: Pool) -> Findings:
     """Check that the region offers the machine type."""
-    for pool in job.pools:
-        shape = pool.shape
-        if shape is None or job.region is None or shape.topologies:
-            continue
-        lacking = job.region in shape.regions_without_shape
-        if shape.regions and not shape.accelerator_required:
-            lacking = job.region not in shape.regions
-        if lacking:
-            what = f"{job.region} does not seem to offer this machine type"
-            known = ", ".join(sorted(shape.regions - shape.regions_without_shape))
-            hint = f"regions with this machine type: {known}"
-            yield Finding((*pool.machine_path, "machineType"), what, pool.machine_type, hint)
+    shape = pool.shape
+    if shape is None or pool.job.region is None or shape.topologies:
+        return
+    lacking = pool.job.region in shape.regions_without_shape
+    if shape.regions and not shape.accelerator_required:
+        lacking = pool.job.region not in shape.regions
+    if lacking:
+        what = f"{pool.job.region} does not seem to offer this machine type"
+        known = ", ".join(sorted(shape.regions - shape.regions_without_shape))
+        hint = f"regions with this machine type: {known}"
+        yield Finding((*pool.machine_path, "machineType"), what, pool.machine_type, hint)
 
 
 @rule("several-accelerators", LOCATIONS, "warning")
-def several_accelerators(job: Job) -> Iterator[Finding]:
+def several_accelerators(job: Job) -> Findings:
     """Check that a job has one kind of accelerator: all its machines are in one zone."""
     kinds = {pool.accelerator: pool for pool in reversed(job.pools) if pool.accelerator}
     if len(kinds) > 1:
@@ -169,45 +162,45 @@ def several_accelerators(job: Job) -> Iterator[Finding]:
         )
 
 
-@rule("gpu-partition", TYPES + "machine_resources.py")
-def gpu_partition(job: Job) -> Iterator[Finding]:
+@rule("gpu-partition", TYPES + "machine_resources.py", of=pools_of)
+def gpu_partition(pool: Pool) -> Findings:
     """Check that a pool with a gpuPartitionSize has acceleratorCount 1."""
-    for pool in job.pools:
-        if pool.machine.get("gpuPartitionSize") and pool.count != 1:
-            path = (*pool.machine_path, "gpuPartitionSize")
-            hint = "write acceleratorCount: 1, or remove gpuPartitionSize"
-            yield Finding(
-                path, "gpuPartitionSize requires acceleratorCount 1", str(pool.count), hint
-            )
+    if pool.machine.get("gpuPartitionSize") and pool.count != 1:
+        path = (*pool.machine_path, "gpuPartitionSize")
+        hint = "write acceleratorCount: 1, or remove gpuPartitionSize"
+        yield Finding(path, "gpuPartitionSize requires acceleratorCount 1", str(pool.count), hint)
 
 
-@rule("disk-type", COMPUTE)
-def disk_type(job: Job) -> Iterator[Finding]:
+@rule("disk-type", COMPUTE, of=pools_of)
+def disk_type(pool: Pool) -> Findings:
     """Check that training jobs support the boot disk type."""
-    for pool in job.pools:
-        kind = pool.spec.get("diskSpec", {}).get("bootDiskType")
-        if kind is not None and kind not in machines.boot_disk_types():
-            path = (*pool.path, "diskSpec", "bootDiskType")
-            hint = f"write one of {', '.join(machines.boot_disk_types())}"
-            yield Finding(path, "training jobs do not support this boot disk type", kind, hint)
+    kind = pool.spec.get("diskSpec", {}).get("bootDiskType")
+    if kind is not None and kind not in machines.boot_disk_types():
+        path = (*pool.path, "diskSpec", "bootDiskType")
+        hint = f"write one of {', '.join(machines.boot_disk_types())}"
+        yield Finding(path, "training jobs do not support this boot disk type", kind, hint)
 
 
-@rule("disk-machine", "https://docs.cloud.google.com/compute/docs/disks/hyperdisks", "warning")
-def disk_machine(job: Job) -> Iterator[Finding]:
+@rule(
+    "disk-machine",
+    "https://docs.cloud.google.com/compute/docs/disks/hyperdisks",
+    "warning",
+    of=pools_of,
+)
+def disk_machine(pool: Pool) -> Findings:
     """Check that the machine type supports the boot disk type, such as Hyperdisk."""
-    for pool in job.pools:
-        kind = pool.spec.get("diskSpec", {}).get("bootDiskType")
-        path, machine = (*pool.path, "diskSpec", "bootDiskType"), pool.machine_type
-        if kind in ("pd-ssd", "pd-standard") and machine.startswith(HYPERDISK_ONLY):
-            what = f"{machine} supports only Hyperdisk"
-            yield Finding(path, what, kind, "write hyperdisk-balanced")
-        if kind == "hyperdisk-balanced" and machine.startswith(WITHOUT_HYPERDISK):
-            what = f"{machine} does not support Hyperdisk Balanced"
-            yield Finding(path, what, kind, "write pd-ssd")
+    kind = pool.spec.get("diskSpec", {}).get("bootDiskType")
+    path, machine = (*pool.path, "diskSpec", "bootDiskType"), pool.machine_type
+    if kind in ("pd-ssd", "pd-standard") and machine.startswith(HYPERDISK_ONLY):
+        what = f"{machine} supports only Hyperdisk"
+        yield Finding(path, what, kind, "write hyperdisk-balanced")
+    if kind == "hyperdisk-balanced" and machine.startswith(WITHOUT_HYPERDISK):
+        what = f"{machine} does not support Hyperdisk Balanced"
+        yield Finding(path, what, kind, "write pd-ssd")
 
 
 @rule("disk-size", COMPUTE)
-def disk_size(job: Job) -> Iterator[Finding]:
+def disk_size(job: Job) -> Findings:
     """Check that the boot disk has 100 to 64,000 GB."""
     sizes = machines.boot_disk_sizes()
     for pool in job.pools:
@@ -237,76 +230,69 @@ SPOT: Final = GUIDES + "training/use-spot-vms"
 POD: Final = 32
 
 
-@rule("tpu-topology", COMPUTE)
-def tpu_topology(job: Job) -> Iterator[Finding]:
+@rule("tpu-topology", COMPUTE, of=pools_of)
+def tpu_topology(pool: Pool) -> Findings:
     """Check that a TPU machine type has one of its topologies."""
-    for pool in job.pools:
-        if pool.shape is None or not pool.shape.topologies:
-            continue
-        topology = pool.machine.get("tpuTopology")
-        hint = f"write one of {', '.join(pool.shape.topologies)}"
-        if not topology:
-            what = f"tpuTopology is missing; {pool.machine_type} requires it"
-            yield Finding(pool.machine_path, what, "", hint, "tpuTopology")
-        elif topology not in pool.shape.topologies:
-            path = (*pool.machine_path, "tpuTopology")
-            what = f"{pool.machine_type} does not support this topology"
-            yield Finding(path, what, topology, hint)
+    if pool.shape is None or not pool.shape.topologies:
+        return
+    topology = pool.machine.get("tpuTopology")
+    hint = f"write one of {', '.join(pool.shape.topologies)}"
+    if not topology:
+        what = f"tpuTopology is missing; {pool.machine_type} requires it"
+        yield Finding(pool.machine_path, what, "", hint, "tpuTopology")
+    elif topology not in pool.shape.topologies:
+        path = (*pool.machine_path, "tpuTopology")
+        what = f"{pool.machine_type} does not support this topology"
+        yield Finding(path, what, topology, hint)
 
 
-@rule("tpu-topology-unused", COMPUTE)
-def tpu_topology_unused(job: Job) -> Iterator[Finding]:
+@rule("tpu-topology-unused", COMPUTE, of=pools_of)
+def tpu_topology_unused(pool: Pool) -> Findings:
     """Check that only TPU machine types have a tpuTopology."""
-    for pool in job.pools:
-        topology = pool.machine.get("tpuTopology")
-        if topology and pool.shape and not pool.shape.topologies:
-            path = (*pool.machine_path, "tpuTopology")
-            what = f"{pool.machine_type} has no TPU topology"
-            yield Finding(path, what, topology, "remove the field")
+    topology = pool.machine.get("tpuTopology")
+    if topology and pool.shape and not pool.shape.topologies:
+        path = (*pool.machine_path, "tpuTopology")
+        what = f"{pool.machine_type} has no TPU topology"
+        yield Finding(path, what, topology, "remove the field")
 
 
-@rule("tpu-accelerator", COMPUTE)
-def tpu_accelerator(job: Job) -> Iterator[Finding]:
+@rule("tpu-accelerator", COMPUTE, of=pools_of)
+def tpu_accelerator(pool: Pool) -> Findings:
     """Check that a pool on a TPU machine type has no acceleratorType."""
-    for pool in job.pools:
-        if pool.shape and pool.shape.topologies and pool.accelerator:
-            path = (*pool.machine_path, "acceleratorType")
-            hint = (
-                "remove acceleratorType and acceleratorCount; tpuTopology sets the number of chips"
-            )
-            what = f"{pool.machine_type} does not use acceleratorType"
-            yield Finding(path, what, pool.accelerator, hint)
+    if pool.shape and pool.shape.topologies and pool.accelerator:
+        path = (*pool.machine_path, "acceleratorType")
+        hint = "remove acceleratorType and acceleratorCount; tpuTopology sets the number of chips"
+        what = f"{pool.machine_type} does not use acceleratorType"
+        yield Finding(path, what, pool.accelerator, hint)
 
 
-@rule("tpu-count", COMPUTE)
-def tpu_count(job: Job) -> Iterator[Finding]:
+@rule("tpu-count", COMPUTE, of=pools_of)
+def tpu_count(pool: Pool) -> Findings:
     """Check that a cloud-tpu machine has 8 cores, and a pod a multiple of 32."""
-    for pool in job.pools:
-        allowed = pool.shape.accelerators.get(pool.accelerator) if pool.shape else None
-        if pool.machine_type != "cloud-tpu" or allowed is None or pool.count <= 0:
-            continue
-        if pool.count not in allowed and pool.count % POD:
-            path = (*pool.machine_path, "acceleratorCount")
-            hint = "write 8 for one machine, or 32 for the smallest pod"
-            what = "the number of TPU cores must be 8 or a multiple of 32"
-            yield Finding(path, what, str(pool.count), hint)
+    allowed = pool.shape.accelerators.get(pool.accelerator) if pool.shape else None
+    if pool.machine_type != "cloud-tpu" or allowed is None or pool.count <= 0:
+        return
+    if pool.count not in allowed and pool.count % POD:
+        path = (*pool.machine_path, "acceleratorCount")
+        hint = "write 8 for one machine, or 32 for the smallest pod"
+        what = "the number of TPU cores must be 8 or a multiple of 32"
+        yield Finding(path, what, str(pool.count), hint)
 
 
-@rule("tpu-pod-region", GUIDES + "general/locations#accelerators")
-def tpu_pod_region(job: Job) -> Iterator[Finding]:
+@rule("tpu-pod-region", GUIDES + "general/locations#accelerators", of=pools_of)
+def tpu_pod_region(pool: Pool) -> Findings:
     """Check that the region offers pods of the TPU."""
-    for pool in job.pools:
-        regions = pool.shape.pod_regions.get(pool.accelerator) if pool.shape else None
-        # The rule accelerator-region reports a region without such TPUs.
-        if job.region and regions and pool.count >= POD and job.region not in regions:
-            path = (*pool.machine_path, "acceleratorCount")
-            hint = f"use 8 cores, or one of the regions {', '.join(sorted(regions))}"
-            what = f"{job.region} offers no pods of {pool.accelerator}"
-            yield Finding(path, what, str(pool.count), hint)
+    regions = pool.shape.pod_regions.get(pool.accelerator) if pool.shape else None
+    # The rule accelerator-region reports a region without such TPUs.
+    if pool.job.region and regions and pool.count >= POD and pool.job.region not in regions:
+        path = (*pool.machine_path, "acceleratorCount")
+        hint = f"use 8 cores, or one of the regions {', '.join(sorted(regions))}"
+        what = f"{pool.job.region} offers no pods of {pool.accelerator}"
+        yield Finding(path, what, str(pool.count), hint)
 
 
 @rule("gpu-memory", "docs/jobs.md#gpu-memory", "warning")
-def gpu_memory(job: Job) -> Iterator[Finding]:
+def gpu_memory(job: Job) -> Findings:
     """Check that the predicted peak memory of the stack file's ``model`` fits into the GPUs."""
     for pool, comparison, too_large in memory_comparisons(job.pools, job.context.model):
         if too_large:
@@ -335,7 +321,7 @@ def memory_comparisons(
 
 
 @rule("tpu-alone", COMPUTE)
-def tpu_alone(job: Job) -> Iterator[Finding]:
+def tpu_alone(job: Job) -> Findings:
     """Check that a TPU job has one worker pool with one replica."""
     tpus = [pool for pool in job.pools if pool.shape and pool.shape.tpu]
     if not tpus:
@@ -352,25 +338,23 @@ def tpu_alone(job: Job) -> Iterator[Finding]:
             yield Finding(path, "a TPU pool can have only one replica", str(pool.replicas), hint)
 
 
-@rule("tpu-pod-spot", SPOT)
-def tpu_pod_spot(job: Job) -> Iterator[Finding]:
+@rule("tpu-pod-spot", SPOT, of=pools_of)
+def tpu_pod_spot(pool: Pool) -> Findings:
     """Check that a job on TPU pods does not use SPOT."""
-    for pool in job.pools:
-        if job.strategy == "SPOT" and _is_pod(pool):
-            path = ("jobSpec", "scheduling", "strategy")
-            hint = "use STANDARD, or a smaller TPU"
-            yield Finding(path, "a job on TPU pods cannot use SPOT", "SPOT", hint)
+    if pool.job.strategy == "SPOT" and _is_pod(pool):
+        path = ("jobSpec", "scheduling", "strategy")
+        hint = "use STANDARD, or a smaller TPU"
+        yield Finding(path, "a job on TPU pods cannot use SPOT", "SPOT", hint)
 
 
-@rule("tpu-prebuilt-image", PREBUILT)
-def tpu_prebuilt_image(job: Job) -> Iterator[Finding]:
+@rule("tpu-prebuilt-image", PREBUILT, of=pools_of)
+def tpu_prebuilt_image(pool: Pool) -> Findings:
     """Check that a job on TPU v5e uses a containerSpec: no prebuilt image supports TPU v5e."""
-    for pool in job.pools:
-        v5e = pool.machine_type.startswith("ct5lp-")
-        if v5e and pool.task_name == "pythonPackageSpec":
-            what = "no prebuilt image supports TPU v5e"
-            hint = "use containerSpec with your own image"
-            yield Finding(pool.task_path, what, pool.image, hint)
+    v5e = pool.machine_type.startswith("ct5lp-")
+    if v5e and pool.task_name == "pythonPackageSpec":
+        what = "no prebuilt image supports TPU v5e"
+        hint = "use containerSpec with your own image"
+        yield Finding(pool.task_path, what, pool.image, hint)
 
 
 def _is_pod(pool: Pool) -> bool:

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from vertex_training.catalog import machines
 from vertex_training.customjob.rules.job import SPEC, Job
-from vertex_training.customjob.rules.registry import GUIDES, TYPES, Finding, rule
+from vertex_training.customjob.rules.registry import GUIDES, TYPES, Finding, Findings, rule
 from vertex_training.errors import Path
 
 PEERING: Final = GUIDES + "general/vpc-peering"
@@ -30,7 +30,7 @@ EXAMPLES: Final = {
 
 
 @rule("network-name", PEERING)
-def network_name(job: Job) -> Iterator[Finding]:
+def network_name(job: Job) -> Findings:
     """Check that a network is written with its full name."""
     network = job.spec.get("network")
     if network is not None and not NETWORK.match(network):
@@ -39,7 +39,7 @@ def network_name(job: Job) -> Iterator[Finding]:
 
 
 @rule("network-number", PEERING)
-def network_number(job: Job) -> Iterator[Finding]:
+def network_number(job: Job) -> Findings:
     """Check that a network's name has the number of its project, or of the Shared VPC host."""
     match = NETWORK.match(job.network)
     if match and not match[1].isdecimal():
@@ -49,7 +49,7 @@ def network_number(job: Job) -> Iterator[Finding]:
 
 
 @rule("network-or-interface", PEERING, "warning")
-def network_or_interface(job: Job) -> Iterator[Finding]:
+def network_or_interface(job: Job) -> Findings:
     """Check that a job has a peered network or a PSC interface, not both."""
     if job.network and "pscInterfaceConfig" in job.spec:
         what = "the job has both network and pscInterfaceConfig; Google documents only one of them"
@@ -57,7 +57,7 @@ def network_or_interface(job: Job) -> Iterator[Finding]:
 
 
 @rule("ranges-without-network", TYPES + "custom_job.py")
-def ranges_without_network(job: Job) -> Iterator[Finding]:
+def ranges_without_network(job: Job) -> Findings:
     """Check that a job with reservedIpRanges has a network."""
     if job.spec.get("reservedIpRanges") and not job.network:
         what, hint = "reservedIpRanges has no effect without network", f"add network: {FORM}"
@@ -65,7 +65,7 @@ def ranges_without_network(job: Job) -> Iterator[Finding]:
 
 
 @rule("range-name", TYPES + "custom_job.py")
-def range_name(job: Job) -> Iterator[Finding]:
+def range_name(job: Job) -> Findings:
     """Check that reserved ranges are names, not addresses."""
     for index, name in enumerate(job.spec.get("reservedIpRanges", [])):
         if not NAME.match(name):
@@ -75,7 +75,7 @@ def range_name(job: Job) -> Iterator[Finding]:
 
 
 @rule("peering-accelerator", GUIDES + "training/using-private-ip")
-def peering_accelerator(job: Job) -> Iterator[Finding]:
+def peering_accelerator(job: Job) -> Findings:
     """Check that a job on H100 mega, H200 or B200 machines uses a PSC interface, not peering."""
     for pool in job.pools:
         known = machines.accelerators().get(pool.accelerator)
@@ -87,7 +87,7 @@ def peering_accelerator(job: Job) -> Iterator[Finding]:
 
 
 @rule("attachment-missing", TYPES + "service_networking.py")
-def attachment_missing(job: Job) -> Iterator[Finding]:
+def attachment_missing(job: Job) -> Findings:
     """Check that a pscInterfaceConfig has a networkAttachment."""
     interface = job.spec.get("pscInterfaceConfig")
     if interface is not None and not interface.get("networkAttachment"):
@@ -97,7 +97,7 @@ def attachment_missing(job: Job) -> Iterator[Finding]:
 
 
 @rule("attachment-name", TYPES + "service_networking.py")
-def attachment_name(job: Job) -> Iterator[Finding]:
+def attachment_name(job: Job) -> Findings:
     """Check that a networkAttachment is a name, or a full name if it is in another project."""
     name = job.attachment
     if name and not NAME.match(name) and not ATTACHMENT.match(name):
@@ -107,7 +107,7 @@ def attachment_name(job: Job) -> Iterator[Finding]:
 
 
 @rule("attachment-region", PSC)
-def attachment_region(job: Job) -> Iterator[Finding]:
+def attachment_region(job: Job) -> Findings:
     """Check that the network attachment is in the job's region."""
     match = ATTACHMENT.match(job.attachment)
     if match and job.region and match[1] != job.region:
@@ -122,34 +122,31 @@ def _peerings(job: Job) -> Iterator[tuple[dict[str, Any], Path]]:
         yield config, (*INTERFACE, "dnsPeeringConfigs", index)
 
 
-@rule("dns-peering-needs", TYPES + "service_networking.py")
-def dns_peering_needs(job: Job) -> Iterator[Finding]:
+@rule("dns-peering-needs", TYPES + "service_networking.py", of=_peerings)
+def dns_peering_needs(config: dict[str, Any], path: Path) -> Findings:
     """Check that DNS peering has a domain, a project and a network."""
-    for config, path in _peerings(job):
-        for field in EXAMPLES:
-            if not config.get(field):
-                hint = f"write {EXAMPLES[field]}"
-                yield Finding(path, f"{field} is missing", "", hint, field)
+    for field in EXAMPLES:
+        if not config.get(field):
+            hint = f"write {EXAMPLES[field]}"
+            yield Finding(path, f"{field} is missing", "", hint, field)
 
 
-@rule("dns-peering-domain", TYPES + "service_networking.py")
-def dns_peering_domain(job: Job) -> Iterator[Finding]:
+@rule("dns-peering-domain", TYPES + "service_networking.py", of=_peerings)
+def dns_peering_domain(config: dict[str, Any], path: Path) -> Findings:
     """Check that the domain of DNS peering ends with a dot."""
-    for config, path in _peerings(job):
-        domain = config.get("domain", "")
-        if domain and not domain.endswith("."):
-            what = "the domain must end with a dot"
-            yield Finding((*path, "domain"), what, domain, f"write {domain}.")
+    domain = config.get("domain", "")
+    if domain and not domain.endswith("."):
+        what = "the domain must end with a dot"
+        yield Finding((*path, "domain"), what, domain, f"write {domain}.")
 
 
-@rule("dns-peering-target", TYPES + "service_networking.py")
-def dns_peering_target(job: Job) -> Iterator[Finding]:
+@rule("dns-peering-target", TYPES + "service_networking.py", of=_peerings)
+def dns_peering_target(config: dict[str, Any], path: Path) -> Findings:
     """Check that DNS peering has a project id and a short network name."""
-    for config, path in _peerings(job):
-        project, network = config.get("targetProject"), config.get("targetNetwork")
-        if project and not PROJECT_ID.match(project):
-            hint = "write the id, such as my-project, instead of the number"
-            yield Finding((*path, "targetProject"), "must be a project id", project, hint)
-        if network and not NAME.match(network):
-            hint = "write the last part of the network's full name"
-            yield Finding((*path, "targetNetwork"), "must be a short network name", network, hint)
+    project, network = config.get("targetProject"), config.get("targetNetwork")
+    if project and not PROJECT_ID.match(project):
+        hint = "write the id, such as my-project, instead of the number"
+        yield Finding((*path, "targetProject"), "must be a project id", project, hint)
+    if network and not NAME.match(network):
+        hint = "write the last part of the network's full name"
+        yield Finding((*path, "targetNetwork"), "must be a short network name", network, hint)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, Final
 
 from vertex_training.customjob.rules.job import Job
-from vertex_training.customjob.rules.registry import Finding, rule
+from vertex_training.customjob.rules.registry import Finding, Findings, rule
 from vertex_training.customjob.rules.study import (
     CONDITIONS,
     EPSILON,
@@ -31,7 +31,7 @@ RANGES: Final = ("DOUBLE", "INTEGER")
 
 
 @rule("study-parameters", STUDY_TYPES)
-def study_parameters(job: Job) -> Iterator[Finding]:
+def study_parameters(job: Job) -> Findings:
     """Check that a studySpec has at least one parameter."""
     if job.tuning and "studySpec" in job.tuning and not study_of(job).get("parameters"):
         hint = (
@@ -42,7 +42,7 @@ def study_parameters(job: Job) -> Iterator[Finding]:
 
 
 @rule("parameter-id", STUDY_TYPES)
-def parameter_id(job: Job) -> Iterator[Finding]:
+def parameter_id(job: Job) -> Findings:
     """Check that every parameter has a unique id without white space.
 
     Parameters in disjoint conditions of one parent may share an id.
@@ -63,113 +63,107 @@ def parameter_id(job: Job) -> Iterator[Finding]:
         siblings.setdefault(id_, family)
 
 
-@rule("parameter-id-argument", TUNING_GUIDE, "warning")
-def parameter_id_argument(job: Job) -> Iterator[Finding]:
+@rule("parameter-id-argument", TUNING_GUIDE, "warning", of=parameters_of)
+def parameter_id_argument(parameter: Parameter) -> Findings:
     """Check that a parameter id has no '=' and no leading dash: programs receive it as --ID."""
-    for parameter in parameters_of(job):
-        if parameter.id.startswith("-") or "=" in parameter.id:
-            path, bare = (*parameter.path, "parameterId"), parameter.id.strip("-=")
-            what = "a parameter id must not begin with - or contain ="
-            yield Finding(path, what, parameter.id, f"write {bare or 'a name'}")
+    if parameter.id.startswith("-") or "=" in parameter.id:
+        path, bare = (*parameter.path, "parameterId"), parameter.id.strip("-=")
+        what = "a parameter id must not begin with - or contain ="
+        yield Finding(path, what, parameter.id, f"write {bare or 'a name'}")
 
 
-@rule("parameter-values", STUDY_TYPES)
-def parameter_values(job: Job) -> Iterator[Finding]:
+@rule("parameter-values", STUDY_TYPES, of=parameters_of)
+def parameter_values(parameter: Parameter) -> Findings:
     """Check that every parameter has a range or a list of values."""
-    for parameter in parameters_of(job):
-        if not parameter.field:
-            hint = f"add one of {', '.join(VALUE_SPECS)}"
-            what = "the parameter has no range or values"
-            yield Finding(parameter.path, what, "", hint, missing="doubleValueSpec")
-        elif parameter.type not in RANGES and not parameter.options:
-            path, hint = parameter.values_path, "write values: [first, second]"
-            yield Finding(path, "the list of values is empty", "", hint, missing="values")
+    if not parameter.field:
+        hint = f"add one of {', '.join(VALUE_SPECS)}"
+        what = "the parameter has no range or values"
+        yield Finding(parameter.path, what, "", hint, missing="doubleValueSpec")
+    elif parameter.type not in RANGES and not parameter.options:
+        path, hint = parameter.values_path, "write values: [first, second]"
+        yield Finding(path, "the list of values is empty", "", hint, missing="values")
 
 
-@rule("parameter-range", STUDY_TYPES)
-def parameter_range(job: Job) -> Iterator[Finding]:
+@rule("parameter-range", STUDY_TYPES, of=parameters_of)
+def parameter_range(parameter: Parameter) -> Findings:
     """Check that a range has minValue and maxValue, and maxValue is not below minValue.
 
     A missing bound equals 0, and a range of one value tunes nothing: both are warnings.
     """
-    for parameter in parameters_of(job):
-        if parameter.type not in RANGES:
-            continue
-        missing = [name for name in ("minValue", "maxValue") if name not in parameter.values]
-        for name in missing:
-            path, what = parameter.values_path, f"{name} is missing, and defaults to 0"
-            yield Finding(path, what, "", f"write {name}: 0", name, "warning")
-        lowest, highest = parameter.bounds
-        place = (*parameter.values_path, "maxValue")
-        if highest < lowest:
-            hint = "exchange minValue and maxValue"
-            what = f"maxValue is below minValue ({shown(lowest)})"
-            yield Finding(
-                place if "maxValue" not in missing else place[:-1], what, shown(highest), hint
-            )
-        elif highest == lowest and len(missing) < 2:
-            what = "minValue equals maxValue, so the parameter is not tuned"
-            hint = "remove the parameter, and pass the value in args"
-            yield Finding(parameter.values_path, what, shown(lowest), hint, level="warning")
+    if parameter.type not in RANGES:
+        return
+    missing = [name for name in ("minValue", "maxValue") if name not in parameter.values]
+    for name in missing:
+        path, what = parameter.values_path, f"{name} is missing, and defaults to 0"
+        yield Finding(path, what, "", f"write {name}: 0", name, "warning")
+    lowest, highest = parameter.bounds
+    place = (*parameter.values_path, "maxValue")
+    if highest < lowest:
+        hint = "exchange minValue and maxValue"
+        what = f"maxValue is below minValue ({shown(lowest)})"
+        yield Finding(
+            place if "maxValue" not in missing else place[:-1], what, shown(highest), hint
+        )
+    elif highest == lowest and len(missing) < 2:
+        what = "minValue equals maxValue, so the parameter is not tuned"
+        hint = "remove the parameter, and pass the value in args"
+        yield Finding(parameter.values_path, what, shown(lowest), hint, level="warning")
 
 
-@rule("parameter-scale", STUDY_TYPES)
-def parameter_scale(job: Job) -> Iterator[Finding]:
+@rule("parameter-scale", STUDY_TYPES, of=parameters_of)
+def parameter_scale(parameter: Parameter) -> Findings:
     """Check that log scales have only values above 0; warn about scales of CATEGORICAL."""
-    for parameter in parameters_of(job):
-        scale = parameter.spec.get("scaleType", "SCALE_TYPE_UNSPECIFIED")
-        path = (*parameter.path, "scaleType")
-        if parameter.type == "CATEGORICAL" and scale != "SCALE_TYPE_UNSPECIFIED":
-            what = "a CATEGORICAL parameter has no scale"
-            yield Finding(path, what, scale, "remove scaleType", level="warning")
-        if scale not in LOG_SCALES or parameter.type == "CATEGORICAL":
-            continue
-        values = parameter.bounds if parameter.type in RANGES else parameter.options
-        wrong = [number(value) for value in values if number(value) <= 0]
-        if wrong:
-            hint = "use only values above 0, or write scaleType: UNIT_LINEAR_SCALE"
-            what = f"{scale} requires values above 0"
-            yield Finding(parameter.values_path, what, shown(min(wrong)), hint)
+    scale = parameter.spec.get("scaleType", "SCALE_TYPE_UNSPECIFIED")
+    path = (*parameter.path, "scaleType")
+    if parameter.type == "CATEGORICAL" and scale != "SCALE_TYPE_UNSPECIFIED":
+        what = "a CATEGORICAL parameter has no scale"
+        yield Finding(path, what, scale, "remove scaleType", level="warning")
+    if scale not in LOG_SCALES or parameter.type == "CATEGORICAL":
+        return
+    values = parameter.bounds if parameter.type in RANGES else parameter.options
+    wrong = [number(value) for value in values if number(value) <= 0]
+    if wrong:
+        hint = "use only values above 0, or write scaleType: UNIT_LINEAR_SCALE"
+        what = f"{scale} requires values above 0"
+        yield Finding(parameter.values_path, what, shown(min(wrong)), hint)
 
 
-@rule("parameter-discrete", STUDY_TYPES)
-def parameter_discrete(job: Job) -> Iterator[Finding]:
+@rule("parameter-discrete", STUDY_TYPES, of=parameters_of)
+def parameter_discrete(parameter: Parameter) -> Findings:
     """Check that a DISCRETE parameter has up to 1,000 increasing values, 1e-10 apart."""
-    for parameter in parameters_of(job):
-        if parameter.type != "DISCRETE":
-            continue
-        path, options = (*parameter.values_path, "values"), parameter.options
-        if len(options) > MOST_VALUES:
-            hint = "use a range instead: doubleValueSpec or integerValueSpec"
-            what = f"a DISCRETE parameter can have at most {MOST_VALUES:,} values"
-            yield Finding(path, what, str(len(options)), hint)
-        for index, (one, other) in enumerate(pairwise(options), start=1):
-            if other - one < EPSILON:
-                what = f"each value must be larger than the previous value ({shown(one)})"
-                hint = "sort the values, and remove duplicates"
-                yield Finding((*path, index), what, shown(other), hint)
-                break
+    if parameter.type != "DISCRETE":
+        return
+    path, options = (*parameter.values_path, "values"), parameter.options
+    if len(options) > MOST_VALUES:
+        hint = "use a range instead: doubleValueSpec or integerValueSpec"
+        what = f"a DISCRETE parameter can have at most {MOST_VALUES:,} values"
+        yield Finding(path, what, str(len(options)), hint)
+    for index, (one, other) in enumerate(pairwise(options), start=1):
+        if other - one < EPSILON:
+            what = f"each value must be larger than the previous value ({shown(one)})"
+            hint = "sort the values, and remove duplicates"
+            yield Finding((*path, index), what, shown(other), hint)
+            break
 
 
-@rule("parameter-categories", STUDY_TYPES, "warning")
-def parameter_categories(job: Job) -> Iterator[Finding]:
+@rule("parameter-categories", STUDY_TYPES, "warning", of=parameters_of)
+def parameter_categories(parameter: Parameter) -> Findings:
     """Check that a list of values has at least two values, and no category twice."""
-    for parameter in parameters_of(job):
-        if parameter.type not in ("CATEGORICAL", "DISCRETE"):
-            continue
-        path, options = (*parameter.values_path, "values"), parameter.options
-        if len(options) == 1:
-            what = "a parameter with only one value is not tuned"
-            hint = "remove the parameter, and pass the value in args"
-            yield Finding(path, what, str(options[0]), hint)
-        twice = [value for index, value in enumerate(options) if value in options[:index]]
-        if twice and parameter.type == "CATEGORICAL":
-            what = "this category occurs twice"
-            yield Finding(path, what, str(twice[0]), "remove the duplicate")
+    if parameter.type not in ("CATEGORICAL", "DISCRETE"):
+        return
+    path, options = (*parameter.values_path, "values"), parameter.options
+    if len(options) == 1:
+        what = "a parameter with only one value is not tuned"
+        hint = "remove the parameter, and pass the value in args"
+        yield Finding(path, what, str(options[0]), hint)
+    twice = [value for index, value in enumerate(options) if value in options[:index]]
+    if twice and parameter.type == "CATEGORICAL":
+        what = "this category occurs twice"
+        yield Finding(path, what, str(twice[0]), "remove the duplicate")
 
 
 @rule("vizier-only", STUDY_TYPES)
-def vizier_only(job: Job) -> Iterator[Finding]:
+def vizier_only(job: Job) -> Findings:
     """Check that a tuning job sets no defaultValue or observationNoise: only Vizier has them."""
     hint = "remove the field: according to Google's client only Vertex AI Vizier supports it"
     if "observationNoise" in study_of(job):
@@ -183,29 +177,28 @@ def vizier_only(job: Job) -> Iterator[Finding]:
             yield Finding(path, "tuning jobs do not support defaultValue", value, hint)
 
 
-@rule("parameter-condition", STUDY_TYPES)
-def parameter_condition(job: Job) -> Iterator[Finding]:
+@rule("parameter-condition", STUDY_TYPES, of=parameters_of)
+def parameter_condition(parent: Parameter) -> Findings:
     """Check that a conditional parameter has a spec, and possible values of its parent."""
-    for parent in parameters_of(job):
-        claimed = dict[str, list[Any]]()
-        for path, child in parent.children():
-            spec = child.get("parameterSpec")
-            if spec is None:
-                hint = "add parameterSpec, with parameterId and values"
-                what = "the conditional parameter has no parameterSpec"
-                yield Finding(path, what, "", hint, missing="parameterSpec")
-            field = next((name for name in CONDITIONS if name in child), "")
-            if not field:
-                yield _no_condition(path, parent)
-                continue
-            yield from _wrong_condition((*path, field), field, child[field], parent)
-            values = child[field].get("values", [])
-            id_ = (spec or {}).get("parameterId", "")
-            before = claimed.setdefault(id_, [])
-            if any(_is_among(value, before) for value in values):
-                what = "another condition of this parameter id has one of the same values"
-                yield Finding((*path, field), what, id_, "use different values in each condition")
-            before.extend(values)
+    claimed = dict[str, list[Any]]()
+    for path, child in parent.children():
+        spec = child.get("parameterSpec")
+        if spec is None:
+            hint = "add parameterSpec, with parameterId and values"
+            what = "the conditional parameter has no parameterSpec"
+            yield Finding(path, what, "", hint, missing="parameterSpec")
+        field = next((name for name in CONDITIONS if name in child), "")
+        if not field:
+            yield _no_condition(path, parent)
+            continue
+        yield from _wrong_condition((*path, field), field, child[field], parent)
+        values = child[field].get("values", [])
+        id_ = (spec or {}).get("parameterId", "")
+        before = claimed.setdefault(id_, [])
+        if any(_is_among(value, before) for value in values):
+            what = "another condition of this parameter id has one of the same values"
+            yield Finding((*path, field), what, id_, "use different values in each condition")
+        before.extend(values)
 
 
 def _no_condition(path: Path, parent: Parameter) -> Finding:
@@ -217,7 +210,7 @@ def _no_condition(path: Path, parent: Parameter) -> Finding:
 
 def _wrong_condition(
     path: Path, field: str, condition: dict[str, Any], parent: Parameter
-) -> Iterator[Finding]:
+) -> Findings:
     if parent.type and CONDITIONS[field] != parent.type:
         fitting = {type_: name for name, type_ in CONDITIONS.items()}.get(parent.type)
         hint = f"write {fitting}" if fitting else "make the parent DISCRETE, not DOUBLE"

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
 from typing import Final
 
 from vertex_training.catalog import machines
-from vertex_training.customjob.rules.job import POOLS, SPEC, Job, Pool
-from vertex_training.customjob.rules.registry import GUIDES, TYPES, Finding, rule
+from vertex_training.customjob.rules.job import POOLS, SPEC, Job, Pool, pools_of
+from vertex_training.customjob.rules.registry import GUIDES, TYPES, Finding, Findings, rule
 from vertex_training.errors import Mend
 
 DISTRIBUTED: Final = GUIDES + "training/distributed-training"
@@ -17,7 +16,7 @@ FLAG: Final = re.compile(r"--[A-Za-z][\w-]*")
 
 
 @rule("first-pool", TYPES + "custom_job.py")
-def first_pool(job: Job) -> Iterator[Finding]:
+def first_pool(job: Job) -> Findings:
     """Check that a job has a first worker pool that is not empty."""
     specs = job.spec.get("workerPoolSpecs")
     if not specs:
@@ -29,7 +28,7 @@ def first_pool(job: Job) -> Iterator[Finding]:
 
 
 @rule("pool-count", DISTRIBUTED)
-def pool_count(job: Job) -> Iterator[Finding]:
+def pool_count(job: Job) -> Findings:
     """Check that a job has at most four worker pools: primary, workers, servers and evaluators."""
     count = len(job.spec.get("workerPoolSpecs", []))
     if count > 4:
@@ -37,52 +36,48 @@ def pool_count(job: Job) -> Iterator[Finding]:
         yield Finding((*POOLS, 4), "a job has at most 4 worker pools", str(count), hint)
 
 
-@rule("pool-machine", TYPES + "custom_job.py")
-def pool_machine(job: Job) -> Iterator[Finding]:
+@rule("pool-machine", TYPES + "custom_job.py", of=pools_of)
+def pool_machine(pool: Pool) -> Findings:
     """Check that each worker pool has a machineType."""
-    for pool in job.pools:
-        if not pool.machine_type:
-            machine = "machineSpec" in pool.spec
-            path = pool.machine_path if machine else pool.path
-            what = f"{'' if machine else 'machineSpec.'}machineType is missing"
-            missing = "machineType" if machine else "machineSpec"
-            yield Finding(path, what, "", "write a type such as n1-standard-4", missing)
+    if not pool.machine_type:
+        machine = "machineSpec" in pool.spec
+        path = pool.machine_path if machine else pool.path
+        what = f"{'' if machine else 'machineSpec.'}machineType is missing"
+        missing = "machineType" if machine else "machineSpec"
+        yield Finding(path, what, "", "write a type such as n1-standard-4", missing)
 
 
-@rule("pool-task", TYPES + "custom_job.py")
-def pool_task(job: Job) -> Iterator[Finding]:
+@rule("pool-task", TYPES + "custom_job.py", of=pools_of)
+def pool_task(pool: Pool) -> Findings:
     """Check that each worker pool has a containerSpec or a pythonPackageSpec."""
-    for pool in job.pools:
-        if not pool.task_name:
-            hint = "add containerSpec (your own image) or pythonPackageSpec (a prebuilt image)"
-            what = "the pool has neither containerSpec nor pythonPackageSpec"
-            yield Finding(pool.path, what, "", hint, missing="containerSpec")
+    if not pool.task_name:
+        hint = "add containerSpec (your own image) or pythonPackageSpec (a prebuilt image)"
+        what = "the pool has neither containerSpec nor pythonPackageSpec"
+        yield Finding(pool.path, what, "", hint, missing="containerSpec")
 
 
-@rule("replica-count", TYPES + "custom_job.py")
-def replica_count(job: Job) -> Iterator[Finding]:
+@rule("replica-count", TYPES + "custom_job.py", of=pools_of)
+def replica_count(pool: Pool) -> Findings:
     """Check that a worker pool has at least one replica."""
-    for pool in job.pools:
-        if pool.replicas < 1:
-            hint = "write {} for an unused pool"
-            what = "replicaCount must be at least 1"
-            yield Finding((*pool.path, "replicaCount"), what, str(pool.replicas), hint)
+    if pool.replicas < 1:
+        hint = "write {} for an unused pool"
+        what = "replicaCount must be at least 1"
+        yield Finding((*pool.path, "replicaCount"), what, str(pool.replicas), hint)
 
 
-@rule("chief-replicas", DISTRIBUTED)
-def chief_replicas(job: Job) -> Iterator[Finding]:
+@rule("chief-replicas", DISTRIBUTED, of=pools_of)
+def chief_replicas(pool: Pool) -> Findings:
     """Check that the first worker pool has one replica; further workers are in the second pool."""
-    for pool in job.pools:
-        if pool.index == 0 and pool.replicas > 1:
-            hint = f"write replicaCount 1 here, and {pool.replicas - 1} in a second pool"
-            what, got = "the first pool must have one replica", str(pool.replicas)
-            # If the job has several pools, the right pool for the other replicas is unknown.
-            mend = Mend("split", guessed=True) if len(job.pools) == 1 else None
-            yield Finding((*pool.path, "replicaCount"), what, got, hint, mend=mend)
+    if pool.index == 0 and pool.replicas > 1:
+        hint = f"write replicaCount 1 here, and {pool.replicas - 1} in a second pool"
+        what, got = "the first pool must have one replica", str(pool.replicas)
+        # If the job has several pools, the right pool for the other replicas is unknown.
+        mend = Mend("split", guessed=True) if len(pool.job.pools) == 1 else None
+        yield Finding((*pool.path, "replicaCount"), what, got, hint, mend=mend)
 
 
 @rule("pools-inherit-nothing", DISTRIBUTED, "warning")
-def pools_inherit_nothing(job: Job) -> Iterator[Finding]:
+def pools_inherit_nothing(job: Job) -> Findings:
     """Check that the worker pool repeats the first pool's command, args and env."""
     if [pool.index for pool in job.pools[:2]] != [0, 1]:
         return
@@ -123,42 +118,39 @@ def _servers(job: Job) -> list[Pool]:
     return [pool for pool in job.pools if pool.is_reduction_server]
 
 
-@rule("reduction-image", PAGE)
-def reduction_image(job: Job) -> Iterator[Finding]:
+@rule("reduction-image", PAGE, of=_servers)
+def reduction_image(pool: Pool) -> Findings:
     """Check that a reduction server runs Google's image, with the tag :latest."""
-    for pool in _servers(job):
-        if not IMAGE.match(pool.image):
-            hint = "write us-docker.pkg.dev/vertex-ai-restricted/training/reductionserver:latest"
-            path = (*pool.task_path, pool.image_field)
-            yield Finding(path, "must be Google's reduction server image", pool.image, hint)
+    if not IMAGE.match(pool.image):
+        hint = "write us-docker.pkg.dev/vertex-ai-restricted/training/reductionserver:latest"
+        path = (*pool.task_path, pool.image_field)
+        yield Finding(path, "must be Google's reduction server image", pool.image, hint)
 
 
-@rule("reduction-place", PAGE)
-def reduction_place(job: Job) -> Iterator[Finding]:
+@rule("reduction-place", PAGE, of=_servers)
+def reduction_place(pool: Pool) -> Findings:
     """Check that reduction servers are in the third worker pool."""
-    for pool in _servers(job):
-        if pool.index != 2:
-            hint = "move the pool to workerPoolSpecs[2]; write {} for an unused second pool"
-            what = "reduction servers must be in the third pool"
-            yield Finding(pool.path, what, "", hint)
+    if pool.index != 2:
+        hint = "move the pool to workerPoolSpecs[2]; write {} for an unused second pool"
+        what = "reduction servers must be in the third pool"
+        yield Finding(pool.path, what, "", hint)
 
 
-@rule("reduction-gpu", PAGE)
-def reduction_gpu(job: Job) -> Iterator[Finding]:
+@rule("reduction-gpu", PAGE, of=_servers)
+def reduction_gpu(pool: Pool) -> Findings:
     """Check that reduction servers have no GPUs."""
-    for pool in _servers(job):
-        if not pool.gpu:
-            continue
-        field, got, hint = "machineType", pool.machine_type, "write n1-highcpu-16, for example"
-        if pool.accelerator and not pool.required:
-            field, got = "acceleratorType", pool.accelerator
-            hint = "remove acceleratorType and acceleratorCount"
-        what = "a reduction server must not have GPUs"
-        yield Finding((*pool.machine_path, field), what, got, hint)
+    if not pool.gpu:
+        return
+    field, got, hint = "machineType", pool.machine_type, "write n1-highcpu-16, for example"
+    if pool.accelerator and not pool.required:
+        field, got = "acceleratorType", pool.accelerator
+        hint = "remove acceleratorType and acceleratorCount"
+    what = "a reduction server must not have GPUs"
+    yield Finding((*pool.machine_path, field), what, got, hint)
 
 
 @rule("reduction-workers", PAGE)
-def reduction_workers(job: Job) -> Iterator[Finding]:
+def reduction_workers(job: Job) -> Findings:
     """Check that a job with reduction servers has workers with GPUs."""
     workers = [pool for pool in job.pools if pool.index < 2 and not pool.is_reduction_server]
     for server in _servers(job):
@@ -169,7 +161,7 @@ def reduction_workers(job: Job) -> Iterator[Finding]:
 
 
 @rule("reduction-bandwidth", PAGE, "warning")
-def reduction_bandwidth(job: Job) -> Iterator[Finding]:
+def reduction_bandwidth(job: Job) -> Findings:
     """Check that reduction servers have at least the total bandwidth of the workers."""
     workers = [pool for pool in job.pools if pool.index < 2 and not pool.is_reduction_server]
     for server in _servers(job):

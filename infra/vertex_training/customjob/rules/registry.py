@@ -5,9 +5,10 @@ The reader of job files checks some rules itself; those have no check here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import functools
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Final, TypeVar
+from typing import Any, Final
 
 from vertex_training.customjob.rules.job import Job
 from vertex_training.errors import Level, Mend, Path
@@ -33,8 +34,8 @@ class Finding:
     """The fix, if it is certain."""
 
 
-Check = Callable[[Job], Iterator[Finding]]
-Checked = TypeVar("Checked", bound=Check)
+Findings = Iterator[Finding]
+Check = Callable[[Job], Findings]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,16 +54,30 @@ class Rule:
 RULES: Final[list[Rule]] = []
 
 
-def rule(id_: str, source: str, level: Level = "error") -> Callable[[Checked], Checked]:
-    """Register a rule. The first line of its docstring is its summary."""
+def rule(
+    id_: str, source: str, level: Level = "error", of: Callable[[Job], Iterable[Any]] | None = None
+) -> Callable[[Callable[..., Findings]], Check]:
+    """Register a rule. The first line of its docstring is its summary.
 
-    def register(check: Checked) -> Checked:
+    With ``of``, the rule checks each part of a job that ``of`` returns, like each worker pool. A
+    part that is a tuple is passed as several arguments.
+    """
+
+    def register(check: Callable[..., Findings]) -> Check:
+        of_job = check if of is None else functools.partial(_check_parts, of, check)
         summary = (check.__doc__ or "").strip().splitlines()[0]
         subject = check.__module__.rsplit(".", 1)[-1]
-        RULES.append(Rule(id_, summary, source, level, subject, check))
-        return check
+        RULES.append(Rule(id_, summary, source, level, subject, of_job))
+        return of_job
 
     return register
+
+
+def _check_parts(
+    of: Callable[[Job], Iterable[Any]], check: Callable[..., Findings], job: Job
+) -> Findings:
+    for part in of(job):
+        yield from check(*part) if isinstance(part, tuple) else check(part)
 
 
 YAML: Final = "https://yaml.org/spec/1.1/, as PyYAML 6.0.3 reads it"

@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-from vertex_training.customjob.rules.job import Job
-from vertex_training.customjob.rules.registry import GUIDES, TYPES, Finding, rule
+from vertex_training.customjob.rules.job import Job, Pool, pools_of
+from vertex_training.customjob.rules.registry import GUIDES, TYPES, Finding, Findings, rule
 from vertex_training.errors import Path
 
 #: https://docs.cloud.google.com/storage/docs/buckets#naming
@@ -20,7 +20,7 @@ OUTPUT: Final[Path] = ("jobSpec", "baseOutputDirectory", "outputUriPrefix")
 
 
 @rule("output-directory", TYPES + "io.py")
-def output_directory(job: Job) -> Iterator[Finding]:
+def output_directory(job: Job) -> Findings:
     """Check that baseOutputDirectory is a folder in Cloud Storage."""
     directory = job.spec.get("baseOutputDirectory")
     if directory is None:
@@ -37,32 +37,30 @@ def output_directory(job: Job) -> Iterator[Finding]:
         yield Finding(OUTPUT, what, prefix, "write ${buckets.NAME}/folder")
 
 
-@rule("package-uri", TYPES + "custom_job.py")
-def package_uri(job: Job) -> Iterator[Finding]:
+@rule("package-uri", TYPES + "custom_job.py", of=pools_of)
+def package_uri(pool: Pool) -> Findings:
     """Check that a package is an object in Cloud Storage."""
-    for pool in job.pools:
-        for index, uri in enumerate(pool.task.get("packageUris", [])):
-            if not OBJECT_URI.match(uri):
-                path = (*pool.task_path, "packageUris", index)
-                starts = uri.startswith("gs://")
-                what = "must be the URI of an object" if starts else "the URI must begin with gs://"
-                yield Finding(path, what, uri, "write ${packages.NAME}")
+    for index, uri in enumerate(pool.task.get("packageUris", [])):
+        if not OBJECT_URI.match(uri):
+            path = (*pool.task_path, "packageUris", index)
+            starts = uri.startswith("gs://")
+            what = "must be the URI of an object" if starts else "the URI must begin with gs://"
+            yield Finding(path, what, uri, "write ${packages.NAME}")
 
 
-@rule("package-count", TYPES + "custom_job.py")
-def package_count(job: Job) -> Iterator[Finding]:
+@rule("package-count", TYPES + "custom_job.py", of=pools_of)
+def package_count(pool: Pool) -> Findings:
     """Check that a pool has at most 100 packages."""
-    for pool in job.pools:
-        count = len(pool.task.get("packageUris", []))
-        if count > MAX_PACKAGES:
-            path = (*pool.task_path, "packageUris")
-            hint = "combine packages, or install them in an image"
-            what = f"a pool can have at most {MAX_PACKAGES} packages"
-            yield Finding(path, what, str(count), hint)
+    count = len(pool.task.get("packageUris", []))
+    if count > MAX_PACKAGES:
+        path = (*pool.task_path, "packageUris")
+        hint = "combine packages, or install them in an image"
+        what = f"a pool can have at most {MAX_PACKAGES} packages"
+        yield Finding(path, what, str(count), hint)
 
 
 @rule("package-needs", TYPES + "custom_job.py")
-def package_needs(job: Job) -> Iterator[Finding]:
+def package_needs(job: Job) -> Findings:
     """Check that a pythonPackageSpec has package URIs, a module and a prebuilt image."""
     hints = {
         "executorImageUri": "write the name of a prebuilt training image",
@@ -75,25 +73,23 @@ def package_needs(job: Job) -> Iterator[Finding]:
                 yield Finding(pool.task_path, f"{field} is missing", "", hint, missing=field)
 
 
-@rule("python-module", TYPES + "custom_job.py")
-def python_module(job: Job) -> Iterator[Finding]:
+@rule("python-module", TYPES + "custom_job.py", of=pools_of)
+def python_module(pool: Pool) -> Findings:
     """Check that a pythonModule is a dotted module name."""
-    for pool in job.pools:
-        module = pool.task.get("pythonModule")
-        if module and not all(part.isidentifier() for part in module.split(".")):
-            hint = f"write {module.removesuffix('.py').replace('/', '.') or 'titanic.task'}"
-            path = (*pool.task_path, "pythonModule")
-            yield Finding(path, "must be a dotted module name", module, hint)
+    module = pool.task.get("pythonModule")
+    if module and not all(part.isidentifier() for part in module.split(".")):
+        hint = f"write {module.removesuffix('.py').replace('/', '.') or 'titanic.task'}"
+        path = (*pool.task_path, "pythonModule")
+        yield Finding(path, "must be a dotted module name", module, hint)
 
 
-@rule("mount-path", GUIDES + "training/cloud-storage-file-system")
-def mount_path(job: Job) -> Iterator[Finding]:
+@rule("mount-path", GUIDES + "training/cloud-storage-file-system", of=pools_of)
+def mount_path(pool: Pool) -> Findings:
     """Check that the path of a mounted bucket is /gcs/BUCKET, without gs://."""
-    for pool in job.pools:
-        for path, text in pool.texts():
-            if "/gcs/gs:" in text:
-                hint = "write ${buckets.NAME.mount} for the folder, or ${buckets.NAME} for the URI"
-                yield Finding(path, "a path below /gcs/ must not have a URI", text, hint)
+    for path, text in pool.texts():
+        if "/gcs/gs:" in text:
+            hint = "write ${buckets.NAME.mount} for the folder, or ${buckets.NAME} for the URI"
+            yield Finding(path, "a path below /gcs/ must not have a URI", text, hint)
 
 
 RESOURCES: Final = TYPES + "machine_resources.py"
@@ -119,40 +115,37 @@ def _mounts(job: Job) -> Iterator[tuple[str, dict[str, Any], Path]]:
                 yield kind, mount, (*pool.path, kind, index)
 
 
-@rule("mount-needs", RESOURCES)
-def mount_needs(job: Job) -> Iterator[Finding]:
+@rule("mount-needs", RESOURCES, of=_mounts)
+def mount_needs(kind: str, mount: dict[str, Any], path: Path) -> Findings:
     """Check that a mount has a file system and a mount point."""
-    for kind, mount, path in _mounts(job):
-        for field in NEEDS[kind]:
-            if not mount.get(field):
-                hint = f"write {field}: {EXAMPLES[field]}, for example"
-                yield Finding(path, f"{field} is missing", "", hint, field)
+    for field in NEEDS[kind]:
+        if not mount.get(field):
+            hint = f"write {field}: {EXAMPLES[field]}, for example"
+            yield Finding(path, f"{field} is missing", "", hint, field)
 
 
-@rule("mount-source", RESOURCES)
-def mount_source(job: Job) -> Iterator[Finding]:
+@rule("mount-source", RESOURCES, of=_mounts)
+def mount_source(_kind: str, mount: dict[str, Any], path: Path) -> Findings:
     """Check that the exported path of an NFS server begins with a slash."""
-    for _, mount, path in _mounts(job):
-        source = mount.get("path")
-        if source and not source.startswith("/"):
-            what = "the exported path must begin with /"
-            yield Finding((*path, "path"), what, source, f"write /{source}")
+    source = mount.get("path")
+    if source and not source.startswith("/"):
+        what = "the exported path must begin with /"
+        yield Finding((*path, "path"), what, source, f"write /{source}")
 
 
-@rule("mount-address", RESOURCES)
-def mount_address(job: Job) -> Iterator[Finding]:
+@rule("mount-address", RESOURCES, of=_mounts)
+def mount_address(kind: str, mount: dict[str, Any], path: Path) -> Findings:
     """Check that the server of a file system is an IP address."""
-    for kind, mount, path in _mounts(job):
-        address = mount.get(ADDRESS[kind], "")
-        try:
-            ipaddress.ip_address(address or "10.0.0.1")
-        except ValueError:
-            hint = "write the server's private address, such as 10.0.0.2"
-            yield Finding((*path, ADDRESS[kind]), "must be an IP address", address, hint)
+    address = mount.get(ADDRESS[kind], "")
+    try:
+        ipaddress.ip_address(address or "10.0.0.1")
+    except ValueError:
+        hint = "write the server's private address, such as 10.0.0.2"
+        yield Finding((*path, ADDRESS[kind]), "must be an IP address", address, hint)
 
 
 @rule("mount-network", GUIDES + "training/train-nfs-share")
-def mount_network(job: Job) -> Iterator[Finding]:
+def mount_network(job: Job) -> Findings:
     """Check that a job that mounts a file system has access to the server's network."""
     if job.network or "pscInterfaceConfig" in job.spec:
         return

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from vertex_training.customjob.rules.job import Job
-from vertex_training.customjob.rules.registry import GUIDES, TYPES, Finding, rule
+from vertex_training.customjob.rules.registry import GUIDES, TYPES, Finding, Findings, rule
 from vertex_training.errors import Path
 
 STUDY: Final[Path] = ("studySpec",)
@@ -136,7 +136,7 @@ SPACE: Final = re.compile(r"\s")
 
 
 @rule("study-metrics", STUDY_TYPES)
-def study_metrics(job: Job) -> Iterator[Finding]:
+def study_metrics(job: Job) -> Findings:
     """Check that a tuning job has a studySpec with at least one metric."""
     if job.tuning is None:
         return
@@ -149,7 +149,7 @@ def study_metrics(job: Job) -> Iterator[Finding]:
 
 
 @rule("metric-id", STUDY_TYPES)
-def metric_id(job: Job) -> Iterator[Finding]:
+def metric_id(job: Job) -> Findings:
     """Check that every metric has a unique id without white space."""
     seen = set[str]()
     for path, metric in metrics_of(job):
@@ -166,23 +166,22 @@ def metric_id(job: Job) -> Iterator[Finding]:
         seen.add(id_)
 
 
-@rule("metric-goal", STUDY_TYPES)
-def metric_goal(job: Job) -> Iterator[Finding]:
+@rule("metric-goal", STUDY_TYPES, of=metrics_of)
+def metric_goal(path: Path, metric: dict[str, Any]) -> Findings:
     """Check that every metric has a goal, MAXIMIZE or MINIMIZE.
 
     GOAL_TYPE_UNSPECIFIED means MAXIMIZE according to the documentation, so it is a warning.
     """
     hint = "write goal: MAXIMIZE or MINIMIZE; without a goal, a loss would be maximized"
-    for path, metric in metrics_of(job):
-        if "goal" not in metric:
-            yield Finding(path, "the metric has no goal", "", hint, missing="goal")
-        elif metric["goal"] == "GOAL_TYPE_UNSPECIFIED":
-            what = "an unspecified goal means MAXIMIZE"
-            yield Finding((*path, "goal"), what, metric["goal"], hint, level="warning")
+    if "goal" not in metric:
+        yield Finding(path, "the metric has no goal", "", hint, missing="goal")
+    elif metric["goal"] == "GOAL_TYPE_UNSPECIFIED":
+        what = "an unspecified goal means MAXIMIZE"
+        yield Finding((*path, "goal"), what, metric["goal"], hint, level="warning")
 
 
 @rule("metric-safety", STUDY_TYPES)
-def metric_safety(job: Job) -> Iterator[Finding]:
+def metric_safety(job: Job) -> Findings:
     """Check that at least one metric has no safetyConfig, and fractions are from 0 to 1."""
     metrics = list(metrics_of(job))
     if metrics and all("safetyConfig" in metric for _, metric in metrics):
