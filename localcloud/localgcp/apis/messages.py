@@ -73,12 +73,10 @@ from google.cloud.aiplatform_v1.types import (  # noqa: E402
 )
 from google.cloud.batch_v1.types import batch  # noqa: E402
 from google.cloud.batch_v1.types import job as batch_job  # noqa: E402
-from google.cloud.batch_v1.types import task as batch_task  # noqa: E402
 
 __all__ = [
     "batch",
     "batch_job",
-    "batch_task",
     "custom_job",
     "endpoint",
     "endpoint_service",

@@ -3,8 +3,8 @@
 ================  ====================================================================
 ``service``       the methods of ``google.cloud.batch.v1.BatchService`` served here
 ``checks``        what CreateJob refuses, and who may call what
-``records``       jobs, tasks and requests as rows; one place that moves states
-``scheduler``     which job begins when; what an earlier server left; two days, 1,080 seconds
+``records``       jobs and tasks as rows; one place that moves states
+``scheduler``     which job begins when; what an earlier server left; 1,080 seconds
 ``capacity``      what a job waits for: quota, stock-outs, reservations
 ``run``           one job from its machines to its end
 ``tasks``         one task: its runnables, exit codes, retries and barriers

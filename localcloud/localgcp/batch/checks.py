@@ -8,7 +8,6 @@ The texts are mostly ours; that of a name in use is as reported.
 from __future__ import annotations
 
 import re
-import uuid
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -89,22 +88,13 @@ def default_account(project: str) -> str:
     return f"{project_number(project)}-compute@developer.gserviceaccount.com"
 
 
-def check_ids(job_id: str, request_id: str) -> None:
-    """Raise ApiError for a bad ``job_id`` or ``request_id``; both are optional."""
+def check_id(job_id: str) -> None:
+    """Raise ApiError for a bad ``job_id``, which is optional."""
     if job_id and not _RFC_1035.fullmatch(job_id):
         raise invalid_argument(
             f"job_id {job_id[:80]!r} is invalid: use at most 63 characters of a-z, 0-9 and '-', "
             "begin with a letter and do not end with '-'."
         )
-    if request_id:
-        try:
-            good = uuid.UUID(request_id).int != 0 and len(request_id) == 36
-        except ValueError:
-            good = False
-        if not good:
-            raise invalid_argument(
-                f"request_id {request_id[:80]!r} must be a UUID other than the zero UUID."
-            )
 
 
 def check_job(job: dict[str, Any], region: str) -> None:

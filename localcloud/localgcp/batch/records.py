@@ -1,7 +1,4 @@
-"""Batch jobs and tasks as rows of SQLite, which persist across restarts of the server.
-
-A job is deleted 60 days after its end (doc:batch/create-run-job); then its name is free.
-"""
+"""Batch jobs and tasks as rows of SQLite, which persist across restarts of the server."""
 
 from __future__ import annotations
 
@@ -21,15 +18,7 @@ from localgcp.home import Home
 from localgcp.inventory.rows import Rows
 from localgcp.inventory.store import connection
 
-#: Retention time of a job after its end.
-KEPT: Final = timedelta(days=60)
 GROUP: Final = "group0"
-_REQUESTS: Final = """
-CREATE TABLE IF NOT EXISTS batch_requests (
-    id TEXT NOT NULL, target TEXT NOT NULL, digest TEXT NOT NULL, answer TEXT NOT NULL,
-    time TEXT NOT NULL, PRIMARY KEY (id, target)
-) WITHOUT ROWID;
-"""
 
 
 class State(StrEnum):
@@ -157,7 +146,7 @@ class BatchTask:
 
 _JOBS: Final = Rows(BatchJob, "batch_jobs", "name", unique="uid")
 _TASKS: Final = Rows(BatchTask, "batch_tasks", "uid", "number")
-_SCHEMA: Final = _JOBS.schema + _TASKS.schema + _REQUESTS
+_SCHEMA: Final = _JOBS.schema + _TASKS.schema
 
 
 class BatchTable:
@@ -174,9 +163,9 @@ class BatchTable:
         """Return the current time in UTC."""
         return datetime.now(UTC) + self.ahead
 
-    def time(self, ago: timedelta = timedelta()) -> str:
-        """Return the time ``ago`` before now, in the format of the records."""
-        return (self.now() - ago).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    def time(self) -> str:
+        """Return the current time in the format of the records."""
+        return self.now().strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
     def insert(self, job: BatchJob) -> bool:
         """Add a job with its tasks. False if a job of this name exists."""
@@ -205,11 +194,6 @@ class BatchTable:
         marks = ", ".join(f"'{state}'" for state in states)
         where = f"(?1 IS NULL OR project = ?1) AND state IN ({marks})"
         return self._select(where, project)
-
-    def expired(self) -> builtins.list[BatchJob]:
-        """Return the ended jobs whose records are older than Google's retention time."""
-        marks = ", ".join(f"'{state}'" for state in ENDED)
-        return self._select(f"end_time < ? AND state IN ({marks})", self.time(KEPT))
 
     def move(self, name: str, to: State, only_from: Collection[State], why: str = "") -> bool:
         """Set the state if it is now one of ``only_from``, and add an event; else return False.
@@ -310,19 +294,6 @@ class BatchTable:
                 "UPDATE batch_tasks SET state = 'UNEXECUTED' WHERE uid = ? AND state = 'PENDING'",
                 (uid,),
             )
-
-    def remembered(self, id_: str, target: str, since: str) -> tuple[str, str] | None:
-        """Return digest and answer of an earlier request with this id on ``target``, or None."""
-        query = "SELECT * FROM batch_requests WHERE id = ? AND target = ? AND time >= ?"
-        with self._connect() as db:
-            row = db.execute(query, (id_, target, since)).fetchone()
-        return row and (row["digest"], row["answer"])
-
-    def remember(self, id_: str, target: str, digest: str, answer: str) -> None:
-        """Store the answer to a request, for repeated requests with the same id."""
-        row = (id_, target, digest, answer, self.time())
-        with self._connect() as db:
-            db.execute("INSERT OR REPLACE INTO batch_requests VALUES (?, ?, ?, ?, ?)", row)
 
     def _tell(
         self, job: BatchJob, to: str, change: int, time: str, task: int | None = None

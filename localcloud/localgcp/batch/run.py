@@ -11,9 +11,8 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
-from datetime import timedelta
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from localgcp.batch import checks
 from localgcp.batch.records import LOST, OTHER, PREEMPTED, BatchJob, BatchTable, State, TaskState
@@ -37,19 +36,6 @@ from localgcp.system.threads import make_thread
 _SPOT: Final = ("SPOT", "PREEMPTIBLE")
 _TICK_SECONDS: Final = 2.0
 _POLL_SECONDS: Final = 0.1
-
-
-def longest_run(policy: Mapping[str, Any]) -> timedelta:
-    """Return the maximum time in RUNNING (doc:batch/quotas#max-job-duration) by
-    provisioning model.
-    """
-    model = policy.get("provisioningModel", "STANDARD")
-    is_unreserved_a3 = (
-        model in ("STANDARD", "PROVISIONING_MODEL_UNSPECIFIED")
-        and policy.get("machineType", "").startswith("a3-")
-        and policy.get("reservation") == "NO_RESERVATION"
-    )
-    return timedelta(days=7 if model == "FLEX_START" or is_unreserved_a3 else 14)
 
 
 class BatchRun:
@@ -116,12 +102,9 @@ class BatchRun:
         return machines
 
     def _watch(self, workers: Sequence[threading.Thread]) -> None:
-        longest = longest_run(self.job.policy)
-        until, ticked = self.jobs.now() + longest, time.monotonic()
+        ticked = time.monotonic()
         while running := [worker for worker in workers if worker.is_alive()]:
             running[0].join(_POLL_SECONDS)
-            if self.jobs.now() > until and not self.ending.is_set():
-                self._fail(f"The job exceeded the maximum run time of {longest.days} days.")
             if time.monotonic() - ticked > _TICK_SECONDS:
                 ticked = time.monotonic()
                 self.volumes.sync()
@@ -150,7 +133,7 @@ class BatchRun:
             for folder in (folders.work, folders.tmp):
                 make_folder(folder)
             self._move(number, TaskState.ASSIGNED, where)
-            self._begin()
+            self.jobs.move(self.job.name, State.RUNNING, (State.SCHEDULED,))
             self._move(number, TaskState.RUNNING, where)
             code = self._attempt(number, node, host, folders, retries).run()
             if code == 0:
@@ -209,9 +192,6 @@ class BatchRun:
             ).code
 
         return run
-
-    def _begin(self) -> None:
-        self.jobs.move(self.job.name, State.RUNNING, (State.SCHEDULED,))
 
     def _fail(self, text: str) -> None:
         self._failure = self._failure or text

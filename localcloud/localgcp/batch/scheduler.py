@@ -1,7 +1,7 @@
 """Starts Batch jobs in order, and recovers the jobs of an earlier server.
 
-QUEUED ends after two days, and a machine whose account may not report after 1,080 seconds of
-SCHEDULED (doc:batch/quotas, as reported: google_project_iam_member batch.agentReporter).
+A machine whose account may not report ends after 1,080 seconds of SCHEDULED (doc:batch/quotas, as
+reported: google_project_iam_member batch.agentReporter).
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ from localgcp.vertex.operations import OperationTable
 #: Maximum number of running jobs: training code uses all cores of a laptop by itself.
 _SLOTS: Final = 2
 _LOOK_SECONDS: Final = 0.5
-_QUEUED: Final = timedelta(days=2)
 _REPORTING: Final = timedelta(seconds=1080)
 _REPORTERS: Final = frozenset({"roles/batch.agentReporter"})
 _STOPPED: Final = (
@@ -88,11 +87,6 @@ class BatchScheduler:
         else:
             self._settle(job.name)
 
-    def remove(self, job: BatchJob) -> None:
-        """Delete a job and its files."""
-        delete_folder(self.home.batch / job.uid)
-        self.jobs.delete(job)
-
     def stop(self) -> None:
         """End running jobs as FAILED and return when all have ended; waiting jobs keep waiting."""
         self._stopping.set()
@@ -125,12 +119,7 @@ class BatchScheduler:
 
     def _admit(self, job: BatchJob) -> None:
         """Advance a waiting job as far as possible now."""
-        now = self.jobs.now()
         if job.state is State.QUEUED:
-            if now - datetime.fromisoformat(job.create_time) > _QUEUED:
-                text = "The job was in the state QUEUED for more than 2 days."
-                self._fail(job, text)
-                return
             if text := self._wanting(job):
                 self.jobs.note(job.name, text)
                 return
@@ -141,9 +130,11 @@ class BatchScheduler:
                 return
         if not has_role(self.store, job.account, _REPORTERS, f"projects/{job.project}"):
             scheduled = [e["eventTime"] for e in job.events if "to SCHEDULED" in e["description"]]
-            if scheduled and now - datetime.fromisoformat(scheduled[-1]) > _REPORTING:
+            if scheduled and (self.jobs.now() - datetime.fromisoformat(scheduled[-1]) > _REPORTING):
                 text = "no VM has agent reporting correctly within the time window 1080 seconds"
-                self._fail(job, f"Job failed due to {text}.")
+                self.jobs.skip_tasks(job.uid)
+                failed = f"Job failed due to {text}."
+                self.jobs.move(job.name, State.FAILED, WAITING, failed)
             return
         with self._lock:
             if len(self._runs) >= _SLOTS or self._stopping.is_set():
@@ -170,10 +161,6 @@ class BatchScheduler:
             self._settle(job.name)
             self._awake.set()
 
-    def _fail(self, job: BatchJob, text: str) -> None:
-        self.jobs.skip_tasks(job.uid)
-        self.jobs.move(job.name, State.FAILED, WAITING, text)
-
     def _settle(self, name: str) -> None:
         """Complete the cancellation or deletion of a job that no longer runs."""
         with self.jobs.lock:
@@ -185,5 +172,6 @@ class BatchScheduler:
                 self.jobs.move(name, State.CANCELLED, (State.CANCELLING,))
                 self._operations.end(job.operation, batch.CancelJobResponse())
             elif job.state is State.DELETING:
-                self.remove(job)
+                delete_folder(self.home.batch / job.uid)
+                self.jobs.delete(job)
                 self._operations.end(job.operation, empty_pb2.Empty())

@@ -7,7 +7,7 @@ import json
 import re
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import partial
 from typing import Any, ClassVar, Final, TypeVar
 
@@ -17,13 +17,12 @@ from google.longrunning import operations_pb2
 from google.protobuf import json_format
 
 from localgcp.access import gate
-from localgcp.access.callers import Guest
 from localgcp.apis.client import Api
-from localgcp.apis.messages import batch, batch_job, batch_task
+from localgcp.apis.messages import batch, batch_job
 from localgcp.apis.refusals import failed_precondition, invalid_argument
 from localgcp.batch import checks, logs
 from localgcp.batch.capacity import Ask, Capacity
-from localgcp.batch.records import ACTIVE, ENDED, GROUP, BatchJob, BatchTable, BatchTask, State
+from localgcp.batch.records import ACTIVE, ENDED, GROUP, BatchJob, BatchTable, State
 from localgcp.batch.run import BatchRun
 from localgcp.batch.scheduler import BatchScheduler
 from localgcp.errors import ApiError, FilterError
@@ -33,12 +32,7 @@ from localgcp.runner.programs import CloudHost
 from localgcp.vertex import filters
 from localgcp.vertex.operations import OperationTable
 
-_NAME: Final = re.compile(
-    r"(?P<job>(?P<parent>projects/[^/]+/locations/[^/]+)/jobs/(?P<id>[^/]+))"
-    r"(?P<group>/taskGroups/(?P<gid>[^/]+)(?:/tasks/(?P<task>\d{1,9}))?)?"
-)
-#: Time for which the id of a request is stored (``request_id`` in ``types/batch.py``).
-_REMEMBERED: Final = timedelta(minutes=60)
+_NAME: Final = re.compile(r"(?P<parent>projects/[^/]+/locations/[^/]+)/jobs/(?P<id>[^/]+)")
 _MAX_PAGE: Final = 1000
 _PAGE: Final = 100
 _ORDERS: Final = {
@@ -49,7 +43,7 @@ _T = TypeVar("_T")
 
 
 class BatchService:
-    """Jobs and their tasks. Methods raise ApiError."""
+    """Jobs. Methods raise ApiError."""
 
     api: ClassVar = Api("google.cloud.batch_v1", "batch_service")
 
@@ -74,7 +68,7 @@ class BatchService:
         guest = gate.guest_behind(context)
         project, region = checks.resolve_parent(self.store, request.parent)
         checks.check_caller(self.store, guest, project, "batch.jobs.create", request.parent)
-        checks.check_ids(request.job_id, request.request_id)
+        checks.check_id(request.job_id)
         message = batch_job.Job.pb(request.job)
         if message.ByteSize() > checks.MAX_BYTES:
             raise invalid_argument("The definition of a job can have at most 1 MiB.")
@@ -83,21 +77,12 @@ class BatchService:
         if text := self._refusal(checks.as_job_spec(body)):
             raise failed_precondition(text)
         parent = f"projects/{project_number(project)}/locations/{region}"
-        with self.jobs.lock:
-            return self._once(
-                request, parent, lambda: self._create(request.job_id, parent, project, body, guest)
-            )
-
-    def _create(
-        self, job_id: str, parent: str, project: str, body: dict[str, Any], guest: Guest | None
-    ) -> batch_job.Job:
-        self._sweep()
         uid = f"j-{uuid.uuid4()}"
-        name = f"{parent}/jobs/{job_id or f'job-{uid[2:]}'}"
+        name = f"{parent}/jobs/{request.job_id or f'job-{uid[2:]}'}"
         _complete(body, name, project)
         email = body["allocationPolicy"]["serviceAccount"]["email"]
         checks.check_account(self.store, guest, project, email)
-        region, time = parent.rpartition("/")[2], self.jobs.time()
+        time = self.jobs.time()
         made = BatchJob(name, uid, project, region, body, State.QUEUED, [], time, time)
         if not self.jobs.insert(made):
             text = f'Resource "{name}" already exists'
@@ -119,7 +104,6 @@ class BatchService:
         project, region = checks.resolve_parent(self.store, parent, any_region=True)
         guest = gate.guest_behind(context)
         checks.check_caller(self.store, guest, project, "batch.jobs.list", parent)
-        self._sweep()
         field, _, down = request.order_by.partition(" ")
         if (field and field not in _ORDERS) or down not in ("", "desc"):
             raise invalid_argument(f"Invalid order_by: {request.order_by[:80]!r}.")
@@ -138,104 +122,38 @@ class BatchService:
         """Cancel a job. An ended job cannot be cancelled; a second call has no effect."""
         with self.jobs.lock:
             job = self._find(request.name, context, "batch.jobs.cancel")
-            checks.check_ids("", request.request_id)
-            return self._once(request, f"{job.name}:cancel", lambda: self._cancel(job))
-
-    def _cancel(self, job: BatchJob) -> operations_pb2.Operation:
-        if job.state is State.CANCELLING and (going := self.operations.get(job.operation)):
-            return going
-        if not self.jobs.move(job.name, State.CANCELLING, ACTIVE):
-            text = f"Job {job.name} is in state {job.state} and cannot be cancelled."
-            raise failed_precondition(text)
-        made = self._begin(job, "cancel")
-        self.scheduler.end(job)
-        return self.operations.get(made.name) or made
+            if job.state is State.CANCELLING and (going := self.operations.get(job.operation)):
+                return going
+            if not self.jobs.move(job.name, State.CANCELLING, ACTIVE):
+                text = f"Job {job.name} is in state {job.state} and cannot be cancelled."
+                raise failed_precondition(text)
+            return self._begin(job, "cancel")
 
     def delete_job(
         self, request: batch.DeleteJobRequest, context: grpc.ServicerContext
     ) -> operations_pb2.Operation:
         """Delete a job. A running job ends first; afterwards, the job's name can be used again."""
         with self.jobs.lock:
-            parent = _parts(request.name)["parent"]
-            project, region = checks.resolve_parent(self.store, parent)
-            target = f"projects/{project_number(project)}/locations/{region}/jobs:delete"
-            checks.check_ids("", request.request_id)
-            return self._once(
-                request,
-                f"{target}/{request.name.rpartition('/')[2]}",
-                lambda: self._delete(self._find(request.name, context, "batch.jobs.delete")),
-            )
-
-    def _delete(self, job: BatchJob) -> operations_pb2.Operation:
-        if job.state is State.DELETING and (going := self.operations.get(job.operation)):
-            return going
-        if job.state is State.CANCELLING:  # deleting takes over, and ends the cancelling too
-            self.operations.end(job.operation, batch.CancelJobResponse())
-        made = self._begin(job, "delete")
-        self.jobs.move(job.name, State.DELETING, (*ACTIVE, *ENDED, State.CANCELLING))
-        self.scheduler.end(job)
-        return self.operations.get(made.name) or made
-
-    def get_task(
-        self, request: batch.GetTaskRequest, context: grpc.ServicerContext
-    ) -> batch_task.Task:
-        """Return a task."""
-        parts = _parts(request.name)
-        job = self._find(parts["job"], context, "batch.tasks.get")
-        task_record = parts["task"] and self.jobs.task(job.uid, int(parts["task"]))
-        if not task_record or parts["gid"] != GROUP:
-            raise _not_found(request.name)
-        return _task_message(job, task_record)
-
-    def list_tasks(
-        self, request: batch.ListTasksRequest, context: grpc.ServicerContext
-    ) -> batch.ListTasksResponse:
-        """Return a page of a job's tasks, in order."""
-        parts = _parts(request.parent)
-        job = self._find(parts["job"], context, "batch.tasks.list")
-        if parts["gid"] != GROUP or parts["task"]:
-            raise _not_found(request.parent)
-        test = _test(request.filter, _TASK_FIELDS)
-        matching_tasks = [task for task in self.jobs.tasks(job.uid) if test(task)]
-        page, token = _page(matching_tasks, request, f"{request.parent}?{request.filter}")
-        return batch.ListTasksResponse(
-            tasks=[_task_message(job, task) for task in page], next_page_token=token
-        )
+            job = self._find(request.name, context, "batch.jobs.delete")
+            if job.state is State.DELETING and (going := self.operations.get(job.operation)):
+                return going
+            if job.state is State.CANCELLING:  # deleting takes over, and ends the cancelling too
+                self.operations.end(job.operation, batch.CancelJobResponse())
+            self.jobs.move(job.name, State.DELETING, (*ACTIVE, *ENDED, State.CANCELLING))
+            return self._begin(job, "delete")
 
     def _find(self, name: str, context: grpc.ServicerContext, permission: str) -> BatchJob:
-        parts = _parts(name)
-        project, region = checks.resolve_parent(self.store, parts["parent"])
+        match = _NAME.fullmatch(name)
+        if match is None:
+            raise invalid_argument(f"Invalid resource name: {name[:200]!r}.")
+        project, region = checks.resolve_parent(self.store, match["parent"])
         guest = gate.guest_behind(context)
         checks.check_caller(self.store, guest, project, permission, name)
-        self._sweep()
-        path = f"projects/{project_number(project)}/locations/{region}/jobs/{parts['id']}"
+        path = f"projects/{project_number(project)}/locations/{region}/jobs/{match['id']}"
         job = self.jobs.get(path)
         if job is None:
-            raise _not_found(path)
+            raise ApiError(grpc.StatusCode.NOT_FOUND, f"Resource '{path}' was not found")
         return job
-
-    def _once(self, request: Any, target: str, act: Callable[[], Any]) -> Any:
-        """Return the answer of ``act``; for a request repeated within an hour, the first answer."""
-        if not request.request_id:
-            return act()
-        digest = hashlib.sha256(type(request).serialize(request)).hexdigest()
-        since = self.jobs.time(_REMEMBERED)
-        known = self.jobs.remembered(request.request_id, target, since)
-        if known is None:
-            answer: Any = act()
-            kept = answer.name
-            if isinstance(answer, batch_job.Job):
-                kept = batch_job.Job.to_json(answer)
-            self.jobs.remember(request.request_id, target, digest, kept)
-            return answer
-        if known[0] != digest:
-            text = f"request_id {request.request_id} was used for another request."
-            raise invalid_argument(text)
-        if known[1].startswith("{"):
-            made: Any = batch_job.Job.from_json(known[1])
-            job = self.jobs.get(made.name)
-            return self._message(job) if job and job.uid == made.uid else made
-        return self.operations.get(known[1])
 
     def _begin(self, job: BatchJob, verb: str) -> operations_pb2.Operation:
         place = job.name.rpartition("/jobs/")[0]
@@ -243,12 +161,8 @@ class BatchService:
         metadata = batch.OperationMetadata.from_json(json.dumps(about | {"apiVersion": "v1"}))
         made = self.operations.begin(place, "", {}, metadata)
         self.jobs.set_operation(job.name, made.name)
-        return made
-
-    def _sweep(self) -> None:
-        """Delete jobs past Google's retention time."""
-        for job in self.jobs.expired():
-            self.scheduler.remove(job)
+        self.scheduler.end(job)
+        return self.operations.get(made.name) or made
 
     def _message(self, job: BatchJob) -> batch_job.Job:
         status: dict[str, Any] = {"state": str(job.state), "statusEvents": job.events}
@@ -316,32 +230,11 @@ def _instances(job: BatchJob) -> list[dict[str, Any]]:
     return [{"machineType": job.policy["machineType"], "provisioningModel": model, "taskPack": "1"}]
 
 
-def _task_message(job: BatchJob, task: BatchTask) -> batch_task.Task:
-    body = {
-        "name": f"{job.name}/taskGroups/{GROUP}/tasks/{task.number}",
-        "status": {"state": str(task.state), "statusEvents": task.events},
-    }
-    made = batch_task.Task()
-    json_format.ParseDict(body, batch_task.Task.pb(made))
-    return made
-
-
 def _json(message: Any) -> dict[str, Any]:
     try:
         return json_format.MessageToDict(message)
     except json_format.Error as error:  # a duration that JSON cannot have
         raise invalid_argument(f"Invalid value at 'job': {error}") from error
-
-
-def _parts(name: str) -> re.Match[str]:
-    match = _NAME.fullmatch(name)
-    if match is None:
-        raise invalid_argument(f"Invalid resource name: {name[:200]!r}.")
-    return match
-
-
-def _not_found(name: str) -> ApiError:
-    return ApiError(grpc.StatusCode.NOT_FOUND, f"Resource '{name}' was not found")
 
 
 def _of_job(job: BatchJob, field: str) -> filters.Value:
@@ -354,9 +247,6 @@ def _of_job(job: BatchJob, field: str) -> filters.Value:
 _JOB_FIELDS: Final = filters.Fields(
     re.compile(r"name|uid|(status\.)?state|priority|create_time|update_time|labels\.[\w-]+"),
     _of_job,
-)
-_TASK_FIELDS: Final = filters.Fields(
-    re.compile(r"[Ss]tate|status\.state"), lambda task, _field: str(task.state)
 )
 
 

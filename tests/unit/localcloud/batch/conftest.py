@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import threading
-import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
@@ -20,6 +19,7 @@ from google.cloud.batch_v1.services.batch_service.transports import (
 )
 
 from localgcp.apis.server import serve
+from localgcp.batch.records import BatchTask
 from localgcp.batch.service import Batch
 from localgcp.containers.host import ContainerHost
 from localgcp.faults.calls import CallFaults
@@ -70,9 +70,8 @@ class Jobs:
         )
         return batch_v1.BatchServiceClient(transport=transport)
 
-    def create(self, what: Any, job_id: str = "", request_id: str = "") -> batch_v1.Job:
-        request = {"parent": PARENT, "job": what, "job_id": job_id, "request_id": request_id}
-        return self.client.create_job(request)
+    def create(self, what: Any, job_id: str = "") -> batch_v1.Job:
+        return self.client.create_job({"parent": PARENT, "job": what, "job_id": job_id})
 
     def run(self, what: Any, job_id: str = "") -> batch_v1.Job:
         """Create a job and wait for its end."""
@@ -86,13 +85,13 @@ class Jobs:
         wait_until(lambda: self.client.get_job(name=name).status.state is state)
         return self.client.get_job(name=name)
 
-    def tasks(self, name: str) -> list[batch_v1.Task]:
-        return [*self.client.list_tasks(parent=f"{name}/taskGroups/group0")]
+    def tasks(self, name: str) -> list[BatchTask]:
+        return self.batch.service.jobs.tasks(self.client.get_job(name=name).uid)
 
     def codes(self, name: str, task: int = 0) -> list[int]:
         """Exit codes of a task's events, in order."""
-        events = self.tasks(name)[task].status.status_events
-        return [e.task_execution.exit_code for e in events if "task_execution" in e]
+        events = self.tasks(name)[task].events
+        return [e["taskExecution"]["exitCode"] for e in events if "taskExecution" in e]
 
     def log(self, made: batch_v1.Job, name: str = "task-0") -> str:
         return (self.cloud.home.batch / made.uid / "logs" / f"{name}.log").read_text()
@@ -139,7 +138,3 @@ def make_jobs(make_cloud: Callable[..., Cloud]) -> Iterator[Callable[..., Jobs]]
 @pytest.fixture
 def jobs(make_jobs: Callable[..., Jobs]) -> Jobs:
     return make_jobs()
-
-
-def a_uuid() -> str:
-    return str(uuid.uuid4())

@@ -12,18 +12,17 @@ from typing import Any
 import grpc
 import pytest
 from google.api_core import exceptions
-from google.cloud import batch_v1
 
 from localgcp.alerting import spool
 from localgcp.batch.records import State as Stored
-from localgcp.batch.records import TaskState as StoredTask
+from localgcp.batch.records import TaskState
 from localgcp.batch.volumes import HOSTS_FILE
 from localgcp.containers.engines import Docker
 from localgcp.faults.model import Fault
 from localgcp.faults.table import clear, inject
 from localgcp.inventory.store import ACCOUNT
 from localgcp.reads.secretmanager import add_version
-from tests.unit.localcloud.batch.conftest import Jobs, State, a_uuid, job, python
+from tests.unit.localcloud.batch.conftest import Jobs, State, job, python
 from tests.unit.localcloud.conftest import OFTEN, PARENT, PROJECT, TRAINER, wait_until
 from tests.unit.localcloud.vertex.estate import Estate
 
@@ -34,7 +33,6 @@ def script(text: str, **more: object) -> dict[str, object]:
 
 QUICK = job(python("print('hello')"))
 SLOW = job(python("import time; time.sleep(60)"))
-TaskState = batch_v1.TaskStatus.State
 RETRY_PREEMPTED = [{"action": "RETRY_TASK", "action_condition": {"exit_codes": [50001]}}]
 
 
@@ -44,7 +42,7 @@ def test_a_task_is_tried_again_on_the_same_disk_and_both_ends_are_told(jobs: Job
     ended = jobs.run(job(python(code), max_retry_count=3))
     assert ended.status.state is State.SUCCEEDED
     assert jobs.codes(ended.name) == [9, 9]
-    states = [e.task_state for e in jobs.tasks(ended.name)[0].status.status_events]
+    states = [e["taskState"] for e in jobs.tasks(ended.name)[0].events]
     once = [TaskState.ASSIGNED, TaskState.RUNNING, TaskState.FAILED, TaskState.PENDING]
     assert states == [*once, *once, TaskState.ASSIGNED, TaskState.RUNNING, TaskState.SUCCEEDED]
 
@@ -78,8 +76,8 @@ if not saved.exists():
     assert (ended.status.state, jobs.codes(ended.name)) == (State.SUCCEEDED, [50001])
     lines = [line for line in jobs.log(ended).splitlines() if line.startswith("begins")]
     assert lines == ["begins at 0 False", "begins at 1 False"]
-    [event] = [e for e in jobs.tasks(ended.name)[0].status.status_events if "task_execution" in e]
-    assert event.description.endswith("due to Spot VM preemption with exit code 50001.")
+    [event] = [e for e in jobs.tasks(ended.name)[0].events if "taskExecution" in e]
+    assert event["description"].endswith("due to Spot VM preemption with exit code 50001.")
 
 
 def test_three_tasks_meet_by_the_hosts_file(jobs: Jobs):
@@ -171,17 +169,6 @@ def test_commands_and_images_that_are_not_there_say_so_in_the_agents_log(jobs: J
     assert "debian:12" in jobs.log(ended, "agent")
 
 
-def test_two_days_in_the_queue_end_a_job(make_jobs: Callable[..., Jobs]):
-    jobs = make_jobs(start=False)
-    made = jobs.create(job(python("1")))
-    jobs.advance(days=2.1)
-    jobs.batch.scheduler.start()
-    ended = jobs.ended(made.name)
-    jobs.batch.scheduler.stop()
-    assert ended.status.state is State.FAILED
-    assert "2 days" in ended.status.status_events[-1].description
-
-
 def test_next_server_settles_what_a_killed_one_left(make_jobs: Callable[..., Jobs]) -> None:
     jobs = make_jobs(start=False)
     names = ("lost", "cancelled", "gone", "waits")
@@ -193,12 +180,12 @@ def test_next_server_settles_what_a_killed_one_left(make_jobs: Callable[..., Job
         for before, state in itertools.pairwise((Stored.QUEUED, *states)):
             assert table.move(made[name].name, state, (before,))
     for number, state in enumerate(("RUNNING", "ASSIGNED", "SUCCEEDED")):
-        table.move_task(made["lost"].uid, number, StoredTask(state))
+        table.move_task(made["lost"].uid, number, TaskState(state))
     jobs.batch.scheduler.start()
     lost = jobs.ended(made["lost"].name)
     assert lost.status.state is State.FAILED
     assert "was stopped while the job ran" in lost.status.status_events[-1].description
-    states = [task.status.state.name for task in jobs.tasks(lost.name)]
+    states = [task.state.name for task in jobs.tasks(lost.name)]
     assert states == ["FAILED", "FAILED", "SUCCEEDED", "UNEXECUTED"]
     assert [jobs.codes(lost.name, number) for number in (0, 1, 2)] == [[50002], [50002], []]
     with pytest.raises(exceptions.NotFound):
@@ -258,22 +245,6 @@ def test_agents_log_gives_the_cause_of_a_program_that_cannot_start(jobs, runnabl
     ended = jobs.run(job(runnable))
     assert jobs.codes(ended.name) == [code]
     assert cause in jobs.log(ended, "agent")
-
-
-def test_a_request_is_carried_out_once_within_the_hour(jobs: Jobs):
-    id_ = a_uuid()
-    made = jobs.create(QUICK, "asked", id_)
-    assert jobs.create(QUICK, "asked", id_).uid == made.uid
-    unnamed = jobs.create(QUICK, request_id=a_uuid())
-    assert unnamed.uid != made.uid
-    with pytest.raises(exceptions.InvalidArgument, match="another request"):
-        jobs.create(SLOW, "asked", id_)
-    jobs.client.delete_job(name=made.name).result(timeout=20, polling=OFTEN)
-    other = jobs.create(SLOW, "asked")
-    assert jobs.create(QUICK, "asked", id_).uid == made.uid != other.uid
-    jobs.advance(minutes=61)
-    with pytest.raises(exceptions.AlreadyExists):
-        jobs.create(QUICK, "asked", id_)
 
 
 def test_logs_are_in_cloud_logging_if_the_job_asks_and_its_account_may(jobs: Jobs):
@@ -368,15 +339,12 @@ def test_code_of_a_job_calls_what_its_account_may(jobs: Jobs) -> None:
     name, store = f"{place}/jobs/j", jobs.cloud.store
     body: dict[str, Any] = {"taskGroups": [{"taskSpec": {"runnables": [script("true")]}}]}
     of_trainer = body | {"allocationPolicy": {"serviceAccount": {"email": TRAINER}}}
-    group = f"{name}/taskGroups/group0/tasks"
     calls = [
         ("POST", f"{PARENT}/jobs", of_trainer, "jobs.create", PARENT),
         ("GET", f"{PARENT}/jobs", None, "jobs.list", PARENT),
         ("GET", name, None, "jobs.get", name),
         ("POST", f"{name}:cancel", {}, "jobs.cancel", name),
         ("DELETE", name, None, "jobs.delete", name),
-        ("GET", f"{group}/0", None, "tasks.get", name),
-        ("GET", group, None, "tasks.list", name),
     ]
     assert answers(jobs, *(call[:3] for call in calls)) == [
         (403, f"Permission 'batch.{what}' denied on resource '{on}' (or it may not exist).")
@@ -476,18 +444,3 @@ def test_tasks_that_never_began_are_told_as_well(jobs: Jobs) -> None:
     jobs.client.cancel_job(name=made.name)
     jobs.ended(made.name)
     assert told(jobs) == ["cut/taskGroups/group0/tasks/1 is UNEXECUTED"]
-
-
-@pytest.mark.parametrize(("policy", "days"), [({}, 14), ({"provisioning_model": "FLEX_START"}, 7)])
-def test_job_that_runs_for_too_many_days_fails(jobs: Jobs, policy: dict[str, str], days: int):
-    made = jobs.create(job(python("import time; time.sleep(60)"), policy=policy))
-    jobs.reaches(made.name, State.RUNNING)
-    jobs.advance(days=days - 0.1)
-    assert jobs.client.get_job(name=made.name).status.state is State.RUNNING
-    jobs.advance(days=0.2)
-    ended = jobs.ended(made.name)
-    assert ended.status.state is State.FAILED
-    assert (
-        f"The job exceeded the maximum run time of {days} days."
-        in ended.status.status_events[-1].description
-    )
