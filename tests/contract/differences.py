@@ -35,7 +35,6 @@ LISTED: Final = (
         "stacks have global secrets alone",
     ),
     (f"{_MODELS}.predict", "always refused", "models of publishers are not there"),
-    (f"{_MODELS}.rawPredict", "always refused", "models of publishers are not there"),
     (
         "aiplatform.v1 google.cloud.aiplatform.v1.Endpoint.privateModelServerEnabled",
         "the description has no such field",
@@ -72,8 +71,6 @@ def of_answer(answer: Answer, compared: Counter[str]) -> Iterator[str]:
         yield f"{call.described.id}: {answer.status} {answer.path} {answer.document}"
         return
     form = {"$ref": call.described.response} if call.described.response else {"type": "object"}
-    if call.described.response == "GoogleApiHttpBody":  # over REST it is the content itself
-        return
     for each in description.differences(answer.document, form, call.document, compared):
         yield f"{call.described.id}: {each}"
 

@@ -33,11 +33,8 @@ FURTHER: Final[dict[str, list[Any]]] = _TABLES["further"]
 NOT_ANSWERED: Final = frozenset({
     "google.cloud.secretmanager.v1.SecretManagerService/AccessSecretVersion GET "
     "/v1/projects/{}/locations/{}/secrets/{}/versions/{}:access",
-    *(
-        f"google.cloud.aiplatform.v1.PredictionService/{method[0].upper()}{method[1:]} POST "
-        f"/v1/projects/{{}}/locations/{{}}/publishers/{{}}/models/{{}}:{method}"
-        for method in ("predict", "rawPredict")
-    ),
+    "google.cloud.aiplatform.v1.PredictionService/Predict POST "
+    "/v1/projects/{}/locations/{}/publishers/{}/models/{}:predict",
 })  # fmt: skip
 
 

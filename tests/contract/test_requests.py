@@ -21,12 +21,7 @@ from tests.contract.served import Call
 from tests.contract.wrong import Wrong, wrong_documents
 from tools.generate import discovery as documents
 
-#: A body that is content as it is has no form.
-WITH_BODY: Final = [
-    call
-    for call in served.calls()
-    if call.described and call.described.body and not call.template.endswith(":rawPredict")
-]
+WITH_BODY: Final = [call for call in served.calls() if call.described and call.described.body]
 #: https://github.com/googleapis/googleapis/blob/master/google/rpc/code.proto
 STATUS: Final = {
     400: {"INVALID_ARGUMENT", "FAILED_PRECONDITION", "OUT_OF_RANGE"},

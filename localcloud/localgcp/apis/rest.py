@@ -91,12 +91,9 @@ class RestFront:
         """Answer the requests of a connection, whose first bytes are ``begin``, until it ends."""
         _Exchange(connection, begin, self)
 
-    def answer(
-        self, verb: str, target: str, body: bytes, connection: str = "", kind: str = ""
-    ) -> tuple[bytes, str]:
-        """Return the method's answer and its content type, which is JSON unless the method sets it.
+    def answer(self, verb: str, target: str, body: bytes, connection: str = "") -> bytes:
+        """Return the method's answer; ``connection`` names where the request came from.
 
-        ``connection`` names where the request came from, ``kind`` is its type of content.
         Raises RefusedRequestError, RpcError or DecodeError.
         """
         path, _, query = target.partition("?")
@@ -105,15 +102,11 @@ class RestFront:
         matching_rule = find_rule(self._rules, verb, path)
         if matching_rule is None:
             if (answer := self._also(verb, target, body, connection)) is not None:
-                return answer, _JSON
+                return answer
             raise RefusedRequestError(404, unserved(f"{verb} {path[:300]}"))
         rule, fields = matching_rule
         pairs = parse_qsl(query, keep_blank_values=True)
         request: Any = rule.method.plain_request()
-        if (
-            "http_body" in request.DESCRIPTOR.fields_by_name
-        ):  # content as it is (google.api.HttpBody)
-            request.http_body.data, request.http_body.content_type, body = body, kind, b""
         request = transcoding.request_message(rule, fields, pairs, body, request)
         # Without serializers, a call takes and returns bytes.
         call: Callable[..., bytes] = self._channel.unary_unary(f"/{rule.method.path}", None, None)
@@ -121,9 +114,7 @@ class RestFront:
         sent = call(request.SerializeToString(), timeout=_TIMEOUT_SECONDS, metadata=metadata)
         response: Any = rule.method.plain_response()
         response.ParseFromString(sent)
-        if response.DESCRIPTOR.full_name == "google.api.HttpBody":
-            return response.data, response.content_type
-        return transcoding.response_body(response), _JSON
+        return transcoding.response_body(response)
 
 
 class _Exchange(LocalHandler):
@@ -145,9 +136,8 @@ class _Exchange(LocalHandler):
             body = self._content()
             check_page(self.sent_headers(), self._front.port)
             with known_by_name(self.connection) as name:
-                kind = self.headers.get("Content-Type", "")
-                answer = self._front.answer(self.command, self.path, body, name, kind)
-            self._answer(200, *answer)
+                answer = self._front.answer(self.command, self.path, body, name)
+            self._answer(200, answer)
         except RefusedRequestError as error:
             self.close_connection = True
             self._answer(error.status, _refusal(error))
@@ -172,8 +162,8 @@ class _Exchange(LocalHandler):
                 raise RefusedRequestError(413, "the request is larger than 32 MiB.")
         return bytes(body)
 
-    def _answer(self, status: int, body: bytes, kind: str = _JSON) -> None:
-        headers = {"Content-Type": kind, "Date": self.date_time_string()}
+    def _answer(self, status: int, body: bytes) -> None:
+        headers = {"Content-Type": _JSON, "Date": self.date_time_string()}
         headers |= {"Cache-Control": "private", "X-Content-Type-Options": "nosniff"}
         self.answer(status, headers, body)
 

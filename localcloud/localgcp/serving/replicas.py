@@ -47,7 +47,6 @@ class Answer:
     """A container's answer."""
 
     status: int
-    content_type: str
     body: bytes
 
 
@@ -152,9 +151,7 @@ class Replica:
             return self._runs and answer.status == 200
         return False
 
-    def ask(
-        self, verb: str, route: str, body: bytes = b"", kind: str = "", *, seconds: float
-    ) -> Answer:
+    def ask(self, verb: str, route: str, body: bytes = b"", *, seconds: float) -> Answer:
         """Send a request; return the container's answer. Raises ContainerDownError or
         NoAnswerError.
         """
@@ -164,9 +161,11 @@ class Replica:
                 connection.connect()
             except OSError as error:
                 raise ContainerDownError(str(error)) from None
-            connection.request(verb, route, body, {"Content-Type": kind} if kind else {})
+            connection.request(
+                verb, route, body, {"Content-Type": "application/json"} if body else {}
+            )
             got = connection.getresponse()
-            return Answer(got.status, got.headers.get("Content-Type", ""), got.read())
+            return Answer(got.status, got.read())
         except (http.client.HTTPException, OSError) as error:
             raise NoAnswerError(f"{type(error).__name__} {error}".rstrip()) from None
         finally:

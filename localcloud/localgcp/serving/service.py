@@ -12,7 +12,6 @@ from functools import partial
 from typing import Any, ClassVar, Final
 
 import grpc
-from google.api import httpbody_pb2
 from google.protobuf import json_format
 
 from localgcp.apis.client import Api, Implementation
@@ -35,7 +34,6 @@ _CODE: Final = grpc.StatusCode
 #: Maximum bytes of a request or answer, and seconds to answer: shared and dedicated endpoints.
 _SHARED: Final = 1_500_000, 60.0
 _DEDICATED: Final = 10_000_000, 300.0
-_JSON: Final = "application/json"
 _MAX_TEXT: Final = 2_000
 
 
@@ -52,7 +50,7 @@ class PredictionService:
         sent = json_format.MessageToDict(requests.PredictRequest.pb(request))
         payload = {key: sent[key] for key in ("instances", "parameters") if key in sent}
         body = json.dumps({"instances": [], **payload}).encode()
-        used, answer = self._ask(request.endpoint, body, _JSON, context)
+        used, answer = self._ask(request.endpoint, body, context)
         response = requests.PredictResponse(
             deployed_model_id=used.deployed["id"],
             model=used.deployed["model"],
@@ -70,20 +68,12 @@ class PredictionService:
             raise ApiError(_CODE.INTERNAL, f"{text} ({type(why).__name__}: {why}).") from None
         return response
 
-    def raw_predict(
-        self, request: requests.RawPredictRequest, context: Any
-    ) -> httpbody_pb2.HttpBody:
-        """Return the container's answer to an unchanged body."""
-        sent = request.http_body
-        _, answer = self._ask(request.endpoint, sent.data, sent.content_type or _JSON, context)
-        return httpbody_pb2.HttpBody(content_type=answer.content_type, data=answer.body)
-
-    def _ask(self, name: str, body: bytes, kind: str, context: Any) -> tuple[Deployment, Answer]:
+    def _ask(self, name: str, body: bytes, context: Any) -> tuple[Deployment, Answer]:
         endpoint = self._endpoints.find(name, context)
         size, seconds = _DEDICATED if endpoint.get("dedicatedEndpointEnabled") else _SHARED
         if len(body) > size:
             raise invalid_argument(f"The request size exceeds {size / 1e6:g}MB limit.")
-        used, answer = self._answer(endpoint, body, kind, seconds)
+        used, answer = self._answer(endpoint, body, seconds)
         if answer.status != 200:
             text = answer.body.decode(errors="replace")[:_MAX_TEXT].replace("\0", "")
             code = CODES.get(answer.status)
@@ -94,12 +84,10 @@ class PredictionService:
             raise failed_precondition(text)
         return used, answer
 
-    def _answer(
-        self, endpoint: Body, body: bytes, kind: str, seconds: float
-    ) -> tuple[Deployment, Answer]:
+    def _answer(self, endpoint: Body, body: bytes, seconds: float) -> tuple[Deployment, Answer]:
         while True:
             used = self._pick(endpoint)
-            if used is not None and (answer := _try_replicas(used, body, kind, seconds)):
+            if used is not None and (answer := _try_replicas(used, body, seconds)):
                 return used, answer
             if used is not None and not used.closed:
                 text = f"DeployedModel {used.deployed['id']} has no healthy replica."
@@ -120,14 +108,14 @@ class PredictionService:
         )
 
 
-def _try_replicas(used: Deployment, body: bytes, kind: str, seconds: float) -> Answer | None:
+def _try_replicas(used: Deployment, body: bytes, seconds: float) -> Answer | None:
     """Return the answer of a healthy replica; None without a healthy replica. Raises ApiError."""
     while True:
         with used.replica() as replica:
             if replica is None:
                 return None
             try:
-                return replica.ask("POST", used.predict_route, body, kind, seconds=seconds)
+                return replica.ask("POST", used.predict_route, body, seconds=seconds)
             except ContainerDownError:
                 replica.healthy = False  # until it is looked at again
             except NoAnswerError as error:

@@ -1,4 +1,4 @@
-"""Starts and stops trials, reads their measurements, and ends tuning jobs.
+"""Starts trials, reads their measurements, and ends tuning jobs.
 
 One thread looks at each tuning job that is not over, a few times a second. All it goes by is in the
 tables, so a server that was killed goes on where it was: a trial that ran begins again, in the same
@@ -16,7 +16,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 from itertools import islice
-from pathlib import Path
 from typing import Any, Final
 
 import psutil
@@ -28,7 +27,7 @@ from localgcp.runner.gang.cluster import PRIMARY, REPLICA_BYTES
 from localgcp.runner.joblog import JobLog, log_path
 from localgcp.system.threads import make_thread
 from localgcp.tuning import parameters, progress, searches
-from localgcp.tuning.measurements import Report, read_report
+from localgcp.tuning.measurements import read_report
 from localgcp.tuning.parameters import Parameter
 from localgcp.tuning.records import TrialRecord, TrialState, TuningRecord, TuningTable, Value
 from localgcp.vertex.records import JobRecord, JobState, JobTable, now
@@ -46,8 +45,6 @@ class TuningDriver:
         self, home: Home, table: TuningTable, jobs: JobTable, scheduler: Scheduler
     ) -> None:
         self.home, self.table, self.jobs, self.scheduler = home, table, jobs, scheduler
-        #: Job id of a running trial -> modification time and size of its metric file.
-        self._seen: dict[str, tuple[int, int]] = {}
         self._changed = threading.Event()
         self._stopping = threading.Event()
         self._thread = make_thread(self._work)
@@ -113,7 +110,6 @@ class TuningDriver:
         if tuning.state is not JobState.RUNNING and any(trial.start_time for trial in trials):
             waiting = (JobState.QUEUED, JobState.PENDING)
             self.table.move(tuning.job_id, JobState.RUNNING, only_from=waiting)
-        self._stop_early(tuning, trials)
         space = parameters.search_space(tuning.study)
         grid = tuning.study.get("algorithm") == "GRID_SEARCH"
         most = tuning.max_trials
@@ -138,59 +134,9 @@ class TuningDriver:
         elif job.start_time and trial.state is TrialState.REQUESTED:
             changed = replace(trial, state=TrialState.ACTIVE, start_time=job.start_time)
         else:
-            if trial.start_time and self._has_reported(trial):
-                self._read(tuning, trial)
             return trial
         self.table.change_trial(changed)
         return changed
-
-    def _has_reported(self, trial: TrialRecord) -> bool:
-        """Return whether the metric file has changed since the last call."""
-        try:
-            status = self._metrics_file(trial).lstat()
-        except OSError:
-            return False
-        seen = (status.st_mtime_ns, status.st_size)
-        if self._seen.get(trial.job_id) == seen:
-            return False
-        self._seen[trial.job_id] = seen
-        return True
-
-    def _metrics_file(self, trial: TrialRecord) -> Path:
-        return metrics_file(self.home.jobs / trial.job_id / "gcs", PRIMARY)
-
-    def _read(self, tuning: TuningRecord, trial: TrialRecord) -> Report:
-        """Read the reports of a started trial, write them to the table and return them."""
-        began = datetime.fromisoformat(trial.start_time or now()).timestamp()
-        report = read_report(
-            self._metrics_file(trial),
-            tuning.study["metrics"],
-            best=tuning.study.get("measurementSelectionType") == "BEST_MEASUREMENT",
-            began=began,
-            known=self.table.measurements(tuning.job_id).get(trial.number, ()),
-        )
-        self.table.put_measurements(trial, report.measurements)
-        return report
-
-    def _stop_early(self, tuning: TuningRecord, trials: list[TrialRecord]) -> None:
-        """Stop trials early by the study's rule; such trials do not count as infeasible."""
-        if progress.MEDIAN not in tuning.study:
-            return
-        reported = self.table.measurements(tuning.job_id)
-        done = [trial.number for trial in trials if trial.state is TrialState.SUCCEEDED]
-        completed = [reported.get(number, []) for number in done]
-        for place, trial in enumerate(trials):
-            if trial.state is TrialState.ACTIVE and (
-                reason := progress.reason_to_stop(
-                    tuning.study, reported.get(trial.number, ()), completed
-                )
-            ):
-                # Before the CustomJob is cancelled: after a kill the trial still counts as stopped.
-                trials[place] = replace(trial, state=TrialState.STOPPING)
-                self.table.change_trial(trials[place])
-                self._log(trial.job_id, f"stopping trial {trial.number} early: {reason}")
-            if trials[place].state is TrialState.STOPPING:
-                self._cancel(trial)
 
     def _ended(
         self, tuning: TuningRecord, trial: TrialRecord, job: JobRecord | None
@@ -199,14 +145,16 @@ class TuningDriver:
         start = trial.start_time or (job.start_time if job else None)
         end = job.end_time if job else None
         trial = replace(trial, start_time=start, end_time=end or now())
-        stopped = trial.state is TrialState.STOPPING and not trial.infeasible_reason
-        counts = (JobState.SUCCEEDED, *((JobState.CANCELLED,) if stopped else ()))
-        report = self._read(tuning, trial)
-        self._seen.pop(trial.job_id, None)
-        if job is None or job.state not in counts:
+        if job is None or job.state is not JobState.SUCCEEDED:
             error = job.error_message if job else "the trial's CustomJob was deleted"
             reason = trial.infeasible_reason or error or "the trial's CustomJob did not succeed"
             return replace(trial, state=TrialState.INFEASIBLE, infeasible_reason=reason)
+        report = read_report(
+            metrics_file(self.home.jobs / trial.job_id / "gcs", PRIMARY),
+            tuning.study["metrics"],
+            best=tuning.study.get("measurementSelectionType") == "BEST_MEASUREMENT",
+            began=datetime.fromisoformat(trial.start_time or now()).timestamp(),
+        )
         if report.measurement is None:
             reason = trial.infeasible_reason or f"The trial is infeasible: {report.missing}."
             return replace(trial, state=TrialState.INFEASIBLE, infeasible_reason=reason)

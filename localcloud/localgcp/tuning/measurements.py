@@ -2,8 +2,7 @@
 
 Form, of the package cloudml-hypertune: a line of JSON for each report, with ``timestamp``,
 ``trial``, ``global_step`` and the value of one metric under its id; values are text or numbers.
-``CLOUD_ML_HP_METRIC_FILE`` names the file. The package writes all of it anew for each report, so a
-look may meet a part of it: what was read before counts as well.
+``CLOUD_ML_HP_METRIC_FILE`` names the file, which is read when the trial has ended.
 """
 
 from __future__ import annotations
@@ -27,14 +26,12 @@ _MOST_STEPS: Final = 1 << 63
 
 @dataclass(frozen=True)
 class Report:
-    """The measurements of a trial."""
+    """The final measurement of a trial, or the reason why it has none."""
 
     measurement: Measurement | None
-    """The final measurement; None if a metric is missing."""
+    """None if a metric is missing."""
     missing: str = ""
     """The reason why there is no measurement."""
-    measurements: tuple[Measurement, ...] = ()
-    """All measurements, by step; a measurement lacks metrics that were not reported at its step."""
 
 
 @dataclass
@@ -52,27 +49,6 @@ class _Reported:
     """Number of lines that are no report."""
     not_finite: str = ""
 
-    @classmethod
-    def of(cls, known: Sequence[Measurement]) -> _Reported:
-        """Return an object with the earlier measurements."""
-        reported = cls()
-        for measurement in known:
-            reported.elapsed[measurement.step] = measurement.elapsed
-            for metric, value in measurement.metrics.items():
-                reported.values.setdefault(metric, {})[measurement.step] = value
-        return reported
-
-    def measurements(self) -> tuple[Measurement, ...]:
-        """Return each step with its metrics."""
-        return tuple(
-            Measurement(
-                step,
-                {name: steps[step] for name, steps in self.values.items() if step in steps},
-                self.elapsed[step],
-            )
-            for step in sorted(self.elapsed)
-        )
-
 
 def read_report(
     file: Path,
@@ -80,22 +56,19 @@ def read_report(
     *,
     best: bool,
     began: float,
-    known: Sequence[Measurement] = (),
 ) -> Report:
     """Return the final measurement: the last, or with ``best`` the best by the first metric.
 
-    ``began``: the time of day at which the trial began; ``known``: what it reported before.
+    ``began``: the time of day at which the trial began.
     """
     tail = _tail(file)
-    if tail is None and not known:
+    if tail is None:
         return Report(None, "the trial reported no metric: CLOUD_ML_HP_METRIC_FILE was not written")
-    reported = _Reported.of(known)
-    data, written = tail or (b"", began)
+    reported, (data, written) = _Reported(), tail
     _read_lines(data, [metric["metricId"] for metric in metrics], (began, written), reported)
-    every = reported.measurements()
     for metric in metrics:
         if metric["metricId"] not in reported.values:
-            return Report(None, _missing(metric["metricId"], reported), every)
+            return Report(None, _missing(metric["metricId"], reported))
     first = metrics[0]
     steps = reported.values[first["metricId"]]
     step = next(reversed(steps))
@@ -103,7 +76,7 @@ def read_report(
         choose = min if first.get("goal") == "MINIMIZE" else max
         step = choose(steps, key=lambda candidate: steps[candidate])
     values = {m["metricId"]: _at(step, reported.values[m["metricId"]]) for m in metrics}
-    return Report(Measurement(step, values, reported.elapsed[step]), measurements=every)
+    return Report(Measurement(step, values, reported.elapsed[step]))
 
 
 def _at(step: int, reported: dict[int, float]) -> float:

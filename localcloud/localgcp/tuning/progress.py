@@ -1,33 +1,27 @@
-"""Decides which trials of a tuning job to start or stop, and when the job ends (pure).
+"""Decides which trials of a tuning job to start, and when the job ends (pure).
 
 Sources: ``HyperparameterTuningJob.max_failed_trial_count`` (0: the service decides) and
 doc:training/using-hyperparameter-tuning (a first trial that fails then ends the job). After how
 many failures the service ends a job otherwise is not documented: here after half of the trials.
-``StudySpec.MedianAutomatedStoppingSpec`` (google-cloud-aiplatform 2.7.0): a trial is stopped if its
-best value is strictly below the median performance of the completed trials up to its last
-measurement, where performance is the mean of the values a trial reported. After how many completed
-trials the service begins is not documented: here after the first. The other rules are not carried
-out (docs/local-stack.md).
 """
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from localgcp.errors import RpcCode
 from localgcp.runner.refusals import Refusal
-from localgcp.tuning.records import Measurement, TrialRecord, TrialState, TuningRecord
+from localgcp.tuning.records import TrialRecord, TrialState, TuningRecord
 
 #: Maximum number of running trials of a tuning job, whatever ``parallelTrialCount`` allows.
 MOST_PARALLEL: Final = 4
 
 #: Error code of a tuning job whose trials failed. Not documented; CustomJobs have the same code.
 FAILED: Final = RpcCode.INVALID_ARGUMENT
-MEDIAN: Final = "medianAutomatedStoppingSpec"
 _STORED_ONLY: Final = (
+    "medianAutomatedStoppingSpec",
     "decayCurveStoppingSpec",
     "convexAutomatedStoppingSpec",
     "studyStoppingConfig",
@@ -90,45 +84,4 @@ def stored_only(study: Mapping[str, Any]) -> Iterator[Refusal]:
     for field in _STORED_ONLY:
         if field in study:
             what = "is stored without effect: every trial runs to its end"
-            yield Refusal(
-                ("studySpec", field), what, f"the local cloud applies {MEDIAN} instead", "warning"
-            )
-
-
-def reason_to_stop(
-    study: Mapping[str, Any],
-    trial: Sequence[Measurement],
-    completed: Sequence[Sequence[Measurement]],
-) -> str:
-    """Return why a trial with these measurements must stop; empty if it continues.
-
-    ``completed``: what each trial reported that has succeeded.
-    """
-    if MEDIAN not in study:
-        return ""
-    metric = study["metrics"][0]
-    name, sign = metric["metricId"], -1 if metric.get("goal") == "MINIMIZE" else 1
-    by_time = bool(study[MEDIAN].get("useElapsedDuration"))
-
-    def points(reported: Sequence[Measurement]) -> list[tuple[float, float]]:
-        """Return step (or time) and value of the metric's measurements."""
-        return [
-            (report.elapsed if by_time else report.step, sign * report.metrics[name])
-            for report in reported
-            if name in report.metrics
-        ]
-
-    own = points(trial)
-    if not own:
-        return ""
-    last = max(place for place, _ in own)
-    curves = [[value for place, value in points(trial) if place <= last] for trial in completed]
-    means = [statistics.fmean(curve) for curve in curves if curve]
-    best = max(value for _, value in own)
-    if not means or best >= (median := statistics.median(means)):
-        return ""
-    place = f"after {last:.1f} s" if by_time else f"at step {last}"
-    return (
-        f"its best {name} {place}, {sign * best:g}, is worse than {sign * median:g}, the median of "
-        f"{len(means)} completed trials ({MEDIAN})"
-    )
+            yield Refusal(("studySpec", field), what, level="warning")

@@ -5,29 +5,14 @@ A trial and its CustomJob are written in one transaction: after a kill there is 
 
 from __future__ import annotations
 
-import json
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
 from localgcp.inventory.rows import Rows
 from localgcp.vertex.records import JobRecord, JobTable, RecordTable
-
-_MEASUREMENTS: Final = """
-CREATE TABLE IF NOT EXISTS measurements (
-    tuning_id TEXT NOT NULL, number INTEGER NOT NULL, step INTEGER NOT NULL,
-    elapsed REAL NOT NULL, metrics TEXT NOT NULL,
-    PRIMARY KEY (tuning_id, number, step)
-) WITHOUT ROWID
-"""
-_SURPLUS: Final = (
-    "SELECT step FROM measurements WHERE tuning_id = ? AND number = ?"
-    " ORDER BY step DESC LIMIT -1 OFFSET ?"
-)
-#: Maximum number of stored measurements of a trial; the metric file has as many per metric.
-MOST_MEASUREMENTS: Final = 100
 
 #: Value of a parameter: a number, or a category.
 Value = float | int | str
@@ -140,36 +125,6 @@ class TuningTable(RecordTable[TuningRecord]):
         with self._connect() as db:
             _TRIALS.update(db, trial, where, trial.tuning_id, trial.number, *over)
 
-    def measurements(self, tuning_id: str) -> dict[int, list[Measurement]]:
-        """Return the measurements of a tuning job's trials, by trial number, in order of steps."""
-        query = "SELECT * FROM measurements WHERE tuning_id = ? ORDER BY number, step"
-        by_trial: dict[int, list[Measurement]] = {}
-        with self._connect() as db:
-            for row in db.execute(query, (tuning_id,)):
-                measured = Measurement(row["step"], json.loads(row["metrics"]), row["elapsed"])
-                by_trial.setdefault(row["number"], []).append(measured)
-        return by_trial
-
-    def put_measurements(self, trial: TrialRecord, reported: Iterable[Measurement]) -> None:
-        """Write a trial's measurements; replaces existing steps.
-
-        Of more than ``MOST_MEASUREMENTS`` those with the highest steps are kept.
-        """
-        key = (trial.tuning_id, trial.number)
-        rows = [
-            (*key, measurement.step, measurement.elapsed, json.dumps(measurement.metrics))
-            for measurement in reported
-        ]
-        of_trial = "tuning_id = ? AND number = ?"
-        with self._connect() as db:
-            db.execute("BEGIN IMMEDIATE")  # rolled back when the connection closes
-            db.executemany("INSERT OR REPLACE INTO measurements VALUES (?, ?, ?, ?, ?)", rows)
-            db.execute(
-                f"DELETE FROM measurements WHERE {of_trial} AND step IN ({_SURPLUS})",
-                (*key, *key, MOST_MEASUREMENTS),
-            )
-            db.execute("COMMIT")
-
     def delete(self, job_id: str) -> bool:
         """Delete a tuning job, its trials and their CustomJobs; return False if it does
         not exist.
@@ -178,8 +133,7 @@ class TuningTable(RecordTable[TuningRecord]):
             db.execute("BEGIN IMMEDIATE")
             known = "(SELECT job_id FROM trials WHERE tuning_id = ?)"
             db.execute(f"DELETE FROM {JobTable.rows.table} WHERE job_id IN {known}", (job_id,))
-            for table in ("measurements", "trials"):
-                db.execute(f"DELETE FROM {table} WHERE tuning_id = ?", (job_id,))
+            db.execute("DELETE FROM trials WHERE tuning_id = ?", (job_id,))
             deleted_count = db.execute(
                 f"DELETE FROM {self.rows.table} WHERE job_id = ?", (job_id,)
             ).rowcount
@@ -187,7 +141,7 @@ class TuningTable(RecordTable[TuningRecord]):
         return deleted_count == 1
 
     def _create(self, db: sqlite3.Connection) -> None:
-        db.executescript(JobTable.rows.schema + _TRIALS.schema + _MEASUREMENTS)
+        db.executescript(JobTable.rows.schema + _TRIALS.schema)
 
 
 def best_trial(tuning: TuningRecord, trials: Sequence[TrialRecord]) -> TrialRecord | None:

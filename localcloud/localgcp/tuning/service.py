@@ -6,7 +6,6 @@ States move as a CustomJob's. Which trials there are is decided in
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, ClassVar, Final, Protocol
 
 from localgcp.apis.messages import hyperparameter_tuning_job, job_service
@@ -70,13 +69,11 @@ class TuningService(JobCollection[TuningRecord]):
     def find(self, name: str, _context: Any = None) -> Body:
         """Return the tuning job with its trials. Raises ApiError."""
         record = self.record(name)
-        reported = self._trials.measurements(record.job_id)
-        trials = self._trials.trials(record.job_id)
-        bodies = [_trial_body(trial, reported.get(trial.number, ())) for trial in trials]
+        bodies = [_trial_body(trial) for trial in self._trials.trials(record.job_id)]
         return {**message_body(record), "trials": bodies}
 
 
-def _trial_body(trial: TrialRecord, reported: Sequence[Measurement]) -> dict[str, Any]:
+def _trial_body(trial: TrialRecord) -> dict[str, Any]:
     """Return a trial in the API's JSON form, with null for unset fields."""
     measured = _measurement_body(trial.measurement) if trial.measurement else None
     return {
@@ -90,7 +87,6 @@ def _trial_body(trial: TrialRecord, reported: Sequence[Measurement]) -> dict[str
         "endTime": trial.end_time,
         "infeasibleReason": trial.infeasible_reason,
         "finalMeasurement": measured,
-        "measurements": [_measurement_body(measurement) for measurement in reported],
     }
 
 

@@ -12,7 +12,6 @@ from typing import Any
 
 import grpc
 import pytest
-from google.api import httpbody_pb2
 from google.cloud import aiplatform_v1 as vertex
 
 from localgcp.apis.rest import RestFront
@@ -64,19 +63,6 @@ def front(path: Path, also: Any = lambda *_: None, *, takes_beta: bool = False) 
     made = RestFront(methods, also, takes_beta=takes_beta)
     made.at(path, 1)
     return made
-
-
-def test_content_that_is_no_json_goes_through_as_it_is(server: tuple[Server, Path]) -> None:
-    handler, place = server
-    answered = httpbody_pb2.HttpBody(content_type="text/csv", data=b"1,2\n")
-    handler.answer = answered.SerializeToString()
-    endpoint = "projects/p/locations/l/endpoints/7"
-    found = front(place).answer("POST", f"/v1/{endpoint}:rawPredict", b"\xff{", "", "image/png")
-    assert found == (b"1,2\n", "text/csv")
-    [(_, request, _)] = handler.calls
-    body = httpbody_pb2.HttpBody(content_type="image/png", data=b"\xff{")
-    wanted = vertex.RawPredictRequest(endpoint=endpoint, http_body=body)
-    assert vertex.RawPredictRequest.deserialize(request) == wanted
 
 
 class Jobs:

@@ -169,7 +169,7 @@ def test_why_a_metric_is_missing_is_told_in_few_words(
     tmp_path: Path, reports: list[Any], rest: str
 ) -> None:
     text = f"the trial reported no value of the metric 'm'{rest}"
-    assert read(tmp_path, lines(*reports)) == Report(None, text, ())
+    assert read(tmp_path, lines(*reports)) == Report(None, text)
 
 
 def test_good_reports_count_beside_bad_lines(tmp_path: Path) -> None:

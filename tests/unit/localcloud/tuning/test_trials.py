@@ -9,8 +9,7 @@ import pytest
 
 from localgcp.runner.refusals import Refusal
 from localgcp.system import processes
-from localgcp.tuning.progress import reason_to_stop, stored_only
-from localgcp.tuning.records import Measurement
+from localgcp.tuning.progress import stored_only
 from localgcp.vertex.records import JobState as State
 from tests.unit.localcloud.conftest import Cloud, command_job, wait_until
 from tests.unit.localcloud.tuning.studies import (
@@ -89,64 +88,13 @@ def _rewind(cloud: Cloud, tuning_id: str, job: str, plain: str, of_ended: str) -
             db.execute("UPDATE trials SET state='ACTIVE', measurement=NULL WHERE job_id=?", (each,))
 
 
-UP: dict[str, Any] = {
-    "metrics": [{"metricId": "m", "goal": "MAXIMIZE"}],
-    "medianAutomatedStoppingSpec": {},
-}
-
-
-def curve(*values: float, apart: float = 1) -> list[Measurement]:
-    """A value a step, each ``apart`` seconds after the one before."""
-    return [Measurement(n, {"m": value}, n * apart) for n, value in enumerate(values, 1)]
-
-
-def test_nothing_is_stopped_before_a_trial_is_complete() -> None:
-    assert reason_to_stop(UP, curve(0.0), []) == ""
-    assert reason_to_stop(UP, curve(0.0), [[]]) == ""
-
-
 def test_rules_that_are_not_carried_out_are_told() -> None:
-    fields = ("decayCurveStoppingSpec", "convexAutomatedStoppingSpec", "studyStoppingConfig")
+    fields = (
+        *("medianAutomatedStoppingSpec", "decayCurveStoppingSpec", "convexAutomatedStoppingSpec"),
+        "studyStoppingConfig",
+    )
     what = "is stored without effect: every trial runs to its end"
-    hint = "the local cloud applies medianAutomatedStoppingSpec instead"
-    assert list(stored_only(UP)) == []
-    assert list(stored_only({**UP, **{each: {} for each in fields}})) == [
-        Refusal(("studySpec", field), what, hint, "warning") for field in fields
+    assert list(stored_only({"metrics": []})) == []
+    assert list(stored_only({each: {} for each in fields})) == [
+        Refusal(("studySpec", field), what, "", "warning") for field in fields
     ]
-
-
-#: Trials report lr at steps 1 and 2; one with a small lr never ends by itself.
-SLOW = """
-import json, os, sys, time
-rate = float(sys.argv[2])
-with open(os.environ["CLOUD_ML_HP_METRIC_FILE"], "a", buffering=1) as file:
-    for step in (1, 2):
-        print(json.dumps({"accuracy": rate, "global_step": step, "timestamp": time.time()}),
-              file=file)
-if rate < 0.5:
-    time.sleep(600)
-"""
-
-
-#: The grid from the top: trials of 0.8 and 0.6 are complete before those that would be stopped.
-CATEGORIES = {"parameter_id": "lr", "categorical_value_spec": {"values": ["0.8", "0.6", "0.2"]}}
-
-
-def stopping(**study: Any) -> dict[str, Any]:
-    search = {"algorithm": "GRID_SEARCH", "median_automated_stopping_spec": {}, **study}
-    return tuning(python(SLOW), trials=3, parallel=1, parameters=[CATEGORIES], study=search)
-
-
-@pytest.mark.parametrize("selection", ["LAST_MEASUREMENT", "BEST_MEASUREMENT"])
-def test_a_stopped_trial_succeeds_with_what_it_reported(cloud: Cloud, selection: str) -> None:
-    done = run(cloud, stopping(measurement_selection_type=selection))
-    assert done.state == JobState.JOB_STATE_SUCCEEDED, done.error.message
-    assert [trial.state for trial in done.trials] == [TrialState.SUCCEEDED] * 3
-    last = done.trials[2]
-    assert last.final_measurement.metrics[0].value == 0.2
-    assert [each.step_count for each in last.measurements] == [1, 2]
-    assert [each.metrics[0].value for each in last.measurements] == [0.2, 0.2]
-    assert not last.infeasible_reason
-    job = cloud.client.get_custom_job(name=last.custom_job)
-    assert job.state == JobState.JOB_STATE_CANCELLED
-    assert "stopping trial 3 early: its best accuracy at step 2, 0.2, is worse" in cloud.log(job)
