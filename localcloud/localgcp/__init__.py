@@ -1,7 +1,6 @@
 """The local cloud: stand-ins for Google Cloud on this machine.
 
 ======================  ==============================================================
-``__main__``            ``localgcp``, the command
 ``home``                its folder: paths, identity, environments of programs
 ``system``              processes, folders and files of this machine
 ``storage``             Cloud Storage: the emulator, a child process of the server
