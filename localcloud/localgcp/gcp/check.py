@@ -56,7 +56,7 @@ class CheckedInputs:
 
 
 def check(
-    type_: TypeSchema, name: str, olds: Mapping[str, Any], news: Mapping[str, Any], naming: Naming
+    type_: TypeSchema, name: str, olds: Mapping[str, Any], news: Mapping[str, Any], seed: bytes
 ) -> CheckedInputs:
     """Fill in and validate the inputs ``news`` of the resource ``name``.
 
@@ -66,10 +66,9 @@ def check(
     defaulted: list[str] = []
     for prop in type_.properties.values():
         if prop.auto_name and inputs.get(prop.name) is None:
-            made = kept_name(dict(olds), prop.name) or auto_name(type_, name, naming)
-            if made is not None:
-                inputs[prop.name] = made
-                defaulted.append(prop.name)
+            kept = olds.get(prop.name) if prop.name in (olds.get(DEFAULTS) or ()) else None
+            inputs[prop.name] = kept or auto_name(type_, name, seed)
+            defaulted.append(prop.name)
     inputs = _with_defaults(type_.properties, inputs, defaulted)
     problems = _problems(type_, type_.properties, plain(inputs), Place())
     failures = [f"{text}. Examine values at '{name}.{where}'." for where, text in problems]
@@ -197,45 +196,17 @@ def _computed(prop: Property) -> str:
 RANDOM_LENGTH: Final = 7
 
 
-@dataclass(frozen=True)
-class Naming:
-    """The engine's input for automatic names in one Check: the seed, and the stack's autonaming
-    rule.
-    """
-
-    seed: bytes = b""
-    proposed: str = ""
-    mode: str = ""  # "", "propose", "enforce" or "disabled"
-
-
-def auto_name(type_: TypeSchema, name: str, naming: Naming) -> str | None:
-    """Return an automatic name for the resource ``name``; None if the stack forbids automatic
-    names.
+def auto_name(type_: TypeSchema, name: str, seed: bytes) -> str:
+    """Return an automatic name for the resource ``name``; the seed is the engine's.
 
     Raises NameTooLongError.
     """
-    if naming.mode == "disabled":
-        return None
-    if naming.mode == "enforce":
-        return naming.proposed
     traits = type_.traits
-    prefix = name if traits.name_as_given else name.lower()
-    if naming.mode == "propose":
-        return naming.proposed if traits.name_as_given else naming.proposed.lower()
-    longest = traits.longest_name
+    prefix, longest = name if traits.name_as_given else name.lower(), traits.longest_name
     if len(prefix) + 1 + RANDOM_LENGTH > longest:
         raise NameTooLongError(
             f"could not make instance of '{type_.token}': name '{prefix}-' plus {RANDOM_LENGTH} "
             f"random chars is longer than maximum length {longest}"
         )
-    return f"{prefix}-{_random(naming.seed)}"
-
-
-def _random(seed: bytes) -> str:
     digest = hashlib.sha256(seed).hexdigest() if seed else secrets.token_hex(RANDOM_LENGTH)
-    return digest[:RANDOM_LENGTH]
-
-
-def kept_name(olds: dict[str, Any], key: str) -> Any:
-    """Return the automatic name that an earlier Check chose for this resource, or None."""
-    return olds.get(key) if key in (olds.get("__defaults") or ()) else None
+    return f"{prefix}-{digest[:RANDOM_LENGTH]}"

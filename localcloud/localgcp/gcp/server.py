@@ -58,7 +58,6 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
             accept_secrets=True,
             accept_resources=False,
             accept_outputs=False,
-            supports_autonaming_configuration=True,
         )
 
     def GetPluginInfo(self, request: Any, context: Any) -> Any:
@@ -93,14 +92,13 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
             supportsPreview=True,
             acceptResources=False,
             acceptOutputs=False,
-            supports_autonaming_configuration=True,
         )
 
     def Check(self, request: Any, context: Any) -> Any:
         def run(call: Call) -> Any:
             olds, news = decode(request.olds), decode(request.news)
-            naming = wire.naming(request)
-            checked = check.check(call.type, wire.resource_name(request), plain(olds), news, naming)
+            name, seed = wire.resource_name(request), request.randomSeed
+            checked = check.check(call.type, name, plain(olds), news, seed)
             failures = [provider_pb2.CheckFailure(reason=text) for text in checked.failures]
             return provider_pb2.CheckResponse(inputs=encode(checked.inputs), failures=failures)
 

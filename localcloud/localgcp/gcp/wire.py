@@ -9,7 +9,6 @@ from typing import Any, Final
 from pulumi.runtime.proto import provider_pb2
 
 from localgcp.gcp import diff
-from localgcp.gcp.check import Naming
 from localgcp.gcp.codec import Secret, plain
 from localgcp.gcp.plan import Settings
 from localgcp.gcp.schema import TypeSchema
@@ -22,7 +21,6 @@ _KINDS: Final = {
     ("update", False): provider_pb2.PropertyDiff.UPDATE,
     ("update", True): provider_pb2.PropertyDiff.UPDATE_REPLACE,
 }
-_MODES: Final = {0: "propose", 1: "enforce", 2: "disabled"}
 _META: Final = "__meta"
 
 
@@ -42,14 +40,6 @@ def settings(given: dict[str, Any], environment: Mapping[str, str]) -> Settings:
 def resource_name(request: Any) -> str:
     """Return the resource's name in the program."""
     return request.name or request.urn.split("::")[3]
-
-
-def naming(request: Any) -> Naming:
-    """Return the engine's settings for automatic names."""
-    if not request.HasField("autonaming"):
-        return Naming(request.randomSeed)
-    rule = request.autonaming
-    return Naming(request.randomSeed, rule.proposed_name, _MODES.get(rule.mode, ""))
 
 
 def ignore_changes(paths: Any, news: dict[str, Any], olds: dict[str, Any]) -> None:

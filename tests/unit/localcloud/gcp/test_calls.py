@@ -59,8 +59,7 @@ class World:
         inputs, id_ = _values(step.get("inputs", {})), step.get("of", "")
         olds = step.get("olds") or self._created.get(id_, {})
         if token := step.get("check"):
-            more = {key: step[key] for key in ("autonaming",) if key in step}
-            checked = plugin.check(f"gcp:{token}", "res", inputs, olds, **more)
+            checked = plugin.check(f"gcp:{token}", "res", inputs, olds)
             failures = sorted(each.reason for each in checked.failures)
             return {"failures": failures, "outputs": plain(decode(checked.inputs))}
         if token := step.get("create"):

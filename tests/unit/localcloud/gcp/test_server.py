@@ -58,13 +58,11 @@ def provider(tmp_path: Path) -> Provider:
 def test_what_the_engine_is_told_of_the_plugin() -> None:
     provider = Provider({})
     assert provider.Handshake(None, None) == provider_pb2.ProviderHandshakeResponse(
-        accept_secrets=True, supports_autonaming_configuration=True
+        accept_secrets=True
     )
     assert provider.Configure(
         provider_pb2.ConfigureRequest(), None
-    ) == provider_pb2.ConfigureResponse(
-        acceptSecrets=True, supportsPreview=True, supports_autonaming_configuration=True
-    )
+    ) == provider_pb2.ConfigureResponse(acceptSecrets=True, supportsPreview=True)
     version = provider.GetPluginInfo(None, None)
     assert version == plugin_pb2.PluginInfo(version="9.35.0")
     schema = json.loads(provider.GetSchema(None, None).schema)
