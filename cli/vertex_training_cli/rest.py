@@ -13,6 +13,7 @@ from urllib.parse import urlencode, urlsplit
 import google.auth
 from google.auth.exceptions import GoogleAuthError
 
+from vertex_training.catalog import resource_types
 from vertex_training.customjob.google.impersonation import SCOPE, impersonated_credentials
 from vertex_training.customjob.google.job_service import local_address
 from vertex_training.errors import CommandError, ForbiddenReadError, OperatorError
@@ -92,6 +93,12 @@ ZONES: Final = Read(
     "dns.managedZones.list",
     "managedZones",
 )
+
+
+def policy_service(policy: str) -> str:
+    """Return the base URL of the service that stores an IAM policy; empty if it is unknown."""
+    addresses = resource_types.policy_addresses()
+    return next((base for form, base in addresses if form.fullmatch(policy)), "")
 
 
 class RestClient:

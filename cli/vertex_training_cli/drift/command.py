@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated
 
 import typer
 
@@ -21,16 +20,10 @@ from vertex_training.settings.model import AllowedMember, DriftSettings
 from vertex_training_cli import read_errors, rest
 from vertex_training_cli.drift import exceptions, findings, policies, report, undeclared
 from vertex_training_cli.drift.findings import Drift
-from vertex_training_cli.drift.policies import GooglePolicies, Membership
 from vertex_training_cli.engine import stacks
 from vertex_training_cli.engine.pulumi_cli import PulumiCli
 from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.status import print_line
-
-#: Value of ``--remove``: a digest, or its first characters.
-DIGEST: Final = re.compile(r"[0-9a-f]{8,64}\Z")
-#: Exit code: the undeclared members differ from the reviewed ones.
-OTHER_DRIFT: Final = 3
 
 
 def drift(
@@ -43,25 +36,16 @@ def drift(
             "--output", "-o", help="Write the report to FILE.md and FILE.json.", metavar="FILE"
         ),
     ] = None,
-    remove: Annotated[
-        str,
-        typer.Option(
-            "--remove",
-            metavar="DIGEST",
-            help="Remove the undeclared IAM members of the report with this digest.",
-        ),
-    ] = "",
 ) -> None:
-    """Compare the cloud with the stack's declared resources. Changes nothing without --remove.
+    """Compare the cloud with the stack's declared resources. Changes nothing.
 
     Also reports undeclared members of IAM policies, undeclared resources in the stack's network,
     and jobs that run as the stack's service accounts but were not submitted by the stack.
 
-    Exit code: 0 no drift, 7 drift, 1 the comparison failed, 3 the drift differs from the digest of
-    --remove.
+    Exit code: 0 no drift, 7 drift, 1 the comparison failed.
     """
     try:
-        result = compare_stack(stack, remove)
+        result = compare_stack(stack)
     except (
         CommandError,
         ConfigError,
@@ -89,8 +73,8 @@ def _write(result: Drift, output: Path | None) -> None:
         (output.parent / f"{output.name}.{ending}").write_text(text, encoding="utf-8")
 
 
-def compare_stack(stack: str, remove: str = "") -> Drift:
-    """Return differences in the cloud, and remove undeclared members with the digest ``remove``.
+def compare_stack(stack: str) -> Drift:
+    """Return the differences in the cloud.
 
     Raises:
         CommandError, ConfigError, OperatorError, PreviewParseError, UnknownStackError: the
@@ -115,7 +99,7 @@ def compare_stack(stack: str, remove: str = "") -> Drift:
     if result.declared is not None:
         if settings:
             result = exceptions.with_project_policy(result, settings, beside)
-        result = _with_members(ref, result, remove, list(drift.allowed.values()))
+        result = _with_members(ref, result, list(drift.allowed.values()))
     if result.network:
         parts, refused = undeclared.undeclared_parts(rest.connect(ref), result.network, result.ids)
         result = exceptions.apply(result, drift, parts).without_looking_at(refused)
@@ -126,38 +110,14 @@ def compare_stack(stack: str, remove: str = "") -> Drift:
     return exceptions.apply(result, drift, jobs).without_looking_at(not_judged)
 
 
-def _with_members(
-    ref: StackRef, result: Drift, remove: str, allowed: Sequence[AllowedMember]
-) -> Drift:
-    """Add undeclared members to ``result``, and lines on members that the check does not judge.
-
-    If ``remove`` is the digest of the undeclared members, remove them.
-    """
+def _with_members(ref: StackRef, result: Drift, allowed: Sequence[AllowedMember]) -> Drift:
+    """Add undeclared members to ``result``, and lines on members that the check does not judge."""
     assert result.declared is not None
     declared = result.declared
     names = dict.fromkeys((*declared.policies, *declared.projects))
     if not names:
         return result
-    client = GooglePolicies(rest.connect(ref))
-    members = [membership for name in names for membership in client.read(name) or ()]
-    undeclared_members = policies.undeclared(declared, members, allowed)
-    if remove:
-        _remove(client, undeclared_members, remove)
-        undeclared_members = []
-    not_judged = exceptions.of_projects(declared, members)
-    return result.with_undeclared(undeclared_members).without_looking_at(not_judged)
-
-
-def _remove(client: GooglePolicies, members: Sequence[Membership], digest: str) -> None:
-    """Remove undeclared members if ``digest`` is their digest; else end the command."""
-    now = policies.digest_of(members)
-    if not DIGEST.match(digest) or not members or not now.startswith(digest):
-        current = f"the current digest is {now[:12]}" if members else "no member is undeclared now"
-        print_line(
-            f"vt drift: digest {digest[:80]} does not match the undeclared members: {current}."
-        )
-        print_line("No member was removed. Hint: read the new report.")
-        raise typer.Exit(OTHER_DRIFT)
-    client.remove(members)
-    for name in members:
-        print_line(f"vt drift: removed {name.member} from {name.role} of {name.policy}")
+    client = rest.connect(ref)
+    members = [member for name in names for member in policies.read(client, name)]
+    result = result.with_undeclared(policies.undeclared(declared, members, allowed))
+    return result.without_looking_at(exceptions.of_projects(declared, members))

@@ -133,8 +133,6 @@ class Drift:
     """IAM members that the stack declares; None if they cannot be read."""
     never_made: tuple[str, ...] = ()
     """Names of declared resources that were never deployed, since a deployment did not finish."""
-    undeclared: str = ""
-    """Digest of undeclared members of IAM policies; empty without any."""
     not_looked_at: tuple[str, ...] = ()
     """Parts that were not judged, one line each: exceptions, types without reads, refused reads."""
     network: DeclaredNetwork | None = None
@@ -154,8 +152,6 @@ class Drift:
 
     def with_undeclared(self, memberships: Sequence[Membership]) -> Drift:
         """Return a copy with undeclared members of IAM policies."""
-        if not memberships:
-            return self
         by_policy: dict[str, list[Membership]] = {}
         for membership in memberships:
             by_policy.setdefault(membership.policy, []).append(membership)
@@ -169,9 +165,7 @@ class Drift:
             )
             for policy, members in by_policy.items()
         ]
-        return replace(
-            self.with_differences(differences), undeclared=policies.digest_of(memberships)
-        )
+        return self.with_differences(differences)
 
 
 def read(stack: str, exit_code: int, stdout: str, stderr: str) -> Drift:

@@ -1,4 +1,4 @@
-"""Find and remove undeclared members of IAM policies.
+"""Find undeclared members of IAM policies.
 
 A refresh reads only bindings that the stack created, so it misses added bindings. This module
 compares the full policies of the stack's resources with the declaration. In the policies of its
@@ -9,20 +9,18 @@ the stack's project, if ``drift.projectPolicy`` is ``judged``.
 from __future__ import annotations
 
 import fnmatch
-import hashlib
-import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from vertex_training.catalog import resource_types
-from vertex_training.catalog.resource_types import ACCOUNT, AGENT, policy_addresses
+from vertex_training.catalog.resource_types import ACCOUNT, AGENT
 from vertex_training.errors import CommandError
 from vertex_training.naming import PUBLIC_MEMBERS
 from vertex_training.settings.model import AllowedMember
 from vertex_training_cli.engine.plan import Plan, Step
-from vertex_training_cli.rest import RestClient
+from vertex_training_cli.rest import RestClient, policy_service
 from vertex_training_cli.review.grants import PROJECT_TEAMS, is_iam
 
 Inputs = Mapping[str, Any]
@@ -180,12 +178,6 @@ def undeclared(
     )
 
 
-def digest_of(memberships: Iterable[Membership]) -> str:
-    """Return the SHA-256 of memberships in hex, which ``vt drift --remove`` requires."""
-    rows = [[m.policy, m.role, m.member, m.condition] for m in sorted(memberships)]
-    return hashlib.sha256(json.dumps(rows, separators=(",", ":")).encode()).hexdigest()
-
-
 def _is_allowed(membership: Membership, entry: AllowedMember) -> bool:
     """Return whether an exception of the stack file matches this membership."""
     return (
@@ -217,86 +209,33 @@ def _is_project(policy: str) -> bool:
     return policy.startswith("projects/") and policy.count("/") == 1
 
 
-#: Services whose ``getIamPolicy`` is a POST. IAM itself expects options in the query, without a
-#: body.
-BY_POST: Final = ("cloudresourcemanager.", "//iam.")
 #: Version of requested policies. Lower versions omit conditions:
 #: https://docs.cloud.google.com/iam/docs/policies
 VERSION: Final = 3
-#: Attempts to write a policy that changes concurrently.
-ATTEMPTS: Final = 5
 
 
-class GooglePolicies:
-    """Reads IAM policies and removes members from them."""
+def read(client: RestClient, policy: str) -> list[Membership]:
+    """Return all members of a policy; empty if its resource does not exist.
 
-    def __init__(self, client: RestClient) -> None:
-        self._client = client
-
-    def read(self, policy: str) -> list[Membership] | None:
-        """Return all members of a policy; None if its resource does not exist.
-
-        Raises:
-            CommandError: the policy cannot be read.
-        """
-        document = self._get(policy)
-        return None if document is None else _members_in(policy, document)
-
-    def remove(self, memberships: Iterable[Membership]) -> None:
-        """Remove members. Members that are already removed are ignored.
-
-        Raises:
-            CommandError: a policy cannot be written.
-        """
-        by_policy: dict[str, set[Membership]] = {}
-        for membership in memberships:
-            by_policy.setdefault(membership.policy, set()).add(membership)
-        for policy, unwanted in by_policy.items():
-            for _ in range(ATTEMPTS):
-                document = self._get(policy)
-                if document is None or self._set(policy, _without(document, policy, unwanted)):
-                    break
-            else:
-                raise CommandError(f"{policy}: {ATTEMPTS} concurrent changes; no member removed.")
-
-    def _get(self, policy: str) -> dict[str, Any] | None:
-        address = self._address(policy)
-        if any(part in address for part in BY_POST):
-            if "//iam." in address:
-                query = f"options.requestedPolicyVersion={VERSION}"
-                return self._call("POST", f"{address}:getIamPolicy?{query}", policy)
-            options = {"options": {"requestedPolicyVersion": VERSION}}
-            return self._call("POST", f"{address}:getIamPolicy", policy, json=options)
-        if policy.startswith("b/"):
-            address += f"/iam?optionsRequestedPolicyVersion={VERSION}"
-        elif "/subnetworks/" in policy:
-            address += f"/getIamPolicy?optionsRequestedPolicyVersion={VERSION}"
-        else:
-            address += f":getIamPolicy?options.requestedPolicyVersion={VERSION}"
-        return self._call("GET", address, policy)
-
-    def _set(self, policy: str, document: dict[str, Any]) -> bool:
-        """Write a policy; return False if the policy changed since the read (its ``etag``)."""
-        address = self._address(policy)
-        if policy.startswith("b/"):
-            done = self._call("PUT", f"{address}/iam", policy, json=document, conflict=(409, 412))
-        else:
-            verb = "/setIamPolicy" if "/subnetworks/" in policy else ":setIamPolicy"
-            body = {"policy": document}
-            done = self._call("POST", address + verb, policy, json=body, conflict=(409, 412))
-        return done is not None
-
-    def _call(self, method: str, url: str, policy: str, **more: Any) -> dict[str, Any] | None:
-        return self._client.call(method, url, f"{policy}: IAM policy", **more)
-
-    def _address(self, policy: str) -> str:
-        for form, base in policy_addresses():
-            if form.fullmatch(policy):
-                return base + policy
+    Raises:
+        CommandError: the policy cannot be read.
+    """
+    if not (base := policy_service(policy)):
         raise CommandError(f"{policy}: cannot find the service that stores this IAM policy")
-
-
-def _members_in(policy: str, document: dict[str, Any]) -> list[Membership]:
+    method, more = "GET", dict[str, Any]()
+    if "//iam." in base:
+        method, query = "POST", ":getIamPolicy?options.requestedPolicyVersion"
+    elif "cloudresourcemanager." in base:
+        method, query = "POST", ":getIamPolicy"
+        more = {"json": {"options": {"requestedPolicyVersion": VERSION}}}
+    elif policy.startswith("b/"):
+        query = "/iam?optionsRequestedPolicyVersion"
+    elif "/subnetworks/" in policy:
+        query = "/getIamPolicy?optionsRequestedPolicyVersion"
+    else:
+        query = ":getIamPolicy?options.requestedPolicyVersion"
+    url = f"{base}{policy}{query}" + (f"={VERSION}" if "?" in query else "")
+    document = client.call(method, url, f"{policy}: IAM policy", **more) or {}
     return [
         Membership(policy, str(binding.get("role")), str(member), _expression(binding))
         for binding in document.get("bindings", ())
@@ -306,18 +245,3 @@ def _members_in(policy: str, document: dict[str, Any]) -> list[Membership]:
 
 def _expression(binding: dict[str, Any]) -> str:
     return str((binding.get("condition") or {}).get("expression", ""))
-
-
-def _without(document: dict[str, Any], policy: str, unwanted: set[Membership]) -> dict[str, Any]:
-    """Return the policy without the members to remove, with the same ``etag`` and version."""
-    bindings = []
-    for binding in document.get("bindings", ()):
-        role, condition = str(binding.get("role")), _expression(binding)
-        kept = [
-            member
-            for member in binding.get("members", ())
-            if Membership(policy, role, str(member), condition) not in unwanted
-        ]
-        if kept:
-            bindings.append({**binding, "members": kept})
-    return {**document, "bindings": bindings, "version": VERSION}

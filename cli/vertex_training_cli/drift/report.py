@@ -7,12 +7,18 @@ import json
 import re
 from typing import Final
 
-from vertex_training_cli.drift.findings import BEYOND_UP, Drift, DriftOutcome, ResourceDifference
+from vertex_training_cli.drift.findings import (
+    BEYOND_UP,
+    GRANTED,
+    Drift,
+    DriftOutcome,
+    ResourceDifference,
+)
 from vertex_training_cli.engine.values import redact
 from vertex_training_cli.review.escaping import visible
 
 #: Increased when a key changes its meaning or is removed; new keys may come at any time.
-VERSION: Final = 1
+VERSION: Final = 2
 #: Maximum length of an issue or a comment on GitHub.
 MAX_TEXT: Final = 65_536
 #: Characters reserved for the text after the differences.
@@ -49,8 +55,12 @@ def markdown(drift: Drift) -> str:
             text += f"\nThe workflow's log has {rest} more, which exceed the limit of this text.\n"
             break
         text += part
-    if drift.undeclared:
-        text += _removal(drift)
+    if any(difference.op == GRANTED for difference in drift.differences):
+        text += (
+            "\nDeployments do not remove undeclared members. Remove each with `gcloud` "
+            "(`remove-iam-policy-binding`). To keep a member, declare it, or list it with a "
+            "reason under `drift.allowed`.\n"
+        )
     by_engine = any(difference.op not in BEYOND_UP for difference in drift.differences)
     is_lost = any(difference.is_lost for difference in drift.differences)
     text += _remediation(drift.stack, is_lost) if by_engine else ""
@@ -97,14 +107,6 @@ def _remediation(stack: str, is_lost: bool) -> str:
         f"\nTo undo manual changes, review the plan that `{preview}` prints. Then run the workflow "
         "*deploy* by hand: enter the digest of that plan's report, and select *refresh*. To keep a "
         "change, declare it in a pull request.\n"
-    )
-
-
-def _removal(drift: Drift) -> str:
-    command = f"vt drift --stack {drift.stack} --remove {drift.undeclared[:12]}"
-    return (
-        f"\nDeployments do not remove undeclared members. `{command}` removes exactly the members "
-        "above. To keep a member, declare it, or list it with a reason under `drift.allowed`.\n"
     )
 
 

@@ -18,6 +18,7 @@ from typing import Any, Final
 from vertex_training.catalog import resource_types
 from vertex_training.catalog.resource_types import ACCOUNT, BUCKET, ResourceType
 from vertex_training.foundation.conditions import LIMITED
+from vertex_training_cli import rest
 from vertex_training_cli.declared import DeclaredResource
 from vertex_training_cli.engine import stacks
 from vertex_training_cli.preflight.answers import Answer, question
@@ -110,11 +111,8 @@ def _address(target: str) -> str:
     """Return the URL that tests permissions on a target; empty if the target has none."""
     if target.startswith("b/"):
         return f"{_STORAGE}{target}/iam/testPermissions"
-    for form, base in resource_types.policy_addresses():
-        if form.fullmatch(target):
-            slash = "/" if "/subnetworks/" in target else ":"
-            return f"{base}{target}{slash}testIamPermissions"
-    return ""
+    base, slash = rest.policy_service(target), "/" if "/subnetworks/" in target else ":"
+    return f"{base}{target}{slash}testIamPermissions" if base else ""
 
 
 @answered

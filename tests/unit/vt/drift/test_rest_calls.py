@@ -10,7 +10,6 @@ import requests
 
 from vertex_training.errors import CommandError, ForbiddenReadError
 from vertex_training_cli import rest
-from vertex_training_cli.drift.policies import GooglePolicies, Membership
 from vertex_training_cli.rest import RestClient
 
 NONE: Any = object()
@@ -88,18 +87,3 @@ def test_a_list_that_turns_in_circles_or_never_ends_is_told() -> None:
     with pytest.raises(CommandError, match="the list does not end"):
         list(rest.pages(LIST, "l", further))
     assert count == 1000
-
-
-def test_a_policy_that_somebody_else_writes_meanwhile_is_read_anew() -> None:
-    policy = {"bindings": [{"role": "r", "members": ["user:a"]}]}
-    member = Membership("b/x", "r", "user:a")
-    session = Session(answer(policy), answer({}, 412), answer(policy), answer({}))
-    GooglePolicies(RestClient(session)).remove([member])
-    assert [method for method, *_ in session.got] == ["GET", "PUT"] * 2
-    session = Session(*(answer(policy), answer({}, 409)) * 5)
-    with pytest.raises(CommandError, match="concurrent changes; no member removed"):
-        GooglePolicies(RestClient(session)).remove([member])
-    assert session.answers == []
-    gone = Session(answer(REFUSED, 404))
-    GooglePolicies(RestClient(gone)).remove([member])
-    assert gone.answers == []
