@@ -1,5 +1,5 @@
 """``vt models`` and ``vt endpoints``: models and endpoints of a stack.
 
-``service`` has the calls of the official clients, ``rows`` a file of rows and their answers;
+``service`` has the calls of the official clients, ``rows`` the rows of a file;
 ``models`` and ``endpoints`` are the command lines.
 """

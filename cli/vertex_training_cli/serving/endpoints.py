@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from pathlib import Path
-from typing import IO, Annotated, Any, Final
+from typing import Annotated, Any, Final
 
 import typer
-from google.api_core.exceptions import GoogleAPICallError, RetryError, ServiceUnavailable
-from google.api_core.exceptions import TooManyRequests as Throttled
-from google.api_core.retry import Retry
+from google.api_core.exceptions import (
+    GoogleAPICallError,
+    RetryError,
+    ServiceUnavailable,
+    TooManyRequests,
+)
+from google.api_core.retry import Retry, if_exception_type
 from google.auth.exceptions import GoogleAuthError
 from google.protobuf.json_format import ParseDict, ParseError
 from google.protobuf.struct_pb2 import Value
@@ -29,9 +34,6 @@ from vertex_training_cli.options import Format, FormatOption, SelectedStack, sec
 from vertex_training_cli.serving import rows, service
 from vertex_training_cli.status import print_status
 
-#: HTTP codes of errors that one row may cause. A container that closes the connection results in
-#: 503, like a container that is not ready.
-OF_A_ROW: Final = frozenset({400, 413, 429, 500, 503, 504})
 #: Seconds after the first 429 or 503 for which requests are repeated.
 PATIENCE: Final = 30.0
 #: Seconds for a request: shared public endpoints end it after 60, dedicated ones after an hour.
@@ -127,56 +129,22 @@ def predict(
 ) -> None:
     """Send rows to an endpoint and print its predictions: one line of JSON per row, in order.
 
-    Rows are sent in batches. If a row gets no prediction, its output line contains `error` and
-    `line`, and stderr reports the row.
-
-    Exit code: 0 if all rows have a prediction, else 1.
+    Rows are sent in batches. A refused batch ends the command; the message names its lines.
 
     Example: `vt endpoints predict titanic -i - < rows.jsonl`.
     """
     ref = service.connected(stack)
     target = service.Endpoints(ref).find(endpoint)
-    if str(input_) == "-":
-        done = _print_answers(ref, target, sys.stdin.buffer)
-    else:
-        with input_.open("rb") as file:
-            done = _print_answers(ref, target, file)
-    if not done:
-        raise typer.Exit(1)
+    is_dedicated = target.dedicated_endpoint_enabled
+    most, send = rows.DEDICATED_BYTES if is_dedicated else rows.SHARED_BYTES, sender(ref, target)
+    with nullcontext(sys.stdin.buffer) if str(input_) == "-" else input_.open("rb") as file:
+        for batch in rows.batches(file, most):
+            for prediction in send(batch):
+                print(json_text(prediction))
 
 
-def _print_answers(ref: StackRef, endpoint: Any, file: IO[bytes]) -> bool:
-    """Print the answers to all rows; return whether each row has an answer."""
-    most = rows.DEDICATED_BYTES if endpoint.dedicated_endpoint_enabled else rows.SHARED_BYTES
-    last = read = 0
-    all_answered = True
-    source = rows.read_rows(file, most)
-
-    def counted() -> Iterator[rows.InputRow]:
-        nonlocal read
-        for row in source:
-            read = row.line
-            yield row
-
-    for prediction in rows.answer(counted(), sender(ref, endpoint), most):
-        last = prediction.line
-        if prediction.problem:
-            all_answered = False
-            text = plain(prediction.problem)
-            print_status(f"line {prediction.line}: {text}")
-            print(json_text({"error": text, "line": prediction.line}))
-        else:
-            print(json_text(prediction.value))
-    # The last batch may have more rows than answers.
-    if read > last or next(source, None) is not None:
-        print_status(
-            f"stopped after {rows.MOST_FAILURES} failed rows in succession, at line {last}"
-        )
-    return all_answered
-
-
-def sender(ref: StackRef, endpoint: Any) -> rows.Send:
-    """Return the function that sends rows to an endpoint.
+def sender(ref: StackRef, endpoint: Any) -> Callable[[rows.Batch], list[Any]]:
+    """Return the function that sends rows to an endpoint, and returns a prediction for each.
 
     Raises:
         CommandError: the endpoint has no deployed model, or is private.
@@ -189,35 +157,24 @@ def sender(ref: StackRef, endpoint: Any) -> rows.Send:
         raise CommandError(f"endpoint {endpoint.display_name} is private.", hint)
     dns = endpoint.dedicated_endpoint_dns if endpoint.dedicated_endpoint_enabled else ""
     client = service.client(ref.project, ref.region, "prediction", dns)
-    ends: list[float] = []
-
-    def is_passing(error: Exception) -> bool:
-        if isinstance(error, ServiceUnavailable | Throttled):
-            ends[:] = ends or [time.monotonic() + PATIENCE]
-            return time.monotonic() < ends[0]
-        return False
-
-    retry = Retry(predicate=is_passing, timeout=PATIENCE)
+    retry = Retry(if_exception_type(ServiceUnavailable, TooManyRequests), timeout=PATIENCE)
     timeout = DEDICATED_SECONDS if dns else SHARED_SECONDS
 
-    def send(values: Sequence[Any]) -> Sequence[Any]:
+    def send(batch: rows.Batch) -> list[Any]:
         try:
-            instances = [ParseDict(value, Value()) for value in values]
-        except (ParseError, ValueError) as error:
-            raise rows.RowsRefusedError(f"cannot be sent: {error}") from None
-        try:
+            instances = [ParseDict(value, Value()) for value in batch.values]
             response = client.predict(
                 endpoint=endpoint.name, instances=instances, retry=retry, timeout=timeout
             )
-        except GoogleAPICallError as error:
-            if error.code in OF_A_ROW:
-                raise rows.RowsRefusedError(f"{error.code} {error.message}") from None
-            raise OperatorError(f"the endpoint did not answer: {error.message}") from None
-        except RetryError as error:
-            raise rows.RowsRefusedError(str(error.cause)) from None
-        except (GoogleAuthError, RequestException) as error:
-            raise OperatorError(f"the endpoint did not answer: {error}") from None
-        return [rows.to_plain(prediction) for prediction in type(response).pb(response).predictions]
+        except (ParseError, ValueError) as error:
+            raise CommandError(f"{batch}: cannot be sent: {error}") from None
+        except (GoogleAPICallError, RetryError, GoogleAuthError, RequestException) as error:
+            text = getattr(error, "cause", None) or error
+            raise OperatorError(f"{batch}: the endpoint did not answer: {text}") from None
+        predictions = type(response).pb(response).predictions
+        if len(predictions) != len(instances):
+            raise OperatorError(f"{batch}: {len(predictions)} answers for {len(instances)} rows")
+        return [rows.to_plain(prediction) for prediction in predictions]
 
     return send
 

@@ -1,14 +1,13 @@
-"""Sends a file's rows in batches below the size limit of a request; returns answers in order.
-
-A failed batch is halved until the faulty row is isolated, so that the other rows get answers.
-"""
+"""Rows of a file, in batches below the size limit of a request, and their predictions."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any, Final
+
+from vertex_training.errors import CommandError
 
 if TYPE_CHECKING:
     from google.protobuf.struct_pb2 import Value
@@ -19,114 +18,50 @@ SHARED_BYTES: Final = 1_400_000
 DEDICATED_BYTES: Final = 9_500_000
 #: Maximum rows of a request, since a container may handle them in sequence within the timeout.
 MOST_ROWS: Final = 256
-#: Failed rows in succession after which the rest is not sent.
-MOST_FAILURES: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
-class InputRow:
-    """One line of the input. ``problem`` is the reason why it cannot be sent; else empty."""
+class Batch:
+    """Values of consecutive lines, the first of which is ``line``."""
 
     line: int
-    value: Any = None
-    size: int = 0
-    problem: str = ""
+    values: list[Any]
+
+    def __str__(self) -> str:
+        last = self.line + len(self.values) - 1
+        return f"line {last}" if last == self.line else f"lines {self.line} to {last}"
 
 
-@dataclass(frozen=True, slots=True)
-class Prediction:
-    """The answer to one row, or the ``problem`` of the row."""
+def batches(file: IO[bytes], most_bytes: int) -> Iterator[Batch]:
+    """Yield the rows of a file, one JSON value a line, in requests of at most ``most_bytes``.
 
-    line: int
-    value: Any = None
-    problem: str = ""
-
-
-class RowsRefusedError(Exception):
-    """A request was refused, possibly because of one of its rows."""
-
-
-#: Function that sends rows and returns one prediction for each row.
-Send = Callable[[Sequence[Any]], Sequence[Any]]
-
-
-def read_rows(file: IO[bytes], most_bytes: int) -> Iterator[InputRow]:
-    """Yield the rows of a file, one JSON value a line; skip lines that exceed a request's size."""
-    line = 0
+    Raises:
+        CommandError: a line is not a JSON value, or exceeds the size of a request.
+    """
+    batch, size, line = Batch(1, []), 0, 0
     while text := file.readline(most_bytes + 1):
         line += 1
-        if len(text) > most_bytes and not text.endswith(b"\n"):
-            while text and not text.endswith(b"\n"):
-                text = file.readline(most_bytes)
-            yield InputRow(line, problem=f"longer than the limit of a request, {most_bytes} bytes")
-            continue
-        yield _parsed(line, text)
-
-
-def _parsed(line: int, text: bytes) -> InputRow:
-    if not text.strip():
-        return InputRow(line, problem="empty line; each line must have one JSON value")
-    try:
-        value = json.loads(text)
-        # NaN, 1e999 and half a surrogate can be parsed, but not sent.
-        size = len(json.dumps(value, ensure_ascii=False, allow_nan=False).encode())
-    except (ValueError, RecursionError) as error:  # UnicodeDecodeError is a ValueError
-        reason = error.msg if isinstance(error, json.JSONDecodeError) else "unsupported value"
-        return InputRow(line, problem=f"not a JSON value: {reason}")
-    return InputRow(line, value, size)
-
-
-def answer(rows: Iterable[InputRow], send: Send, most_bytes: int) -> Iterator[Prediction]:
-    """Yield one prediction for each row, in order.
-
-    Stops after ``MOST_FAILURES`` failed rows in succession.
-    """
-    failed = 0
-    for batch in _batches(rows, most_bytes):
-        for prediction in _of_batch(batch, send):
-            failed = failed + 1 if prediction.problem else 0
-            yield prediction
-            if failed >= MOST_FAILURES:
-                return
-
-
-def _batches(rows: Iterable[InputRow], most_bytes: int) -> Iterator[list[InputRow]]:
-    """Yield batches of rows; a row that cannot be sent is a batch of its own."""
-    batch: list[InputRow] = []
-    size = 0
-    for row in rows:
-        full = len(batch) >= MOST_ROWS or size + row.size > most_bytes or row.problem
-        if batch and full:
+        if len(text) > most_bytes:
+            raise CommandError(f"line {line}: longer than the limit of a request: {most_bytes} B.")
+        value, length = _parsed(line, text)
+        if batch.values and (len(batch.values) >= MOST_ROWS or size + length > most_bytes):
             yield batch
-            batch, size = [], 0
-        if row.problem:
-            yield [row]
-            continue
-        batch.append(row)
-        size += row.size + 1
-    if batch:
+            batch, size = Batch(line, []), 0
+        batch.values.append(value)
+        size += length + 1
+    if batch.values:
         yield batch
 
 
-def _of_batch(batch: Sequence[InputRow], send: Send) -> Iterator[Prediction]:
-    first = batch[0]
-    if first.problem:
-        yield Prediction(first.line, problem=first.problem)
-        return
+def _parsed(line: int, text: bytes) -> tuple[Any, int]:
+    """Return the value of a line, and its size in a request."""
     try:
-        predictions = send([row.value for row in batch])
-        if len(predictions) != len(batch):
-            raise RowsRefusedError(f"{len(predictions)} answers for {len(batch)} rows")
-    except RowsRefusedError as error:
-        if len(batch) == 1:
-            yield Prediction(first.line, problem=str(error))
-            return
-        half = len(batch) // 2
-        yield from _of_batch(batch[:half], send)
-        yield from _of_batch(batch[half:], send)
-        return
-    for row, value in zip(batch, predictions, strict=True):
-        yield Prediction(row.line, value)
+        value = json.loads(text)
+        # NaN, 1e999 and half a surrogate can be parsed, but not sent.
+        return value, len(json.dumps(value, ensure_ascii=False, allow_nan=False).encode())
+    except (ValueError, RecursionError) as error:  # UnicodeDecodeError is a ValueError
+        reason = error.msg if isinstance(error, json.JSONDecodeError) else "unsupported value"
+        raise CommandError(f"line {line}: not a JSON value: {reason}.") from None
 
 
 def to_plain(value: Value) -> Any:

@@ -1,10 +1,8 @@
-"""Rows of a file: read in bounds, sent in batches, an answer for each in order."""
+"""Rows of a file: read in bounds, sent in batches."""
 
 from __future__ import annotations
 
 import io
-import json
-from collections.abc import Iterable, Sequence
 from typing import Any
 
 import pytest
@@ -13,19 +11,14 @@ from google.protobuf.struct_pb2 import Value
 from hypothesis import given
 from hypothesis import strategies as st
 
+from vertex_training.errors import CommandError
 from vertex_training_cli.serving import rows
-from vertex_training_cli.serving.rows import Prediction
 
 MOST = 1000
 
 
-def read(text: bytes, most: int = MOST) -> list[rows.InputRow]:
-    return list(rows.read_rows(io.BytesIO(text), most))
-
-
-def answers(values: Iterable[Any], send: rows.Send, most: int = MOST) -> list[Prediction]:
-    text = b"".join(json.dumps(value).encode() + b"\n" for value in values)
-    return list(rows.answer(rows.read_rows(io.BytesIO(text), most), send, most))
+def read(text: bytes, most: int = MOST) -> list[rows.Batch]:
+    return list(rows.batches(io.BytesIO(text), most))
 
 
 @pytest.mark.parametrize(
@@ -35,23 +28,19 @@ def answers(values: Iterable[Any], send: rows.Send, most: int = MOST) -> list[Pr
         b"[" * 900, b"{} {}", b"-", b"\x00", b"5" * 900 + b"x",
     ],
 )  # fmt: skip
-def test_what_is_no_json_is_named_by_its_line_and_the_next_is_read(text: bytes) -> None:
-    bad, good = read(b"1\n" + text + b"\n2\n")[1:]
-    assert (bad.line, good.line, good.value) == (2, 3, 2)
-    assert bad.problem
+def test_what_is_no_json_is_named_by_its_line(text: bytes) -> None:
+    with pytest.raises(CommandError, match=r"^line 2: not a JSON value: "):
+        read(b"1\n" + text + b"\n2\n")
 
 
-def test_answers_that_are_too_few_are_no_answers() -> None:
-    found = answers(range(4), lambda values: values[:-1])
-    assert [each.problem for each in found] == ["0 answers for 1 rows"] * 4
-
-
-def test_what_is_not_a_rows_fault_ends_it_all() -> None:
-    def send(_values: Sequence[Any]) -> Sequence[Any]:
-        raise RuntimeError("no rights")
-
-    with pytest.raises(RuntimeError):
-        answers([1, 2], send)
+def test_batches_are_bounded_by_rows_and_bytes() -> None:
+    assert read(b"") == []
+    first, second = read(b"1\n" * 300)
+    assert (len(first.values), str(second)) == (256, "lines 257 to 300")
+    wide = b'"%s"\n' % (b"x" * 500)
+    assert [str(batch) for batch in read(wide * 2)] == ["line 1", "line 2"]
+    with pytest.raises(CommandError, match=r"^line 2: longer than the limit of a request: 1000 B"):
+        read(b"1\n" + b"7" * 2000 + b"\n3\n")
 
 
 VALUES = st.recursive(

@@ -15,7 +15,7 @@ from google.protobuf.struct_pb2 import Value
 from vertex_training.errors import CommandError, OperatorError
 from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.serving import endpoints, service
-from vertex_training_cli.serving.rows import RowsRefusedError
+from vertex_training_cli.serving.rows import Batch
 
 REF = StackRef(Path("/srv"), "p", "dev", "acme", "us-central1")
 NAME = "projects/1/locations/us-central1/endpoints/7"
@@ -55,29 +55,34 @@ def client(monkeypatch: pytest.MonkeyPatch) -> Client:
 
 
 @pytest.mark.parametrize(
-    ("error", "kind", "text"),
+    ("error", "text"),
     [
-        (exceptions.BadRequest("no"), RowsRefusedError, "400 no"),
-        (exceptions.InternalServerError("no"), RowsRefusedError, "500 no"),
-        (exceptions.GatewayTimeout("no"), RowsRefusedError, "504 no"),
-        (exceptions.from_http_status(413, "no"), RowsRefusedError, "413 no"),
-        (exceptions.Forbidden("no"), OperatorError, "the endpoint did not answer: no"),
-        (RefreshError("no"), OperatorError, "the endpoint did not answer: no"),
+        (exceptions.BadRequest("no"), "lines 5 to 6: the endpoint did not answer: 400 no"),
+        (exceptions.Forbidden("no"), "lines 5 to 6: the endpoint did not answer: 403 no"),
+        (RefreshError("no"), "lines 5 to 6: the endpoint did not answer: no"),
     ],
 )
-def test_a_refusal_may_be_a_rows_fault_or_nobodys(
-    client: Client, error: Exception, kind: type[Exception], text: str
+def test_a_refusal_names_the_lines_of_the_request(
+    client: Client, error: Exception, text: str
 ) -> None:
     client.errors = iter([error])
-    with pytest.raises(kind) as refused:
-        endpoints.sender(REF, endpoint())([1])
+    with pytest.raises(OperatorError) as refused:
+        endpoints.sender(REF, endpoint())(Batch(5, [1, 2]))
     assert str(refused.value) == text
     assert len(client.sent) == 1
 
 
+def test_answers_that_are_too_few_are_no_answers(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client, "predict", lambda **_: PredictResponse())
+    with pytest.raises(OperatorError, match=r"^line 1: 0 answers for 1 rows"):
+        endpoints.sender(REF, endpoint())(Batch(1, [1]))
+
+
 def test_a_row_that_no_message_can_have_is_not_sent(client: Client) -> None:
-    with pytest.raises(RowsRefusedError, match=r"^cannot be sent: "):
-        endpoints.sender(REF, endpoint())([object()])
+    with pytest.raises(CommandError, match=r"^line 1: cannot be sent: "):
+        endpoints.sender(REF, endpoint())(Batch(1, [object()]))
     assert client.sent == []
 
 
@@ -104,4 +109,4 @@ def test_an_endpoint_that_cannot_answer_is_told(
     assert str(refused.value) == text
     local = StackRef(Path("/srv"), "p", "local", "local-x", "us-central1")
     if "network" in more:  # the local cloud has no networks
-        assert endpoints.sender(local, endpoint(**more))([1]) == [2]
+        assert endpoints.sender(local, endpoint(**more))(Batch(1, [1])) == [2]
