@@ -222,7 +222,8 @@ def read(client: RestClient, policy: str) -> list[Membership]:
     """
     if not (base := policy_service(policy)):
         raise CommandError(f"{policy}: cannot find the service that stores this IAM policy")
-    method, more = "GET", dict[str, Any]()
+    method = "GET"
+    more: dict[str, Any] = {}
     if "//iam." in base:
         method, query = "POST", ":getIamPolicy?options.requestedPolicyVersion"
     elif "cloudresourcemanager." in base:

@@ -143,6 +143,7 @@ def on_host(root: Path, image: Mapping[str, Any]) -> dict[str, Any]:
 def _show_endpoints(home: Home, ref: StackRef, config: Mapping[str, Any]) -> int:
     """Print each endpoint's predictions beside the script's. Return 1 if they differ, else 0."""
     from vertex_training_cli.serving import endpoints, service
+    from vertex_training_cli.serving.rows import Batch
 
     ref.connect_clients()
     differ = 0
@@ -152,7 +153,7 @@ def _show_endpoints(home: Home, ref: StackRef, config: Mapping[str, Any]) -> int
         endpoint = service.Endpoints(ref).find(key)
         facts = [("id", endpoint.name.rpartition("/")[2])]
         if own:
-            asked = endpoints.sender(ref, endpoint)([row["instance"] for row in own])
+            asked = endpoints.sender(ref, endpoint)(Batch(1, [row["instance"] for row in own]))
             pairs = zip(asked, own, strict=True)
             largest = max(abs(answer - row["prediction"]) for answer, row in pairs)
             equal = largest <= TOLERANCE
