@@ -1,7 +1,7 @@
 """Compile requirements with every version pinned by hash: ``make requirements``.
 
-- requirements/*.in to *.txt. ``policy.txt``, ``tensorboard.txt`` and ``bigquery.txt`` are parts of
-  packages: ``vt`` installs their requirements
+- requirements/*.in to *.txt. ``policy.txt`` and ``bigquery.txt`` are parts of packages:
+  ``vt`` installs their requirements
 - jobs/*/*.in to the locks that Dockerfiles install, for Python 3.11 on linux/amd64, without
   packages of the base image, and in locks for CPUs without packages for GPUs
 
@@ -29,15 +29,15 @@ SOURCES: Final = {
     "dev": ("../pyproject.toml", "../localcloud/pyproject.toml"),
     "lowest": ("../pyproject.toml", "../localcloud/pyproject.toml"),
     "policy": (),
-    "tensorboard": (),
     "bigquery": (),
 }
 #: This project's package, which is on no index: `make setup` installs it from the checkout.
 OURS: Final = "localgcp"
 #: Paths of results in other folders than their source, relative to the source.
 ELSEWHERE: Final = {
-    stem: f"../cli/vertex_training_cli/toolchain/{stem}.txt" for stem in ("policy", "tensorboard")
-} | {"bigquery": "../localcloud/localgcp/bigquery/packages.txt"}
+    "policy": "../cli/vertex_training_cli/toolchain/policy.txt",
+    "bigquery": "../localcloud/localgcp/bigquery/packages.txt",
+}
 #: PyTorch's wheel for CPUs, with the hash from its index. This script does not query that index.
 TORCH_CPU: Final = """\
 torch==2.4.1+cpu \\

@@ -2,27 +2,15 @@
 
 from __future__ import annotations
 
-import json
-import os
 import re
-import shutil
-import signal
-import socket
-import subprocess
-import sys
-import time
-import urllib.request
 from collections.abc import Iterator
-from contextlib import closing
-from pathlib import Path
-from typing import Any
 
 import pytest
 
-from localgcp.home import Home, cache_dir
+from localgcp.home import Home
 from localgcp.inventory.store import TENSORBOARD, Store
 from tests.conftest import Checkout, copy_checkout
-from tests.e2e.small_stacks import PROGRAMS, SmallStack, job_file
+from tests.e2e.small_stacks import SmallStack, job_file
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 
@@ -90,52 +78,3 @@ def test_removed_tensorboard_instance_is_reported_as_a_loss(
     refused = checkout.shell("vt run curves --stack board", expect=None)
     assert "has the label stack=board. Run `pulumi up`" in refused.stdout + refused.stderr
     store.put(TENSORBOARD, instance.id, stack.project, instance.inputs, instance.outputs)
-
-
-#: A job's program as any that logs to TensorBoard, by TensorBoard's own writer.
-EVENTS = PROGRAMS["tensorboard"]["EVENTS"]
-
-
-def _answer(url: str, seconds: float = 60) -> Any:
-    ends = time.monotonic() + seconds
-    while True:
-        try:
-            with urllib.request.urlopen(url, timeout=10) as answer:
-                if found := json.load(answer):
-                    return found
-        except OSError:
-            pass
-        assert time.monotonic() < ends, url
-        time.sleep(0.5)
-
-
-def test_installed_tensorboard_shows_logs_of_a_job(
-    checkout: Checkout, stack: SmallStack, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    cache = tmp_path / "cache"
-    cache.mkdir()
-    shutil.copy(cache_dir() / "local-home.key", cache)  # the home was made with it
-    monkeypatch.setenv("VT_CACHE_DIR", str(cache))
-    refused = checkout.shell("vt tensorboard --stack board", expect=1)
-    assert "TensorBoard is not installed. Hint: run `vt tensorboard --install`" in refused.stderr
-    told = checkout.shell("vt tensorboard --install").stderr
-    python = f"{told.split()[-1]}/bin/python"
-    job = job_file()
-    job["jobSpec"]["workerPoolSpecs"][0]["containerSpec"]["command"] = [python, "-c", EVENTS]
-    stack._dump("jobs/events.yaml", job)
-    checkout.shell("vt run jobs/events.yaml --stack board")
-    with closing(socket.create_server(("127.0.0.1", 0))) as free:
-        port = free.getsockname()[1]
-    line = ["-m", "vertex_training_cli.cli", "tensorboard", "--stack", "board", "--port", str(port)]
-    env = {**os.environ, "VT_LOCAL_HOME": str(checkout.home)}
-    server = subprocess.Popen(
-        [sys.executable, *line], cwd=checkout.path, env=env, start_new_session=True
-    )
-    try:
-        runs = _answer(f"http://127.0.0.1:{port}/data/runs")
-        assert [re.sub("[0-9]{10,}", "ID", run) for run in runs] == ["run_events-1-ID/train"]
-        scalars = f"http://127.0.0.1:{port}/data/plugin/scalars/scalars?tag=loss&run={runs[0]}"
-        assert [point[2] for point in _answer(scalars)][::2] == [1.0, pytest.approx(1 / 3)]
-    finally:
-        os.killpg(server.pid, signal.SIGINT)  # as Ctrl-C of a terminal
-        server.wait(30)

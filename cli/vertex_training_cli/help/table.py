@@ -11,7 +11,7 @@ from typing import Final
 #: Panels of ``vt --help``, in order: title -> verbs and groups.
 PANELS: Final[Mapping[str, tuple[str, ...]]] = {
     "Jobs": (
-        *("check", "run", "jobs", "tensorboard", "new", "import", "render", "catalogue"),
+        *("check", "run", "jobs", "new", "import", "render", "catalogue"),
         *("models", "endpoints", "data"),
     ),
     "Review and deploy": (
@@ -51,7 +51,6 @@ VERBS: Final[Mapping[str, str]] = {
     "review": "review.command:review",
     "up": "up.command:up",
     "run": "run.command:run",
-    "tensorboard": "jobs.tensorboard:tensorboard",
     "destroy": "up.destroy:destroy",
     "promote": "images.command:promote",
     "approval": "deploy.command:approval",

@@ -117,11 +117,10 @@ def compare_(
     stack: SelectedStack = None,
     format_: FormatOption = Format.TEXT,
 ) -> None:
-    """Compare jobs: different parameters, metrics, curves, duration, cost at list prices.
+    """Compare jobs: different parameters, metrics, duration, cost at list prices.
 
-    Metrics are the numbers in metrics.json below the output directory. Curves are the columns of a
-    file *history.csv. A tuning job is compared by the metrics of its best trial. `vt tensorboard`
-    shows TensorBoard logs.
+    Metrics are the numbers in metrics.json below the output directory. A tuning job is compared by
+    the metrics of its best trial.
 
     Example: `vt jobs compare titanic run_titanic --format json`.
     """

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from vertex_training.catalog import costs
 from vertex_training_cli.engine.values import redact
@@ -17,11 +16,6 @@ from vertex_training_cli.jobs.service import kind_of
 
 if TYPE_CHECKING:
     from vertex_training.customjob.google.job_service import AnyJob
-
-#: Characters of a curve, from low to high values.
-_BARS: Final = "▁▂▃▄▅▆▇█"
-#: Maximum number of characters of a curve.
-_WIDTH: Final = 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +31,6 @@ class Compared:
     """Cost at list prices for the job's running time."""
     parameters: Mapping[str, str]
     metrics: Mapping[str, float]
-    curves: Mapping[str, Sequence[float]] = field(default_factory=dict)
 
 
 def compared(job: AnyJob, region: str, reader: MetricsReader) -> Compared:
@@ -53,7 +46,6 @@ def compared(job: AnyJob, region: str, reader: MetricsReader) -> Compared:
         cost=_cost(job, message, region, now),
         parameters=parameters(kind_of(job).trial_of(message)),
         metrics=reader.metrics(job),
-        curves=reader.curves(job),
     )
 
 
@@ -71,9 +63,6 @@ def table(jobs: Sequence[Compared]) -> tuple[tuple[str, ...], list[tuple[str, ..
             rows.append((name, *cells))
     for name in dict.fromkeys(name for job in jobs for name in job.metrics):
         rows.append((name, *(view.shown(job.metrics.get(name)) for job in jobs)))
-    for name in dict.fromkeys(name for job in jobs for name in job.curves):
-        series = [job.curves.get(name, ()) for job in jobs]
-        rows.append((f"{name} (curve)", *curves(series)))
     return heads, rows
 
 
@@ -97,35 +86,6 @@ def parameters(job: Mapping[str, Any]) -> dict[str, str]:
         code = code or task.get("packageUris") or [task.get("imageUri", "")]
         texts.setdefault("code", " ".join(str(uri).rpartition("/")[2] for uri in code))
     return redact(texts)
-
-
-def curves(series: Sequence[Sequence[float]]) -> list[str]:
-    """Return a line of bars for each series, on one scale, with the first and the last value.
-
-    >>> curves([[0.0, 1.0], [0.5]])
-    ['▁█ 0 → 1', '▄ 0.5']
-    """
-    finite = [value for curve in series for value in curve if math.isfinite(value)]
-    low, high = min(finite, default=0.0), max(finite, default=0.0)
-    return [_curve(curve, low, high) for curve in series]
-
-
-def _curve(values: Sequence[float], low: float, high: float) -> str:
-    if not values:
-        return ""
-    count = min(len(values), _WIDTH)
-    chosen = [values[i * (len(values) - 1) // max(count - 1, 1)] for i in range(count)]
-    ends = [view.shown(values[0])]
-    ends += [view.shown(values[-1])] if len(values) > 1 else []
-    return f"{''.join(_bar(value, low, high) for value in chosen)} {' → '.join(ends)}"
-
-
-def _bar(value: float, low: float, high: float) -> str:
-    if not math.isfinite(value):
-        return "?"
-    span = high / 2 - low / 2  # halves: the whole may be larger than any float
-    share = (value / 2 - low / 2) / span if span > 0 else 0.0
-    return _BARS[int(share * (len(_BARS) - 1))]
 
 
 def _flags(task: Mapping[str, Any]) -> dict[str, str]:

@@ -1,16 +1,14 @@
-"""Measurements of a job: numbers of its ``metrics.json``, and curves of its ``*history.csv``.
+"""Measurements of a job: numbers of its ``metrics.json``.
 
-Both are searched for below the output directory; of several files, the one nearest to it is read.
-Of a tuning job: the final measurement of its best trial.
+The file is searched for below the output directory; of several, the one nearest to it is read. Of a
+tuning job: the final measurement of its best trial.
 """
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
@@ -25,12 +23,9 @@ if TYPE_CHECKING:
 #: Numbers that are shown before the others.
 FIRST: Final = ("validation_accuracy", "test_accuracy")
 METRICS: Final = "metrics.json"
-HISTORY: Final = "history.csv"
 #: Number of jobs that are read in parallel.
 _AT_ONCE: Final = 8
-#: Maximum number of lines read from a history.
-_LINES: Final = 100_000
-#: Maximum number of metrics and curves read from one job: a table with more can take minutes.
+#: Maximum number of metrics read from one job: a table with more can take minutes.
 MOST_NAMES: Final = 1000
 
 
@@ -57,10 +52,6 @@ class MetricsReader:
         with ThreadPoolExecutor(_AT_ONCE) as pool:
             names = [job.name for job in jobs]
             return dict(zip(names, pool.map(self.metrics, jobs), strict=True))
-
-    def curves(self, job: AnyJob) -> dict[str, list[float]]:
-        """Return the columns of the job's history, except the first, which numbers the rows."""
-        return {} if view.is_tuning(job) else columns(self._read(job, HISTORY))
 
     def _read(self, job: AnyJob, name: str) -> bytes:
         folder = str(view.spec_of(job).base_output_directory.output_uri_prefix)
@@ -92,35 +83,6 @@ def numbers(data: Any) -> dict[str, float]:
     }
     order = [*(key for key in FIRST if key in values), *(key for key in values if key not in FIRST)]
     return {key: values[key] for key in order[:MOST_NAMES]}
-
-
-def columns(data: bytes) -> dict[str, list[float]]:
-    """Return the numeric columns of a CSV file with a header row, except the first column.
-
-    >>> columns(b"epoch,loss,kind\\n1,0.5,a\\n2,0.25,b\\n")
-    {'loss': [0.5, 0.25]}
-    """
-    lines = data.decode("utf-8", errors="replace").splitlines()[:_LINES]
-    try:
-        head, *rows = list(csv.reader(io.StringIO("\n".join(lines)))) or [[]]
-    except csv.Error:  # a field that is too long
-        return {}
-    head = head[: MOST_NAMES + 1]
-    # By rows: by columns, a long head above many short lines would take days.
-    texts: list[list[str]] = [[] for _ in head[1:]]
-    for row in rows:
-        for cells, cell in zip(texts, row[1:], strict=False):
-            if cell:
-                cells.append(cell)
-    floats = {name: _floats(cells) for name, cells in zip(head[1:], texts, strict=True)}
-    return {name: values for name, values in floats.items() if values}
-
-
-def _floats(cells: Iterable[str]) -> list[float]:
-    try:
-        return [float(cell) for cell in cells]
-    except ValueError:
-        return []
 
 
 def parsed(body: bytes) -> Any:

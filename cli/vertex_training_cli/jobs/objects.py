@@ -30,8 +30,6 @@ _GZIP: Final = b"\x1f\x8b"
 #: Folder for checkpoints below a job's output directory (``AIP_CHECKPOINT_DIR``):
 #: https://docs.cloud.google.com/vertex-ai/docs/training/code-requirements
 CHECKPOINTS: Final = "checkpoints/"
-#: Folder of TensorBoard logs (``AIP_TENSORBOARD_LOG_DIR``).
-LOGS: Final = "logs/"
 _ONE_PAGE: Final[dict[str, Any]] = {
     "page_size": MOST,
     "fields": "items(name,updated),nextPageToken",

@@ -17,7 +17,7 @@ VERTEX: Final = "or set backend: vertex"
 #: Fields of a CustomJobSpec that only Vertex AI supports -> the hint.
 ONLY_VERTEX: Final = {
     "persistentResourceId": "remove persistentResourceId: Batch creates machines for each run",
-    "tensorboard": "write events to AIP_TENSORBOARD_LOG_DIR, and read them with `vt tensorboard`",
+    "tensorboard": "log to AIP_TENSORBOARD_LOG_DIR, and download the logs by `vt jobs artifacts`",
     "experiment": "log to your own experiment tracker from the code",
     "experimentRun": "log to your own experiment tracker from the code",
     "enableWebAccess": "log in to the machine with `gcloud compute ssh`",

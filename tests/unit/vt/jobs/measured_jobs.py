@@ -18,14 +18,12 @@ from tests.unit.localcloud.conftest import PROJECT, Cloud
 from tests.unit.vt.jobs.submitting import done, submit_with
 from vertex_training_cli.cli import app
 
-HISTORY = "epoch,loss,accuracy\n1,1.0,0.2\n2,0.5,0.6\n3,0.25,0.9\n"
-
 
 @pytest.fixture
 def cloud(
     make_cloud: Callable[..., Cloud], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Cloud]:
-    """Two jobs `a` and `b`, of which `a` wrote metrics and a history."""
+    """Two jobs `a` and `b`, of which `a` wrote metrics."""
     cloud = make_cloud(storage=True)
     assert cloud.storage is not None
     jobs = JobService(cloud.store, cloud.jobs, cloud.scheduler)
@@ -39,7 +37,6 @@ def cloud(
     made = storage_client(cloud.storage.url).bucket("out")
     made.blob("a/model/metrics.json").upload_from_string(json.dumps({"loss": 9}))
     made.blob("a/metrics.json").upload_from_string(json.dumps({"loss": 0.25, "name": "x"}))
-    made.blob("a/eval_history.csv").upload_from_string(HISTORY)
     made.blob("b/metrics.json").upload_from_string('{"loss": ')
     for job in ("a", "b"):
         done(cloud, submit_with(cloud, f"true {job}", job, _labels(job), output=f"gs://out/{job}"))
