@@ -15,20 +15,19 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime, timedelta
 from typing import Final
 
 from google.cloud.devtools import cloudbuild_v1
-from google.cloud.logging_v2.services.logging_service_v2 import LoggingServiceV2Client
 from google.protobuf.duration_pb2 import Duration
 
 from vertex_training.customjob.google import logs
 from vertex_training.customjob.google.intent_store import storage_client
 from vertex_training.customjob.google.job_service import enum_name
+from vertex_training.customjob.google.logs import JobLogs
 from vertex_training.errors import ImageBuildError, OperatorError
 from vertex_training.naming import IMAGE_BUILD, STAGING, Names, stack_of_repository
 from vertex_training_cli.images.engines import SERVICE, Build, build_service
-from vertex_training_cli.images.engines.build_service import CALL_ERRORS, BuildService
+from vertex_training_cli.images.engines.build_service import BuildService
 from vertex_training_cli.images.engines.processes import Deadline, LastLines
 
 LIVE: Final = ("PENDING", "QUEUED", "WORKING")
@@ -36,13 +35,6 @@ POLL_SECONDS: Final = 2.0
 #: Maximum seconds for a cancellation, which takes some seconds. After this time, a person must
 #: check the build.
 CANCEL_SECONDS: Final = 30.0
-#: Number of reads without a new line after which the log of an ended build is complete: entries
-#: reach Cloud Logging some seconds late.
-LAST_READS: Final = 2
-#: Time range of a log that is read again, because entries can arrive late.
-OVERLAP: Final = timedelta(seconds=10)
-LOG_PAGE: Final = 1000
-LOG_TIMEOUT: Final = 20.0
 #: Docker builder of Cloud Build:
 #: https://github.com/GoogleCloudPlatform/cloud-builders/tree/master/docker
 DOCKER: Final = "gcr.io/cloud-builders/docker"
@@ -75,15 +67,14 @@ class CloudBuildEngine:
         names = self._names(build)
         try:
             service = BuildService(build_service.connect(self.project), names)
-            entries = logs.client(self.project)
-            client = storage_client(self.project)
+            log, client = logs.connect(self.project), storage_client(self.project)
         except OperatorError as error:
             raise ImageBuildError(str(error)) from None
         source = build_service.upload(client, build.archive, names)
         request = build_message(build, names, source)
         run = _Run(build, request, service, names, self.poll_seconds, LastLines(write_log))
         current, started = run.join_or_start()
-        return run.follow(current, BuildLog(entries, self.project, current.id), started=started)
+        return run.follow(current, log, started=started)
 
     def _names(self, build: Build) -> Names:
         """Return the names of the stack that owns the image's repository."""
@@ -95,41 +86,6 @@ class CloudBuildEngine:
                 hint="build on this machine: --engine docker, podman or buildah.",
             )
         return Names(self.project, "", self.region, stack_of_repository(repository))
-
-
-class BuildLog:
-    """New lines of a build's log from Cloud Logging; returns each line once."""
-
-    def __init__(self, client: LoggingServiceV2Client, project: str, build_id: str) -> None:
-        self.refused = False
-        self._client, self._project, self._id = client, project, build_id
-        self._seen: dict[str, datetime] = {}
-
-    def new_lines(self) -> Iterator[str]:
-        """Yield lines that arrived since the last call, oldest first.
-
-        Raises:
-            OperatorError: the log cannot be read.
-        """
-        since = max(self._seen.values()) - OVERLAP if self._seen else None
-        parts = ['resource.type="build"', f'resource.labels.build_id="{self._id}"']
-        parts += [f'timestamp>="{since.isoformat()}"'] if since else []
-        request = {
-            "resource_names": [f"projects/{self._project}"],
-            "filter": " AND ".join(parts),
-            "order_by": "timestamp asc",
-            "page_size": LOG_PAGE,
-        }
-        try:
-            for entry in self._client.list_log_entries(request=request, timeout=LOG_TIMEOUT):
-                if entry.insert_id not in self._seen:
-                    self._seen[entry.insert_id] = entry.timestamp  # pyright: ignore[reportArgumentType]
-                    yield from entry.text_payload.rstrip("\n").split("\n")
-        except CALL_ERRORS as error:
-            self.refused = True
-            raise OperatorError(str(getattr(error, "message", "") or error)) from None
-        if since:
-            self._seen = {key: time for key, time in self._seen.items() if time >= since}
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,44 +127,38 @@ class _Run:
         self._write(f"build {first.id} was started earlier: cancelling {created.id}")
         return first, False
 
-    def follow(self, build: cloudbuild_v1.Build, log: BuildLog, *, started: bool) -> str:
+    def follow(self, build: cloudbuild_v1.Build, log: JobLogs, *, started: bool) -> str:
         """Print the log until the build has ended; return the digest of its image."""
         limit = self.build.timeout + QUEUE_SECONDS + CANCEL_SECONDS
         deadline, name = Deadline(limit), _name(build, self.service)
+
+        def ended() -> bool:
+            nonlocal build
+            build = self.service.get(name)
+            is_live = enum_name(build.status) in LIVE
+            if is_live and not deadline.seconds_left:
+                raise self._failed(build, f"has not ended after {limit:g} s")
+            return not is_live
+
+        def pause() -> None:
+            time.sleep(self.poll_seconds)
+
         try:
-            while enum_name(build.status) in LIVE:
-                if not deadline.seconds_left:
-                    raise self._failed(build, f"has not ended after {limit:g} s")
-                time.sleep(self.poll_seconds)
-                build = self.service.get(name)
-                self._pass_log(log)
-            self._pass_rest(log)
+            try:
+                id_ = f"{logs.BUILD}{build.id}"
+                for line in log.follow(id_, None, ended=ended, pause=pause, report=lambda _: None):
+                    self.log.write(line.text)
+            except OperatorError as error:
+                self.log.write(
+                    f"cannot read the log: {error}. You need roles/logging.viewer in project "
+                    f"{self.names.project}. The build continues."
+                )
+                while not ended():
+                    pause()
         except KeyboardInterrupt:
             self._interrupted(build, started=started)
             raise
         return self._digest(build)
-
-    def _pass_log(self, log: BuildLog) -> bool:
-        """Print new log lines; return True if there were any. Read errors do not stop the build."""
-        any_line = False
-        try:
-            for line in () if log.refused else log.new_lines():
-                any_line = True
-                self.log.write(line)
-        except OperatorError as error:
-            self.log.write(
-                f"cannot read the log: {error} You need roles/logging.viewer in project "
-                f"{self.names.project}. The build continues."
-            )
-        return any_line
-
-    def _pass_rest(self, log: BuildLog) -> None:
-        """Print lines that arrive after the end of the build."""
-        quiet = 0
-        while quiet < LAST_READS and not log.refused:
-            quiet = 0 if self._pass_log(log) else quiet + 1
-            if quiet < LAST_READS:
-                time.sleep(self.poll_seconds)
 
     def _interrupted(self, build: cloudbuild_v1.Build, *, started: bool) -> None:
         if started:

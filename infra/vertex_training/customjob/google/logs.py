@@ -1,4 +1,4 @@
-"""Log lines of a job's replicas from Cloud Logging or the local cloud.
+"""Log lines of a job's replicas, or of an image's build, from Cloud Logging or the local cloud.
 
 Vertex AI writes the output of replica ``workerpool0-0`` of a job as entries with resource type
 ``ml_job`` and the labels ``job_id`` and ``task_name``; gcloud's ``custom-jobs stream-logs`` uses
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from google.cloud.logging_v2.services.logging_service_v2 import LoggingServiceV2Client
 
 PAGE: Final = 1000
+#: Prefix of ids of builds, in place of the number of a job.
+BUILD: Final = "builds/"
 #: Name of the only task group of a Batch job.
 _GROUP: Final = "group0"
 _TASK: Final = re.compile(rf"task/.+-{_GROUP}-([0-9]+)/")
@@ -147,6 +149,9 @@ def _paged(pages: Any) -> Iterator[types.LogEntry]:
 def _filter(job_id: str, replica: str | None, since: datetime | None = None) -> str:
     if job_id.isdecimal():
         parts = ['resource.type="ml_job"', f'resource.labels.job_id="{job_id}"']
+    elif job_id.startswith(BUILD):
+        build_id = job_id.removeprefix(BUILD)
+        parts = ['resource.type="build"', f'resource.labels.build_id="{build_id}"']
     else:
         parts = ['resource.type="batch.googleapis.com/Job"', f'labels.job_uid="{job_id}"']
         if replica:
