@@ -1,7 +1,8 @@
 """Converts gcloud commands in scripts, Makefiles and pages into imported jobs.
 
-They are ``gcloud ai custom-jobs create`` and its ``hp-tuning-jobs``. Nothing is run. What the flags
-mean is gcloud's command_lib/ai/custom_jobs/custom_jobs_util.py.
+They are ``gcloud ai custom-jobs create`` and its ``hp-tuning-jobs``. Nothing is run: only literals
+and variables with one assignment are read. What the flags mean is gcloud's
+command_lib/ai/custom_jobs/custom_jobs_util.py.
 """
 
 from __future__ import annotations
@@ -23,27 +24,20 @@ from vertex_training_cli.importing.imported import (
 )
 
 #: Flags between the words of a gcloud command, as in `gcloud --project P ai …`.
-_FLAGS: Final = (
-    r"((?:\s+--?[a-z][\w-]{0,60}(?:=\S{1,300}"
-    r"|\s+(?!-|(?:ai|alpha|beta|create|custom-jobs|hp-tuning-jobs)\s)\S{1,300})?)"
-    r"{0,5})\s+"
-)
+_FLAGS: Final = r"(?:\s+-\S{1,300}(?:\s+(?!-|(?:ai|create)\s)\w\S{0,300})?){0,5}\s+"
 #: A gcloud command in a shell line that creates a job.
 GCLOUD: Final = re.compile(
     rf"gcloud{_FLAGS}(?:(?:alpha|beta){_FLAGS})?"
-    rf"ai{_FLAGS}(?P<kind>custom-jobs|hp-tuning-jobs){_FLAGS}create\b"
+    rf"ai{_FLAGS}(?:custom-jobs|hp-tuning-jobs){_FLAGS}create\b"
 )
+KINDS: Final = ("custom-jobs", "hp-tuning-jobs")
 #: Name of a file that means standard input for gcloud.
 STDIN: Final = "-"
 ALGORITHMS: Final = {"random": "RANDOM_SEARCH", "grid": "GRID_SEARCH"}
 #: Flags of gcloud without a value.
 SWITCHES: Final = ("enable-web-access", "enable-dashboard-access", "async", "quiet")
-#: Flags without a remark: other code reads them, or they concern only the call.
-_READ: Final = (
-    "display-name config region worker-pool-spec args command labels project format quiet "
-    "async python-package-uris max-trial-count parallel-trial-count algorithm verbosity "
-)
-READ: Final = frozenset(_READ.split())
+#: Flags that concern only the call.
+OF_CALL: Final = ("format", "quiet", "async", "verbosity")
 #: Flags whose values are collected if the flag is repeated.
 LISTS: Final = ("args", "command", "labels", "python-package-uris")
 #: Flag -> field of the job's spec.
@@ -54,15 +48,21 @@ SPEC_FIELDS: Final = {
     "enable-dashboard-access": "enableDashboardAccess",
     "persistent-resource-id": "persistentResourceId",
 }
-POOL_KEYS: Final = ("machine-type", "replica-count", "accelerator-type", "accelerator-count",
-                    "container-image-uri", "executor-image-uri", "python-module")  # fmt: skip
+#: Keys of a pool of which gcloud builds an image.
+LOCAL_KEYS: Final = ("output-image-uri", "script", "requirements", "extra-packages", "extra-dirs")
 ASSIGNMENT: Final = re.compile(
     r"(?:(?:export|readonly|local|declare(?: -\w)?|typeset)\s+)?([A-Za-z_]\w*)(\+?)=(.*)", re.DOTALL
 )
-#: A part of a shell line; ``end`` matches an operator or a keyword that ends a command.
-PART: Final = re.compile(
-    r"\\.|'[^']*'|\"(?:\\.|[^\"\\])*\"|=\([^()]*\)|\$\((?:[^()]|\([^()]*\))*\)|`[^`]*`|\$\{[^}]*\}"
-    r"|(?P<end>;|&&|\|\|?|(?<!>)&(?!>)|\)|\b(?:then|do|else)\b)|.",
+#: A variable, a command substitution, or a text with escapes.
+VARIABLE: Final = (
+    r"\$\{[^{}]{0,500}(?:\{[^{}]{0,100}\}[^{}]{0,100}){0,9}\}|\$(?:[A-Za-z_]\w*|[0-9@*#])"
+    r"|%[A-Za-z_]\w*%|\$'[^']*'|\$\((?:[^()]|\([^()]{0,300}\)){0,500}\)|`[^`]{0,500}`"
+)
+#: A part of a shell line.
+TOKEN: Final = re.compile(
+    r"(?P<open><[A-Z0-9_]+>)|\\(?P<escaped>.)|'(?P<literal>[^']*)'"
+    rf"|\"(?P<quoted>(?:\\.|[^\"\\])*)\"|(?P<variable>{VARIABLE})"
+    r"|(?P<space>\s+)|(?P<redirect>(?:(?<!\S)\d)?[<>]+(?:&\d?-?)?)|(?P<end>[;|&()]+|(?<!\S)#.*)|.",
     re.DOTALL,
 )
 #: `NAME ?= value` of a Makefile.
@@ -70,35 +70,21 @@ MAKE: Final = re.compile(r"(?:export\s+)?([A-Za-z_]\w*)\s*([:?+]?)=[ \t]*(.*)")
 #: Start of a heredoc: `-` removes leading tabs, a quote prevents expansion, and the last group is
 #: the line that ends the text.
 HEREDOC: Final = re.compile(r"<<(-?)\s*(['\"]?)(\w+)\2")
-#: A variable, a command substitution, or an escaped character.
-VARIABLE: Final = re.compile(
-    r"\\(?P<escaped>[\\$`\n])"
-    r"|\$'(?P<ansi>[^']*)'|\$\{(?P<prefix>[#!]?)(?P<braced>\w+)(?P<default>:?[-=][^{}]{0,500}(?:\{[^{}]{0,100}\}[^{}]{0,100}){0,9})?(?P<more>[^}]{0,200})\}"
-    r"|\$(?P<name>[A-Za-z_]\w*|[0-9@*#])|%(?P<windows>[A-Za-z_]\w*)%|\$\((?P<command>(?:[^()]|\([^()]{0,300}\)){0,500})\)|`(?P<old>[^`]{0,500})`"
+#: Beginning and end of a block or a function in a script.
+OPENS: Final = re.compile(
+    r"\s*(?:(?:if|for|while|until|case|select)\b|(?:function\s+)?[\w:-]+\s*\(\)\s*\{|function\b.*\{)"
 )
-#: Beginning and end of a block in a script.
-OPENS: Final = re.compile(r"\s*(if|for|while|until|case|select)\b")
-CLOSES: Final = re.compile(r"(?:^|[;\s])(fi|done|esac)\b")
-#: The first line of a function, with its indentation and its name.
-FUNCTION: Final = re.compile(
-    r"(\s*)(?:function\s+([\w:-]+)(?:\s*\(\s*\))?|([\w:-]+)\s*\(\s*\))\s*\{"
-)
+CLOSES: Final = re.compile(r"(?:^|[;\s])(?:fi|done|esac)\b|^\s*\}\s*$")
 #: A name that a line may change: by an assignment, or by a command such as `read` or `unset`.
 SETS: Final = re.compile(
     r"(?<![^\s;&|({`])([A-Za-z_]\w*)(?:\[\w*\])?[ \t]*[:?+]?="
     r"|\b(?:for|read|unset|select|getopts\s+\S+)\s+((?:-\w+\s+)*(?:[A-Za-z_]\w*[ \t]*){1,20})"
 )
-PLACEHOLDER: Final = re.compile(r"<[A-Z0-9_]+>")
 #: Quoted texts, escaped characters and comments in a line.
 QUOTED: Final = re.compile(r"\\.|'[^']*'|\"(?:\\.|[^\"\\])*\"|(?:^|\s)#.*", re.DOTALL)
+#: Python code in a heredoc that creates a job.
 PYTHON: Final = re.compile(r"\s*(?:\w+=\S*\s+)*python[\d.]*\b")
-
-
-def call_of(match: re.Match[str]) -> tuple[str, str]:
-    """Return the kind of job that a command creates, and its flags."""
-    flags = (text for n, text in enumerate(match.groups(), 1) if n != match.re.groupindex["kind"])
-    return match["kind"], " ".join(filter(None, flags))
-
+MAKES: Final = re.compile(r"(Custom|Training|Tuning)Job\(|create_\w+_job\(|(custom|hp-tuning)-jobs")
 
 CommandFiles = Callable[[str], "ImportedJob | None"]
 """Function that returns the job in a file that gcloud reads, or None."""
@@ -118,101 +104,70 @@ class Script:
         self.jobs = list[ImportedJob]()
         self.left_out = list[str]()
         """Reasons why a command is omitted, one sentence each."""
-        self.programs = list[tuple[str, int]]()
-        """Python code that the script runs: text, and the number of lines before it."""
         self._read = read
-        self._values: dict[str, list[str]] = {}
+        self._values: dict[str, str] = {}
         self._assigned = Counter[str]()
         self._depth = 0
-        self._function, self._end = "", ""
-        """Name of the current function, and the line that ends it."""
 
     def visit(self, text: str, name: str, *, is_make: bool = False, first: int = 1) -> None:
         """Read a script from line ``first`` on; ``name`` is the default name."""
         lines = list(_lines(text, first))
         self._assigned = Counter(
-            assignment for _, line, _ in lines for assignment in _assigned(line)
-        )
+            name for _, line, _ in lines for match in SETS.finditer(line)
+            for name in (match[1] or match[2]).split()
+        )  # fmt: skip
         for number, line, body in lines:
             place = f"{self.label}, line {number}"
             if is_make and (match := MAKE.fullmatch(line.rstrip())):
-                self._of_make(match)
+                if match[2] in ("", ":"):  # the environment or another line changes any other one
+                    self._assign(f'{match[1]}="{_of_make(match[3]).strip()}"')
                 continue
             if is_make:
-                line = re.sub(r"\$\((\w+)\)", r"${\1}", line.lstrip("\t@-")).replace("$$", "$")
+                line = _of_make(line.lstrip("\t@-")).replace("$$", "$")
+            if body is not None:
+                self._keep_file(line, body, place)
+            self._depth += bool(OPENS.match(line)) - len(CLOSES.findall(line))
             if re.match(r"\s*(echo|printf)\b", line):
                 self._echo(line, place)
                 continue
-            if body is not None:
-                self._keep_file(line, body, number)
-            self._depth += bool(OPENS.match(line)) - len(CLOSES.findall(line))
-            if begun := FUNCTION.match(line):
-                self._function, self._end = begun[2] or begun[3], f"{begun[1]}}}"
-            elif line.rstrip() == self._end:
-                self._function = ""
-            self._set_variables(line)
+            if self._depth <= 0:
+                self._assign(line)
             if match := GCLOUD.search(line):
-                self._command(line, match, place, name)
+                self._command(line[match.start() :], line[: match.start()], place, name)
 
-    def _command(self, line: str, match: re.Match[str], place: str, name: str) -> None:
+    def _command(self, command: str, before: str, place: str, name: str) -> None:
         """Add the job of a command. A refused command is omitted with a remark."""
-        kind, flags = call_of(match)
-        words, _ = split(f"{flags} {line[match.end() :]}", self._value_of)
         try:
-            job = job_of(options_of(kind, words, place), name, self._read)
+            flags = options_of(split(command, self._value_of)[0], place)
+            job = job_of(flags, name, self._read)
         except CommandError as refused:
             self.left_out.append(f"{refused.message.rstrip('.')} ({place})")
             return
         if self._depth > 0:
-            job.notes.append(Note("the command is in a branch or loop, but imported once", place))
-        if self._function:
-            what = f"the command is in function {self._function}, but imported once"
+            what = "the command is in a branch, loop or function, but imported once"
             job.notes.append(Note(what, place))
-        if held := ASSIGNMENT.match(line.strip()):
-            what = (
-                f"the command is stored in {held[1]}: later changes of that variable are not "
-                "imported"
-            )
+        if held := ASSIGNMENT.match(before.strip()):
+            what = f"the command is stored in {held[1]}: later changes of it are not imported"
             job.notes.append(Note(what, place))
         self.jobs.append(job)
 
-    def _set_variables(self, line: str) -> None:
-        """Record the assignments of a line, except behind a condition."""
-        depth, begin = self._depth, 0
-        for part in [*PART.finditer(line), None]:
-            if part and not part["end"]:
-                continue
-            command = line[begin : part.start() if part else None].strip(" \t{")
-            if (match := ASSIGNMENT.fullmatch(command)) and depth <= 0:
-                self._assign(match[1], match[3])
-            depth += bool(part and part["end"] != ";")
-            begin = part.end() if part else begin
+    def _assign(self, line: str) -> None:
+        """Record the assignments that a line begins with; the parts of arrays have no value."""
+        words = split(line, self._value_of)[0]
+        words = words[1:] if words[:1] in (["export"], ["readonly"]) else words
+        matches = [match for word in words if (match := ASSIGNMENT.fullmatch(word))]
+        for match in matches if len(matches) == len(words) and "=(" not in line else []:
+            if self._assigned[match[1]] == 1:
+                self._values[match[1]] = match[3][:MAX_LENGTH]
 
-    def _of_make(self, match: re.Match[str]) -> None:
-        name, how, value = match.groups()
-        if how in ("", ":"):  # the environment or another line changes any other one
-            value = re.sub(r"\$\((\w+)\)", r"${\1}", value).strip()
-            self._assign(name, f'"{value}"')
-
-    def _assign(self, name: str, value: str) -> None:
-        is_array = value.startswith("(")
-        words, _ = split(value.strip("()") if is_array else value, self._value_of)
-        values = words if is_array else words[:1] or [""]
-        for match in () if is_array else map(ASSIGNMENT.fullmatch, words[1:]):
-            if match is None:  # variables of one command alone
-                return
-            self._assign(match[1], f"'{match[3]}'")
-        if self._assigned[name] == 1 and sum(map(len, values)) <= MAX_LENGTH:
-            self._values[name] = values
-
-    def _keep_file(self, line: str, body: tuple[str, bool], number: int) -> None:
-        """Record the file or the program that a heredoc contains."""
+    def _keep_file(self, line: str, body: tuple[str, bool], place: str) -> None:
+        """Record the file that a heredoc contains."""
         text, is_literal = body
-        _, files = split(line, self._value_of)
-        text = text if is_literal else self._expanded(text)
+        files = split(line, self._value_of)[1]
+        text = text if is_literal else _expanded(text, self._value_of)[:MAX_LENGTH]
         self._write([STDIN] if not files and GCLOUD.search(line) else files, text, line)
-        if not files and PYTHON.match(line):
-            self.programs.append((text, number))
+        if not files and PYTHON.match(line) and MAKES.search(text):
+            self.left_out.append(f"Python code within the script is not imported ({place})")
 
     def _echo(self, line: str, place: str) -> None:
         """Record the file that `echo` writes; ignore a command that is only printed."""
@@ -229,33 +184,24 @@ class Script:
             before = self.files.get(file, "") if is_more else ""
             self.files[file] = before[:MAX_LENGTH] + text
 
-    def _expanded(self, text: str) -> str:
-        """Return ``text`` with the values of its variables."""
-        return VARIABLE.sub(lambda match: " ".join(self._value_of(match)), text)[:MAX_LENGTH]
-
-    def _value_of(self, match: re.Match[str]) -> list[str]:
+    def _value_of(self, text: str) -> str:
         """Return the value of a variable, or its placeholder."""
-        if match["escaped"]:
-            return [match["escaped"].strip("\n")]
-        command = match["command"] if match["command"] is not None else match["old"]
-        if command is not None:
-            words = re.findall(r"[A-Za-z]\w*", command) or ["value"]
-            return [REQUEST_ID if re.match(r"\s*date\b", command) else placeholder(words[-1])]
-        if match["ansi"] is not None or match["prefix"]:
-            return [placeholder(match["braced"] or "text")]
-        name = match["braced"] or match["name"] or match["windows"]
-        if match["more"] and not re.fullmatch(r"\[[@*]\]|:\?.*", match["more"]):
-            return [placeholder(name)]  # one of the shell's operators
-        name = {"@": "ARGUMENTS", "*": "ARGUMENTS"}.get(name, name)
+        words = re.findall(r"[A-Za-z]\w*", text) or ["value"]
+        if text.startswith(("$(", "`")):
+            return REQUEST_ID if words[0] == "date" else placeholder(words[-1])
+        if text.startswith("$'"):
+            return placeholder("text")
+        if text in ("$@", "$*", "${@}", "${*}"):
+            return placeholder("arguments")
+        name = "".join(re.findall(r"\w+", text)[:1])
+        is_plain = text.strip("${}%") == name and name in self._values
         unknown = placeholder(f"arg_{name}" if name.isdigit() else name)
-        known = self._values.get(name, [unknown])
-        return known if match["more"] else known[:1]  # of an array, its first
+        return self._values[name] if is_plain else unknown
 
 
-def _assigned(line: str) -> Iterator[str]:
-    """Yield each name that a line may assign."""
-    for match in SETS.finditer(line):
-        yield from (match[1] or match[2]).split()
+def _of_make(line: str) -> str:
+    """Return a line of a Makefile with its variables in the shell's form."""
+    return re.sub(r"\$\((\w+)\)", r"${\1}", line)
 
 
 def _lines(text: str, first: int) -> Iterator[tuple[int, str, tuple[str, bool] | None]]:
@@ -297,67 +243,61 @@ def _lines(text: str, first: int) -> Iterator[tuple[int, str, tuple[str, bool] |
         yield first + start, line, body
 
 
-def split(
-    line: str, value: Callable[[re.Match[str]], list[str]] | None = None
-) -> tuple[list[str], list[str]]:
-    """Return the words of a command, and the files that its output goes to.
+def split(line: str, value: Callable[[str], str] = str) -> tuple[list[str], list[str]]:
+    """Return the words of the first command in a line, and the files that its output goes to.
 
-    ``value`` gives the values of variables, whose quotes are none of the line's.
+    ``value`` gives the values of variables.
     """
-    words, files, word, quote, index = list[str](), list[str](), "", "", 0
-    begun, target = False, words
-    while index < len(line):
-        char, index = line[index], index + 1
-        placeholder = PLACEHOLDER.match(line, index - 1)
-        variable = value and quote != "'" and char in "$`%" and VARIABLE.match(line, index - 1)
-        if placeholder:
-            word, begun, index = word + placeholder[0], True, placeholder.end()
-        elif variable:
-            index = variable.end()
-            assert value is not None
-            parts = value(variable)
-            if variable["more"] != "[@]":
-                parts = [" ".join(parts)] if quote else " ".join(parts).split()
-            for part in parts[:-1]:
-                target.append(word + part)
-                word = ""
-            word, begun = word + "".join(parts[-1:]), begun or bool(parts)
-        elif char == "\\" and quote != "'" and index < len(line):
-            keeps = quote and line[index] not in '$`"\\'
-            word, begun, index = word + (char if keeps else "") + line[index], True, index + 1
-        elif char == quote:
-            quote = ""
-        elif quote or char not in "\"' \t\n;|&<>()#" or (char == "#" and begun):
-            word, begun = word + char, True
-        elif char in "\"'":
-            quote, begun = char, True
-        else:
-            if begun and not (char in "<>" and word.isdigit()):
+    words, files, word, is_word = list[str](), list[str](), "", False
+    target = words
+    for token in TOKEN.finditer(f"{line} "):
+        kind = token.lastgroup
+        if kind in ("space", "redirect", "end"):
+            if is_word:
                 target.append(word)
                 target = words
-            word, begun = "", False
-            if char in ";|&()#":
+            word, is_word = "", False
+            if kind == "redirect" and "&" not in token[0]:
+                target = files if ">" in token[0] else []
+            if kind == "end":
                 break
-            if char in "<>":
-                more = re.compile(r"[<>]*(&\d?)?-?").match(line, index)
-                assert more is not None
-                index = more.end()
-                target = words if more[1] else files if char == ">" else []
-    if begun:
-        target.append(word)
+            continue
+        is_word = True
+        if kind == "variable":
+            parts = value(token[0]).split()
+            target += [word + part if n == 0 else part for n, part in enumerate(parts[:-1])]
+            word = "".join(parts[-1:]) if len(parts) > 1 else word + "".join(parts)
+            is_word = bool(word)
+        elif kind == "quoted":
+            word += _expanded(token["quoted"], value, '"')
+        elif kind:
+            word += token["open"] or token[kind].strip("\n")
+        else:
+            word += token[0]
     return words, files
 
 
-def options_of(kind: str, words: list[str], place: str) -> dict[str, Any]:
+def _expanded(text: str, value: Callable[[str], str], quotes: str = "") -> str:
+    """Return a text in double quotes or in a heredoc with the values of its variables."""
+    return re.sub(
+        rf"\\(?P<escaped>[\\$`\n{quotes}])|{VARIABLE}",
+        lambda match: match["escaped"].strip("\n") if match["escaped"] else value(match[0]),
+        text,
+    )
+
+
+def options_of(words: list[str], place: str) -> dict[str, Any]:
     """Return the flags of a gcloud command with their values."""
-    flags, left = list[tuple[str, str]](), list(words)
-    unread = list[str]()
+    flags, left = list[tuple[str, str]](), words[1:]
+    kind, unread = "", list[str]()
     while left:
         word = left.pop(0)
         word = "--quiet" if word == "-q" else word
         name, equals, value = word.removeprefix("--").partition("=")
-        if not word.startswith("--") or word == "--":
-            unread.append(word)
+        if word in KINDS:
+            kind = word
+        elif not word.startswith("--") or word == "--":
+            unread += [] if word in ("alpha", "beta", "ai", "create") else [word]
         elif equals:
             flags.append((name, value))
         elif name in SWITCHES or not left or (left[0].startswith("--") and name != "args"):
@@ -386,101 +326,99 @@ def job_of(options: dict[str, Any], name: str, read: CommandFiles) -> ImportedJo
     Raises:
         CommandError: it makes none, or reads a file that is missing.
     """
-    flags = dict[str, str](options["flags"])
-    if not {"config", "worker-pool-spec"} & flags.keys():
-        what = f"`{options['kind']} create` without --config or --worker-pool-spec"
-        raise CommandError(f"{what} creates no job.")
-    return _of_vertex(options, flags, name, read)
-
-
-def _of_vertex(
-    options: dict[str, Any], flags: dict[str, str], name: str, read: CommandFiles
-) -> ImportedJob:
-    place = options["place"]
+    flags, place = dict[str, str](options["flags"]), options["place"]
+    pools = [value for flag, value in options["flags"] if flag == "worker-pool-spec"]
     lists = {flag: [item for key, value in options["flags"] if key == flag
                     for item in _listed(value)] for flag in LISTS}  # fmt: skip
-    pools = [value for flag, value in options["flags"] if flag == "worker-pool-spec"]
-    display = flags.get("display-name") or name
-    is_search = options["kind"] == "hp-tuning-jobs"
-    base = read(flags["config"]) if "config" in flags else None
-    if base is None:
-        base = from_message({"workerPoolSpecs": []}, display)
-        if "config" in flags:
-            file = flags["config"] or "a file"
-            what = f"gcloud reads the job file {file}, which is not beside the source"
-            if not pools:
-                raise CommandError(f"{what}: copy it there and import again.")
-            base.remarks.append(f"{what} ({place})")
-    base.name = key_of(display, name)
+    for flag in ("worker-pool-spec", *LISTS, *OF_CALL):
+        flags.pop(flag, None)
+    if not pools and "config" not in flags:
+        what = f"`{options['kind']} create` without --config or --worker-pool-spec"
+        raise CommandError(f"{what} creates no job.")
+    display = flags.pop("display-name", "") or name
+    job = _base(flags, bool(pools), display, place, read)
+    job.name = key_of(display, name)
     if pools:
         uris = lists["python-package-uris"]
-        base.spec["workerPoolSpecs"] = [_pool(pool, uris, base, place) for pool in pools]
-    if pools or not base.in_snake_case:
-        _set_words(base.spec["workerPoolSpecs"], lists)
-    elif "args" in flags or "command" in flags:
+        job.spec["workerPoolSpecs"] = [_pool(pool, uris, job, place) for pool in pools]
+    if pools or not job.in_snake_case:
+        _set_words(job.spec["workerPoolSpecs"], lists)
+    elif lists["args"] or lists["command"]:
         what = (
             "--args and --command are omitted: gcloud ignores them with a --config file in "
             "snake case"
         )
-        base.remarks.append(f"{what} ({place})")
-    for flag, field in SPEC_FIELDS.items():
-        if flag in flags:
-            base.spec[field] = True if flags[flag] == "true" else flags[flag]
-    base.labels |= _mapped(lists["labels"])
-    base.encryption_key = flags.get("kms-key", base.encryption_key)
-    if is_search:
-        for flag, field in (("max-trial-count", "maxTrialCount"),
-                            ("parallel-trial-count", "parallelTrialCount")):  # fmt: skip
-            if flag in flags or field not in base.study:
-                base.study[field] = _number(flags.get(flag, "1"))
-        if "algorithm" in flags:
-            algorithm = flags["algorithm"].replace("-", "_").upper()
-            base.study.setdefault("studySpec", {})["algorithm"] = ALGORITHMS.get(
-                flags["algorithm"], algorithm
-            )
-        base.study["displayName"] = display
-    base.region = flags.get("region", base.region)
-    base.project = flags.get("project", "")
-    known = READ | SPEC_FIELDS.keys() | {"kms-key"}
-    base.remarks += [
-        f"gcloud flag --{flag} is not imported ({place})"
-        for flag in dict.fromkeys(flag for flag, _ in options["flags"]) if flag not in known
-    ]  # fmt: skip
+        job.remarks.append(f"{what} ({place})")
+    for flag in SPEC_FIELDS.keys() & flags.keys():
+        value = flags.pop(flag)
+        job.spec[SPEC_FIELDS[flag]] = True if value == "true" else value
+    job.labels |= _mapped(lists["labels"])
+    job.encryption_key = flags.pop("kms-key", job.encryption_key)
+    if options["kind"] == "hp-tuning-jobs":
+        _set_study(job, flags, display)
+    job.region, job.project = flags.pop("region", job.region), flags.pop("project", "")
+    job.remarks += [f"gcloud flag --{flag} is not imported ({place})" for flag in flags]
     if options["unread"]:
-        base.remarks.append(f"`{' '.join(options['unread'])[:80]}` is not imported ({place})")
-    return base
+        job.remarks.append(f"`{' '.join(options['unread'])[:80]}` is not imported ({place})")
+    return job
+
+
+def _base(
+    flags: dict[str, str], has_pools: bool, display: str, place: str, read: CommandFiles
+) -> ImportedJob:
+    """Return the job in the file of --config, or an empty one."""
+    file = flags.pop("config", None)
+    job = None if file is None else read(file)
+    if job is not None:
+        return job
+    job = from_message({"workerPoolSpecs": []}, display)
+    if file is not None:
+        what = f"gcloud reads the job file {file or 'a file'}, which is not beside the source"
+        if not has_pools:
+            raise CommandError(f"{what}: copy it there and import again.")
+        job.remarks.append(f"{what} ({place})")
+    return job
+
+
+def _set_study(job: ImportedJob, flags: dict[str, str], display: str) -> None:
+    for flag, field in (("max-trial-count", "maxTrialCount"),
+                        ("parallel-trial-count", "parallelTrialCount")):  # fmt: skip
+        if flag in flags or field not in job.study:
+            job.study[field] = _number(flags.pop(flag, "1"))
+    if algorithm := flags.pop("algorithm", ""):
+        value = ALGORITHMS.get(algorithm, algorithm.replace("-", "_").upper())
+        job.study.setdefault("studySpec", {})["algorithm"] = value
+    job.study["displayName"] = display
 
 
 def _pool(value: str, uris: list[str], job: ImportedJob, place: str) -> Any:
     spec = _mapped(_listed(value))
-    local = ("local-package-path", "output-image-uri", "script", "requirements", "extra-packages",
-             "extra-dirs") if "local-package-path" in spec else ()  # fmt: skip
-    unread = [f"{key}={item}".rstrip("=") for key, item in spec.items()
-              if key not in (*POOL_KEYS, *local)]  # fmt: skip
+    is_empty = not any(spec.values())
+    machine: dict[str, Any] = {"machineType": spec.pop("machine-type", "<MACHINE_TYPE>")}
+    accelerator, count = spec.pop("accelerator-type", ""), spec.pop("accelerator-count", "1")
+    if accelerator:
+        machine["acceleratorType"] = accelerator.upper().replace("-", "_")
+        machine["acceleratorCount"] = _number(count)
+    pool: dict[str, Any] = {
+        "replicaCount": _number(spec.pop("replica-count", "1")), "machineSpec": machine
+    }  # fmt: skip
+    if path := spec.pop("local-package-path", ""):
+        local = {key: spec.pop(key, "") for key in LOCAL_KEYS}
+        what = f"gcloud would build an image of {path}; an import builds none"
+        job.remarks.append(f"{what} ({place}): build it by `vt images build`")
+        spec["container-image-uri"] = local["output-image-uri"] or "<YOUR_IMAGE>"
+    image, executor = spec.pop("container-image-uri", ""), spec.pop("executor-image-uri", "")
+    module = spec.pop("python-module", "")
+    if image:
+        pool["containerSpec"] = {"imageUri": image}
+    elif executor or module or uris:
+        package = {"executorImageUri": executor, "packageUris": uris, "pythonModule": module}
+        pool["pythonPackageSpec"] = package
+    unread = [f"{key}={item}".rstrip("=") for key, item in spec.items()]
     if unread:
         job.remarks.append(f"{', '.join(unread)} of --worker-pool-spec is not imported ({place})")
-    if not any(spec.values()):
+    if is_empty:
         return value if unread else {}
-    machine: dict[str, Any] = {"machineType": spec.get("machine-type", "<MACHINE_TYPE>")}
-    if accelerator := spec.get("accelerator-type"):
-        machine["acceleratorType"] = accelerator.upper().replace("-", "_")
-        machine["acceleratorCount"] = _number(spec.get("accelerator-count", "1"))
-    pool: dict[str, Any] = {
-        "replicaCount": _number(spec.get("replica-count", "1")), "machineSpec": machine
-    }  # fmt: skip
-    if "local-package-path" in spec:
-        image = spec.get("output-image-uri", "<YOUR_IMAGE>")
-        what = f"gcloud would build an image of {spec['local-package-path']}; an import builds none"
-        job.remarks.append(f"{what} ({place}): build it by `vt images build`")
-        spec["container-image-uri"] = image
-    if "container-image-uri" in spec:
-        pool["containerSpec"] = {"imageUri": spec["container-image-uri"]}
-    elif "executor-image-uri" in spec or "python-module" in spec or uris:
-        pool["pythonPackageSpec"] = {
-            "executorImageUri": spec.get("executor-image-uri", ""),
-            "packageUris": uris,
-            "pythonModule": spec.get("python-module", ""),
-        }
     return pool
 
 

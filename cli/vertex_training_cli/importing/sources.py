@@ -11,8 +11,6 @@ import re
 import shlex
 import textwrap
 import warnings
-from bisect import bisect_left
-from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -24,10 +22,11 @@ from vertex_training.customjob.rules.trials import COUNTS
 from vertex_training.errors import CommandError, ConfigError
 from vertex_training.located_yaml import document
 from vertex_training_cli.importing import client_calls
-from vertex_training_cli.importing.command_lines import GCLOUD, PLACEHOLDER, Script
+from vertex_training_cli.importing.command_lines import GCLOUD, Script
 from vertex_training_cli.importing.imported import (
     EXPRESSION,
     MAX_LENGTH,
+    OPEN,
     POOLS,
     SPECS,
     ImportedJob,
@@ -65,8 +64,8 @@ WRITEFILE: Final = re.compile(r"%%writefile[ \t]+(-a[ \t]+)?([^\s]+)[ \t]*\n")
 SHELL_CELL: Final = re.compile(r"%%(?:bash|sh|script\s+(?:ba|z)?sh)\b[^\n]*\n")
 #: A shell line of a notebook, with the name that its output is assigned to, if any.
 SHELL_LINE: Final = re.compile(r"(\s*)((?:[\w.,\[\]() ]+=\s*)?)!(.*)", re.DOTALL)
-#: Text in Python code that indicates a call which creates a job.
-MAKES: Final = re.compile(r"(Custom|Training|Tuning)Job\(|create_\w+_job\(|(custom|hp-tuning)-jobs")
+#: Errors of parsing Python code.
+UNPARSABLE: Final = (SyntaxError, ValueError, RecursionError, MemoryError)
 SCRIPTS: Final = (".sh", ".bash", ".zsh", ".mk", ".bat", ".cmd", ".ps1", ".envrc")
 PAGES: Final = (".md", ".rst", ".txt", ".qmd", ".Rmd", ".markdown")
 
@@ -115,56 +114,110 @@ def _text_of(path: Path) -> bytes:
     return data
 
 
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of a source: a cell of a notebook, a block of a page, or the whole file."""
+
+    kind: str
+    """``python``, ``shell``, ``document``, ``file``, or empty for other parts."""
+    text: str
+    label: str
+    line: int = 1
+    """First line of the part in the place that the label names."""
+    names: frozenset[str] = frozenset()
+    """Names of the file that the part is."""
+    is_added: bool = False
+    """True for text that is appended to the file."""
+
+
 class _Reader:
     """Reads one file."""
 
     def __init__(self, path: Path, name: str) -> None:
         self.path, self.name, self.result = path, name, SourceContents()
+        self._is_make = path.suffix == ".mk" or path.name.lower() in ("makefile", "gnumakefile")
         self._is_partly_read = False
         self._configs = set[str]()
         """Names of files that commands read as their job."""
 
     def read(self, text: str, data: bytes) -> SourceContents:
         """Return the contents of the file."""
+        remarks = self.result.remarks
         lines = [n for n, line in enumerate(text.split("\n"), 1) if BATCH_JOB.search(line)]
         if places := ", ".join(f"{self.path.name}:{line}" for line in lines):
-            self.result.remarks.append(batch_remark(places))
+            remarks.append(batch_remark(places))
         suffix = self.path.suffix
-        is_make = suffix == ".mk" or self.path.name.lower() in ("makefile", "gnumakefile")
-        if suffix == ".ipynb":
-            self._notebook(text)
-        elif suffix == ".py":
-            self._python([(self.path.name, text, 0)])
-        elif suffix in PAGES:
-            self._page(text)
-        elif is_make or suffix in SCRIPTS or text.startswith("#!") or _is_script(suffix, text):
-            self._script(self.path.name, text, 1, is_make=is_make)
-        elif suffix == ".tf":
-            self.result.remarks.append(
+        if suffix == ".tf":
+            remarks.append(
                 "Terraform files are not imported: import the existing job by `vt import --job ID`"
             )
+        elif suffix == ".ipynb":
+            self._read_parts(list(_cells(text, self.path)))
+        elif suffix in PAGES:
+            self._read_parts(list(_blocks(text, self.path.name)))
+        elif suffix == ".py":
+            self._python([Part("python", text, self.path.name)])
+        elif (
+            self._is_make or suffix in SCRIPTS or text.startswith("#!") or _is_script(suffix, text)
+        ):
+            self._script(Part("shell", text, self.path.name))
         else:
-            self._document(data)
+            self.result.jobs += self.of_document(data)
+            for line, command in _commands(self._parsed(data).root):
+                part = Part("shell", with_placeholders(command), self.path.name, line)
+                self._script(part)
         if self._is_partly_read:
-            self.result.remarks.append(self._way_on(is_make=is_make))
+            remarks.append(
+                f"some values are computed: `vt import --run {self._run()}` records them"
+            )
         return self.result
 
-    def _way_on(self, *, is_make: bool) -> str:
-        """Return a hint on `vt import --run`, which records values that the code computes."""
+    def _run(self) -> str:
+        """Return the command for `vt import --run`, which records values that the code computes."""
+        if self.path.suffix in (*PAGES, ".yaml", ".yml", ".json"):
+            return "COMMAND"
         program = {".py": "python ", ".ipynb": ""}.get(
-            self.path.suffix, "make -f " if is_make else "bash "
+            self.path.suffix, "make -f " if self._is_make else "bash "
         )
-        if self.path.suffix in (*PAGES, ".yaml", ".yml", ".json", ".tf"):
-            return "some values are computed: `vt import --run COMMAND` records them"
-        command = shlex.quote(f"{program}{shlex.quote(str(self.path))}")
-        return f"some values are computed: `vt import --run {command}` records them"
+        return shlex.quote(f"{program}{shlex.quote(str(self.path))}")
 
-    def of_document(self, data: bytes) -> list[ImportedJob]:
-        """Return the jobs in YAML or JSON, at any depth. Numbers and booleans stay as written."""
+    def _read_parts(self, parts: list[Part]) -> None:
+        """Read the parts of a notebook or page. Parts of Python build on one another."""
+        for part in parts:
+            for name in part.names:
+                before = self.result.files.get(name, "") if part.is_added else ""
+                self.result.files[name] = before[:MAX_LENGTH] + part.text
+        for part in parts:
+            if part.kind == "shell":
+                self._script(part)
+        self._python([part for part in parts if part.kind == "python"])
+        left_out = [part.line for part in parts if not part.kind]
+        for part in parts:
+            if part.kind == "document" and not part.names & self._configs:
+                try:
+                    self.result.jobs += self.of_document(part.text.encode())
+                except CommandError as failed:
+                    self.result.remarks.append(f"line {part.line}: {failed.message}")
+                    left_out.append(part.line)
+        if left_out and self.result.jobs:
+            lines = ", ".join(map(str, sorted(left_out)))
+            self.result.remarks.append(f"code blocks without a job: at lines {lines}")
+
+    def of_document(self, data: bytes, *, is_config: bool = False) -> list[ImportedJob]:
+        """Return the jobs in YAML or JSON, at any depth. Numbers and booleans stay as written.
+
+        Missing trial counts get gcloud's default, except in a file that gcloud reads.
+        """
         parsed = self._parsed(data)
         jobs = [self._of_message(*message) for message in _messages(as_written(parsed.root))]
         for job in jobs[:1]:
             job.remarks += map(str, parsed.problems)
+        for job in [] if is_config else jobs:
+            for count in COUNTS if job.study else ():
+                if count not in job.study:
+                    job.study[count] = 1
+                    what = f"{count} is set to 1, the default of gcloud's flag"
+                    job.notes.append(Note(what, self.path.name))
         return jobs
 
     def _parsed(self, data: bytes) -> document.Document:
@@ -188,21 +241,6 @@ class _Reader:
                 job.region = with_placeholders(region, EXPRESSION)
         return job
 
-    def _document(self, data: bytes) -> None:
-        """Add the jobs of a document, and of commands in it, as CI files have."""
-        self.result.jobs += map(self._counted, self.of_document(data))
-        for line, text in _commands(self._parsed(data).root):
-            self._script(self.path.name, with_placeholders(text), line)
-
-    def _counted(self, job: ImportedJob) -> ImportedJob:
-        """Return the job; missing trial counts of a tuning job get gcloud's defaults."""
-        for count in COUNTS:
-            if job.study and count not in job.study:
-                job.study[count] = 1
-                what = f"{count} is set to 1, the default of gcloud's flag"
-                job.notes.append(Note(what, self.path.name))
-        return job
-
     def config(self, file: str) -> ImportedJob | None:
         """Return the job of a file that the source writes or that is beside the source."""
         name = Path(file).name
@@ -211,37 +249,36 @@ class _Reader:
         try:
             data = text.encode() if text is not None else RootDirectory(self.path.parent).read(
                 file.removeprefix("./"))  # fmt: skip
-            jobs = self.of_document(data or b"{}")
+            jobs = self.of_document(data or b"{}", is_config=True)
         except (OSError, CommandError):
             return None
         for job in jobs[:1]:
             job.in_snake_case = bool(re.search(rb"worker_pool_specs|container_spec", data or b""))
         return next(iter(jobs), None)
 
-    def _script(self, label: str, text: str, first: int, *, is_make: bool = False) -> None:
-        script = Script(label, self.config, files=self.result.files)
-        script.visit(text, self.name, is_make=is_make, first=first)
+    def _script(self, part: Part) -> None:
+        script = Script(part.label, self.config, files=self.result.files)
+        script.visit(part.text, self.name, is_make=self._is_make, first=part.line)
         self.result.jobs += script.jobs
         self.result.remarks += script.left_out
         self._is_partly_read |= bool(script.left_out) or any(
-            job.notes or PLACEHOLDER.search(str([job.spec, job.labels, job.remarks]))
+            job.notes or OPEN.search(str([job.spec, job.labels, job.remarks]))
             for job in script.jobs
         )
-        self._python([(label, code, line) for code, line in script.programs if MAKES.search(code)])
 
-    def _python(self, parts: list[tuple[str, str, int]]) -> None:
-        """Read parts of Python code: each with its label, text and number of lines before it."""
+    def _python(self, parts: list[Part]) -> None:
+        """Read parts of Python code."""
         trees = list[tuple[str, ast.Module]]()
-        for label, text, before in parts:
+        for part in parts:
             try:
-                tree = _tree(textwrap.dedent(text))
-                ast.increment_lineno(tree, before)
-                trees.append((label, tree))
-            except (SyntaxError, ValueError, RecursionError, MemoryError) as failed:
+                tree = _tree(textwrap.dedent(part.text))
+                ast.increment_lineno(tree, part.line - 1)
+                trees.append((part.label, tree))
+            except UNPARSABLE as failed:
                 what = getattr(failed, "msg", None) or str(failed)
-                where = f"{label}, line {before + (getattr(failed, 'lineno', None) or 1)}"
+                line = part.line - 1 + (getattr(failed, "lineno", None) or 1)
                 self.result.remarks.append(
-                    f"cannot parse a part of the Python code: {what} ({where})"
+                    f"cannot parse a part of the Python code: {what} ({part.label}, line {line})"
                 )
         try:
             jobs, left_out = client_calls.jobs_in(trees, self.name, self.config)
@@ -252,69 +289,26 @@ class _Reader:
             self.result.remarks += left_out
             self._is_partly_read |= bool(left_out) or any(job.notes for job in jobs)
 
-    def _notebook(self, text: str) -> None:
-        sources = _cells(text, self.path)
-        code = list[tuple[str, str, int]]()
-        for number, source in sources:
-            label = f"{self.path.name}, cell {number}"
-            if match := WRITEFILE.match(source):
-                before = self.result.files.get(match[2], "") if match[1] else ""
-                self.result.files[match[2]] = before[:MAX_LENGTH] + source[match.end() :]
-            elif match := SHELL_CELL.match(source):
-                self._script(label, source[match.end() :], 2)
-            elif re.match(r"\s*%%(?!time|capture|prun)", source) is None:
-                code.append((label, _without_magic(source), 0))
-        self._python(code)
 
-    def _page(self, text: str) -> None:
-        """Read the jobs in the code blocks of a page.
-
-        Blocks of Python build on one another. A block whose text above names a file is that file
-        for the commands of the page.
-        """
-        python, left_out = list[tuple[str, str, int]](), list[str]()
-        lines, blocks = text.split("\n"), list(_blocks(text))
-        named = {line: _names_above(lines, line, code) for line, language, code in blocks
-                 if _may_be_document(language, code)}  # fmt: skip
-        self.result.files |= {
-            file: code for line, _, code in blocks for file in named.get(line, ())
-        }
-        documents = list[tuple[set[str], list[ImportedJob]]]()
-        for line, language, code in blocks:
-            if language in ("python", "py") or (not language and "import " in code):
-                if _reads(code):
-                    python.append((self.path.name, code, line - 1))
-                    continue
-            elif GCLOUD.search(code):
-                self._script(self.path.name, code, line)
-                continue
-            elif line in named:
-                try:
-                    jobs = [self._counted(job) for job in self.of_document(code.encode())]
-                    documents.append((named[line], jobs))
-                    self.result.jobs += jobs
-                    continue
-                except CommandError as failed:
-                    self.result.remarks.append(f"line {line}: {failed.message}")
-            left_out.append(str(line))
-        self._python(python)
-        of_commands = [job for names, jobs in documents if names & self._configs for job in jobs]
-        self.result.jobs = [job for job in self.result.jobs
-                           if not any(job is other for other in of_commands)]  # fmt: skip
-        if left_out and self.result.jobs:
-            self.result.remarks.append(f"code blocks without a job: at lines {', '.join(left_out)}")
-
-
-def _cells(text: str, path: Path) -> list[tuple[int, str]]:
-    """Return the code cells of a notebook with their numbers. Raises CommandError."""
+def _cells(text: str, path: Path) -> Iterator[Part]:
+    """Yield the code cells of a notebook. Raises CommandError."""
     try:
-        return [
+        sources = [
             (number, "".join(cell.get("source", "")))
             for number, cell in enumerate(json.loads(text).get("cells", []), 1)
             if isinstance(cell, dict) and cell.get("cell_type") == "code"
         ]
     except (ValueError, AttributeError, TypeError, RecursionError):
         raise CommandError(f"{path} is not a notebook: its JSON cannot be parsed.") from None
+    for number, source in sources:
+        label = f"{path.name}, cell {number}"
+        if match := WRITEFILE.match(source):
+            names = frozenset({match[2]})
+            yield Part("file", source[match.end() :], label, 1, names, bool(match[1]))
+        elif match := SHELL_CELL.match(source):
+            yield Part("shell", source[match.end() :], label, 2)
+        elif re.match(r"\s*%%(?!time|capture|prun)", source) is None:
+            yield Part("python", _without_magic(source), label)
 
 
 #: First lines of a notebook as a program. Its shell lines can use the names of the code.
@@ -336,31 +330,14 @@ def program_of(path: Path) -> str:
     Raises:
         CommandError: it cannot be read.
     """
-    parts = [NOTEBOOK.format(folder=str(path.resolve().parent))]
-    for number, source in _cells(_text_of(path).decode("utf-8-sig", errors="replace"), path):
-        parts.append(f"# cell {number}\n")
-        if match := WRITEFILE.match(source):
-            mode = "a" if match[1] else "w"
-            parts.append(f"open({match[2]!r}, {mode!r}).write({source[match.end() :]!r})\n")
-        elif match := SHELL_CELL.match(source):
-            parts.append(f"__shell__({source[match.end() :]!r})\n")
-        elif re.match(r"\s*%%(?!time|capture|prun)", source) is None:
-            parts.append(f"{_without_magic(source)}\n")
-    return "".join(parts)
-
-
-def _may_be_document(language: str, code: str) -> bool:
-    return language in ("yaml", "yml", "json", "") and any(key in code for key in JOB_FIELDS)
-
-
-def _names_above(lines: list[str], first: int, code: str) -> set[str]:
-    """Return YAML and JSON file names in the text above a block or in the block's first line."""
-    above = [lines[first - 2], code.partition("\n")[0]]
-    for line in reversed(lines[max(0, first - LINES_ABOVE) : max(0, first - 2)]):
-        if FENCE.fullmatch(line):
-            break
-        above.append(line)
-    return set(FILE_NAME.findall("\n".join(above)))
+    lines = [NOTEBOOK.format(folder=str(path.resolve().parent))]
+    for part in _cells(_text_of(path).decode("utf-8-sig", errors="replace"), path):
+        code = {"python": part.text, "shell": f"__shell__({part.text!r})"}.get(part.kind, "")
+        for name in part.names:
+            mode = "a" if part.is_added else "w"
+            code = f"open({name!r}, {mode!r}).write({part.text!r})"
+        lines.append(f"# {part.label}\n{code}\n")
+    return "".join(lines)
 
 
 def _is_script(suffix: str, text: str) -> bool:
@@ -369,36 +346,45 @@ def _is_script(suffix: str, text: str) -> bool:
     return any(GCLOUD.match(line.lstrip(" \t$@-")) for line in lines)
 
 
-def _blocks(text: str) -> Iterator[tuple[int, str, str]]:
-    """Yield each code block of a page: first line, language and text."""
-    lines = text.split("\n")
-    outside = list(enumerate(lines, 1))
-    fences = list(_fences(lines))
-    for first, end, language in fences:
-        yield first + 1, language, _dedented(lines[first:end])
-        outside[first - 1 : end + 1] = [(0, "")] * (end + 2 - first)
-    for number, line in outside:
-        spans = (span[1] for span in INLINE.finditer(line))
-        yield from ((number, "sh", span) for span in spans if GCLOUD.search(span))
-    for is_code, block in [] if fences else groupby(outside, lambda pair: _is_indented(pair[1])):
+def _blocks(text: str, label: str) -> Iterator[Part]:
+    """Yield each code block of a page.
+
+    A block whose text above names a file is that file for the commands of the page.
+    """
+    lines = [*text.split("\n")]
+    outside, mark, first, language, above = list[str](), "", 0, "", list[str]()
+    for number, line in enumerate([*lines, ""], 1):
+        begin = FENCE.fullmatch(line)
+        if mark and (line.strip(" \t") == mark or number > len(lines)):
+            block = _dedented(lines[first : number - 1])
+            yield _of_page(language, block, label, first + 1, above[-LINES_ABOVE:])
+            mark, above = "", []
+        elif begin and not mark:
+            mark, first, language = begin["mark"], number, begin["language"].lower()
+        elif not mark:
+            above.append(line)
+        outside.append("" if mark else line)
+        spans = [] if mark else [span[1] for span in INLINE.finditer(line)]
+        yield from (Part("shell", span, label, number) for span in spans if GCLOUD.search(span))
+    if outside[:-1] != lines:
+        return
+    for is_code, block in groupby(enumerate(lines, 1), lambda pair: _is_indented(pair[1])):
         numbered = list(block)
         if is_code and any(line.strip() for _, line in numbered):
-            yield numbered[0][0], "", _dedented([line for _, line in numbered])
+            code = _dedented([line for _, line in numbered])
+            yield _of_page("", code, label, numbered[0][0], lines[: numbered[0][0] - 1][-1:])
 
 
-def _fences(lines: list[str]) -> Iterator[tuple[int, int, str]]:
-    """Yield start index, end index and language of each fenced block."""
-    ends = defaultdict[str, list[int]](list)
-    for index, line in enumerate(lines):
-        ends[line.strip(" \t")].append(index)
-    index = 0
-    while index < len(lines):
-        begin = FENCE.fullmatch(lines[index])
-        index += 1
-        closing = ends[begin["mark"]] if begin else []
-        if begin and (at := bisect_left(closing, index)) < len(closing):
-            yield index, closing[at], begin["language"].lower()
-            index = closing[at] + 1
+def _of_page(language: str, code: str, label: str, line: int, above: list[str]) -> Part:
+    """Return a code block of a page."""
+    if language in ("python", "py") or (not language and "import " in code):
+        return Part("python" if _reads(code) else "", code, label, line)
+    if GCLOUD.search(code):
+        return Part("shell", code, label, line)
+    if language in ("yaml", "yml", "json", "") and any(key in code for key in JOB_FIELDS):
+        names = FILE_NAME.findall("\n".join([*above, code.partition("\n")[0]]))
+        return Part("document", code, label, line, frozenset(names))
+    return Part("", code, label, line)
 
 
 def _is_indented(line: str) -> bool:
@@ -476,6 +462,6 @@ def _reads(code: str) -> bool:
     """Return True if a text can be parsed: blocks of pages also contain incomplete code."""
     try:
         _tree(code)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    except UNPARSABLE:
         return False
     return True
