@@ -19,7 +19,6 @@ from vertex_training.customjob.google.job_service import (
     VertexJobs,
     client,
     enum_name,
-    local_address,
     read,
 )
 from vertex_training.customjob.kinds import (
@@ -66,9 +65,9 @@ class Jobs:
 
     @functools.cached_property
     def _batch(self) -> batch_service.BatchJobs:
-        address = local_address(self.ref.project)
-        shared = batch_service.shared_client(self.ref.project, self.ref.region, "", address)
-        return batch_service.BatchJobs(shared)
+        return batch_service.BatchJobs(
+            batch_service.shared_client(self.ref.project, self.ref.region)
+        )
 
     def list(
         self,

@@ -6,18 +6,30 @@ of jobs. https://docs.cloud.google.com/bigquery/docs/reference/rest/v2/jobs
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 import vertex_training.customjob.google  # isort: skip  # noqa: F401  (first, see there)
-from google.api_core.exceptions import GoogleAPICallError, PreconditionFailed, RetryError
 from google.auth.exceptions import GoogleAuthError
 
 from vertex_training.customjob.google import intent_store, prerequisites
-from vertex_training.customjob.google.intent_store import all_blobs, storage_client
-from vertex_training.errors import NotSubmittedError, OperatorError, PermissionDeniedError
+from vertex_training.customjob.google.intent_store import (
+    all_blobs,
+    detail,
+    failures,
+    fetch,
+    put,
+    storage_client,
+)
+from vertex_training.errors import (
+    NotSubmittedError,
+    OperatorError,
+    PermissionDeniedError,
+    PreconditionFailedError,
+)
 from vertex_training.naming import is_local
 from vertex_training.snapshots.manifest import StoredObject, name_of_table
 from vertex_training.snapshots.protocol import SnapshotPorts
@@ -160,7 +172,7 @@ class StorageFiles:
     def objects(self, folder: str) -> list[StoredObject]:
         """Return the objects in a subfolder."""
         prefix = f"{self._prefix}/{folder}"
-        try:
+        with self._failures():
             listed = self._bucket.list_blobs(prefix=prefix, timeout=TIMEOUT)
             return [
                 StoredObject(
@@ -171,39 +183,18 @@ class StorageFiles:
                 )
                 for blob in all_blobs(listed)
             ]
-        except (GoogleAPICallError, RetryError, GoogleAuthError) as error:
-            raise self._unreachable(error) from None
 
     def read(self, name: str) -> tuple[bytes, int] | None:
         """Return an object's content and generation; None if the object does not exist."""
-        try:
-            while blob := self._bucket.get_blob(f"{self._prefix}/{name}", timeout=TIMEOUT):
-                generation = int(blob.generation or 0)
-                try:
-                    content = blob.download_as_bytes(
-                        if_generation_match=generation, timeout=TIMEOUT
-                    )
-                except PreconditionFailed:
-                    continue  # written between the two calls
-                return content, generation
-        except (GoogleAPICallError, RetryError, GoogleAuthError) as error:
-            raise self._unreachable(error) from None
-        return None
+        with self._failures():
+            stored = fetch(self._bucket, f"{self._prefix}/{name}")
+        return None if stored is None else (stored[0], int(stored[1].generation or 0))
 
     def create(self, name: str, content: bytes) -> None:
         """Write an object unless it exists."""
-        blob = self._bucket.blob(f"{self._prefix}/{name}")
-        try:
-            blob.upload_from_string(
-                content, content_type="application/json", if_generation_match=0, timeout=TIMEOUT
-            )
-        except PreconditionFailed:
-            return
-        except (GoogleAPICallError, RetryError, GoogleAuthError) as error:
-            raise self._unreachable(error) from None
+        with self._failures(), contextlib.suppress(PreconditionFailedError):
+            put(self._bucket, f"{self._prefix}/{name}", content, 0)
 
-    def _unreachable(self, error: Exception) -> OperatorError:
-        return OperatorError(
-            f"gs://{self._bucket.name}/{self._prefix} could not be read or written: "
-            f"{type(error).__name__}: {getattr(error, 'message', error)}"
-        )
+    def _failures(self) -> contextlib.AbstractContextManager[None]:
+        place = f"gs://{self._bucket.name}/{self._prefix}"
+        return failures(lambda error: f"{place} could not be read or written: {detail(error)}")

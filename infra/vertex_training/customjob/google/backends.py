@@ -60,8 +60,7 @@ class BackendJobs:
     def _of(self, kind: JobKind) -> VertexJobs | BatchJobs:
         if kind is not BATCH_JOB:
             return job_service.connect(*self._place, kind, self._account)
-        address = job_service.local_address(self._place[0])
-        shared = batch_service.shared_client(*self._place, self._account, address)
+        shared = batch_service.shared_client(*self._place, self._account)
         return BatchJobs(shared, self._subnet, self._notifications)
 
     def _named(self, name: str) -> VertexJobs | BatchJobs:

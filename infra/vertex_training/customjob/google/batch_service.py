@@ -23,7 +23,6 @@ from google.api_core.exceptions import (
     RetryError,
 )
 from google.api_core.retry import Retry, if_transient_error
-from google.protobuf.json_format import ParseDict, ParseError
 
 from vertex_training.customjob.batch.message import BatchParameters, batch_job
 from vertex_training.customjob.batch.naming import STATES, is_job_of, job_id, reason
@@ -32,7 +31,9 @@ from vertex_training.customjob.google.job_service import (
     PROVES_NOT_CREATED,
     enum_name,
     read,
+    read_or_none,
     send_once,
+    to_proto,
 )
 from vertex_training.customjob.kinds import BATCH_JOB
 from vertex_training.customjob.protocol.ports import (
@@ -69,19 +70,13 @@ _RUNNING: Final = re.compile(r"\bto RUNNING\b")
 _DELETE_SECONDS: Final = 60.0
 
 
-def client(project: str, region: str, account: str = "") -> batch_v1.BatchServiceClient:
-    """Return the official client; see ``job_service.service_client``."""
+def shared_client(project: str, region: str, account: str = "") -> batch_v1.BatchServiceClient:
+    """Return the official client; see ``job_service.shared``."""
     from google.cloud import batch_v1
     from google.cloud.batch_v1.services.batch_service.transports import BatchServiceGrpcTransport
 
-    return job_service.service_client(
-        batch_v1.BatchServiceClient,
-        BatchServiceGrpcTransport,
-        project,
-        region,
-        account,
-        "batch.googleapis.com",
-    )
+    types = batch_v1.BatchServiceClient, BatchServiceGrpcTransport
+    return job_service.shared(*types, project, region, account, "batch.googleapis.com")
 
 
 #: :func:`read` with the name and hints of Batch.
@@ -107,12 +102,14 @@ class BatchJobs:
             NotSubmittedError: the service refused, or another job has this name.
             InDoubtError: the answer of the service is uncertain.
         """
+        from google.cloud import batch_v1
+
         _, project, _, region = parent.split("/")
         turn = int(labels.get(TURN_LABEL, "1"))
         id_ = job_id(labels[STACK_LABEL], labels[JOB_LABEL], labels[REQUEST_ID_LABEL], turn)
         place = BatchParameters(project, region, id_, self._subnet, self._notifications)
         message = batch_job(json.loads(body), place, labels)
-        sent = _to_proto(message)
+        sent = to_proto(batch_v1.Job, message)
         request = {"parent": parent, "job_id": id_, "job": sent, "request_id": str(uuid.uuid4())}
 
         def create_job(*, timeout: float, **_once: Any) -> batch_v1.Job:
@@ -139,10 +136,7 @@ class BatchJobs:
 
     def message(self, name: str) -> batch_v1.Job | None:
         """Return the job in Batch's form; None if its record was deleted."""
-        try:
-            return _read(self._client.get_job, name=name)
-        except NotFound:
-            return None
+        return read_or_none(self._client.get_job, name=name, service=SERVICE, hints=READ_HINTS)
 
     def find(self, parent: str, request_id: str) -> list[JobSnapshot]:
         """Return all jobs of a request, by label and name."""
@@ -272,22 +266,3 @@ def _is_same(job: batch_v1.Job, sent: batch_v1.Job, labels: Mapping[str, str]) -
     mine = (REQUEST_ID_LABEL, DIGEST_LABEL)
     same_labels = all(job.labels.get(label) == labels.get(label) for label in mine)
     return same_labels and essence(job) == essence(sent)
-
-
-def _to_proto(message: dict[str, Any]) -> batch_v1.Job:
-    from google.cloud import batch_v1
-
-    job = batch_v1.Job()
-    try:
-        ParseDict(message, batch_v1.Job.pb(job))
-    except ParseError as error:
-        raise NotSubmittedError(f"the request is not a valid Batch job: {error}") from None
-    return job
-
-
-@functools.lru_cache(maxsize=16)
-def shared_client(
-    project: str, region: str, account: str, _address: str | None
-) -> batch_v1.BatchServiceClient:
-    """Return a client for all threads. ``_address``: address of the local cloud, or None."""
-    return client(project, region, account)

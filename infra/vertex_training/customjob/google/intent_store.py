@@ -7,10 +7,11 @@ the deploying account needs no permission to delete.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from google.api_core.exceptions import GoogleAPICallError, NotFound, PreconditionFailed, RetryError
@@ -86,55 +87,31 @@ class BucketIntents:
 
     def turn_keys(self) -> frozenset[str]:
         """Return the keys of all turn records; empty if the bucket does not exist yet."""
-        try:
-            prefix = self._folder + TURNS
+        prefix = self._folder + TURNS
+        with self._failures():
             listed = self._bucket.list_blobs(prefix=prefix, timeout=TIMEOUT)
-            names = [str(blob.name) for blob in all_blobs(listed)]
-        except NotFound:
-            return frozenset()
-        except (GoogleAPICallError, RetryError, GoogleAuthError) as error:
-            raise _unreachable(self._name, error) from None
+            try:
+                names = [str(blob.name) for blob in all_blobs(listed)]
+            except NotFound:
+                return frozenset()
         return frozenset(name.removeprefix(prefix).removesuffix(".json") for name in names)
 
     def _fetch(self, name: str) -> tuple[bytes, storage.Blob] | None:
-        """Return an object's content, and the blob of the same generation; None if missing."""
-        try:
-            path = self._folder + name
-            while (blob := self._bucket.get_blob(path, timeout=TIMEOUT)) is not None:
-                try:
-                    content = blob.download_as_bytes(
-                        if_generation_match=blob.generation, timeout=TIMEOUT
-                    )
-                except (PreconditionFailed, NotFound):
-                    continue  # written or deleted between the two calls
-                return content, blob
-            return None
-        except (GoogleAPICallError, RetryError, GoogleAuthError) as error:
-            raise _unreachable(self._name, error) from None
+        with self._failures():
+            return fetch(self._bucket, self._folder + name)
 
     def _put(self, name: str, document: Mapping[str, Any], generation: int) -> storage.Blob:
-        """Write an object if it still has ``generation``. Raises PreconditionFailedError."""
-        blob = self._bucket.blob(self._folder + name)
-        try:
-            blob.upload_from_string(
-                json.dumps(document),
-                content_type="application/json",
-                if_generation_match=generation,
-                timeout=TIMEOUT,
-            )
-        except PreconditionFailed:
-            raise PreconditionFailedError from None
-        except (GoogleAPICallError, RetryError, GoogleAuthError) as error:
-            raise _unreachable(self._name, error) from None
-        return blob
+        with self._failures():
+            return put(self._bucket, self._folder + name, json.dumps(document).encode(), generation)
+
+    def _failures(self) -> contextlib.AbstractContextManager[None]:
+        return failures(lambda error: _unreachable(self._name, error))
 
     def now(self) -> float:
         """Return Cloud Storage's time, by writing an object and reading its update time."""
         blob = self._bucket.blob("clock")
-        try:
+        with self._failures():
             blob.upload_from_string(b"", timeout=TIMEOUT)
-        except (GoogleAPICallError, RetryError, GoogleAuthError) as error:
-            raise _unreachable(self._name, error) from None
         if blob.updated is None:
             raise OperatorError(f"the control bucket {self._name} returned no update time.")
         return blob.updated.timestamp()
@@ -195,18 +172,58 @@ def _generation(blob: storage.Blob) -> int:
     return int(blob.generation)
 
 
-def _unreachable(bucket: str, error: Exception) -> OperatorError:
+def _unreachable(bucket: str, error: Exception) -> str:
     if isinstance(error, NotFound):
-        return OperatorError(
+        return (
             f"the control bucket {bucket} does not exist. Nothing was submitted. Restore the "
             "bucket "
             f"(gcloud storage restore gs://{bucket}#GENERATION), or create an empty bucket with "
             "`pulumi up --refresh`."
         )
-    return OperatorError(
+    return (
         f"the control bucket {bucket} could not be read or written. Nothing was submitted. "
-        f"{type(error).__name__}: {getattr(error, 'message', error)}"
+        f"{detail(error)}"
     )
+
+
+def detail(error: Exception) -> str:
+    """Return an error's class and message."""
+    return f"{type(error).__name__}: {getattr(error, 'message', error)}"
+
+
+@contextlib.contextmanager
+def failures(text: Callable[[Exception], str]) -> Iterator[None]:
+    """Raise OperatorError with a text instead of the errors of the official client."""
+    try:
+        yield
+    except (GoogleAPICallError, RetryError, GoogleAuthError) as error:
+        raise OperatorError(text(error)) from None
+
+
+def fetch(bucket: storage.Bucket, name: str) -> tuple[bytes, storage.Blob] | None:
+    """Return an object's content, and the blob of the same generation; None if missing."""
+    while (blob := bucket.get_blob(name, timeout=TIMEOUT)) is not None:
+        try:
+            content = blob.download_as_bytes(if_generation_match=blob.generation, timeout=TIMEOUT)
+        except (PreconditionFailed, NotFound):
+            continue  # written or deleted between the two calls
+        return content, blob
+    return None
+
+
+def put(bucket: storage.Bucket, name: str, content: bytes, generation: int) -> storage.Blob:
+    """Write an object if it still has ``generation``. Raises PreconditionFailedError."""
+    blob = bucket.blob(name)
+    try:
+        blob.upload_from_string(
+            content,
+            content_type="application/json",
+            if_generation_match=generation,
+            timeout=TIMEOUT,
+        )
+    except PreconditionFailed:
+        raise PreconditionFailedError from None
+    return blob
 
 
 #: Variable with the URL of a storage emulator, which the official client reads as well.

@@ -12,6 +12,7 @@ import os
 import re
 import threading
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from google.api_core.client_options import ClientOptions
@@ -98,26 +99,25 @@ _connect_lock = threading.Lock()
 
 
 def connect(project: str, region: str, kind: JobKind = CUSTOM_JOB, account: str = "") -> VertexJobs:
-    """Return the job service of a project's region, shared by all threads; see ``client``.
+    """Return the job service of a project's region; see :func:`shared`."""
+    from vertex_training.customjob.google import vertex_api
+
+    types = vertex_api.JobServiceClient, vertex_api.JobServiceGrpcTransport
+    return VertexJobs(shared(*types, project, region, account), kind)
+
+
+def shared(client_type: Any, transport_type: Any, project: str, *place: str) -> Any:
+    """Return a client that all threads share; the arguments are those of :func:`service_client`.
 
     A new client for each submission would connect and request a token.
     """
     with _connect_lock:
-        return _connected(project, region, kind, account, local_address(project))
+        return _shared(local_address(project), client_type, transport_type, project, *place)
 
 
-@functools.lru_cache(maxsize=32)
-def _connected(
-    project: str, region: str, kind: JobKind, account: str, address: str | None
-) -> VertexJobs:
-    return VertexJobs(_client_of(project, region, account, address), kind)
-
-
-@functools.lru_cache(maxsize=16)
-def _client_of(
-    project: str, region: str, account: str, _address: str | None
-) -> vertex_api.JobServiceClient:
-    return client(project, region, account)
+@functools.lru_cache(maxsize=64)
+def _shared(_address: str | None, *arguments: Any) -> Any:
+    return service_client(*arguments)
 
 
 def local_address(project: str, variable: str = EMULATOR) -> str | None:
@@ -230,7 +230,10 @@ class VertexJobs:
             NotSubmittedError: the service refused; no job was created.
             InDoubtError: the answer of the service is uncertain.
         """
-        message: dict[str, Any] = {self._kind.argument: _to_proto(body, labels, self._kind)}
+        from vertex_training.customjob.google import vertex_api
+
+        job_type, sent = getattr(vertex_api, self._kind.message), self._kind.sent_labels(labels)
+        message: dict[str, Any] = {self._kind.argument: to_proto(job_type, json.loads(body), sent)}
         create = self._method("create")
         job = send_once(create, "the job", PROVES_NOT_CREATED, parent=parent, **message)
         if not job.name:
@@ -239,10 +242,8 @@ class VertexJobs:
 
     def get(self, name: str) -> JobSnapshot | None:
         """Return the job; None if its record was deleted."""
-        try:
-            return snapshot(read(self._method("get"), name=name), self._kind)
-        except NotFound:
-            return None
+        job = read_or_none(self._method("get"), name=name)
+        return None if job is None else snapshot(job, self._kind)
 
     def find(self, parent: str, request_id: str) -> list[JobSnapshot]:
         """Return all jobs with the request id."""
@@ -361,19 +362,50 @@ def read(
         ) from None
 
 
-def _to_proto(body: str, labels: Mapping[str, str], kind: JobKind) -> AnyJob:
-    from vertex_training.customjob.google import vertex_api
+def read_or_none(call: Callable[..., Any], doing: str = "", **arguments: Any) -> Any:
+    """Make a call like :func:`read`; return None for a missing resource.
 
-    message = json.loads(body)
-    message["labels"] = {**message.get("labels", {}), **kind.sent_labels(labels)}
-    job = getattr(vertex_api, kind.message)()
+    Raises:
+        OperatorError: the service refuses ``doing``, like ``read NAME``, or any other failure.
+    """
     try:
-        ParseDict(message, type(job).pb(job))
+        return read(call, **arguments)
+    except NotFound:
+        return None
+    except FailedPrecondition as error:
+        if not doing:
+            raise
+        raise OperatorError(f"Vertex AI cannot {doing}: {error.message}") from None
+
+
+def to_proto(
+    type_: Any, message: Mapping[str, Any], labels: Mapping[str, str] = MappingProxyType({})
+) -> Any:
+    """Convert a message of REST to the client's type; add ``labels``.
+
+    Raises:
+        NotSubmittedError: the message has unknown fields or wrong values.
+    """
+    result = type_()
+    own = {"labels": {**message.get("labels", {}), **labels}} if labels else {}
+    try:
+        ParseDict({**message, **own}, type_.pb(result))
     except ParseError as error:
         raise NotSubmittedError(
-            f"the request is not a valid {kind.message}. Nothing was submitted. {error}"
+            f"the request is not a valid {type_.__name__}. Nothing was submitted. {error}"
         ) from None
-    return job
+    return result
+
+
+def operation_name(started: Any) -> str:
+    """Return the name of a long-running operation that a call has started.
+
+    Raises:
+        InDoubtError: the response has no name.
+    """
+    if not started.operation.name:
+        raise InDoubtError("the response of Vertex AI has no operation name")
+    return started.operation.name
 
 
 def snapshot(job: AnyJob, kind: JobKind) -> JobSnapshot:

@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from google.api_core.exceptions import FailedPrecondition, NotFound
-from google.protobuf.json_format import MessageToDict, ParseDict, ParseError
+from google.protobuf.json_format import MessageToDict
 
 from vertex_training.customjob.google.job_service import (
-    local_address,
-    read,
+    operation_name,
+    read_or_none,
     send_once,
-    service_client,
+    shared,
+    to_proto,
 )
-from vertex_training.errors import (
-    InDoubtError,
-    NotSubmittedError,
-    OperatorError,
-    PreconditionFailedError,
-)
+from vertex_training.errors import NotSubmittedError, PreconditionFailedError
 from vertex_training.serving.google import operations
 from vertex_training.serving.google.operations import REFUSALS, GoogleOperations
 from vertex_training.serving.protocol.ports import Deployment, EndpointSnapshot
@@ -28,13 +22,8 @@ from vertex_training.serving.protocol.ports import Deployment, EndpointSnapshot
 
 def connect(project: str, region: str, account: str = "") -> GoogleEndpoints:
     """Return the endpoints of a project's region, shared by all threads. Raises OperatorError."""
-    return _connected(project, region, account, local_address(project))
-
-
-@functools.lru_cache(maxsize=16)
-def _connected(project: str, region: str, account: str, _address: str | None) -> GoogleEndpoints:
     types = operations.EndpointServiceClient, operations.EndpointServiceGrpcTransport
-    return GoogleEndpoints(service_client(*types, project, region, account))
+    return GoogleEndpoints(shared(*types, project, region, account))
 
 
 class GoogleEndpoints(GoogleOperations):
@@ -44,12 +33,9 @@ class GoogleEndpoints(GoogleOperations):
 
     def get(self, name: str) -> EndpointSnapshot | None:
         """Return the endpoint; None if it does not exist."""
-        try:
-            endpoint = read(self._client.get_endpoint, name=name)
-        except NotFound:
+        endpoint = read_or_none(self._client.get_endpoint, f"read {name}", name=name)
+        if endpoint is None:
             return None
-        except FailedPrecondition as error:
-            raise OperatorError(f"Vertex AI cannot read {name}: {error.message}") from None
         return EndpointSnapshot(
             name,
             {
@@ -75,7 +61,7 @@ class GoogleEndpoints(GoogleOperations):
         }
         what = f"the deployment of {deployment.version.rpartition('/')[2]}"
         return _begin(
-            self._client.deploy_model, what, endpoint=name, deployed_model=_to_proto(message)
+            self._client.deploy_model, what, endpoint=name, deployed_model=_model(message)
         )
 
     def resize(self, name: str, deployment: Deployment) -> str:
@@ -92,7 +78,7 @@ class GoogleEndpoints(GoogleOperations):
             self._client.mutate_deployed_model,
             f"the resizing of {deployment.id}",
             endpoint=name,
-            deployed_model=_to_proto(message),
+            deployed_model=_model(message),
             update_mask={"paths": mask},
         )
 
@@ -124,21 +110,11 @@ _STALE = "another process wrote the endpoint"
 
 def _begin(call: Callable[..., Any], what: str, **request: Any) -> str:
     """Start a long-running operation with one call, and return its name."""
-    operation = send_once(call, what, REFUSALS, request=request)
-    if not operation.operation.name:
-        raise InDoubtError("the response of Vertex AI has no operation name")
-    return operation.operation.name
+    return operation_name(send_once(call, what, REFUSALS, request=request))
 
 
-def _to_proto(message: dict[str, Any]) -> operations.DeployedModel:
-    result = operations.DeployedModel()
-    try:
-        ParseDict(message, type(result).pb(result))
-    except ParseError as error:
-        raise NotSubmittedError(
-            f"the request is not a valid DeployedModel. Nothing was submitted. {error}"
-        ) from None
-    return result
+def _model(message: dict[str, Any]) -> operations.DeployedModel:
+    return to_proto(operations.DeployedModel, message)
 
 
 def _deployment(model: operations.DeployedModel) -> Deployment:

@@ -9,11 +9,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from google.api_core.exceptions import FailedPrecondition, NotFound
-
 from vertex_training.customjob.google import lazy_package
-from vertex_training.customjob.google.job_service import PROVES_NOT_CREATED, code_of, read
-from vertex_training.errors import OperatorError
+from vertex_training.customjob.google.job_service import PROVES_NOT_CREATED, read_or_none
 from vertex_training.serving.protocol.ports import OperationSnapshot
 
 for _package in ("google.cloud.aiplatform_v1", "google.cloud.aiplatform_v1.types"):
@@ -61,12 +58,10 @@ class GoogleOperations:
 
     def operation(self, name: str) -> OperationSnapshot:
         """Return the operation's current state. An unknown operation counts as done."""
-        try:
-            operation = read(self._client.get_operation, request={"name": name})
-        except NotFound:
+        request = {"name": name}
+        operation = read_or_none(self._client.get_operation, f"read {name}", request=request)
+        if operation is None:
             return OperationSnapshot(name, done=True)
-        except FailedPrecondition as error:
-            raise OperatorError(f"Vertex AI cannot read {name}: {error.message}") from None
         code = operation.error.code if operation.done else 0
         hint = f" Hint: {_HINTS[code]}." if code in _HINTS else ""
         text = operation.error.message or f"the operation failed with code {code}"
@@ -79,15 +74,10 @@ class GoogleOperations:
         token = ""
         while True:
             request = {"name": resource, "page_token": token}
-            try:
-                page = read(self._client.list_operations, request=request)
-            except NotFound:
+            doing = f"list operations of {resource}"
+            page = read_or_none(self._client.list_operations, doing, request=request)
+            if page is None:
                 return []
-            except FailedPrecondition as error:
-                raise OperatorError(
-                    f"Vertex AI cannot list operations of {resource}: {code_of(error)}: "
-                    f"{error.message}"
-                ) from None
             result += [operation.name for operation in page.operations if not operation.done]
             token = page.next_page_token
             if not token:

@@ -5,31 +5,24 @@ Reads are retried; an upload is sent once.
 
 from __future__ import annotations
 
-import functools
 import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from google.api_core.exceptions import (
-    FailedPrecondition,
-    GoogleAPICallError,
-    NotFound,
-    RetryError,
-)
-from google.auth.exceptions import GoogleAuthError
-from google.protobuf.json_format import ParseDict, ParseError
+from google.api_core.exceptions import GoogleAPICallError, NotFound
 
 from vertex_training.customjob.google import job_service
-from vertex_training.customjob.google.intent_store import TIMEOUT, storage_client
+from vertex_training.customjob.google.intent_store import TIMEOUT, detail, failures, storage_client
 from vertex_training.customjob.google.job_service import (
     code_of,
-    local_address,
+    operation_name,
     read,
+    read_or_none,
     send_once,
-    service_client,
+    shared,
+    to_proto,
 )
 from vertex_training.customjob.protocol.ports import JobSnapshot
-from vertex_training.errors import InDoubtError, NotSubmittedError, OperatorError
 from vertex_training.serving.google import operations
 from vertex_training.serving.google.operations import REFUSALS, GoogleOperations
 from vertex_training.serving.protocol.ports import RunFolder, VersionRequest, VersionSnapshot
@@ -46,13 +39,8 @@ DEFAULT_ALIAS = "default"
 
 def connect(project: str, region: str, account: str = "") -> GoogleRegistry:
     """Return the registry of a project's region, shared by all threads. Raises OperatorError."""
-    return _connected(project, region, account, local_address(project))
-
-
-@functools.lru_cache(maxsize=16)
-def _connected(project: str, region: str, account: str, _address: str | None) -> GoogleRegistry:
     types = operations.ModelServiceClient, operations.ModelServiceGrpcTransport
-    return GoogleRegistry(service_client(*types, project, region, account))
+    return GoogleRegistry(shared(*types, project, region, account))
 
 
 class GoogleRegistry(GoogleOperations):
@@ -62,15 +50,7 @@ class GoogleRegistry(GoogleOperations):
 
     def upload(self, request: VersionRequest, body: str, labels: Mapping[str, str]) -> str:
         """Send the upload once: of a model's first version, or of a further version."""
-        message = json.loads(body)
-        message["labels"] = {**message.get("labels", {}), **labels}
-        model = operations.Model()
-        try:
-            ParseDict(message, type(model).pb(model))
-        except ParseError as error:
-            raise NotSubmittedError(
-                f"the request is not a valid Model. Nothing was submitted. {error}"
-            ) from None
+        model = to_proto(operations.Model, json.loads(body), labels)
         exists = self._get(request.model) is not None
         sent = operations.UploadModelRequest(
             parent=request.parent,
@@ -81,9 +61,7 @@ class GoogleRegistry(GoogleOperations):
         operation = send_once(
             self._client.upload_model, f"the upload of {request.title}", REFUSALS, request=sent
         )
-        if not operation.operation.name:
-            raise InDoubtError("the response of Vertex AI has no operation name")
-        return operation.operation.name
+        return operation_name(operation)
 
     def version(self, name: str) -> VersionSnapshot | None:
         """Return a version by its number or alias; None if missing."""
@@ -96,14 +74,8 @@ class GoogleRegistry(GoogleOperations):
         def list_versions(**arguments: Any) -> list[operations.Model]:
             return list(self._client.list_model_versions(**arguments))
 
-        try:
-            return [_snapshot(version) for version in read(list_versions, name=model)]
-        except NotFound:
-            return []
-        except FailedPrecondition as error:
-            raise OperatorError(
-                f"Vertex AI cannot list versions of {model}: {error.message}"
-            ) from None
+        versions = read_or_none(list_versions, f"list versions of {model}", name=model) or ()
+        return [_snapshot(version) for version in versions]
 
     def delete_version(self, name: str) -> str:
         """Delete a version, or the model if it has no other. Return an error, or an empty text.
@@ -136,12 +108,7 @@ class GoogleRegistry(GoogleOperations):
         read(self._client.merge_version_aliases, name=newest.name, version_aliases=aliases)
 
     def _get(self, name: str) -> operations.Model | None:
-        try:
-            return read(self._client.get_model, name=name)
-        except NotFound:
-            return None
-        except FailedPrecondition as error:
-            raise OperatorError(f"Vertex AI cannot read {name}: {error.message}") from None
+        return read_or_none(self._client.get_model, f"read {name}", name=name)
 
 
 def _snapshot(model: operations.Model) -> VersionSnapshot:
@@ -179,23 +146,15 @@ class GoogleRuns:
     def folder(self, uri: str) -> RunFolder:
         """Return the names of the files below a URI, and the content of the metrics."""
         bucket, _, prefix = uri.removeprefix("gs://").partition("/")
-        try:
+        with failures(lambda error: f"{uri} could not be read: {detail(error)}"):
             listed = self._objects.list_blobs(
                 bucket, prefix=prefix, max_results=MOST_FILES, timeout=TIMEOUT
             )
-            blobs = {blob.name.removeprefix(prefix): blob for blob in listed}
-            metrics = blobs.get(METRICS_FILE)
-            is_small = metrics is not None and (metrics.size or 0) <= MOST_METRICS_BYTES
-            content = (
-                metrics.download_as_bytes(timeout=TIMEOUT)
-                if metrics is not None and is_small
-                else b""
-            )
-        except NotFound:
-            return RunFolder(())
-        except (GoogleAPICallError, RetryError, GoogleAuthError) as error:
-            raise OperatorError(
-                f"{uri} could not be read: {type(error).__name__}: "
-                f"{getattr(error, 'message', error)}"
-            ) from None
+            try:
+                blobs = {blob.name.removeprefix(prefix): blob for blob in listed}
+                metrics, content = blobs.get(METRICS_FILE), b""
+                if metrics is not None and (metrics.size or 0) <= MOST_METRICS_BYTES:
+                    content = metrics.download_as_bytes(timeout=TIMEOUT)
+            except NotFound:
+                return RunFolder(())
         return RunFolder(tuple(sorted(name for name in blobs if name)), content)

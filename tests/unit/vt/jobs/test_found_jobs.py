@@ -82,7 +82,6 @@ def cloud(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     """Both services, and the jobs of stack ``dev``."""
     found = SimpleNamespace(vertex=Vertex(), batch=Batch())
     monkeypatch.setattr(service, "client", lambda *_: found.vertex)
-    monkeypatch.setattr(service, "local_address", lambda project: f"address of {project}")
     api = service.batch_service
     monkeypatch.setattr(api, "shared_client", lambda *_: "shared")
     monkeypatch.setattr(api, "BatchJobs", lambda client: found.batch if client == "shared" else 0)

@@ -72,7 +72,7 @@ OBJECTS: Final[dict[str, Callable[[], Any]]] = {
     "tuning": lambda: backends.connect(*PLACE, TUNING_JOB),
     "batch": lambda: backends.connect(*PLACE, BATCH_JOB),
     "batch in a subnet": lambda: backends.connect(*PLACE, BATCH_JOB, "", SUBNET, [TOPIC]),
-    "list of Batch": lambda: batch_service.BatchJobs(batch_service.client(*PLACE)),
+    "list of Batch": lambda: batch_service.BatchJobs(batch_service.shared_client(*PLACE)),
     "logs": lambda: logs.connect("local-x"),
     "tensorboards": lambda: prerequisites,
     "endpoints": lambda: endpoints.connect(*PLACE),
