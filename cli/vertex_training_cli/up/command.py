@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
-import json
 import re
-import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -17,8 +13,6 @@ import typer
 from localgcp.home import Home
 from localgcp.lifecycle import end_orphaned_plugins
 from vertex_training.catalog.resource_types import ENDPOINT_TRAFFIC, SCHEDULE
-from vertex_training.customjob.protocol.waiting import format_duration
-from vertex_training.customjob.protocol.withdrawal import CANCELLED_JOBS, CancelledJob
 from vertex_training.errors import (
     CommandError,
     OperatorError,
@@ -32,7 +26,6 @@ from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.engine.values import ids_in
 from vertex_training_cli.jobs import deployed, view
 from vertex_training_cli.jobs.deployed import deployed_jobs, find_moved_jobs
-from vertex_training_cli.jobs.objects import CHECKPOINTS, Objects
 from vertex_training_cli.policy_levels import up_options
 from vertex_training_cli.review.destroyed import loss_problem, refused_losses
 from vertex_training_cli.status import print_status
@@ -121,7 +114,7 @@ def bring_up(
         for problem in refused:
             log(str(problem))
         return REFUSED
-    if code := _run_up(stack, pulumi, arguments, log):
+    if code := pulumi.run_in_foreground("up", "--stack", stack.stack, *arguments):
         log(f"`pulumi up` ended with exit code {code}")
         return code
     deployment = pulumi.export_deployment(stack.stack)
@@ -165,16 +158,6 @@ def _refreshes(root: Path, arguments: Sequence[str]) -> bool:
     if options:
         return options[-1]["value"] not in ("false", "False", "f", "F", "0")
     return project_files.refreshes(root)
-
-
-def _run_up(stack: StackRef, pulumi: PulumiCli, arguments: Sequence[str], log: Log) -> int:
-    """Return the exit code of ``pulumi up``; log jobs cancelled for a refused request."""
-    with tempfile.TemporaryDirectory() as folder:
-        notes = Path(folder) / "cancelled-jobs"
-        noting = dataclasses.replace(pulumi, env={**pulumi.env, CANCELLED_JOBS: str(notes)})
-        code = noting.run_in_foreground("up", "--stack", stack.stack, *arguments)
-        report_cancelled_jobs(stack, notes, log)
-        return code
 
 
 def clear_settled(
@@ -233,42 +216,6 @@ def report_orphaned_jobs(
         title, advice = deployed.orphan_title(job), deployed.orphan_advice(job, name)
         what = f"is {view.state(job)}, but missing from the state of stack {name}"
         log(f"job {title} {what}: {job.name}. {advice}")
-
-
-def report_cancelled_jobs(stack: StackRef, notes: Path, log: Callable[[str], None]) -> None:
-    """Log each cancelled job in ``notes``, with its checkpoint and how to restore it."""
-    for cancelled in _read(notes):
-        log(f"{cancelled}, but the request that replaces it was refused: no job is running now")
-        if checkpoint := _checkpoint(stack, cancelled):
-            log(checkpoint)
-        log(
-            "to submit the previous request again: restore the previous files of the job, as by "
-            f"git revert, then run `vt up --stack {stack.stack}`"
-        )
-
-
-def _read(notes: Path) -> Iterator[CancelledJob]:
-    if notes.exists():
-        for line in notes.read_text(encoding="utf-8").splitlines():
-            yield CancelledJob(**json.loads(line))
-
-
-def _checkpoint(stack: StackRef, cancelled: CancelledJob) -> str:
-    """Return a sentence on the job's newest checkpoint; empty if it has no output directory."""
-    if not cancelled.output:
-        return ""
-    folder = f"{cancelled.output.rstrip('/')}/{CHECKPOINTS}"
-    try:
-        stack.connect_clients()
-        newest = Objects(stack.project).listing(folder).newest
-    except (CommandError, OperatorError) as error:
-        return (
-            f"the output of the job is in {cancelled.output}; checkpoints cannot be listed: {error}"
-        )
-    if newest is None:
-        return f"the job has no checkpoint in {folder}"
-    age = max(0.0, (datetime.now(UTC) - newest).total_seconds())
-    return f"the newest checkpoint of the job is {format_duration(age)} old, in {folder}"
 
 
 #: Types whose killed creation leaves nothing in the cloud, or only what another resource deletes.

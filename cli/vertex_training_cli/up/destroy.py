@@ -6,7 +6,6 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
@@ -21,7 +20,6 @@ from vertex_training.errors import (
     Problem,
     UnknownStackError,
     counted,
-    dotted,
 )
 from vertex_training.naming import CONTROL, STAGING
 from vertex_training.settings.project_files import file_name
@@ -150,21 +148,19 @@ def refusals(
     file_protects: bool,
     full: Sequence[str],
     orphaned: Sequence[str],
-    hints: Mapping[str, str] | None = None,
 ) -> list[Problem]:
     """Return reasons not to delete the stack; empty if it can be deleted.
 
-    ``hints``: what takes a resource's protection away, by its name in the cloud.
     ``full`` are buckets with objects that Pulumi does not empty. ``orphaned`` are jobs that run,
     with what to do about each.
     """
     file = file_name(stack)
     off = "{}, have the change reviewed and deployed, then run `vt destroy` again."
-    ours, theirs = f"set protect: false in {file}", "remove protect=True in extra.py"
+    ours = f"set protect: false in {file} (below overrides, if an included file protects it)"
     problems = [
         Problem(
             f"resource {name} is protected",
-            hint=off.format(theirs if name in losses.in_code else (hints or {}).get(name, ours)),
+            hint=off.format("remove protect=True in extra.py" if name in losses.in_code else ours),
         )
         for name in losses.protected
     ]
@@ -316,46 +312,7 @@ def _refusals(ref: StackRef, losses: Losses, contents: Contents) -> list[Problem
     return refusals(
         ref.stack, losses, file_protects=_file_protects(ref),
         full=contents.full(losses.named), orphaned=contents.orphaned,
-        hints=protection_hints(ref.root, ref.stack),
     )  # fmt: skip
-
-
-def protection_hints(root: Path, name: str) -> dict[str, str]:
-    """Return, by cloud name of each resource, the edit that removes the resource's protection.
-
-    None for a stack whose files have mistakes.
-    """
-    try:
-        loaded = stack.load(root, name)
-    except (ConfigError, UnknownStackError, OSError):
-        return {}
-    settings, known = loaded.settings, loaded.references
-    entries: dict[tuple[str, ...], tuple[str, bool]] = {
-        ("registry",): (settings.names.repository_id(), settings.registry.protect)
-    }
-    for section, declared, reference in (
-        ("buckets", settings.buckets, "{}.name"),
-        ("secrets", settings.secrets, "{}"),
-        ("reservations", settings.reservations, "{}.name"),
-    ):
-        for key, resource in declared.items():
-            full = str(known[f"{section}.{reference.format(key)}"])
-            entries[section, key] = (full.rpartition("/")[2], resource.protect)
-    own, hints = file_name(name), dict[str, str]()
-    for entry, (called, protects) in entries.items():
-        path = (*entry, "protect")
-        [at] = loaded.located([Problem("", path=path)])
-        hint = f"set protect: false in {own}"
-        if not protects:
-            hint = (
-                f"{own} no longer protects the resource, but the deployed stack still does: "
-                "deploy the stack first"
-            )
-        elif at.location.file != own:
-            hint = f"add {dotted(path)}: false to overrides in {own}, because {at.location.file}"
-            hint += " protects the resource in every stack"
-        hints[called] = hint
-    return hints
 
 
 def _file_protects(ref: StackRef) -> bool:

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import json
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, Final
@@ -62,7 +60,6 @@ from vertex_training.customjob.protocol.prerequisites import (
     questions,
 )
 from vertex_training.customjob.protocol.withdrawal import (
-    CANCELLED_JOBS,
     CancelledJob,
     release,
     withdraw,
@@ -156,7 +153,6 @@ class CustomJobProvider(BoundedProvider):
             if not isinstance(error, (NotSubmittedError, JobRefusedError)):
                 # A job may exist, so the text of ``in_vain`` may be wrong.
                 raise type(error)(f"{error} Before that, {cancelled}.") from None
-            _note(cancelled)
             raise type(error)(f"{error} {cancelled.in_vain}") from None
         if adopted:
             _adopted.add(job.name)
@@ -478,13 +474,6 @@ def stop_reason(props: Mapping[str, Any], name: str, request_id: str) -> str:
 def _parent(props: Mapping[str, Any]) -> str:
     submission = props["submission"]
     return f"projects/{submission['project']}/locations/{submission['region']}"
-
-
-def _note(cancelled: CancelledJob) -> None:
-    """Write a note about the cancelled job, for the report of ``vt up``."""
-    if file := os.environ.get(CANCELLED_JOBS):
-        with open(file, "a", encoding="utf-8") as notes:
-            notes.write(json.dumps(asdict(cancelled)) + "\n")
 
 
 def _job_key(props: Mapping[str, Any]) -> tuple[object, ...]:

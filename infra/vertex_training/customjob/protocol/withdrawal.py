@@ -9,7 +9,6 @@ import time
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Final
 
 from vertex_training.customjob.protocol.ports import (
     TERMINAL,
@@ -58,10 +57,6 @@ def withdraw(
     if job is not None and delete_record:
         jobs.delete(name)
     return job if ran else None
-
-
-#: Variable, set by ``vt up``, with the path of a file for notes on needlessly cancelled jobs.
-CANCELLED_JOBS: Final = "VT_CANCELLED_JOBS"
 
 
 @dataclass(frozen=True, slots=True)

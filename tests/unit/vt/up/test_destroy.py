@@ -199,7 +199,10 @@ def test_what_refuses_to_go_is_asked_of_the_state_the_cloud_and_the_file(
 ) -> None:
     named = (loss("bucket", "full"), loss("bucket", "own", own=True), loss("bucket", "bare"))
     kept = Losses(named, Counter(), ("acme-ml-data-first",))
-    ours = "Pulumi.first.yaml, have the change reviewed and deployed, then run `vt destroy` again."
+    ours = (
+        "Pulumi.first.yaml (below overrides, if an included file protects it), have the change "
+        "reviewed and deployed, then run `vt destroy` again."
+    )
     found = [
         f"resource acme-ml-data-first is protected (set protect: false in {ours})",
         "bucket full is not empty (set forceDestroy: true on the bucket and deploy, or "

@@ -58,8 +58,6 @@ def steps(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     monkeypatch.setattr(command, "deployed_jobs", lambda deployment: deployment)
     monkeypatch.setattr(command, "clear_settled", take("settled", lambda: 5))
     monkeypatch.setattr(command, "report_orphaned_jobs", take("orphaned", lambda: None))
-    monkeypatch.setattr(command, "report_cancelled_jobs", take("cancelled", lambda: None))
-    monkeypatch.setattr(command.dataclasses, "replace", lambda pulumi, **_: pulumi)
     monkeypatch.setattr("vertex_training_cli.up.command.refuse_if_lost", take("lost", lambda: None))
     return made
 
@@ -78,7 +76,7 @@ def test_an_up_that_fails_is_told_and_nothing_is_looked_at_after_it(steps: Simpl
     said: list[str] = []
     assert bring_up(Engine(255, before=MADE), said) == 255
     assert said == ["`pulumi up` ended with exit code 255"]
-    assert [name for name, *_ in steps.taken][-1] == "cancelled"
+    assert [name for name, *_ in steps.taken][-1] == "moved"
 
 
 def test_what_is_refused_is_told_and_nothing_runs(steps: SimpleNamespace) -> None:
