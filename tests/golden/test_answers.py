@@ -12,7 +12,7 @@ import pytest
 
 from tests.golden import changes, expectations
 from tests.golden.test_reviews import REPORTS
-from vertex_training_cli.review.first_screen import MACHINES, PEOPLE
+from vertex_training_cli.review.headline import MACHINES, PEOPLE
 from vertex_training_cli.review.parts import HEADS, RIGHTS
 
 #: Rows that answer one question.

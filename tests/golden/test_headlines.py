@@ -12,7 +12,7 @@ import pytest
 from tests.golden.test_answers import ALL
 from tests.golden.test_reviews import REPORTS
 from vertex_training_cli.review.headline import PARTS
-from vertex_training_cli.review.report import RISKS
+from vertex_training_cli.review.risks import RISKS
 
 #: What a headline says before names of what is in danger.
 ALARMS = {kind.headline for kind in RISKS if kind.headline}

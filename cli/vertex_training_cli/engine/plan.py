@@ -243,9 +243,9 @@ class Plan:
         return tuple(step for step in self.steps if step.changes and step.custom)
 
     def inputs_of(self, *types: str) -> Iterator[tuple[Step, Mapping[str, Any], Mapping[str, Any]]]:
-        """Yield changed steps of these types, with inputs before and after (empty if missing)."""
+        """Yield changed steps of these types, or all, with inputs before and after, maybe empty."""
         for step in self.changed:
-            if step.type in types:
+            if not types or step.type in types:
                 yield step, step.old.inputs if step.old else {}, step.new.inputs if step.new else {}
 
     def section(self, name: str) -> Mapping[str, Any]:

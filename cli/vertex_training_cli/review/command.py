@@ -242,7 +242,8 @@ def _review(stack: str, expect: str, how: PreviewOptions) -> tuple[ReviewReport,
 def _with_images(report: ReviewReport, ref: StackRef, *, offline: bool) -> ReviewReport:
     """Return the report, completed by the registries' answers about the images of jobs."""
     from vertex_training_cli.images import lookup
-    from vertex_training_cli.review.report import with_images
+    from vertex_training_cli.review import serving
+    from vertex_training_cli.review.report import with_problems
 
     jobs: dict[str, list[str]] = {}
     later = [schedule for schedule in report.schedules if schedule.action in ("begin", "change")]
@@ -251,10 +252,12 @@ def _with_images(report: ReviewReport, ref: StackRef, *, offline: bool) -> Revie
             jobs.setdefault(uri, []).append(job.name)
     for version in report.models:
         if version.action in ("upload", "replace"):
-            jobs.setdefault(version.image, []).append(version.title)
+            jobs.setdefault(version.image, []).append(serving.version_title(version))
     shown = [image.uri for image in (*report.images, *report.other_images)]
     origins = lookup.for_review(ref, jobs, shown, offline=offline)
-    return with_images(report, origins.problems, origins.unseen, origins.origins)
+    unseen, known = tuple(origins.unseen), origins.origins
+    report = dataclasses.replace(report, origins=known, unseen_images=unseen)
+    return with_problems(report, origins.problems)
 
 
 def _plan(ref: StackRef, how: PreviewOptions) -> tuple[Plan, str, list[Problem]]:

@@ -21,14 +21,12 @@ from vertex_training.plan.packages import prefix_of
 from vertex_training_cli.engine.plan import WITH_REQUEST, Diagnostic, Plan, Step
 from vertex_training_cli.engine.values import as_mapping, diff_fields
 from vertex_training_cli.review import grants, jobs, serving
-from vertex_training_cli.review.parts import LOST, Finding, Quote, risk
+from vertex_training_cli.review.parts import Finding
 
 #: Steps that delete the resource.
 DELETIONS: Final = ("delete", "delete-replaced")
 #: Prefix of resource names of the component for buckets.
 PREFIX: Final = "storage-"
-#: Maximum length of a command, large enough to show every command in full.
-COMMAND: Final = 400
 #: Minimum number of objects in a folder whose changes are grouped into one line.
 FEW: Final = 2
 #: Templates of the names of a job's resource in the program: of the job, or of its schedule.
@@ -63,6 +61,19 @@ class DestructiveChange:
     """Data lost with the resource; empty without user data."""
     refused: bool = False
     """True if the resource is protected: the engine refuses, and the preview fails."""
+
+    @property
+    def fate(self) -> str:
+        """What happens to the resource."""
+        verb = "destroyed and recreated" if self.replaced else "destroyed"
+        if self.refused:
+            return f"would be {verb}, but is protected, so the deployment is refused"
+        return verb
+
+    @property
+    def end(self) -> str:
+        """What happens to a resource whose data is deleted with it."""
+        return "recreated without data" if self.replaced else "destroyed"
 
     @property
     def is_loss(self) -> bool:
@@ -130,13 +141,6 @@ def stays(step: Step) -> bool:
     return needed is not None and all(step.inputs.get(key) == needed[key] for key in needed)
 
 
-def _remade(finding: Finding, quote: Quote) -> str:
-    name = quote(finding.name)
-    return f"{name} ({quote(finding.what, COMMAND)})" if finding.what else name
-
-
-@risk("deleted in the cloud, recreated without data", _remade, "madeAnew", LOST, "destroys",
-      "name restore=what protected=also")  # fmt: skip
 def remade(plan: Plan) -> list[Finding]:
     """Return resources with data that were deleted in the cloud, and how to restore each one.
 
@@ -189,8 +193,6 @@ def loss_problem(loss: Finding) -> Problem:
     return Problem(what, loss.name, hint, rule=ACCEPTED_LOSS)
 
 
-@risk("protection removed", "{name}", "unprotected", LOST, "destroys",
-      answer="{} loses its protection", in_list="{name} loses its protection")  # fmt: skip
 def unprotected(plan: Plan) -> list[Finding]:
     """Return resources whose protection the plan removes, without destroying them."""
     both = (step for step in plan.steps if step.custom and step.old and step.new)
@@ -210,13 +212,10 @@ def folder_changes(plan: Plan) -> tuple[FolderChange, ...]:
     for step in plan.changed:
         if step.type == OBJECT and step.name.startswith(PREFIX):
             name = _folder(step.name.removeprefix(PREFIX), prefixes)
-            _add(folders.setdefault(name, FolderChange(name)), step)
+            folder = folders.setdefault(name, FolderChange(name))
+            lists = {"create": folder.added, "delete": folder.removed}
+            lists.get(step.op, folder.changed).append(step.name)
     return tuple(folders[name] for name in sorted(folders) if len(folders[name].names) >= FEW)
-
-
-def _add(folder: FolderChange, step: Step) -> None:
-    lists = {"create": folder.added, "delete": folder.removed}
-    lists.get(step.op, folder.changed).append(step.name)
 
 
 def _folder(name: str, prefixes: list[str]) -> str:
@@ -236,27 +235,16 @@ def _prefixes(plan: Plan) -> list[str]:
     return sorted(prefixes, reverse=True)
 
 
-def fate(change: DestructiveChange) -> str:
-    """Return the words for what happens to a destroyed resource."""
-    verb = "destroyed and recreated" if change.replaced else "destroyed"
-    if change.refused:
-        return f"would be {verb}, but is protected, so the deployment is refused"
-    return verb
-
-
-def _rename(finding: Finding, quote: Quote) -> str:
-    formerly, entry = f"formerly: {finding.old}", f"{finding.name}.{finding.new}"
-    fix = f"{quote(formerly)} in {quote(entry)} keeps the resource"
-    return f"{quote(finding.old)} → {quote(finding.new)} ({fix})"
-
-
-@risk("renamed without formerly", _rename, "renames", LOST, fields="section=name old new")
 def renames(plan: Plan) -> list[Finding]:
     """Return created entries that differ from deleted entries only by their names."""
     gone = {step.name: step for step in plan.changed if step.op == "delete"}
     created = {step.name: step for step in plan.changed if step.op == "create"}
     pairs = (
-        (Finding(section, "", old, key), gone[template.format(old)], new)
+        (
+            Finding(section, f"formerly: {old}", old, key, f"{section}.{key}"),
+            gone[template.format(old)],
+            new,
+        )
         for section, templates in RESOURCES.items()
         for template in templates
         for olds in (_keys_of(template, gone),)
@@ -307,8 +295,6 @@ def deployed_names(plan: Plan) -> dict[str, str]:
     return names
 
 
-@risk("replaced by a new, empty resource", "{name} (before: {old})", "substitutes", LOST,
-      "destroys", "path=name old new")  # fmt: skip
 def substitutes(plan: Plan) -> Iterator[Finding]:
     """Yield new, empty resources, each with the deployed resource that the entry named before."""
     before = deployed_names(plan)
@@ -344,39 +330,3 @@ def _former_names(plan: Plan, section: str) -> Iterator[tuple[str, str]]:
     for key, entry in plan.section(section).items():
         if isinstance(entry, Mapping) and isinstance(entry.get("formerly"), str):
             yield str(key), entry["formerly"]
-
-
-def _with_data(change: DestructiveChange, quote: Quote) -> str:
-    return f"{quote(change.name)} ({'recreated without data' if change.replaced else 'destroyed'})"
-
-
-@risk("data is lost", _with_data, "", LOST, "destroys", answer="{}", in_list="")
-def lost_with_resource(plan: Plan) -> list[DestructiveChange]:
-    """Return destroyed resources whose data is deleted with them."""
-    return [change for change in destroyed(plan) if change.is_loss]
-
-
-@risk("deployment refused because of protected resources", "{name}", "", "", "destroys", in_list="")
-def refused(plan: Plan) -> list[DestructiveChange]:
-    """Return resources that the engine refuses to destroy."""
-    return [change for change in destroyed(plan) if change.refused]
-
-
-def _removed(folder: FolderChange, quote: Quote) -> str:
-    return f"{len(folder.removed)} objects below {quote(folder.name)} (files of the stack)"
-
-
-@risk("", _removed, "", LOST, "destroys", answer="{}", in_list="")
-def removed_objects(plan: Plan) -> list[FolderChange]:
-    """Return folders from which the plan removes objects."""
-    return [folder for folder in folder_changes(plan) if folder.removed]
-
-
-def _without_data(change: DestructiveChange, quote: Quote) -> str:
-    return f"{quote(change.name)} ({fate(change)})"
-
-
-@risk("", _without_data, "", LOST, "destroys", answer="{}", in_list="")
-def destroyed_without_data(plan: Plan) -> list[DestructiveChange]:
-    """Return destroyed resources that contain no data."""
-    return [change for change in destroyed(plan) if not change.is_loss]

@@ -15,16 +15,16 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from vertex_training.catalog import costs
-from vertex_training.catalog.costs import JobCost, Rate, usd
+from vertex_training.catalog.costs import Rate, usd
 from vertex_training.catalog.resource_types import RESERVATION, SCHEDULE, SNAPSHOT, value_at
 from vertex_training.naming import SNAPSHOTS
 from vertex_training.settings import cron
 from vertex_training.snapshots import estimate
 from vertex_training.snapshots.estimate import RESOLVED
 from vertex_training_cli.engine.plan import WITH_REQUEST, Plan, Step
-from vertex_training_cli.engine.values import FieldDifference, as_mapping, diff_fields
+from vertex_training_cli.engine.values import as_mapping, diff_fields
 from vertex_training_cli.review.jobs import differences, images_of, job_name, job_spec, request
-from vertex_training_cli.review.parts import LOST, READABLE, Finding, Quote, first, risk
+from vertex_training_cli.review.parts import Change, Finding, Quote, first
 
 SCHEDULE_ACTIONS: Final = {"create": "begin", "update": "change", "delete": "end"}
 SCHEDULE_FATES: Final = {
@@ -64,168 +64,102 @@ SNAPSHOT_PRICES: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ScheduleChange:
-    """A schedule after the plan; before the plan, if the plan ends the schedule."""
+def schedule_changes(plan: Plan, now: datetime | None = None) -> list[Change]:
+    """Return all schedules of a plan by the names of their jobs.
 
-    name: str
-    """The job's name in the stack."""
-    action: str
-    """A key of ``SCHEDULE_FATES``."""
-    words: str
-    """Description of the calendar."""
-    paused: bool
-    missed: str
-    """Handling of missed slots: latest, skip or all."""
-    slots: tuple[str, ...]
-    """The next slots; empty while the schedule is paused, or if it ends."""
-    most_a_month: int
-    worst_month_usd: float | None
-    """Cost of a month if all slots run until their timeout; None without a price."""
-    account: str
-    images: tuple[str, ...]
-    differences: tuple[FieldDifference, ...]
-    dropped: tuple[str, ...] = ()
-    """Due start times without a submission that the changed schedule drops."""
-
-    @property
-    def cost(self) -> str:
-        """Return the maximum cost of a month as text."""
-        usd_a_month = self.worst_month_usd
-        price = "price unknown" if usd_a_month is None else f"at most {usd(usd_a_month)} a month"
-        return (
-            f"$0 while paused, then {price}"
-            if self.paused
-            else f"{price} ({self.most_a_month} jobs a month)"
+    ``slots`` are the next start times after ``now``, empty while the schedule is paused or if it
+    ends. ``worst_month_usd`` is the cost of a month if all slots run until their timeout, None
+    without a price.
+    """
+    moment, changes = now or datetime.now(UTC), list[Change]()
+    for step in plan.steps:
+        if step.type != SCHEDULE:
+            continue
+        inputs, action = step.inputs, SCHEDULE_ACTIONS.get(step.op, "keep")
+        schedule, message = as_mapping(inputs.get("schedule")), request(inputs)
+        line, zone = str(schedule.get("cron", "")), str(schedule.get("timeZone", ""))
+        is_valid = not cron.problem(line) and zone in cron.zones()
+        calendar = cron.Calendar(line, zone) if is_valid else None
+        paused = bool(schedule.get("paused"))
+        slots = calendar.next(moment, SLOTS) if calendar and not paused and action != "end" else []
+        most, spec = calendar.most_a_month if calendar else 0, job_spec(message)
+        cost = costs.of_job(message, str(as_mapping(inputs.get("submission")).get("region", "")))
+        both = [as_mapping(s.inputs.get("schedule")) for s in (step.old, step.new) if s]
+        compared = step.changes and len(both) == len(("old", "new"))
+        change = Change(
+            name=job_name(step),
+            action=action,
+            words=calendar.words if calendar else "the cron line is not valid",
+            paused=paused,
+            missed=str(schedule.get("missed", "")),
+            slots=tuple(f"{slot:%Y-%m-%d %H:%M}" for slot in slots),
+            most_a_month=most,
+            worst_month_usd=None if cost.worst_case is None else cost.worst_case * most,
+            account=str(spec.get("serviceAccount", "")),
+            images=images_of(spec),
+            differences=[*diff_fields(*both), *differences(step)] if compared else [],
+            dropped=(),
         )
+        changes.append(change)
+    return sorted(changes, key=lambda change: change.name)
 
 
-def schedule_changes(plan: Plan, now: datetime | None = None) -> tuple[ScheduleChange, ...]:
-    """Return all schedules of a plan by name, with their next start times after ``now``."""
-    moment = now or datetime.now(UTC)
-    changes = (_schedule(step, moment) for step in plan.steps if step.type == SCHEDULE)
-    return tuple(sorted(changes, key=lambda change: change.name))
+def monthly_cost(schedule: Change) -> str:
+    """Return the maximum cost of a month as text."""
+    price = "price unknown"
+    if schedule.worst_month_usd is not None:
+        price = f"at most {usd(schedule.worst_month_usd)} a month"
+    if schedule.paused:
+        return f"$0 while paused, then {price}"
+    return f"{price} ({schedule.most_a_month} jobs a month)"
 
 
-def _schedule(step: Step, now: datetime) -> ScheduleChange:
-    inputs, action = step.inputs, SCHEDULE_ACTIONS.get(step.op, "keep")
-    schedule, message = as_mapping(inputs.get("schedule")), request(inputs)
-    calendar = _calendar(schedule)
-    paused = bool(schedule.get("paused"))
-    stands = calendar is not None and not paused and action != "end"
-    slots = calendar.next(now, SLOTS) if calendar and stands else []
-    region = str(as_mapping(inputs.get("submission")).get("region", ""))
-    most = calendar.most_a_month if calendar else 0
-    cost: JobCost = costs.of_job(message, region)
-    spec = job_spec(message)
-    return ScheduleChange(
-        name=job_name(step),
-        action=action,
-        words=calendar.words if calendar else "the cron line is not valid",
-        paused=paused,
-        missed=str(schedule.get("missed", "")),
-        slots=tuple(f"{slot:%Y-%m-%d %H:%M}" for slot in slots),
-        most_a_month=most,
-        worst_month_usd=None if cost.worst_case is None else cost.worst_case * most,
-        account=str(spec.get("serviceAccount", "")),
-        images=images_of(spec),
-        differences=tuple(_differences(step)),
-    )
-
-
-def _calendar(schedule: Mapping[str, Any]) -> cron.Calendar | None:
-    """Return the calendar of inputs; None if they are invalid."""
-    line, zone = str(schedule.get("cron", "")), str(schedule.get("timeZone", ""))
-    return None if cron.problem(line) or zone not in cron.zones() else cron.Calendar(line, zone)
-
-
-def _differences(step: Step) -> list[FieldDifference]:
-    """Return the differences in the calendar, then those in the scheduled job."""
-    if step.old is None or step.new is None or not step.changes:
-        return []
-    both = (as_mapping(state.inputs.get("schedule")) for state in (step.old, step.new))
-    return [*diff_fields(*both), *differences(step)]
-
-
-def costs_in_words(changes: Sequence[ScheduleChange], quote: Quote) -> list[str]:
+def costs_in_words(changes: Sequence[Change], quote: Quote) -> list[str]:
     """Return texts with the maximum costs of new and changed schedules."""
     changed = (change for change in changes if change.action in ("begin", "change"))
-    return [f"schedule {quote(change.name)}: {change.cost}" for change in changed]
+    return [f"schedule {quote(change.name)}: {monthly_cost(change)}" for change in changed]
 
 
-def ends_in_words(changes: Sequence[ScheduleChange], quote: Quote) -> list[str]:
+def ends_in_words(changes: Sequence[Change], quote: Quote) -> list[str]:
     """Return texts about schedules that the plan ends."""
     return [f"schedule {quote(change.name)} ends" for change in changes if change.action == "end"]
 
 
-def drops_in_words(changes: Sequence[ScheduleChange], quote: Quote) -> list[str]:
+def drops_in_words(changes: Sequence[Change], quote: Quote) -> list[str]:
     """Return the start times that are due and that a changed schedule omits."""
     dropped = ((change, first([quote(slot) for slot in change.dropped])) for change in changes)
     return [f"{quote(change.name)} {slots}" for change, slots in dropped if slots]
 
 
-@dataclass(frozen=True, slots=True)
-class SnapshotChange:
-    """A snapshot after the plan; before the plan, if the plan removes the snapshot."""
+def snapshot_changes(plan: Plan) -> list[Change]:
+    """Return all snapshots of a plan, by name.
 
-    name: str
-    action: str
-    """A key of ``SNAPSHOT_FATES``."""
-    run: str
-    folder: str
-    bound_bytes: int
-    bound_usd: float
-    """The on-demand price of ``bound_bytes``."""
-    reads_bytes: int | None
-    """Bytes that the query would read; None without an estimate."""
-    at_least: bool
-    """True if the query may read more than ``reads_bytes``."""
-    usd: float | None
-    """The on-demand price of ``reads_bytes``; None without a price."""
-    rows: int | None
-    """Number of rows of an existing snapshot, else None."""
-    bytes: int | None
-    queried_at: str
-    sources: tuple[str, ...]
-    changed: tuple[str, ...]
-    """Source tables that changed after the query, with times. The snapshot itself is unchanged."""
-    personal: tuple[str, ...]
-    """Columns that look like personal data."""
-    readers: tuple[str, ...]
-    """Jobs after the plan with the snapshot's folder in their requests."""
-    told: str
-    """Text of the estimate, in one line."""
-
-
-def snapshot_changes(plan: Plan) -> tuple[SnapshotChange, ...]:
-    """Return all snapshots of a plan, by name."""
+    ``bound_usd`` and ``usd`` are on-demand prices of ``bound_bytes`` and ``reads_bytes``, None if
+    unknown; ``at_least`` is True if the query may read more. ``rows`` are those of an existing
+    snapshot. ``changed`` are source tables that changed after the query, ``personal`` are columns
+    that look like personal data, and ``readers`` are jobs after the plan that name the folder.
+    """
     jobs = {job_name(s): str(s.new.inputs.get("request")) for s in plan.steps
             if s.type in WITH_REQUEST and s.new}  # fmt: skip
     changes = (_snapshot(step, jobs) for step in plan.steps if step.type == SNAPSHOT)
-    return tuple(sorted(changes, key=lambda change: change.name))
+    return sorted(changes, key=lambda change: change.name)
 
 
-def _snapshot(step: Step, jobs: Mapping[str, str]) -> SnapshotChange:
+def _snapshot(step: Step, jobs: Mapping[str, str]) -> Change:
     inputs = step.inputs
     identity, options = (as_mapping(inputs.get(key)) for key in ("snapshot", "options"))
-    resolved, action = (
-        _estimate(as_mapping(inputs.get(RESOLVED))),
-        SNAPSHOT_ACTIONS.get(step.op, "keep"),
-    )
+    resolved = _estimate(as_mapping(inputs.get(RESOLVED)))
+    action = SNAPSHOT_ACTIONS.get(step.op, "keep")
     rows, bound = resolved.get("rows"), _whole(options.get("maxBytesBilled")) or 0
     reads, name = resolved.get("processed"), str(identity.get("name") or step.name)
     bucket, stack = identity.get("bucket"), identity.get("stack")
     place = f"{bucket}/{SNAPSHOTS}/{stack}/{name}/{inputs.get('requestId')}"
-    location = str(
-        value_at(inputs, "request.location") or ""
-    )  # empty: priced as an unknown location
+    # An empty location is priced as an unknown one.
+    location = str(value_at(inputs, "request.location") or "")
     at_least = bool(resolved.get("atLeast"))
     unpriced = reads is None or at_least or resolved.get("capacity")
-    price = None if reads is None or unpriced else estimate.usd(reads, location)
     told = NOT_ASKED if action != "leave" else ""
-    if resolved:
-        told = estimate.words(resolved, bound, location)
-    return SnapshotChange(
+    return Change(
         name=name,
         action="take" if action == "query" and rows is not None else action,
         run=str(_whole(identity.get("run")) or ""),
@@ -234,7 +168,7 @@ def _snapshot(step: Step, jobs: Mapping[str, str]) -> SnapshotChange:
         bound_usd=estimate.usd(bound, location),
         reads_bytes=reads,
         at_least=at_least,
-        usd=price,
+        usd=None if reads is None or unpriced else estimate.usd(reads, location),
         rows=rows,
         bytes=resolved.get("bytes"),
         queried_at=str(resolved.get("queriedAt") or ""),
@@ -242,7 +176,7 @@ def _snapshot(step: Step, jobs: Mapping[str, str]) -> SnapshotChange:
         changed=resolved.get("changed", ()),
         personal=resolved.get("personal", ()),
         readers=tuple(job for job, request in jobs.items() if place in request),
-        told=told,
+        told=estimate.words(resolved, bound, location) if resolved else told,
     )
 
 
@@ -270,12 +204,12 @@ def _texts(value: object) -> tuple[str, ...]:
     return tuple(map(str, value)) if isinstance(value, list) else ()
 
 
-def queried(changes: Sequence[SnapshotChange]) -> list[SnapshotChange]:
+def queried(changes: Sequence[Change]) -> list[Change]:
     """Return the snapshots whose query runs in this plan."""
     return [change for change in changes if change.action == "query"]
 
 
-def query_cost(change: SnapshotChange, quote: Quote) -> str:
+def query_cost(change: Change, quote: Quote) -> str:
     """Return the estimated and the maximum cost of a snapshot's query."""
     most = f"at most ${change.bound_usd:,.2f}"
     price = NOT_ASKED if change.reads_bytes is None else "no price: billed by capacity"
@@ -286,12 +220,6 @@ def query_cost(change: SnapshotChange, quote: Quote) -> str:
     return f"query of snapshot {quote(change.name)}: {price} ({most})"
 
 
-def _columns(finding: Finding, quote: Quote) -> str:
-    return f"{quote(finding.name)} ({', '.join(map(quote, finding.what))})"
-
-
-@risk("possible personal data in snapshots", _columns, "personalData", READABLE,
-      fields="name columns=what")  # fmt: skip
 def personal_data(plan: Plan) -> list[Finding]:
     """Return queried snapshots with columns that look like personal data."""
     changes = queried(snapshot_changes(plan))
@@ -338,37 +266,33 @@ class ReservationChange:
         return None if old is None or new is None else (new - old) * costs.HOURS_A_MONTH
 
 
-def _released(finding: Finding, quote: Quote) -> str:
+def released(finding: Finding, quote: Quote) -> str:
+    """Return a reservation with the number, type and zone of its released machines."""
     number = f"{finding.new or 'an unknown number'} x {quote(finding.what)}"
     recreated = ", recreated" if finding.also else ""
     return f"{quote(finding.name)} ({number} in {quote(finding.old)}{recreated})"
 
 
-@risk("reserved machines released", _released, "returnedMachines", LOST,
-      "destroys", "name machineType=what zone=old machines?=new replaced=also")  # fmt: skip
-def returned_machines(plan: Plan) -> list[Finding]:
-    """Return the machines that the plan releases from deleted, replaced or reduced reservations.
+def returned_machines(
+    step: Step, old: Mapping[str, Any], new: Mapping[str, Any]
+) -> Iterator[Finding]:
+    """Yield the machines that the plan releases from deleted, replaced or reduced reservations.
 
     ``what`` is the machine type, ``old`` the zone, ``new`` the number (0 if unknown). Refused
     deletions of protected reservations are omitted.
     """
-    steps = (step for step in plan.changed if step.type == RESERVATION)
-    return sorted(finding for step in steps for finding in _returned(step))
-
-
-def _returned(step: Step) -> Iterator[Finding]:
     if step.old is None:
         return
-    old, replaced = _reserved(step, step.old.inputs), step.op == "replace"
-    machines = old.machines
+    before, replaced = _reserved(step, old), step.op == "replace"
+    machines = before.machines
     if step.new is not None and not replaced:  # protection does not prevent a reduction
-        remaining = _reserved(step, step.new.inputs).machines
+        remaining = _reserved(step, new).machines
         if not remaining or remaining >= machines:
             return
         machines -= remaining
     elif step.is_protected:
         return
-    yield Finding(old.name, old.machine_type, old.zone, machines, replaced)
+    yield Finding(before.name, before.machine_type, before.zone, machines, replaced)
 
 
 def reservation_changes(plan: Plan) -> list[ReservationChange]:

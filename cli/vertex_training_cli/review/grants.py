@@ -26,7 +26,7 @@ from vertex_training.plan.access import grants_alone as type_grants_alone
 from vertex_training.plan.grants import ACT_AS, EXTRA_GRANTS, reason
 from vertex_training_cli.engine.plan import Plan, ResourceState, Step
 from vertex_training_cli.engine.values import UNKNOWN, as_mapping
-from vertex_training_cli.review.parts import RIGHTS, Finding, Quote, risk
+from vertex_training_cli.review.parts import Finding, Quote
 
 #: Inputs with the granted role and its members. Other inputs name the resource.
 GRANT_INPUTS: Final = ("role", "member", "members", "policyData", "condition", "etag")
@@ -206,11 +206,11 @@ def _why(step: Step, role: str) -> str:
     return "listed in the stack file" if step.is_own else BY_A_TEAM
 
 
-def _granted(binding: IamBinding, quote: Quote) -> str:
+def granted(binding: IamBinding, quote: Quote) -> str:
+    """Return member, role and resource of a binding."""
     return f"{quote(short_member(binding))} {quote(binding.role)} on {place(binding, quote)}"
 
 
-@risk("administrator roles", _granted, "", "", in_list="")
 def administrators(plan: Plan) -> list[IamBinding]:
     """Return new bindings with roles to administer or impersonate a resource.
 
@@ -227,7 +227,6 @@ def _administers(role: str) -> bool:
     )
 
 
-@risk("members of other domains", "{member}", "membersOfOtherDomains", "", in_list="")
 def strangers(plan: Plan) -> list[IamBinding]:
     """Return, for each member from a domain without earlier members, its first new binding.
 
@@ -255,13 +254,12 @@ def strangers(plan: Plan) -> list[IamBinding]:
     return sorted(by_member.values())
 
 
-def _condition_change(finding: Finding, quote: Quote) -> str:
+def condition_change(finding: Finding, quote: Quote) -> str:
+    """Return a binding with its condition before and after."""
     old, new = (quote(text) if text else "always" for text in (finding.old, finding.new))
-    return f"{_granted(finding.also, quote)} ({old} → {new})"
+    return f"{granted(finding.also, quote)} ({old} → {new})"
 
 
-@risk("changed conditions of grants", _condition_change, "changedConditions", "", in_list="",
-      fields="member=name role=what before=old condition=new")  # fmt: skip
 def changed_conditions(plan: Plan) -> list[Finding]:
     """Return grants that stay but whose condition changes or is removed."""
     before = {replace(binding, condition=""): binding.condition for binding in lost(plan)}
@@ -306,18 +304,13 @@ def target_input(inputs: Mapping[str, Any]) -> str:
     return next(known, narrow[0] if narrow else "")
 
 
-@risk("custom roles with new permissions", "{name} ({what})", "widenedRoles", RIGHTS,
-      fields="name permissions=what")  # fmt: skip
-def widened(plan: Plan) -> list[Finding]:
-    """Return new custom roles, and custom roles with more permissions than before.
+def widened(step: Step, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Finding]:
+    """Yield new custom roles, and custom roles with more permissions than before.
 
     All members with such a role gain the permissions without a new grant.
     """
-    findings = list[Finding]()
-    for step, old, new in plan.inputs_of(*CUSTOM_ROLES):
-        if more := _permissions(new) - _permissions(old):
-            findings.append(Finding(str(new.get("roleId") or step.name), tuple(sorted(more))))
-    return sorted(findings)
+    if more := _permissions(new) - _permissions(old):
+        yield Finding(str(new.get("roleId") or step.name), tuple(sorted(more)))
 
 
 def _permissions(role: Mapping[str, Any]) -> set[str]:
@@ -325,32 +318,18 @@ def _permissions(role: Mapping[str, Any]) -> set[str]:
     return set() if role.get("stage") == "DISABLED" else set(_strings(role, "permissions"))
 
 
-def _is_key(step: Step, state: ResourceState) -> bool:
-    return resource_types.account_key(step.type, state.inputs) != ""
-
-
-@risk("new account keys", "{what} of {name}", "accountKeys", RIGHTS,
-      fields="account=name name=what")  # fmt: skip
-def account_keys(plan: Plan) -> list[Finding]:
-    """Return new and recreated account keys; any user who has the key can act as the account."""
-    inputs = (
-        (step.name, step.new.inputs)
-        for step in plan.changed
-        if step.new and _is_key(step, step.new)
-        if step.op in ("create", "replace") or not (step.old and _is_key(step, step.old))
-    )
-    return sorted(
-        Finding(str(values.get("serviceAccountId") or values.get("serviceAccountEmail")), name)
-        for name, values in inputs
-    )
+def account_keys(step: Step, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Finding]:
+    """Yield new and recreated account keys; any user who has the key can act as the account."""
+    before, after = (resource_types.account_key(step.type, inputs) for inputs in (old, new))
+    if step.new and after and (step.op in ("create", "replace") or not (step.old and before)):
+        account = new.get("serviceAccountId") or new.get("serviceAccountEmail")
+        yield Finding(str(account), step.name)
 
 
 #: Denials of a policy: (principal, permission, condition) -> exceptions.
 _Denials = dict[tuple[str, str, str], set[str]]
 
 
-@risk("denials lifted for", "{name} ({what})", "liftedDenials", RIGHTS,
-      fields="principal=name permissions=what")  # fmt: skip
 def lifted(plan: Plan) -> list[Finding]:
     """Return principals and the permissions that a deny policy no longer denies them."""
     before, after = _denials(plan, "old"), _denials(plan, "new")

@@ -12,7 +12,6 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from vertex_training.catalog import resource_types
@@ -20,7 +19,7 @@ from vertex_training.catalog.costs import usd
 from vertex_training.catalog.resource_types import ALERT, BUDGET, CHANNEL, DASHBOARD, value_at
 from vertex_training_cli.engine.plan import Plan, ResourceState, Step
 from vertex_training_cli.engine.values import UNKNOWN, as_mapping
-from vertex_training_cli.review.parts import LOST, POLICIES, Finding, risk
+from vertex_training_cli.review.parts import Change, Finding
 
 Inputs = Mapping[str, Any]
 #: Sections of a stack file that can lower guards. The digest and the outputs include these.
@@ -67,28 +66,11 @@ OF_BUDGETS: Final = (
     "A budget does not stop jobs: it sends mail, up to a day after the cost. Only limits in the "
     "stack file and timeouts of jobs limit the cost."
 )
-#: Template of a finding about a lowered setting, and the fields of the finding in JSON.
-_LOWER: Final = "{name} {old} → {new}"
-_CHANGED: Final = "path=name old new"
 #: Special characters in a pattern.
 _WILDCARD: Final = re.compile(r"[*?\[\]]")
 
 
-@dataclass(frozen=True, slots=True)
-class WatchChange:
-    """A channel, alert, budget or dashboard after the plan; before the plan, if it is removed."""
-
-    kind: str
-    name: str
-    action: str
-    """Effect of the plan: create, update, replace, delete or same."""
-    when: str
-    """Condition of the alert, or amount of the budget."""
-    told_before: tuple[str, ...]
-    told: tuple[str, ...]
-
-
-def _new_ones(
+def new_entries(
     plan: Plan, section: str, read: Callable[[Inputs], Inputs] = lambda values: values
 ) -> list[Finding]:
     """Return entries of a section that are new or differ from those of the deployed stack."""
@@ -102,27 +84,8 @@ def _new_ones(
     ]
 
 
-@risk("drift no longer reported", "{new}", "driftExceptions", fields=_CHANGED)
-def drift_exceptions(plan: Plan) -> list[Finding]:
-    """Return the exceptions of ``vt drift`` that the plan adds."""
-    return _new_ones(plan, "drift", _exceptions)
-
-
-@risk("loss accepted", "{name} ({new})", "acceptedLosses", fields=_CHANGED)
-def new_acceptances(plan: Plan) -> list[Finding]:
-    """Return the entries that the plan adds to ``acceptedLosses``."""
-    return _new_ones(plan, "drift", lambda drift: as_mapping(drift.get("acceptedLosses")))
-
-
-@risk(
-    "upload allowed despite a possible secret", "{name} ({new})", "allowedSecrets", fields=_CHANGED
-)
-def allowed_secrets(plan: Plan) -> list[Finding]:
-    """Return files that the plan newly allows to be uploaded despite a possible secret."""
-    return _new_ones(plan, "allowedSecrets")
-
-
-def _exceptions(drift: Inputs) -> dict[str, str]:
+def exceptions(drift: Inputs) -> dict[str, str]:
+    """Return the exceptions of ``vt drift`` in section ``drift`` by path, in words."""
     sections = (
         ("allowed", "{member}: {role} on {policy}"),
         ("allowedResources", "{resource}"),
@@ -137,8 +100,6 @@ def _exceptions(drift: Inputs) -> dict[str, str]:
     }
 
 
-@risk("", "{name}", "overrides", "", fields=_CHANGED,
-      in_list="override of an included file: {name}: {old} → {new}")  # fmt: skip
 def changed_overrides(plan: Plan) -> Iterator[Finding]:
     """Yield new or changed overrides of included files."""
     overrides = (plan.deployed_output("overrides") or {}, plan.section("overrides"))
@@ -151,7 +112,6 @@ def changed_overrides(plan: Plan) -> Iterator[Finding]:
             yield Finding(path, "", old, new)
 
 
-@risk("rules lowered", _LOWER, "loweredRules", fields=_CHANGED)
 def lowered_rules(plan: Plan) -> Iterator[Finding]:
     """Yield job file rules whose level is lower than in the deployed stack."""
     before, now = plan.deployed_output("rules") or {}, plan.section("rules")
@@ -166,33 +126,27 @@ def lowered_rules(plan: Plan) -> Iterator[Finding]:
             yield Finding(name, "", old, new)
 
 
-@risk("guards lowered", "{name} ({what})", "loweredGuards", fields="name what")
-def lowered_guards(plan: Plan) -> list[Finding]:
-    """Return the guards that the plan lowers on resources that it does not destroy."""
-    return sorted(finding for finding, is_repair in _lowered_guards(plan) if not is_repair)
+def lowered(plan: Plan) -> list[Finding]:
+    """Return protections and notifications that the plan reduces on resources that stay.
 
-
-@risk("restored as deployed", "{name} ({what})", "repaired", LOST, fields="name what", in_list="")
-def repaired(plan: Plan) -> list[Finding]:
-    """Return lowered guards and reduced notifications that only undo a manual change."""
-    both = (*_lowered_guards(plan), *_told_less(plan))
-    return sorted(finding for finding, is_repair in both if is_repair)
-
-
-def _lowered_guards(plan: Plan) -> Iterator[tuple[Finding, bool]]:
-    teams = plan.section("teams")
-    for step in plan.changed:
+    ``old`` is "guard" or "notice"; ``also`` is True if this only undoes a manual change.
+    """
+    teams, names, findings = plan.section("teams"), _channel_names(plan), list[Finding]()
+    for step, _, _ in plan.inputs_of():
         if step.old and step.new and step.op != "replace":
-            yield from _findings(step, step.name, lambda s, old: _lowered(s, old, teams))
+            findings += _findings(step, step.name, "guard", lambda s, old: _lowered(s, old, teams))
+        if step.old and step.type in (CHANNEL, ALERT, BUDGET):
+            title = _title(step)
+            findings += _findings(step, title, "notice", lambda s, old: _less(s, old, names))
+    return sorted(findings)
 
 
 def _findings(
-    step: Step, name: str, compare: Callable[[Step, Inputs], Iterator[str]]
-) -> Iterator[tuple[Finding, bool]]:
-    """Yield lowered protections of a resource, and whether they restore the deployed state."""
+    step: Step, name: str, of: str, compare: Callable[[Step, Inputs], Iterator[str]]
+) -> Iterator[Finding]:
     assert step.old is not None
     is_repair = step.deployed is not None and not any(compare(step, step.deployed.inputs))
-    yield from ((Finding(name, what), is_repair) for what in compare(step, step.old.inputs))
+    yield from (Finding(name, what, of, also=is_repair) for what in compare(step, step.old.inputs))
 
 
 def _lowered(step: Step, old: Inputs, teams: Inputs) -> Iterator[str]:
@@ -218,8 +172,6 @@ def limits_of(plan: Plan) -> dict[str, Inputs]:
     return {section: limits for section, limits in by_section.items() if limits}
 
 
-@risk("limits raised", _LOWER, "raisedLimits", fields=_CHANGED, answer="{}",
-      in_list="limit {name}: {old} → {new}")  # fmt: skip
 def raised_limits(plan: Plan) -> list[Finding]:
     """Return limits that the plan raises or removes, with the old and the new value.
 
@@ -240,8 +192,6 @@ def policy_levels(plan: Plan) -> dict[str, str]:
     return dict(sorted(levels.items()))
 
 
-@risk("policies lowered", _LOWER, "policies.lowered", POLICIES, fields=_CHANGED,
-      answer="lowered: {}", in_list="")  # fmt: skip
 def lowered_levels(plan: Plan) -> list[Finding]:
     """Return policies whose level is lower than in the deployed stack, with both levels."""
     if not plan.is_compared:
@@ -301,11 +251,14 @@ def _rank(level: object, levels: Sequence[str]) -> int:
     return levels.index(str(level)) if level in levels else len(levels)
 
 
-def watch_changes(plan: Plan) -> tuple[WatchChange, ...]:
-    """Return all changed alerts, channels, budgets and dashboards, by kind and name."""
+def watch_changes(plan: Plan) -> list[Change]:
+    """Return all changed alerts, channels, budgets and dashboards, by kind and name.
+
+    ``when`` is the condition of the alert, or the amount of the budget.
+    """
     names = _channel_names(plan)
     changes = [
-        WatchChange(
+        Change(
             kind=WATCHING[step.type],
             name=_title(step),
             action=step.op,
@@ -316,20 +269,7 @@ def watch_changes(plan: Plan) -> tuple[WatchChange, ...]:
         for step in plan.changed
         if step.type in WATCHING
     ]
-    return tuple(sorted(changes, key=lambda change: (change.kind, change.name)))
-
-
-@risk("notifications reduced", "{name} ({what})", "lessTold", LOST, "destroys", "name what")
-def less_told(plan: Plan) -> list[Finding]:
-    """Return resources whose notifications the plan reduces."""
-    return sorted(finding for finding, is_repair in _told_less(plan) if not is_repair)
-
-
-def _told_less(plan: Plan) -> Iterator[tuple[Finding, bool]]:
-    names = _channel_names(plan)
-    for step, _, _ in plan.inputs_of(CHANNEL, ALERT, BUDGET):
-        if step.old:
-            yield from _findings(step, _title(step), lambda s, old: _less(s, old, names))
+    return sorted(changes, key=lambda change: (change.kind, change.name))
 
 
 def _less(step: Step, old: Inputs, names: Mapping[str, str]) -> Iterator[str]:

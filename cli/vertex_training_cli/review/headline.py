@@ -1,29 +1,32 @@
-"""Verdict of a report in one line, and the answers to an approver's twelve questions.
+"""First screen of a report: readiness, next commands, verdict, and answers of twelve questions.
 
-The report also lists the questions without an answer.
+Markdown and the page show the same rows. The heads of rows are nouns; JSON has questions. The
+report also lists the questions without an answer.
 """
 
 from __future__ import annotations
 
 import math
-from collections import Counter
+import re
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from vertex_training.catalog import resource_types
 from vertex_training.catalog.costs import usd
 from vertex_training.customjob.batch.offers import NAMES as SERVICES
 from vertex_training.customjob.protocol.waiting import format_duration
 from vertex_training.errors import counted
 from vertex_training.images.pins import PLACEHOLDER
-from vertex_training_cli.engine.plan import JobObservation
 from vertex_training_cli.review import expenses, grants, serving
 from vertex_training_cli.review.destroyed import ACCEPTED_LOSS
 from vertex_training_cli.review.escaping import cut
-from vertex_training_cli.review.jobs import SAME_REQUEST, JobChange, image_name, repeats_in_words
+from vertex_training_cli.review.jobs import SAME_REQUEST, image_name, repeats_in_words
 from vertex_training_cli.review.parts import (
     BINDS,
     COSTS,
+    HEADS,
     LIMITS,
     LOST,
     NAMED,
@@ -38,6 +41,7 @@ from vertex_training_cli.review.parts import (
     Danger,
     Quote,
     first,
+    shortened,
 )
 from vertex_training_cli.review.report import ReviewOutcome, ReviewReport
 
@@ -51,6 +55,11 @@ BESIDE_THE_PLAN: Final = (
 )
 #: Reason for a refusal without a policy violation.
 REFUSED: Final = "refused: a protected resource would be recreated without its data"
+CREATED: Final = "Created"
+PEOPLE: Final = "Grants to people"
+MACHINES: Final = "Grants to machines"
+#: Prefixes of members other than people: service accounts, and identities of other issuers.
+_MACHINES: Final = ("serviceAccount:", "principal:", "principalSet:")
 #: Maximum number of phrases of an answer; further phrases are counted.
 SHOWN: Final = 12
 
@@ -73,10 +82,7 @@ def verdict(report: ReviewReport, quote: Quote = cut) -> str:
     if images := report.images:
         changed = [f"{quote(e.name)}: {' → '.join(map(quote, e.versions))}" for e in images]
         parts.append(f"image {first(changed)}")
-    if thrown := [job.now for job in report.jobs if job.cancels and job.now and job.now.seconds]:
-        parts.append(_thrown_away(thrown))
-    if deferred := [job for job in report.jobs if job.action == "defer"]:
-        parts.append(_deferred(deferred))
+    parts += _cancelled_and_deferred(report)
     if uploads := sum(model.action in ("upload", "replace") for model in report.models):
         parts.append(f"{counted(uploads, 'model version')} uploaded")
     parts += _traffic(report, quote)
@@ -186,25 +192,18 @@ class HeadlineAnswer:
     @property
     def text(self) -> str:
         """The first few phrases, and how many more exist."""
-        left = len(self.phrases) - SHOWN
-        return "; ".join(self.phrases[:SHOWN]) + (f"; and {left} more" if left > 0 else "")
+        return "; ".join(shortened(self.phrases, SHOWN))
 
 
 def answers(report: ReviewReport, quote: Quote) -> list[HeadlineAnswer]:
-    """Return the answers to all twelve questions, in order."""
+    """Return the answers to all twelve questions, in order. Findings come last in each."""
+    phrases_of_findings = defaultdict[str, list[str]](list)
+    for kind, findings in report.risks.items():
+        phrases_of_findings[kind.question] += [kind.phrase(finding, quote) for finding in findings]
     return [
-        HeadlineAnswer(
-            question, (*phrases(report, quote), *_found(question, report, quote)), danger
-        )
+        HeadlineAnswer(question, (*phrases(report, quote), *phrases_of_findings[question]), danger)
         for question, phrases, danger in _QUESTIONS
     ]
-
-
-def _found(question: str, report: ReviewReport, quote: Quote) -> Iterator[str]:
-    """Yield the findings that answer a question."""
-    for kind, findings in report.risks.items():
-        if kind.question == question:
-            yield from (kind.answer.format(kind.name(finding, quote)) for finding in findings)
 
 
 def _overlooked(report: ReviewReport, quote: Quote) -> list[tuple[str, list[str]]]:
@@ -275,15 +274,11 @@ def _gains(report: ReviewReport, quote: Quote) -> Iterator[str]:
 def _stops(report: ReviewReport, quote: Quote) -> Iterator[str]:
     for job in report.jobs:
         if job.cancels:
-            yield f"{quote(job.name)}{_so_far(job)}"
+            so_far = " (current state unknown)" if job.now is None else ""
+            if job.now and job.now.seconds:
+                so_far = f" after {format_duration(job.now.seconds)}, {usd(job.now.cost)} so far"
+            yield f"{quote(job.name)}{so_far}"
     yield from expenses.ends_in_words(report.schedules, quote)
-
-
-def _so_far(job: JobChange) -> str:
-    """Return run time and cost so far of a cancelled job; a note if it was not observed."""
-    if not (job.now and job.now.seconds):
-        return " (current state unknown)" if job.now is None else ""
-    return f" after {format_duration(job.now.seconds)}, {usd(job.now.cost)} so far"
 
 
 def _replaced(report: ReviewReport, quote: Quote) -> Iterator[str]:
@@ -352,20 +347,17 @@ def _by_service(report: ReviewReport) -> str:
     return f"{own}, {usd(math.fsum(known))} on {SERVICES[offers[0][1].backend]}"
 
 
-def _thrown_away(jobs: Sequence[JobObservation]) -> str:
-    """Return number, longest run time and cost so far of the jobs that the plan cancels."""
-    longest = format_duration(max(job.seconds for job in jobs))
-    cost = math.fsum(job.cost or 0 for job in jobs)
-    how_long = longest if len(jobs) == 1 else f"up to {longest}"
-    return f"{counted(len(jobs), 'running job')} cancelled after {how_long} ({usd(cost)} so far)"
-
-
-def _deferred(jobs: Sequence[JobChange]) -> str:
-    """Return the number of jobs that a later ``up`` submits, and their maximum cost."""
-    prices = [job.cost.worst_case for job in jobs]
-    known = math.fsum(price for price in prices if price is not None)
-    cost = "price unknown" if None in prices else f"at most {usd(known)}"
-    return f"{counted(len(jobs), 'job')} submitted after the end of the running job ({cost})"
+def _cancelled_and_deferred(report: ReviewReport) -> Iterator[str]:
+    """Yield the jobs that the plan cancels, with their longest run time, and those sent later."""
+    if thrown := [job.now for job in report.jobs if job.cancels and job.now and job.now.seconds]:
+        longest = format_duration(max(job.seconds for job in thrown))
+        after = longest if len(thrown) == 1 else f"up to {longest}"
+        cost = usd(math.fsum(job.cost or 0 for job in thrown))
+        yield f"{counted(len(thrown), 'running job')} cancelled after {after} ({cost} so far)"
+    if prices := [job.cost.worst_case for job in report.jobs if job.action == "defer"]:
+        known = usd(math.fsum(price or 0 for price in prices))
+        cost = "price unknown" if None in prices else f"at most {known}"
+        yield f"{counted(len(prices), 'job')} submitted after the end of the running job ({cost})"
 
 
 def totals(report: ReviewReport) -> str:
@@ -397,3 +389,107 @@ _QUESTIONS: Final[Sequence[tuple[str, Phrases, Danger]]] = (
     (UNSEEN, _unseen, "opens"),
     (BINDS, _binds, "plain"),
 )
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryRow:
+    """A row of the table: its heading, and lines with quoted names and values."""
+
+    head: str
+    lines: tuple[str, ...]
+    danger: Danger = "plain"
+
+
+def subject(report: ReviewReport, quote: Quote) -> str:
+    """Return the title after "Review of stack": the name, and a note on a first deployment."""
+    name = quote(report.stack)
+    return f"{name}: first deployment" if report.is_first else name
+
+
+def readiness(report: ReviewReport) -> tuple[str, str]:
+    """Return whether the stack can be deployed, and the reason or the next step."""
+    images = unbuilt_images(report)
+    offline = "the preview started from an empty state, so every resource looks new"
+    if report.outcome is not ReviewOutcome.CLEAN:
+        return "Not ready", failure(report)
+    if images:
+        count = f"{counted(len(images), 'image')} not built"
+        return "Not ready", f"{count}; {offline}" if report.is_offline else count
+    if report.is_offline:
+        return "Not compared with the cloud", offline
+    if report.nothing:
+        return "Ready", "nothing to deploy"
+    return "Ready", "run the commands below, or merge if CI deploys"
+
+
+def commands(report: ReviewReport) -> list[str]:
+    """Return the commands that are still needed to deploy the stack."""
+    stack = report.stack
+    if report.outcome is not ReviewOutcome.CLEAN:
+        return []
+    if images := unbuilt_images(report):
+        return [
+            *(f"vt images build {name} --stack {stack}" for name in images),
+            f"vt review --stack {stack}",
+        ]
+    if report.is_offline or report.nothing:
+        return []
+    preflight = [] if report.preflight else [f"vt preflight --stack {stack}"]
+    return [*preflight, f"vt up --stack {stack}"]
+
+
+def without_row(report: ReviewReport, quote: Quote) -> str:
+    """Return a sentence with the headings of all rows that have no answer."""
+    heads = [HEADS[answer.question] for answer in answers(report, quote) if not answer.phrases]
+    partial = "Unknown, because the preview failed"
+    words = partial if is_partial(report) else "Nothing to report under"
+    return f"{words}: {', '.join(heads)}." if heads else ""
+
+
+def rows(report: ReviewReport, quote: Quote) -> list[SummaryRow]:
+    """Return the rows: created resources, then a row for each answer that is not empty."""
+    counts = Counter(map(_word, report.created))
+    created = ", ".join(counted(number, word) for word, number in counts.items())
+    summary = [SummaryRow(CREATED, (created,))] if created else []
+    for answer in answers(report, quote):
+        if answer.question == RIGHTS:
+            summary += _grants(report, answer, quote)
+        elif answer.question == READABLE and report.access_gained:
+            readers = grants.people_first(report.access_gained)
+            lines = _by_principal(
+                (quote(grants.short_member(reader)), grants.reach(reader, quote))
+                for reader in readers
+            )
+            lines += answer.phrases[len(readers) :]
+            summary.append(SummaryRow(HEADS[READABLE], shortened(lines, SHOWN), answer.danger))
+        elif answer.phrases:
+            summary.append(SummaryRow(HEADS[answer.question], (answer.text,), answer.danger))
+    return summary
+
+
+def _word(type_: str) -> str:
+    if resource_types.iam_kind(type_):
+        return "grant"
+    spaced = re.sub("([A-Z])", r" \1", type_.rpartition(":")[2]).strip().lower()
+    return resource_types.find(type_).word or ("API" if spaced == "service" else spaced)
+
+
+def _grants(report: ReviewReport, answer: HeadlineAnswer, quote: Quote) -> Iterator[SummaryRow]:
+    """Yield grants to people, grants to machines, and other rights, one principal a line."""
+    for head, of_machines in ((PEOPLE, False), (MACHINES, True)):
+        lines = _by_principal(
+            (quote(grants.short_member(grant)), grants.right(grant, quote))
+            for grant in report.gained
+            if grant.member.startswith(_MACHINES) is of_machines
+        )
+        if lines:
+            yield SummaryRow(head, shortened(lines, SHOWN), answer.danger)
+    if others := answer.phrases[len(report.gained) :]:
+        yield SummaryRow("Other rights", shortened(others, SHOWN), answer.danger)
+
+
+def _by_principal(pairs: Iterable[tuple[str, str]]) -> list[str]:
+    by_principal: dict[str, list[str]] = {}
+    for principal, what in pairs:
+        by_principal.setdefault(principal, []).append(what)
+    return [f"{principal}: {', '.join(what)}" for principal, what in by_principal.items()]

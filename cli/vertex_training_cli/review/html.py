@@ -8,9 +8,8 @@ from typing import Final
 import jinja2
 from markupsafe import Markup, escape
 
-from vertex_training_cli.review import first_screen
+from vertex_training_cli.review import headline
 from vertex_training_cli.review.escaping import visible
-from vertex_training_cli.review.headline import verdict
 from vertex_training_cli.review.report import ReviewReport
 from vertex_training_cli.review.sections import sections
 
@@ -23,12 +22,12 @@ def render(report: ReviewReport) -> str:
     """Return the complete report as a page. The template engine escapes every value."""
     return template().render(
         report=report,
-        verdict=verdict(report, _quoted),
-        subject=first_screen.subject(report, _quoted),
-        readiness=first_screen.readiness(report),
-        commands=first_screen.commands(report),
-        rows=first_screen.rows(report, _quoted),
-        without_row=first_screen.without_row(report, _quoted),
+        verdict=headline.verdict(report, _quoted),
+        subject=headline.subject(report, _quoted),
+        readiness=headline.readiness(report),
+        commands=headline.commands(report),
+        rows=headline.rows(report, _quoted),
+        without_row=headline.without_row(report, _quoted),
         sections=sections(report, _quoted, lambda words: f"\ue002{words}\ue003"),
     )
 
@@ -36,16 +35,6 @@ def render(report: ReviewReport) -> str:
 def _quoted(value: str, _length: int = 0) -> str:
     shown = visible(value)
     return f"\ue000{shown}\ue001" if shown else ""
-
-
-def _tagged(text: str) -> Markup:
-    """Return escaped text with tags in place of the marks."""
-    return Markup(str(escape(text)).translate(str.maketrans(TAGS)))
-
-
-def _untagged(text: str) -> str:
-    """Return the text without tags, for use in an attribute."""
-    return text.translate(dict.fromkeys(map(ord, TAGS)))
 
 
 @functools.cache
@@ -61,8 +50,9 @@ def template() -> jinja2.Template:
     )
     environment.filters |= {
         "visible": visible,
-        "tagged": _tagged,
-        "untagged": _untagged,
+        # Escaped text with tags in place of the marks; text without marks, for an attribute.
+        "tagged": lambda text: Markup(str(escape(text)).translate(str.maketrans(TAGS))),
+        "untagged": lambda text: text.translate(dict.fromkeys(map(ord, TAGS))),
         "kind": lambda part: type(part).__name__,
     }
     return environment.get_template("page.html.j2")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
@@ -23,7 +23,6 @@ from vertex_training_cli.engine.plan import (
     JOBS,
     NOTHING_OBSERVED,
     REPEATED_HINT,
-    WITH_REQUEST,
     CheckpointObservation,
     JobObservation,
     Observations,
@@ -32,7 +31,7 @@ from vertex_training_cli.engine.plan import (
     rungs,
 )
 from vertex_training_cli.engine.values import FieldDifference, as_mapping, diff_fields
-from vertex_training_cli.review.parts import RUNS, Finding, Quote, risk
+from vertex_training_cli.review.parts import Finding, Quote
 
 Action = Literal["submit", "adopt", "replace", "cancel", "change", "defer", "keep"]
 #: Step -> action on the job. An update changes only labels and options, without a submission.
@@ -259,16 +258,11 @@ def _job(step: Step, observed: Observations, *, subnet: bool) -> JobChange:
     )
 
 
-@risk("moved to another service", "{name} ({old} → {new})", "movedServices", RUNS, in_list="",
-      fields="name before=old after=new")  # fmt: skip
-def moved_services(plan: Plan) -> list[Finding]:
-    """Return jobs and schedules that move from Vertex AI to Batch, or back."""
-    both = plan.inputs_of(*WITH_REQUEST)
-    return sorted(
-        Finding(job_name(step), "", *(SERVICES[backend_of(inputs)] for inputs in (old, new)))
-        for step, old, new in both
-        if old and new and backend_of(old) != backend_of(new)
-    )
+def moved_services(step: Step, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Finding]:
+    """Yield jobs and schedules that move from Vertex AI to Batch, or back."""
+    if old and new and backend_of(old) != backend_of(new):
+        before, after = (SERVICES[backend_of(inputs)] for inputs in (old, new))
+        yield Finding(job_name(step), "", before, after)
 
 
 def same_requests(jobs: Sequence[JobChange]) -> list[Problem]:

@@ -19,12 +19,16 @@ from vertex_training_cli.review.expenses import ReservationChange, ReservationCo
 from vertex_training_cli.review.grants import IamBinding
 from vertex_training_cli.review.headline import answers, is_partial, verdict
 from vertex_training_cli.review.jobs import JobChange, RungRequest
-from vertex_training_cli.review.parts import Finding
+from vertex_training_cli.review.parts import Change, Finding
 from vertex_training_cli.review.report import ReviewReport
-from vertex_training_cli.review.serving import EndpointChange
 
 #: Increased when a key changes its meaning or is removed; new keys may come at any time.
 VERSION: Final = 1
+#: Keys of an endpoint in JSON, as in ``KEYS``.
+_ENDPOINT: Final = (
+    "name model action before after machine reachBefore=reach_before reach account? "
+    "monthlyUsdBefore=cost_before.monthly monthlyUsd=cost.monthly price=cost.rate metrics"
+)
 #: Class -> its keys in JSON, if they differ from its fields. ``key=path`` reads the value at
 #: another path; ``key?`` writes null for an empty value.
 KEYS: Final[Mapping[type, str]] = {
@@ -54,10 +58,6 @@ KEYS: Final[Mapping[type, str]] = {
     JobObservation: (
         "state seconds usdSoFar=cost lastLine?=last_line checkpointSeconds=checkpoint.seconds"
     ),
-    EndpointChange: (
-        "name model action before after machine reachBefore=reach_before reach account? "
-        "monthlyUsdBefore=cost_before.monthly monthlyUsd=cost.monthly price=cost.rate metrics"
-    ),
     ReservationCost: "name zone machineType=machine_type machines? hourlyUsd=hourly price=rate",
     IamBinding: "member role kind target condition? public=is_public reason?",
     PolicyViolation: "policy pack level severity? resource?=urn message",
@@ -82,6 +82,7 @@ def document(report: ReviewReport) -> dict[str, Any]:
         "worstCaseUsd": round(report.worst_case, 2),
         "unpricedJobs": [job.name for job in report.unpriced],
         **_plain(report),
+        "endpoints": [_plain(endpoint, _ENDPOINT) for endpoint in report.endpoints],
         "rights": {verb: _plain(getattr(report, verb)) for verb in ("gained", "lost", "kept")},
         "access": {"gained": _plain(report.access_gained), "lost": _plain(report.access_lost)},
         "policies": {
@@ -116,15 +117,15 @@ def _plain(value: Any, keys: str = "") -> Any:
         return str(value)
     if isinstance(value, ReservationChange):
         return _reservation(value)
-    if not dataclasses.is_dataclass(value) or isinstance(value, type):
+    if isinstance(value, Change):
+        names = list(vars(value))
+    elif dataclasses.is_dataclass(value) and not isinstance(value, type):
+        names = [field.name for field in dataclasses.fields(value)]
+    else:
         return value
-    keys = (
-        keys
-        or KEYS.get(type(value))
-        or " ".join(f"{_camel(field.name)}={field.name}" for field in dataclasses.fields(value))
-    )
+    all_keys = " ".join(f"{_camel(name)}={name}" for name in names)
     plain: dict[str, Any] = {}
-    for word in keys.split():
+    for word in (keys or KEYS.get(type(value)) or all_keys).split():
         key, _, path = word.partition("=")
         name = key.removesuffix("?")
         inner = _plain(_at(value, path or name))

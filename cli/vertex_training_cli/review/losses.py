@@ -32,7 +32,7 @@ from vertex_training_cli.engine.plan import WITH_REQUEST, Plan, Step
 from vertex_training_cli.engine.values import as_mapping
 from vertex_training_cli.review import grants
 from vertex_training_cli.review.jobs import request
-from vertex_training_cli.review.parts import COSTS, LOST, Finding, Quote, first, risk
+from vertex_training_cli.review.parts import Finding, Quote
 
 Inputs = Mapping[str, Any]
 DAY: Final = 24 * 3600
@@ -48,25 +48,17 @@ KEYS: Final = ("kmsKeyName", "defaultKmsKeyName")
 #: Retrieval fee of each class in USD a GB. STANDARD has none:
 #: https://cloud.google.com/storage/pricing#retrieval-pricing
 RETRIEVAL: Final = {"NEARLINE": 0.01, "COLDLINE": 0.02, "ARCHIVE": 0.05}
-#: Template of a finding on a retention that becomes shorter or smaller, and the finding's fields.
-_LESS: Final = "{name} ({what!s}: {old!s} → {new!s})"
-_FIELDS: Final = "name what old new putBack=also"
 
 
-@risk("data is lost", _LESS, "dataLosses", LOST, "destroys", _FIELDS, answer="{}",
-      in_list="data of {name}, {what!s}: {old!s} → {new!s}")  # fmt: skip
-def data_losses(plan: Plan) -> list[Finding]:
-    """Return resources that keep data for less time, except destroyed and unprotected ones."""
-    return sorted([*_kept_less(plan, put_back=False), *_pinned_images(plan)])
+def kept_less(plan: Plan) -> list[Finding]:
+    """Return resources that keep data for less time, except destroyed and unprotected ones.
+
+    ``also`` is True if a retention is reduced only to undo a manual change.
+    """
+    return sorted([*_shorter_retentions(plan), *_pinned_images(plan)])
 
 
-@risk("restored as deployed", _LESS, "putBack", LOST, fields=_FIELDS, in_list="")
-def put_back(plan: Plan) -> list[Finding]:
-    """Return resources whose retention is reduced only to undo a manual change."""
-    return sorted(_kept_less(plan, put_back=True))
-
-
-def _kept_less(plan: Plan, *, put_back: bool) -> Iterator[Finding]:
+def _shorter_retentions(plan: Plan) -> Iterator[Finding]:
     for step in plan.changed:
         if step.old is None or step.new is None or step.op == "replace":
             continue
@@ -77,8 +69,8 @@ def _kept_less(plan: Plan, *, put_back: bool) -> Iterator[Finding]:
             deployed = amount(step.deployed.inputs) if step.deployed else math.nan
             # After a manual change, the deployed amount is the approved one.
             before = deployed if deployed > new else old
-            if new < before and (deployed <= new) == put_back:
-                yield Finding(step.name, words, shown(before), shown(new), put_back)
+            if new < before:
+                yield Finding(step.name, words, shown(before), shown(new), deployed <= new)
 
 
 def _pinned_images(plan: Plan) -> Iterator[Finding]:
@@ -102,12 +94,10 @@ def _policies(inputs: Inputs) -> object:
     return [] if inputs.get("cleanupPolicyDryRun") is True else inputs.get("cleanupPolicies")
 
 
-@risk("retention locked permanently", "{name} (objects cannot be deleted for {new:g} days)",
-      "locks", LOST, "destroys", "name days=new")  # fmt: skip
-def retention_locks(plan: Plan) -> list[Finding]:
-    """Return retentions that the plan locks, or prolongs while locked. A lock is permanent."""
-    days = [(s.name, *map(_locked_days, both)) for s, *both in plan.inputs_of(BUCKET)]
-    return sorted(Finding(name, new=new) for name, old, new in days if new > old)
+def retention_locks(step: Step, old: Inputs, new: Inputs) -> Iterator[Finding]:
+    """Yield retentions that the plan locks, or prolongs while locked. A lock is permanent."""
+    if (days := _locked_days(new)) > _locked_days(old):
+        yield Finding(step.name, new=days)
 
 
 def _locked_days(inputs: Inputs) -> float:
@@ -201,34 +191,23 @@ _COMPUTED: Final[Mapping[str, tuple[tuple[str, Callable[..., float], Callable[..
 }
 
 
-def _key_change(finding: Finding, quote: Quote) -> str:
-    short = [key.rpartition("/")[2] for key in (finding.old, finding.new)]
-    old, new = (finding.old, finding.new) if short[0] == short[1] else short
-    changed = f"{quote(old)} → {quote(new)}" if finding.new else quote(old)
-    return f"{changed} ({first([quote(name) for name in finding.what])})"
+def key_changes(plan: Plan) -> list[Finding]:
+    """Return keys that another key, or Google's, replaces for new data, with the resources.
 
-
-@risk("no longer encrypted with your key", _key_change, "keysGone", LOST, "destroys",
-      "old new names=what")  # fmt: skip
-def unencrypted(plan: Plan) -> list[Finding]:
-    """Return keys that Google's key replaces for new data, with the resources."""
-    return [change for change in _key_changes(plan) if not change.new]
-
-
-@risk("encrypted with another key", _key_change, "keysChanged", fields="old new names=what")
-def other_keys(plan: Plan) -> list[Finding]:
-    """Return keys that another key replaces for new data, with the resources."""
-    return [change for change in _key_changes(plan) if change.new]
-
-
-def _key_changes(plan: Plan) -> list[Finding]:
+    ``name`` and ``also`` are the shortest names that distinguish both keys.
+    """
     by_key: dict[tuple[str, str], list[str]] = {}
     for step in plan.changed:
         if step.old and step.new:
             old, new = (set(_keys(step.type, state.inputs)) for state in (step.old, step.new))
             for key in old - new:
                 by_key.setdefault((key, min(new - old, default="")), []).append(step.name)
-    return [Finding("", tuple(sorted(by_key[key])), *key) for key in sorted(by_key)]
+    findings = list[Finding]()
+    for (old, new), names in sorted(by_key.items()):
+        before, after = (key.rpartition("/")[2] for key in (old, new))
+        before, after = (old, new) if before == after else (before, after)
+        findings.append(Finding(before, tuple(sorted(names)), old, new, after))
+    return findings
 
 
 def _keys(type_: str, inputs: Inputs) -> Iterator[str]:
@@ -243,12 +222,12 @@ def _keys(type_: str, inputs: Inputs) -> Iterator[str]:
             pending += value
 
 
-def _cold(finding: Finding, quote: Quote) -> str:
+def cold(finding: Finding, quote: Quote) -> str:
+    """Return a bucket with its storage classes and the new retrieval fee."""
     before = f"{quote(finding.old)} → " if finding.old else ""
     return f"{quote(finding.name)} ({before}{quote(finding.new)}, ${_fee(finding.new):.2f} a GB)"
 
 
-@risk("retrieval fees", _cold, "coldBuckets", COSTS, fields="name old new")
 def cold_buckets(plan: Plan) -> list[Finding]:
     """Return buckets whose data the stack's members read and whose retrieval fee rises."""
     reads = {holding.target for holding in grants.held(plan) if holding.role in VERBS}
@@ -268,8 +247,6 @@ def _fee(storage_class: str) -> float:
     return RETRIEVAL.get(storage_class, 0.0)
 
 
-@risk("refused by Google or without effect", "{name}", "refusals", "", "destroys", "name what",
-      in_list="refused by Google or without effect: {name} {what!s}")  # fmt: skip
 def refusals(plan: Plan) -> list[Finding]:
     """Return changes that Google refuses during the deployment or ignores, and alternatives."""
     now = datetime.now(tz=UTC)

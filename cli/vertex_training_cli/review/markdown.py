@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from vertex_training_cli.engine.values import FieldDifference
-from vertex_training_cli.review import first_screen
+from vertex_training_cli.review import headline
 from vertex_training_cli.review.escaping import block, code, label
-from vertex_training_cli.review.headline import verdict
 from vertex_training_cli.review.parts import (
     Differences,
     Entry,
@@ -25,6 +24,7 @@ from vertex_training_cli.review.parts import (
     ReportSection,
     Table,
     Verbatim,
+    shortened,
 )
 from vertex_training_cli.review.report import ReviewReport
 from vertex_training_cli.review.sections import sections
@@ -80,16 +80,16 @@ def render(report: ReviewReport, limit: int = LIMIT) -> str:
 def _lines(
     report: ReviewReport, report_sections: list[ReportSection], verbosity: Verbosity
 ) -> Iterator[str]:
-    ready, why = first_screen.readiness(report)
-    yield f"## Review of stack {first_screen.subject(report, code)}"
+    ready, why = headline.readiness(report)
+    yield f"## Review of stack {headline.subject(report, code)}"
     yield from ("", f"**{ready}:** {why}.", "")
-    remaining = first_screen.commands(report)
+    remaining = headline.commands(report)
     yield from (f"{number}. {code(command)}" for number, command in enumerate(remaining, start=1))
     yield from ("",) if remaining else ()
-    yield from (f"**{verdict(report, code)}**", "")
-    answered = first_screen.rows(report, code)
+    yield from (f"**{headline.verdict(report, code)}**", "")
+    answered = headline.rows(report, code)
     yield from _rows(("subject", "change"), ((e.head, "<br>".join(e.lines)) for e in answered))
-    if nothing := first_screen.without_row(report, code):
+    if nothing := headline.without_row(report, code):
         yield from ("", nothing)
     yield ""
     for section in report_sections:
@@ -117,7 +117,7 @@ def _part(part: Part, verbosity: Verbosity) -> Iterator[str]:
         case Paragraph():
             yield from (_words(part, verbosity), "")
         case Verbatim():
-            yield from (block("\n".join(_some(part.lines, verbosity.items))), "")
+            yield from (block("\n".join(shortened(part.lines, verbosity.items))), "")
         case Listing():
             yield from _listing(part, verbosity)
         case Table():
@@ -135,7 +135,7 @@ def _part(part: Part, verbosity: Verbosity) -> Iterator[str]:
 
 def _words(part: Paragraph, verbosity: Verbosity) -> str:
     separator = "; " if part.by_semicolon else ", "
-    return f"{part.words}{separator.join(_some(part.names, verbosity.items))}{part.end}"
+    return f"{part.words}{separator.join(shortened(part.names, verbosity.items))}{part.end}"
 
 
 def _listing(part: Listing, verbosity: Verbosity) -> Iterator[str]:
@@ -175,12 +175,6 @@ def _fields(fields: Sequence[FieldDifference], most: int) -> Iterator[str]:
         yield f"- {code(field.path)}: {old} → {new}"
     if most and len(fields) > most:
         yield f"- and {len(fields) - most} more fields"
-
-
-def _some(lines: Sequence[str], most: int) -> list[str]:
-    """Return the first few lines, and how many more exist."""
-    left = len(lines) - most
-    return [*lines[:most], *([f"and {left} more"] if left > 0 else [])]
 
 
 def _more(left: int) -> list[str]:

@@ -1,17 +1,12 @@
-"""Elements of a report: findings, kinds of risks with their texts, and parts of sections.
-
-A kind of risk is declared beside the function that detects it. ``report.RISKS`` lists all kinds;
-verdict, answers, sections and JSON are written from that list.
-"""
+"""Elements of a report: findings, questions of an approver, and parts of sections."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any, Final, Literal, Protocol, TypeVar
 
-from vertex_training_cli.engine.plan import Plan
 from vertex_training_cli.engine.values import FieldDifference
 
 #: Questions of an approver. Kinds of risks answer some of these (``headline`` answers all).
@@ -48,7 +43,6 @@ NAMED: Final = 3
 SENTENCE: Final = 400
 #: Kind of the member that stands for all users.
 EVERYBODY: Final = "everybody"
-_ATTRIBUTES: Final = re.compile(r"\{(\w+)")
 #: Meaning of an entry for an approver. The HTML page shows "opens" in amber and "destroys" in red.
 Danger = Literal["plain", "opens", "destroys"]
 
@@ -74,100 +68,24 @@ class Finding:
     """A further value, whose meaning depends on the kind of finding."""
 
 
-#: Text for a finding: a template with its attributes, or a function. A template quotes ``{name}``
-#: but not ``{name!s}``; of a tuple of names, it quotes the first names.
-Words = str | Callable[[Any, Quote], str]
-Find = Callable[[Plan], Iterable[Any]]
+class Change(SimpleNamespace):
+    """A resource after the plan, or before the plan if it is removed.
 
-
-@dataclass(frozen=True, slots=True)
-class RiskKind:
-    """One kind of risk. A call with a plan returns its findings."""
-
-    find: Find
-    words: Words
-    """Words for a finding in the verdict and in its answer."""
-    key: str
-    """Path of the findings in JSON, like ``policies.lowered``; empty if another key has them."""
-    headline: str
-    """Text of the verdict before the names; empty if the verdict omits the findings."""
-    question: str
-    """The question that the findings answer; empty if another part of the answer has them."""
-    answer: str
-    """Template of a finding in the answer."""
-    in_list: Words
-    """Text for a finding in the section on losses; empty if another section shows it."""
-    danger: Danger
-    fields: str
-    """Fields of a finding in JSON, as in ``json_report.KEYS``; its name alone if empty."""
-
-    def __call__(self, plan: Plan) -> tuple[Any, ...]:
-        """Return the findings in a plan."""
-        return tuple(self.find(plan))
-
-    def name(self, finding: Any, quote: Quote) -> str:
-        """Return the words for a finding in the verdict and in an answer."""
-        return _worded(self.words, finding, quote)
-
-    def line(self, finding: Any, quote: Quote) -> str:
-        """Return the words for a finding in the section about deleted data."""
-        return _worded(self.in_list, finding, quote)
-
-
-def risk(
-    headline: str,
-    words: Words = "{name}",
-    key: str = "",
-    question: str = LIMITS,
-    danger: Danger = "opens",
-    fields: str = "",
-    *,
-    answer: str | None = None,
-    in_list: Words | None = None,
-) -> Callable[[Find], RiskKind]:
-    """Declare the decorated function as the finder of a kind of risk.
-
-    Unless ``answer`` and ``in_list`` differ, verdict, answer and list all have ``headline: words``.
+    Its attributes are the values of the report, with the names of JSON's keys in snake case. Each
+    has a ``name`` and an ``action`` of the plan. The function that returns it describes the others.
     """
-
-    def line(finding: Any, quote: Quote) -> str:
-        return f"{headline}: {_worded(words, finding, quote)}"
-
-    place = f"{headline}: {{}}" if answer is None else answer
-    listed = line if in_list is None else in_list
-    return lambda find: RiskKind(
-        find, words, key, headline, question, place, listed, danger, fields
-    )
-
-
-class _Shown:
-    """A finding's attribute, which quotes itself in a template."""
-
-    def __init__(self, value: Any, quote: Quote) -> None:
-        self.value, self.quote = value, quote
-
-    def __format__(self, spec: str) -> str:
-        if spec:
-            return format(self.value, spec)
-        if isinstance(self.value, tuple):
-            return first([self.quote(item) for item in self.value])
-        return self.quote(self.value or "")
-
-    def __str__(self) -> str:
-        return str(self.value)
-
-
-def _worded(words: Words, finding: Any, quote: Quote) -> str:
-    if not isinstance(words, str):
-        return words(finding, quote)
-    shown = {name: _Shown(getattr(finding, name), quote) for name in _ATTRIBUTES.findall(words)}
-    return words.format_map(shown)
 
 
 def first(names: Sequence[str]) -> str:
     """Return the first few names, and how many more exist."""
     left = len(names) - NAMED
     return ", ".join(names[:NAMED]) + (f" and {left} more" if left > 0 else "")
+
+
+def shortened(lines: Sequence[str], most: int) -> tuple[str, ...]:
+    """Return the first lines, and a line with the number of the others."""
+    left = len(lines) - most
+    return (*lines[:most], *((f"and {left} more",) if left > 0 else ()))
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from vertex_training_cli.engine.plan import WITH_REQUEST, Plan, ResourceState, S
 from vertex_training_cli.engine.values import UNKNOWN, FieldDifference, as_mapping, diff_fields
 from vertex_training_cli.review import grants
 from vertex_training_cli.review.jobs import backend_of, job_name, job_spec, request
-from vertex_training_cli.review.parts import PUBLIC, RIGHTS, UNSEEN, Danger, Finding, risk
+from vertex_training_cli.review.parts import Danger, Finding
 
 Inputs = Mapping[str, Any]
 IDENTITY_PROVIDER: Final = "gcp:iam/workloadIdentityPoolProvider:WorkloadIdentityPoolProvider"
@@ -189,45 +189,27 @@ def _network(inputs: Inputs) -> str:
     return f"network {str(inputs.get('network', '')).rpartition('/')[2]}"
 
 
-@risk("opened to everybody", "{name}", "openedToEverybody", PUBLIC, "destroys",
-      answer="{}", in_list="")  # fmt: skip
-def opened_to_everybody(plan: Plan) -> list[Finding]:
-    """Return resources that the plan newly opens to all users or to every address."""
-    opened = (_public(step, step.new) - _public(step, step.old) for step in plan.changed)
-    return sorted(Finding(name) for names in opened for name in names)
+def opened_to_everybody(step: Step, _old: Inputs, _new: Inputs) -> Iterator[Finding]:
+    """Yield resources that the plan newly opens to all users or to every address."""
+    yield from map(Finding, _public(step, step.new) - _public(step, step.old))
 
 
-@risk("new external addresses of", "{name}", "externalAddresses", PUBLIC, "destroys",
-      in_list="")  # fmt: skip
-def external_addresses(plan: Plan) -> list[Finding]:
-    """Return machines and jobs that get an external address by the plan."""
-    steps = (
-        step
-        for step in plan.changed
-        if step.new and _has_external_address(step.type, step.new.inputs)
-    )
-    return sorted(
-        Finding(job_name(step) if step.type in WITH_REQUEST else step.name)
-        for step in steps
-        if not (step.old and _has_external_address(step.type, step.old.inputs))
-    )
+def external_addresses(step: Step, old: Inputs, new: Inputs) -> Iterator[Finding]:
+    """Yield machines and jobs that get an external address by the plan."""
+    before = step.old and _has_external_address(step.type, old)
+    if step.new and _has_external_address(step.type, new) and not before:
+        yield Finding(job_name(step) if step.type in WITH_REQUEST else step.name)
 
 
-@risk("changed external sign-in", "{name} ({what}: {old} → {new})", "signIns", RIGHTS,
-      fields="name what before=old after=new", in_list="")  # fmt: skip
-def sign_ins(plan: Plan) -> list[Finding]:
-    """Return identity providers with another issuer, condition or mapping, or with no condition."""
-    findings = list[Finding]()
-    for step, old, new in plan.inputs_of(IDENTITY_PROVIDER):
-        keys = SIGN_IN if step.old and step.new else ()
-        changed = [key for key in keys if old.get(key) != new.get(key)]
-        accepts_all = str(new.get(CONDITION) or "true").strip() == "true"
-        if step.old is None and accepts_all:
-            changed = [CONDITION]
-        for key in changed:
-            before = _shown(old.get(key), key) if step.old else "(absent)"
-            findings.append(Finding(step.name, key, before, _shown(new.get(key), key)))
-    return sorted(findings)
+def sign_ins(step: Step, old: Inputs, new: Inputs) -> Iterator[Finding]:
+    """Yield identity providers with another issuer, condition or mapping, or with no condition."""
+    keys = SIGN_IN if step.old and step.new else ()
+    changed = [key for key in keys if old.get(key) != new.get(key)]
+    if step.old is None and str(new.get(CONDITION) or "true").strip() == "true":
+        changed = [CONDITION]
+    for key in changed:
+        before = _shown(old.get(key), key) if step.old else "(absent)"
+        yield Finding(step.name, key, before, _shown(new.get(key), key))
 
 
 def _shown(value: Any, key: str) -> str:
@@ -236,7 +218,6 @@ def _shown(value: Any, key: str) -> str:
     return value if isinstance(value, str) else json.dumps(value, sort_keys=True)
 
 
-@risk("", "{what} of {name}", "notJudged", UNSEEN, answer="{}", in_list="", fields="name what")
 def not_judged(plan: Plan) -> list[Finding]:
     """Return inputs that send data out or grant access and that the review has no rule for."""
     findings = [
@@ -260,15 +241,10 @@ def not_judged(plan: Plan) -> list[Finding]:
     return sorted(findings)
 
 
-@risk("egress to any address", "{name}", "egressToAnywhere", PUBLIC, "destroys", in_list="")
-def opened_egress(plan: Plan) -> list[Finding]:
-    """Return firewall rules that newly allow egress to any address."""
-    both = plan.inputs_of(FIREWALL)
-    return sorted(
-        Finding(step.name)
-        for step, old, new in both
-        if reaches_anywhere(new) and not reaches_anywhere(old)
-    )
+def opened_egress(step: Step, old: Inputs, new: Inputs) -> Iterator[Finding]:
+    """Yield firewall rules that newly allow egress to any address."""
+    if reaches_anywhere(new) and not reaches_anywhere(old):
+        yield Finding(step.name)
 
 
 def _public(step: Step, state: ResourceState | None) -> set[str]:
@@ -337,14 +313,8 @@ def _describe(step: Step) -> str:
     return description.format_map(defaultdict(str, inputs, of_network=_network(inputs)))
 
 
-@risk("shell access to machines of", "{name}", "shells", RIGHTS)
-def shells(plan: Plan) -> list[Finding]:
-    """Return jobs to whose machines all users of Vertex AI get a shell by the plan."""
-    inputs = plan.inputs_of(*WITH_REQUEST)
-    return sorted(
-        Finding(job_name(step)) for step, old, new in inputs if _shell(new) and not _shell(old)
-    )
-
-
-def _shell(inputs: Inputs) -> bool:
-    return bool(job_spec(request(inputs)).get("enableWebAccess"))
+def shells(step: Step, old: Inputs, new: Inputs) -> Iterator[Finding]:
+    """Yield jobs to whose machines all users of Vertex AI get a shell by the plan."""
+    before, after = (job_spec(request(inputs)).get("enableWebAccess") for inputs in (old, new))
+    if after and not before:
+        yield Finding(job_name(step))

@@ -35,71 +35,20 @@ from vertex_training_cli.review import (
     grants,
     guards,
     jobs,
-    losses,
     reachability,
     serving,
 )
 from vertex_training_cli.review.destroyed import DestructiveChange, FolderChange
-from vertex_training_cli.review.expenses import ReservationChange, ScheduleChange, SnapshotChange
+from vertex_training_cli.review.expenses import ReservationChange
 from vertex_training_cli.review.grants import IamBinding
-from vertex_training_cli.review.guards import WatchChange
 from vertex_training_cli.review.jobs import (
     JobChange,
     image_name,
 )
-from vertex_training_cli.review.parts import RiskKind
+from vertex_training_cli.review.parts import Change
 from vertex_training_cli.review.reachability import ReachabilityChange
-from vertex_training_cli.review.serving import EndpointChange, VersionChange
+from vertex_training_cli.review.risks import RISKS, RiskKind
 
-#: All kinds of risks, in the order of a report.
-RISKS: Final[tuple[RiskKind, ...]] = (
-    destroyed.remade,
-    destroyed.lost_with_resource,
-    destroyed.substitutes,
-    losses.unencrypted,
-    losses.data_losses,
-    serving.ended_endpoints,
-    serving.deleted_versions,
-    guards.less_told,
-    losses.put_back,
-    guards.repaired,
-    expenses.returned_machines,
-    losses.refusals,
-    losses.retention_locks,
-    destroyed.removed_objects,
-    destroyed.refused,
-    destroyed.unprotected,
-    destroyed.destroyed_without_data,
-    destroyed.renames,
-    losses.other_keys,
-    guards.raised_limits,
-    guards.lowered_levels,
-    grants.administrators,
-    grants.widened,
-    grants.account_keys,
-    grants.lifted,
-    grants.strangers,
-    grants.changed_conditions,
-    reachability.sign_ins,
-    reachability.shells,
-    jobs.moved_services,
-    serving.doubtful_traffic,
-    serving.served_runs,
-    serving.opened_endpoints,
-    serving.raised_costs,
-    guards.drift_exceptions,
-    guards.new_acceptances,
-    guards.allowed_secrets,
-    guards.lowered_rules,
-    guards.lowered_guards,
-    guards.changed_overrides,
-    reachability.opened_to_everybody,
-    reachability.opened_egress,
-    reachability.external_addresses,
-    reachability.not_judged,
-    losses.cold_buckets,
-    expenses.personal_data,
-)
 #: Paths in a request of a job, or of a tuning job.
 _IMAGE_PATH: Final = re.compile(
     r"(?:jobSpec|trialJobSpec)\.workerPoolSpecs\[\d+\]\.containerSpec\.imageUri\Z"
@@ -127,59 +76,23 @@ class ImageUse:
     @property
     def versions(self) -> tuple[str, str]:
         """Images before and after the plan: short digests, and repositories if they differ."""
-        return _short(self.old), _short(self.new)
-
-
-def image_changes(
-    jobs: Iterable[JobChange | ScheduleChange], models: Iterable[VersionChange] = ()
-) -> tuple[ImageUse, ...]:
-    """Return images whose digest changes in ``jobs`` (jobs and schedules) or ``models``."""
-    images: dict[tuple[str, str], dict[str, None]] = {}
-    for job in jobs:
-        for difference in job.differences:
-            if _IMAGE_PATH.match(difference.path) and difference.old and difference.new:
-                images.setdefault((difference.old, difference.new), {})[job.name] = None
-    for version in models:
-        if version.image_before and version.image:
-            images.setdefault((version.image_before, version.image), {})[version.title] = None
-    return _image_uses(images)
-
-
-def other_images(
-    jobs: Iterable[JobChange | ScheduleChange], models: Iterable[VersionChange] = ()
-) -> tuple[ImageUse, ...]:
-    """Return pinned Artifact Registry images in use that ``image_changes`` does not return."""
-    jobs = [job for job in jobs if job.action not in ("cancel", "forget", "end")]
-    models = [model for model in models if model.action not in ("delete", "leave")]
-    changed = {change.uri for change in image_changes(jobs, models)}
-    used = [(uri, job.name) for job in jobs for uri in job.images]
-    used += [(model.image, model.title) for model in models]
-    images: dict[tuple[str, str], dict[str, None]] = {}
-    for uri, name in used:
-        if uri not in changed and _PINNED.match(uri):
-            images.setdefault(("", uri), {})[name] = None
-    return _image_uses(images)
-
-
-def _image_uses(images: Mapping[tuple[str, str], Iterable[str]]) -> tuple[ImageUse, ...]:
-    uses = (
-        ImageUse(image_name(new), *_versions(old, new), new, tuple(names))
-        for (old, new), names in images.items()
-    )
-    return tuple(sorted(uses, key=lambda use: (use.name, use.old or use.uri)))
-
-
-def _versions(old: str, new: str) -> tuple[str, str]:
-    """Return both digests; return full names if a digest is missing or repositories differ."""
-    (place, _, before), (other, _, after) = old.partition("@"), new.partition("@")
-    if old and place != other:
+        parts = (version.partition("sha256:") for version in (self.old, self.new))
+        old, new = (f"{head}{mark}{digits[:12] if mark else ''}" for head, mark, digits in parts)
         return old, new
-    return before or old, after or new
 
 
-def _short(version: str) -> str:
-    head, _, digits = version.partition("sha256:")
-    return f"{head}sha256:{digits[:12]}" if digits else version
+def _image_uses(uses: Iterable[tuple[str, str, str]]) -> tuple[ImageUse, ...]:
+    """Return images of (previous image or empty, image, name of a job or version)."""
+    users = dict[tuple[str, str], dict[str, None]]()
+    for old, new, name in uses:
+        users.setdefault((old, new), {})[name] = None
+    images = list[ImageUse]()
+    for (old, new), names in users.items():
+        (place, _, before), (other, _, after) = old.partition("@"), new.partition("@")
+        # Full names if a digest is missing or repositories differ.
+        both = (old, new) if old and place != other else (before or old, after or new)
+        images.append(ImageUse(image_name(new), *both, new, tuple(names)))
+    return tuple(sorted(images, key=lambda use: (use.name, use.old or use.uri)))
 
 
 class ReviewOutcome(IntEnum):
@@ -238,11 +151,11 @@ class ReviewReport:
     notes: tuple[Diagnostic, ...]
     """Messages that the program logged: prices of reservations, external grants."""
     jobs: tuple[JobChange, ...]
-    models: tuple[VersionChange, ...] = _part(serving.version_changes)
-    endpoints: tuple[EndpointChange, ...] = _part(serving.endpoint_changes)
-    snapshots: tuple[SnapshotChange, ...] = _part(expenses.snapshot_changes)
-    schedules: tuple[ScheduleChange, ...] = _part(expenses.schedule_changes)
-    watching: tuple[WatchChange, ...] = _part(guards.watch_changes)
+    models: tuple[Change, ...] = _part(serving.version_changes)
+    endpoints: tuple[Change, ...] = _part(serving.endpoint_changes)
+    snapshots: tuple[Change, ...] = _part(expenses.snapshot_changes)
+    schedules: tuple[Change, ...] = _part(expenses.schedule_changes)
+    watching: tuple[Change, ...] = _part(guards.watch_changes)
     reservations: tuple[ReservationChange, ...] = _part(expenses.reservation_changes)
     """Reservations with changed machines, zone or number."""
     gained: tuple[IamBinding, ...] = _part(grants.gained)
@@ -293,13 +206,29 @@ class ReviewReport:
 
     @property
     def images(self) -> tuple[ImageUse, ...]:
-        """Images of jobs or models whose digest changes."""
-        return image_changes((*self.jobs, *self.schedules), self.models)
+        """Images of jobs, schedules or models whose digest changes."""
+        pairs = [
+            (difference.old, difference.new, job.name)
+            for job in (*self.jobs, *self.schedules)
+            for difference in job.differences
+            if _IMAGE_PATH.match(difference.path)
+        ]
+        pairs += [(v.image_before, v.image, serving.version_title(v)) for v in self.models]
+        return _image_uses((old, new, name) for old, new, name in pairs if old and new)
 
     @property
     def other_images(self) -> tuple[ImageUse, ...]:
-        """Other pinned images in use."""
-        return other_images((*self.jobs, *self.schedules), self.models)
+        """Other pinned images of Artifact Registry in use."""
+        changed = {change.uri for change in self.images}
+        jobs = (*self.jobs, *self.schedules)
+        used = [(uri, job.name, job.action) for job in jobs for uri in job.images]
+        used += [(v.image, serving.version_title(v), v.action) for v in self.models]
+        gone = ("cancel", "forget", "end", "delete", "leave")
+        return _image_uses(
+            ("", uri, name)
+            for uri, name, action in used
+            if action not in gone and uri not in changed and _PINNED.match(uri)
+        )
 
     def origin(self, image: ImageUse) -> str:
         """Return the commit and folder that an image was built from."""
@@ -366,11 +295,15 @@ def build(
         for attribute in dataclasses.fields(ReviewReport)
         if FINDER in attribute.metadata
     }
-    parts["schedules"] = tuple(
-        dataclasses.replace(schedule, dropped=observed.dropped.get(schedule.name, ()))
-        for schedule in parts["schedules"]
-    )
+    for schedule in parts["schedules"]:
+        schedule.dropped = observed.dropped.get(schedule.name, ())
     grouped = {name for folder in parts["folders"] for name in folder.names}
+    changes = [_change(step) for step in plan.changed if not _is_elsewhere(step)]
+    # With an explanation if ``--refresh`` could not read a resource.
+    errors = tuple(
+        dataclasses.replace(error, message="\n".join(read_errors.explained((error.message,))))
+        for error in plan.errors
+    )
     return ReviewReport(
         **parts,
         stack=plan.stack,
@@ -381,7 +314,7 @@ def build(
         digest=digest,
         expected=expected,
         problems=problems,
-        errors=() if problems else tuple(map(_explained, plan.errors)),
+        errors=() if problems else errors,
         warnings=(
             *plan.warnings,
             *destroyed.unknown_first_names(plan),
@@ -395,24 +328,14 @@ def build(
         policies=len(plan.policies | {violation.policy for violation in plan.violations}),
         risks={kind: kind(plan) for kind in RISKS},
         levels=guards.policy_levels(plan),
-        changes=tuple(change for change in _changes(plan) if change.name not in grouped),
+        changes=tuple(
+            change
+            for change in sorted(changes, key=lambda change: (change.op, change.name))
+            if change.name not in grouped
+        ),
         is_first=plan.succeeded and not is_offline and not any(step.old for step in plan.steps),
         unchanged=sum(step.custom and not step.changes for step in plan.steps),
     )
-
-
-def with_images(
-    report: ReviewReport,
-    problems: Sequence[Problem],
-    unseen: Sequence[str],
-    origins: Mapping[str, str],
-) -> ReviewReport:
-    """Return the report with the registries' answers; see the fields of ``ReviewReport``.
-
-    ``problems`` are images that cannot run: their jobs must not be submitted.
-    """
-    with_origins = dataclasses.replace(report, origins=origins, unseen_images=tuple(unseen))
-    return with_problems(with_origins, problems)
 
 
 def with_problems(report: ReviewReport, problems: Sequence[Problem]) -> ReviewReport:
@@ -435,19 +358,6 @@ def _outcome(plan: Plan, problems: Sequence[Problem], different: bool) -> Review
     if not plan.succeeded or problems:
         return ReviewOutcome.FAILED
     return ReviewOutcome.DIFFERENT if different else ReviewOutcome.CLEAN
-
-
-def _explained(error: Diagnostic) -> Diagnostic:
-    """Return an error; add an explanation if ``--refresh`` could not read a resource."""
-    return dataclasses.replace(error, message="\n".join(read_errors.explained((error.message,))))
-
-
-def _changes(plan: Plan) -> list[ResourceChange]:
-    """Return all changes that no other part of the report shows."""
-    return sorted(
-        (_change(step) for step in plan.changed if not _is_elsewhere(step)),
-        key=lambda change: (change.op, change.name),
-    )
 
 
 def _is_elsewhere(step: Step) -> bool:

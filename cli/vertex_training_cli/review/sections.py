@@ -15,16 +15,14 @@ from vertex_training.catalog.costs import usd
 from vertex_training.errors import counted
 from vertex_training_cli.review import expenses, grants, guards, serving
 from vertex_training_cli.review.destroyed import DestructiveChange
-from vertex_training_cli.review.destroyed import fate as fate_of_resource
 from vertex_training_cli.review.escaping import cut
-from vertex_training_cli.review.expenses import ScheduleChange, SnapshotChange
 from vertex_training_cli.review.grants import IamBinding
-from vertex_training_cli.review.guards import WatchChange
 from vertex_training_cli.review.headline import totals
 from vertex_training_cli.review.jobs import JobChange, at_most, fate, progress, shown_image
 from vertex_training_cli.review.parts import (
     EVERYBODY,
     SENTENCE,
+    Change,
     Danger,
     Differences,
     Entry,
@@ -42,7 +40,6 @@ from vertex_training_cli.review.parts import (
     to_tables,
 )
 from vertex_training_cli.review.report import ResourceChange, ReviewReport
-from vertex_training_cli.review.serving import EndpointChange, VersionChange
 
 #: Maximum number of nodes for an account's jobs; more jobs share one node. A graph of 200 boxes is
 #: unreadable, and Mermaid refuses more than 500 edges.
@@ -117,7 +114,7 @@ def _if_action(*actions: str) -> Callable[[Any], Danger]:
     return lambda change: "destroys" if change.action in actions else "plain"
 
 
-def _schedules(changes: Sequence[ScheduleChange], quote: Quote) -> Iterator[Part]:
+def _schedules(changes: Sequence[Change], quote: Quote) -> Iterator[Part]:
     """Yield a table of all schedules, because an unchanged schedule also costs money."""
     yield from to_tables(
         "Scheduled jobs",
@@ -132,7 +129,7 @@ def _schedules(changes: Sequence[ScheduleChange], quote: Quote) -> Iterator[Part
             "missed start times": lambda row: quote(row.missed),
             "image": lambda row: _images_in(row.images, quote),
             "account": lambda row: _account_in(row.account, quote),
-            "monthly cost": lambda row: row.cost,
+            "monthly cost": expenses.monthly_cost,
         },
         _if_action("end"),
     )
@@ -143,7 +140,7 @@ def _schedules(changes: Sequence[ScheduleChange], quote: Quote) -> Iterator[Part
             yield Differences(f"Differences of schedule {quote(change.name)}", change.differences)
 
 
-def _snapshots(changes: Sequence[SnapshotChange], quote: Quote) -> Iterator[Part]:
+def _snapshots(changes: Sequence[Change], quote: Quote) -> Iterator[Part]:
     """Yield a table of all snapshots, because no other section shows that source tables changed."""
     yield from to_tables(
         "BigQuery snapshots",
@@ -161,7 +158,7 @@ def _snapshots(changes: Sequence[SnapshotChange], quote: Quote) -> Iterator[Part
         yield Paragraph(expenses.SNAPSHOT_PRICES)
 
 
-def _models(versions: Sequence[VersionChange], quote: Quote) -> Iterator[Part]:
+def _models(versions: Sequence[Change], quote: Quote) -> Iterator[Part]:
     """Yield changed model versions, and runs whose results could not be read."""
     changed = [version for version in versions if version.action != "keep"]
     yield from to_tables(
@@ -189,7 +186,7 @@ def _models(versions: Sequence[VersionChange], quote: Quote) -> Iterator[Part]:
         yield Listing((unanswered,))
 
 
-def _endpoints(changes: Sequence[EndpointChange], quote: Quote) -> Iterator[Part]:
+def _endpoints(changes: Sequence[Change], quote: Quote) -> Iterator[Part]:
     """Yield changed endpoints with split, machines, USD a month, reachability and metrics."""
     changed = [change for change in changes if change.action != "keep"]
     yield from to_tables(
@@ -213,20 +210,20 @@ def _endpoints(changes: Sequence[EndpointChange], quote: Quote) -> Iterator[Part
         yield Paragraph(text + serving.SOURCES)
 
 
-def _metrics(change: EndpointChange, quote: Quote) -> tuple[Table, ...]:
+def _metrics(change: Change, quote: Quote) -> tuple[Table, ...]:
     """Return a table with the metrics of an endpoint's runs, one column a run."""
 
     def column(run: str) -> Callable[[str], str]:
         return lambda name: serving.shown(change.metrics[run].get(name))
 
-    heads = {f"{quote(run)} ({serving.share_text(change, run)})": run for run in change.runs}
+    heads = {f"{quote(run)} ({serving.share_text(change, run)})": run for run in change.metrics}
     columns = {head: column(run) for head, run in heads.items()}
     names = dict.fromkeys(name for metric in change.metrics.values() for name in metric)
     caption = f"Metrics of the versions of endpoint {quote(change.name)}"
     return to_tables(caption, names, {"metric": quote, **columns})
 
 
-def _watching(changes: Sequence[WatchChange], quote: Quote) -> Iterator[Part]:
+def _watching(changes: Sequence[Change], quote: Quote) -> Iterator[Part]:
     """Yield changed channels, alerts, budgets and dashboards, with their recipients."""
     yield from to_tables(
         "Notifications",
@@ -449,14 +446,14 @@ def _reachability(report: ReviewReport, quote: Quote) -> tuple[Listing, ...]:
 
 def _losses(report: ReviewReport, quote: Quote) -> ReportSection:
     def gone(change: DestructiveChange) -> Entry:
-        text = f"{fate_of_resource(change)}: {quote(change.name)} ({quote(change.type)})"
+        text = f"{change.fate}: {quote(change.name)} ({quote(change.type)})"
         takes = f", with {change.takes}" if change.takes and not change.refused else ""
         return Entry(text + takes, danger="destroys")
 
     groups = [
         tuple(Entry(kind.line(finding, quote), danger=kind.danger) for finding in findings)
         for kind, findings in report.risks.items()
-        if kind.in_list and findings
+        if kind.in_list != "" and findings
     ]
     groups += [tuple(map(gone, report.destroyed))] if report.destroyed else []
     parts: list[Part] = [Listing(tuple(groups))] if groups else []

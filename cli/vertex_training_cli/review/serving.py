@@ -7,10 +7,10 @@ version (``resolved``). This module sends no requests.
 from __future__ import annotations
 
 import math
+import operator
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from vertex_training.catalog import costs
@@ -25,16 +25,7 @@ from vertex_training.catalog.resource_types import (
 from vertex_training.naming import PUBLIC_LABEL
 from vertex_training_cli.engine.plan import JOBS, Plan, Step
 from vertex_training_cli.engine.values import as_mapping
-from vertex_training_cli.review.parts import (
-    COSTS,
-    LOST,
-    PUBLIC,
-    RUNS,
-    Danger,
-    Finding,
-    RiskKind,
-    risk,
-)
+from vertex_training_cli.review.parts import Change, Finding
 
 Inputs = Mapping[str, Any]
 #: Types that this module reports. An endpoint's cleanup is created and deleted with the endpoint,
@@ -56,122 +47,79 @@ _MORE: Final = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class VersionChange:
-    """A version of a model, created from one run."""
+def version_changes(plan: Plan) -> list[Change]:
+    """Return all model versions of a plan, by model and run.
 
-    name: str
-    """The resource's name in the program."""
-    model: str
-    job: str
-    run: str
-    action: str
-    """Effect of the plan: upload, replace, change, keep, delete, or leave.
-
-    ``leave`` removes the version from the stack only.
+    ``name`` is the resource's name in the program. The action ``leave`` removes the version from
+    the stack only. ``image_before`` is empty without another previous image, and ``unanswered`` is
+    the reason why the run was not read.
     """
-    image: str
-    image_before: str
-    """Previous image; empty without one."""
-    metrics: Mapping[str, float]
-    unanswered: str
-    """Reason why the run was not read; empty if it was."""
-
-    @property
-    def title(self) -> str:
-        """Title like ``model titanic run 3``."""
-        return f"model {self.model} run {self.run}"
-
-
-@dataclass(frozen=True, slots=True)
-class EndpointChange:
-    """An endpoint before and after the plan."""
-
-    name: str
-    """The endpoint's key in the stack file."""
-    model: str
-    action: str
-    """Effect of the plan: create, change, delete or keep."""
-    before: Mapping[str, int]
-    """Deployed run, such as ``run 3`` -> share; empty if the endpoint is new."""
-    after: Mapping[str, int]
-    machine: str
-    """Machine type of a replica, and the number of replicas of each version."""
-    cost_before: EndpointCost | None
-    cost: EndpointCost | None
-    reach_before: str
-    """Previous reachability; empty without a previous endpoint, or without a step."""
-    reach: str
-    account: str
-    metrics: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    """Metrics by run, of runs with a share before or after."""
-
-    @property
-    def runs(self) -> tuple[str, ...]:
-        """All runs that the endpoint serves before or after the plan."""
-        return tuple(dict.fromkeys((*self.before, *self.after)))
+    changes = list[Change]()
+    for step in plan.steps:
+        if step.type != MODEL_VERSION:
+            continue
+        source, resolved = (as_mapping(step.inputs.get(key)) for key in ("model", "resolved"))
+        image = str(value_at(step.inputs, "container.imageUri") or "")
+        before = str(value_at(step.old and step.old.inputs, "container.imageUri") or "")
+        kept = as_mapping(step.inputs.get("options")).get("onDelete") != "delete"
+        words = {"create": "upload", "delete": "leave" if kept else "delete"}
+        action = _action(step)
+        change = Change(
+            name=step.name,
+            model=str(source.get("model") or step.name),
+            job=str(source.get("job", "")),
+            run=_whole(source.get("run")),
+            action=words.get(action, action),
+            image=image,
+            image_before=before if before != image else "",
+            metrics=_metrics(resolved.get("metrics")),
+            unanswered=str(resolved.get("unanswered") or ""),
+        )
+        changes.append(change)
+    return sorted(changes, key=lambda change: (change.model, len(change.run), change.run))
 
 
-def version_changes(plan: Plan) -> tuple[VersionChange, ...]:
-    """Return all model versions of a plan, by model and run."""
-    changes = (_version(step) for step in plan.steps if step.type == MODEL_VERSION)
-    return tuple(sorted(changes, key=lambda change: (change.model, len(change.run), change.run)))
+def version_title(change: Change) -> str:
+    """Return a model version as text: ``model titanic run 3``."""
+    return f"model {change.model} run {change.run}"
 
 
-def endpoint_changes(plan: Plan) -> tuple[EndpointChange, ...]:
-    """Return all endpoints of a plan, by name."""
+def endpoint_changes(plan: Plan) -> list[Change]:
+    """Return all endpoints of a plan, by name, which is the key in the stack file.
+
+    ``before`` and ``after`` are the shares of deployed runs (empty if the endpoint is new),
+    ``reach_before`` is empty without a previous endpoint, and ``metrics`` are those of runs with a
+    share before or after.
+    """
     metrics = {(v.model, f"run {v.run}"): v.metrics for v in version_changes(plan)}
-    shells = {_shell_id(step): step for step in plan.steps if step.type == ENDPOINT}
-    changes = (
-        _endpoint(step, shells, metrics) for step in plan.steps if step.type == ENDPOINT_TRAFFIC
-    )
-    return tuple(sorted(changes, key=lambda change: change.name))
-
-
-def _version(step: Step) -> VersionChange:
-    inputs, old = step.inputs, step.old.inputs if step.old else {}
-    source, resolved = as_mapping(inputs.get("model")), as_mapping(inputs.get("resolved"))
-    kept = as_mapping(inputs.get("options")).get("onDelete") != "delete"
-    image, before = _image(inputs), _image(old)
-    return VersionChange(
-        name=step.name,
-        model=str(source.get("model") or step.name),
-        job=str(source.get("job", "")),
-        run=_whole(source.get("run")),
-        action=_action(step, {"create": "upload", "delete": "leave" if kept else "delete"}),
-        image=image,
-        image_before=before if before != image else "",
-        metrics=_metrics(resolved.get("metrics")),
-        unanswered=str(resolved.get("unanswered") or ""),
-    )
-
-
-def _endpoint(
-    step: Step,
-    shells: Mapping[str, Step],
-    metrics: Mapping[tuple[str, str], Mapping[str, float]],
-) -> EndpointChange:
-    place = as_mapping(step.inputs.get("endpoint"))
-    model = str(place.get("model") or place.get("key") or step.name)
-    old, new = _before(step), step.new.inputs if step.new else None
-    before, after = (_split(inputs) if inputs else {} for inputs in (old, new))
-    shell = shells.get(str(place.get("id")))
-    reach = [_reach(state and state.inputs) for state in (shell.old, shell.new)] if shell else []
-    was, now = (_cost(inputs) if inputs else None for inputs in (old, new))
-    return EndpointChange(
-        name=str(place.get("key") or step.name),
-        model=model,
-        action=_action(step, {}),
-        before=before,
-        after=after,
-        machine=_machine(step.inputs),
-        cost_before=was,
-        cost=now,
-        reach_before=reach[0] if reach else "",
-        reach=reach[1] if reach else "",
-        account=str(place.get("account", "")),
-        metrics={run: metrics.get((model, run), {}) for run in {**before, **after}},
-    )
+    shells = {str(s.inputs.get("name", "")).rpartition("/")[2]: s
+              for s in plan.steps if s.type == ENDPOINT}  # fmt: skip
+    changes = list[Change]()
+    for step in plan.steps:
+        if step.type != ENDPOINT_TRAFFIC:
+            continue
+        place = as_mapping(step.inputs.get("endpoint"))
+        model = str(place.get("model") or place.get("key") or step.name)
+        old, new = _before(step), step.new.inputs if step.new else None
+        before, after = (_split(inputs) if inputs else {} for inputs in (old, new))
+        shell = shells.get(str(place.get("id")))
+        cost_before, cost = (_cost(inputs) if inputs else None for inputs in (old, new))
+        change = Change(
+            name=str(place.get("key") or step.name),
+            model=model,
+            action=_action(step),
+            before=before,
+            after=after,
+            machine=_machine(step.inputs),
+            cost_before=cost_before,
+            cost=cost,
+            reach_before=_reach(shell.old and shell.old.inputs) if shell else "",
+            reach=_reach(shell.new and shell.new.inputs) if shell else "",
+            account=str(place.get("account", "")),
+            metrics={run: metrics.get((model, run), {}) for run in {**before, **after}},
+        )
+        changes.append(change)
+    return sorted(changes, key=lambda change: change.name)
 
 
 def _before(step: Step) -> Inputs | None:
@@ -185,15 +133,9 @@ def _before(step: Step) -> Inputs | None:
     }
 
 
-def _action(step: Step, words: Mapping[str, str]) -> str:
-    op = {"update": "change", "same": "keep", "read": "keep", "refresh": "keep"}.get(
-        step.op, step.op
-    )
-    return words.get(op, op)
-
-
-def _image(inputs: Inputs) -> str:
-    return str(value_at(inputs, "container.imageUri") or "")
+def _action(step: Step) -> str:
+    words = {"update": "change", "same": "keep", "read": "keep", "refresh": "keep"}
+    return words.get(step.op, step.op)
 
 
 def _metrics(metrics: object) -> dict[str, float]:
@@ -221,12 +163,12 @@ def _deployed(inputs: Inputs) -> dict[str, Inputs]:
 
 def _cost(inputs: Inputs) -> EndpointCost | None:
     """Return the cost of all deployed versions, which have the same machine type."""
-    entries, region = list(_deployed(inputs).values()), _region(inputs)
+    entries = list(_deployed(inputs).values())
     if not entries:
         return None
-    first = entries[0]
-    machine, kind, count = _spec(first)
-    replicas = int(_number(first.get("min"))), int(_number(first.get("max")))
+    machine, kind, count = _spec(entries[0])
+    replicas = int(_number(entries[0].get("min"))), int(_number(entries[0].get("max")))
+    region = str(value_at(inputs, "endpoint.region") or "")
     return costs.of_endpoint(machine, kind or None, count, replicas, len(entries), region)
 
 
@@ -245,14 +187,6 @@ def _machine(inputs: Inputs) -> str:
     least, most = (_whole(entries[0].get(key)) for key in ("min", "max"))
     number = least if least == most else f"{least} to {most}"
     return f"{number} x {machine}{f' ({count} {kind})' if kind else ''} per version"
-
-
-def _region(inputs: Inputs) -> str:
-    return str(value_at(inputs, "endpoint.region") or "")
-
-
-def _shell_id(step: Step) -> str:
-    return str(step.inputs.get("name", "")).rpartition("/")[2]
 
 
 def _reach(inputs: Inputs | None) -> str:
@@ -276,12 +210,6 @@ def _whole(value: object) -> str:
     return f"{value:.0f}" if isinstance(value, int | float) else str(value or "")
 
 
-def _risk(
-    headline: str, key: str, question: str, danger: Danger = "opens"
-) -> Callable[[Callable[[Plan], Iterable[Any]]], RiskKind]:
-    return risk(headline, "{name} ({what})", key, question, danger, "name what")
-
-
 def judged(name: str, old: float, new: float) -> bool | None:
     """Return whether a metric got worse; None if its name does not show the better direction."""
     if _LESS.search(name.lower()):
@@ -289,18 +217,14 @@ def judged(name: str, old: float, new: float) -> bool | None:
     return new < old if _MORE.search(name.lower()) else None
 
 
-@_risk("traffic to a worse or unmeasured version", "doubtfulTraffic", RUNS)
-def doubtful_traffic(plan: Plan) -> Iterable[Finding]:
+def doubtful_traffic(plan: Plan) -> Iterator[Finding]:
     """Yield endpoints with more traffic to a version whose metrics are worse or not comparable."""
-    return (
-        Finding(change.name, what)
-        for change in endpoint_changes(plan)
-        if change.action == "change" and change.before
-        for what in _doubts(change)
-    )
+    for change in endpoint_changes(plan):
+        if change.action == "change" and change.before:
+            yield from (Finding(change.name, what) for what in _doubts(change))
 
 
-def _doubts(change: EndpointChange) -> Iterator[str]:
+def _doubts(change: Change) -> Iterator[str]:
     base = max(change.before, key=lambda run: change.before[run])
     old = change.metrics.get(base, {})
     for run, share in change.after.items():
@@ -316,40 +240,29 @@ def _doubts(change: EndpointChange) -> Iterator[str]:
             yield f"{run} has no metrics comparable with {base}"
 
 
-@_risk("endpoint becomes public", "publicEndpoints", PUBLIC, "destroys")
-def opened_endpoints(plan: Plan) -> Iterable[Finding]:
-    """Return endpoints that the plan makes reachable from the internet."""
-    return (
-        Finding(str(s.inputs.get("displayName") or s.name), now)
-        for s in plan.changed
-        if s.type == ENDPOINT and s.new
-        for was, now in [(_reach(s.old and s.old.inputs), _reach(s.new.inputs))]
-        if now.startswith("public") and not was.startswith("public")
-    )
+def opened_endpoints(step: Step, _old: Inputs, _new: Inputs) -> Iterator[Finding]:
+    """Yield endpoints that the plan makes reachable from the internet."""
+    was, now = (_reach(state and state.inputs) for state in (step.old, step.new))
+    if now.startswith("public") and not was.startswith("public"):
+        yield Finding(str(step.inputs.get("displayName") or step.name), now)
 
 
-@_risk("endpoint with traffic removed", "endedEndpoints", LOST, "destroys")
-def ended_endpoints(plan: Plan) -> Iterable[Finding]:
-    """Return endpoints with traffic that the plan deletes or recreates."""
-    return (
-        Finding(change.name, f"{change.action}; traffic {_split_text(change.before)}")
-        for change in endpoint_changes(plan)
-        if change.action in ("delete", "replace") and any(change.before.values())
-    )
+def ended_endpoints(plan: Plan) -> Iterator[Finding]:
+    """Yield endpoints with traffic that the plan deletes or recreates."""
+    for change in endpoint_changes(plan):
+        if change.action in ("delete", "replace") and any(change.before.values()):
+            yield Finding(change.name, f"{change.action}; traffic {_split_text(change.before)}")
 
 
-@_risk("model version deleted", "deletedVersions", LOST, "destroys")
-def deleted_versions(plan: Plan) -> Iterable[Finding]:
-    """Return model versions that the plan deletes from the registry."""
-    return (
-        Finding(change.model, f"run {change.run}, the version and its files in the registry")
-        for change in version_changes(plan)
-        if change.action == "delete"
-    )
+def deleted_versions(plan: Plan) -> Iterator[Finding]:
+    """Yield model versions that the plan deletes from the registry."""
+    for change in version_changes(plan):
+        if change.action == "delete":
+            what = f"run {change.run}, the version and its files in the registry"
+            yield Finding(change.model, what)
 
 
-@_risk("run of a model submitted again", "servedRuns", RUNS)
-def served_runs(plan: Plan) -> Iterable[Finding]:
+def served_runs(plan: Plan) -> Iterator[Finding]:
     """Return replaced jobs whose ``run`` a model version was created from.
 
     The version stays unchanged. Only the state shows which of the run's jobs created it.
@@ -360,16 +273,14 @@ def served_runs(plan: Plan) -> Iterable[Finding]:
             source = as_mapping(step.new.inputs.get("model"))
             run = str(source.get("job")), _whole(source.get("run"))
             served[run] = str(source.get("model") or step.name)
-    return (
-        Finding(job, f"run {run} is a version of model {served[job, run]}: increase run of the job")
-        for step in plan.changed
-        if step.type in JOBS and step.old and step.new
-        for was, now in [(_run_of(step.old.inputs), _run_of(step.new.inputs))]
-        if was == now
-        and now in served
-        and step.old.inputs.get("requestId") != step.new.inputs.get("requestId")
-        for job, run in [now]
-    )
+    for step in plan.changed:
+        if step.type in JOBS and step.old and step.new:
+            old, new = step.old.inputs, step.new.inputs
+            job, run = _run_of(new)
+            is_same = old.get("requestId") == new.get("requestId")
+            if _run_of(old) == (job, run) and (job, run) in served and not is_same:
+                what = f"run {run} is a version of model {served[job, run]}"
+                yield Finding(job, f"{what}: increase run of the job")
 
 
 def _run_of(inputs: Inputs) -> tuple[str, str]:
@@ -378,32 +289,24 @@ def _run_of(inputs: Inputs) -> tuple[str, str]:
     return str(submission.get("job")), _whole(submission.get("run"))
 
 
-@_risk("higher monthly cost of endpoints", "costlierEndpoints", COSTS)
-def raised_costs(plan: Plan) -> Iterable[Finding]:
-    """Return endpoints whose monthly cost rises (minimum or maximum) or is unknown."""
-    return (
-        Finding(change.name, cost_text(change))
-        for change in endpoint_changes(plan)
-        if change.cost
-        and change.cost != change.cost_before
-        and _is_raised(change.cost_before, change.cost)
-    )
+def raised_costs(plan: Plan) -> Iterator[Finding]:
+    """Yield endpoints whose monthly cost rises (minimum or maximum) or is unknown."""
+    for change in endpoint_changes(plan):
+        if change.cost and change.cost != change.cost_before:
+            old = change.cost_before.monthly if change.cost_before else (0.0, 0.0)
+            new = change.cost.monthly
+            if old is None or new is None or any(map(operator.gt, new, old)):
+                yield Finding(change.name, cost_text(change))
 
 
-def _is_raised(before: EndpointCost | None, after: EndpointCost) -> bool:
-    old = (0.0, 0.0) if before is None else before.monthly
-    new = after.monthly
-    return new is None or old is None or any(n > o for o, n in zip(old, new, strict=True))
-
-
-def cost_text(change: EndpointChange) -> str:
+def cost_text(change: Change) -> str:
     """Return the price before and after: ``$79.75 → $159.50 to $319.01 a month``."""
     nothing = f"{usd(0)} a month"
     before, after = (str(cost or nothing) for cost in (change.cost_before, change.cost))
     return after if before == after else f"{before.removesuffix(' a month')} → {after}"
 
 
-def split_change(change: EndpointChange) -> str:
+def split_change(change: Change) -> str:
     """Return the split before and after: ``run 3: 100 → run 3: 90, run 4: 10``."""
     before, after = _split_text(change.before), _split_text(change.after)
     return after if before == after else f"{before} → {after}"
@@ -423,14 +326,14 @@ def metrics_text(metrics: Mapping[str, float]) -> str:
     return ", ".join(f"{name} {shown(value)}" for name, value in list(metrics.items())[:4])
 
 
-def share_text(change: EndpointChange, run: str) -> str:
+def share_text(change: Change, run: str) -> str:
     """Return the share of a run before and after: ``100 → 90 %``."""
     before, after = change.before.get(run), change.after.get(run)
     texts = ["not deployed" if share is None else f"{share} %" for share in (before, after)]
     return " → ".join(dict.fromkeys(texts))
 
 
-def reach_text(change: EndpointChange) -> str:
+def reach_text(change: Change) -> str:
     """Return the reachability of an endpoint, before and after."""
     return " → ".join(
         dict.fromkeys(reach for reach in (change.reach_before, change.reach) if reach)

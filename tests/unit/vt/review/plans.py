@@ -9,6 +9,7 @@ from typing import Any
 
 from vertex_training_cli.engine import events
 from vertex_training_cli.engine.plan import Plan
+from vertex_training_cli.review.risks import RISKS
 
 JOB = "pulumi-python:dynamic/vertex:CustomJob"
 BUCKET = "gcp:storage/bucket:Bucket"
@@ -125,3 +126,8 @@ def job(name: str, *pools: Event, timeout: str = "3600s", run: int = 1, **spec: 
 def member(bucket: str, role: str = "roles/storage.objectViewer", who: str = "") -> Event:
     """Inputs of a grant on a bucket."""
     return {"bucket": bucket, "role": role, "member": who or f"serviceAccount:{ACCOUNT}"}
+
+
+def findings(plan: Plan, headline: str) -> list[Any]:
+    """What a plan has of the kinds of risks with this headline."""
+    return [e for kind in RISKS if kind.headline == headline for e in kind(plan)]

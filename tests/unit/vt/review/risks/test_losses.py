@@ -7,9 +7,6 @@ import pytest
 from tests.unit.vt.review import plans
 from vertex_training_cli.review import report
 from vertex_training_cli.review.headline import verdict
-from vertex_training_cli.review.losses import (
-    data_losses,
-)
 
 REPOSITORY = "gcp:artifactregistry/repository:Repository"
 DAY = 24 * 3600
@@ -70,10 +67,11 @@ WAYS = {
 def test_it_is_in_the_headline_and_the_opposite_is_not(way):
     type_, kept, less = WAYS[way]
     plan = plans.plan(plans.step("update", type_, "storage-data", kept, less))
-    [loss] = data_losses(plan)
+    [loss] = plans.findings(plan, "data is lost")
     found = verdict(report.build(plan, source="here"))
     assert f"data is lost: storage-data ({loss.what}: {loss.old} → {loss.new})" in found
-    assert data_losses(plans.plan(plans.step("update", type_, "storage-data", less, kept))) == ()
+    more = plans.plan(plans.step("update", type_, "storage-data", less, kept))
+    assert plans.findings(more, "data is lost") == []
 
 
 PINNED = f"us-central1-docker.pkg.dev/acme-ml-dev/training-dev/train@sha256:{'b' * 64}"
@@ -93,7 +91,8 @@ def of_pins(old, new, image=PINNED):
         plans.step("same", plans.JOB, "training-train", old=job, new=job, outputs={"state": ""}),
         plans.step("update", REPOSITORY, "registry-docker", old=old, new=new),
     ]
-    return [loss for loss in data_losses(plans.plan(*told)) if "in use by the stack" in loss.what]
+    found = plans.findings(plans.plan(*told), "data is lost")
+    return [loss for loss in found if "in use by the stack" in loss.what]
 
 
 def test_a_clean_up_of_everything_takes_the_image_of_a_job():

@@ -23,6 +23,7 @@ KEY, HMAC = "gcp:serviceaccount/key:Key", "gcp:storage/hmacKey:HmacKey"
 API_KEY = "gcp:projects/apiKey:ApiKey"
 DENY = "gcp:iam/denyPolicy:DenyPolicy"
 MACHINE = "gcp:compute/instance:Instance"
+KEYS = "new account keys"
 KIM = {"role": "READER", "userByEmail": "kim@example.com"}
 VIEW = {"projectId": "acme", "datasetId": "reports", "tableId": "daily"}
 OWNERS = {"role": "OWNER", "specialGroup": "projectOwners"}
@@ -75,12 +76,12 @@ def test_a_key_that_is_made_lets_whoever_has_it_be_the_account(type_: str, input
     assert found.unjudged == ()
     assert found.risky
     anew = plans.plan(plans.step("replace", type_, "ci-key", inputs, inputs | {"n": 1}))
-    assert [each.what for each in grants.account_keys(anew)] == ["ci-key"]
+    assert [each.what for each in plans.findings(anew, KEYS)] == ["ci-key"]
     for step in (
         plans.step("update", type_, "ci-key", inputs, inputs | {"n": 1}),
         plans.delete(type_, "ci-key", **inputs),
     ):
-        assert grants.account_keys(plans.plan(step)) == ()
+        assert plans.findings(plans.plan(step), KEYS) == []
 
 
 def test_an_api_key_is_a_key_of_the_account_that_it_is_bound_to() -> None:
@@ -90,10 +91,10 @@ def test_an_api_key_is_a_key_of_the_account_that_it_is_bound_to() -> None:
         plans.step("update", API_KEY, "k", bound, free),
     ):
         found = plans.plan(step)
-        assert grants.account_keys(found) == ()
+        assert plans.findings(found, KEYS) == []
         assert unjudged_types(found) == (API_KEY,)
     later = plans.plan(plans.step("update", API_KEY, "k", free, bound))
-    assert grants.account_keys(later) == (Finding("trainer@acme", "k"),)
+    assert plans.findings(later, KEYS) == [Finding("trainer@acme", "k")]
 
 
 def denial(*permissions: str, who: Any = ("principal://ci",), when: str = "", **more: Any) -> Any:
@@ -118,7 +119,7 @@ def test_a_denial_that_moves_or_stays_in_the_cloud_is_none_that_goes() -> None:
     )
     kept = plans.delete(DENY, "old", **rules(denial("a")))
     kept["resourcePreEvent"]["metadata"]["old"]["retainOnDelete"] = True
-    assert grants.lifted(moved) == grants.lifted(plans.plan(kept)) == ()
+    assert grants.lifted(moved) == grants.lifted(plans.plan(kept)) == []
     found = built(plans.delete(DENY, "old", **rules(denial("a"))))
     words = "denials lifted for: `principal://ci` (`a`)"
     assert answer(found, "who gains a right") == (words,)
