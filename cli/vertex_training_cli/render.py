@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import io
-import json
-import re
 import sys
 from collections.abc import Mapping
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any
 
 import typer
-import yaml
 
 from vertex_training.customjob.request import job_file
 from vertex_training.customjob.request.job_file import JobFileResult, JobRequest
 from vertex_training.customjob.rules.command_lines import started_processes
 from vertex_training.customjob.rules.job import Job
 from vertex_training.errors import CheckUnavailableError, did_you_mean
-from vertex_training.located_yaml.editing import block_style
 from vertex_training.stack import Stack
 from vertex_training_cli.check import checking, report
 from vertex_training_cli.engine.paths import from_here, root_of
@@ -27,19 +22,9 @@ from vertex_training_cli.options import StackOfFile
 from vertex_training_cli.status import print_line
 
 
-class RequestFormat(StrEnum):
-    """The output format of the request."""
-
-    JSON = "json"
-    YAML = "yaml"
-
-
 def render(
     job: Annotated[str, typer.Argument(help="Job or tuning job of the stack, or a job file.")],
     stack: StackOfFile,
-    format_: Annotated[
-        RequestFormat, typer.Option("--format", "-f", help="Output format.")
-    ] = RequestFormat.JSON,
     as_sent: Annotated[
         bool,
         typer.Option("--as-sent", help="Include the labels that the stack adds to the request."),
@@ -56,12 +41,12 @@ def render(
 
     Exit code: 0 printed, 1 the file has mistakes, 2 the file cannot be read.
 
-    Example: `vt render titanic --stack dev --format json`.
+    Example: `vt render titanic --stack dev`.
     """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
-    sys.stdout.write(_rendered(job, stack, format_, as_sent, rung))
+    sys.stdout.write(_rendered(job, stack, as_sent, rung))
 
 
 def _rung(request: JobRequest, number: int) -> JobRequest:
@@ -74,7 +59,7 @@ def _rung(request: JobRequest, number: int) -> JobRequest:
     return rungs[number - 1]
 
 
-def _rendered(job: str, stack_name: str, format_: RequestFormat, as_sent: bool, rung: int) -> str:
+def _rendered(job: str, stack_name: str, as_sent: bool, rung: int) -> str:
     root = root_of(Path.cwd())
     if root is None:
         raise CheckUnavailableError(
@@ -93,16 +78,11 @@ def _rendered(job: str, stack_name: str, format_: RequestFormat, as_sent: bool, 
                 print_line(f"starts {line}")
             if rung_.filled_in:
                 print_line(f"set by jobDefaults: {', '.join(rung_.filled_in)}")
-            written = {RequestFormat.JSON: as_json, RequestFormat.YAML: as_yaml}
-            return written[format_](message)
+            return as_json(message)
         wrong = [checking.report(file, data, verdict)]
     for line in report.text_lines(wrong, color=sys.stderr.isatty()):
         print_line(line)
     raise typer.Exit(1)
-
-
-#: Text that every YAML parser, of 1.1 and of 1.2, reads as text without quotes.
-PLAIN: Final = re.compile(r"[A-Za-z_/][A-Za-z0-9_./=+@-]*(:[A-Za-z0-9_./=+@-]+)*\Z")
 
 
 def check_job(stack: Stack, job: str) -> tuple[str, bytes, JobFileResult]:
@@ -147,31 +127,3 @@ def sent_message(request: JobRequest, labels: Mapping[str, str]) -> dict[str, An
 def as_json(message: Mapping[str, Any]) -> str:
     """Return canonical JSON. The digest of a request is that of this text without added labels."""
     return job_file.canonical(message) + "\n"
-
-
-def as_yaml(message: Mapping[str, Any]) -> str:
-    """Return YAML with sorted keys, which every YAML parser reads as the same message."""
-    return yaml.dump(
-        json.loads(json.dumps(message)),  # no shared parts, so no anchors
-        Dumper=_Dumper,
-        sort_keys=True,
-        allow_unicode=True,
-        default_flow_style=False,
-        width=2**31,
-    )
-
-
-class _Dumper(yaml.SafeDumper):
-    """Quotes all texts that a YAML parser could read as another type."""
-
-
-def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
-    resolved = dumper.resolve(yaml.ScalarNode, text, (True, False))
-    if PLAIN.match(text) and resolved == "tag:yaml.org,2002:str":
-        style = None
-    else:
-        style = block_style(text, '"') if text.strip() == text.rstrip("\n") else '"'
-    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
-
-
-_Dumper.add_representer(str, _text)

@@ -2,17 +2,11 @@
 
 import json
 
-import yaml
-from hypothesis import example, given
-from hypothesis import strategies as st
-
-from vertex_training_cli import render
-
 
 def test_a_rendered_request_is_a_job_file(project, vt):
-    rendered = vt("render", "train", "-s", "dev", "-f", "yaml").stdout
+    rendered = vt("render", "train", "-s", "dev").stdout
     (project / "again.yaml").write_text(rendered)
-    again = vt("render", "again.yaml", "-s", "dev", "-f", "yaml")
+    again = vt("render", "again.yaml", "-s", "dev")
     assert again.stdout == rendered
 
 
@@ -52,12 +46,6 @@ def test_outside_of_a_project_there_is_no_stack(vt, tmp_path, monkeypatch):
             "project\n"
         ),
     )  # fmt: skip
-
-
-@given(st.dictionaries(st.text(max_size=8), st.text(max_size=60), max_size=4))
-@example({"0\n\x850": "a\n\x85b", "\u2028\nx": "x\n\u2028y", "\u2029": "a\n\u2029b\n"})
-def test_yaml_reads_back_to_the_same_message(message):
-    assert yaml.safe_load(render.as_yaml(message)) == message
 
 
 def test_what_the_stack_fills_in_is_in_the_request_and_named_beside_it(project, vt):
