@@ -33,6 +33,7 @@
 ``options``        options of several verbs
 ``policy_levels``  levels of policies, from the stack file and ``--policy-levels``
 ``process``        streams, proxies and user of a command's process
+``threads``        functions in parallel, within a time limit
 ``console``        tables and colors for people
 ``status``         lines on stderr; the extra of a missing package
 ``read_errors``    explains refused reads: missing object or permission

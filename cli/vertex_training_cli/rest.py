@@ -108,15 +108,6 @@ class RestClient:
         """``local`` is ``HOST:PORT`` of the local cloud, None for Google's services."""
         self._session, self._local = session, local
 
-    def get(self, url: str, what: str) -> dict[str, Any] | None:
-        """Return the document at ``url``; None if it does not exist. Errors call it ``what``.
-
-        Raises:
-            ForbiddenReadError: the caller may not read it.
-            CommandError: it cannot be read.
-        """
-        return self.call("GET", url, what)
-
     def items(self, read: Read, *names: str) -> Iterator[dict[str, Any]]:
         """Yield all items of a list, page by page.
 
@@ -126,7 +117,7 @@ class RestClient:
         """
         url = read.url(*names)
         what = urlsplit(url).path
-        yield from items(read, url, what, lambda page: self.get(page, what))
+        yield from items(read, url, what, lambda page: self.call("GET", page, what))
 
     def call(
         self, method: str, url: str, what: str, *, conflict: tuple[int, ...] = (404,), **more: Any

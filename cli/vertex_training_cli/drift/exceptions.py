@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from vertex_training import stack
 from vertex_training.errors import TrainingError
-from vertex_training.settings import project_files, stack_files
+from vertex_training.settings import project_files
 from vertex_training.settings.model import DriftSettings, Settings
 from vertex_training_cli.drift.findings import Drift, ResourceDifference
 from vertex_training_cli.drift.policies import Declared, Membership
@@ -101,7 +101,7 @@ def find_neighbours(ref: StackRef) -> Neighbours:
 def read_settings(ref: StackRef, name: str) -> Settings | None:
     """Return the settings of a stack of the checkout; None if its file has mistakes."""
     try:
-        return stack.read_settings(stack_files.read_raw(stack.SCHEMA, ref.root, name), ref.root)
+        return stack.settings_of(ref.root, name)
     except TrainingError:
         return None
 

@@ -27,24 +27,31 @@ from vertex_training_cli.engine.values import as_mapping
 UNKNOWN: Final = "(known after `up`)"
 #: Maximum length of a shown value. The state has the full value.
 MAX_SHOWN: Final = 200
-#: Operation of an orphaned job, which `up` ignores.
-RUNS: Final = "runs"
-#: Operation of an undeclared member of a policy, which `up` ignores.
-GRANTED: Final = "granted"
-#: Operation of a job with an account of the stack that was not submitted by the stack.
-SUBMITTED: Final = "submitted"
-#: Operation of a part of the stack's network that is in no state.
-ADDED: Final = "added"
-#: Operation of a declared job that was cancelled, or that lost its record.
-ENDED: Final = "ended"
-#: Operation of a model that was deployed by hand to an endpoint of the stack.
-DEPLOYED: Final = "deployed"
-#: Operation of a snapshot with a missing or changed manifest.
-REWRITTEN: Final = "rewritten"
-#: Operation of a job that the engine would replace by the same request.
-REPEATED: Final = "repeated"
 #: Operations that no deployment undoes.
-BEYOND_UP: Final = (RUNS, GRANTED, SUBMITTED, ADDED, ENDED, DEPLOYED, REWRITTEN, REPEATED)
+RUNS: Final = "runs"
+GRANTED: Final = "granted"
+SUBMITTED: Final = "submitted"
+ADDED: Final = "added"
+ENDED: Final = "ended"
+DEPLOYED: Final = "deployed"
+REWRITTEN: Final = "rewritten"
+REPEATED: Final = "repeated"
+#: Operation -> predicate of the finding.
+BEYOND_UP: Final = {
+    RUNS: "runs, but is not in the state",
+    GRANTED: "has undeclared members",
+    SUBMITTED: "runs as an account of the stack, but was not submitted by the stack",
+    ADDED: "is in the stack's network, but is not declared",
+    ENDED: "was ended by a user",
+    DEPLOYED: "has an undeclared deployed model",
+    REWRITTEN: "has a changed or missing manifest",
+    REPEATED: "would be replaced by the same request, which `up` refuses",
+}
+_BY_UP: Final = {
+    "create": "is declared, but does not exist",
+    "delete": "exists, but is not declared",
+    "update": "differs",
+}
 #: States of a declared job that only a user can cause -> predicate of the finding.
 _ENDED_BY_HAND: Final = {
     "JOB_STATE_CANCELLED": "was cancelled by hand",
@@ -94,19 +101,8 @@ class ResourceDifference:
     @property
     def summary(self) -> str:
         """Predicate that describes the difference."""
-        return {
-            "create": "is declared, but does not exist",
-            "delete": "exists, but is not declared",
-            "update": "differs",
-            RUNS: "runs, but is not in the state",
-            GRANTED: "has undeclared members",
-            SUBMITTED: "runs as an account of the stack, but was not submitted by the stack",
-            ADDED: "is in the stack's network, but is not declared",
-            ENDED: "was ended by a user",
-            REWRITTEN: "has a changed or missing manifest",
-            REPEATED: "would be replaced by the same request, which `up` refuses",
-            DEPLOYED: "has an undeclared deployed model",
-        }.get(self.op, f"differs; `up` would {self.op} the resource")
+        known = BEYOND_UP | _BY_UP
+        return known.get(self.op, f"differs; `up` would {self.op} the resource")
 
 
 @dataclass(frozen=True, slots=True)

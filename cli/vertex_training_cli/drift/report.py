@@ -37,7 +37,9 @@ def markdown(drift: Drift) -> str:
     if drift.outcome is DriftOutcome.CLEAN:
         return f"Stack **{_text(drift.stack)}** has no drift.\n{_not_looked_at(drift)}"
     if drift.outcome is DriftOutcome.FAILED:
-        quoted = "\n".join(f"> {_text(line)}" for error in drift.errors for line in _lines(error))
+        quoted = "\n".join(
+            f"> {_text(line)}" for error in drift.errors for line in error.splitlines() or [""]
+        )
         return f"Stack **{_text(drift.stack)}** was not compared with the cloud:\n\n{quoted}\n"
     count = len(drift.differences)
     what = "1 resource differs" if count == 1 else f"{count} resources differ"
@@ -108,10 +110,6 @@ def _remediation(stack: str, is_lost: bool) -> str:
         "*deploy* by hand: enter the digest of that plan's report, and select *refresh*. To keep a "
         "change, declare it in a pull request.\n"
     )
-
-
-def _lines(text: str) -> list[str]:
-    return text.splitlines() or [""]
 
 
 def _text(text: str) -> str:

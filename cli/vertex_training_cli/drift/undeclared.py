@@ -72,7 +72,7 @@ def undeclared_parts(
             what = WORDS[collection]
             refused.append(f"{what}s of {network.path}: {read.permission} is missing")
     try:
-        document = client.get(rest.NETWORK.url(network.path), network.path) or {}
+        document = client.call("GET", rest.NETWORK.url(network.path), network.path) or {}
         differences += [_peering(network.path, peering) for peering in document.get("peerings", ())]
     except ForbiddenReadError:
         missing = rest.NETWORK.permission

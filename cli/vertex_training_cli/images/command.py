@@ -11,15 +11,12 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from vertex_training import stack
 from vertex_training.images import pins
 from vertex_training.images.pins import Pin
-from vertex_training.settings import stack_files
-from vertex_training.settings.model import Settings
+from vertex_training.stack import settings_of
 from vertex_training_cli import options
 from vertex_training_cli.console import console, json_text, table
 from vertex_training_cli.engine import stacks
-from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.images import building, engines, lookup, pinning, registry
 from vertex_training_cli.options import Format, FormatOption, SelectedStack
 from vertex_training_cli.status import print_line
@@ -54,12 +51,6 @@ def _interruptible() -> Iterator[None]:
         raise
     finally:
         signal.signal(signal.SIGTERM, before)
-
-
-def _settings(ref: StackRef) -> Settings:
-    """Return the settings of a stack, without building packages or reading job files."""
-    raw = stack_files.read_raw(stack.SCHEMA, ref.root, ref.stack)
-    return stack.read_settings(raw, ref.root)
 
 
 TargetOf = Annotated[
@@ -98,7 +89,7 @@ def build(
     with _interruptible():
         ref = stacks.find(stack)
         building.check_target(ref, target_of)
-        settings = _settings(ref)
+        settings = settings_of(ref.root, ref.stack)
         chosen = building.names_to_build(settings, names or [])
         registry.connect(ref, building.report, start=True)
         how = building.BuildOptions(
@@ -116,7 +107,7 @@ def build(
 def list_(stack: SelectedStack = None, format_: FormatOption = Format.TEXT) -> None:
     """List the images of a stack file, and mark outdated ones. Needs no network."""
     ref = stacks.find(stack)
-    settings = _settings(ref)
+    settings = settings_of(ref.root, ref.stack)
     listed = [pins.pin_of(settings, name, ref.root) for name in settings.images]
     if format_ is Format.JSON:
         print(json_text([_facts(pin) for pin in listed]))
@@ -151,7 +142,7 @@ def check(
     Exit code: 0 all images can be run, 1 an image cannot be run or cannot be checked.
     """
     ref = stacks.find(stack)
-    settings = _settings(ref)
+    settings = settings_of(ref.root, ref.stack)
     registry.connect(ref, lambda _: None, start=False)
     problems = lookup.findings(settings, pinning.known_names(settings, names or []), ref.root)
     if format_ is Format.JSON:
@@ -181,6 +172,7 @@ def promote(
         origin, goal = stacks.find(source), stacks.find(target)
         registry.connect(origin, lambda _: None, start=False)
         registry.connect(goal, lambda _: None, start=False)
-        pairs = pinning.plan(_settings(origin), _settings(goal), names)
+        settings = [settings_of(ref.root, ref.stack) for ref in (origin, goal)]
+        pairs = pinning.plan(*settings, names)
         for result in pinning.run(pairs, goal.root, goal.stack):
             print(result)

@@ -7,11 +7,10 @@ answer, or may not be read, is a reason why an image was not looked at, and no m
 from __future__ import annotations
 
 import os
-import threading
-import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Final, Literal
 
@@ -24,6 +23,7 @@ from vertex_training.settings.model import Settings
 from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.images import documents, registry
 from vertex_training_cli.images.documents import ImageFacts
+from vertex_training_cli.threads import run_within
 
 #: Maximum seconds of all lookups of one command together.
 SECONDS: Final = 20.0
@@ -68,15 +68,7 @@ def look(uris: Iterable[str], *, is_local: bool, seconds: float = SECONDS) -> Ma
             looks[uri] = known
         else:
             by_host.setdefault(uri.partition("/")[0], []).append(uri)
-    asking = [
-        threading.Thread(target=_look_at, args=(some, looks), daemon=True)
-        for some in by_host.values()
-    ]
-    deadline = time.monotonic() + seconds
-    for thread in asking:
-        thread.start()
-    for thread in asking:
-        thread.join(max(0.0, deadline - time.monotonic()))
+    run_within(seconds, [partial(_look_at, some, looks) for some in by_host.values()])
     late = Look(reason=f"no response within {seconds:.0f} s")
     return {uri: looks.get(uri, late) for uri in unique}
 

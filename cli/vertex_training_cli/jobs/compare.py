@@ -38,11 +38,7 @@ def compared(job: AnyJob, region: str, reader: MetricsReader) -> Compared:
     now, message = datetime.now(UTC), view.message(job)
     row = view.row(job, now)
     return Compared(
-        job=row["job"],
-        run=row["run"],
-        id=row["id"],
-        state=row["state"],
-        duration=row["duration"],
+        **{key: row[key] for key in ("job", "run", "id", "state", "duration")},
         cost=_cost(job, message, region, now),
         parameters=parameters(kind_of(job).trial_of(message)),
         metrics=reader.metrics(job),

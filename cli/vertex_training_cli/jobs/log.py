@@ -12,12 +12,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from vertex_training.customjob.google import backends, logs
-from vertex_training.customjob.google.logs import JobLogs, LogLine
+from vertex_training.customjob.google.logs import LogLine
 from vertex_training.customjob.kinds import CUSTOM_JOB, TUNING_JOB
 from vertex_training.customjob.protocol.waiting import Goal, Wait, WaitPorts, wait_for_job
 from vertex_training.errors import CommandError, OperatorError, WaitDeadlineError
 from vertex_training_cli.console import json_text, plain
-from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.engine.values import LineRedactor
 from vertex_training_cli.jobs import deployed, view
 from vertex_training_cli.jobs.service import Jobs, kind_of
@@ -65,9 +64,20 @@ def show(
     reader = logs.connect(jobs.ref.project)
     write = _writer(as_json=as_json, several=replica is None and len(known) > 1)
     empty = True
+    pause = LOCAL_PAUSE if jobs.ref.is_local else CLOUD_PAUSE
     for name, number, resource in chosen:
-        ended = functools.partial(_has_ended, jobs, resource)
-        for line in _lines(number, reader, replica, ended, jobs.ref, follow=follow, tail=tail):
+        lines: Iterable[LogLine] = reader.lines(number, replica)
+        if tail:
+            lines = reader.tail(number, tail, replica)
+        elif follow:
+            lines = reader.follow(
+                number,
+                replica,
+                ended=functools.partial(_has_ended, jobs, resource),
+                pause=lambda: time.sleep(pause),
+                report=lambda error: print_status(f"reading the log again after an error: {error}"),
+            )
+        for line in lines:
             write(line, name if len(chosen) > 1 else "")
             empty = False
     if empty:
@@ -101,30 +111,6 @@ def _chosen(job: AnyJob, trial: str | None, *, follow: bool) -> list[tuple[str, 
 def _has_ended(jobs: Jobs, name: str) -> bool:
     job = jobs.get_if_exists(name)
     return job is None or view.has_ended(job)
-
-
-def _lines(
-    number: str,
-    reader: JobLogs,
-    replica: str | None,
-    ended: Callable[[], bool],
-    ref: StackRef,
-    *,
-    follow: bool,
-    tail: int | None,
-) -> Iterable[LogLine]:
-    if tail:
-        return reader.tail(number, tail, replica)
-    if not follow:
-        return reader.lines(number, replica)
-    pause = LOCAL_PAUSE if ref.is_local else CLOUD_PAUSE
-    return reader.follow(
-        number,
-        replica,
-        ended=ended,
-        pause=lambda: time.sleep(pause),
-        report=lambda error: print_status(f"reading the log again after an error: {error}"),
-    )
 
 
 def _writer(*, as_json: bool, several: bool) -> Callable[[LogLine, str], None]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-import threading
-import time
+from collections import deque
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
-from queue import Empty, SimpleQueue
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from vertex_training.catalog import costs
@@ -32,12 +32,15 @@ from vertex_training_cli.engine.values import as_mapping, redact
 from vertex_training_cli.jobs import view
 from vertex_training_cli.jobs.objects import CheckpointLook
 from vertex_training_cli.jobs.service import Jobs
+from vertex_training_cli.threads import run_within
 
 if TYPE_CHECKING:
     from vertex_training.customjob.google.logs import JobLogs
 
 #: Seconds for all jobs together, however slowly the service answers.
 BOUND: Final = 20.0
+#: Reason for jobs without an answer within the time limit.
+LATE: Final = "no response within the time limit"
 #: Maximum number of parallel connections.
 THREADS: Final = 8
 #: Maximum characters of a log line.
@@ -51,21 +54,23 @@ def observe_jobs(ref: StackRef, plan: Plan, *, offline: bool, bound: float = BOU
     names = _names(plan)
     if offline:
         return Observations(not_observed="the preview was made offline" if names else "")
-    deadline, adopted = time.monotonic() + bound, set[str]()
-    repeated, lost = dict[str, str](), dict[str, tuple[str, ...]]()
-    readers = [
-        threading.Thread(target=target, args=(ref, plan, result), daemon=True)
-        for target, result in (
-            (_find_adopted, adopted), (_find_repeated, repeated), (_find_dropped, lost),
-        )
-    ]  # fmt: skip
-    for reader in readers:
-        reader.start()
-    observed = observe_by_name(ref, names, bound=bound)
-    for reader in readers:
-        reader.join(max(0.0, deadline - time.monotonic()))
+    adopted, repeated = set[str](), dict[str, str]()
+    lost, observed = dict[str, tuple[str, ...]](), list[Observations]()
+    run_within(
+        bound + 1,
+        (
+            partial(_find_adopted, ref, plan, adopted),
+            partial(_find_repeated, ref, plan, repeated),
+            partial(_find_dropped, ref, plan, lost),
+            lambda: observed.append(observe_by_name(ref, names, bound=bound)),
+        ),
+    )
+    late = Observations(not_observed=LATE)
     return dataclasses.replace(
-        observed, adopted=frozenset(adopted), repeated=dict(repeated), dropped=dict(lost)
+        observed[0] if observed else late,
+        adopted=frozenset(adopted),
+        repeated=dict(repeated),
+        dropped=dict(lost),
     )
 
 
@@ -134,15 +139,28 @@ def _find_adopted(ref: StackRef, plan: Plan, adopted: set[str]) -> None:
 
 def observe_by_name(ref: StackRef, names: Sequence[str], *, bound: float = BOUND) -> Observations:
     """Return the jobs with these resource names. Raises nothing, as ``observe_jobs``."""
-    results: SimpleQueue[tuple[str, JobObservation] | str] = SimpleQueue()
-    waiting: SimpleQueue[str] = SimpleQueue()
-    for name in names:
-        waiting.put(name)
+    jobs, reasons, waiting = dict[str, JobObservation](), list[str](), deque(names)
     look = CheckpointLook(ref.project, bound / 2)
-    for _ in range(min(THREADS, len(names))):
-        arguments = (ref, waiting, results, look)
-        threading.Thread(target=_observe, args=arguments, daemon=True).start()
-    return _collect(results, names, time.monotonic() + bound)
+
+    def observe() -> None:
+        """Read jobs until none is waiting."""
+        try:
+            ref.connect_clients()
+            service, lines = Jobs(ref), logs.connect(ref.project)
+        except (CommandError, OperatorError) as error:
+            reasons.append(str(error))
+            return
+        with suppress(IndexError):  # none is waiting
+            while name := waiting.popleft():
+                try:
+                    jobs[name] = _observation(service, lines, look, name)
+                except (CommandError, OperatorError) as error:
+                    reasons.append(str(error))
+
+    in_time = run_within(bound, [observe] * min(THREADS, len(names)))
+    if not in_time and not reasons:
+        reasons.append(LATE)
+    return Observations(dict(jobs), reasons[-1] if reasons else "")
 
 
 def _names(plan: Plan) -> list[str]:
@@ -152,52 +170,9 @@ def _names(plan: Plan) -> list[str]:
     return list(dict.fromkeys(step.old.id for step in steps if step.old))
 
 
-def _collect(
-    results: SimpleQueue[tuple[str, JobObservation] | str], names: Sequence[str], deadline: float
-) -> Observations:
-    jobs: dict[str, JobObservation] = {}
-    reason = ""
-    for _ in names:
-        try:
-            answer = results.get(timeout=max(0.0, deadline - time.monotonic()))
-        except Empty:
-            reason = reason or "no response within the time limit"
-            break
-        if isinstance(answer, str):
-            reason = answer
-        else:
-            jobs[answer[0]] = answer[1]
-    return Observations(jobs, reason)
-
-
-def _observe(
-    ref: StackRef, waiting: SimpleQueue[str], results: SimpleQueue[Any], look: CheckpointLook
-) -> None:
-    """Read jobs until the queue is empty."""
-    try:
-        ref.connect_clients()
-        jobs, lines = Jobs(ref), logs.connect(ref.project)
-    except (CommandError, OperatorError) as error:
-        while _next(waiting):
-            results.put(str(error))
-        return
-    while name := _next(waiting):
-        try:
-            results.put((name, _observation(jobs, lines, look, name)))
-        except (CommandError, OperatorError) as error:
-            results.put(str(error))
-
-
-def _next(waiting: SimpleQueue[str]) -> str:
-    try:
-        return waiting.get_nowait()
-    except Empty:
-        return ""
-
-
 def _observation(jobs: Jobs, lines: JobLogs, look: CheckpointLook, name: str) -> JobObservation:
     job = jobs.get_if_exists(name)
-    if job is not None and view.has_ended(job) and view.is_rung(job):
+    if job is not None and view.has_ended(job) and view.rung(job):
         job = jobs.find(view.title(job))  # it may be on a later rung than the state has
     if job is None:
         return JobObservation(RECORD_DELETED)

@@ -80,11 +80,6 @@ def rung(job: AnyJob) -> str:
     return labels_of(job).get(RUNG_LABEL, "")
 
 
-def is_rung(job: AnyJob) -> bool:
-    """Return True if a ladder submitted the job as a rung; another rung may be the current one."""
-    return bool(rung(job))
-
-
 def run_texts(jobs: Sequence[AnyJob]) -> dict[str, str]:
     """Return each job's run by its resource name. Repeated submissions are numbered: ``1 #2``.
 

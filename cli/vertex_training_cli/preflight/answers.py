@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -88,20 +88,11 @@ class Preflight:
     @property
     def summary(self) -> str:
         """Counts like ``41 checks, 0 refused, 3 unknown``, with warnings if there are any."""
-        return summary(answer.verdict for answer in self.answers)
-
-
-def summary(verdicts: Iterable[Verdict]) -> str:
-    """Return the last line of a report.
-
-    >>> summary([Verdict.OK, Verdict.REFUSED])
-    '2 checks, 1 refused, 0 unknown'
-    """
-    counts = Counter(verdicts)
-    summary_text = f"{counts.total()} checks, {counts[Verdict.REFUSED]} refused"
-    warnings = counts[Verdict.WARNING]
-    summary_text += f", {warnings} with a warning" if warnings else ""
-    return f"{summary_text}, {counts[Verdict.UNKNOWN]} unknown"
+        counts = Counter(answer.verdict for answer in self.answers)
+        text = f"{counts.total()} checks, {counts[Verdict.REFUSED]} refused"
+        warnings = counts[Verdict.WARNING]
+        text += f", {warnings} with a warning" if warnings else ""
+        return f"{text}, {counts[Verdict.UNKNOWN]} unknown"
 
 
 #: Increased when a key changes its meaning or is removed; new keys may come at any time.

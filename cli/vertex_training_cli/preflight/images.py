@@ -30,7 +30,8 @@ def ask(context: PreflightContext) -> Iterator[Answer]:
     jobs, models = dict[str, list[str]](), dict[str, list[str]]()
     for job, request in context.declared.requests.items():
         body = json.loads(request.body)
-        run = stack_grants.images(body if "jobSpec" in body else _trial(body))
+        spec = body.get("jobSpec") or body.get("trialJobSpec") or {}
+        run = stack_grants.images({"jobSpec": spec})
         for name in dict.fromkeys(run):
             if not GOOGLES.match(name):  # public images
                 jobs.setdefault(name, []).append(job)
@@ -52,10 +53,6 @@ def ask(context: PreflightContext) -> Iterator[Answer]:
     of_models = stack_grants.image_grants(settings, sorted(models), of_models=True)
     for grant in {image.key: image for image in (*of_models, *of_jobs)}.values():
         yield from _pulled(context, grant)
-
-
-def _trial(body: Mapping[str, object]) -> Mapping[str, object]:
-    return {"jobSpec": body.get("trialJobSpec") or {}}
 
 
 def _exists(

@@ -186,13 +186,12 @@ def _judge_connection(
 
 @answered
 def _ask_attachment(context: PreflightContext, path: str) -> Iterator[Answer]:
-    """Check that a network attachment exists."""
     asked = question(path, "existence of the network attachment")
-    if context.client.get(rest.ATTACHMENT, asked, path) is None:
+    if context.client.get(rest.ATTACHMENT, asked, path):
+        yield asked.ok("yes")
+    else:
         mend = "set network.attachment.existing to an existing attachment"
         yield asked.refused("no", "jobs are refused", mend)
-    else:
-        yield asked.ok("yes")
 
 
 @answered
@@ -227,48 +226,39 @@ Block = ipaddress.IPv4Network
 
 
 @dataclass(frozen=True, slots=True)
-class WantedBlock:
-    """Addresses of a new subnet or range of the stack."""
+class AddressBlock:
+    """Addresses of a new subnet or range of the stack, or addresses in use in the network."""
 
     block: Block
     what: str
     """Name for a message."""
     name: str
-    """``REGION/NAME`` of the subnet, or ``global/NAME`` of the range, in the cloud."""
-
-
-@dataclass(frozen=True, slots=True)
-class HeldBlock:
-    """Addresses in use in the network."""
-
-    block: Block
-    what: str
-    name: str
+    """``REGION/NAME`` of a subnet, ``global/NAME`` of a range, or the name of a route."""
     only_within: bool = False
     """True for a static route, which conflicts only with a block that contains it."""
 
-    def conflicts(self, wanted: WantedBlock) -> bool:
+    def conflicts(self, wanted: AddressBlock) -> bool:
         """Return whether this block prevents the creation of the wanted block."""
         if self.only_within:
             return self.block.subnet_of(wanted.block)
         return self.name != wanted.name and self.block.overlaps(wanted.block)
 
 
-def wanted_blocks(stack: Stack) -> Iterator[WantedBlock]:
+def wanted_blocks(stack: Stack) -> Iterator[AddressBlock]:
     """Yield new subnets and ranges with addresses from the stack file."""
     network, plan = stack.declared.network, stack.network
     if plan is None:
         return
     if network.subnet and network.subnet.range and not network.subnet.existing:
         region, _, name = plan.subnet.split("/")[-3:]
-        yield WantedBlock(Block(network.subnet.range), f"subnet {name}", f"{region}/{name}")
+        yield AddressBlock(Block(network.subnet.range), f"subnet {name}", f"{region}/{name}")
     for key, wanted in network.ranges.items():
         if wanted.address and wanted.prefix_length and not wanted.existing:
             block, name = Block(f"{wanted.address}/{wanted.prefix_length}"), plan.ranges[key]
-            yield WantedBlock(block, f"range {name}", f"global/{name}")
+            yield AddressBlock(block, f"range {name}", f"global/{name}")
 
 
-def in_the_way(wanted: WantedBlock, held: Iterable[HeldBlock]) -> list[HeldBlock]:
+def in_the_way(wanted: AddressBlock, held: Iterable[AddressBlock]) -> list[AddressBlock]:
     """Return the blocks that conflict with a wanted block; empty if that block exists.
 
     After jobs ran in a range of a peering, routes to Google's machines exist in the range.
@@ -284,7 +274,7 @@ def held_blocks(
     subnetworks: Iterable[Mapping[str, Any]],
     addresses: Iterable[Mapping[str, Any]],
     routes: Iterable[Mapping[str, Any]],
-) -> Iterator[HeldBlock]:
+) -> Iterator[AddressBlock]:
     """Yield the blocks in use in ``network`` from the lists of its project."""
     for entry in _inside(network, subnetworks):
         blocks = [entry.get("ipCidrRange")]
@@ -315,10 +305,10 @@ def _inside(network: str, items: Iterable[Mapping[str, Any]]) -> Iterator[Mappin
 
 def _held(
     blocks: Iterable[Any], what: str, name: str, *, only_within: bool = False
-) -> Iterator[HeldBlock]:
+) -> Iterator[AddressBlock]:
     for block in blocks:
         try:
             network_block = Block(str(block), strict=False)
         except ValueError:  # missing, or IPv6
             continue
-        yield HeldBlock(network_block, f"{what} ({network_block})", name, only_within)
+        yield AddressBlock(network_block, f"{what} ({network_block})", name, only_within)

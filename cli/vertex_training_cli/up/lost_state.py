@@ -88,7 +88,7 @@ def _traces(stack: StackRef, settings: Settings) -> Iterator[str]:
             key for key, account in settings.service_accounts.items() if not account.existing
         ]:
             name = names.account(key)
-            if client.get(f"https://iam.googleapis.com/v1/{name}", name):
+            if client.call("GET", f"https://iam.googleapis.com/v1/{name}", name):
                 yield f"account {names.account_email(key)}"
 
 

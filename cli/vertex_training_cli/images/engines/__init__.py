@@ -22,6 +22,8 @@ from vertex_training.errors import CommandError, UnknownNameError, did_you_mean
 PROGRAMS: Final = ("docker", "podman", "buildah")
 #: Default engine for images of Google Cloud projects.
 SERVICE: Final = "cloud-build"
+#: Function that writes a line of a log, without its line end.
+WriteLog = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,17 +68,22 @@ class Engine(Protocol):
         """Return the engine's name for ``--engine``."""
         ...
 
-    def build(self, build: Build, write_log: Callable[[str], None]) -> str:
+    def build(self, build: Build, write_log: WriteLog) -> str:
         """Build for linux/amd64, push under ``build.tag``, and return the digest ``sha256:…``.
 
-        ``write_log`` takes the lines of the log, without line ends, as they come. If the registry
-        has the tag by the time of the push, nothing is pushed and that digest is returned.
+        If the registry has the tag by the time of the push, nothing is pushed and that digest is
+        returned.
         KeyboardInterrupt cancels the build, and passes.
 
         Raises:
             ImageBuildError: it failed, took longer than ``build.timeout``, or was not pushed.
         """
         ...
+
+
+def option_pairs(option: str, values: Mapping[str, str]) -> list[str]:
+    """Return an option for each entry, in a fixed order: ``--label a=b``."""
+    return [part for key, value in sorted(values.items()) for part in (option, f"{key}={value}")]
 
 
 def choose(name: str | None, project: str, region: str, *, is_local: bool) -> Engine:

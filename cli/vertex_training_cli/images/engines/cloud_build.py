@@ -12,7 +12,7 @@ the build account. Cloud Build itself pushes the finished image, and reports its
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
@@ -26,7 +26,7 @@ from vertex_training.customjob.google.job_service import enum_name
 from vertex_training.customjob.google.logs import JobLogs
 from vertex_training.errors import ImageBuildError, OperatorError
 from vertex_training.naming import IMAGE_BUILD, STAGING, Names, stack_of_repository
-from vertex_training_cli.images.engines import SERVICE, Build, build_service
+from vertex_training_cli.images.engines import SERVICE, Build, WriteLog, build_service, option_pairs
 from vertex_training_cli.images.engines.build_service import BuildService
 from vertex_training_cli.images.engines.processes import Deadline, LastLines
 
@@ -49,8 +49,6 @@ QUEUE_SECONDS: Final = 1800
 IDENTITY: Final = "_IDENTITY"
 #: Tag of all builds that this program requests.
 OURS: Final = "vertex-training"
-
-WriteLog = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,18 +308,14 @@ def _arguments(build: Build) -> list[str]:
         # One manifest, no index: the digest is that of the image itself.
         *("--provenance", "false", "--progress", "plain"),
         *("--file", build.dockerfile, "--tag", build.reference),
-        *_each("--build-arg", build.build_args),
-        *_each("--label", build.labels),
+        *option_pairs("--build-arg", build.build_args),
+        *option_pairs("--label", build.labels),
         *(("--target", build.target) if build.target else ()),
         *("--cache-from", cache),
         # With immutable tags only the first write is allowed: a build without its cache is slower.
         *(("--cache-to", f"{cache},mode=max,ignore-error=true") if build.writes_cache else ()),
         *("--load", "."),
     ]
-
-
-def _each(option: str, values: Mapping[str, str]) -> list[str]:
-    return [part for key, value in sorted(values.items()) for part in (option, f"{key}={value}")]
 
 
 def _escaped(args: list[str]) -> list[str]:

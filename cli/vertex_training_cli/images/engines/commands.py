@@ -17,7 +17,7 @@ import re
 import shutil
 import tarfile
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -27,7 +27,7 @@ from localgcp.system import processes as processes_here
 from vertex_training.errors import ImageBuildError
 from vertex_training.images.identity import PLATFORM
 from vertex_training_cli.images import registry
-from vertex_training_cli.images.engines import Build, processes
+from vertex_training_cli.images.engines import Build, WriteLog, option_pairs, processes
 
 #: Seconds within which a daemon must answer.
 DAEMON_TIMEOUT: Final = 10
@@ -50,8 +50,6 @@ _ARG: Final = re.compile(r"^[ \t]*ARG[ \t]+(\w+)(?:=(\S*))?", re.IGNORECASE | re
 _VARIABLE: Final = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
 #: Any spelling of the name of an official image of Docker Hub.
 _HUB: Final = re.compile(r"(?:(?:index\.)?docker\.io/)?(?:library/)?(?P<name>[^/]+)\Z")
-
-WriteLog = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,12 +101,12 @@ class CommandEngine:
             "podman": ["--layers", "--force-rm"],
             "buildah": ["--layers", "--force-rm", "--network=host", f"--isolation={isolation}"],
         }
-        file, labels = context / build.dockerfile, _each("--label", build.labels)
+        file, labels = context / build.dockerfile, option_pairs("--label", build.labels)
         if self.name != "docker" and (labelled := _with_labels(build, file, context.parent)):
             file, labels = labelled, []
         options = [
             *("--platform", PLATFORM, "--file", str(file), "--tag", local),
-            *_each("--build-arg", build.build_args),
+            *option_pairs("--build-arg", build.build_args),
             *labels,
             *(("--target", build.target) if build.target else ()),
         ]
@@ -164,10 +162,6 @@ def find(name: str) -> CommandEngine | None:
     if name == "docker" and not processes_here.succeeds(version, DAEMON_TIMEOUT):
         return None
     return CommandEngine(name, program)
-
-
-def _each(option: str, values: Mapping[str, str]) -> list[str]:
-    return [part for key, value in values.items() for part in (option, f"{key}={value}")]
 
 
 def _with_labels(build: Build, dockerfile: Path, folder: Path) -> Path | None:

@@ -60,7 +60,7 @@ REFUSED = {"error": {"message": "lacks x.get"}}
 )  # fmt: skip
 def test_what_is_no_answer_is_told(found: Any, error: type[Exception], text: str) -> None:
     with pytest.raises(CommandError) as failed:
-        RestClient(Session(found)).get(URL, "the list")
+        RestClient(Session(found)).call("GET", URL, "the list")
     assert (type(failed.value), str(failed.value)) == (error, text)
 
 

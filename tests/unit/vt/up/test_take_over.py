@@ -188,7 +188,7 @@ class Cloud:
             raise self.error
         return self.bucket
 
-    def get(self, url: str, name: str) -> Any:
+    def call(self, method: str, url: str, name: str) -> Any:
         self.asked.append((url, name))
         return {"name": name} if name in self.there else None
 
