@@ -81,6 +81,10 @@ class ResourceType(Traits):
     """True if the resource belongs to a project, which must be a local project."""
     collection: str = ""
     """Collection of the resource's id, if the service chooses its number."""
+    form: str = ""
+    """Format of the id, where the schema has none; ``{{project}}`` comes from the configuration."""
+    imports_ids: bool = False
+    """True if ``pulumi import`` accepts only whole ids."""
     exists: str = "{title} {id} already exists"
     """Text of the error 409 for an existing resource; ``conflict`` sets its variables."""
     overwrites: bool = False
@@ -117,13 +121,11 @@ class ResourceType(Traits):
         """Return the resource's id: with a number from the service, or in the schema's format."""
         if self.collection:
             return f"projects/{self.project(cloud, inputs)}/{self.collection}/{new_number()}"
-        if cloud.type.id_format is None:
-            raise RefusedError(f"{cloud.type.token} has no id format")
 
         def value(match: re.Match[str]) -> str:
             return self.part(cloud, inputs, match.group(1))
 
-        return re.sub(r"{{(\w+)}}", value, cloud.type.id_format)
+        return re.sub(r"{{(\w+)}}", value, self.form or cloud.type.id_format or "")
 
     def part(self, cloud: Cloud, inputs: Mapping[str, Any], tf: str) -> str:
         """Return a variable of the id by its Terraform name: an input, or the provider's
@@ -138,6 +140,8 @@ class ResourceType(Traits):
 
     def import_id(self, cloud: Cloud, id_to_import: str) -> str:
         """Return the resource's id for an id given to ``pulumi import``."""
+        if self.imports_ids:
+            return id_to_import
         if self.collection:
             prefix = f"projects/{cloud.settings.project}/{self.collection}/"
             return id_to_import if id_to_import.startswith("projects/") else prefix + id_to_import
@@ -220,7 +224,11 @@ class ResourceType(Traits):
 
     def owner(self, cloud: Cloud, id_: str) -> str:
         """Return the project in a resource id."""
-        match = re.match(r"projects/([^/]+)/", normal_project(id_, cloud.settings.project))
+        path, form = normal_project(id_, cloud.settings.project), self.form or cloud.type.id_format
+        begins = bool(form and form.startswith(("{{project}}", "{{host_project}}")))
+        if begins and path.count("/") == str(form).count("/"):
+            return path.partition("/")[0]
+        match = re.match(r"projects/([^/]+)/", path)
         return match.group(1) if match else cloud.settings.project
 
     def outlives_deletion(self, olds: Mapping[str, Any]) -> bool:
@@ -264,8 +272,8 @@ class ResourceType(Traits):
 
     def remake(self, cloud: Cloud, id_: str, inputs: Values, olds: Values) -> Values:
         """Update the resource in its service; return the outputs that change."""
-        del cloud, id_, inputs, olds
-        return {}
+        del id_, inputs, olds
+        return {"updateTime": now()} if "updateTime" in cloud.type.properties else {}
 
     def unmake(self, cloud: Cloud, id_: str, olds: Values) -> None:
         """Delete the resource in its service; by default, delete the IAM policy on the resource."""

@@ -40,12 +40,6 @@ class ProjectService(ResourceType):
     It stays on when the resource goes, as others may need it, unless ``disableOnDestroy`` is set.
     """
 
-    def id(self, cloud: Cloud, inputs: Mapping[str, Any]) -> str:
-        return f"{self.project(cloud, inputs)}/{text(inputs, 'service')}"
-
-    def owner(self, cloud: Cloud, id_: str) -> str:
-        return self.import_id(cloud, id_).partition("/")[0]
-
     def import_id(self, cloud: Cloud, id_to_import: str) -> str:
         return id_to_import if "/" in id_to_import else f"{cloud.settings.project}/{id_to_import}"
 
@@ -74,9 +68,6 @@ class ServiceIdentity(ResourceType):
 
     The cloud keeps a service agent, and its grants, once it was made.
     """
-
-    def id(self, cloud: Cloud, inputs: Mapping[str, Any]) -> str:
-        return f"projects/{self.project(cloud, inputs)}/services/{text(inputs, 'service')}"
 
     def make(self, cloud: Cloud, project: str, id_: str, inputs: Values) -> Values:
         service = text(inputs, "service")
@@ -183,7 +174,10 @@ _IAM: Final = "iam.googleapis.com"
 _TAKEN: Final = "Requested entity already exists"
 TYPES: Final[dict[str, ResourceType]] = {
     "gcp:projects/service:Service": ProjectService(
-        "Project Service", overwrites=True, rules={"service": rules.api_name}
+        "Project Service",
+        form="{{project}}/{{service}}",
+        overwrites=True,
+        rules={"service": rules.api_name},
     ),
     CUSTOM_ROLE: CustomRole(
         "Custom Project Role",
@@ -191,7 +185,12 @@ TYPES: Final[dict[str, ResourceType]] = {
         exists="A role named {name} in {project} exists",
         verifies_updates=True,
     ),
-    IDENTITY: ServiceIdentity("Service Identity", overwrites=True, outlives=True),
+    IDENTITY: ServiceIdentity(
+        "Service Identity",
+        form="projects/{{project}}/services/{{service}}",
+        overwrites=True,
+        outlives=True,
+    ),
     ACCOUNT: Account(
         "service account",
         _IAM,

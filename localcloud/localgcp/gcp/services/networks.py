@@ -194,10 +194,6 @@ class Router(Compute):
 class RouterNat(Compute):
     """Cloud NAT on a router (``gcp.compute.RouterNat``)."""
 
-    def owner(self, cloud: Cloud, id_: str) -> str:
-        parts = id_.split("/")
-        return parts[0] if len(parts) == 4 else super().owner(cloud, id_)
-
     def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
         region, router = self.part(cloud, inputs, "region"), self.part(cloud, inputs, "router")
         path = f"projects/{project}/regions/{region}/routers/{router}"
@@ -275,12 +271,6 @@ class NetworkAttachment(Compute):
 class HostProject(Compute):
     """A project that shares its networks (``gcp.compute.SharedVPCHostProject``)."""
 
-    def owner(self, cloud: Cloud, id_: str) -> str:
-        return id_
-
-    def import_id(self, cloud: Cloud, id_to_import: str) -> str:
-        return id_to_import
-
     def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
         for host in (
             resource.outputs["hostProject"] for resource in cloud.store.list(SERVICE_PROJECT)
@@ -303,12 +293,6 @@ class ServiceProject(Compute):
 
     def project(self, cloud: Cloud, values: Mapping[str, Any]) -> str:
         return text(values, "hostProject")
-
-    def owner(self, cloud: Cloud, id_: str) -> str:
-        return id_.partition("/")[0]
-
-    def import_id(self, cloud: Cloud, id_to_import: str) -> str:
-        return id_to_import
 
     def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
         service = text(inputs, "serviceProject")
@@ -351,10 +335,13 @@ TYPES: Final[dict[str, ResourceType]] = {
         "NetworkAttachment", noun="networkAttachment", verifies_updates=True
     ),
     HOST_PROJECT: HostProject(
-        "Shared VPC Host", exists="The project '{id}' is already a Shared VPC host."
+        "Shared VPC Host",
+        exists="The project '{id}' is already a Shared VPC host.",
+        imports_ids=True,
     ),
     SERVICE_PROJECT: ServiceProject(
         "Shared VPC Service Project",
         exists="The project '{name}' is attached to the host '{parent}' already.",
+        imports_ids=True,
     ),
 }

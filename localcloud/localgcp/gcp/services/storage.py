@@ -59,9 +59,6 @@ class Bucket(ResourceType):
     Versioning, soft delete and lifecycle are only recorded.
     """
 
-    def id(self, cloud: Cloud, inputs: Mapping[str, Any]) -> str:
-        return text(inputs, "name")
-
     def changed(self, news: Values, olds: Values) -> list[Change]:
         """Return changes of a bucket; unlocking a retention policy replaces it
         (resource_storage_bucket.go).
@@ -207,9 +204,6 @@ class BucketObject(ResourceType):
             return []
         return [Change(name, UPDATE) for name in _HASHES]
 
-    def id(self, cloud: Cloud, inputs: Mapping[str, Any]) -> str:
-        return f"{text(inputs, 'bucket')}-{text(inputs, 'name')}"
-
     def project(self, cloud: Cloud, values: Mapping[str, Any]) -> str:
         if cloud.settings.project and not is_local(cloud.settings.project):
             return cloud.settings.project
@@ -328,9 +322,6 @@ class Repository(ResourceType):
         made = super().make(cloud, project, id_, inputs)
         return {**made, "location": location, "name": name, "registryUri": uri}
 
-    def remake(self, cloud: Cloud, id_: str, inputs: Values, olds: Values) -> Values:
-        return {"updateTime": now()}
-
 
 def _wrong_policies(policies: list[Values]) -> Iterator[str]:
     """Yield errors in cleanup policies. The local cloud never deletes images by policy."""
@@ -352,6 +343,7 @@ TYPES: Final[dict[str, ResourceType]] = {
     BUCKET: Bucket(
         "Bucket",
         _API,
+        form="{{name}}",
         exists=_TAKEN,
         # The plugin neither lowers nor limits: a bad name fails when the bucket is created.
         name_as_given=True,
@@ -364,6 +356,7 @@ TYPES: Final[dict[str, ResourceType]] = {
     "gcp:storage/bucketObject:BucketObject": BucketObject(
         "object",
         _API,
+        form="{{bucket}}-{{name}}",
         overwrites=True,
         name_as_given=True,
         longest_name=255,

@@ -110,9 +110,6 @@ class Tensorboard(ResourceType):
         region = text(inputs, "region") or cloud.settings.region
         return {**made, "region": region, "blobStoragePathPrefix": bucket}
 
-    def remake(self, cloud: Cloud, id_: str, inputs: Values, olds: Values) -> Values:
-        return {"updateTime": now()}
-
 
 def _check_channels(cloud: Cloud, field: str, channels: Iterable[str], doing: str) -> None:
     for channel in channels:
@@ -165,9 +162,6 @@ class Budget(ResourceType):
         account = text(inputs, "billingAccount")
         return f"billingAccounts/{account}/budgets/{secrets.token_hex(8)}"
 
-    def import_id(self, cloud: Cloud, id_to_import: str) -> str:
-        return id_to_import
-
     def make(self, cloud: Cloud, project: str, id_: str, inputs: Values) -> Values:
         return {"name": id_.rpartition("/")[2]}
 
@@ -197,6 +191,7 @@ TYPES: Final[dict[str, ResourceType]] = {
         "Budget",
         "billingbudgets.googleapis.com",
         deletion_policy_later=True,
+        imports_ids=True,
         needs_project=False,
         verifies_updates=True,
     ),

@@ -86,10 +86,10 @@ def tuned(checkout: Path, image: str, stopping: str) -> str:
     ("image", "stopping", "stack", "level", "words"),
     [
         *((RIGHT, rule, "local", "warning", "stored without effect: every trial runs") for rule in (
-            "decayCurveStoppingSpec: {}", "convex_automated_stopping_spec: {}",
+            "decayCurveStoppingSpec: {}", "medianAutomatedStoppingSpec: {}",
+            "convex_automated_stopping_spec: {}",
             "studyStoppingConfig: {maxNumTrialsNoProgress: 3}")),
         (RIGHT, "decayCurveStoppingSpec: {}", "dev", "", ""),
-        (RIGHT, "medianAutomatedStoppingSpec: {}", "local", "", ""),
         ("tf-cpu.2-9.py310", "algorithm: RANDOM_SEARCH", "local", "error", "tf-cpu.2-9"),
     ],
 )  # fmt: skip
