@@ -74,7 +74,7 @@ def test_only_the_failed_of_three_jobs_is_notified(checkout: Checkout, stack: Sm
         f"pubsub projects/{stack.project}/topics/alerts",
     }
     assert len(ids) == 1
-    for file in (checkout.home / "notifications").glob("*.eml"):  # its date is that of the line
+    for file in (checkout.home / "notifications").glob("*.json"):  # its date is that of the line
         assert file.stat().st_mtime - told(stack)[0].time.timestamp() < 5 + 1
     shown = checkout.shell(f"vt jobs show {ids.pop()} --stack watched").stdout
     assert "fails" in shown

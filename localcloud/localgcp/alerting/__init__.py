@@ -2,7 +2,7 @@
 
 ================  ====================================================================
 ``policies``      which declared alerts can be judged here, and why the others cannot
-``spool``         notifications as mail in files; nothing is ever sent
+``spool``         notifications as JSON files; nothing is ever sent
 ``evaluation``    looks at jobs that ended, and writes what their lines call for
 ================  ====================================================================
 

@@ -85,10 +85,10 @@ def test_a_failed_job_is_told_once_and_how_to_get_the_reason(
     [found] = told(cloud)
     assert (found.title, found.channel) == ("A job failed", "email ml@example.com")
     assert found.labels == {"job_id": job}
-    [file] = cloud.home.notifications.glob("*.eml")
+    [file] = cloud.home.notifications.glob("*.json")
     body = file.read_text()
     assert f"vt jobs show {job}, service, ${{other}}" in body
-    assert f"X-Local-Cloud: {spool.STAND_IN}" in body
+    assert f'"note": "{spool.STAND_IN}"' in body
     assert file.stat().st_mode & 0o077 == 0
 
 
