@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable, Iterator
-from datetime import datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 from typing import Final
 
 from google.api import monitored_resource_pb2
 from google.cloud.devtools import cloudbuild_v1
 from google.cloud.logging_v2 import types
+
+from localgcp.vertex.log_times import read_lines
 
 Build = cloudbuild_v1.Build
 Status = cloudbuild_v1.Build.Status
@@ -88,23 +90,16 @@ def entries_of(builds: BuildTable) -> Callable[[str, dict[str, str]], Iterator[t
         build = builds.get(equal.get(ID_LABEL, ""))
         if build is None or build.project_id != project:
             return
-        ended = build.status not in LIVE
-        try:
-            text = builds.log(build.id).read_bytes().decode(errors="replace")
-        except FileNotFoundError:
-            return
-        lines = text.split("\n")
-        if not lines[-1] or not ended:
-            lines.pop()  # nothing, or a line that is still being written
+        log, ended = builds.log(build.id), build.status not in LIVE
         labels = {"build_id": build.id, "project_id": project}
         resource = monitored_resource_pb2.MonitoredResource(type=RESOURCE, labels=labels)
         created: datetime = build.create_time  # pyright: ignore[reportAssignmentType]
-        for number, line in enumerate(lines):
+        for number, line, time in read_lines(log, created, ended=ended) if log.exists() else ():
             yield types.LogEntry(
                 log_name=f"projects/{project}/logs/cloudbuild",
                 resource=resource,
                 text_payload=line,
-                timestamp=created + timedelta(milliseconds=number),
+                timestamp=time,
                 insert_id=f"{build.id}-{number:09}",
                 severity="INFO",
             )

@@ -24,11 +24,10 @@ from localgcp.cloudbuild.records import LIVE, RESOURCE, Build, BuildTable, Statu
 from localgcp.cloudbuild.runner import IMAGE, BuildAccess, BuildRunner
 from localgcp.errors import ApiError
 from localgcp.home import Home
-from localgcp.inventory import resource_paths
 from localgcp.inventory.machines import is_region
-from localgcp.inventory.projects import LOCAL_PREFIX, is_local
 from localgcp.inventory.store import Store, project_number
 from localgcp.runner.gcsfuse import storage_client
+from localgcp.vertex.checks import usable_project
 
 _DAY: Final = datetime.timedelta(days=1)
 _NAME: Final = re.compile(r"(?P<parent>projects/[^/]+/locations/[^/]+)/builds/(?P<id>[^/]+)\Z")
@@ -126,10 +125,8 @@ class CloudBuild:
 
     def _existing(self, name: str, project_id: str) -> Build:
         match = _NAME.match(name)
-        if match:
-            project, _ = resolve_parent(self.store, match["parent"])
-        else:
-            project, _ = resolve_parent(self.store, f"projects/{project_id}")
+        parent = match["parent"] if match else f"projects/{project_id}"
+        project, _ = resolve_parent(self.store, parent)
         build = self.builds.get(name.rpartition("/")[2])
         if build is None or build.project_id != project:
             raise ApiError(grpc.StatusCode.NOT_FOUND, "Requested entity was not found.")
@@ -153,23 +150,12 @@ def resolve_parent(store: Store, parent: str) -> tuple[str, str]:
     match = _PARENT.match(parent)
     if match is None:
         raise invalid_argument(f"invalid parent {parent!r}: expected projects/P/locations/L")
-    project = resource_paths.project_id(store, match["project"])
-    if project is None or not is_local(project):
-        raise permission_denied(
-            f"The caller does not have permission. (The local cloud has only projects whose id "
-            f"begins with '{LOCAL_PREFIX}'.)"
-        )
-    if not store.service_enabled(project, API):
-        raise permission_denied(
-            f"Cloud Build API has not been used in project {project_number(project)} before or it "
-            f"is disabled. Enable it ({API}) then retry."
-        )
     region = match["region"] or "global"
     if region != "global" and not is_region(region):
         raise invalid_argument(
             f"invalid parent {parent!r}: location {region[:80]!r} does not exist"
         )
-    return project, region
+    return usable_project(store, match["project"], (API, "Cloud Build API")), region
 
 
 def check_build(store: Store, project: str, build: cloudbuild_v1.Build) -> BuildAccess:
