@@ -143,11 +143,14 @@ class CallReader(Literals):
         """Results of calls, by the id of the call."""
         self._messages = dict[int, ClientCall]()
         """Messages of jobs by their id, until a request that contains them is read."""
+        self._has_lines = False
+        """True if the code has gcloud commands as single texts."""
         self._items = 0
 
     def read(self) -> None:
         """Read all calls in the order of the code."""
         super().read()
+        self._has_lines = any(job.made_by == "gcloud" for job in self.jobs)
         self.jobs += self._messages.values()
         for label, tree in self.trees:
             self.label = label
@@ -170,9 +173,9 @@ class CallReader(Literals):
         """Note gcloud commands that the code builds from single words."""
         words = node.elts if isinstance(node, ast.List | ast.Tuple) else [node]
         texts = [word.value for word in words if isinstance(word, ast.Constant)]
-        has_line = isinstance(node, ast.Constant) and any(j.made_by == "gcloud" for j in self.jobs)
+        is_plain = isinstance(node, ast.Constant)
         text = " ".join(text for text in texts if isinstance(text, str))
-        if GCLOUD.search(text) and not has_line:
+        if GCLOUD.search(text) and not (is_plain and self._has_lines):
             what = "a gcloud command that the code builds from words is not imported"
             self.left_out.append(Note(what, self.place(node)))
 

@@ -24,7 +24,6 @@ from vertex_training.customjob.protocol.ports import (
 from vertex_training.errors import CheckUnavailableError, CommandError
 from vertex_training.secret_rules.redaction import masked, redacted
 from vertex_training.settings import stack_files
-from vertex_training.settings.model import Settings
 from vertex_training_cli.check import checking, fixing
 from vertex_training_cli.check.report import FileReport, LintFinding, text_lines
 from vertex_training_cli.console import plain
@@ -171,8 +170,10 @@ def _proposal(
     if root is not None:
         raw = stack_files.read_raw(stack_settings.SCHEMA, root, stack)
         settings = stack_settings.read_settings(raw, root)
+    if not isolated:
+        print_line(f"note: the command is not isolated: {recorded.NOT_ISOLATED}.")
     if run:
-        contents = _recorded(run, settings, isolated=isolated)
+        contents = recorded.read(run, settings, isolated=isolated)
     elif source:
         contents = sources.read(source)
     elif root is None:
@@ -191,13 +192,6 @@ def _proposal(
         contents.jobs[0].name = imported.to_key(name)
     folder = source.parent if source else root or Path.cwd()
     return propose(contents, folder, root or Path.cwd(), stack if root else "", settings)
-
-
-def _recorded(command: str, settings: Settings | None, *, isolated: bool) -> SourceContents:
-    """Return the requests that a command sends to create jobs."""
-    if not isolated:
-        print_line(f"note: the command is not isolated: {recorded.NOT_ISOLATED}.")
-    return recorded.read(command, settings, isolated=isolated)
 
 
 def _choose(contents: SourceContents, job: str) -> None:

@@ -22,7 +22,7 @@ from vertex_training.secret_rules.redaction import contains_secret
 from vertex_training.settings.model import Settings
 from vertex_training.settings.project_files import file_name
 from vertex_training_cli.engine.paths import named_files
-from vertex_training_cli.importing.imported import OPEN, ImportedJob, Scalar, free_key, key_of
+from vertex_training_cli.importing.imported import OPEN, ImportedJob, Scalar, free_key
 from vertex_training_cli.importing.references import Adoption, StackEntries
 from vertex_training_cli.importing.sources import SourceContents
 
@@ -107,7 +107,6 @@ def propose(
     """
     proposal = Proposal(root, stack, bool(settings and settings.is_local))
     entries = StackEntries()
-    uploads = {_place(address): data for address, data in source.uploads.items()}
     existing = {path.stem for path in (root / "jobs").glob("*.yaml")}
     existing |= {*settings.submitted} if settings else set()
     for job in source.jobs:
@@ -116,17 +115,13 @@ def propose(
         _package(job, source, folder, proposal, settings, entries)
         adoption = Adoption(job, settings, entries)
         adoption.apply()
-        proposal.files |= place_objects(job, adoption.objects, folder, root, entries, uploads)
+        proposal.files |= place_objects(job, adoption.objects, folder, root, entries)
         file = f"jobs/{job.name}.yaml"
         entries.add("tuning" if job.study else "jobs", job.name, {"file": file})
         proposal.files[file] = job_text(job)
         proposal.jobs.append(job)
         proposal.job_files.append(file)
-    proposal.files |= (copies := _place_uploads(uploads, entries))
-    proposal.remarks = source.remarks + [
-        f"gs://{address}, which the code uploads, is not imported"
-        for address in source.uploads if f"jobs/data/{_place(address)}" not in copies
-    ]  # fmt: skip
+    proposal.remarks = [*source.remarks]
     for file in proposal.files:
         if (root / file).exists():
             raise CommandError(f"{file} already exists.", "choose another --name")
@@ -162,29 +157,20 @@ def open_names(job: ImportedJob) -> list[str]:
     return list(dict.fromkeys(PLACEHOLDER.findall(text)))
 
 
-def _place(address: str) -> str:
-    """Return ``KEY/NAME`` of an imported object, from ``BUCKET/NAME``."""
-    bucket, _, name = address.partition("/")
-    return f"{key_of(bucket, 'bucket')}/{name}"
-
-
 def place_objects(
     job: ImportedJob,
     objects: Mapping[str, set[str]],
     folder: Path,
     root: Path,
     entries: StackEntries,
-    uploads: Mapping[str, bytes],
 ) -> dict[str, bytes]:
     """Add files beside the source as objects of the stack's new buckets, and return the copies.
 
     A file below ``root`` is named where it is. Any other one is copied below ``jobs/data``. Missing
-    and large files get a remark, and ``uploads`` (``KEY/NAME``) are placed by ``_place_uploads``.
+    and large files get a remark.
     """
     copies: dict[str, bytes] = {}
     for key, name in sorted((key, name) for key, names in objects.items() for name in names):
-        if f"{key}/{name}" in uploads:
-            continue
         path = _beside(folder, root, name)
         if path is None:
             job.remarks.append(
@@ -193,7 +179,7 @@ def place_objects(
             )
         elif path.is_relative_to(root.resolve()):
             entries.add_object(key, name, path.relative_to(root.resolve()).as_posix())
-        elif _has_secret(data := path.read_bytes()):
+        elif contains_secret((data := path.read_bytes()).decode("utf-8", errors="replace")):
             job.remarks.append(
                 f"the job reads {name}, which is not copied because it contains a likely secret"
             )
@@ -201,21 +187,6 @@ def place_objects(
             copies[f"jobs/data/{key}/{name}"] = data
             entries.add_object(key, name, f"jobs/data/{key}/{name}")
     return copies
-
-
-def _place_uploads(uploads: Mapping[str, bytes], entries: StackEntries) -> dict[str, bytes]:
-    """Add uploads (``KEY/NAME``) as objects of the stack's new buckets, and return the copies."""
-    copies: dict[str, bytes] = {}
-    for place, data in uploads.items():
-        key, _, name = place.partition("/")
-        if key in entries.keys("buckets") and not _has_secret(data):
-            copies[f"jobs/data/{place}"] = data
-            entries.add_object(key, name, f"jobs/data/{place}")
-    return copies
-
-
-def _has_secret(data: bytes) -> bool:
-    return contains_secret(data.decode("utf-8", errors="replace"))
 
 
 def _beside(folder: Path, root: Path, name: str) -> Path | None:

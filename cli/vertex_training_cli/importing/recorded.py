@@ -102,7 +102,7 @@ def read(command: str, settings: Settings | None, *, isolated: bool = True) -> S
                 source.remarks += _left_out(recorder, code)
                 if isolated and not recorder.refused and (code or not source.jobs):
                     source.remarks.append(NO_NETWORK)
-                _take_uploads(recorder.buckets, source)
+                source.remarks += _uploads(recorder.buckets)
         except LocalCloudError as failed:
             raise CommandError(str(failed)) from None
     if not source.jobs:
@@ -302,15 +302,15 @@ def _left_out(recorder: Recorder, code: int) -> Iterator[str]:
         yield f"the command called {method}, which --run does not support"
 
 
-def _take_uploads(buckets: Path, source: SourceContents) -> None:
-    """Return the objects that the command uploaded, except packages that the client built."""
-    for file in sorted(buckets.glob("*/**/*")):
-        name = file.relative_to(buckets).as_posix()
-        if not file.is_file() or SCRIPT_PACKAGE.search(name):
-            continue
-        if (size := file.stat().st_size) > MAX_BYTES:
-            source.remarks.append(
-                f"gs://{name} has {size:,} bytes: upload it by `gcloud storage cp`"
+def _uploads(buckets: Path) -> Iterator[str]:
+    """Yield a remark for each bucket that the command uploaded objects to, except packages."""
+    for bucket in sorted(buckets.iterdir()):
+        files = [file for file in sorted(bucket.rglob("*")) if file.is_file()]
+        names = [file.relative_to(bucket).as_posix() for file in files
+                 if not SCRIPT_PACKAGE.search(file.name)]  # fmt: skip
+        if names:
+            shown = f"{names[0]}{f' and {len(names) - 1} more' if names[1:] else ''}"
+            yield (
+                f"objects that the code uploads to gs://{bucket.name} are not imported ({shown}): "
+                "upload them by `gcloud storage cp`"
             )
-        else:
-            source.uploads[name] = file.read_bytes()

@@ -153,8 +153,9 @@ class Adoption:
                 cleaned.append(f"{flag_of}={REMOVED}" if named else REMOVED)
                 continue
             name = word if "=" in word else flag
-            text = self._buckets(word, written=bool(WRITTEN.search(name.partition("=")[0])))
-            cleaned.append(word if text == word else text)
+            cleaned.append(
+                self._buckets(word, written=bool(WRITTEN.search(name.partition("=")[0])))
+            )
             flag = word if word.startswith("-") and "=" not in word else ""
         return cleaned
 
@@ -229,16 +230,14 @@ class Adoption:
         source = name.replace("<YOUR_", "<")
         key = free_key(key, {k for k, of in self.entries.buckets.items() if of != source})
         if key not in self.settings.buckets and key not in self.entries.buckets:
-            self.entries.add("buckets", key, {"forceDestroy": True} if self._is_local else {})
+            self.entries.add(
+                "buckets", key, {"forceDestroy": True} if self.settings.is_local else {}
+            )
             self.entries.buckets[key] = source
             where = f"the bucket {name}" if OPEN_PART.search(name) else f"gs://{name}"
             what = f"{where} is replaced by the new, empty bucket '{key}' of the stack"
             self.job.remarks.append(what if written else f"{what}: copy the data of the job")
         return key
-
-    @property
-    def _is_local(self) -> bool:
-        return self.settings.is_local
 
     def _account(self) -> None:
         """Set the job's account: an account of the stack with all needed grants, or a new one."""
@@ -253,11 +252,8 @@ class Adoption:
         if not key:
             taken = {*self.settings.service_accounts, *self.entries.keys("serviceAccounts")}
             key = free_key((preferred or self.job.name)[:20].strip("-"), taken)
-            rights = {
-                "reads": self.reads - self.writes,
-                "writes": self.writes,
-                "secrets": self.secrets,
-            }
+            reads = self.reads - self.writes
+            rights = {"reads": reads, "writes": self.writes, "secrets": self.secrets}
             grants = {name: sorted(roles) for name, roles in rights.items() if roles}
             self.entries.add("serviceAccounts", key, grants)
         self.job.spec["serviceAccount"] = f"${{serviceAccounts.{key}}}"

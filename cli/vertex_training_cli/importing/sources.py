@@ -72,13 +72,11 @@ PAGES: Final = (".md", ".rst", ".txt", ".qmd", ".Rmd", ".markdown")
 
 @dataclass(slots=True)
 class SourceContents:
-    """Jobs, files and uploads of a source."""
+    """Jobs and files of a source."""
 
     jobs: list[ImportedJob] = field(default_factory=list)
     files: dict[str, str] = field(default_factory=dict)
     """Files that a notebook or a script writes, by their path."""
-    uploads: dict[str, bytes] = field(default_factory=dict)
-    """Objects that the source's code uploads, by ``BUCKET/NAME``."""
     remarks: list[str] = field(default_factory=list)
 
 

@@ -110,28 +110,12 @@ def test_a_secret_in_a_script_is_told(root: Path) -> None:
     ]
 
 
-def test_objects_that_the_code_uploads_are_taken_along_for_buckets_that_are_new(root: Path) -> None:
-    uploads = {"Acme_In/a.csv": b"1", "acme-other/b.csv": b"2", "Acme_In/s": b"password=hunter2"}
-    made = of(root, job(args=["--in=gs://acme-in/a.csv"]), uploads=uploads, remarks=["first"])
-    assert made.files["jobs/data/acme-in/a.csv"] == b"1"
-    assert [file for file in made.files if file.startswith("jobs/data")] == [
-        "jobs/data/acme-in/a.csv"
-    ]
-    assert made.remarks == [
-        "first",
-        "gs://acme-other/b.csv, which the code uploads, is not imported",
-        "gs://Acme_In/s, which the code uploads, is not imported",
-    ]
-    new = "gs://acme-in is replaced by the new, empty bucket 'acme-in' of the stack"
-    assert made.jobs[0].remarks == [f"{new}: copy the data of the job"]
-
-
-def place(root: Path, *names: str, **uploads: bytes) -> tuple[dict[str, bytes], dict, list[str]]:
+def place(root: Path, *names: str) -> tuple[dict[str, bytes], dict, list[str]]:
     entries, found = StackEntries(), job()
     entries.add("buckets", "b", {})
     (root.parent / "beside").mkdir(exist_ok=True)
     beside = root.parent / "beside"
-    copies = proposal.place_objects(found, {"b": set(names)}, beside, root, entries, uploads)
+    copies = proposal.place_objects(found, {"b": set(names)}, beside, root, entries)
     value = entries.added["vertex-training:buckets", "b"]
     return copies, value.get("objects", {}), found.remarks
 
