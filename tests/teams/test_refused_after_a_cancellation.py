@@ -55,7 +55,7 @@ def test_up_reports_the_cancelled_job_and_how_to_restore_it(project: Project) ->
     commit(project, 2)
     told = refused(project)
     name = rf"projects/[^/]+/locations/us-central1/customJobs/{first.job_id}"
-    said = rf"job 'train' \(run 1, {name}\) was cancelled after \d+s"
+    said = rf"job 'train' \(run 1, {name}\) was cancelled after [\dhms ]+"
     assert re.search(rf"Before that, {said}, and no job runs now", told), told
     assert "revert its files and run `pulumi up`" in told
     git(project.path, "revert", "--no-edit", "HEAD")

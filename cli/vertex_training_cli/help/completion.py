@@ -25,7 +25,6 @@ VARIABLE: Final = "_VT_COMPLETE"
 SECTIONS: Final[Mapping[str, str]] = {
     "job": "jobs",
     "names": "images",
-    "bucket": "buckets",
     "model": "models",
     "endpoint": "endpoints",
 }
