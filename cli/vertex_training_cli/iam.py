@@ -28,6 +28,7 @@ from vertex_training_cli.declared import (
 from vertex_training_cli.engine.paths import root_of
 from vertex_training_cli.review.escaping import code, visible
 from vertex_training_cli.review.grants import IamBinding, bindings_in, target_input
+from vertex_training_cli.review.markdown import table_rows
 from vertex_training_cli.status import print_line
 
 HEAD: Final = ("MEMBER", "ROLE", "RESOURCE", "CONDITION")
@@ -141,32 +142,21 @@ def _row(grant: IamBinding, conditions: list[str]) -> tuple[str, str, str, str]:
 
 def as_markdown(accesses: Sequence[EnvironmentIam]) -> str:
     """Return a page with the grants, custom roles and denials of each environment."""
-    parts = [PAGE]
-    for access in accesses:
-        parts += [_section(access)]
-    return "\n".join(parts)
+    return "\n".join([PAGE, *map(_section, accesses)])
 
 
 def _section(access: EnvironmentIam) -> str:
-    lines = [
-        f"## {access.stack}",
-        "",
-        ("| member | role | resource | condition |"),
-        "|---|---|---|---|",
-    ]
-    lines += [
-        f"| {_code(g.member)} | {_code(g.role)} | {_code(_on(g))} | {_code(g.condition)} |"
-        for g in access.grants
-    ]
-    lines += ["", "| custom role | permissions |", "|---|---|"]
-    lines += [
-        f"| {_code(role)} | {', '.join(permissions)} |"
-        for role, permissions in sorted(access.roles.items())
-    ]
-    lines += ["", "| permission denied to all CI accounts | condition |", "|---|---|"]
-    lines += [
-        f"| {d.title}: {', '.join(_code(p) for p in d.permissions)} | {_code(d.condition)} |"
+    grants = (map(_code, (g.member, g.role, _on(g), g.condition)) for g in access.grants)
+    roles = ((_code(role), ", ".join(names)) for role, names in sorted(access.roles.items()))
+    denials = (
+        (f"{d.title}: {', '.join(_code(p) for p in d.permissions)}", _code(d.condition))
         for d in access.denials
+    )
+    lines = [
+        *(f"## {access.stack}", ""),
+        *table_rows(("member", "role", "resource", "condition"), grants),
+        *("", *table_rows(("custom role", "permissions"), roles)),
+        *("", *table_rows(("permission denied to all CI accounts", "condition"), denials)),
     ]
     return "\n".join([*lines, ""])
 
@@ -211,7 +201,15 @@ def record(root: Path, name: str) -> EnvironmentIam:
     custom = [resource.inputs for resource in resources if resource.type == CUSTOM_ROLE]
     roles = {role["roleId"]: tuple(role["permissions"]) for role in custom}
     denying = [resource.inputs for resource in resources if resource.type == DENY_POLICY]
-    denials = [_denial(rule) for policy in denying for rule in policy["rules"]]
+    denials = (
+        DenyRule(
+            rule["description"],
+            tuple(rule["denyRule"]["deniedPermissions"]),
+            (rule["denyRule"].get("denialCondition") or {}).get("expression", ""),
+        )
+        for policy in denying
+        for rule in policy["rules"]
+    )
     return EnvironmentIam(name, tuple(sorted(grants)), roles, tuple(denials))
 
 
@@ -249,9 +247,3 @@ def _grants(token: str, inputs: Mapping[str, Any]) -> Iterator[IamBinding]:
         condition = str((binding.get("condition") or {}).get("expression", ""))
         for member in binding.get("members") or [binding.get("member") or UNKNOWN]:
             yield IamBinding(str(member), role, kind, target, condition)
-
-
-def _denial(rule: Mapping[str, Any]) -> DenyRule:
-    denied = rule["denyRule"]
-    condition = (denied.get("denialCondition") or {}).get("expression", "")
-    return DenyRule(rule["description"], tuple(denied["deniedPermissions"]), condition)

@@ -41,12 +41,6 @@ def policy_config(root: Path, stack: str, file: Path | None) -> PolicyConfig:
     return levels
 
 
-def write_config(config: PolicyConfig, file: Path) -> Path:
-    """Write the file for the engine's ``--policy-pack-config``, and return its path."""
-    file.write_text(json.dumps(config, indent=2, sort_keys=True) + "\n", encoding="utf-8")
-    return file
-
-
 def up_options(root: Path, stack: str, arguments: Sequence[str], file: Path | None) -> list[str]:
     """Return options that set the levels for the policy packs among ``arguments``.
 
@@ -65,12 +59,13 @@ def up_options(root: Path, stack: str, arguments: Sequence[str], file: Path | No
     if not config or any(argument.startswith("--policy-pack-config") for argument in arguments):
         return []
     folder = paths.own_folder(root, "policies")
-    return pack_options(len(packs), write_config(config, folder / f"{stack}.json"))
+    return _config_options(len(packs), config, folder / f"{stack}.json")
 
 
-def pack_options(packs: int, config: Path) -> list[str]:
-    """Return a config option for each pack, as the engine expects."""
-    return ["--policy-pack-config", str(config)] * packs
+def _config_options(packs: int, config: PolicyConfig, file: Path) -> list[str]:
+    """Write the config file of policy packs; return an option for each, as the engine expects."""
+    file.write_text(json.dumps(config, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+    return ["--policy-pack-config", str(file)] * packs
 
 
 def options(packs: Sequence[str], config: PolicyConfig, folder: Path) -> list[str]:
@@ -78,7 +73,7 @@ def options(packs: Sequence[str], config: PolicyConfig, folder: Path) -> list[st
     pack_words = [word for pack in packs for word in ("--policy-pack", str(Path(pack).absolute()))]
     if not (packs and config):
         return pack_words
-    return [*pack_words, *pack_options(len(packs), write_config(config, folder / "policies.json"))]
+    return [*pack_words, *_config_options(len(packs), config, folder / "policies.json")]
 
 
 def levels_of(config: PolicyConfig) -> dict[str, str]:

@@ -57,14 +57,9 @@ _HINT: Final = (
 
 def state_problems(deployment: Mapping[str, Any]) -> list[Problem]:
     """Return code in the state that the engine would run and that is not this project's."""
-    problems = [*_resources(deployment)]
-    return [problem for resource in problems for problem in _problems(resource)]
-
-
-def _resources(deployment: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    yield from deployment.get("resources") or ()
-    for operation in deployment.get("pending_operations") or ():
-        yield operation.get("resource") or {}
+    pending = (e.get("resource") or {} for e in deployment.get("pending_operations") or ())
+    resources = (*(deployment.get("resources") or ()), *pending)
+    return [problem for resource in resources for problem in _problems(resource)]
 
 
 def _problems(resource: Mapping[str, Any]) -> Iterator[Problem]:

@@ -158,8 +158,10 @@ def review(
         _log(f"{stack}: {verdict(report)} Plan {report.digest[:12]}, report in {files}")
     else:
         print(_render(report, plan, output_format), end="")
-    if why := _first_error(plan):
-        _log(f"{stack}: the preview failed: {why}")
+    if plan.errors and not plan.succeeded:
+        from vertex_training_cli.review.escaping import cut
+
+        _log(f"{stack}: the preview failed: {cut(plan.errors[0].message, MAX_WHY)}")
     raise typer.Exit(int(report.outcome))
 
 
@@ -187,13 +189,6 @@ def _write_utf8() -> None:
 
 def _log(text: str) -> None:
     print_line(f"vt review: {text}")
-
-
-def _first_error(plan: Plan) -> str:
-    """Return the first error of a failed preview on one line; empty after a successful preview."""
-    from vertex_training_cli.review.escaping import cut
-
-    return "" if plan.succeeded or not plan.errors else cut(plan.errors[0].message, MAX_WHY)
 
 
 def _formats(files: list[Path], only: ReportFormat) -> dict[Path, ReportFormat]:

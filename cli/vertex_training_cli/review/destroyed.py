@@ -64,7 +64,7 @@ class DestructiveChange:
 
     @property
     def fate(self) -> str:
-        """What happens to the resource."""
+        """Fate of the resource, in words."""
         verb = "destroyed and recreated" if self.replaced else "destroyed"
         if self.refused:
             return f"would be {verb}, but is protected, so the deployment is refused"
@@ -72,7 +72,7 @@ class DestructiveChange:
 
     @property
     def end(self) -> str:
-        """What happens to a resource whose data is deleted with it."""
+        """Fate of a resource whose data is deleted with it."""
         return "recreated without data" if self.replaced else "destroyed"
 
     @property
@@ -320,13 +320,7 @@ def unknown_first_names(plan: Plan) -> tuple[Diagnostic, ...]:
             "is created. Correct or remove formerly, and check the destroyed resources below.",
         )
         for section, templates in RESOURCES.items()
-        for key, former in _former_names(plan, section)
-        if any(template.format(former) in created for template in templates)
+        for key, entry in plan.section(section).items()
+        if isinstance(former := as_mapping(entry).get("formerly"), str)
+        and any(template.format(former) in created for template in templates)
     )
-
-
-def _former_names(plan: Plan, section: str) -> Iterator[tuple[str, str]]:
-    """Yield (key, ``formerly``) of the entries with ``formerly``."""
-    for key, entry in plan.section(section).items():
-        if isinstance(entry, Mapping) and isinstance(entry.get("formerly"), str):
-            yield str(key), entry["formerly"]

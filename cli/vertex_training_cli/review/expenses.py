@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
 from vertex_training.catalog import costs
-from vertex_training.catalog.costs import Rate, usd
+from vertex_training.catalog.costs import usd
 from vertex_training.catalog.resource_types import RESERVATION, SCHEDULE, SNAPSHOT, value_at
 from vertex_training.naming import SNAPSHOTS
 from vertex_training.settings import cron
@@ -187,7 +186,10 @@ def _estimate(resolved: Mapping[str, object]) -> dict[str, Any]:
     return {
         **resolved,
         **{key: _whole(resolved.get(key)) for key in ("rows", "bytes", "processed")},
-        **{key: _texts(resolved.get(key)) for key in estimate.TOLD},
+        **{
+            key: tuple(map(str, texts)) if isinstance(texts := resolved.get(key), list) else ()
+            for key in estimate.TOLD
+        },
         "capacity": resolved.get("capacity"),
     }
 
@@ -198,10 +200,6 @@ def _whole(value: object) -> int | None:
         return int(value)  # pyright: ignore[reportArgumentType] - any value, or an error
     except (TypeError, ValueError, OverflowError):
         return None
-
-
-def _texts(value: object) -> tuple[str, ...]:
-    return tuple(map(str, value)) if isinstance(value, list) else ()
 
 
 def queried(changes: Sequence[Change]) -> list[Change]:
@@ -226,46 +224,6 @@ def personal_data(plan: Plan) -> list[Finding]:
     return [Finding(change.name, change.personal) for change in changes if change.personal]
 
 
-@dataclass(frozen=True, slots=True)
-class ReservationCost:
-    """Reserved machines, which cost money until the reservation is deleted."""
-
-    name: str
-    zone: str
-    machine_type: str
-    machines: int
-    """Number of machines; 0 if not known yet."""
-    rate: Rate | None
-    """Price of one machine without Vertex AI's fee; None if unknown."""
-
-    @property
-    def hourly(self) -> float | None:
-        """Cost of all machines in USD an hour; None if price or number of machines is unknown."""
-        return self.rate.usd * self.machines if self.rate and self.machines else None
-
-
-@dataclass(frozen=True, slots=True)
-class ReservationChange:
-    """A reservation before and after the plan; None on the side where it does not exist."""
-
-    old: ReservationCost | None
-    new: ReservationCost | None
-
-    @property
-    def either(self) -> ReservationCost:
-        """The reservation after the plan, or before the plan if it is deleted."""
-        reservation = self.new or self.old
-        assert reservation is not None  # a step has a state on one side at least
-        return reservation
-
-    @property
-    def monthly(self) -> float | None:
-        """Additional cost in USD a month; None if price or number of machines is unknown."""
-        sides = [reservation.hourly if reservation else 0.0 for reservation in (self.old, self.new)]
-        old, new = sides
-        return None if old is None or new is None else (new - old) * costs.HOURS_A_MONTH
-
-
 def released(finding: Finding, quote: Quote) -> str:
     """Return a reservation with the number, type and zone of its released machines."""
     number = f"{finding.new or 'an unknown number'} x {quote(finding.what)}"
@@ -284,7 +242,7 @@ def returned_machines(
     if step.old is None:
         return
     before, replaced = _reserved(step, old), step.op == "replace"
-    machines = before.machines
+    machines = before.machines or 0
     if step.new is not None and not replaced:  # protection does not prevent a reduction
         remaining = _reserved(step, new).machines
         if not remaining or remaining >= machines:
@@ -295,32 +253,42 @@ def returned_machines(
     yield Finding(before.name, before.machine_type, before.zone, machines, replaced)
 
 
-def reservation_changes(plan: Plan) -> list[ReservationChange]:
-    """Return reservations with changed machines, zone or number, by name."""
-    steps = (step for step in plan.changed if step.type == RESERVATION)
-    changes = (
-        ReservationChange(
-            step.old and _reserved(step, step.old.inputs),
-            step.new and _reserved(step, step.new.inputs),
-        )
-        for step in steps
-    )
-    changed = (change for change in changes if change.old != change.new)
-    return sorted(changed, key=lambda change: change.either.name)
+def reservation_changes(plan: Plan) -> list[Change]:
+    """Return reservations with changed machines, zone or number, by name.
+
+    Values are those after the plan, or before it if the reservation is deleted. ``before`` is the
+    reservation before the plan, if it existed. ``machines``, ``hourly_usd`` and the additional cost
+    ``monthly_usd_more`` are None if unknown.
+    """
+    changes = list[Change]()
+    for step, *both in plan.inputs_of(RESERVATION):
+        old, new = (_reserved(step, inputs) if inputs else None for inputs in both)
+        if old != new:
+            before, after = (side.hourly_usd if side else 0.0 for side in (old, new))
+            more = None
+            if before is not None and after is not None:
+                more = (after - before) * costs.HOURS_A_MONTH
+            values = vars(new or old)
+            changes.append(Change(**values, deleted=not new, monthly_usd_more=more, before=old))
+    return sorted(changes, key=lambda change: change.name)
 
 
-def _reserved(step: Step, inputs: Mapping[str, Any]) -> ReservationCost:
+def _reserved(step: Step, inputs: Mapping[str, Any]) -> Change:
+    """Return reserved machines, and the price of one machine without Vertex AI's fee."""
     specific = as_mapping(inputs.get("specificReservation"))
     machine = as_mapping(specific.get("instanceProperties"))
     machine_type, zone = str(machine.get("machineType", "")), str(inputs.get("zone", ""))
     count, (accelerator, gpus) = specific.get("count"), _accelerator(machine)
+    machines = int(count) if isinstance(count, int | float) else 0
     region = zone.rpartition("-")[0]
-    return ReservationCost(
+    rate = costs.hourly(machine_type, accelerator or None, gpus, region, fee=False)
+    return Change(
         name=str(inputs.get("name") or step.name),
         zone=zone,
         machine_type=machine_type,
-        machines=int(count) if isinstance(count, int | float) else 0,
-        rate=costs.hourly(machine_type, accelerator or None, gpus, region, fee=False),
+        machines=machines or None,
+        hourly_usd=rate.usd * machines if rate and machines else None,
+        price=rate,
     )
 
 
@@ -333,9 +301,9 @@ def _accelerator(machine: Mapping[str, Any]) -> tuple[str, int]:
     return "", 0
 
 
-def reservations_cost(reservations: Sequence[ReservationChange], quote: Quote) -> str:
+def reservations_cost(reservations: Sequence[Change], quote: Quote) -> str:
     """Return the change of the monthly cost of all reservations, with their names."""
-    changes = [reservation.monthly for reservation in reservations]
+    changes = [reservation.monthly_usd_more for reservation in reservations]
     prices = [change for change in changes if change is not None]
     missing = len(changes) - len(prices)
     noun = "reservation" if missing == 1 else "reservations"
@@ -347,20 +315,14 @@ def reservations_cost(reservations: Sequence[ReservationChange], quote: Quote) -
     return f"reservations (also when idle): {what} ({named})"
 
 
-def _reserved_machines(change: ReservationChange, quote: Quote) -> str:
+def _reserved_machines(change: Change, quote: Quote) -> str:
     """Return a reservation's machines and hourly price, before and after the plan."""
-    old, new, kind = change.old, change.new, quote(change.either.machine_type)
+    old, new = change.before, None if change.deleted else change
+    before, after = ((e.machines or "an unknown number") if e else "0" for e in (old, new))
+    numbers = f"{before} → {after} x {quote(change.machine_type)}"
     if old and new and (old.machine_type, old.zone) != (new.machine_type, new.zone):
-        before, after = (
-            f"{_number(e)} x {quote(e.machine_type)} in {quote(e.zone)}" for e in (old, new)
-        )
+        before, after = (f"{e.machines or 'an unknown number'} x {quote(e.machine_type)} in"
+                         f" {quote(e.zone)}" for e in (old, new))  # fmt: skip
         numbers = f"{before} → {after}"
-    else:
-        numbers = f"{_number(old)} → {_number(new)} x {kind}"
-    hourly = [usd(reservation.hourly) if reservation else usd(0) for reservation in (old, new)]
-    return f"{quote(change.either.name)} {numbers}, {hourly[0]} → {hourly[1]} an hour"
-
-
-def _number(reservation: ReservationCost | None) -> str:
-    """Return the number of reserved machines as text."""
-    return "0" if reservation is None else str(reservation.machines or "an unknown number")
+    hourly = [usd(reservation.hourly_usd) if reservation else usd(0) for reservation in (old, new)]
+    return f"{quote(change.name)} {numbers}, {hourly[0]} → {hourly[1]} an hour"

@@ -73,16 +73,12 @@ def short_member(binding: IamBinding | Access) -> str:
     return binding.member.removeprefix("serviceAccount:")
 
 
-def short_target(binding: IamBinding | Access) -> str:
-    """Return the last part of the resource's name; for an object ``bucket/name``."""
-    return binding.target if binding.kind == "object" else binding.target.rpartition("/")[2]
-
-
 def place(binding: IamBinding | Access, quote: Quote) -> str:
-    """Return kind and name of a binding's resource."""
+    """Return kind and last part of the name of a binding's resource; of an object the full name."""
     words = binding.kind.replace(" ", "")
     kind = binding.kind if words.isascii() and words.isalpha() else quote(binding.kind)
-    return f"{kind} {quote(short_target(binding))}"
+    target = binding.target if binding.kind == "object" else binding.target.rpartition("/")[2]
+    return f"{kind} {quote(target)}"
 
 
 def verb(access: Access, quote: Quote) -> str:
@@ -129,12 +125,12 @@ def gained(plan: Plan) -> list[IamBinding]:
 
 def lost(plan: Plan) -> list[IamBinding]:
     """Return the bindings that the plan removes."""
-    return sorted(_all(plan, "old") - _all(plan, "new") - _retained(plan))
+    return sorted(_all(plan, "old") - _all(plan, "new") - _all(plan, "old", retained=True))
 
 
 def kept(plan: Plan) -> list[IamBinding]:
     """Return the bindings that leave the stack but stay in the cloud."""
-    return sorted(_retained(plan) - _all(plan, "new"))
+    return sorted(_all(plan, "old", retained=True) - _all(plan, "new"))
 
 
 def held(plan: Plan) -> list[IamBinding]:
@@ -161,6 +157,7 @@ def bindings_of(step: Step, state: ResourceState | None) -> Iterator[IamBinding]
     key = target_input(inputs)
     kind = resource_types.words_of_inputs().get(key, key)
     target = _target(step, str(inputs.get(key, "")))
+    listed = "listed in the stack file" if step.is_own else BY_A_TEAM
     for binding in bindings_in(inputs):
         role = str(binding.get("role") or "all roles of a policy")
         members = binding.get("members") or [binding.get("member") or "all members of the policy"]
@@ -172,7 +169,7 @@ def bindings_of(step: Step, state: ResourceState | None) -> Iterator[IamBinding]
                 kind=kind,
                 target=target,
                 condition=str(condition.get("expression", "")),
-                reason=_why(step, role),
+                reason=reason(step.type, role) if is_derived else listed,
                 is_derived=is_derived,
             )
 
@@ -200,12 +197,6 @@ def _is_derived(step: Step) -> bool:
     return step.is_own and EXTRA_GRANTS not in step.urn
 
 
-def _why(step: Step, role: str) -> str:
-    if _is_derived(step):
-        return reason(step.type, role)
-    return "listed in the stack file" if step.is_own else BY_A_TEAM
-
-
 def granted(binding: IamBinding, quote: Quote) -> str:
     """Return member, role and resource of a binding."""
     return f"{quote(short_member(binding))} {quote(binding.role)} on {place(binding, quote)}"
@@ -218,13 +209,12 @@ def administrators(plan: Plan) -> list[IamBinding]:
     """
     asked_for = (binding for binding in gained(plan) if not binding.is_derived)
     others = (binding for binding in asked_for if not binding.member.startswith("projectOwner:"))
-    return [other for other in others if _administers(other.role)]
-
-
-def _administers(role: str) -> bool:
-    return any(word in role.lower() for word in ("admin", "owner")) or (
-        role in ACTS_AS and role != ACT_AS
-    )
+    return [
+        other
+        for other in others
+        if any(word in other.role.lower() for word in ("admin", "owner"))
+        or (other.role in ACTS_AS and other.role != ACT_AS)
+    ]
 
 
 def strangers(plan: Plan) -> list[IamBinding]:
@@ -285,15 +275,16 @@ def _access(plan: Plan, side: str) -> dict[tuple[str, str, str, str], Access]:
     return {(a.member, a.verb, a.kind, a.target): a for a in reachable(bindings)}
 
 
-def _all(plan: Plan, side: str) -> set[IamBinding]:
+def _all(plan: Plan, side: str, *, retained: bool = False) -> set[IamBinding]:
+    """Return all bindings before or after the plan, or only those that stay in the cloud."""
     # Unchanged steps count on both sides, so that a moved binding is neither gained nor lost.
     states = ((s, s.new if side == "new" else s.old) for s in plan.steps)
-    return {binding for step, state in states for binding in bindings_of(step, state)}
-
-
-def _retained(plan: Plan) -> set[IamBinding]:
-    states = ((s, s.old) for s in plan.steps if s.old and s.old.retained)
-    return {binding for step, state in states for binding in bindings_of(step, state)}
+    return {
+        binding
+        for step, state in states
+        if not retained or (state and state.retained)
+        for binding in bindings_of(step, state)
+    }
 
 
 def target_input(inputs: Mapping[str, Any]) -> str:

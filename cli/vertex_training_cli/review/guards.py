@@ -213,16 +213,15 @@ def _raised(before: Inputs, now: Inputs) -> Iterator[tuple[str, str, str]]:
         listed, allowed = before.get(key), now.get(key)
         if isinstance(listed, list) and not isinstance(allowed, list):
             yield key, _words(listed), NONE
-        elif isinstance(listed, list) and isinstance(allowed, list) and _widens(listed, allowed):
-            yield key, _words(listed), _words(allowed)
+        elif isinstance(listed, list) and not all(
+            # Each new entry is allowed by an earlier entry, such as ``n1-*``.
+            any(_covers(str(old), str(new)) for old in listed)
+            for new in allowed or ()
+        ):
+            yield key, _words(listed), _words(allowed or [])
     # The program also accepts a quoted yes or 1 as true.
     if now.get("allowUnpriced", False) is not False and before.get("allowUnpriced") is not True:
         yield "allowUnpriced", "false", "true"
-
-
-def _widens(listed: list[Any], allowed: list[Any]) -> bool:
-    """Return whether an entry allows a value that no earlier entry, such as ``n1-*``, allowed."""
-    return not all(any(_covers(str(old), str(new)) for old in listed) for new in allowed)
 
 
 def _covers(old: str, new: str) -> bool:
@@ -282,20 +281,21 @@ def _less(step: Step, old: Inputs, names: Mapping[str, str]) -> Iterator[str]:
     if step.type == CHANNEL and _about(CHANNEL, old) != _about(CHANNEL, new):
         yield f"recipient changed: {_about(CHANNEL, old)} → {_about(CHANNEL, new)}"
     if step.type == ALERT:
-        yield from _less_of_alert(old, new)
+        before, now = _about(ALERT, old), _about(ALERT, new)
+        if before != now:
+            yield f"condition changed: {before} → {now}"
+        elif _conditions(old) != _conditions(new):  # for example another aggregation of a metric
+            yield f"condition evaluated differently: {now}"
     if step.type == BUDGET:
-        yield from _less_of_budget(old, new)
+        before, now = _amount(old), _amount(new)
+        if before != now and not (_sum(now) <= _sum(before)):
+            yield f"amount raised: {before} → {now} a month"
+        kept = _thresholds(new)
+        if gone := [threshold for threshold in _thresholds(old) if threshold not in kept]:
+            yield f"thresholds removed: {', '.join(gone)}"
     for channel in _channels(step.type, old):
         if channel not in _channels(step.type, new):
             yield f"recipient removed: {names.get(channel, channel)}"
-
-
-def _less_of_alert(old: Inputs, new: Inputs) -> Iterator[str]:
-    before, now = _about(ALERT, old), _about(ALERT, new)
-    if before != now:
-        yield f"condition changed: {before} → {now}"
-    elif _conditions(old) != _conditions(new):  # for example another aggregation of a metric
-        yield f"condition evaluated differently: {now}"
 
 
 def _conditions(inputs: Inputs) -> list[Inputs]:
@@ -310,14 +310,6 @@ def _conditions(inputs: Inputs) -> list[Inputs]:
 def _mappings(inputs: Inputs, key: str) -> list[Inputs]:
     values = inputs.get(key)
     return [as_mapping(value) for value in values] if isinstance(values, list) else []
-
-
-def _less_of_budget(old: Inputs, new: Inputs) -> Iterator[str]:
-    before, now = _amount(old), _amount(new)
-    if before != now and not (_sum(now) <= _sum(before)):
-        yield f"amount raised: {before} → {now} a month"
-    if gone := [threshold for threshold in _thresholds(old) if threshold not in _thresholds(new)]:
-        yield f"thresholds removed: {', '.join(gone)}"
 
 
 def _title(step: Step) -> str:
@@ -389,11 +381,10 @@ def _sum(amount: str) -> float:
 
 
 def _thresholds(inputs: Inputs) -> list[str]:
-    return [_percent(rule) for rule in _mappings(inputs, "thresholdRules")]
-
-
-def _percent(rule: Inputs) -> str:
-    value = rule.get("thresholdPercent")
-    text = f"{value * 100:g}%" if isinstance(value, int | float) else str(value)
-    forecast = rule.get("spendBasis") == "FORECASTED_SPEND"
-    return f"{text} forecasted" if forecast else text
+    texts = list[str]()
+    for rule in _mappings(inputs, "thresholdRules"):
+        value = rule.get("thresholdPercent")
+        text = f"{value * 100:g}%" if isinstance(value, int | float) else str(value)
+        is_forecast = rule.get("spendBasis") == "FORECASTED_SPEND"
+        texts.append(f"{text} forecasted" if is_forecast else text)
+    return texts

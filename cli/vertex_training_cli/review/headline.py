@@ -218,11 +218,6 @@ def _losses(report: ReviewReport, quote: Quote) -> Iterator[str]:
     yield from (f"{what}: {name}" for what, names in _overlooked(report, quote) for name in names)
 
 
-def _nothing_more(_report: ReviewReport, _quote: Quote) -> Iterable[str]:
-    """Return no phrases: only findings answer the question."""
-    return ()
-
-
 def _runs(report: ReviewReport, quote: Quote) -> Iterator[str]:
     for job in report.jobs:
         if job.submits or job.action == "defer":
@@ -380,10 +375,10 @@ _QUESTIONS: Final[Sequence[tuple[str, Phrases, Danger]]] = (
     (COSTS, _costs, "plain"),
     (RIGHTS, _gains, "opens"),
     (LOST, _losses, "destroys"),
-    (PUBLIC, _nothing_more, "destroys"),
+    (PUBLIC, lambda _report, _quote: (), "destroys"),
     (STOPS, _stops, "destroys"),
     (REPLACED, _replaced, "destroys"),
-    (LIMITS, _nothing_more, "opens"),
+    (LIMITS, lambda _report, _quote: (), "opens"),
     (POLICIES, _policies, "opens"),
     (READABLE, _readable, "opens"),
     (UNSEEN, _unseen, "opens"),

@@ -37,6 +37,11 @@ def _quoted(value: str, _length: int = 0) -> str:
     return f"\ue000{shown}\ue001" if shown else ""
 
 
+def _tagged(text: str) -> Markup:
+    """Return escaped text with tags in place of the marks."""
+    return Markup(str(escape(text)).translate(str.maketrans(TAGS)))
+
+
 @functools.cache
 def template() -> jinja2.Template:
     """Return the compiled template of the page."""
@@ -50,8 +55,8 @@ def template() -> jinja2.Template:
     )
     environment.filters |= {
         "visible": visible,
-        # Escaped text with tags in place of the marks; text without marks, for an attribute.
-        "tagged": lambda text: Markup(str(escape(text)).translate(str.maketrans(TAGS))),
+        "tagged": _tagged,
+        # For use in an attribute.
         "untagged": lambda text: text.translate(dict.fromkeys(map(ord, TAGS))),
         "kind": lambda part: type(part).__name__,
     }

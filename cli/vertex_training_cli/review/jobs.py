@@ -217,10 +217,22 @@ def _job(step: Step, observed: Observations, *, subnet: bool) -> JobChange:
     inputs = step.inputs
     messages = [request(rung) for rung in rungs(inputs)]
     spec = job_spec(messages[0])
-    region = _region(inputs)
+    region, job_options = _region(inputs), as_mapping(inputs.get("options"))
+    filled_in = job_options.get("filledIn")
+    # Options that only one service supports.
+    lacks = next((name for name in (IDLE_STOP, "notifications") if job_options.get(name)), "")
+    attachment = spec.get("pscInterfaceConfig", {}).get("networkAttachment", "")
+    # An earlier job with the same request, or with a rung's request.
+    ids = [str(rung.get("requestId")) for rung in rungs(inputs)]
+    repeated = next((observed.repeated[id_] for id_ in ids if id_ in observed.repeated), "")
     state = str(step.old.outputs.get("state") or "") if step.old else ""
     now = observed.jobs.get(step.old.id) if step.old else None
-    action = "defer" if _is_deferred(step) else ACTIONS[step.op]
+    action = ACTIONS[step.op]
+    if step.op in ("update", "same") and step.old and step.new:
+        # The job goes on, and an ``up`` after its end submits the new request.
+        running = step.old.outputs.get("requestId")
+        if running and running != step.new.inputs.get("requestId", running):
+            action = "defer"
     exists = action == "submit" and inputs.get("requestId") in observed.adopted
     again = not step.is_protected and step.adopts_again(now.whole_state if now else "")
     if exists or again:
@@ -233,25 +245,23 @@ def _job(step: Step, observed: Observations, *, subnet: bool) -> JobChange:
         strategy=_strategy(spec),
         reservation=_reservation(spec),
         account=spec.get("serviceAccount", ""),
-        network=_network(spec),
+        network=spec.get("network") or attachment,
         images=images_of(spec),
         starts=started_processes(Job({"jobSpec": spec}).pools),
         cost=_cost(inputs),
         differences=tuple(differences(step)),
         # A report shows the API's spelling without escaping.
         previous_state=state.removeprefix("JOB_STATE_") if _STATE.fullmatch(state) else "",
-        filled_in=_filled_in(inputs),
+        filled_in=tuple(sorted(map(str, filled_in))) if isinstance(filled_in, dict) else (),
         now=now,
         cost_before=_cost(before) if before else None,
         strategy_before=_strategy(job_spec(request(before))) if before else "",
-        offers=offers(
-            messages, region, backend_of(inputs), subnet=subnet, lacks=_of_one_service(inputs)
-        ),
+        offers=offers(messages, region, backend_of(inputs), subnet=subnet, lacks=lacks),
         ladder=_ladder(inputs),
         idle_stop=_idle_stop(inputs) if step.new else "",
         idle_stop_before=_idle_stop(step.old.inputs) if step.old else "",
         memory=_memory(messages[0], inputs) if step.new else (),
-        repeats=_repeated(inputs, observed) if action in ("submit", "replace") else "",
+        repeats=repeated.rpartition("/")[2] if action in ("submit", "replace") else "",
         same_request=action == "replace" and step.repeats_request,
         retained=step.old is not None and step.old.retained,
         protected=action in ("replace", "cancel") and step.is_protected,
@@ -277,13 +287,6 @@ def same_requests(jobs: Sequence[JobChange]) -> list[Problem]:
         for job in jobs
         if job.same_request
     ]
-
-
-def _repeated(inputs: Mapping[str, Any], observed: Observations) -> str:
-    """Return the number of an earlier job with the same request, or with a rung's request."""
-    ids = (str(rung.get("requestId")) for rung in rungs(inputs))
-    names = (observed.repeated[id_] for id_ in ids if id_ in observed.repeated)
-    return next(names, "").rpartition("/")[2]
 
 
 def repeats_in_words(changes: Sequence[JobChange], quote: Quote) -> list[str]:
@@ -331,27 +334,8 @@ def backend_of(inputs: Mapping[str, Any]) -> str:
     return str(_submission(inputs).get("backend", CUSTOM_JOB.backend))
 
 
-def _of_one_service(inputs: Mapping[str, Any]) -> str:
-    """Return an option that only one service supports and the job uses; empty without one."""
-    options = inputs.get("options") or {}
-    return next((name for name in (IDLE_STOP, "notifications") if options.get(name)), "")
-
-
 def _strategy(spec: Mapping[str, Any]) -> str:
     return spec.get("scheduling", {}).get("strategy", "STANDARD")
-
-
-def _filled_in(inputs: Mapping[str, Any]) -> tuple[str, ...]:
-    filled_in = (inputs.get("options") or {}).get("filledIn")
-    return tuple(sorted(map(str, filled_in))) if isinstance(filled_in, dict) else ()
-
-
-def _is_deferred(step: Step) -> bool:
-    """Return whether the job goes on, and an ``up`` after its end submits the new request."""
-    if step.op not in ("update", "same") or step.old is None or step.new is None:
-        return False
-    running = step.old.outputs.get("requestId")
-    return bool(running) and running != step.new.inputs.get("requestId", running)
 
 
 def differences(step: Step) -> list[FieldDifference]:
@@ -403,11 +387,6 @@ def _reservation(spec: Mapping[str, Any]) -> str:
         elif kind and kind != "NO_RESERVATION":
             reservations[kind] = None
     return ", ".join(reservations)
-
-
-def _network(spec: Mapping[str, Any]) -> str:
-    attachment = spec.get("pscInterfaceConfig", {}).get("networkAttachment", "")
-    return spec.get("network") or attachment
 
 
 def images_of(spec: Mapping[str, Any]) -> tuple[str, ...]:

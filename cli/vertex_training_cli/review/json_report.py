@@ -15,7 +15,6 @@ from vertex_training.catalog.costs import PoolCost
 from vertex_training.customjob.batch.offers import Offer
 from vertex_training.errors import Location, Problem
 from vertex_training_cli.engine.plan import Diagnostic, JobObservation, PolicyViolation
-from vertex_training_cli.review.expenses import ReservationChange, ReservationCost
 from vertex_training_cli.review.grants import IamBinding
 from vertex_training_cli.review.headline import answers, is_partial, verdict
 from vertex_training_cli.review.jobs import JobChange, RungRequest
@@ -58,7 +57,6 @@ KEYS: Final[Mapping[type, str]] = {
     JobObservation: (
         "state seconds usdSoFar=cost lastLine?=last_line checkpointSeconds=checkpoint.seconds"
     ),
-    ReservationCost: "name zone machineType=machine_type machines? hourlyUsd=hourly price=rate",
     IamBinding: "member role kind target condition? public=is_public reason?",
     PolicyViolation: "policy pack level severity? resource?=urn message",
     Problem: "where=location what=statement got=value hint rule",
@@ -115,15 +113,14 @@ def _plain(value: Any, keys: str = "") -> Any:
         return value.message
     if isinstance(value, Location):
         return str(value)
-    if isinstance(value, ReservationChange):
-        return _reservation(value)
     if isinstance(value, Change):
         names = list(vars(value))
     elif dataclasses.is_dataclass(value) and not isinstance(value, type):
         names = [field.name for field in dataclasses.fields(value)]
     else:
         return value
-    all_keys = " ".join(f"{_camel(name)}={name}" for name in names)
+    camel = {name: re.sub(r"_([a-z])", lambda match: match[1].upper(), name) for name in names}
+    all_keys = " ".join(f"{key}={name}" for name, key in camel.items())
     plain: dict[str, Any] = {}
     for word in (keys or KEYS.get(type(value)) or all_keys).split():
         key, _, path = word.partition("=")
@@ -141,17 +138,3 @@ def _at(value: Any, path: str) -> Any:
     for name in path.split("."):
         value = getattr(value, name) if value is not None else None
     return value
-
-
-def _camel(name: str) -> str:
-    return re.sub(r"_([a-z])", lambda match: match[1].upper(), name)
-
-
-def _reservation(change: ReservationChange) -> dict[str, Any]:
-    """Return the reservation after the plan (before it, if deleted), and its values before."""
-    return {
-        **_plain(change.either),
-        "deleted": change.new is None,
-        "monthlyUsdMore": change.monthly,
-        "before": _plain(change.old),
-    }

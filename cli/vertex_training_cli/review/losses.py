@@ -45,6 +45,8 @@ NONCURRENT: Final = ("daysSinceNoncurrentTime", "numNewerVersions", "noncurrentT
 _WITH_IMAGES: Final = WITH_REQUEST | {MODEL_VERSION}
 #: Inputs with the encryption key of a resource.
 KEYS: Final = ("kmsKeyName", "defaultKmsKeyName")
+#: Input that locks the retention of a bucket.
+_LOCK: Final = "retentionPolicy.isLocked"
 #: Retrieval fee of each class in USD a GB. STANDARD has none:
 #: https://cloud.google.com/storage/pricing#retrieval-pricing
 RETRIEVAL: Final = {"NEARLINE": 0.01, "COLDLINE": 0.02, "ARCHIVE": 0.05}
@@ -103,11 +105,7 @@ def retention_locks(step: Step, old: Inputs, new: Inputs) -> Iterator[Finding]:
 def _locked_days(inputs: Inputs) -> float:
     """Return the days of a locked retention; 0 without one."""
     days = as_number(value_at(inputs, "retentionPolicy.retentionPeriod")) / DAY
-    return days if _is_locked(inputs) else 0
-
-
-def _is_locked(inputs: Inputs) -> bool:
-    return value_at(inputs, "retentionPolicy.isLocked") is True
+    return days if value_at(inputs, _LOCK) is True else 0
 
 
 def _deletions(inputs: Inputs, states: tuple[str, ...]) -> Iterator[Inputs]:
@@ -282,11 +280,11 @@ def _end(step: Step, now: datetime) -> Iterator[Finding]:
 
 def _locked(step: Step) -> Iterator[Finding]:
     """Yield locked retentions that the plan shortens or removes, or whose bucket it replaces."""
-    if step.old is None or not _is_locked(step.old.inputs):
+    if step.old is None or value_at(step.old.inputs, _LOCK) is not True:
         return
     name, before = str(step.old.inputs.get("name") or step.name), _locked_days(step.old.inputs)
     after = step.new.inputs if step.new else {}
-    if not _is_locked(after) or _locked_days(after) < before:
+    if value_at(after, _LOCK) is not True or _locked_days(after) < before:
         yield Finding(
             name,
             f"has a locked retention of {before:g} days, which cannot be shortened or removed: "

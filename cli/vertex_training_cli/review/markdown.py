@@ -88,7 +88,7 @@ def _lines(
     yield from ("",) if remaining else ()
     yield from (f"**{headline.verdict(report, code)}**", "")
     answered = headline.rows(report, code)
-    yield from _rows(("subject", "change"), ((e.head, "<br>".join(e.lines)) for e in answered))
+    yield from table_rows(("subject", "change"), ((e.head, "<br>".join(e.lines)) for e in answered))
     if nothing := headline.without_row(report, code):
         yield from ("", nothing)
     yield ""
@@ -163,7 +163,7 @@ def _table(part: Table, verbosity: Verbosity) -> Iterator[str]:
         return
     most = len(part.rows) if part.shorter else verbosity.items
     rows = (tuple("<br>".join(cell) for cell in row.cells) for row in part.rows[:most])
-    yield from (*_rows(part.columns, rows), "")
+    yield from (*table_rows(part.columns, rows), "")
     left = _more(len(part.rows) - most)
     yield from (*left, "") if left or part.spaced else ()
 
@@ -189,7 +189,9 @@ def _folded(summary: str, lines: Iterable[str]) -> Iterator[str]:
     yield from (f"<details><summary>{summary}</summary>", "", *body, "", "</details>", "")
 
 
-def _rows(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+def table_rows(columns: Iterable[str], rows: Iterable[Iterable[str]]) -> Iterator[str]:
+    """Yield the lines of a table."""
+    columns = tuple(columns)
     yield f"| {' | '.join(columns)} |"
     yield f"|{'---|' * len(columns)}"
     yield from (f"| {' | '.join(row)} |" for row in rows)

@@ -71,8 +71,8 @@ class Finding:
 class Change(SimpleNamespace):
     """A resource after the plan, or before the plan if it is removed.
 
-    Its attributes are the values of the report, with the names of JSON's keys in snake case. Each
-    has a ``name`` and an ``action`` of the plan. The function that returns it describes the others.
+    Its attributes are the values of the report, with the names of JSON's keys in snake case. The
+    function that returns changes describes their attributes.
     """
 
 

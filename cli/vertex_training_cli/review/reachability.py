@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from vertex_training.catalog import resource_types
@@ -20,7 +19,7 @@ from vertex_training_cli.engine.plan import WITH_REQUEST, Plan, ResourceState, S
 from vertex_training_cli.engine.values import UNKNOWN, FieldDifference, as_mapping, diff_fields
 from vertex_training_cli.review import grants
 from vertex_training_cli.review.jobs import backend_of, job_name, job_spec, request
-from vertex_training_cli.review.parts import Danger, Finding
+from vertex_training_cli.review.parts import Change, Danger, Finding
 
 Inputs = Mapping[str, Any]
 IDENTITY_PROVIDER: Final = "gcp:iam/workloadIdentityPoolProvider:WorkloadIdentityPoolProvider"
@@ -34,34 +33,29 @@ OUTWARD: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ReachabilityChange:
-    """One change to the reachability of a resource."""
-
-    verb: str
-    """Effect of the plan: opens, closes or changes."""
-    what: str
-    """Object of the verb, like ``a peering of network x with Google's services``."""
-    resource: str
-    """The resource's name in the program."""
-    differences: tuple[FieldDifference, ...] = ()
-    public: bool = False
-    """True if the change opens something to everybody."""
-
-    @property
-    def danger(self) -> Danger:
-        """Return what the change means for an approver."""
-        if self.verb == "closes":
-            return "plain"
-        return "destroys" if self.public else "opens"
+def danger(change: Change) -> Danger:
+    """Return what a change to reachability means for an approver."""
+    if change.verb == "closes":
+        return "plain"
+    return "destroys" if change.public else "opens"
 
 
-def reachability_changes(plan: Plan) -> list[ReachabilityChange]:
-    """Return what the plan opens, changes and closes, in this order."""
+def reachability_changes(plan: Plan) -> list[Change]:
+    """Return what the plan opens, changes and closes, in this order.
+
+    ``verb`` is opens, closes or changes; ``what`` its object, like ``a peering of network x``.
+    ``public`` is True if the change opens something to everybody.
+    """
     changes = [
-        replace(change, public=bool(_public(step, step.new) - _public(step, step.old)))
+        Change(
+            verb=verb,
+            what=what,
+            resource=step.name,
+            differences=differences,
+            public=bool(_public(step, step.new) - _public(step, step.old)),
+        )
         for step in plan.changed
-        for change in _changes(step)
+        for verb, what, differences in _changes(step)
     ]
     order = ("opens", "changes", "closes")
     return sorted(
@@ -74,27 +68,17 @@ def is_network(step: Step) -> bool:
     return step.type in _DESCRIPTIONS
 
 
-def _changes(step: Step) -> Iterator[ReachabilityChange]:
+def _changes(step: Step) -> Iterator[tuple[str, str, list[FieldDifference]]]:
+    """Yield verb, object and differing fields of each change."""
     if step.type in _DESCRIPTIONS:
-        yield _network_change(step)
+        both = step.old and step.new
+        fields = diff_fields(step.old.inputs, step.new.inputs) if step.old and step.new else []
+        yield "changes" if both else "closes" if step.old else "opens", _describe(step), fields
         return
     before, after = _openings(step, step.old), _openings(step, step.new)
-    opened = [after[key] for key in after.keys() - before.keys()]
-    closed = [before[key] for key in before.keys() - after.keys()]
-    yield from (ReachabilityChange("opens", what, step.name) for what in opened)
+    yield from (("opens", after[key], []) for key in after.keys() - before.keys())
     if step.type != BUCKET or step.new is not None:
-        yield from (ReachabilityChange("closes", what, step.name) for what in closed)
-
-
-def _network_change(step: Step) -> ReachabilityChange:
-    what = _describe(step)
-    if step.old is None:
-        return ReachabilityChange("opens", what, step.name)
-    if step.new is None:
-        return ReachabilityChange("closes", what, step.name)
-    return ReachabilityChange(
-        "changes", what, step.name, tuple(diff_fields(step.old.inputs, step.new.inputs))
-    )
+        yield from (("closes", before[key], []) for key in before.keys() - after.keys())
 
 
 def _openings(step: Step, state: ResourceState | None) -> dict[object, str]:

@@ -39,14 +39,12 @@ from vertex_training_cli.review import (
     serving,
 )
 from vertex_training_cli.review.destroyed import DestructiveChange, FolderChange
-from vertex_training_cli.review.expenses import ReservationChange
 from vertex_training_cli.review.grants import IamBinding
 from vertex_training_cli.review.jobs import (
     JobChange,
     image_name,
 )
 from vertex_training_cli.review.parts import Change
-from vertex_training_cli.review.reachability import ReachabilityChange
 from vertex_training_cli.review.risks import RISKS, RiskKind
 
 #: Paths in a request of a job, or of a tuning job.
@@ -156,7 +154,7 @@ class ReviewReport:
     snapshots: tuple[Change, ...] = _part(expenses.snapshot_changes)
     schedules: tuple[Change, ...] = _part(expenses.schedule_changes)
     watching: tuple[Change, ...] = _part(guards.watch_changes)
-    reservations: tuple[ReservationChange, ...] = _part(expenses.reservation_changes)
+    reservations: tuple[Change, ...] = _part(expenses.reservation_changes)
     """Reservations with changed machines, zone or number."""
     gained: tuple[IamBinding, ...] = _part(grants.gained)
     lost: tuple[IamBinding, ...] = _part(grants.lost)
@@ -167,7 +165,7 @@ class ReviewReport:
     access_lost: tuple[Access, ...]
     unjudged: tuple[str, ...] = _part(reachability.unjudged_types)
     """Types of changed resources with unknown effects on access."""
-    reachability: tuple[ReachabilityChange, ...] = _part(reachability.reachability_changes)
+    reachability: tuple[Change, ...] = _part(reachability.reachability_changes)
     risks: Mapping[RiskKind, tuple[Any, ...]]
     """Findings by kind of ``RISKS``."""
     levels: Mapping[str, str]
@@ -299,6 +297,7 @@ def build(
         schedule.dropped = observed.dropped.get(schedule.name, ())
     grouped = {name for folder in parts["folders"] for name in folder.names}
     changes = [_change(step) for step in plan.changed if not _is_elsewhere(step)]
+    changes.sort(key=lambda change: (change.op, change.name))
     # With an explanation if ``--refresh`` could not read a resource.
     errors = tuple(
         dataclasses.replace(error, message="\n".join(read_errors.explained((error.message,))))
@@ -328,11 +327,7 @@ def build(
         policies=len(plan.policies | {violation.policy for violation in plan.violations}),
         risks={kind: kind(plan) for kind in RISKS},
         levels=guards.policy_levels(plan),
-        changes=tuple(
-            change
-            for change in sorted(changes, key=lambda change: (change.op, change.name))
-            if change.name not in grouped
-        ),
+        changes=tuple(change for change in changes if change.name not in grouped),
         is_first=plan.succeeded and not is_offline and not any(step.old for step in plan.steps),
         unchanged=sum(step.custom and not step.changes for step in plan.steps),
     )
@@ -391,7 +386,13 @@ def plan_digest(plan: Plan) -> str:
         "steps": _steps(plan),
         "protection": _protection(plan),
         "limits": [guards.limits_of(plan), raised],
-        "policies": _policies(plan),
+        # Messages are for people: a new wording must not change the digest.
+        "policies": {
+            "packs": sorted(plan.packs),
+            "checked": sorted(plan.policies),
+            "levels": guards.policy_levels(plan),
+            "found": sorted((e.policy, e.level, e.urn) for e in plan.violations),
+        },
         "guards": {name: plan.section(name) for name in guards.SECTIONS},
         "succeeded": plan.succeeded,
     }
@@ -425,15 +426,3 @@ def _protection(plan: Plan) -> list[tuple[str, bool, bool]]:
         for step in plan.steps
         if step.custom and step.old and step.new and step.old.protect != step.new.protect
     )
-
-
-def _policies(plan: Plan) -> dict[str, object]:
-    # Messages are for people: a new wording must not change the digest.
-    return {
-        "packs": sorted(plan.packs),
-        "checked": sorted(plan.policies),
-        "levels": guards.policy_levels(plan),
-        "found": sorted(
-            (violation.policy, violation.level, violation.urn) for violation in plan.violations
-        ),
-    }

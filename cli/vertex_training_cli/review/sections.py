@@ -7,13 +7,13 @@ part defines how a comment shortens it.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from vertex_training.catalog import costs
 from vertex_training.catalog.costs import usd
 from vertex_training.errors import counted
-from vertex_training_cli.review import expenses, grants, guards, serving
+from vertex_training_cli.review import expenses, grants, guards, reachability, serving
 from vertex_training_cli.review.destroyed import DestructiveChange
 from vertex_training_cli.review.escaping import cut
 from vertex_training_cli.review.grants import IamBinding
@@ -70,15 +70,19 @@ def sections(
 
     ``quote`` escapes names and values, ``strong`` emphasizes words.
     """
+    errors = (line for error in report.errors for line in error.message.splitlines())
+    preflight = (Paragraph(f"Preflight: {quote(report.preflight)}"),) if report.preflight else ()
+    warnings, drawn = tuple(warning.message for warning in report.warnings), graph(report)
     report_sections = [
-        *_problems(report),
+        ReportSection("Problems", _verbatim(map(str, report.problems))),
+        ReportSection("Preview errors", _verbatim(errors)),
         ReportSection("Jobs", tuple(_jobs(report, quote))),
         ReportSection("Schedules", tuple(_schedules(report.schedules, quote))),
         ReportSection("Snapshots", tuple(_snapshots(report.snapshots, quote))),
         ReportSection("Models", tuple(_models(report.models, quote))),
         ReportSection("Endpoints", tuple(_endpoints(report.endpoints, quote))),
         ReportSection("Alerts and budget", tuple(_watching(report.watching, quote))),
-        *_preflight(report, quote),
+        ReportSection("", preflight),
         *_images(report, quote),
         _notes(report, quote),
         ReportSection("Grants", _rights(report, quote, strong)),
@@ -87,18 +91,20 @@ def sections(
         _losses(report, quote),
         ReportSection("Policies", tuple(_policies(report, quote))),
         _rest(report, quote),
-        _warnings(report),
-        _picture(report),
+        ReportSection(
+            "Warnings", _verbatim(warnings), Paragraph(str(len(warnings))), fold="comment"
+        ),
+        ReportSection(
+            "The stack after this change", (drawn,) if drawn.edges else (), fold="comment"
+        ),
     ]
     return [section for section in report_sections if section.parts]
 
 
-def _problems(report: ReviewReport) -> Iterator[ReportSection]:
-    if report.problems:
-        yield ReportSection("Problems", (Verbatim(tuple(map(str, report.problems))),))
-    if report.errors:
-        lines = (line for error in report.errors for line in error.message.splitlines())
-        yield ReportSection("Preview errors", (Verbatim(tuple(lines)),))
+def _verbatim(lines: Iterable[str]) -> tuple[Verbatim, ...]:
+    """Return a part with the lines; empty without lines."""
+    texts = tuple(lines)
+    return (Verbatim(texts),) if texts else ()
 
 
 def _images_in(names: Sequence[str], quote: Quote) -> tuple[str, ...]:
@@ -244,11 +250,6 @@ def _watching(changes: Sequence[Change], quote: Quote) -> Iterator[Part]:
             yield Paragraph(text)
 
 
-def _preflight(report: ReviewReport, quote: Quote) -> Iterator[ReportSection]:
-    if report.preflight:
-        yield ReportSection("", (Paragraph(f"Preflight: {quote(report.preflight)}"),))
-
-
 def _jobs(report: ReviewReport, quote: Quote) -> Iterator[Part]:
     changed = [job for job in report.jobs if job.action != "keep"]
     kept = [job for job in report.jobs if job.action == "keep"]
@@ -375,11 +376,11 @@ def _images(report: ReviewReport, quote: Quote) -> Iterator[ReportSection]:
 
 def _notes(report: ReviewReport, quote: Quote) -> ReportSection:
     """Return folded notes, which rarely change; the summary shows their first words."""
-    lines = tuple(line for note in report.notes for line in note.message.splitlines())
+    lines = (line for note in report.notes for line in note.message.splitlines())
     begins = (note.message.splitlines()[0] for note in report.notes if note.message)
     names = tuple(quote(cut(words, BEGINNING)) for words in begins)
     count = Paragraph("", names, by_semicolon=True)
-    return ReportSection("Notes", (Verbatim(lines),) if lines else (), count, "always")
+    return ReportSection("Notes", _verbatim(lines), count, "always")
 
 
 def _rights(report: ReviewReport, quote: Quote, strong: Callable[[str], str]) -> tuple[Table, ...]:
@@ -436,7 +437,7 @@ def _reachability(report: ReviewReport, quote: Quote) -> tuple[Listing, ...]:
         Entry(
             quote(change.what, SENTENCE),
             lead=change.verb,
-            danger=change.danger,
+            danger=reachability.danger(change),
             name=change.resource,
             fields=change.differences,
         )
@@ -520,19 +521,6 @@ def _change(change: ResourceChange, quote: Quote) -> Entry:
         note=f"different in the cloud: {quote(', '.join(change.paths), SENTENCE)}"
         if differs
         else "",
-    )
-
-
-def _warnings(report: ReviewReport) -> ReportSection:
-    messages = tuple(warning.message for warning in report.warnings)
-    parts = (Verbatim(messages),) if messages else ()
-    return ReportSection("Warnings", parts, Paragraph(str(len(messages))), "comment")
-
-
-def _picture(report: ReviewReport) -> ReportSection:
-    drawn = graph(report)
-    return ReportSection(
-        "The stack after this change", (drawn,) if drawn.edges else (), None, "comment"
     )
 
 

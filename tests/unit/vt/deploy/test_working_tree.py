@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from localgcp.system.root_directory import RootDirectory
-from vertex_training_cli.deploy.working_tree import (
+from vertex_training_cli.deploy.sources import (
     CommittedFile,
 )
 
