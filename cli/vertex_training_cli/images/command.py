@@ -172,7 +172,7 @@ def promote(
         origin, goal = stacks.find(source), stacks.find(target)
         registry.connect(origin, lambda _: None, start=False)
         registry.connect(goal, lambda _: None, start=False)
-        settings = [settings_of(ref.root, ref.stack) for ref in (origin, goal)]
-        pairs = pinning.plan(*settings, names)
+        settings, wanted = (settings_of(ref.root, ref.stack) for ref in (origin, goal))
+        pairs = pinning.plan(settings, wanted, names)
         for result in pinning.run(pairs, goal.root, goal.stack):
             print(result)
