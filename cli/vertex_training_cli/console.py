@@ -131,7 +131,7 @@ def table(*columns: str, rows: Iterable[tuple[str, ...]], title: str | None = No
 
 
 def _whole(columns: tuple[str, ...], rows: list[tuple[str, ...]]) -> tuple[list[bool], bool]:
-    """Return whether each column stays unwrapped, and True if all short columns do.
+    """Return a pair: for each column, True if it stays unwrapped; True if all short columns do.
 
     Those are short words, if the others have enough room beside them; of too many ids alone.
     """

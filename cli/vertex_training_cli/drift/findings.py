@@ -134,7 +134,7 @@ class Drift:
     network: DeclaredNetwork | None = None
     """The network that the stack creates; None without one."""
     deployed_by_hand: tuple[ResourceDifference, ...] = ()
-    """Models that were deployed by hand to endpoints of the stack; not judged yet."""
+    """Models that were deployed by hand to endpoints of the stack, before exceptions apply."""
 
     def with_differences(self, more: Sequence[ResourceDifference]) -> Drift:
         """Return a copy with the differences ``more``, which the engine does not report."""

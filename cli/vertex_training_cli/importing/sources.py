@@ -180,7 +180,7 @@ class _Reader:
         return shlex.quote(f"{program}{shlex.quote(str(self.path))}")
 
     def _read_parts(self, parts: list[Part]) -> None:
-        """Read the parts of a notebook or page. Parts of Python build on one another."""
+        """Read the parts of a notebook or page. A Python part can use names of earlier parts."""
         for part in parts:
             for name in part.names:
                 before = self.result.files.get(name, "") if part.is_added else ""

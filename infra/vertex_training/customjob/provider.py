@@ -263,7 +263,9 @@ def input_options(
     impersonate: str = "",
     records: str = "",
 ) -> dict[str, Any]:
-    """Return ``options`` for inputs of a job or schedule. ``passed``: options of the stack file."""
+    """Return the input ``options`` of a job or schedule: ``passed``, from the stack file, and those
+    that depend on the request.
+    """
     others = {
         "filledIn": dict(request.filled_in),
         IMPERSONATE: impersonate,

@@ -75,8 +75,8 @@ def stack_labels(settings: Settings) -> Iterator[Problem]:
     """Check the labels of the stack, and their number together with the labels of each team."""
     yield from label_problems(settings.labels, ("labels",))
     hint = (
-        f"keep at most {MOST_OWN_LABELS}: a resource has {naming.MOST_LABELS}, some set by the "
-        "stack"
+        f"keep at most {MOST_OWN_LABELS}: a resource can have {naming.MOST_LABELS}, some set by "
+        "the stack"
     )
     if (count := len(settings.labels)) > MOST_OWN_LABELS:
         yield Problem("the stack has too many labels", str(count), hint, ("labels",))
@@ -436,8 +436,8 @@ def labels_of_jobs(file: StackFile) -> Iterator[Problem]:
         if len(own) <= MOST_OWN_LABELS < count:
             what = "this job has too many labels, including those of the stack and its team"
             hint = (
-                f"keep at most {MOST_OWN_LABELS}: a job has {naming.MOST_LABELS}, some set by the "
-                "program"
+                f"keep at most {MOST_OWN_LABELS}: a job can have {naming.MOST_LABELS}, some set "
+                "by the program"
             )
             yield Problem(what, str(count), hint, (request.kind.section, key))
 

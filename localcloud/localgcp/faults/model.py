@@ -262,8 +262,8 @@ class Fault(BaseModel):
         )
 
     def happens(self, seen: int, fired: int) -> bool:
-        """Return whether the fault happens to the ``seen``-th matching call, after
-        ``fired`` times.
+        """Return whether the fault happens to matching call number ``seen``, if it has already
+        happened ``fired`` times.
         """
         if seen < self.nth or (self.limit and fired >= self.limit):
             return False

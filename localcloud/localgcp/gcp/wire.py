@@ -83,7 +83,7 @@ def drifted(
     outputs: dict[str, Any],
     settings: Settings,
 ) -> dict[str, Any]:
-    """Return inputs with the values that changed outside of the program."""
+    """Return the inputs, with current values where the cloud changed them."""
     result = dict(inputs)
     for change in diff.changes(type_, inputs, outputs, settings, lambda _news, _olds: []):
         prop = type_.properties.get(change.top)

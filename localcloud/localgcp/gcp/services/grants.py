@@ -43,7 +43,8 @@ class Target:
 
     property: str
     path: str
-    """Path for a bare resource name; {project} and {location} are from inputs or configuration."""
+    """Template of the path of a resource that is given by its name only; {project} and {location}
+    come from inputs or configuration."""
     title: str
     resource: str | None
     """Type token of the resource, which must exist; None for a project, which always exists."""
