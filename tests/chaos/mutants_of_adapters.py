@@ -133,8 +133,8 @@ CLIENT: Final = of(
     ),
     (
         "a tuning job has the labels of jobs, and its trials with it",
-        "**kind.sent_labels(labels)}",
-        "**labels}",
+        "self._kind.message), self._kind.sent_labels(labels)",
+        "self._kind.message), labels",
     ),
     (
         "a tuning job is looked for by the label of jobs",
@@ -147,7 +147,7 @@ STORE: Final = of(
     "compare-and-swap",
     (
         "a record is written without its precondition",
-        "                if_generation_match=generation,\n",
+        "            if_generation_match=generation,\n",
         "",
     ),
 )

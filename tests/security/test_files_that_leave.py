@@ -15,11 +15,9 @@ from typing import Any, Final
 import pytest
 import yaml
 from google.cloud import aiplatform_v1 as vertex
-from google.cloud import storage
 from typer.testing import CliRunner, Result
 
 from tests.unit.localcloud.conftest import command_job
-from tests.unit.vt.data import test_data
 from tests.unit.vt.data.test_data import bucket, front, home
 from tests.unit.vt.images.conftest import programs, registry, root, vt, write_stack
 from vertex_training.customjob.google.logs import LogLine
@@ -205,32 +203,16 @@ def test_secret_in_a_build_argument_is_refused(
     assert not (programs / "calls").exists()
 
 
-def test_data_with_a_secret_is_not_pushed(bucket: storage.Bucket, tmp_path: Path) -> None:
-    folder = tmp_path / "folder"
-    (folder / "sub").mkdir(parents=True)
-    (folder / "a.txt").write_text("a")
-    for name, (text, _, _) in LEAKS.items():
-        (folder / "sub" / name).write_text(text)
-    for more in ((), ("--dry-run",)):
-        refused = test_data.vt("push", "data/set", folder, *more)
-        assert refused.exit_code == 1
-        assert all(place(f"sub/{name}") in refused.output for name in LEAKS)
-        assert "canary" not in refused.output.lower()
-    assert list(bucket.list_blobs()) == []
-    sent = test_data.vt("push", "data/set", folder, "--exclude", "sub")
-    assert (sent.exit_code, sent.stdout) == (0, "sent 1 file, 1 B; 0 unchanged\n")
-
-
 @pytest.mark.parametrize("as_json", [False, True], ids=["text", "json"])
 def test_log_of_a_job_is_shown_without_secrets(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], as_json: bool
 ) -> None:
     said = [f"login with {TOKEN}", "--password=canary-two", *KEY.splitlines(), "loss 0.1"]
     lines = [LogLine("2026-11-21T10:00:00Z", "workerpool0-0", "INFO", each) for each in said]
-    monkeypatch.setattr("vertex_training_cli.jobs.log.logs.connect", lambda _project: None)
-    monkeypatch.setattr("vertex_training_cli.jobs.log._lines", lambda *_a, **_k: lines)
+    reader = SimpleNamespace(lines=lambda *_: lines)
+    monkeypatch.setattr("vertex_training_cli.jobs.log.logs.connect", lambda _project: reader)
     job_log.show(
-        SimpleNamespace(ref=SimpleNamespace(project="p"), log_id=lambda _job: "1"),  # pyright: ignore[reportArgumentType]
+        SimpleNamespace(ref=SimpleNamespace(project="p", is_local=False), log_id=lambda _job: "1"),  # pyright: ignore[reportArgumentType]
         vertex.CustomJob(command_job("true")),
         replica=None, follow=False, tail=None, as_json=as_json, log=print,
     )  # fmt: skip

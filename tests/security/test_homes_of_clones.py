@@ -26,7 +26,7 @@ ROOT: Final = Path(__file__).resolve().parents[2]
 #: Commands that open, write or remove something of a home.
 COMMANDS: Final = (
     ("local", "start"), ("local", "stop"), ("local", "down"), ("local", "down", "--clean"),
-    ("local", "status"), ("local", "up"), ("local", "logs"), ("local", "shell", "-c", "true"),
+    ("local", "status"), ("local", "up"), ("local", "shell", "-c", "true"),
     ("run", "x.py"), ("jobs", "list"), ("review", "--stack", "local"),
 )  # fmt: skip
 #: Some of them: what keeps them from a home is one place.

@@ -138,10 +138,10 @@ def test_vt_jobs_logs_shows_a_jobs_output_as_text(
     body: dict[str, Any] = command_job("true")
     body["job_spec"]["worker_pool_specs"] *= 2 if several else 1
     line = LogLine("2026-11-21T10:00:00Z", "workerpool0-0", "ERROR", f"{attack} ü")
-    monkeypatch.setattr("vertex_training_cli.jobs.log.logs.connect", lambda _project: None)
-    monkeypatch.setattr("vertex_training_cli.jobs.log._lines", lambda *_a, **_k: [line])
+    reader = SimpleNamespace(lines=lambda *_: [line])
+    monkeypatch.setattr("vertex_training_cli.jobs.log.logs.connect", lambda _project: reader)
     job_log.show(
-        SimpleNamespace(ref=SimpleNamespace(project="p"), log_id=lambda _job: "1"),  # pyright: ignore[reportArgumentType]
+        SimpleNamespace(ref=SimpleNamespace(project="p", is_local=False), log_id=lambda _job: "1"),  # pyright: ignore[reportArgumentType]
         vertex.CustomJob(body),
         replica=None, follow=False, tail=None, as_json=as_json, log=print,
     )  # fmt: skip

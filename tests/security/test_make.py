@@ -70,7 +70,7 @@ def variables_of(makefile: Path) -> list[str]:
     text = re.sub(r"^\s*#.*", "", makefile.read_text(), flags=re.MULTILINE)
     used = set(re.findall(r"\$\$?[({]?(?:value )?([A-Z][A-Z_]*)\b", text))
     own = set(re.findall(r"^([A-Z_]+) :?= ", text, re.MULTILINE))
-    return sorted(used - own - PROGRAMS - {"PWD", "HOME", "CURDIR", *OF_MAKE})
+    return sorted(used - own - PROGRAMS - {"PWD", "HOME", "PATH", "CURDIR", *OF_MAKE})
 
 
 def verbs_of(makefile: Path) -> list[str]:

@@ -448,7 +448,7 @@ def test_jobs_with_code_of_a_pull_request_have_no_write_permission() -> None:
 
 
 def test_report_file_keeps_mistakes_without_their_fixes() -> None:
-    mend = Mend("value", "hunter2", (), ())
+    mend = Mend("value", "hunter2")
     mistake = Problem("wrong", "x", "write y", ("jobs", 0), Location("a.yaml", 3, 4), mend=mend)
     parsed = plan_file.parse(PLAN.encode(), "dev")
     text = plan_file.write(parsed.plan, parsed.source, (mistake,))
