@@ -93,7 +93,7 @@ def reason(text: str) -> str:
 
 def test_what_mends_a_problem_is_not_written_and_its_texts_are_redacted() -> None:
     secret = "password=hunter2hunter2"
-    mend = Mend("value", "hunter2", (), ())
+    mend = Mend("value", "hunter2")
     problem = Problem(secret, secret, secret, ("jobs", 0), Location("a.yaml", 3, 4), "r", mend=mend)
     text = plan_file.write(Plan("dev"), SOURCE, (problem,))
     assert "hunter2" not in text
