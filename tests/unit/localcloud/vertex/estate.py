@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from localgcp.gcp import check, cloud
-from localgcp.gcp.check import Naming
 from localgcp.gcp.plan import Settings
 from localgcp.gcp.services import RESOURCE_TYPES, find
 from localgcp.inventory.store import project_number
@@ -31,7 +30,7 @@ class Estate:
     def make(self, token: str, **inputs: Any) -> str:
         """Create a resource, in the estate's project unless ``project`` says otherwise; its id."""
         where = self._where(token)
-        checked = check.check(where.type, "x", {}, inputs, Naming(b"seed"))
+        checked = check.check(where.type, "x", {}, inputs, b"seed")
         assert not checked.failures
         return RESOURCE_TYPES[token].create(where, checked.inputs).id
 

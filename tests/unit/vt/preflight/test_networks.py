@@ -7,9 +7,8 @@ from typing import Any
 from tests.unit.infra.stacks import HOST, HOST_NETWORK, HOST_SUBNET, planned
 from tests.unit.vt.preflight.documents import PROJECT
 from vertex_training_cli.preflight.networks import (
+    AddressBlock,
     Block,
-    HeldBlock,
-    WantedBlock,
     held_blocks,
     in_the_way,
     wanted_blocks,
@@ -19,7 +18,7 @@ ID = f"projects/{PROJECT}/global/networks/training-prod"
 LINK = f"https://www.googleapis.com/compute/v1/{ID}"
 
 
-def held(*lists: list[dict[str, Any]]) -> list[HeldBlock]:
+def held(*lists: list[dict[str, Any]]) -> list[AddressBlock]:
     return list(held_blocks(ID, *lists))
 
 
@@ -43,11 +42,11 @@ def test_what_has_addresses_is_told_by_kind_and_place() -> None:
         {"network": LINK, "name": "v", "destRange": "10.6.0.9/16", "nextHopIp": "10.0.0.2"},
     ]
     assert held(subnets, addresses, routes) == [
-        HeldBlock(Block("10.0.0.0/24"), "subnet a in us-east4 (10.0.0.0/24)", "us-east4/a"),
-        HeldBlock(Block("10.1.0.0/16"), "subnet a in us-east4 (10.1.0.0/16)", "us-east4/a"),
-        HeldBlock(Block("10.3.0.0/16"), "range r (10.3.0.0/16)", "global/r"),
-        HeldBlock(Block("10.5.0.0/16"), "peering google (10.5.0.0/16)", "p"),
-        HeldBlock(Block("10.6.0.0/16"), "route v (10.6.0.0/16)", "v", only_within=True),
+        AddressBlock(Block("10.0.0.0/24"), "subnet a in us-east4 (10.0.0.0/24)", "us-east4/a"),
+        AddressBlock(Block("10.1.0.0/16"), "subnet a in us-east4 (10.1.0.0/16)", "us-east4/a"),
+        AddressBlock(Block("10.3.0.0/16"), "range r (10.3.0.0/16)", "global/r"),
+        AddressBlock(Block("10.5.0.0/16"), "peering google (10.5.0.0/16)", "p"),
+        AddressBlock(Block("10.6.0.0/16"), "route v (10.6.0.0/16)", "v", only_within=True),
     ]
 
 
@@ -58,8 +57,8 @@ def test_what_a_stack_wants_is_what_it_makes_at_addresses_of_its_choice() -> Non
     }
     peering = {"mode": "peering", "subnet": {"range": "10.20.0.0/26"}, "ranges": ranges}
     assert list(wanted_blocks(planned(network=peering))) == [
-        WantedBlock(Block("10.20.0.0/26"), "subnet training-prod", "us-central1/training-prod"),
-        WantedBlock(Block("10.30.0.0/16"), "range training-workers-prod",
+        AddressBlock(Block("10.20.0.0/26"), "subnet training-prod", "us-central1/training-prod"),
+        AddressBlock(Block("10.30.0.0/16"), "range training-workers-prod",
                     "global/training-workers-prod"),
     ]  # fmt: skip
     assert list(wanted_blocks(planned())) == []
@@ -67,10 +66,10 @@ def test_what_a_stack_wants_is_what_it_makes_at_addresses_of_its_choice() -> Non
     assert list(wanted_blocks(planned(network=existing, sharedVpc=HOST))) == []
 
 
-WANTED = WantedBlock(Block("10.20.0.0/24"), "subnet a", "us-central1/a")
+WANTED = AddressBlock(Block("10.20.0.0/24"), "subnet a", "us-central1/a")
 
 
 def test_nothing_is_in_the_way_of_what_is_there_already() -> None:
-    there = HeldBlock(WANTED.block, "subnet a", WANTED.name)
-    other = HeldBlock(Block("10.0.0.0/8"), "w", "us-central1/b")
+    there = AddressBlock(WANTED.block, "subnet a", WANTED.name)
+    other = AddressBlock(Block("10.0.0.0/8"), "w", "us-central1/b")
     assert in_the_way(WANTED, [other, there]) == []
