@@ -77,9 +77,14 @@ class Location:
 class Mend:
     """An automatic fix of a problem: an edit of the entry at the problem's path."""
 
-    action: Literal["rename", "value", "remove"]
-    to: str | int | bool = ""
-    """New key or value."""
+    action: Literal["rename", "value", "remove", "move", "split", "script", "env"]
+    to: str | int | bool | tuple[tuple[str, str], ...] = ""
+    """New key or value; for ``script`` the number of preceding words, for ``env`` name and value of
+    each variable."""
+    at: Path = ()
+    """Path of the entry, if it differs from the problem's path."""
+    target: Path = ()
+    """Path of the mapping that the entry moves to."""
     guessed: bool = False
     """True if the fix is uncertain: it is valid only if it causes no other problem."""
 

@@ -107,7 +107,7 @@ def _next(text: str, problems: Sequence[Problem], refused: set[str]) -> tuple[Pr
     for problem in problems:
         if problem.mend is None or _identity(problem) in refused:
             continue
-        candidate = mended(text, problem.path, problem.mend)
+        candidate = mended(text, problem.mend.at or problem.path, problem.mend)
         if candidate is not None:
             return problem, candidate
         refused.add(_identity(problem))

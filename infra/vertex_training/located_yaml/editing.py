@@ -1,4 +1,4 @@
-"""Set, rename or remove entries of a YAML text without changing the rest.
+"""Set, rename, remove or move entries of a YAML text without changing the rest.
 
 The text is edited at the parser's locations and parsed again. Edits that would change other entries
 are refused.
@@ -167,10 +167,116 @@ def end_of_value(value: yaml.Node) -> yaml.Mark:
     return value.end_mark
 
 
+def expected(before: Any, path: Path, mend: Mend) -> Any:
+    """Return the document as it must be after the edit.
+
+    Raises:
+        LookupError: the place does not exist.
+        TypeError: the place has another type.
+        ValueError: the change would lose data.
+    """
+    after = copy.deepcopy(before)
+    *outer, last = path
+    inner = _at(after, tuple(outer))
+    if mend.action == "split":
+        return _expected_split(after, path)
+    target = _at(after, mend.target)
+    if last in target or len(inner) == 1:
+        raise ValueError
+    target[last] = inner.pop(last)
+    return after
+
+
+def _expected_split(after: Any, path: Path) -> Any:
+    *outer, index, last = path
+    items = _at(after, tuple(outer))
+    count = int(items[index][last])
+    if count < 2 or not isinstance(items, list) or not isinstance(index, int):
+        raise ValueError
+    rest = copy.deepcopy(items[index])
+    items[index][last], rest[last] = 1, count - 1
+    items.insert(index + 1, rest)
+    return after
+
+
 def _at(inner: Any, path: Path) -> Any:
     for part in path:
         inner = inner[part]
     return inner
+
+
+def moved(
+    text: str, without: str | None, parent: yaml.Node, index: int, target: Path
+) -> str | None:
+    """Move an entry of ``text`` to the end of ``target``. ``without``: ``text`` without the entry.
+
+    None if the entry or the target is in flow style, or cannot be edited.
+    """
+    if without is None or not isinstance(parent, yaml.MappingNode) or parent.flow_style:
+        return None
+    key = parent.value[index][0]
+    entry = text[key.start_mark.index : end_of(parent.value[index]).index].rstrip()
+    node = _node(without, target)
+    if node.flow_style:
+        return None
+    shifted = _shifted(entry, node.value[0][0].start_mark.column - key.start_mark.column)
+    return None if shifted is None else with_entry(without, node, shifted)
+
+
+def _node(text: str, path: Path) -> Any:
+    """Return the mapping or list at ``path``, which :func:`expected` has checked to exist.
+
+    Raises:
+        ValueError: the entry comes from a merge, and its text is elsewhere.
+    """
+    node: Any = yaml.compose(text, Loader=yaml.SafeLoader)
+    for part in path:
+        if isinstance(node, yaml.MappingNode):
+            keys = [key.value for key, _ in node.value]
+            node = node.value[keys.index(part)][1]
+        else:
+            node = node.value[part]
+    return node
+
+
+def _shifted(entry: str, by: int) -> str | None:
+    """Indent the lines of an entry after the first by ``by``; None if that is impossible."""
+    first, *lines = entry.split("\n")
+    shifted = [first]
+    for line in lines:
+        blank = not line.strip()
+        if by < 0 and not blank and line[:-by].strip(" "):
+            return None
+        shifted.append(line if blank else " " * by + line if by > 0 else line[-by:])
+    return "\n".join(shifted)
+
+
+def split(text: str, path: Path) -> str | None:
+    """Split the item whose count is at ``path`` into an item with count 1 and a second item.
+
+    Raises:
+        ValueError: the count is not a whole number.
+    """
+    *_, index, last = path
+    items = _node(text, path[:-2])
+    item = items.value[index]
+    count = next(value for key, value in item.value if key.value == last)
+    start, end = item.start_mark.index, end_of_value(item).index
+    counts = 1, int(count.value) - 1
+    one, rest = (_with_count(text[start:end], count, start, number) for number in counts)
+    dash = re.fullmatch(r" *- +", text[:start].rpartition("\n")[2])
+    if items.flow_style:
+        joint = ", "
+    elif dash is None:
+        return None
+    else:
+        joint = ("" if one.endswith("\n") else "\r\n" if "\r\n" in text else "\n") + dash[0]
+    return f"{text[:start]}{one}{joint}{rest}{text[end:]}"
+
+
+def _with_count(item: str, count: yaml.Node, start: int, number: int) -> str:
+    begin, end = count.start_mark.index - start, count.end_mark.index - start
+    return f"{item[:begin]}{number}{item[end:]}"
 
 
 def mended(text: str, path: Path, mend: Mend) -> str | None:
@@ -182,37 +288,53 @@ def mended(text: str, path: Path, mend: Mend) -> str | None:
         expected = _expected(before, path, mend)
     except (yaml.YAMLError, LookupError, TypeError, ValueError):
         return None
-    if pair is None or _is_special(text, pair, mend):
+    if pair is None or (mend.action != "script" and _is_special(text, pair, mend)):
         return None
     try:
-        edited = _with_fix(text, pair, mend)
+        edited = _with_fix(text, pair, path, mend)
         same = edited is not None and is_same(yaml.load(edited, Loader=yaml.SafeLoader), expected)
     except (yaml.YAMLError, ValueError):
         return None
     return edited if same else None
 
 
-def _with_fix(text: str, pair: tuple[yaml.Node, int], mend: Mend) -> str | None:
+def _with_fix(text: str, pair: tuple[yaml.Node, int], path: Path, mend: Mend) -> str | None:
     parent, index = pair
+    if mend.action == "move":
+        return moved(text, _without(text, parent, index), parent, index, mend.target)
+    if mend.action == "split":
+        return split(text, path)
+    if mend.action == "script":
+        return _with_script(text, path[:-2], int(str(mend.to)))
     if mend.action == "remove":
         return _without(text, parent, index)
     if mend.action == "rename":
         return _replaced(text, _key(parent, index), str(mend.to))
+    if isinstance(mend.to, tuple):
+        return _with_variables(
+            text, _value(parent, index), mend.to, is_item=isinstance(path[-1], int)
+        )
     return _replaced(text, _value(parent, index), mend.to)
 
 
 def _expected(before: Any, path: Path, mend: Mend) -> Any:
-    """Return the document as it must be after the fix.
-
-    Raises:
-        LookupError: the place does not exist.
-        TypeError: the place has another type.
-        ValueError: the change would lose data.
-    """
+    """Return the document as it must be after the fix."""
+    if mend.action in ("move", "split"):
+        return expected(before, path, mend)
     after = copy.deepcopy(before)
+    if mend.action == "script":
+        container = _at(after, path[:-2])
+        field, index, items = _script_items(container, int(str(mend.to)))
+        container[field] = [*container[field][:index], *items]
+        if field == "command":
+            container.pop("args", None)
+        return after
     inner = _at(after, path[:-1])
     last = path[-1]
-    if mend.action == "value":
+    if isinstance(mend.to, tuple):
+        variables = [{"name": name, "value": value} for name, value in mend.to]
+        inner[last] = variables[0] if isinstance(last, int) else variables
+    elif mend.action == "value":
         inner[last] = mend.to
     elif not isinstance(inner, dict):
         raise TypeError
@@ -227,6 +349,56 @@ def _expected(before: Any, path: Path, mend: Mend) -> Any:
         inner.clear()
         inner.update(pairs)
     return after
+
+
+#: Words with the same meaning inside and outside of a script, including ``${kind.name}``.
+_PLAIN_WORD: Final = re.compile(r"(?:[\w@%+=:,./-]|\$\{\w+\.[\w.-]+\})+|&&|>>?|2>>?|2>&1")
+
+#: An operator without an operand.
+_NO_OPERAND: Final = re.compile(r"\A&&|(?:&&|>)(?:\s*\Z|\s+(?:&&|2?>))")
+
+
+def _script_items(container: dict[str, Any], start: int) -> tuple[str, int, list[str]]:
+    """Return the field, its number of unchanged words, and the words that replace the other words.
+
+    Raises:
+        ValueError: a word has shell syntax, so that its meaning in a script is uncertain.
+    """
+    command, args = container["command"], container.get("args", [])
+    if not isinstance(command, list) or not isinstance(args, list):
+        raise ValueError
+    first, *others = [*command, *args][start:]
+    if not all(_PLAIN_WORD.fullmatch(word) for word in (*first.split(), *others)):
+        raise ValueError
+    script = " ".join((first, *others))
+    if _NO_OPERAND.search(script):
+        raise ValueError
+    if start == 0:
+        return "command", 0, ["bash", "-c", script]
+    if start < len(command):
+        return "command", start, [script]
+    return "args", start - len(command), [script]
+
+
+def _with_script(text: str, path: Path, start: int) -> str | None:
+    """Return the text with a script as a container's command; None if a comment would be lost."""
+    field, index, items = _script_items(_at(yaml.load(text, Loader=yaml.SafeLoader), path), start)
+    container = _node(text, path)
+    keys = [key.value for key, _ in container.value]
+    if field == "command" and "args" in keys:
+        without = _without(text, container, keys.index("args"))
+        if without is None:
+            return None
+        text, container = without, _node(without, path)
+        keys.remove("args")
+    words = container.value[keys.index(field)][1]
+    begin, end = words.value[index].start_mark.index, end_of_value(words).index
+    end = end - 1 if words.flow_style else end
+    dash = text[:begin].rpartition("\n")[2]
+    if "#" in text[begin:end] or not (words.flow_style or re.fullmatch(r" *- +", dash)):
+        return None
+    joint = ", " if words.flow_style else "\n" + dash
+    return text[:begin] + joint.join(map(json.dumps, items)) + text[end:]
 
 
 def _pair(node: yaml.Node | None, path: Path) -> tuple[yaml.Node, int] | None:
@@ -285,6 +457,37 @@ def _scalar(text: str, node: yaml.ScalarNode, to: str | int | bool) -> str:
     except yaml.YAMLError:
         plain = False
     return to if plain and not set(to) & set(",[]{}#:&*!|>'\"%@`") else json.dumps(to)
+
+
+def _with_variables(
+    text: str, node: yaml.Node, variables: tuple[tuple[str, str], ...], *, is_item: bool
+) -> str | None:
+    """Replace each ``NAME: value`` by a variable in the API's form.
+
+    Entries of a block keep their lines and comments.
+    """
+    quote = json.dumps if text.lstrip("\ufeff \t\r\n").startswith("{") else str
+    name_key, value_key = quote("name"), quote("value")
+    items = [
+        f"{{{name_key}: {quote(name)}, {value_key}: {json.dumps(value, ensure_ascii=False)}}}"
+        for name, value in variables
+    ]
+    start, end = node.start_mark.index, end_of_value(node).index
+    if is_item or not isinstance(node, yaml.MappingNode):
+        if "\n" in text[start:end] and "#" in text[start:end]:  # would remove a comment
+            return None
+        whole = items[0] if is_item else f"[{', '.join(items)}]"
+        return f"{text[:start]}{whole}{text[end:]}"
+    if node.flow_style:
+        text = f"{text[:start]}[{text[start + 1 : end - 1]}]{text[end:]}"
+    for (key, value), item in reversed(list(zip(node.value, items, strict=True))):
+        if getattr(value, "style", None) in ("|", ">"):
+            return None
+        is_empty = value.start_mark.index == value.end_mark.index
+        stop = key.end_mark.index + 1 if is_empty else value.end_mark.index
+        dash = "" if node.flow_style else "- "
+        text = f"{text[: key.start_mark.index]}{dash}{item}{text[stop:]}"
+    return text
 
 
 def _without(text: str, parent: yaml.Node, index: int) -> str | None:

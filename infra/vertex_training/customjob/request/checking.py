@@ -67,7 +67,8 @@ def _findings(parsed: Document, job: Job, kind: JobKind, left_out: Set[Path]) ->
             hint = redacted(finding.hint)[:MAX_HINT]
             value = redacted(finding.value)
             level = finding.level or rule.level
-            yield Problem(what, value, hint, path, location, rule.id, level)
+            mend = finding.mend and dataclasses.replace(finding.mend, at=written)
+            yield Problem(what, value, hint, path, location, rule.id, level, mend)
 
 
 def _may_hide_spec(path: Path, kind: JobKind) -> bool:

@@ -81,6 +81,8 @@ class MessageBuilder:
         """Kind of the file, according to its fields."""
         in_spec = CUSTOM_JOB.spec not in keys and not keys.isdisjoint(messages()["CustomJobSpec"])
         self._rest_form = self.kind is not CUSTOM_JOB or (bool(keys & wrapper) and not in_spec)
+        self._within: list[tuple[str, Path]] = []
+        """Messages around the current field, with their paths in the file."""
         self._lone: set[Path] = set()
         """Paths, in the file, of single values where a list is expected."""
 
@@ -116,11 +118,12 @@ class MessageBuilder:
             example = f"write {next(iter(messages()[name]))}: …, for example"
             hint = f"write {hints.env_item(pairs[0])}" if pairs else example
             what = "must be a mapping" + " with name and value" * bool(pairs)
-            self._add_wrong_type(path, what, value, hint)
+            self._add_wrong_type(path, what, value, hint, Mend("env", pairs) if pairs else None)
             return None
         fields, result = messages()[name], dict[str, Any]()
         if not path and not self._rest_form:  # output-only fields beside a jobSpec
             fields = OUTPUT | fields
+        self._within.append((name, path))
         for key, item in value.content.items():
             if len(self.problems) >= MAX_PROBLEMS:
                 break
@@ -134,6 +137,7 @@ class MessageBuilder:
                 )  # fmt: skip
             elif (converted := self._field(item, fields[field], (*path, key))) is not None:
                 result[field] = converted
+        self._within.pop()
         self._check_oneofs(fields, result, list(value.content), path)
         return result
 
@@ -172,7 +176,7 @@ class MessageBuilder:
         elif message == hints.ENV_VAR and (pairs := _variables(value)):
             items = " ".join(f"- {hints.env_item(pair)}" for pair in pairs)
             hint = f"write {items}, one per line"
-            return self._add_wrong_type(path, "must be a list", value, hint)
+            return self._add_wrong_type(path, "must be a list", value, hint, Mend("env", pairs))
         else:
             return self._add_wrong_type(path, "must be a list", value, "begin each item with '- '")
         self._lone.add(path)
@@ -335,10 +339,23 @@ class MessageBuilder:
         meant = hints.certain_field(key, name, self.kind) if rule == "unknown-field" else None
         present = {to_camel_case(other) for other in others}
         mend = Mend("rename", meant) if meant and meant not in present else None
+        if rule == "misplaced-field":
+            mend = self._move(field, name, others)
         self._mark_unreadable(path)
         location = self.document.location(path, key=True)
         what = f"{name.rpartition('.')[2]} has no field of this name"
         self.problems.append(Problem(what, "", hint, path, location, rule, mend=mend))
+
+    def _move(self, field: str, name: str, others: Mapping[str, Value]) -> Mend | None:
+        """Return a fix that moves ``field`` into a nearby message, if only one has this field."""
+        here, rows = self._within[-1][1], messages()[name]
+        near = self._within[-2:-1] + [
+            (rows[to_camel_case(key)]["message"], (*here, key))
+            for key, item in others.items()
+            if isinstance(item.content, dict) and "message" in rows.get(to_camel_case(key), {})
+        ]
+        targets = [path for message, path in near if field in messages()[message]]
+        return Mend("move", target=targets[0]) if len(targets) == 1 else None
 
     def _add_wrong_type(
         self, path: Path, what: str, value: Value, hint: str = "", mend: Mend | None = None

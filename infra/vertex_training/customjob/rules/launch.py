@@ -18,7 +18,7 @@ from vertex_training.customjob.rules.command_lines import (
 from vertex_training.customjob.rules.environment import GIVEN, RESERVED
 from vertex_training.customjob.rules.job import Job, Pool, pools_of
 from vertex_training.customjob.rules.registry import GUIDES, TYPES, Finding, Findings, rule
-from vertex_training.errors import Path, counted
+from vertex_training.errors import Mend, Path, counted
 
 DISTRIBUTED: Final = GUIDES + "training/distributed-training"
 POSIX: Final = "https://pubs.opengroup.org/onlinepubs/9699919799/utilities/"
@@ -105,7 +105,7 @@ def shell_needed(pool: Pool, line: CommandLine) -> Findings:
         if operators:
             path, word = operators[0]
             what = "this word needs a shell, and no shell reads this command line"
-            yield Finding(path, what, word, SHELL_HINT)
+            yield Finding(path, what, word, SHELL_HINT, mend=Mend("script", 0))
     yield from _unexpanded(pool, words)
 
 
@@ -162,7 +162,7 @@ def shell_script_split(pool: Pool, line: CommandLine) -> Findings:
     whole = " ".join([line.script, *map(_quoted, script[1:])])
     hint = f"write the script as one item: {whole[:100]!r}"
     path, word = pool.words()[line.unused]
-    yield Finding(path, what, word, hint, level=level)
+    yield Finding(path, what, word, hint, level=level, mend=Mend("script", line.unused - 1))
 
 
 def _quoted(word: str) -> str:

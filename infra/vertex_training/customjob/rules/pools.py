@@ -9,6 +9,7 @@ from typing import Final
 from vertex_training.catalog import machines
 from vertex_training.customjob.rules.job import POOLS, SPEC, Job, Pool, pools_of
 from vertex_training.customjob.rules.registry import GUIDES, TYPES, Finding, Findings, rule
+from vertex_training.errors import Mend
 
 DISTRIBUTED: Final = GUIDES + "training/distributed-training"
 FLAG: Final = re.compile(r"--[A-Za-z][\w-]*")
@@ -70,7 +71,9 @@ def chief_replicas(pool: Pool) -> Findings:
     if pool.index == 0 and pool.replicas > 1:
         hint = f"write replicaCount 1 here, and {pool.replicas - 1} in a second pool"
         what, got = "the first pool must have one replica", str(pool.replicas)
-        yield Finding((*pool.path, "replicaCount"), what, got, hint)
+        # If the job has several pools, the right pool for the other replicas is unknown.
+        mend = Mend("split", guessed=True) if len(pool.job.pools) == 1 else None
+        yield Finding((*pool.path, "replicaCount"), what, got, hint, mend=mend)
 
 
 @rule("pools-inherit-nothing", DISTRIBUTED, "warning")

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from vertex_training.customjob.rules.job import Job
-from vertex_training.errors import Level, Path
+from vertex_training.errors import Level, Mend, Path
 
 GUIDES: Final = "https://docs.cloud.google.com/gemini-enterprise-agent-platform/machine-learning/"
 TYPES: Final = "google-cloud-aiplatform 2.7.0, google/cloud/aiplatform_v1/types/"
@@ -30,6 +30,8 @@ class Finding:
     """Name of the missing field at ``path``; empty if no field is missing."""
     level: Level | None = None
     """Level of this finding; None for the rule's level."""
+    mend: Mend | None = None
+    """The fix, if it is certain."""
 
 
 Findings = Iterator[Finding]

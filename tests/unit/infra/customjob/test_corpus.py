@@ -30,6 +30,7 @@ from vertex_training.customjob.rules import (
     StackFacts,
 )
 from vertex_training.customjob.rules.context import JobLimits, ReservationRequest
+from vertex_training.errors import dotted
 
 CORPUS = Path(__file__).parents[3] / "corpus"
 #: Values of the right form, as `vt check` puts them in without a stack.
@@ -200,8 +201,8 @@ def told(name):
 
 
 def mended(mend):
-    """``rename machineType``, ``value 1``; a guess is told as one."""
-    words = [mend.action, str(mend.to)]
+    """``rename machineType``, ``value 1``, ``move workerPoolSpecs[0]``; a guess is told as one."""
+    words = [mend.action, str(mend.to), dotted(mend.at), dotted(mend.target)]
     return " ".join(filter(None, ["guess:" if mend.guessed else "", *words]))
 
 

@@ -21,7 +21,9 @@ KEPT: Final = "an alias, an anchor or the form of the YAML prevents editing this
 
 
 def mend_of(action: Any, to: Any) -> Mend:
-    return Mend(action, to) if action in ("rename", "value") else Mend(action)
+    if action == "move":
+        return Mend("move", target=tuple(to))
+    return Mend(action, to) if action in ("rename", "value", "script") else Mend(action)
 
 
 @pytest.mark.parametrize("number", range(len(EDITS)))

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
+from tests.unit.infra.customjob.test_job_cases import LINES, complete, job_of
+from vertex_training.customjob.rules.context import Context
 from vertex_training.errors import CheckUnavailableError, Mend, Problem
-from vertex_training_cli.check.fixing import BOM, FixedFile, fix
+from vertex_training_cli.check.fixing import BOM, FixedFile, fix, judge_of
 
 Judge = Callable[[bytes], Sequence[Problem]]
 
@@ -75,3 +79,23 @@ def test_a_failed_write_leaves_nothing_behind(file: Path, monkeypatch: pytest.Mo
     assert refusal(FixedFile("f.yaml", b"old", b"new", 1)) == "f.yaml: No space left on device"
     assert [each.name for each in file.parent.iterdir()] == ["f.yaml"]
     assert file.read_bytes() == b"old"
+
+
+@pytest.mark.parametrize("style", [True, False, None])
+@pytest.mark.parametrize(
+    "row", [row for row in LINES if "fixed" in row], ids=lambda row: " ".join(map(str, row["line"]))
+)
+def test_a_command_line_is_fixed_once_and_the_diff_restores_the_file(
+    row: dict[str, Any], style: bool | None, tmp_path: Path
+) -> None:
+    job = complete(job_of(row), Context())
+    before = yaml.safe_dump(job, default_flow_style=style, sort_keys=False).encode()
+    judge = judge_of("f.yaml")
+    fixed = fix("f.yaml", before, judge)
+    container = yaml.safe_load(fixed.after)["workerPoolSpecs"][0]["containerSpec"]
+    assert [*container["command"], *container.get("args", [])] == row["fixed"]
+    assert fix("f.yaml", fixed.after, judge).count == 0
+    (tmp_path / "f.yaml").write_bytes(fixed.after)
+    undo = ["git", "apply", "-R", "-p0", "--allow-empty", "-"]
+    subprocess.run(undo, cwd=tmp_path, input="".join(fixed.diff()), text=True, check=True)
+    assert (tmp_path / "f.yaml").read_bytes() == before
