@@ -52,6 +52,8 @@ def request_of(cloud: ContractCloud, call: Call) -> tuple[str, Any]:
         found = REQUESTS.get(skeleton[skeleton.rfind("/") :]) if "etworking" in call.id else None
         asked = ("/iam/testPermissions", "/v3/projects/{}/timeSeries")
         found = REQUESTS[end] if end in asked else found
+    if call.id.startswith("bigquery.v2.datasets.delete"):
+        found = "deleteContents=true", None
     query, body = found or ("", {} if call.described and call.described.body else None)
     if call.described and not call.described.body:
         body = None
@@ -133,7 +135,7 @@ def _turn(call: Call) -> tuple[int, int, bool]:
     deep = skeleton.count("/")
     if call.verb == "DELETE":
         return 9, -deep, ":" not in end  # a version before its model
-    if end.endswith((":cancel", ":undeployModel")):
+    if end == "removePeering" or end.endswith((":disable", ":cancel", ":undeployModel")):
         return 8, deep, False
     makes = call.verb == "POST" and (":" not in end or end == "models:upload") and end != "{}"
     return (0 if makes else 5), deep, False

@@ -142,6 +142,13 @@ def test_all_mistakes_are_told_at_once(cloud: ContractCloud) -> None:
     ).replace('\\"', '"')
 
 
+@pytest.mark.parametrize("collection", ["firewalls", "routes", "subnetworks"])
+def test_required_fields_of_resources_are_checked(cloud: ContractCloud, collection: str) -> None:
+    [call] = [each for each in WITH_BODY if each.name == f"compute.v1.{collection}.insert"]
+    error = check_error(cloud.send(call, any_path(cloud, call), {}))
+    assert "Required field 'resource.name' not specified" in error["message"]
+
+
 def right_call(cloud: ContractCloud, name: str) -> tuple[Call, str, dict[str, Any]]:
     """Return a method, a path and a body that it accepts, or would if what it names existed."""
     place = "projects/local-training/locations/us-central1"

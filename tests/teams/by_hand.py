@@ -1,8 +1,7 @@
-"""Manual changes of a cloud: by Google's clients, by REST, or of its inventory."""
+"""Manual changes of a cloud, by Google's clients or by REST."""
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -12,7 +11,6 @@ from google.cloud import resourcemanager_v3, storage
 from google.cloud.resourcemanager_v3.services.projects.transports.rest import ProjectsRestTransport
 
 from localgcp.home.server_info import ServerInfo
-from localgcp.inventory.store import ACCOUNT, SERVICE, StoredResource
 from tests.e2e.small_stacks import IMAGE, MACHINE, REGION, SmallStack
 
 #: A tuning job's trial gets its parameters as further arguments.
@@ -71,45 +69,15 @@ class Hand:
         """Return the email address of an account of the stack."""
         return f"{account}-{self.stack.name}@{self.stack.project}.iam.gserviceaccount.com"
 
-    def _stored(self, path: str) -> StoredResource:
-        """Return the resource at a path of REST."""
-        name = re.sub(r"^/(storage|compute)?/?v1/(b/)?", "", path)
-        return next(each for each in self.stack.store.list() if each.id == name)
+    def change(self, path: str, body: dict[str, Any]) -> None:
+        """Change fields of a resource."""
+        self.call("PATCH", path, body)
 
-    def change(self, path: str, fields: dict[str, Any]) -> None:
-        """Change fields of a resource, by the provider's names."""
-        row = self._stored(path)
-        if "labels" in fields:
-            fields = {**fields, "effectiveLabels": fields["labels"]}
-        outputs = row.outputs | fields
-        self.stack.store.put(row.type, row.id, row.project, row.inputs, outputs)
-
-    def delete(self, path: str) -> None:
-        """Delete a resource with its policy, or an enabled API."""
-        project, _, api = path.partition("/services/")
-        if api:
-            self.stack.store.delete(SERVICE, f"{self.stack.project}/{api}")
-            return
-        row = self._stored(project)
-        self.stack.store.delete(row.type, row.id)
-        self.stack.store.delete_policy(row.id)
-
-    def insert(self, type_: str, collection: str, name: str, **fields: Any) -> None:
+    def insert(self, collection: str, name: str, **body: Any) -> None:
         """Create a resource in the stack's network."""
-        project = self.stack.project
-        network = f"https://www.googleapis.com{self.network}"
-        id_ = f"projects/{project}/{collection}/{name}"
-        link = f"https://www.googleapis.com/compute/v1/{id_}"
-        values = {"name": name, "network": network, "project": project, "selfLink": link, **fields}
-        self.stack.store.put(f"gcp:compute/{type_}", id_, project, values, values)
-
-    def create_account(self, account: str) -> None:
-        """Create a service account."""
-        project = self.stack.project
-        email = f"{account}@{project}.iam.gserviceaccount.com"
-        values = {"email": email, "project": project, "accountId": account}
-        id_ = f"projects/{project}/serviceAccounts/{email}"
-        self.stack.store.put(ACCOUNT, id_, project, values, values)
+        link = f"https://www.googleapis.com{self.network}"
+        path = f"/compute/v1/projects/{self.stack.project}/{collection}"
+        self.call("POST", path, {"name": name, "network": link, **body})
 
     def grant(self, path: str, role: str, member: str, *, take: bool = False) -> None:
         """Add a member to the policy at ``path:getIamPolicy``; ``take`` removes the member."""

@@ -96,8 +96,8 @@ def change(hand: Hand, row: dict[str, Any]) -> None:
             hand.grant_on_project(role, member)
         case {"take": role, "at": path, "member": member}:
             hand.grant(path, role, member, take=True)
-        case {"delete": path}:
-            hand.delete(path)
+        case {"call": call}:
+            hand.call(*call.split(), body or None)
         case {"insert": what}:
             hand.insert(*what.split(), **body)
         case {"submit": name}:
@@ -140,7 +140,7 @@ def untouched(hand: Hand) -> Report:
     neighbour = SmallStack(hand.stack.checkout, "beside", project)
     neighbour.write({}, serviceAccounts={"speech": {}})
     for account in ("ci-deploy", "speech-beside"):
-        hand.create_account(account)
+        hand.call("POST", f"/v1/projects/{project}/serviceAccounts", {"accountId": account})
     speech = f"speech-beside@{project}.iam.gserviceaccount.com"
     hand.grant_on_project("roles/logging.logWriter", f"serviceAccount:{speech}")
     hand.submit(f"ci-deploy@{project}.iam.gserviceaccount.com", "of-ci")

@@ -25,7 +25,7 @@ from localgcp.apis import discovery
 from localgcp.apis.documented import ROWS
 from localgcp.apis.server import schema_of
 from localgcp.gcp.services import MESSAGES
-from localgcp.reads import serving
+from localgcp.reads import resources, serving
 from localgcp.services import SERVICES
 from tools.generate import generated
 from vertex_training import catalog
@@ -85,7 +85,7 @@ def described_methods(document: dict[str, Any], prefix: str = "") -> Iterator[tu
 
 def served_methods() -> dict[str, tuple[dict[str, Any], dict[str, Any]]]:
     """Return documents and methods that the local cloud implements, by method id."""
-    served = serving.METHODS
+    served = resources.METHODS.keys() | serving.METHODS.keys()
     return {
         f"{name}.{place}": (document, method)
         for name in NAMES

@@ -282,6 +282,5 @@ ROWS: Final[Mapping[str, tuple[Row, ...]]] = {
         Row("location", _value("location", _dataset_location), _DATASETS),
     ),
     "bigquery.v2.DatasetReference": (pattern("datasetId", r"[A-Za-z0-9_]{1,1024}"),),
-    "bigquery.v2.JobReference": (pattern("jobId", r"[A-Za-z0-9_-]{1,1024}"),),
     "bigquery.v2.TableReference": (pattern("tableId", r"[\w\- $]{1,1024}"),),
 }

@@ -82,6 +82,8 @@ class Catalog:
                 ] + versions[-1:]
                 kept.update(*(file[1] for file in body["versions"]))
                 rows.put(TABLE, project, name, body)
+            jobs = (job for *_, job in rows.all(JOB) if job["status"]["state"] != "DONE")
+            kept.update(job["_upload"] for job in jobs if "_upload" in job)
         for file in self.data.glob("*"):
             if file.is_dir():  # files of a load that was killed
                 shutil.rmtree(file)

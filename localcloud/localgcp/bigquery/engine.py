@@ -2,7 +2,8 @@
 
 A program of its own, in an environment of its own (``packages.txt``), started for each job:
 it reads a request as a line of JSON and writes the answer as one. A query asks in between which
-files hold the tables that it names. It reads and writes in the folder that it is given alone.
+files hold the tables that it names, and says which columns it will read, so that it can be ended.
+It reads and writes in the folder that it is given alone.
 """
 
 from __future__ import annotations
@@ -21,6 +22,9 @@ from typing import Any, Final
 duckdb: Any = importlib.import_module("duckdb")
 sqlglot: Any = importlib.import_module("sqlglot")
 exp: Any = importlib.import_module("sqlglot.expressions")
+optimizer: Any = importlib.import_module("sqlglot.optimizer.qualify")
+projections: Any = importlib.import_module("sqlglot.optimizer.pushdown_projections")
+scopes: Any = importlib.import_module("sqlglot.optimizer.scope")
 
 Field = Mapping[str, Any]
 #: Column type in REST -> DuckDB type, and bytes of a value
@@ -73,13 +77,14 @@ def query(request: Mapping[str, Any]) -> dict[str, Any]:
         {**reference, "asOf": _as_of(nothing, node.args.get("version"))}
         for node, reference in named
     ]
-    print(json.dumps({"tables": references}), flush=True)
-    tables = json.loads(sys.stdin.readline())  # a server that refuses ends this process
+    schema: dict[str, dict[str, str]] = {}
+    tables = _ask({"tables": references})
     # A function that reads files gets no others, however the query hides it.
     database = _database(_paths([*_outputs(request), *(f for t in tables for f in t["files"])]))
     views = [f"{_unused(tree)}{i}" for i in range(len(named))]
     for view, table in zip(views, tables, strict=True):
         database.execute(f"CREATE TEMP VIEW {view} AS SELECT * FROM {_source(table)}")
+        schema[view] = {parameter["name"]: sql_type(parameter) for parameter in table["schema"]}
     for view, (node, _) in zip(views, named, strict=True):
         alias = node.args.get("alias") or exp.TableAlias(this=exp.to_identifier(node.name))
         pivots = {key: node.args.get(key) for key in ("joins", "pivots", "laterals", "sample")}
@@ -87,6 +92,8 @@ def query(request: Mapping[str, Any]) -> dict[str, Any]:
     _name_columns(tree)
     sql = tree.sql(dialect="duckdb")
     fields = _fields_of(database, sql)
+    read = _columns_read(tree, schema)
+    _ask({"read": [sorted(read.get(view, ())) for view in views]})
     if request["dryRun"]:
         return {"schema": fields}
     return _written(database, sql, fields, request)
@@ -236,6 +243,37 @@ def _as_of(database: Any, version: Any) -> int | None:
     if (moment := database.execute(sql).fetchone()[0]) is None:
         raise RefusedError("the time of FOR SYSTEM_TIME AS OF is NULL")
     return moment
+
+
+def _ask(question: Mapping[str, Any]) -> Any:
+    """Send a request to the server and return the answer; a refusing server ends this process."""
+    print(json.dumps(question), flush=True)
+    return json.loads(sys.stdin.readline())
+
+
+def _columns_read(tree: Any, schema: Mapping[str, Any]) -> dict[str, set[str]]:
+    """Return the columns that a query reads, by table: BigQuery bills their bytes."""
+    known = {
+        name: {column.lower(): column for column in table_columns}
+        for name, table_columns in schema.items()
+    }
+    typed = {name: dict.fromkeys(table_columns, "text") for name, table_columns in known.items()}
+    options = {"dialect": "bigquery", "validate_qualify_columns": False}
+    try:
+        whole = optimizer.qualify(tree.copy(), schema=typed, **options)
+        whole = projections.pushdown_projections(whole)
+        columns_by_table: dict[str, set[str]] = {}
+        for scope in scopes.traverse_scope(whole):
+            for alias, (_, source) in scope.selected_sources.items():
+                if isinstance(source, exp.Table) and source.name in known:
+                    names = {column.name.lower() for column in scope.source_columns(alias)}
+                    columns = known[source.name]
+                    columns_by_table.setdefault(source.name, set()).update(
+                        columns[name] for name in names if name in columns
+                    )
+        return columns_by_table
+    except sqlglot.errors.SqlglotError:  # what SQLGlot cannot resolve may read all
+        return {name: set(table_columns) for name, table_columns in schema.items()}
 
 
 def _name_columns(tree: Any) -> None:

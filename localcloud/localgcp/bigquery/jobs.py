@@ -1,7 +1,7 @@
 """BigQuery jobs: queries, loads and exports, each in a process of ``localgcp.bigquery.engine``.
 
-A job is a row from the moment it is answered. A job that a stopped or killed server left runs again
-from its start under the next one, and its rows count when it ends.
+A job is a row from the moment it is answered. A job that a killed server left runs again from its
+start under the next one, and its rows count when it ends. A server that stops ends its jobs.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from localgcp.bigquery.catalog import (
 from localgcp.errors import BigQueryError
 from localgcp.faults.model import Service
 from localgcp.faults.table import FaultTable
-from localgcp.home import Home
+from localgcp.home import Home, open_private
 from localgcp.inventory.store import Store
 from localgcp.runner.gcsfuse import storage_client
 
@@ -45,9 +45,7 @@ LEAST_BILLED: Final = 10 << 20
 MEBIBYTE: Final = 1 << 20
 #: Time for which the service's own table stores a result.
 RESULT_MILLISECONDS: Final = 24 * 3600 * 1000
-#: Kind of job -> field with its table.
-TABLES: Final = {"query": "destinationTable", "load": "destinationTable", "extract": "sourceTable"}
-PLACE: Final = ("projectId", "datasetId", "tableId")
+KINDS: Final = ("query", "load", "extract")
 #: Seconds that a job may run, unless its ``jobTimeoutMs`` is less.
 MOST_SECONDS: Final = 600.0
 
@@ -62,7 +60,7 @@ class Jobs:
         self._faults, self._storage_url = faults, storage_url
         self._pool = ThreadPoolExecutor(2)
         self._stopping = threading.Event()
-        self._running = set[subprocess.Popen[str]]()
+        self._running: dict[subprocess.Popen[str], str] = {}
 
     def start(self) -> None:
         """Delete expired rows, and resume the unfinished jobs of an earlier server."""
@@ -74,26 +72,45 @@ class Jobs:
             self._pool.submit(self._carry_out, project, name)
 
     def stop(self) -> None:
-        """End the processes of all jobs, which the next server runs again."""
+        """End all jobs as failed."""
         self._stopping.set()
         self._pool.shutdown(wait=False, cancel_futures=True)
+        with self._catalog.change() as rows:
+            unfinished = [job for *_, job in rows.all(JOB) if not has_ended(job)]
+        for job in unfinished:
+            self.cancel(job, "the local cloud was stopped.")
         for process in list(self._running):
             process.kill()
 
-    def begin(self, project: str, body: Mapping[str, Any], guest: Guest | None) -> Body:
-        """Accept a job. Raises BigQueryError if its id is taken, or it can never run."""
+    def cancel(self, job: Body, reason: str = "user requested cancellation.") -> None:
+        """End a job as failed, unless it has ended."""
+        text = f"Job execution was cancelled: {reason}"
+        self._end(job, {"error": BigQueryError("stopped", text)}, "")
+        for process, id_ in list(self._running.items()):
+            if id_ == job["id"]:
+                process.kill()
+
+    def begin(
+        self, project: str, body: Mapping[str, Any], guest: Guest | None, content: bytes | None
+    ) -> Body:
+        """Accept a job; ``content`` is the uploaded data of a load job.
+
+        Raises BigQueryError if its id is taken, or it can never run.
+        """
+        checks.require(body, "configuration")
         reference, configuration = dict(body.get("jobReference") or {}), body["configuration"]
         name = reference.get("jobId") or uuid.uuid4().hex
         location = reference.get("location") or "US"
-        kind = next((candidate for candidate in TABLES if candidate in configuration), None)
+        kind = next((candidate for candidate in KINDS if candidate in configuration), None)
         if kind is None:
             raise BigQueryError(
                 "notImplemented", "the local cloud does not support jobs of this type."
             )
-        place = configuration[kind].get(TABLES[kind])
-        if not all((place or {}).get(key) for key in PLACE) and (place or kind != "query"):
-            text = f"Required parameter is missing: {TABLES[kind]} needs {', '.join(PLACE)}"
-            raise BigQueryError("required", text)
+        if content is not None and kind != "load":
+            raise BigQueryError(
+                "invalid", f"Uploaded content requires a load job, not a job of type {kind}."
+            )
+        checks.check_job(kind, reference, configuration[kind], has_content=content is not None)
         if engine_environment().python is None:
             raise not_installed()
         job: Body = {
@@ -111,7 +128,11 @@ class Jobs:
             return self._dry_run(job)
         if guest is not None and kind != "query":
             raise BigQueryError("notImplemented", "the code of a job may run only queries here.")
-        if place is None:
+        if content is not None:
+            job["_upload"] = uuid.uuid4().hex
+            with open_private(self._home.bigquery / job["_upload"], "wb") as file:
+                file.write(content)
+        if kind == "query" and not configuration["query"].get("destinationTable"):
             place = {"projectId": project, "datasetId": f"_{uuid.uuid4().hex}"}
             place["tableId"] = f"anon{uuid.uuid4().hex}"
             query = {**configuration["query"], "destinationTable": place}
@@ -158,8 +179,6 @@ class Jobs:
             work = {"query": self._query, "load": self._load, "extract": self._export}[kind]
             self._end(job, work(job, str(output)), str(output.name))
         except Exception as error:
-            if self._stopping.is_set():
-                return  # the next server runs the job again
             refused = error
             if not isinstance(refused, BigQueryError):
                 text = f"An internal error occurred: {type(error).__name__}: {error}"
@@ -184,6 +203,8 @@ class Jobs:
                 problem = {"reason": error.reason, "message": str(error)}
                 job["status"] |= {"errorResult": problem, "errors": [problem]}
             rows.put(JOB, project, name, job)
+        if upload := job.get("_upload"):
+            (self._home.bigquery / upload).unlink(missing_ok=True)
 
     def _query(self, job: Body, output: str) -> dict[str, Any]:
         config = job["configuration"]["query"]
@@ -192,20 +213,26 @@ class Jobs:
                 "invalid", "the local cloud does not support legacy SQL; set useLegacySql: false"
             )
         tables: list[tuple[Body, int | None]] = []
-        sizes: list[int] = []
+        read: list[int] = []
 
         def find(references: list[dict[str, Any]]) -> object:
-            for reference in references:
-                table = (self._found(reference, reference["asOf"], job), reference["asOf"])
-                version = version_of(*table)  # a table that never had rows has none
-                tables.append(table)
-                sizes.append(sum(version.bytes.values()) if version else 0)
-            bound, wanted = config.get("maximumBytesBilled"), billed(sizes)
-            if output and bound and wanted > int(bound):
-                limit = f"Query exceeded limit for bytes billed: {bound}."
-                text = f"{limit} {wanted} or higher required."
-                raise BigQueryError("bytesBilledLimitExceeded", text)
+            tables.extend(
+                (self._found(reference, reference["asOf"], job), reference["asOf"])
+                for reference in references
+            )
             return [self._files(*table) for table in tables]
+
+        def weigh(columns: list[list[str]]) -> object:
+            for table, names in zip(tables, columns, strict=True):
+                version = version_of(*table)  # a table that never had rows has none
+                read.append(sum(version.bytes[name] for name in names) if version else 0)
+            bound, wanted = config.get("maximumBytesBilled"), billed(read)
+            if output and bound and wanted > int(bound):
+                text = (
+                    f"Query exceeded limit for bytes billed: {bound}. {wanted} or higher required."
+                )
+                raise BigQueryError("bytesBilledLimitExceeded", text)
+            return True
 
         request = {
             "operation": "query",
@@ -216,15 +243,15 @@ class Jobs:
             "dryRun": not output,
             "output": output,
         }
-        answer = self._engine(request, find, job)
+        answer = self._engine(request, {"tables": find, "read": weigh}, job)
         references = {table["id"]: table["tableReference"] for table, _ in tables}
         statistics = {
-            "totalBytesProcessed": str(sum(sizes)),
+            "totalBytesProcessed": str(sum(read)),
             "query": {
                 "statementType": "SELECT",
                 "cacheHit": False,
-                "totalBytesProcessed": str(sum(sizes)),
-                "totalBytesBilled": str(billed(sizes) if output else 0),
+                "totalBytesProcessed": str(sum(read)),
+                "totalBytesBilled": str(billed(read) if output else 0),
                 "referencedTables": list(references.values()),
                 "schema": {"fields": answer["schema"]},
             },
@@ -241,9 +268,13 @@ class Jobs:
         if is_text and not fields and not config.get("autodetect"):
             raise BigQueryError("invalid", "No schema specified on job or table.")
         with tempfile.TemporaryDirectory(dir=self._home.bigquery) as folder:
-            files, size = self._fetched(config["sourceUris"], Path(folder))
+            if upload := job.get("_upload"):
+                path = self._home.bigquery / upload
+                files, size = [str(path)], path.stat().st_size
+            else:
+                files, size = self._fetched(config.get("sourceUris", []), Path(folder))
             request = {"operation": "load", "config": config, "schema": fields, "files": files}
-            made = self._engine({**request, "output": output}, job=job)
+            made = self._engine({**request, "output": output}, {}, job)
         statistics = {
             "inputFiles": str(len(files)),
             "inputFileBytes": str(size),
@@ -260,10 +291,12 @@ class Jobs:
             raise BigQueryError("invalid", "the local cloud exports to one gs:// URI per job.")
         request = {"operation": "export", "config": config, "table": self._files(table, None)}
         try:
-            self._engine({**request, "output": output}, job=job)
+            self._engine({**request, "output": output}, {}, job)
             bucket, _, name = uris[0].removeprefix("gs://").partition("/")
-            target = storage_client(self._storage_url).bucket(bucket)
-            target.blob(name.replace("*", "0" * 12)).upload_from_filename(output)
+            blob = (
+                storage_client(self._storage_url).bucket(bucket).blob(name.replace("*", "0" * 12))
+            )
+            blob.upload_from_filename(output)
         finally:
             Path(output).unlink(missing_ok=True)
         return {"statistics": {"extract": {"destinationUriFileCounts": ["1"]}}}
@@ -299,10 +332,10 @@ class Jobs:
     def _engine(
         self,
         request: Mapping[str, Any],
-        find: Callable[[Any], object] = lambda _: [],
+        answers: Mapping[str, Callable[[Any], object]] = {},
         job: Body | None = None,
     ) -> dict[str, Any]:
-        """Run the engine for a job and return its result; ``find`` returns the files of tables.
+        """Run the engine for a job and return its result; ``answers`` serve the engine's requests.
 
         Raises BigQueryError for what it refuses, and if it takes too long.
         """
@@ -319,8 +352,8 @@ class Jobs:
             env={"HOME": home},  # by which the next server finds it
             start_new_session=True,
         )
-        self._running.add(process)
-        if self._stopping.is_set():  # before it could be found
+        self._running[process] = job["id"] if job else ""
+        if self._stopping.is_set() or self._was_cancelled(job):  # before it could be found
             process.kill()
         seconds, expired = time_limit(job), threading.Event()
         timer = threading.Timer(seconds, lambda: (expired.set(), process.kill()))
@@ -328,20 +361,27 @@ class Jobs:
         timer.start()
         try:
             reply = _exchange(process, {**request, "folder": home})
-            if "tables" in reply:
-                reply = _exchange(process, find(reply["tables"]))
+            while question := next((answer for answer in answers if answer in reply), None):
+                reply = _exchange(process, answers[question](reply[question]))
         except BigQueryError as error:
             if not expired.is_set():
                 raise
             raise BigQueryError("timeout", f"Operation timed out after {seconds:g} s.") from error
         finally:
             timer.cancel()
-            self._running.discard(process)
+            self._running.pop(process)
             process.kill()
             process.communicate()
         if "done" not in reply:
             raise BigQueryError(**reply["error"])
         return reply["done"]
+
+    def _was_cancelled(self, job: Body | None) -> bool:
+        reference = job["jobReference"] if job else {}
+        if "jobId" not in reference:
+            return False
+        row = self._catalog.get(JOB, reference["projectId"], reference["jobId"])
+        return row is not None and has_ended(row)
 
     def _fetched(self, uris: Iterable[str], folder: Path) -> tuple[list[str], int]:
         """Download objects; return their files and total bytes."""
@@ -409,13 +449,13 @@ def has_ended(job: Body) -> bool:
     return job["status"]["state"] == "DONE"
 
 
-def billed(sizes: Iterable[int]) -> int:
-    """Return the billed bytes, from the bytes of each table.
+def billed(read: Iterable[int]) -> int:
+    """Return the billed bytes, from the bytes read of each table.
 
     >>> billed([0]), billed([1, 11_000_000])
     (0, 22020096)
     """
-    return sum(max(LEAST_BILLED, -(-size // MEBIBYTE) * MEBIBYTE) for size in sizes if size)
+    return sum(max(LEAST_BILLED, -(-size // MEBIBYTE) * MEBIBYTE) for size in read if size)
 
 
 def table_name(place: Mapping[str, str]) -> str:
@@ -423,11 +463,11 @@ def table_name(place: Mapping[str, str]) -> str:
     return f"{place['datasetId']}.{place['tableId']}"
 
 
-def new_table(place: Mapping[str, str], location: str, fields: Mapping[str, Any]) -> Body:
-    """Return a new table without rows, with further fields."""
+def new_table(place: Mapping[str, str], location: str, body: Mapping[str, Any] = {}) -> Body:
+    """Return a new table without rows."""
     project, moment = place["projectId"], str(now())
     return {
-        **fields,
+        **body,
         "kind": "bigquery#table",
         "id": f"{project}:{table_name(place)}",
         "tableReference": dict(place),

@@ -10,11 +10,12 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
+from urllib.parse import parse_qs
 
 from localgcp.access.callers import Guest
 from localgcp.bigquery import checks
 from localgcp.bigquery.catalog import DATASET, JOB, TABLE, Body, Catalog, now, to_rest
-from localgcp.bigquery.jobs import PLACE, Jobs, has_ended, table_name
+from localgcp.bigquery.jobs import Jobs, has_ended, new_table, table_name
 from localgcp.errors import BigQueryError
 from localgcp.faults.table import FaultTable
 from localgcp.home import Home
@@ -27,6 +28,8 @@ _OF_QUERIES: Final = (
 )
 #: Method -> parameters that Google's Python client sends but the discovery document lacks.
 UNDESCRIBED: Final = {"bigquery.v2.jobs.get": ("projection",)}
+#: Path to which clients send rows together with the load job.
+UPLOAD: Final = "/upload/bigquery/v2/"
 #: Defaults: rows of a page, and seconds to wait for results.
 PAGE: Final = 10_000
 PATIENCE: Final = 10.0
@@ -42,6 +45,8 @@ class Call:
     query: Mapping[str, list[str]]
     guest: Guest | None
     """The Vertex AI job whose code calls; None for a program outside of jobs."""
+    content: bytes | None = None
+    """Rows to load that came with the request."""
 
 
 class BigQuery:
@@ -56,7 +61,12 @@ class BigQuery:
         """Create a job."""
         place = {"projectId": call.variables[0]}
         self._check(call, place, checks.ASKERS, "bigquery.jobs.create")
-        return self.jobs.begin(place["projectId"], call.body, call.guest)
+        return self.jobs.begin(place["projectId"], call.body, call.guest, call.content)
+
+    def cancel_job(self, call: Call) -> Body:
+        """End a job as failed."""
+        self.jobs.cancel(self.get_job(call))
+        return {"kind": "bigquery#jobCancelResponse", "job": self.get_job(call)}
 
     def get_job(self, call: Call) -> Body:
         """Return a job."""
@@ -71,35 +81,38 @@ class BigQuery:
 
     def list_jobs(self, call: Call) -> Body:
         """Return a project's jobs, newest first; a Vertex AI job gets only its account's jobs."""
-        guest = call.guest
         with self._catalog.change() as rows:
-            bodies = [body for *_, body in rows.all(JOB, call.variables[0])]
-        bodies = [body for body in bodies if guest is None or body["_account"] == guest.account]
-        bodies.sort(key=lambda job: int(job["statistics"]["creationTime"]), reverse=True)
-        jobs = [{**job, "state": job["status"]["state"]} for job in bodies]
+            job_bodies = [job_body for *_, job_body in rows.all(JOB, call.variables[0])]
+        if call.guest is not None:
+            job_bodies = [
+                job_body for job_body in job_bodies if job_body["_account"] == call.guest.account
+            ]
+        job_bodies.sort(key=lambda job: int(job["statistics"]["creationTime"]), reverse=True)
+        jobs = [{**job, "state": job["status"]["state"]} for job in job_bodies]
         return {"kind": "bigquery#jobList", "jobs": jobs}
 
     def query(self, call: Call) -> Body:
         """Run a query (``jobs.query``); return its result if it ends in time."""
         arguments = dict(call.body)
-        configuration: Body = {"query": {k: v for k, v in arguments.items() if k in _OF_QUERIES}}
+        configuration = {"query": {k: v for k, v in arguments.items() if k in _OF_QUERIES}}
         configuration["query"].setdefault("useLegacySql", True)
         reference = {k: arguments[k] for k in ("location",) if arguments.get(k)}
         if arguments.get("requestId"):
             reference["jobId"] = f"job_{arguments['requestId']}"
-        is_dry = bool(arguments.get("dryRun"))
-        body = {"jobReference": reference, "configuration": {**configuration, "dryRun": is_dry}}
+        body = {"jobReference": reference, "configuration": configuration}
+        if arguments.get("dryRun"):
+            body["configuration"]["dryRun"] = True
         job = self.insert_job(dataclasses.replace(call, body=body))
-        if is_dry:
+        if arguments.get("dryRun"):
             return {"jobReference": job["jobReference"], "jobComplete": True, **_totals(job)}
-        return self._results(job, arguments)
+        return self._results(call, job, arguments)
 
     def results(self, call: Call) -> Body:
         """Return the result of a query (``jobs.getQueryResults``)."""
         arguments = {key: values[0] for key, values in call.query.items()}
-        return self._results(self.get_job(call), arguments)
+        return self._results(call, self.get_job(call), arguments)
 
-    def _results(self, job: Body, arguments: Mapping[str, Any]) -> Body:
+    def _results(self, call: Call, job: Body, arguments: Mapping[str, Any]) -> Body:
         reference = job["jobReference"]
         seconds = int(arguments.get("timeoutMs") or PATIENCE * 1000) / 1000
         job = self.jobs.wait(reference["projectId"], reference["jobId"], seconds) or job
@@ -114,14 +127,21 @@ class BigQuery:
         table = self._table(place)
         return answer | _totals(job) | {"schema": table["schema"]} | self._page(table, arguments)
 
+    def rows(self, call: Call) -> Body:
+        """Return rows of a table (``tabledata.list``)."""
+        table = self.read_table(call)
+        return self._page(table, {key: values[0] for key, values in call.query.items()})
+
     def _page(self, table: Body, arguments: Mapping[str, Any]) -> Body:
         if not re.fullmatch(r"[0-9]{0,18}", token := str(arguments.get("pageToken") or "")):
             raise BigQueryError("invalid", f"Invalid page token {token[:80]!r}.")
         start = int(token or arguments.get("startIndex") or 0)
         limit = int(PAGE if arguments.get("maxResults") is None else arguments["maxResults"])
         total = int(table["numRows"])
-        form = arguments.get("formatOptions") or {}
-        exact = arguments.get("formatOptions.useInt64Timestamp") or form.get("useInt64Timestamp")
+        form = arguments.get("formatOptions")
+        exact = arguments.get("formatOptions.useInt64Timestamp") or (form or {}).get(
+            "useInt64Timestamp"
+        )
         answer: Body = {"totalRows": str(total)}
         if limit and start < total:  # without rows, a client asks once more
             is_exact = str(exact).lower() == "true"
@@ -132,12 +152,13 @@ class BigQuery:
 
     def insert_dataset(self, call: Call) -> Body:
         """Create a dataset."""
-        project, sent = call.variables[0], call.body["datasetReference"]
-        name, owner = sent["datasetId"], sent.get("projectId") or project
-        if owner != project:
-            text = f"Value {owner} in content does not agree with value {project} of the path."
-            raise BigQueryError("invalid", text)
-        self._check(call, {"projectId": project}, checks.WRITERS, "bigquery.datasets.create")
+        project = call.variables[0]
+        place = {"projectId": project}
+        checks.require(call.body, "datasetReference.datasetId")
+        name = call.body["datasetReference"]["datasetId"]
+        checks.check_same(place, call.body["datasetReference"])
+        checks.check_dataset(name)
+        self._check(call, place, checks.WRITERS, "bigquery.datasets.create")
         moment = str(now())
         dataset = {
             "location": "US",
@@ -156,16 +177,53 @@ class BigQuery:
 
     def get_dataset(self, call: Call) -> Body:
         """Return a dataset."""
-        project, name = call.variables
+        project, name = call.variables[:2]
         place = {"projectId": project, "datasetId": name}
         self._check(call, place, checks.READERS, "bigquery.datasets.get")
         if (dataset := self._catalog.get(DATASET, project, name)) is None:
             raise BigQueryError("notFound", f"Not found: Dataset {project}:{name}")
         return dataset
 
-    def get_table(self, call: Call) -> Body:
+    def delete_dataset(self, call: Call) -> Body:
+        """Delete a dataset; ``deleteContents`` also deletes its tables."""
+        dataset = self.get_dataset(call)
+        place = dataset["datasetReference"]
+        self._check(call, place, checks.OWNERS, "bigquery.datasets.delete")
+        project, name = place["projectId"], place["datasetId"]
+        with self._catalog.change() as rows:
+            prefix = f"{name}."
+            tables = [
+                table_id
+                for *_, table_id, _ in rows.all(TABLE, project)
+                if table_id.startswith(prefix)
+            ]
+            if tables and call.query.get("deleteContents") != ["true"]:
+                text = f"Dataset {dataset['id']} is still in use"
+                raise BigQueryError("resourceInUse", text)
+            for table in tables:
+                rows.delete(TABLE, project, table)
+            rows.delete(DATASET, project, name)
+        return {}
+
+    def insert_table(self, call: Call) -> Body:
+        """Create a table without rows."""
+        dataset = self.get_dataset(call)
+        checks.require(call.body, "tableReference.tableId")
+        checks.check_same(dataset["datasetReference"], call.body["tableReference"])
+        place = dataset["datasetReference"] | {"tableId": call.body["tableReference"]["tableId"]}
+        self._check(call, place, checks.WRITERS, "bigquery.tables.create")
+        if "view" in call.body or "materializedView" in call.body:
+            raise BigQueryError("notImplemented", "the local cloud does not support views.")
+        table = new_table(place, dataset["location"], call.body)
+        with self._catalog.change() as rows:
+            if rows.get(TABLE, place["projectId"], table_name(place)):
+                raise BigQueryError("duplicate", f"Already Exists: Table {table['id']}")
+            rows.put(TABLE, place["projectId"], table_name(place), table)
+        return to_rest(table)
+
+    def read_table(self, call: Call) -> Body:
         """Return a table."""
-        place = dict[str, str](zip(PLACE, call.variables, strict=True))
+        place = _place(call)
         own = self._catalog.get(TABLE, place["projectId"], table_name(place)) or {}
         checks.check_read(self._store, call.guest, place, own.get("_account"))
         return self._table(place)
@@ -184,6 +242,30 @@ class BigQuery:
         return to_rest(table)
 
 
+def parse_upload(target: str, body: bytes) -> tuple[str, bytes, bytes]:
+    """Return the target of ``jobs.insert``, the job as JSON, and the content of an upload.
+
+    Raises BigQueryError.
+    """
+    path, _, query = target.partition("?")
+    if parse_qs(query).get("uploadType") != ["multipart"]:
+        text = (
+            "the local cloud does not support resumable uploads of rows. Give their size, below 5 "
+            "MiB"
+        )
+        raise BigQueryError(
+            "notImplemented",
+            f"{text} (load_table_from_file(…, size=…)), or load the rows from gs://.",
+        )
+    mark = body.partition(b"\r\n")[0]
+    parts = [part.partition(b"\r\n\r\n") for part in body.split(b"\r\n" + mark)]
+    if not mark.startswith(b"--") or len(parts) != 3:
+        raise BigQueryError(
+            "invalid", "an upload must be a multipart body: the job, then its content."
+        )
+    return path.removeprefix("/upload"), parts[0][2], parts[1][2]
+
+
 def with_texts(document: Any) -> Any:
     """Return a request with the values of parameters as text.
 
@@ -200,6 +282,10 @@ def with_texts(document: Any) -> Any:
     }  # fmt: skip
 
 
+def _place(call: Call) -> dict[str, str]:
+    return dict(zip(("projectId", "datasetId", "tableId"), call.variables, strict=True))
+
+
 def _totals(job: Body) -> Body:
     query = job["statistics"]["query"]
     return {key: query[key] for key in ("totalBytesProcessed", "cacheHit", "schema")}
@@ -208,11 +294,15 @@ def _totals(job: Body) -> Body:
 #: Method id without ``bigquery.v2.`` -> function.
 METHODS: Final = {
     "jobs.insert": BigQuery.insert_job,
+    "jobs.cancel": BigQuery.cancel_job,
     "jobs.get": BigQuery.get_job,
     "jobs.list": BigQuery.list_jobs,
     "jobs.query": BigQuery.query,
     "jobs.getQueryResults": BigQuery.results,
     "datasets.insert": BigQuery.insert_dataset,
     "datasets.get": BigQuery.get_dataset,
-    "tables.get": BigQuery.get_table,
+    "datasets.delete": BigQuery.delete_dataset,
+    "tables.insert": BigQuery.insert_table,
+    "tables.get": BigQuery.read_table,
+    "tabledata.list": BigQuery.rows,
 }

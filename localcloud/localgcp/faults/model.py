@@ -6,10 +6,10 @@ import difflib
 import json
 import random
 import shlex
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable
 from enum import StrEnum
 from fnmatch import fnmatchcase
-from typing import Any, Final, Literal, NamedTuple, Self
+from typing import Any, Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -45,9 +45,7 @@ METHODS: Final = {
             objects.insert objects.get objects.download objects.list objects.delete
             objects.other buckets buckets.get
             """,
-        "iam": """
-            TestIamPermissions GetIamPolicy SetIamPolicy serviceAccounts.get serviceAccounts.list
-            """,
+        "iam": "TestIamPermissions GetIamPolicy SetIamPolicy serviceAccounts.get",
         "compute": """
             reservations.get networks.get firewalls.list routes.list subnetworks.aggregatedList
             globalAddresses.list networkAttachments.get projects.get projects.getXpnHost
@@ -59,9 +57,7 @@ METHODS: Final = {
             projects.dashboards.list
             """,
         "billingbudgets": "billingAccounts.budgets.list",
-        "serviceusage": """
-            consumerQuotaMetrics.get services.list services.enable services.batchEnable
-            """,
+        "serviceusage": "consumerQuotaMetrics.get services.list",
         "cloudresourcemanager": "projects.get",
         "cloudbilling": "projects.getBillingInfo",
         "artifactregistry": "repositories.get",
@@ -71,8 +67,8 @@ METHODS: Final = {
         "servicenetworking": "services.connections.list",
         "dns": "managedZones.list",
         "bigquery": """
-            jobs.insert jobs.get jobs.list jobs.query jobs.getQueryResults
-            datasets.insert datasets.get tables.get
+            jobs.insert jobs.get jobs.list jobs.cancel jobs.query jobs.getQueryResults
+            datasets.insert datasets.get datasets.delete tables.insert tables.get tabledata.list
             query load extract
             """,
     }.items()
@@ -146,52 +142,33 @@ class Kind(StrEnum):
     ``seconds``; the local cloud itself measures none."""
 
 
-_JOBS: Final = frozenset({Service.JOBS})
-#: Services over gRPC, then services over REST (``localgcp.reads``).
-_BY_GRPC: Final = _JOBS | {Service.MODELS, Service.OPERATIONS}
-_READ: Final = frozenset({*Service} - _BY_GRPC - {Service.STORAGE})
-_CALLED: Final = _JOBS | {Service.MODELS, Service.STORAGE}
-_HELD: Final = _CALLED | {Service.BIGQUERY, Service.MONITORING}
-_ANY: Final = frozenset(Service)
-_LIST_METHODS: Final = ("ListCustomJobs", "ListHyperparameterTuningJobs", "ListJobs")
-
-
-class KindRow(NamedTuple):
-    """Services and options of a kind of fault; all kinds accept ``match``, ``times``, ``seed``."""
-
-    services: frozenset[Service]
-    options: str
-    """The options that the kind accepts."""
-    needs: str = ""
-    """The options that the kind needs."""
-    is_lasting: bool = False
-    """True for a condition, not an event: it lasts until it is cleared."""
-
-
-_CALL: Final = "method nth probability"
-KINDS: Final[Mapping[Kind, KindRow]] = {
-    Kind.ERROR: KindRow(_ANY, f"{_CALL} when", "code"),
-    Kind.DROP: KindRow(_CALLED, f"{_CALL} when"),
-    Kind.DELAY: KindRow(_ANY, f"{_CALL} when", "seconds"),
-    Kind.RESET: KindRow(_HELD, f"{_CALL} when"),
-    Kind.TRUNCATE: KindRow(_CALLED, _CALL),
-    Kind.HOLD: KindRow(_HELD | {Service.OPERATIONS}, f"{_CALL} when"),
-    Kind.STALE: KindRow(_JOBS, _CALL, "seconds", is_lasting=True),
-    Kind.SHORT_PAGES: KindRow(_JOBS, _CALL, is_lasting=True),
-    Kind.LOST_PAGE: KindRow(_JOBS, _CALL, is_lasting=True),
-    Kind.LOST_RECORD: KindRow(_JOBS, _CALL, is_lasting=True),
-    Kind.STOCKOUT: KindRow(_JOBS, "nth probability seconds"),
-    Kind.PREEMPT: KindRow(_JOBS, "seconds replica"),
-    Kind.KILL: KindRow(_JOBS, "seconds replica"),
-    Kind.DENY: KindRow(_READ, _CALL),
-    Kind.PATCH: KindRow(_READ, _CALL, "patch", is_lasting=True),
-    Kind.UTILIZATION: KindRow(
-        frozenset({Service.MONITORING}), _CALL, "seconds value", is_lasting=True
-    ),
-}
 LISTS: Final = frozenset({Kind.STALE, Kind.SHORT_PAGES, Kind.LOST_PAGE})
+_LIST_METHODS: Final = ("ListCustomJobs", "ListHyperparameterTuningJobs", "ListJobs")
 #: Kinds that apply to running jobs, not to calls.
 OF_JOBS: Final = frozenset({Kind.STOCKOUT, Kind.PREEMPT, Kind.KILL})
+#: Kinds that apply to one replica of a job, or to all replicas.
+_OF_REPLICAS: Final = frozenset({Kind.PREEMPT, Kind.KILL})
+#: Services over gRPC, then services over REST (``localgcp.reads``) and the kinds for REST.
+_BY_GRPC: Final = frozenset({Service.JOBS, Service.MODELS, Service.OPERATIONS})
+_ASKED: Final = frozenset(
+    {*Service} - _BY_GRPC - {Service.STORAGE, Service.BIGQUERY, Service.MONITORING}
+)
+_KINDS_OF_ASKED: Final = frozenset({Kind.DENY, Kind.PATCH, Kind.ERROR, Kind.DELAY})
+_OF_CALLS: Final = frozenset(
+    {Kind.ERROR, Kind.DROP, Kind.DELAY, Kind.RESET, Kind.TRUNCATE, Kind.HOLD}
+)
+_KINDS_OF: Final = {
+    Service.MODELS: _OF_CALLS,
+    Service.OPERATIONS: frozenset({Kind.ERROR, Kind.DELAY, Kind.HOLD}),
+    Service.BIGQUERY: _KINDS_OF_ASKED | {Kind.RESET, Kind.HOLD},
+    Service.MONITORING: _KINDS_OF_ASKED | {Kind.RESET, Kind.HOLD, Kind.UTILIZATION},
+}
+_ONLY_ON_JOBS: Final = LISTS | OF_JOBS | {Kind.LOST_RECORD}
+_HAS_WHEN: Final = frozenset({Kind.ERROR, Kind.DROP, Kind.DELAY, Kind.RESET, Kind.HOLD})
+_NEEDS_SECONDS: Final = frozenset({Kind.DELAY, Kind.STALE, Kind.UTILIZATION})
+_TAKES_SECONDS: Final = _NEEDS_SECONDS | OF_JOBS
+#: Kinds that describe a condition, not an event: they last until they are cleared.
+_LASTING: Final = LISTS | {Kind.LOST_RECORD, Kind.PATCH, Kind.UTILIZATION}
 
 
 class Fault(BaseModel):
@@ -241,7 +218,7 @@ class Fault(BaseModel):
         """Maximum number of times that the fault happens; 0 means until it is cleared."""
         if self.times is not None:
             return self.times
-        return 0 if KINDS[self.kind].is_lasting else 1
+        return 0 if self.kind in _LASTING else 1
 
     def describe(self) -> str:
         """Return the fault as arguments of ``vt local fault add``."""
@@ -271,41 +248,72 @@ class Fault(BaseModel):
 
     @model_validator(mode="after")
     def _makes_sense(self) -> Self:
-        if problems := [*_problems(self)]:
+        problems = [*_place_problems(self), *_value_problems(self)]
+        if problems:
             raise ValueError("; ".join(problems))
         return self
 
 
-_ALWAYS: Final = {"service", "kind", "match", "times", "seed"}
 _HINT: Final = (
     "`vt local fault add --help` lists kinds and options; docs/local-stack.md has examples."
 )
 
 
-def _problems(fault: Fault) -> Iterator[str]:
-    kind, service, row = fault.kind, fault.service, KINDS[fault.kind]
-    services = row.services
-    if (service, fault.method) == (Service.STORAGE, "buckets.get"):  # a read of preflight
-        services = services | {service} if kind in (Kind.DENY, Kind.PATCH) else services
-    if service not in services:
+def _place_problems(fault: Fault) -> Iterable[str]:
+    kind, service = fault.kind, fault.service
+    if service is Service.STORAGE and kind in _ONLY_ON_JOBS:
+        yield (
+            f"{kind} requires a service of jobs; Cloud Storage lists and reads are strongly "
+            "consistent"
+        )
+    is_asked = service in _ASKED or (service, fault.method) == (Service.STORAGE, "buckets.get")
+    kinds = _KINDS_OF.get(service, frozenset({*Kind} - {Kind.DENY, Kind.PATCH, Kind.UTILIZATION}))
+    if kind not in (_KINDS_OF_ASKED if is_asked else kinds):
         yield f"service {service} does not support fault {kind}"
     known = METHODS[service]
     if not any(fnmatchcase(name, fault.method) for name in known):
         yield f"{service} has no method '{fault.method}' (methods: {', '.join(sorted(known))})"
     if kind in LISTS and not any(fnmatchcase(name, fault.method) for name in _LIST_METHODS):
         yield f"{kind} applies to {' and '.join(_LIST_METHODS)}, not to {fault.method}"
-    needs = set(row.needs.split())
-    options = fault.model_dump(exclude_defaults=True).keys() - _ALWAYS
-    for option in sorted(options - needs - {*row.options.split()}):
-        yield f"{kind} does not accept --{option}"
-    for option in sorted(needs - options):
-        yield f"{kind} needs --{option}"
-    if fault.code:
+    if kind in OF_JOBS and fault.method != "*":
+        yield f"{kind} applies to running jobs, not to calls: omit the method"
+
+
+def _value_problems(fault: Fault) -> Iterable[str]:
+    kind = fault.kind
+    if kind is Kind.ERROR:
         yield from _code_problems(fault)
+    if kind is not Kind.ERROR and fault.code:
+        yield f"{kind} does not accept a code"
+    if kind not in _HAS_WHEN and fault.when != "before":
+        yield f"{kind} does not accept `when`"
+    if (kind is Kind.PATCH) is not bool(fault.patch):
+        yield (
+            (f"{kind} does not accept a patch")
+            if fault.patch
+            else ("kind patch requires a patch, a JSON object")
+        )
+    if (kind is Kind.UTILIZATION) is (fault.value is None):
+        yield (
+            (f"{kind} does not accept a value")
+            if fault.value is not None
+            else f"{kind} needs a value"
+        )
+    if kind in _NEEDS_SECONDS and fault.seconds is None:
+        yield f"{kind} needs seconds"
+    if kind not in _TAKES_SECONDS and fault.seconds is not None:
+        yield f"{kind} does not accept seconds"
+    if kind in _OF_REPLICAS and (fault.nth, fault.probability) != (1, 1.0):
+        yield f"{kind} accepts neither nth nor probability: it applies to all matching jobs"
+    if kind not in _OF_REPLICAS and fault.replica:
+        yield f"{kind} does not accept a replica"
 
 
-def _code_problems(fault: Fault) -> Iterator[str]:
-    if fault.service in _BY_GRPC and fault.code not in GRPC_CODES:
+def _code_problems(fault: Fault) -> Iterable[str]:
+    if not fault.code:
+        example = "UNAVAILABLE" if fault.service in _BY_GRPC else "503"
+        yield f"kind error requires a code, such as {example}"
+    elif fault.service in _BY_GRPC and fault.code not in GRPC_CODES:
         near = difflib.get_close_matches(fault.code.upper(), GRPC_CODES)
         yield f"'{fault.code}' is not a gRPC code ({near[0] if near else 'UNAVAILABLE, …'})"
     elif fault.service not in _BY_GRPC and not _is_http_error(fault.code):

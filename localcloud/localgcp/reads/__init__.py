@@ -7,7 +7,7 @@ quotas. What a real project may have otherwise, a fault puts over an answer: ``d
 =================  =======================================================================
 ``methods``        a request, and a method: what answers it, and what faults name it
 ``serving``        finds the method of a request, applies its faults; the table of methods
-``resources``      documents of resources, IAM policies and permissions
+``resources``      IAM policies and permissions; resources read, made, changed and deleted
 ``compute``        reservations and networks, constraints and quotas
 ``projects``       a project, and what in it has a name that can be taken
 ``time_series``    utilization of accelerators: unknown, unless a fault gives it
@@ -15,6 +15,6 @@ quotas. What a real project may have otherwise, a fault puts over an answer: ``d
 =================  =======================================================================
 
 To serve one more method of Google's, add a row to one of these (``METHODS``), and its name to
-``METHODS`` of ``localgcp.faults.model``; then ``python -m tools.generate.discovery``. Only policies
-and enabled APIs can be changed; a method that changes another resource is refused by its name.
+``METHODS`` of ``localgcp.faults.model``; then ``python -m tools.generate.discovery``. What is no
+read, and no question of a deployment, is in ``resources.METHODS``.
 """

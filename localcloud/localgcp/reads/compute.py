@@ -12,32 +12,24 @@ https://docs.cloud.google.com/service-usage/docs/reference/rest/v1beta1/services
 from __future__ import annotations
 
 import re
-import zlib
 from collections import Counter
-from collections.abc import Iterator
 from typing import Any, Final
 
 from localgcp.errors import RefusedRequestError
 from localgcp.inventory import reservations, resource_paths, vpc
 from localgcp.inventory.projects import local_project_number
 from localgcp.inventory.reservations import RESERVATION
-from localgcp.inventory.resource_paths import SELF_LINK
-from localgcp.inventory.store import Store
-from localgcp.reads.methods import ReadMethod, Request
-from localgcp.reads.resources import document, read_resource, to_rest
+from localgcp.reads.methods import ReadMethod, Request, refused
+from localgcp.reads.resources import (
+    FIREWALL,
+    SELF_LINK,
+    list_in_project,
+    read_network,
+    read_resource,
+)
 
-FIREWALL: Final = "gcp:compute/firewall:Firewall"
-ROUTE: Final = "gcp:compute/route:Route"
-PEERING: Final = "gcp:compute/networkPeering:NetworkPeering"
-#: Collection with a list method -> type of its resources, and their kind in answers.
-_LISTED: Final = {
-    "firewalls": (FIREWALL, "firewall"),
-    "routes": (ROUTE, "route"),
-    "subnetworks": (vpc.SUBNETWORK, "subnetwork"),
-    "addresses": (vpc.ADDRESS, "address"),
-}
-_GATEWAY: Final = "global/gateways/default-internet-gateway"
-
+#: Fields of a reservation with the same form in the provider and in the API.
+_SAME: Final = ("specificReservationRequired", "reservationSharingPolicy", "deleteAtTime")
 _UNLIMITED: Final = "-1"
 #: Limit of every Compute Engine quota; these limits must be numbers.
 _MANY: Final = 1_000_000
@@ -61,70 +53,56 @@ _OF_A_PROJECT: Final = {
 def reservation(request: Request) -> dict[str, Any]:
     """Return an existing reservation."""
     name = request.name
-    stored = None if request.denied else reservations.find(request.store, name)
-    if stored is None:
+    resource = None if request.denied else reservations.find(request.store, name)
+    if resource is None:
         raise RefusedRequestError(404, f"The resource '{name}' was not found")
-    fields = read_resource(request.store, stored.path)
-    projects = (fields.get("shareSettings") or {}).get("projectMaps") or ()
-    maps = {project["id"]: {"projectId": project["id"]} for project in projects}
-    shared = {"shareType": stored.share_type} | ({"projectMap": maps} if maps else {})
-    machines = {**fields["specificReservation"], "count": str(stored.count)}  # int64 in JSON
-    return {
-        **fields,
-        "shareSettings": shared,
-        "specificReservation": machines,
-        "status": "READY",
+    stored = request.store.get(reservations.RESERVATION, resource.path)
+    values = dict(stored.outputs) if stored else {}
+    share = values.get("shareSettings") or {}
+    maps = {
+        project["id"]: {"projectId": project["id"]} for project in share.get("projectMaps") or ()
     }
+    shared = {"shareType": resource.share_type} | ({"projectMap": maps} if maps else {})
+    machines = {
+        **values["specificReservation"],
+        "count": str(resource.count),
+    }  # int64, as JSON has it
+    same = {key: values[key] for key in _SAME if key in values}
+    fields = {"shareSettings": shared, "specificReservation": machines, "status": "READY"}
+    return {**read_resource(request.store, resource.path), **same, **fields}
 
 
 def network(request: Request) -> dict[str, Any]:
     """Return a network with its peerings."""
-    store, path = request.store, request.name
-    names = [
-        str(connection.outputs["peering"])
-        for connection in vpc.in_network(store, vpc.CONNECTION, path)
-        if connection.outputs.get("peering")
-    ]
-    names += [peering.outputs["name"] for peering in vpc.in_network(store, PEERING, path)]
-    peerings = [{"name": name, "state": "ACTIVE"} for name in names]
-    return {**read_resource(store, path), "peerings": peerings}
+    return read_network(request.store, request.name)
 
 
 def listed(request: Request) -> dict[str, Any]:
-    """Return a project's firewall rules, routes, addresses or subnetworks (by region)."""
-    store, project = request.store, request.project
-    type_, kind = _LISTED[request.rest.rpartition("/")[2]]
-    items = [to_rest(store, resource) for resource in store.list(type_, project)]
-    if type_ == ROUTE:
-        items += _routes_of_networks(store, project)
+    """Return firewall rules, routes or subnetworks of a project; regional resources by region."""
+    collection = request.rest.rpartition("/")[2]
+    if request.denied:
+        raise refused(f"compute.{collection}.list", request.name)
+    resources = list_in_project(request.store, request.project, collection)
+    kind = f"compute#{collection.removesuffix('s')}"
     link = SELF_LINK + request.name + request.rest
-    if type_ != vpc.SUBNETWORK:
-        return {"kind": f"compute#{kind}List", "selfLink": link, "items": items}
-    by_region: dict[str, Any] = {}
-    for item in items:
-        region = f"regions/{item['region'].rpartition('/')[2]}"
-        by_region.setdefault(region, {}).setdefault("subnetworks", []).append(item)
-    return {"kind": f"compute#{kind}AggregatedList", "selfLink": link, "items": by_region}
+    if not request.rest.startswith("/aggregated/"):
+        return {"kind": f"{kind}List", "selfLink": link, "items": resources}
+    items: dict[str, Any] = {}
+    for resource in resources:
+        region = f"regions/{resource['region'].rpartition('/')[2]}"
+        items.setdefault(region, {}).setdefault(collection, []).append(resource)
+    return {"kind": f"{kind}AggregatedList", "selfLink": link, "items": items}
 
 
-def _routes_of_networks(store: Store, project: str) -> Iterator[dict[str, Any]]:
-    """Yield default routes (https://docs.cloud.google.com/vpc/docs/routes): to the internet, and
-    one for each subnet.
-    """
-    for network in store.list(vpc.NETWORK, project):
-        link = SELF_LINK + network.id
-        gateway = f"{SELF_LINK}projects/{project}/{_GATEWAY}"
-        yield _route(project, link, "0.0.0.0/0", {"nextHopGateway": gateway})
-        for subnet in vpc.in_network(store, vpc.SUBNETWORK, network.id):
-            yield _route(project, link, subnet.outputs["ipCidrRange"], {"nextHopNetwork": link})
+def addresses(request: Request) -> dict[str, Any]:
+    """Return global addresses, including the ranges of peerings."""
+    resources = list_in_project(request.store, request.project, "addresses")
+    return {"kind": "compute#addressList", "items": resources}
 
 
-def _route(project: str, network: str, target: str, hop: dict[str, str]) -> dict[str, Any]:
-    middle = "r-" if "nextHopNetwork" in hop else ""
-    name = f"default-route-{middle}{zlib.crc32(f'{network}{target}'.encode()):016x}"
-    link = f"{SELF_LINK}projects/{project}/global/routes/{name}"
-    base = {"name": name, "network": network, "destRange": target, "selfLink": link}
-    return {**base, "priority": 0 if middle else 1000, **hop}
+def attachment(request: Request) -> dict[str, Any]:
+    """Return a network attachment."""
+    return read_resource(request.store, request.name)
 
 
 def host(request: Request) -> dict[str, Any]:
@@ -201,9 +179,9 @@ def project_of_compute(request: Request) -> dict[str, Any]:
     """Return a project of Compute Engine with its usage in all regions."""
     name = request.project
     used = Counter({m: len(request.store.list(type_, name)) for type_, m in _OF_A_PROJECT.items()})
-    answer = {"kind": "compute#project", "name": name, "quotas": _quotas(used)}
+    document = {"kind": "compute#project", "name": name, "quotas": _quotas(used)}
     is_host = request.store.get(vpc.HOST_PROJECT, name) is not None
-    return {**answer, "xpnProjectStatus": "HOST"} if is_host else answer
+    return {**document, "xpnProjectStatus": "HOST"} if is_host else document
 
 
 def _quotas(used: Counter[str]) -> list[dict[str, Any]]:
@@ -216,11 +194,11 @@ def _quotas(used: Counter[str]) -> list[dict[str, Any]]:
 METHODS: Final = {
     "compute.v1.reservations.get": ReadMethod(reservation, None),
     "compute.v1.networks.get": ReadMethod(network),
-    "compute.v1.firewalls.list": ReadMethod(listed),
-    "compute.v1.routes.list": ReadMethod(listed),
-    "compute.v1.subnetworks.aggregatedList": ReadMethod(listed, "compute.subnetworks.list"),
-    "compute.v1.globalAddresses.list": ReadMethod(listed),
-    "compute.v1.networkAttachments.get": ReadMethod(document),
+    "compute.v1.firewalls.list": ReadMethod(listed, None),
+    "compute.v1.routes.list": ReadMethod(listed, None),
+    "compute.v1.subnetworks.aggregatedList": ReadMethod(listed, None),
+    "compute.v1.globalAddresses.list": ReadMethod(addresses),
+    "compute.v1.networkAttachments.get": ReadMethod(attachment),
     "compute.v1.projects.getXpnHost": ReadMethod(host, "compute.projects.get"),
     "compute.v1.projects.get": ReadMethod(project_of_compute),
     "compute.v1.regions.get": ReadMethod(region),

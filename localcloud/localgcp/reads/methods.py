@@ -38,6 +38,8 @@ class Request:
     """``match`` of each ``deny`` fault on this request; an empty text denies all subjects."""
     utilization: tuple[Fault, ...] = ()
     """Faults of kind ``utilization`` on this request."""
+    content: bytes | None = None
+    """Content that an upload sends with the body."""
 
     @property
     def project(self) -> str:

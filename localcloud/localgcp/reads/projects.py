@@ -21,28 +21,23 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 import grpc
 
 from localgcp.apis.client import Api
-from localgcp.apis.rest import CODES
 from localgcp.errors import ApiError, RefusedRequestError
 from localgcp.inventory import resource_paths
 from localgcp.inventory.projects import is_local, local_project_number
-from localgcp.inventory.store import (
-    ACCOUNT,
-    ALERT_POLICY,
-    BUDGET,
-    CHANNEL,
-    DASHBOARD,
-    SERVICE,
-    Store,
-)
+from localgcp.inventory.store import ALERT_POLICY, BUDGET, CHANNEL, DASHBOARD, SERVICE, Store
 from localgcp.reads import secretmanager
 from localgcp.reads.methods import ReadMethod, Request, refused
-from localgcp.reads.resources import document, read_resource, to_rest
+from localgcp.reads.resources import read_resource
 
 if TYPE_CHECKING:
     from google.cloud.resourcemanager_v3 import types
 
 #: APIs that are enabled in every project, as after ``bootstrap``; the stack enables the others.
 FIRST: Final = ("cloudresourcemanager.googleapis.com", "serviceusage.googleapis.com")
+_CODES: Final = {
+    403: grpc.StatusCode.PERMISSION_DENIED,
+    404: grpc.StatusCode.NOT_FOUND,
+}
 #: Billing account of every local project; the local cloud is free of charge.
 _ACCOUNT: Final = "billingAccounts/000000-000000-000000"
 
@@ -59,8 +54,8 @@ def project(request: Request) -> dict[str, Any]:
 def billing(request: Request) -> dict[str, Any]:
     """Return the billing account of a project."""
     name = request.project
-    info = {"name": f"projects/{name}/billingInfo", "projectId": name}
-    return {**info, "billingAccountName": _ACCOUNT, "billingEnabled": True}
+    document = {"name": f"projects/{name}/billingInfo", "projectId": name}
+    return {**document, "billingAccountName": _ACCOUNT, "billingEnabled": True}
 
 
 def services(request: Request) -> dict[str, Any]:
@@ -76,30 +71,6 @@ def services(request: Request) -> dict[str, Any]:
             for id_ in sorted(ids)
         ]
     }
-
-
-def enable(request: Request) -> dict[str, Any]:
-    """Enable the API in the path, or the APIs in the body."""
-    project = request.project
-    one = request.name.rpartition("/services/")[2]
-    for name in request.body.get("serviceIds", ()) if "batchEnable" in request.rest else [one]:
-        request.store.put(SERVICE, f"{project}/{name}", project, {}, {})
-    return {"name": "operations/noop.DONE_OPERATION", "done": True}
-
-
-def accounts(request: Request) -> dict[str, Any]:
-    """Return the service accounts of a project."""
-    project = request.project
-    documents = [
-        to_rest(request.store, account) for account in request.store.list(ACCOUNT, project)
-    ]
-    if request.store.service_enabled(project, "compute.googleapis.com"):
-        # https://docs.cloud.google.com/compute/docs/access/service-accounts#default_service_account
-        email = f"{local_project_number(project)}-compute@developer.gserviceaccount.com"
-        name = {"name": f"{request.name}/serviceAccounts/{email}", "projectId": project}
-        title = {"displayName": "Compute Engine default service account"}
-        documents.append({**name, "email": email, **title})
-    return {"accounts": sorted(documents, key=lambda account: account["email"])}
 
 
 class ProjectService:
@@ -123,7 +94,7 @@ class ProjectService:
         try:
             answer = self._answer("GET", f"/v3/projects/{project_id}", b"")
         except RefusedRequestError as error:
-            code = CODES.get(error.status, grpc.StatusCode.UNAVAILABLE)
+            code = _CODES.get(error.status, grpc.StatusCode.UNAVAILABLE)
             raise ApiError(code, str(error)) from None
         assert answer is not None
         project_id = types.Project.from_json(answer.decode(), ignore_unknown_fields=True)
@@ -142,9 +113,14 @@ def bucket(request: Request) -> dict[str, Any]:
     return read_resource(request.store, request.name)
 
 
+def resource(request: Request) -> dict[str, Any]:
+    """Return a resource of the inventory by its path."""
+    return read_resource(request.store, request.name)
+
+
 def key(request: Request) -> dict[str, Any]:
     """Return an encryption key with its primary version."""
-    key_resource = document(request)
+    key_resource = resource(request)
     primary = next(iter(key_resource.get("primaries") or ()), None)
     purpose = key_resource.get("purpose") or "ENCRYPT_DECRYPT"
     return {"name": request.name, "purpose": purpose, "primary": primary}
@@ -155,14 +131,19 @@ def watching(request: Request) -> dict[str, Any]:
     account.
     """
     collection, scope = request.rest.removeprefix("/"), request.parameter("scope")
-    documents = list[dict[str, Any]]()
-    for stored in request.store.list(_WATCHING[collection]):
-        resource = to_rest(request.store, stored)
-        projects = (resource.get("budgetFilter") or {}).get("projects", ())
-        if stored.id.rpartition("/")[0] != request.name + request.rest:
+    documents = []
+    for policy in request.store.list(_WATCHING[collection]):
+        if policy.id.rpartition("/")[0] != request.name + request.rest:
             continue
-        if not scope or scope in projects:
-            documents.append(json.loads(resource.get("dashboardJson") or "{}") | resource)
+        resource = read_resource(request.store, policy.id)
+        text = resource.get("dashboardJson")
+        documents.append({**(json.loads(text) if text else {}), **resource})
+    if scope:
+        documents = [
+            policy
+            for policy in documents
+            if scope in (policy.get("budgetFilter") or {}).get("projects", ())
+        ]
     return {collection: documents}
 
 
@@ -190,16 +171,13 @@ METHODS: Final = {
     "cloudresourcemanager.v3.projects.get": ReadMethod(project, _GET_PROJECT),
     "cloudbilling.v1.projects.getBillingInfo": ReadMethod(billing, _GET_PROJECT),
     "serviceusage.v1.services.list": ReadMethod(services),
-    "serviceusage.v1.services.enable": ReadMethod(enable),
-    "serviceusage.v1.services.batchEnable": ReadMethod(enable, "serviceusage.services.enable"),
     "storage.v1.buckets.get": ReadMethod(bucket),
-    "iam.v1.projects.serviceAccounts.get": ReadMethod(document, fault="iam.serviceAccounts.get"),
-    "iam.v1.projects.serviceAccounts.list": ReadMethod(accounts, fault="iam.serviceAccounts.list"),
+    "iam.v1.projects.serviceAccounts.get": ReadMethod(resource, fault="iam.serviceAccounts.get"),
     "artifactregistry.v1.projects.locations.repositories.get": ReadMethod(
-        document, fault="artifactregistry.repositories.get"
+        resource, fault="artifactregistry.repositories.get"
     ),
     "secretmanager.v1.projects.secrets.get": ReadMethod(
-        document, fault="secretmanager.secrets.get"
+        resource, fault="secretmanager.secrets.get"
     ),
     "secretmanager.v1.projects.secrets.versions.get": ReadMethod(
         secret_version, fault="secretmanager.versions.get"
@@ -207,7 +185,7 @@ METHODS: Final = {
     "cloudkms.v1.projects.locations.keyRings.cryptoKeys.get": ReadMethod(
         key, fault="cloudkms.cryptoKeys.get"
     ),
-    "monitoring.v3.projects.notificationChannels.get": ReadMethod(document),
+    "monitoring.v3.projects.notificationChannels.get": ReadMethod(resource),
     "monitoring.v3.projects.notificationChannels.list": ReadMethod(watching),
     "monitoring.v3.projects.alertPolicies.list": ReadMethod(watching),
     "monitoring.v1.projects.dashboards.list": ReadMethod(watching),

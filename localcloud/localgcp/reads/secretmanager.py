@@ -17,10 +17,10 @@ import grpc
 from google.cloud.secretmanager_v1 import types
 
 from localgcp.access import gate
+from localgcp.access.callers import Guest
 from localgcp.apis.client import Api
 from localgcp.errors import ApiError
 from localgcp.home import Home
-from localgcp.inventory import resource_paths
 from localgcp.inventory.store import Store, project_number
 
 API: Final = "secretmanager.googleapis.com"
@@ -50,16 +50,11 @@ class SecretService:
         if not match or not re.fullmatch(r"latest|[1-9][0-9]{0,8}", match[3]):
             text = f"Invalid resource field value in the request: {request.name[:300]}"
             raise ApiError(_CODE.INVALID_ARGUMENT, text)
-        secret, version = match[2], match[3]
-        project = resource_paths.project_id(self.store, match[1]) or match[1]
+        project, secret, version = self._project(match[1]), match[2], match[3]
         if not self.store.service_enabled(project, API):
             text = f"Secret Manager API has not been used in project {match[1]} before or it is"
             raise ApiError(_CODE.PERMISSION_DENIED, f"{text} disabled.")
-        places = (f"projects/{project}/secrets/{secret}", f"projects/{project}")
-        member = f"serviceAccount:{guest.account if guest else ''}"
-        if guest is not None and all(
-            SECRET_READERS.isdisjoint(self.store.roles(place, member)) for place in places
-        ):
+        if guest is not None and not self._may_access(guest, project, secret):
             who = f" The job runs as {guest.account}." if guest.account else ""
             text = (
                 f"Permission 'secretmanager.versions.access' denied for resource '{request.name}'"
@@ -78,6 +73,16 @@ class SecretService:
             name=f"{name}/versions/{number}",
             payload=types.SecretPayload(data=value, data_crc32c=google_crc32c.value(value)),
         )
+
+    def _project(self, name: str) -> str:
+        """Return the id of the project with this id or number."""
+        known = {project_number(project): project for project in self.store.projects()}
+        return known.get(name, name)
+
+    def _may_access(self, guest: Guest, project: str, secret: str) -> bool:
+        places = (f"projects/{project}/secrets/{secret}", f"projects/{project}")
+        member = f"serviceAccount:{guest.account}"
+        return any(SECRET_READERS & self.store.roles(place, member) for place in places)
 
 
 #: Maximum bytes of a secret (https://docs.cloud.google.com/secret-manager/quotas).
@@ -109,21 +114,25 @@ def versions(folder: Path, project: str, secret: str) -> list[int]:
     return sorted(int(name) for name in names if name.isascii() and name.isdecimal())
 
 
-def find_version(
-    store: Store, folder: Path, project: str, secret: str, wanted: str
-) -> tuple[int, bytes] | None:
-    """Return number and value of a version, by number or ``latest``; None if it does not exist.
-
-    Values of a deleted secret remain on disk, and are not found. No name leads out of ``folder``:
-    only names of existing resources are paths.
-    """
-    if store.get(_SECRET, f"projects/{project}/secrets/{secret}") is None:
-        return None
+def read_version(folder: Path, project: str, secret: str, wanted: str) -> tuple[int, bytes] | None:
+    """Return number and value of a version, by number or ``latest``; None if it does not exist."""
     known = versions(folder, project, secret)
     chosen = known[-1:] if wanted == LATEST else [n for n in known if str(n) == wanted]
     if not chosen:
         return None
     return chosen[0], (folder / project / secret / str(chosen[0])).read_bytes()
+
+
+def find_version(
+    store: Store, folder: Path, project: str, secret: str, wanted: str
+) -> tuple[int, bytes] | None:
+    """Return ``read_version`` of an existing secret; values of a deleted secret remain on disk.
+
+    No name leads out of ``folder``: the names of what is there are checked.
+    """
+    if store.get(_SECRET, f"projects/{project}/secrets/{secret}") is None:
+        return None
+    return read_version(folder, project, secret, wanted)
 
 
 def _linked(source: str, target: Path) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 import threading
 from collections.abc import Callable, Mapping
 from typing import Any, Final
@@ -13,9 +14,15 @@ from localgcp.access.gate import guest_at, named_connection, reset_connection
 from localgcp.apis import discovery, field_rules
 from localgcp.bigquery import service as bigquery
 from localgcp.bigquery.service import BigQuery, Call
-from localgcp.errors import ExchangeEndedError, InvalidRequestError, RefusedRequestError
+from localgcp.errors import (
+    BigQueryError,
+    ExchangeEndedError,
+    InvalidRequestError,
+    RefusedRequestError,
+)
 from localgcp.faults.model import Kind, Service
 from localgcp.faults.table import Entry, FaultTable
+from localgcp.inventory.machines import is_region
 from localgcp.inventory.store import Store
 from localgcp.reads import compute, projects, resources, time_series
 from localgcp.reads.methods import ReadMethod, Request, refused
@@ -24,7 +31,7 @@ from localgcp.reads.methods import ReadMethod, Request, refused
 def _of_bigquery(answer: Callable[[BigQuery, Call], dict[str, Any]]) -> ReadMethod:
     def answered(request: Request) -> dict[str, Any]:
         assert request.bigquery is not None
-        call = Call(request.variables, request.body, request.query, request.guest)
+        call = Call(request.variables, request.body, request.query, request.guest, request.content)
         return answer(request.bigquery, call)
 
     return ReadMethod(answered)
@@ -32,7 +39,7 @@ def _of_bigquery(answer: Callable[[BigQuery, Call], dict[str, Any]]) -> ReadMeth
 
 #: Method id (``localgcp.apis.discovery``) -> handler.
 METHODS: Final[Mapping[str, ReadMethod]] = {
-    **resources.METHODS,
+    **resources.POLICIES,
     **compute.METHODS,
     **projects.METHODS,
     **time_series.METHODS,
@@ -58,19 +65,20 @@ class Reads:
 
         A method is one of Google's: what its description does not have is refused, and left out.
         """
+        content = None
+        if target.startswith(bigquery.UPLOAD):
+            target, body, content = bigquery.parse_upload(target, body)
         path, _, query = target.partition("?")
         called = discovery.find(verb, path)
         if called is None:
             return None
         document = _document(body)
-        is_bigquery = called.id.startswith("bigquery.")
-        if is_bigquery:
+        if called.id.startswith("bigquery."):
             document = bigquery.with_texts(document)
         called.check_query(query, bigquery.UNDESCRIBED.get(called.id, ()))
         called.check_body(document)
-        if is_bigquery and (errors := [*field_rules.errors(called.request, document)]):
-            named = [(at, f"{field_rules.json_name(at)}: {text}") for at, text in errors]
-            raise InvalidRequestError(named)
+        if called.id.endswith((".insert", ".create")):
+            _check_fields(called, path, document)
         request = Request(
             self._store,
             called,
@@ -78,8 +86,13 @@ class Reads:
             called.variables(path),
             document,
             parse_qs(query),
+            content=content,
         )
-        answer = self._answer(METHODS[called.id], request, unquote(path), connection)
+        read = METHODS.get(called.id)
+        if read is None:
+            answer = resources.METHODS[called.id](request)
+        else:
+            answer = self._answer(read, request, unquote(path), connection)
         return json.dumps(called.fit(answer)).encode()
 
     def _answer(
@@ -94,8 +107,7 @@ class Reads:
             request = dataclasses.replace(request, guest=guest, bigquery=self._bigquery)
         subjects = [path, *request.permissions]
         if id_ == time_series.METHOD:
-            jobs = time_series.asked(request)
-            subjects += [text for job in jobs for text in time_series.subjects_of(job)]
+            subjects += [text for job in time_series.asked(request) for text in job.subjects]
         if reference := request.body.get("jobReference"):
             subjects.append(str(reference.get("jobId")))
         taken = self._faults.count_call(service, method, lambda _: subjects, lambda _: True)
@@ -134,6 +146,33 @@ class Reads:
             self._faults.meet(
                 entry, path, self._stopping, lambda code, text: RefusedRequestError(int(code), text)
             )
+
+
+def _check_fields(
+    called: discovery.DescribedMethod, path: str, document: Mapping[str, Any]
+) -> None:
+    """Raise RefusedRequestError for a new resource with invalid fields or an unknown region."""
+    of_compute = called.id.startswith("compute.")
+    errors = list(field_rules.errors(called.request, document, "resource" if of_compute else ""))
+    # The checks of BigQuery's own jobs word what is required.
+    words = "" if called.id == "bigquery.v2.jobs.insert" else "Required parameter is missing: "
+    for field, text in errors if called.id.startswith("bigquery.") else ():
+        name = field_rules.json_name(field)
+        if text != field_rules.REQUIRED:
+            raise BigQueryError("invalid", f"Invalid value for {name}: {text}")
+        if words:
+            raise BigQueryError("required", f"{words}{name}")
+    nameless = ("resource.name", field_rules.REQUIRED)
+    if of_compute and not document.get("name") and nameless not in errors:
+        errors.append(nameless)
+    region = re.search("/regions/([^/]+)", path)
+    if region and not is_region(region[1]):
+        errors.append(("region", f"Unknown region {region[1][:80]!r}."))
+    if errors and not called.id.startswith("bigquery."):
+        missing = "Required field '{}' not specified"
+        raise InvalidRequestError(
+            [(at, missing.format(at) if t == field_rules.REQUIRED else t) for at, t in errors]
+        )
 
 
 def merged(value: object, patch: Mapping[str, Any]) -> dict[str, Any]:

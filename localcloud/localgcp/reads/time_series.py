@@ -6,6 +6,7 @@ https://docs.cloud.google.com/monitoring/api/ref_v3/rest/v3/projects.timeSeries/
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
@@ -23,31 +24,43 @@ _KNOWN: Final = ("metric.type", "resource.type", "resource.labels.job_id")
 _MINUTE: Final = timedelta(minutes=1)
 
 
-def subjects_of(job: JobRecord) -> list[str]:
-    """Return the texts in which the ``match`` of a fault is searched."""
-    return [job.job_id, job.display_name, *job.labels.values()]
+@dataclass(frozen=True)
+class AskedJob:
+    """A running job that a request selects."""
+
+    record: JobRecord
+
+    @property
+    def subjects(self) -> list[str]:
+        """The texts in which the ``match`` of a fault is searched."""
+        job = self.record
+        return [job.job_id, job.display_name, *job.labels.values()]
+
+    def replicas(self) -> Iterator[str]:
+        """Yield the replicas with accelerators."""
+        for number, pool in enumerate(self.record.spec.get("workerPoolSpecs", ())):
+            if int((pool or {}).get("machineSpec", {}).get("acceleratorCount", 0)):
+                for replica in range(int(pool.get("replicaCount", 1))):
+                    yield f"workerpool{number}-{replica}"
 
 
-def _replicas(job: JobRecord) -> Iterator[str]:
-    """Yield the replicas with accelerators."""
-    for number, pool in enumerate(job.spec.get("workerPoolSpecs", ())):
-        if int((pool or {}).get("machineSpec", {}).get("acceleratorCount", 0)):
-            for replica in range(int(pool.get("replicaCount", 1))):
-                yield f"workerpool{number}-{replica}"
-
-
-def asked(request: Request) -> list[JobRecord]:
-    """Return the running jobs that a filter selects. Raises RefusedRequestError."""
+def asked(request: Request) -> list[AskedJob]:
+    """Return the jobs that a filter selects. Raises RefusedRequestError for an
+    unsupported filter.
+    """
     try:
         conditions = log_filters.parse(request.parameter("filter"), _KNOWN).equal
     except FilterError as error:
         raise RefusedRequestError(400, str(error)) from None
-    kinds = (conditions.get("metric.type"), conditions.get("resource.type", _RESOURCE))
-    if kinds != (METRIC, _RESOURCE):
+    if (conditions.get("metric.type"), conditions.get("resource.type", _RESOURCE)) != (
+        METRIC,
+        _RESOURCE,
+    ):
         raise RefusedRequestError(400, f"the local cloud supports only the metric {METRIC}.")
+    jobs = JobTable(request.store.path).list()
     return [
-        job
-        for job in JobTable(request.store.path).list()
+        AskedJob(job)
+        for job in jobs
         if job.project == request.project
         and job.state is JobState.RUNNING
         and conditions.get("resource.labels.job_id") in (None, job.job_id)
@@ -56,16 +69,27 @@ def asked(request: Request) -> list[JobRecord]:
 
 def time_series(request: Request) -> dict[str, Any]:
     """Return one series for each replica with accelerators, newest points first."""
-    series = list[dict[str, Any]]()
-    for job in asked(request):
-        texts = subjects_of(job)
-        faults = (f for f in request.utilization if any(f.match in text for text in texts))
-        if fault := next(faults, None):
-            series += [_series(job, replica, fault, request) for replica in _replicas(job)]
+    series = [
+        _series(job, replica, fault, request)
+        for job in asked(request)
+        if (fault := _fault(job, request))
+        for replica in job.replicas()
+    ]
     return {"timeSeries": series, "unit": "10^2.%"} if series else {"unit": "10^2.%"}
 
 
-def _series(job: JobRecord, replica: str, fault: Any, request: Request) -> dict[str, Any]:
+def _fault(job: AskedJob, request: Request) -> Any:
+    return next(
+        (
+            utilization
+            for utilization in request.utilization
+            if not utilization.match or any(utilization.match in text for text in job.subjects)
+        ),
+        None,
+    )
+
+
+def _series(job: AskedJob, replica: str, fault: Any, request: Request) -> dict[str, Any]:
     now = datetime.now(UTC).replace(second=0, microsecond=0)
     begin, end = (_time(request, f"interval.{key}Time") for key in ("start", "end"))
     times = [now - _MINUTE * number for number in range(int(fault.seconds // 60) + 1)]
@@ -74,8 +98,8 @@ def _series(job: JobRecord, replica: str, fault: Any, request: Request) -> dict[
         "resource": {
             "type": _RESOURCE,
             "labels": {
-                "project_id": job.project,
-                "job_id": job.job_id,
+                "project_id": job.record.project,
+                "job_id": job.record.job_id,
                 "task_name": replica,
             },
         },

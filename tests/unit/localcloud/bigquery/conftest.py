@@ -33,6 +33,7 @@ SQL = {"query": "SELECT id FROM web.clicks", "useLegacySql": False}
 FIELDS = [{"name": "id", "type": "INTEGER", "mode": "NULLABLE"}]
 MADE = {"done": {"schema": FIELDS, "rows": 2, "bytes": {"id": 16}}}
 PLACE = {"projectId": PROJECT, "datasetId": "web", "tableId": "clicks"}
+OTHER = PLACE | {"tableId": "copy"}
 DAY = 24 * 3600 * 1000
 #: It answers each line with the next one of the file that is named after the operation.
 PROGRAM: Final = r"""#!/bin/sh
@@ -185,7 +186,11 @@ class Answering:
         if not (lines := self._said.getvalue().splitlines()):
             return json.dumps(self._request)
         question = json.loads(lines[-1])
-        return json.dumps([self._tables[each["tableId"]] for each in question["tables"]])
+        return json.dumps(
+            [self._tables[each["tableId"]] for each in question["tables"]]
+            if "tables" in question
+            else True
+        )
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from tests.unit.localcloud.bigquery.conftest import (
     FIELDS,
     MADE,
     NOW,
+    OTHER,
     PLACE,
     PROJECT,
     SQL,
@@ -66,7 +67,7 @@ def test_code_of_a_job_queries_as_its_account_and_no_more(clicks: Service, engin
     assert own.refusal("POST", "jobs", body) == (
         501, "notImplemented", "the code of a job may run only queries here.",
     )  # fmt: skip
-    engine.says("query", ask_for(), MADE)
+    engine.says("query", ask_for(), {"read": [["id"]]}, MADE)
     ended = own.run("q1", query=SQL)
     assert (ended["user_email"], ended["_account"]) == (TRAINER, TRAINER)
     text = f"Access Denied: {PROJECT}.web.clicks: bigquery.tables.getData denied (or it may not"
@@ -104,10 +105,10 @@ def test_a_query_that_would_cost_too_much_does_not_run(
     """Ten mebibytes at least for each table that is read; nothing for one without bytes."""
     for name in ("more", "empty"):
         clicks.put(TABLE, f"web.{name}", table(PLACE | {"tableId": name}))
-    version = [NOW - 1, ["c"], 1, {"id": 8 << 20, "name": 2 << 20}, FIELDS]
+    version = [NOW - 1, ["c"], 1, {"id": 10 << 20}, FIELDS]
     clicks.put(TABLE, "web.more", table(PLACE | {"tableId": "more"}, version))
     tables = [each for name in ("clicks", "more", "empty") for each in ask_for(name)["tables"]]
-    engine.says("query", {"tables": tables}, MADE)
+    engine.says("query", {"tables": tables}, {"read": [["id"], ["id"], []]}, MADE)
     ended = clicks.run("q1", query=SQL | ({"maximumBytesBilled": limit} if limit else {}))
     assert failure(ended) == refused
     if refused is None:
@@ -127,7 +128,7 @@ def test_a_table_is_not_read_as_of_a_time_at_which_it_is_not_kept(
     clicks: Service, engine: Engine, created: int, as_of: int, why: str
 ) -> None:
     clicks.put(TABLE, "web.clicks", table(PLACE, creationTime=str(created)))
-    engine.says("query", ask_for(as_of=as_of), MADE)
+    engine.says("query", ask_for(as_of=as_of), {"read": [["id"]]}, MADE)
     label = f"{PROJECT}:web.clicks"
     text = f"Invalid snapshot time {as_of} for table {label}@{as_of}. Cannot read {why}."
     assert failure(clicks.run("q1", query=SQL)) == ("invalid", text)
@@ -178,17 +179,19 @@ def test_a_job_that_a_server_left_is_carried_out_by_the_next(
     assert clicks.data.stat().st_mode & 0o777 == 0o700
 
 
-def test_a_server_that_stops_leaves_waiting_jobs_to_the_next(
-    clicks: Service, engine: Engine
-) -> None:
+STOPPED = ("stopped", "Job execution was cancelled: the local cloud was stopped.")
+
+
+def test_a_server_that_stops_ends_waiting_jobs(clicks: Service, engine: Engine) -> None:
     hold = Fault(service=FaultyService.BIGQUERY, kind=Kind.HOLD, method="query")
     held = clicks.faults.add(hold)
     body = {"jobReference": {"jobId": "q1"}, "configuration": {"query": SQL}}
     clicks.ask("POST", "jobs", body)
     assert clicks.faults.wait_held(held, 30) == "query q1"
     clicks.bigquery.jobs.stop()
-    clicks.bigquery.jobs._pool.shutdown(wait=True)
-    assert clicks.get(JOB, "q1")["status"] == {"state": "RUNNING"}
+    assert failure(clicks.get(JOB, "q1")) == STOPPED
+    clicks.bigquery.jobs.start()
+    assert engine.asked == []
 
 
 def test_a_server_that_stops_ends_the_engine_of_a_job(clicks: Service, engine: Engine) -> None:
@@ -198,15 +201,15 @@ def test_a_server_that_stops_ends_the_engine_of_a_job(clicks: Service, engine: E
     [process] = wait_until(lambda: list(running))
     clicks.bigquery.jobs.stop()
     clicks.bigquery.jobs._pool.shutdown(wait=True)
-    assert (process.wait(30), running) == (-9, set())
-    assert clicks.get(JOB, "q1")["status"] == {"state": "RUNNING"}
+    assert (process.wait(30), running) == (-9, {})
+    assert failure(clicks.get(JOB, "q1")) == STOPPED
     # One that begins now ends at once.
     with pytest.raises(BigQueryError, match="ended with status -9"):
         clicks.bigquery.jobs.rows(table(PLACE), 0, 1, exact=False)
 
 
 VERSION = [NOW - 10, ["a.parquet"], 3, {"id": 24}, FIELDS]
-CLICKS = "datasets/web/tables/clicks"
+DATA = "datasets/web/tables/clicks/data"
 WEB = {"location": "us-central1", "datasetReference": {"projectId": PROJECT, "datasetId": "web"}}
 
 
@@ -277,7 +280,8 @@ def test_a_query_that_runs_has_no_rows_yet(
     assert web.refusal("GET", "queries/j1") == (503, "backendError", "no")
 
 
-READER = "roles/bigquery.dataViewer"
+READER, EDITOR, USER = "roles/bigquery.dataViewer", "roles/bigquery.dataEditor", "roles/viewer"
+NEW_TABLE = {"tableReference": {"tableId": "copy"}}
 NEW_DATASET = {"datasetReference": {"datasetId": "new"}}
 
 
@@ -288,7 +292,7 @@ NEW_DATASET = {"datasetReference": {"datasetId": "new"}}
         ("POST", "queries", SQL, "bigquery.jobs.create", ""),
         ("POST", "datasets", NEW_DATASET, "bigquery.datasets.create", ""),
         ("GET", "datasets/web", None, "bigquery.datasets.get", ".web"),
-        ("GET", CLICKS, None, "bigquery.tables.getData", ".web.clicks"),
+        ("GET", DATA, None, "bigquery.tables.getData", ".web.clicks"),
     ],
 )
 def test_code_of_a_job_calls_what_its_account_may(
@@ -299,15 +303,24 @@ def test_code_of_a_job_calls_what_its_account_may(
     assert as_job(web).refusal(verb, path, body) == (403, "accessDenied", text)
 
 
-def test_code_of_a_job_reads_with_a_role(web: Service) -> None:
+def test_code_of_a_job_reads_with_one_role_and_makes_tables_with_another(web: Service) -> None:
+    own, path = as_job(web), "datasets/web/tables"
     set_grant(web.store, f"projects/{PROJECT}/datasets/web", READER, TRAINER)
-    assert as_job(web).ask("GET", CLICKS)["tableReference"] == PLACE
+    assert own.ask("GET", f"{path}/clicks")["tableReference"] == PLACE
+    text = (
+        f"Access Denied: {PROJECT}.web.copy: bigquery.tables.create denied (or it may not exist)."
+    )
+    refused = own.refusal("POST", path, NEW_TABLE)
+    assert refused == (403, "accessDenied", f"{text} The job runs as {TRAINER}.")
+    set_grant(web.store, f"projects/{PROJECT}/datasets/web", EDITOR, TRAINER)
+    assert own.ask("POST", path, NEW_TABLE)["tableReference"] == OTHER
 
 
 def test_a_result_is_read_by_the_account_whose_job_made_it(web: Service) -> None:
     place = {"projectId": PROJECT, "datasetId": "_r", "tableId": "anon"}
     web.put(TABLE, "_r.anon", table(place, _account=TRAINER))
     path = "datasets/_r/tables/anon"
+    assert as_job(web).ask("GET", f"{path}/data") == {"totalRows": "0"}
     assert as_job(web).ask("GET", path)["tableReference"] == place
     assert as_job(web, "other@x").refusal("GET", path)[1] == "accessDenied"
 

@@ -37,17 +37,22 @@ def place(table: str, dataset: str = "d", as_of: int | None = None) -> dict[str,
     return {"projectId": "p", "datasetId": dataset, "tableId": table, "asOf": as_of}
 
 
-@pytest.mark.parametrize(("sql", "named", "rows"), CASES["tables"])
-def test_a_query_names_its_tables(tables: Work, sql: str, named: Any, rows: Any) -> None:
-    asked, done = tables.query(sql)
-    assert asked == {"tables": named}
+ID, BOTH = ["id"], ["Name", "id"]
+
+
+@pytest.mark.parametrize(("sql", "named", "read", "rows"), CASES["tables-and-columns"])
+def test_a_query_names_its_tables_and_the_columns_that_it_reads(
+    tables: Work, sql: str, named: Any, read: Any, rows: Any
+) -> None:
+    asked, weighed, done = tables.query(sql)
+    assert (asked, weighed) == ({"tables": named}, {"read": read})
     assert tables.rows(done["done"]["schema"]) == rows
     assert done["done"]["rows"] == len(rows)
 
 
 def test_a_dry_run_has_a_schema_and_writes_nothing(tables: Work) -> None:
     said = tables.query("SELECT id FROM d.t", dryRun=True, dataset=None, output="")
-    assert said == [{"tables": [place("t")]}, {"done": {"schema": [field("id")]}}]
+    assert said == [{"tables": [place("t")]}, {"read": [ID]}, {"done": {"schema": [field("id")]}}]
     assert sorted(each.name for each in tables.folder.iterdir()) == ["rows.parquet"]
 
 

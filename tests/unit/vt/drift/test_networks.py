@@ -26,6 +26,7 @@ PATH = "projects/local-p/global/networks/training-dev"
 OTHER = "projects/local-p/global/networks/default"
 SUBNET = "projects/local-p/regions/us-central1/subnetworks/training-dev"
 NETWORK = DeclaredNetwork(PATH, ("servicenetworking-googleapis-com",))
+URL = "/compute/v1/projects/local-p/"
 
 
 @dataclass
@@ -34,12 +35,12 @@ class Estate:
 
     client: RestClient
     faults: FaultTable
-    store: Store
+    address: str
 
-    def make(self, type_: str, collection: str, **values: Any) -> None:
-        id_ = f"projects/local-p/{collection}/{values['name']}"
-        link = f"https://www.googleapis.com/compute/v1/{id_}"
-        self.store.put(f"gcp:compute/{type_}", id_, "local-p", {}, {"selfLink": link, **values})
+    def make(self, path: str, **body: Any) -> None:
+        with requests.Session() as session:
+            session.trust_env = False
+            assert session.post(f"http://{self.address}{URL}{path}", json=body).ok
 
     def found(self, *ids: str) -> list[ResourceDifference]:
         return undeclared_parts(self.client, NETWORK, {SUBNET, *ids})[0]
@@ -58,7 +59,8 @@ def estate(tmp_path: Path) -> Iterator[Estate]:
     server = serve([], 0, folder=tmp_path, also=Reads(store, faults, threading.Event()).answer)
     session = requests.Session()
     session.trust_env = False
-    yield Estate(RestClient(session, f"127.0.0.1:{server.port}"), faults, store)
+    address = f"127.0.0.1:{server.port}"
+    yield Estate(RestClient(session, address), faults, address)
     session.close()
     server.stop(None).wait()
 
@@ -68,14 +70,14 @@ def test_what_a_network_comes_with_and_what_the_stack_made_is_no_drift(estate: E
 
 
 def test_a_rule_is_told_with_what_it_lets_in_and_the_way_to_keep_it(estate: Estate) -> None:
+    allowed = [{"IPProtocol": "tcp", "ports": ["22", "80"]}]
     estate.make(
-        "firewall:Firewall",
         "global/firewalls",
         name="open",
         network=PATH,
         sourceRanges=["0.0.0.0/0"],
-        allows=[{"protocol": "tcp", "ports": ["22", "80"]}],
-        denies=[{"protocol": "icmp"}, {"protocol": "udp", "ports": ["53"]}],
+        allowed=allowed,
+        denied=[{"IPProtocol": "icmp"}, {"IPProtocol": "udp", "ports": ["53"]}],
     )
     [rule] = estate.found()
     assert (rule.name, rule.type, rule.resource) == ("open", "firewall rule", "firewalls/open")
@@ -91,17 +93,15 @@ def test_a_rule_is_told_with_what_it_lets_in_and_the_way_to_keep_it(estate: Esta
 
 def test_a_route_like_the_one_to_the_internet_that_leads_elsewhere_is_told(estate: Estate) -> None:
     hop = {"destRange": "0.0.0.0/0", "nextHopIp": "10.0.0.9"}
-    route = {"name": "default-route-0123", "network": PATH, "priority": 9, **hop}
-    estate.make("route:Route", "global/routes", **route)
-    [told] = estate.found()
-    assert [(f.path, f.cloud) for f in told.fields] == [*hop.items()]
+    estate.make("global/routes", name="default-route-0123", network=PATH, priority=9, **hop)
+    [route] = estate.found()
+    assert [(f.path, f.cloud) for f in route.fields] == [*hop.items()]
 
 
 def test_what_may_not_be_read_is_named_with_the_permission_and_the_rest_is_read(
     estate: Estate,
 ) -> None:
-    route = {"name": "there", "network": PATH, "destRange": "10.0.0.0/8", "priority": 9}
-    estate.make("route:Route", "global/routes", **route)
+    estate.make("global/routes", name="there", network=PATH, destRange="10.0.0.0/8", priority=9)
     estate.faults.add(Fault.parse(service="compute", kind="deny", match="firewalls", times=0))
     estate.faults.add(Fault.parse(service="compute", kind="deny", match="networks/", times=0))
     found, refused = undeclared_parts(estate.client, NETWORK, {SUBNET})
