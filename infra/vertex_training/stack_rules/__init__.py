@@ -7,7 +7,9 @@ report in this order:
 ``names``            names, numbers and labels that Google Cloud would refuse; unknown keys;
                      ``existing`` and ``name``
 ``access``           ``teams``, ``members``, ``roles``, ``datasets``; grants beyond CI's rights
-``files``            files that the stack file names, secrets in uploaded files
+``files``            files that the stack file names, secrets in uploaded files, code that
+                     names no project
+``launchers``        configuration files of accelerate and DeepSpeed against the pools of jobs
 ``storage``          encryption, retention and classes of buckets; ``snapshots``
 ``network``          ``network``, ``sharedVpc`` and ``reservations``
 ``limits``           ``limits``, for the stack as a whole
@@ -36,6 +38,7 @@ SUBJECTS: Final = (
     "names",
     "access",
     "files",
+    "launchers",
     "storage",
     "network",
     "limits",

@@ -1,12 +1,20 @@
-"""Rules about files that a stack uses: they must exist in the checkout, without secrets."""
+"""Rules about files that a stack uses: they must exist in the checkout, without secrets.
+
+Code must name its project: the default project of a job is Google's own, whose name ends in
+``-tp``, and the job's account has no rights in that project
+(https://github.com/GoogleCloudPlatform/vertex-ai-samples/issues/174). No file is executed.
+"""
 
 from __future__ import annotations
 
+import ast
 import errno
 import pathlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
 
-from vertex_training.errors import ConfigError, Path, Problem
+from vertex_training.errors import ConfigError, Location, Path, Problem
 from vertex_training.images import pins
 from vertex_training.images.context import BuildContext
 from vertex_training.plan import packages
@@ -190,3 +198,105 @@ def secrets_in_contexts(file: StackFile) -> Iterator[Problem]:
             yield from scanned.problems
             if scanned.note:
                 yield Problem(scanned.note, path=("images", name, "context"), level="note")
+
+
+#: Environment variable from which Google's clients read the project.
+PROJECT: Final = "GOOGLE_CLOUD_PROJECT"
+#: Function -> argument with the project, and its position.
+CALLS: Final = {
+    "google.cloud.bigquery.Client": ("project", 0),
+    "pandas_gbq.read_gbq": ("project_id", 1),
+    "pandas_gbq.to_gbq": ("project_id", 2),
+    "pandas.read_gbq": ("project_id", 1),
+}
+#: Maximum size of a parsed file in bytes. Larger files are generated code.
+MOST_BYTES: Final = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class DefaultProject:
+    """A BigQuery call without a project."""
+
+    line: int
+    call: str
+    argument: str
+
+
+@file_rule("warning")
+def default_project_calls(file: StackFile) -> Iterator[Problem]:
+    """Warn about BigQuery calls without a project, unless all jobs set the project's variable."""
+    settings, root, requests = file.settings, file.root, file.requests
+    if requests and all(f'"{PROJECT}"' in request.body for request in requests.values()):
+        return
+    for name in sorted(_files(settings, root)):
+        path = root / name
+        if not path.is_file() or path.stat().st_size > MOST_BYTES:
+            continue
+        for usage in default_projects(path.read_bytes()):
+            what = (
+                f"{usage.call} without {usage.argument}: in a job the default project is Google's "
+                "own"
+            )
+            hint = f"pass {usage.argument}=…, or set the variable {PROJECT} in the job file"
+            yield Problem(what, hint=hint, location=Location(name, usage.line))
+
+
+def _files(settings: Settings, root: pathlib.Path) -> set[str]:
+    """Return the Python files in packages and image contexts."""
+    folders = [image.context for image in settings.images.values() if image.context]
+    places: Iterable[str] = (*folders, *(package.path for package in settings.packages.values()))
+    names = (name for place in places for name in packages.sources(root / place, place))
+    return {name for name in names if name.endswith(".py")}
+
+
+def default_projects(code: bytes) -> list[DefaultProject]:
+    """Return the calls without a project by line; empty if the code is not valid Python.
+
+    >>> default_projects(b"from google.cloud import bigquery as bq\\nbq.Client()")
+    [DefaultProject(line=2, call='bigquery.Client()', argument='project')]
+    """
+    try:
+        tree = ast.parse(code)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return []
+    names = _imported(tree)
+    usages: list[DefaultProject] = []
+    for call in ast.walk(tree):
+        if not isinstance(call, ast.Call):
+            continue
+        full = _full_name(call.func, names)
+        if full in CALLS and not _has(call, *CALLS[full]):
+            argument, _ = CALLS[full]
+            shown = ".".join(full.split(".")[-2:])
+            usages.append(DefaultProject(call.lineno, f"{shown}()", argument))
+    return sorted(usages, key=lambda usage: usage.line)
+
+
+def _has(call: ast.Call, argument: str, position: int) -> bool:
+    """Return True if a call passes the argument, possibly in ``*`` or ``**``."""
+    starred = (isinstance(arg, ast.Starred) for arg in call.args)
+    named = (keyword.arg is None or keyword.arg == argument for keyword in call.keywords)
+    return len(call.args) > position or any(starred) or any(named)
+
+
+def _imported(tree: ast.AST) -> dict[str, str]:
+    """Return the full name of each name that an import anywhere in the file binds."""
+    result: dict[str, str] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for name in node.names:
+                top = name.name.partition(".")[0]
+                result[name.asname or top] = name.name if name.asname else top
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            result |= {n.asname or n.name: f"{node.module}.{n.name}" for n in node.names}
+    return result
+
+
+def _full_name(node: ast.expr, names: Mapping[str, str]) -> str | None:
+    """Return the full name of ``a.b.c`` if ``a`` is imported; None for other expressions."""
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    imported = names.get(node.id) if isinstance(node, ast.Name) else None
+    return ".".join([imported, *reversed(parts)]) if imported else None
