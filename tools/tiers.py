@@ -144,11 +144,7 @@ def in_turns(seconds: Mapping[str, float]) -> list[str]:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Omit nightly tests and order the files; the tests of a file stay together, in their order."""
-    if os.environ.get(ALL_STORIES) != "all":
-        nightly = [item for item in items if item.get_closest_marker("nightly")]
-        config.hook.pytest_deselected(items=nightly)
-        items[:] = [item for item in items if not item.get_closest_marker("nightly")]
+    """Order the files; the tests of a file stay together, in their order."""
     known = getattr(config, "workerinput", {}).get(CACHE, {})
     files = dict.fromkeys(item.nodeid.partition("::")[0] for item in items)
     expected = {file: known.get(file, EXPECTED.get(tier_of(file), SHORT)) for file in files}
@@ -222,6 +218,8 @@ class Summary:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Print the summary in the main process only, which receives the reports."""
+    """Omit nightly tests; print the summary in the main process, which receives the reports."""
+    if os.environ.get(ALL_STORIES) != "all":
+        config.option.markexpr = config.option.markexpr or "not nightly"
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(Summary())

@@ -120,9 +120,9 @@ class RestClient:
         yield from items(read, url, what, lambda page: self.call("GET", page, what))
 
     def call(
-        self, method: str, url: str, what: str, *, conflict: tuple[int, ...] = (404,), **more: Any
+        self, method: str, url: str, what: str, *, missing_ok: bool = True, **more: Any
     ) -> dict[str, Any] | None:
-        """Call a method and return its response; None if the response has a status in ``conflict``.
+        """Call a method that reads, and return its response; None for 404 with ``missing_ok``.
 
         Raises:
             ForbiddenReadError: the caller lacks a permission.
@@ -138,16 +138,15 @@ class RestClient:
         except (requests.RequestException, GoogleAuthError) as failed:
             raise CommandError(f"cannot reach {what}: {failed}") from None
         document = _document(answer)
-        if answer.status_code in conflict:
+        if answer.status_code == 404 and missing_ok:
             return None
-        doing = "read" if method == "GET" or conflict == (404,) else "written"
         if not answer.ok:
-            text = f"{what} cannot be {doing}: {answer.status_code} {answer.reason}"
+            text = f"{what} cannot be read: {answer.status_code} {answer.reason}"
             reason = _message(document)
             error = ForbiddenReadError if answer.status_code == 403 else CommandError
             raise error(f"{text}: {reason}" if reason else text)
         if not isinstance(document, dict):
-            raise CommandError(f"{what} cannot be {doing}: the answer is not a JSON object.")
+            raise CommandError(f"{what} cannot be read: the answer is not a JSON object.")
         return document
 
 

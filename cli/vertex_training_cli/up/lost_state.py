@@ -199,8 +199,8 @@ class _Lists:
         client, collection = rest.connect(self.stack), url.partition("?")[0].rpartition("/")[2]
 
         def get(page: str) -> dict[str, Any]:
-            # No conflict: a list that does not exist is not an empty one.
-            return client.call("GET", page, collection, conflict=()) or {}
+            # A list that does not exist is not an empty one.
+            return client.call("GET", page, collection, missing_ok=False) or {}
 
         for page in rest.pages(url, collection, get):
             items = page.get(collection, [])
