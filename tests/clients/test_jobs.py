@@ -82,6 +82,7 @@ def test_curl_submits_a_job(shell: Shell, curl: str) -> None:
     assert '"nextPageToken"' in done.stdout
 
 
+@pytest.mark.nightly
 def test_gcloud_creates_streams_and_cancels_a_tuning_job(shell: Shell, gcloud: str) -> None:
     (shell.folder / "tuning.yaml").write_text(TEXTS["TUNING_CONFIG"])
     done = shell.run(

@@ -198,6 +198,7 @@ def test_outputs_of_a_job_are_listed_and_downloaded(imported, tmp_path):
     assert "has no output directory" in done.stderr
 
 
+@pytest.mark.nightly
 def test_imported_job_that_cannot_run_here_fails_with_the_reason(imported):
     checkout, folder, _ = imported
     done = checkout.run("vt", "import", str(folder / "four/vm.yaml"), "--up", expect=1)

@@ -47,10 +47,7 @@ def jobs(file: Path) -> set[str]:
 
 @pytest.mark.parametrize(
     "name",
-    [
-        pytest.param(name, marks=pytest.mark.nightly if "/" in SAMPLES[name] else ())
-        for name in SAMPLES
-    ],
+    [pytest.param(name, marks=() if name == "local" else pytest.mark.nightly) for name in SAMPLES],
 )
 def test_a_sample_checks_and_its_review_is_readable(checkout: Checkout, name: str) -> None:
     if not (ROOT / SAMPLES[name]).exists():

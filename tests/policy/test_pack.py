@@ -86,7 +86,10 @@ def test_a_policy_of_a_repository_is_served_beside_ours(tmp_path: Path) -> None:
 @pytest.mark.e2e
 @pytest.mark.parametrize(
     ("stack", "options"),
-    [("dev", ""), ("prod", "--policy-pack-config levels.json")],
+    [
+        pytest.param("dev", "", marks=pytest.mark.nightly),
+        ("prod", "--policy-pack-config levels.json"),
+    ],
 )
 def test_the_stacks_keep_every_policy(checkout: Checkout, stack: str, options: str) -> None:
     everywhere = {"enforcementLevel": "mandatory", NOT_IN_STACKS: []}

@@ -170,8 +170,8 @@ MANY = {
     "words with commands": ("page.md", "`gcloud ai custom-jobs create`\n" * 15_000),
     "blank lines": ("page.md", "    \n\t\n" * 100_000),
     "lines of a cell that go on": ("cell.ipynb", "!a\\\n" * 600_000),
-    "lines of a script that go on": ("script.sh", "#!/bin/sh\n" + "a\\\n" * 900_000),
-    "arrays that do not end": ("script.sh", "#!/bin/sh\nX=(\n" + "a\n" * 300_000),
+    "lines of a script that go on": ("script.sh", "#!/bin/sh\n" + "a\\\n" * 300_000),
+    "arrays that do not end": ("script.sh", "#!/bin/sh\nX=(\n" + "a\n" * 100_000),
 }
 
 

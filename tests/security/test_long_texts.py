@@ -39,12 +39,12 @@ RISKY: Final = (
     *("password:a b c\n", "- name: PASSWORD\n  value: ", "- password: a # "),
     *(form[:4] for form in redaction.TOKENS.values()),
 )
-SMALL: Final = 25_000
+SMALL: Final = 8_000
 #: Where time grows with the length, four times the length takes four times as long.
 GROWTH: Final = 4
 MOST: Final = 3 * GROWTH
 #: Seconds below which a measurement says nothing.
-FLOOR: Final = 0.003
+FLOOR: Final = 0.001
 
 
 def seconds(text: str) -> float:

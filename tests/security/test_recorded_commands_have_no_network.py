@@ -178,6 +178,7 @@ def test_recorded_command_has_no_network_and_its_jobs_are_recorded(folder: Path,
     assert all(f"+++ jobs/{name}.yaml" in stdout for name in ("first", "second"))
 
 
+@pytest.mark.nightly
 def test_without_isolation_each_client_reaches_the_network(folder: Path) -> None:
     received, stdout, stderr = run_import(folder, "--no-isolation")
     assert set(ways().values()) - set(received) == set(), stderr

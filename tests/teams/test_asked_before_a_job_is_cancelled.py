@@ -52,6 +52,7 @@ def refused(project: Project, job: str) -> str:
     return told
 
 
+@pytest.mark.nightly
 def test_missing_act_as_permission_cancels_no_job(project: Project) -> None:
     project.want(acting=BUSY)
     project.up()

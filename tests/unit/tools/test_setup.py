@@ -312,7 +312,14 @@ def test_failed_installer_is_quoted_and_setup_starts_again_next_time(ready: Mach
     ready.setup()
 
 
-@pytest.mark.parametrize("said", [None, "echo uv 0.4.9", "exit 127"])
+@pytest.mark.parametrize(
+    "said",
+    [
+        "echo uv 0.4.9",
+        pytest.param(None, marks=pytest.mark.nightly),
+        pytest.param("exit 127", marks=pytest.mark.nightly),
+    ],
+)
 def test_pinned_uv_is_installed_where_path_has_no_suitable_one(
     machine: Machine, said: str | None
 ) -> None:
