@@ -100,9 +100,6 @@ def _accept(listener: socket.socket, open_ones: list[socket.socket]) -> None:
 
 
 def _connect(inner: socket.socket, port: int, open_ones: list[socket.socket]) -> None:
-    """Copy in both directions between a connection of the network and one to the
-    host's ``port``.
-    """
     try:
         with inner, suppress(OSError), socket.create_connection((_LOOPBACK, port)) as outer:
             for connection in (inner, outer):

@@ -121,8 +121,6 @@ class PageInterceptor(grpc.ServerInterceptor):
 
 
 class _RefusingHandler(grpc.GenericRpcHandler):
-    """Answers every method with PERMISSION_DENIED."""
-
     def service(
         self, handler_call_details: grpc.HandlerCallDetails
     ) -> grpc.RpcMethodHandler[Any, Any]:
@@ -239,7 +237,6 @@ class GatedServer:
 
 
 def _private_folder(wanted: Path | None, service: str) -> Path:
-    """Create a folder with mode 0700."""
     longest = len("/plugin-12345678/c1234567")
     if wanted is not None and wanted.is_dir() and len(bytes(wanted)) + longest < _LONGEST_PATH:
         return Path(tempfile.mkdtemp(prefix=f"{service}-", dir=wanted))
@@ -254,7 +251,6 @@ def _refusal(text: str) -> grpc.RpcMethodHandler[Any, Any]:
 
 
 def _copy(source: socket.socket, sink: socket.socket) -> None:
-    """Copy until either end closes, then close both."""
     try:
         while data := source.recv(_BLOCK):
             sink.sendall(data)

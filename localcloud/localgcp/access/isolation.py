@@ -86,7 +86,6 @@ def main() -> int:
 
 
 def _isolate(ports: Collection[int]) -> None:
-    """Move this process and its children into new namespaces. Raises OSError."""
     sockets = _sockets()
     if not engine_network.enter(ports):
         raise OSError("cannot create a network namespace")
@@ -162,7 +161,6 @@ def _prepare_first() -> None:
 
 
 def _run(command: Sequence[str]) -> int:
-    """Run the program, wait for it and for its remaining children, and return its exit code."""
     program = os.fork()
     if program == 0:
         for number in _RESTORED:

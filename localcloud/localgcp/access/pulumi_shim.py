@@ -134,7 +134,6 @@ def own_salt(text: str) -> str | None:
 
 
 def _find_package() -> None:
-    """Put the package's folder on the import path of this script."""
     sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 
 

@@ -172,9 +172,6 @@ class LocalHandler(BaseHTTPRequestHandler):
             yield block
 
     def _chunk_size(self) -> int:
-        """Return the size of the next chunk; 0 for the last. Raises ExchangeEndedError for a bad
-        number.
-        """
         text = self.rfile.readline(_LONGEST_LINE).partition(b";")[0].strip()
         if not re.fullmatch(rb"[0-9A-Fa-f]{1,15}", text):
             raise ExchangeEndedError

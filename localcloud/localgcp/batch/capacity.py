@@ -46,7 +46,6 @@ class Capacity:
         yield from self._reservation(job)
 
     def _is_over(self, job: BatchJob) -> bool:
-        """Return whether the job's stock-out is over, because of the time or a cleared fault."""
         if job.uid not in self._stockouts:
             return True
         id_, until = self._stockouts[job.uid]
@@ -112,7 +111,6 @@ def _machines(job: BatchJob) -> int:
 
 
 def _quotas(job: BatchJob) -> dict[str, float]:
-    """Return the quota that all machines of a job use together, by metric."""
     count, policy = _machines(job), job.policy
     demand: dict[str, float] = {"CPUS": count * int(job.spec["computeResource"]["cpuMilli"]) / 1000}
     gpus: list[tuple[str, Any]] = [

@@ -246,7 +246,6 @@ def _instance(at: str, policy: dict[str, Any]) -> FieldErrors:
 
 
 def _unserved(group: dict[str, Any]) -> Iterator[str]:
-    """Yield job fields that the local cloud does not implement."""
     if group.get("taskEnvironments"):
         yield "task_environments"
     if group.get("schedulingPolicy") == "IN_ORDER":
@@ -259,7 +258,6 @@ def _unserved(group: dict[str, Any]) -> Iterator[str]:
 
 
 def _not_here(job: dict[str, Any]) -> Iterator[str]:
-    """Yield features of the job that Batch supports but this machine does not."""
     group = job["taskGroups"][0]
     spec, count = group["taskSpec"], int(group.get("taskCount", 0)) or 1
     if group.get("requireHostsFile") and count > WIDTH:

@@ -92,7 +92,6 @@ class BatchRun:
             self._end(State.SUCCEEDED)
 
     def _machines(self, width: int) -> Sequence[Host]:
-        """Return the hosts of the machines; write the hosts file if the job requires it."""
         members = [Replica(0, node, {}) for node in range(width)]
         machines = [*hosts.choose(self.job.uid, members, named=False).values()]
         if self.job.group.get("requireHostsFile"):
@@ -110,7 +109,6 @@ class BatchRun:
                 self.volumes.sync()
 
     def _work(self, node: int, host: Host) -> None:
-        """Run tasks on one machine until no task is pending."""
         digest = hashlib.sha256(f"{self.job.uid}/{node}".encode()).digest()
         where = f"{self._zone()}/instances/{int.from_bytes(digest[:8]) >> 1}"
         while not self.ending.is_set():

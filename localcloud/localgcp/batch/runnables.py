@@ -106,9 +106,6 @@ class Machine:
         )
 
     def _command(self, container: Mapping[str, Any]) -> tuple[list[str], str]:
-        """Return the command line that runs on this machine in place of the image, and its PATH
-        folders.
-        """
         image = container["imageUri"]
         words = [*filter(None, [container.get("entrypoint", "")]), *container.get("commands", [])]
         if not words:
@@ -135,9 +132,6 @@ class Machine:
         return [*_interpreter(text.partition("\n")[0]), str(file)]
 
     def _variables(self, runnable: Mapping[str, Any]) -> dict[str, str]:
-        """Return the variables of task and runnable, with secret values; the runnable's take
-        precedence.
-        """
         variables: dict[str, str] = {}
         own = runnable.get("environment", {})
         variables |= self.job.spec.get("environments", {})
@@ -148,9 +142,6 @@ class Machine:
         return variables
 
     def _secret(self, name: str) -> str:
-        """Return the value of a secret's version, which no record stores. Raises
-        PreparationError.
-        """
         match = _SECRET.fullmatch(name)
         assert match is not None  # checked when the job was created
         secret, version = match[2], match[3]

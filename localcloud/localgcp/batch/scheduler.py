@@ -118,7 +118,6 @@ class BatchScheduler:
                 self._awake.clear()
 
     def _admit(self, job: BatchJob) -> None:
-        """Advance a waiting job as far as possible now."""
         if job.state is State.QUEUED:
             if text := self._wanting(job):
                 self.jobs.note(job.name, text)
@@ -162,7 +161,6 @@ class BatchScheduler:
             self._awake.set()
 
     def _settle(self, name: str) -> None:
-        """Complete the cancellation or deletion of a job that no longer runs."""
         with self.jobs.lock:
             job = self.jobs.get(name)
             if job is None:

@@ -206,7 +206,6 @@ class Batch:
 
 
 def _complete(body: dict[str, Any], name: str, project: str) -> None:
-    """Add the defaults that Batch sets."""
     group = body["taskGroups"][0]
     count = int(group.get("taskCount", 0)) or 1
     group.update(name=f"{name}/taskGroups/{GROUP}", taskCount=str(count))
@@ -258,7 +257,6 @@ def _test(text: str, fields: filters.Fields) -> Callable[[Any], bool]:
 
 
 def _page(rows: Sequence[_T], request: Any, query: str) -> tuple[Sequence[_T], str]:
-    """Return the requested page, and the token of the next page."""
     tag = hashlib.sha256(query.encode()).hexdigest()[:16]
     begin = 0
     if request.page_token:

@@ -111,7 +111,6 @@ class Attempt:
             return
 
     def _execute(self, index: int, runnable: Mapping[str, Any]) -> int:
-        """Run a runnable to its end and return its exit code."""
         job, what = self.machine.job, runnable.get("displayName") or f"runnable {index}"
         name = f"vt-{job.uid}-{self.number}-{index}"
         try:

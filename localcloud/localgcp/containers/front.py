@@ -86,8 +86,6 @@ class RegistryFront:
 
 
 class _Exchange(LocalHandler):
-    """Serves one request."""
-
     refusals = RefusalLog("registry")
 
     @property
@@ -111,7 +109,6 @@ class _Exchange(LocalHandler):
             self._forward(self.body_blocks())
 
     def _check_repository(self, request: requests.RegistryRequest) -> bool:
-        """Return whether tags of the repository are immutable. Raises RefusedRequestError."""
         if not request.name:
             return False
         repository = requests.find_repository(self.front.store.list(requests.REPOSITORY), request)
@@ -141,7 +138,6 @@ class _Exchange(LocalHandler):
             self._forward(iter([content]))
 
     def _current_digest(self) -> str | None:
-        """Return the digest of the manifest at this request's path, or None."""
         connection = RegistryConnection(self.front.registry.folder)
         try:
             connection.request("HEAD", self.path, headers={"Accept": ", ".join(_MANIFESTS)})

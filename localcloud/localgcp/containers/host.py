@@ -136,7 +136,6 @@ class ContainerHost:
         print(f"cannot remove container {container}; the next start tries again")
 
     def _names(self, engine: Engine) -> list[str] | None:
-        """Return the names of this home's containers; None if the engine does not answer."""
         printed = _output(engine.containers(), self.environment())
         return None if printed is None else printed.split()
 
@@ -162,7 +161,6 @@ def find_engine(home: Home) -> Engine | None:
 
 
 def _has_cdi_gpus(folder: Path) -> bool:
-    """Return whether a CDI specification in a folder describes GPUs."""
     with suppress(OSError):
         return any(
             CDI_KIND in file.read_text("utf-8", "replace")
@@ -173,12 +171,10 @@ def _has_cdi_gpus(folder: Path) -> bool:
 
 
 def _namespaces() -> tuple[str, ...]:
-    """Return the command that creates namespaces, or nothing if the system allows none."""
     return _NAMESPACES if succeeds([*_NAMESPACES, "true"], _CHECK_SECONDS) else ()
 
 
 def _output(command: list[str], env: Mapping[str, str]) -> str | None:
-    """Return the output of a command; None if it failed."""
     try:
         done = subprocess.run(
             command,
@@ -240,7 +236,6 @@ def readable_files(env: Mapping[str, str] | None = None) -> list[Path]:
 
 
 def _pip_files() -> list[Path]:
-    """Return pip's configuration files on this machine, as ``pip config debug`` lists them."""
     command = [sys.executable, "-m", "pip", "config", "debug"]
     try:
         printed = subprocess.run(

@@ -88,7 +88,6 @@ def parse(verb: str, target: str) -> RegistryRequest:
 
 
 def _check_name(name: str) -> None:
-    """Raise RefusedRequestError for an invalid image name or an unknown project."""
     if len(name) > _MAX_NAME or not _NAME.fullmatch(name):
         raise RefusedRequestError(400, f"{name[:80]!r} is not a valid image name.")
     first, count = name.split("/")[0], name.count("/")

@@ -154,6 +154,5 @@ def _counted(names: Iterable[str]) -> str:
 
 
 def _lock_folder() -> Path:
-    """Return the folder of the locks, which all local clouds of this user share."""
     runtime = os.environ.get("XDG_RUNTIME_DIR") or f"/run/user/{os.geteuid()}"
     return (Path(runtime) if os.path.isdir(runtime) else cache_dir()) / "vertex-training-gpus"

@@ -147,7 +147,6 @@ def _names(members: Sequence[Replica], output_prefix: str | None) -> tuple[set[s
 
 
 def _measure(folder: Path, most_files: int, most_bytes: int) -> tuple[int, int] | None:
-    """Return number and size of the files below a folder; None if they exceed a limit."""
     files = size = 0
     for above, _, names in os.walk(folder):
         for name in names:
@@ -224,7 +223,6 @@ def _some(paths: list[str]) -> str:
 
 
 def _scan(root: Path) -> dict[str, tuple[int, int]] | None:
-    """Return change time and size of the files below ``root``, by path; None above a limit."""
     stamps: dict[str, tuple[int, int]] = {}
     for folder, folders, names in os.walk(root):
         # A link to a folder is no folder here.

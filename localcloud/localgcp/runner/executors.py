@@ -180,7 +180,6 @@ def _is_torch(executor: Executor) -> bool:
 
 
 def _build_of(folder: Path) -> str:
-    """Return the build of PyTorch in an environment, which its ``torch.version`` states."""
     for file in folder.glob("lib/python3.*/site-packages/torch/version.py"):
         if _WITH_CUDA.search(file.read_text("utf-8", "replace")):
             return _CUDA
@@ -223,7 +222,6 @@ def _build(executor: Executor, python: str, folder: Path, report: Report) -> Non
 
 
 def _cpu_wheels(install: list[str], executor: Executor) -> bool:
-    """Return whether the CPU wheels of this torch version can be fetched within seconds."""
     probe = ["--torch-backend", "cpu", "--no-deps", "--dry-run", "--quiet"]
     bound = {"UV_HTTP_TIMEOUT": "5", "UV_HTTP_CONNECT_TIMEOUT": "5", "UV_HTTP_RETRIES": "0"}
     try:
@@ -297,7 +295,6 @@ def uv_command(*arguments: str) -> list[str]:
 
 
 def _run(command: list[str], report: Report) -> None:
-    """Run a command to its end; its output lines go to the job's log."""
     process = subprocess.Popen(
         command,
         env=installer_environment(),

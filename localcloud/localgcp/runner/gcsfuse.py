@@ -147,7 +147,6 @@ class Mount:
             self.report(f"/gcs/{self.bucket}/{name} did not exist in the bucket any more.")
 
     def _scan(self) -> dict[str, Stamp]:
-        """Yield the job's files by name; report each link once."""
         stamps: dict[str, Stamp] = {}
         for name, state in self._files.entries(self.folder.name):
             if stat.S_ISREG(state.st_mode):

@@ -166,7 +166,6 @@ class JobRun:
             raise StartRefusedError(RpcCode.RESOURCE_EXHAUSTED, text)
 
     def _claim_gpus(self, members: Sequence[Replica]) -> bool:
-        """Reserve GPUs of this machine for the job; return False if the job must wait."""
         waited = self.record.state is not JobState.QUEUED
         allotted = allot(members, GpuShortage.of(self.cloud.home), waited=waited)
         if isinstance(allotted, str):
@@ -189,7 +188,6 @@ class JobRun:
             self.log.append(f"waiting: {reason}")
 
     def _claim_machines(self) -> bool:
-        """Claim machines of the job's reservations; return False if the job must wait."""
         plan = capacity.plan(self.cloud.store, self.jobs, self.record)
         if plan.short or not self.jobs.claim(self.record.job_id, plan.wanted, plan.limits):
             self._wait(f"the reservation has too few free machines: {plan.short}")
@@ -199,7 +197,6 @@ class JobRun:
         return True
 
     def _run(self, members: Sequence[Replica]) -> Decision:
-        """Run all replicas until the job ends."""
         self.buckets.prepare(members, self.record.output_prefix)
         self._names = [member.name for member in members]
         alone = len(members) == 1
@@ -244,7 +241,6 @@ class JobRun:
             return gang.run()
 
     def _folders(self, member: Replica, *, alone: bool) -> environment.Folders:
-        """Create and return a replica's folders; all replicas share the buckets' folder."""
         base = self.folder if alone else self.folder / "replicas" / member.name
         made = environment.Folders(work=base / "work", tmp=base / "tmp", gcs=self.gcs)
         for folder in (made.work, made.tmp):
@@ -288,7 +284,6 @@ class JobRun:
         return Member(member.name, folders, self.log if primary else log, launch, account)
 
     def _finish(self, decision: Decision, lost: str) -> None:
-        """Set the final state; ``lost`` is the error for files outside of all buckets."""
         if decision.action is Action.SUCCEED and lost:
             self._end(JobState.FAILED, (RpcCode.FAILED_PRECONDITION, lost))
         elif decision.action is Action.SUCCEED:

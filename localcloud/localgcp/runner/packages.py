@@ -105,7 +105,6 @@ def _check(code: int, step: str, files: Sequence[Path]) -> None:
 
 
 def _build_environment(python: Path, tmp: Path) -> dict[str, str]:
-    """Return the environment variables in which a package is built."""
     return {
         "PATH": os.pathsep.join([str(python.parent), os.defpath]),
         "HOME": str(tmp),

@@ -64,7 +64,6 @@ class Preparation:
         return HostProgram(command, path, folders, url, own_mount=mount, gpus=gpus)
 
     def _python(self, image: str, uris: tuple[str, ...]) -> Path:
-        """Return the Python of an environment with these packages."""
         if known := self._pythons.get((image, *uris)):
             return known
         executor = self._executor(image)
@@ -85,9 +84,6 @@ class Preparation:
         return python
 
     def _with_packages(self, base: Path, files: list[Path], own: Path) -> Path:
-        """Return the Python of an environment with packages: a shared environment, or the job's
-        ``own``.
-        """
         names = ", ".join(file.name for file in files)
 
         def build(target: Path) -> None:
@@ -151,20 +147,17 @@ class Preparation:
         return executors.for_gpus(executor, image) if executor and self.gpus.locks else executor
 
     def _environment(self, executor: executors.Executor, image: str) -> Path:
-        """Return the environment that replaces an image; record differing versions."""
         substitutes.note(self.folder, substitutes.version_for(image, executor))
         other = substitutes.python_for(image, executors.python_version(executor))
         substitutes.note(self.folder, other)
         return executors.environment(executor, self._log_step)
 
     def _say(self, text: str) -> None:
-        """Log a line once for each job, not for each replica."""
         if text not in self._said:
             self._said.add(text)
             self.log.append(text)
 
     def _log_step(self, text: str) -> None:
-        """Log a line of the preparation. Raises JobCancelledError if the job was cancelled."""
         self.log.append(text)
         if self.cancelled.is_set():
             raise JobCancelledError

@@ -94,7 +94,6 @@ def refusals(
 
 
 def _gpus(members: Sequence[Replica], shortage: GpuShortage) -> Iterator[Refusal]:
-    """Yield a note on the first pool that requests GPUs, unless this machine has those GPUs."""
     first = next(filter(requested, members), None)
     if first is None:
         return
@@ -120,7 +119,6 @@ def _machine(machine: Mapping[str, Any], path: Path) -> Iterator[Refusal]:
 
 
 def _executor(image: str, path: Path, nearest: bool) -> Iterator[Refusal]:
-    """Yield differences between a Python package's image and the environment that replaces it."""
     executor = executors.for_image(image, nearest=nearest)
     if executor is None:
         yield Refusal(path, *no_stand_in(image))
@@ -152,7 +150,6 @@ def _container(
 
 
 def _command(container: Mapping[str, Any], path: Path, nearest: bool) -> Iterator[Refusal]:
-    """Yield differences of a command that runs on this machine in place of its image."""
     image, words = container["imageUri"], [*container["command"], *container.get("args", [])]
     executor = executors.for_image(image, nearest=nearest)
     named = {name for word in words for name in _PYTHON.findall(word)}
@@ -173,7 +170,6 @@ def _command(container: Mapping[str, Any], path: Path, nearest: bool) -> Iterato
 
 
 def _python_here(executor: executors.Executor | None, named: set[str]) -> str:
-    """Return the minor version of the Python that a command starts; empty if unknown."""
     if not named:
         return ""
     if executor:

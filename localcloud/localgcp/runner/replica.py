@@ -91,7 +91,6 @@ def _start(
     umask: int,
     descriptors: Sequence[int],
 ) -> subprocess.Popen[bytes]:
-    """Start a process in a new group with its output in the log. Raises CommandNotFoundError."""
     with log.open() as output:
         try:
             return subprocess.Popen(
@@ -142,7 +141,6 @@ def _watch(
 def _pause(
     process: subprocess.Popen[bytes], cancelled: threading.Event
 ) -> Iterator[Callable[[], object]]:
-    """Yield a function that waits for some time, or until the process ends."""
     try:
         descriptor = os.pidfd_open(process.pid)
     except (AttributeError, OSError):  # another system, or one that refuses the call

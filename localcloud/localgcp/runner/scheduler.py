@@ -122,7 +122,6 @@ class LocalScheduler:
                 self._leave(job_id, over)
 
     def _leave(self, job_id: str, over: bool) -> None:
-        """Let another job start, because a job ended or waits for machines."""
         with self._lock:
             self._begun.discard(job_id)
             if over:
@@ -134,7 +133,6 @@ class LocalScheduler:
             self._end_cancelled(job_id)
 
     def _unpark(self) -> None:
-        """Queue the jobs that wait for machines again, in their order."""
         while not self._stopping.wait(_RETRY_SECONDS):
             with self._lock:
                 parked, self._parked = self._parked, []

@@ -192,7 +192,6 @@ class Deployment:
         )
 
     def _variables(self, port: int) -> dict[str, str]:
-        """Return the service's variables (doc:predictions/custom-container-requirements)."""
         machine = self.deployed["dedicatedResources"]["machineSpec"]
         return {
             "AIP_HTTP_PORT": str(port),

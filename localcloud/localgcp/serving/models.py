@@ -104,7 +104,6 @@ class ModelService(ResourceService):
     def _target(
         self, request: requests.UploadModelRequest, place: str, context: Any
     ) -> tuple[str, bool]:
-        """Return the model's name, and whether the model is new."""
         if request.parent_model:
             parent = super().find(request.parent_model, context)
             if not parent["name"].startswith(f"{place}/"):

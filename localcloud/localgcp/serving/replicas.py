@@ -102,7 +102,6 @@ class Replica:
                 self.stopped.wait(self._timing.restart)
 
     def _run_once(self) -> str:
-        """Run the container to its end; return the reason of the end."""
         try:
             port = self._choose_port()
             with self._launch(port) as made:

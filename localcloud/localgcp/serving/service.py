@@ -99,7 +99,6 @@ class PredictionService:
             endpoint = {**endpoint, "trafficSplit": endpoint_body.get("trafficSplit", {})}
 
     def _pick(self, endpoint: Body) -> Deployment | None:
-        """Return a DeployedModel, chosen at random by its share of the traffic."""
         split = {id_: share for id_, share in endpoint.get("trafficSplit", {}).items() if share}
         if not split:
             raise failed_precondition(f"Endpoint {endpoint['name']} doesn't have traffic_split.")
@@ -109,7 +108,6 @@ class PredictionService:
 
 
 def _try_replicas(used: Deployment, body: bytes, seconds: float) -> Answer | None:
-    """Return the answer of a healthy replica; None without a healthy replica. Raises ApiError."""
     while True:
         with used.replica() as replica:
             if replica is None:

@@ -125,7 +125,6 @@ class TuningDriver:
             trials.append(self._start_trial(tuning, space, trials))
 
     def _settle(self, tuning: TuningRecord, trial: TrialRecord) -> TrialRecord:
-        """Update a trial from its CustomJob."""
         if trial.state.over:
             return trial
         job = self.jobs.get(trial.job_id)
@@ -164,7 +163,6 @@ class TuningDriver:
         )
 
     def _cancel(self, trial: TrialRecord) -> None:
-        """Request the end of a trial's CustomJob; repeated calls have no effect."""
         if self.jobs.move(trial.job_id, JobState.CANCELLING, only_from=CANCELLABLE):
             self.scheduler.cancel(trial.job_id)
 
@@ -172,7 +170,6 @@ class TuningDriver:
         JobLog(log_path(self.home, job_id, PRIMARY)).append(text)
 
     def _end_trials(self, trials: list[TrialRecord], reason: str) -> None:
-        """Request the end of all active trials; repeated calls have no effect."""
         for trial in trials:
             if trial.state.over:
                 continue
@@ -182,7 +179,6 @@ class TuningDriver:
                 self.table.change_trial(changed)
 
     def _room(self, tuning: TuningRecord, trials: list[TrialRecord]) -> int:
-        """Return how many trials of this job can run in the machine's memory at the same time."""
         pools = tuning.spec.get("workerPoolSpecs", [])
         replicas = sum(int(pool.get("replicaCount", 1)) for pool in pools if pool)
         free = psutil.virtual_memory().available // (max(replicas, 1) * REPLICA_BYTES)

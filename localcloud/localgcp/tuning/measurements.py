@@ -122,7 +122,6 @@ _NO_METRICS: Final = frozenset({"timestamp", "trial", "global_step", "checkpoint
 def _read_lines(
     data: bytes, metrics: Sequence[str], times: tuple[float, float], reported: _Reported
 ) -> None:
-    """Parse report lines; ``times`` are the trial's start and the file's modification time."""
     for line in data.splitlines():
         if not line.strip():
             continue
@@ -159,14 +158,12 @@ def _add(
 
 
 def _elapsed(timestamp: Any, times: tuple[float, float]) -> float:
-    """Return the seconds from the trial's start to a report, limited by the file's modification."""
     began, written = times
     reported = _number(timestamp)
     return max(0.0, min(written if reported is None else reported, written) - began)
 
 
 def _number(value: Any) -> float | None:
-    """Return a finite number from a number or a text, else None."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return None
     try:

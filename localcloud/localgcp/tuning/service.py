@@ -74,7 +74,6 @@ class TuningService(JobCollection[TuningRecord]):
 
 
 def _trial_body(trial: TrialRecord) -> dict[str, Any]:
-    """Return a trial in the API's JSON form, with null for unset fields."""
     measured = _measurement_body(trial.measurement) if trial.measurement else None
     return {
         "id": str(trial.number),

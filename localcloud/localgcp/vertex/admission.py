@@ -103,7 +103,6 @@ def _admit_named(store: Store, access: Access, spec: dict[str, Any]) -> None:
 
 
 def _words(spec: dict[str, Any]) -> Iterator[str]:
-    """Yield arguments, command and variable values of all pools."""
     for pool in spec.get("workerPoolSpecs", []):
         task = pool.get("containerSpec") or pool.get("pythonPackageSpec") or {}
         yield from task.get("command", [])

@@ -304,7 +304,6 @@ def _methods(collection: Collection, kind: Any) -> dict[str, Callable[..., Any]]
 
 
 def _value(body: Body, field: str) -> filters.Value:
-    """Return the value of a filter's field in a resource."""
     value: Any = body
     for part in field.split("."):
         value = value.get(json_name(part)) if isinstance(value, dict) else None

@@ -202,14 +202,12 @@ class LogService:
     def _other(
         self, equal: Mapping[str, str]
     ) -> Callable[[str, dict[str, str]], Iterator[types.LogEntry]] | None:
-        """Return the function that reads another resource type's entries, or None."""
         kind = _BATCH if _BATCH_JOB in equal else ""
         return self.others.get(equal.get("resource.type", kind))
 
     def _of_job(
         self, query: _Query, job_id: str, resource: dict[str, str], labels: dict[str, str]
     ) -> Iterator[_Line]:
-        """Yield entries of a CustomJob; set these labels on the resource and on each entry."""
         job = self.jobs.get(job_id)
         if job is None or query.project not in (job.project, project_number(job.project)):
             return
@@ -226,8 +224,6 @@ def _message(entry: _Entry) -> types.LogEntry:
 
 
 def _fields(entry: _Entry) -> Callable[[str], str]:
-    """Return a function that reads fields of an entry, for filters."""
-
     def read(name: str) -> str:
         if name.startswith("labels."):
             return entry.labels.get(name.removeprefix("labels."), "")
@@ -256,7 +252,6 @@ def _of_replica(
     resource: monitored_resource_pb2.MonitoredResource,
     labels: dict[str, str],
 ) -> Iterator[_Line]:
-    """Yield entries of a replica's log."""
     created, ended = datetime.fromisoformat(job.create_time), job.state.terminal
     name, id_ = f"projects/{job.project}/logs/{file.stem}", f"{job.job_id}-{file.stem}"
     for number, text, time in read_lines(file, created, ended=ended):

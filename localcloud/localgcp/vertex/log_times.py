@@ -30,7 +30,6 @@ def read_lines(log: Path, created: datetime, *, ended: bool) -> Iterator[tuple[i
 
 
 def _noted(log: Path) -> tuple[list[int], list[datetime]]:
-    """Return the recorded sizes of a log, and the time of each size."""
     try:
         notes = times_file(log).read_text(encoding="ascii").split("\n")
     except FileNotFoundError:

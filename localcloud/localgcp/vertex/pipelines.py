@@ -118,7 +118,6 @@ class PipelineService(ResourceReader):
 
 
 def _job_of(sent: Body) -> custom_job.CustomJob:
-    """Return the CustomJob of a pipeline. Raises ApiError."""
     definition = sent.get("trainingTaskDefinition", "")
     if not _CUSTOM_TASK.fullmatch(definition):
         text = (
@@ -146,7 +145,6 @@ def _job_of(sent: Body) -> custom_job.CustomJob:
 
 
 def _progress(job: JobRecord | None) -> Body:
-    """Return state, times, error and job of a pipeline."""
     if job is None:
         error = {"code": 5, "message": "The CustomJob of the pipeline was deleted."}
         return {"state": "PIPELINE_STATE_FAILED", "error": error}

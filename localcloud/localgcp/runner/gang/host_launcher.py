@@ -90,7 +90,6 @@ def _enter_root(gcs: dict[str, Any]) -> None:
 
 
 def _show(entry: os.DirEntry[str], target: str) -> None:
-    """Mount an entry of the machine's ``/`` in the new root folder."""
     if entry.is_symlink():
         if not os.path.lexists(target):
             Path(target).symlink_to(Path(entry.path).readlink())

@@ -148,7 +148,6 @@ def _as_view(buckets: BucketView, root: Path) -> dict[str, Any]:
 def _check_program(
     name: str, env: Mapping[str, str], work: Path, buckets: BucketView | None
 ) -> None:
-    """Raise CommandNotFoundError if the program does not exist."""
     number = 0
     if os.sep in name:
         path = work / name

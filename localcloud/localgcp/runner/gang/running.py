@@ -137,7 +137,6 @@ class Gang:
                 self.job.tick()
 
     def _decide(self, attempt: _Attempt, first: End) -> Decision | None:
-        """Return the decision that ends this attempt; None if the attempt continues."""
         ends = self._ends(attempt, first)
         decision = self.life.decide(ends)
         if len(self.members) > 1:
@@ -173,8 +172,6 @@ class Gang:
 
 @dataclass
 class _Attempt:
-    """The processes of one attempt, and the threads that wait for them."""
-
     job: GangJob
     notes: Path
     _started: float = field(default_factory=time.monotonic)
@@ -186,17 +183,14 @@ class _Attempt:
 
     @property
     def ran_seconds(self) -> float:
-        """Seconds since the start of the first replica."""
         return time.monotonic() - self._started
 
     def start(self, member: Member, launch: Launch) -> None:
-        """Start a replica's process, and a thread that waits for its end."""
         thread = make_thread(self._wait, member, launch)
         self._threads.append(thread)
         thread.start()
 
     def next_end(self, seconds: float) -> End | None:
-        """Return the next end within a time, or None. Raises an error of a replica's start."""
         try:
             end = self._ends.get(timeout=seconds)
         except Empty:
@@ -206,7 +200,6 @@ class _Attempt:
         return end
 
     def end(self) -> None:
-        """End all processes, and return when all have ended."""
         self._stop.set()
         for thread in self._threads:
             thread.join()
