@@ -8,7 +8,7 @@ The texts are mostly ours; that of a name in use is as reported.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import grpc
@@ -20,7 +20,6 @@ from localgcp.apis.refusals import (
     invalid_fields,
     permission_denied,
 )
-from localgcp.batch import messages
 from localgcp.errors import ApiError
 from localgcp.inventory.machines import is_region
 from localgcp.inventory.store import Store, project_number
@@ -35,6 +34,7 @@ _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SECRET: Final = re.compile(r"projects/[^/]+/secrets/[\w-]{1,255}/versions/(latest|[1-9]\d{0,8})")
 _LOCATION: Final = re.compile(r"(?:regions/(?P<region>[^/]+)|zones/(?P<zone>[^/]+)-[a-z])")
 _BUCKET: Final = re.compile(r"[a-z0-9][a-z0-9._-]+(/[^\0\n]*)?")
+_TOPIC: Final = re.compile(r"projects/[^/]+/topics/[A-Za-z][A-Za-z0-9._~+%-]{2,254}")
 MAX_BYTES: Final = 1 << 20
 _MAX_TASKS: Final = 100_000
 MAX_PARALLEL: Final = 5_000
@@ -131,10 +131,18 @@ def _fields(job: dict[str, Any], region: str) -> FieldErrors:
         yield from _instance(
             "job.allocation_policy.instances[0].policy", instance.get("policy", {})
         )
-    yield from messages.problems(job.get("notifications", []))
+    yield from _notifications(job.get("notifications", []))
     logs = job.get("logsPolicy", {})
     if logs.get("destination") == "PATH" and not logs.get("logsPath"):
         yield "job.logs_policy.logs_path", "Required where the destination is PATH."
+
+
+def _notifications(notifications: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
+    """Yield field and text of each error in ``notifications``."""
+    for index, notification in enumerate(notifications):
+        if not _TOPIC.fullmatch(topic := notification.get("pubsubTopic", "")):
+            field = f"job.notifications[{index}].pubsub_topic"
+            yield field, f"{topic!r} must be projects/PROJECT/topics/TOPIC."
 
 
 def _reserved_labels(field: str, labels: dict[str, str]) -> FieldErrors:

@@ -3,20 +3,61 @@
 from __future__ import annotations
 
 import builtins
+import hashlib
 import json
 import sqlite3
 import threading
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
+from pathlib import Path
 from typing import Any, Final
 
-from localgcp.batch import messages
+from localgcp.alerting import spool
 from localgcp.home import Home
 from localgcp.inventory.rows import Rows
 from localgcp.inventory.store import connection
+
+#: Alert name of a notification that no alert policy requested.
+SOURCE: Final = "Batch"
+_TYPES: Final = {"JOB": "JOB_STATE_CHANGED", "TASK": "TASK_STATE_CHANGED"}
+
+
+def _write_messages(
+    folder: Path,
+    notifications: Sequence[Mapping[str, Any]],
+    job: str,
+    state: str,
+    change: int,
+    time: str,
+    task: int | None = None,
+) -> None:
+    """Write the message of each topic for the ``change``-th state change of the job or task.
+
+    ``job`` is the job's name. A topic that two notifications name gets one message of each.
+    """
+    level = "JOB" if task is None else "TASK"
+    field = "newJobState" if task is None else "newTaskState"
+    name = job if task is None else f"{job}/taskGroups/group0/tasks/{task}"
+    for number, notification in enumerate(notifications):
+        wanted = notification.get("message", {})
+        if wanted.get("type") != _TYPES[level] or wanted.get(field, state) != state:
+            continue
+        attributes = {"type": _TYPES[level], field: state, "job" if task is None else "task": name}
+        note = spool.Notification(
+            time=datetime.fromisoformat(time),
+            alert=SOURCE,
+            title=f"{name.partition('/jobs/')[2]} is {state}",
+            channel=f"pubsub {notification.get('pubsubTopic', '')}",
+            labels={"job_id": job.rpartition("/")[2]},
+            text=json.dumps(attributes, indent=2),
+        )
+        identity = hashlib.sha256(f"{name} {change} {number}".encode()).hexdigest()[:12]
+        spool.write(folder, note, f"batch-{identity}")
+        print(f"message (stand-in, no message is published): {note.title!r} to {note.channel}")
+
 
 GROUP: Final = "group0"
 
@@ -299,7 +340,7 @@ class BatchTable:
         self, job: BatchJob, to: str, change: int, time: str, task: int | None = None
     ) -> None:
         if notifications := job.body.get("notifications"):
-            messages.write(self._notifications, notifications, job.name, to, change, time, task)
+            _write_messages(self._notifications, notifications, job.name, to, change, time, task)
 
     def _select(self, where: str, *values: Any) -> builtins.list[BatchJob]:
         with self._connect() as db:

@@ -9,9 +9,11 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
+from pathlib import Path
 from typing import Any, ClassVar, Final, TypeVar
 
 import grpc
+from google.api import monitored_resource_pb2
 from google.cloud.logging_v2 import types
 from google.longrunning import operations_pb2
 from google.protobuf import json_format
@@ -20,16 +22,18 @@ from localgcp.access import gate
 from localgcp.apis.client import Api
 from localgcp.apis.messages import batch, batch_job
 from localgcp.apis.refusals import failed_precondition, invalid_argument
-from localgcp.batch import checks, logs
-from localgcp.batch.capacity import Ask, Capacity
+from localgcp.batch import checks
 from localgcp.batch.records import ACTIVE, ENDED, GROUP, BatchJob, BatchTable, State
 from localgcp.batch.run import BatchRun
-from localgcp.batch.scheduler import BatchScheduler
+from localgcp.batch.scheduler import Ask, BatchScheduler, Capacity
 from localgcp.errors import ApiError, FilterError
 from localgcp.faults.table import FaultTable
+from localgcp.home import Home
 from localgcp.inventory.store import Store, project_number
 from localgcp.runner.programs import CloudHost
 from localgcp.vertex import filters
+from localgcp.vertex.agents import LOG_WRITERS, has_role
+from localgcp.vertex.job_logs import read_lines
 from localgcp.vertex.operations import OperationTable
 
 _NAME: Final = re.compile(r"(?P<parent>projects/[^/]+/locations/[^/]+)/jobs/(?P<id>[^/]+)")
@@ -202,7 +206,7 @@ class Batch:
 
     def entries(self) -> dict[str, Callable[[str, dict[str, str]], Iterator[types.LogEntry]]]:
         """Return the readers of job logs for Cloud Logging, by resource type."""
-        return {logs.RESOURCE: logs.entries_of(self._home, self._store, self._jobs)}
+        return {RESOURCE: entries_of(self._home, self._store, self._jobs)}
 
 
 def _complete(body: dict[str, Any], name: str, project: str) -> None:
@@ -268,3 +272,48 @@ def _page(rows: Sequence[_T], request: Any, query: str) -> tuple[Sequence[_T], s
         raise invalid_argument(f"page_size must not be negative, got {request.page_size}.")
     end = begin + min(request.page_size or _PAGE, _MAX_PAGE)
     return rows[begin:end], f"{tag}:{end}" if end < len(rows) else ""
+
+
+RESOURCE: Final = "batch.googleapis.com/Job"
+
+
+def entries_of(
+    home: Home, store: Store, jobs: BatchTable
+) -> Callable[[str, dict[str, str]], Iterator[types.LogEntry]]:
+    """Return a reader of the log entries of a project's jobs, selected by the labels
+    of a filter.
+    """
+
+    def read(project: str, equal: dict[str, str]) -> Iterator[types.LogEntry]:
+        uid = equal.get("labels.job_uid") or equal.get("resource.labels.job_id")
+        for job in jobs.list(project):
+            place = f"projects/{project}"
+            kept = job.body.get("logsPolicy", {}).get("destination") == "CLOUD_LOGGING"
+            if uid in (None, job.uid) and kept and has_role(store, job.account, LOG_WRITERS, place):
+                for file in sorted((home.batch / job.uid / "logs").glob("*.log")):
+                    yield from _of_file(job, file)
+
+    return read
+
+
+def _of_file(job: BatchJob, file: Path) -> Iterator[types.LogEntry]:
+    task = file.stem.removeprefix("task-") if file.stem != "agent" else None
+    labels = {**job.body.get("labels", {}), "job_uid": job.uid, "task_group_name": GROUP}
+    if task is not None:
+        labels["task_id"] = f"task/{job.uid}-{GROUP}-{task}/0/0"
+    place = {"location": job.region, "resource_container": f"projects/{job.project}"}
+    resource = monitored_resource_pb2.MonitoredResource(
+        type=RESOURCE, labels={**place, "job_id": job.uid}
+    )
+    kind = "agent" if task is None else "task"
+    created, ended = datetime.fromisoformat(job.create_time), job.state in ENDED
+    for number, text, time in read_lines(file, created, ended=ended):
+        yield types.LogEntry(
+            log_name=f"projects/{job.project}/logs/batch_{kind}_logs",
+            resource=resource,
+            labels=labels,
+            text_payload=text,
+            timestamp=time,
+            insert_id=f"{job.uid}-{file.stem}-{number:09}",
+            severity="INFO",
+        )

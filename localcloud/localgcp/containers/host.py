@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from localgcp.containers import mirror
 from localgcp.containers.engines import CDI_KIND, Buildah, Docker, Engine, registry_path
-from localgcp.containers.requests import MIRROR
+from localgcp.containers.mirror import MIRROR
 from localgcp.home import Home, open_private
 from localgcp.home.environment import installer_environment
 from localgcp.system.gpus import VISIBLE

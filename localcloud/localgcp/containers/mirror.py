@@ -25,7 +25,9 @@ from localgcp.system.folders import delete_folder, make_folder
 
 #: Name in public registries of the image that the stand-in replaces.
 BASE: Final = "docker.io/library/python:3.11-slim-bookworm"
-_NAME: Final = "library/python"
+#: First part of the names of mirrored base images.
+MIRROR: Final = "mirror"
+_NAME: Final = f"{MIRROR}/library/python"
 _TAG: Final = "3.11-slim-bookworm"
 _SUITE: Final = "bookworm"
 _PACKAGES: Final = ("ca-certificates", "python3", "python3-pip", "python3-venv")
@@ -114,13 +116,13 @@ def _run(command: list[str], tmp: Path) -> None:
 class Mirror:
     """Copies the stand-in into the registry of one home on the first request."""
 
-    def __init__(self, folder: Path, prefix: str) -> None:
-        self._folder, self._name = folder, f"{prefix}/{_NAME}"
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
         self._lock, self._done = threading.Lock(), False
 
     def provide(self, name: str, reference: str) -> None:
         """Copy the stand-in into the registry for a request for the base image's manifest."""
-        if (name, reference) != (self._name, _TAG) or self._done:
+        if (name, reference) != (_NAME, _TAG) or self._done:
             return
         with self._lock:
             if not self._done and has_stand_in():
@@ -133,11 +135,11 @@ class Mirror:
         content = json.loads(manifest.read_text())
         for part in (content["config"], *content["layers"]):
             self._copy_blob(part["digest"], _blob(source, part))
-        path = f"/v2/{self._name}/manifests/{_TAG}"
+        path = f"/v2/{_NAME}/manifests/{_TAG}"
         self._send("PUT", path, manifest.read_bytes(), {"Content-Type": _MANIFEST})
 
     def _copy_blob(self, digest: str, file: Path) -> None:
-        begun = self._send("POST", f"/v2/{self._name}/blobs/uploads/")
+        begun = self._send("POST", f"/v2/{_NAME}/blobs/uploads/")
         where = begun.headers["Location"]
         target = f"{where}{'&' if '?' in where else '?'}digest={digest}"
         with file.open("rb") as body:

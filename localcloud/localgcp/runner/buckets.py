@@ -20,8 +20,7 @@ from typing import Final
 from localgcp.containers.engines import registry_path
 from localgcp.runner import environment
 from localgcp.runner.gang import hosts
-from localgcp.runner.gang.cluster import Replica
-from localgcp.runner.gang.hosts import BucketView
+from localgcp.runner.gang.hosts import BucketView, Replica
 from localgcp.runner.gcsfuse import Mount
 from localgcp.runner.programs import CloudHost
 from localgcp.system.folders import delete_folder, make_folder

@@ -30,18 +30,16 @@ from localgcp.runner import environment, replica, substitutes
 from localgcp.runner.allotment import Allotment, GpuShortage, allot
 from localgcp.runner.buckets import JobBuckets
 from localgcp.runner.environment import Placement
-from localgcp.runner.gang import cluster, hosts
-from localgcp.runner.gang.cluster import PRIMARY, Replica
-from localgcp.runner.gang.hosts import Host
-from localgcp.runner.gang.life_cycle import Action, Decision, LifeCycle
-from localgcp.runner.gang.running import Gang, Member
-from localgcp.runner.joblog import JobLog, log_path
+from localgcp.runner.gang import hosts
+from localgcp.runner.gang.hosts import PRIMARY, Host, Replica
+from localgcp.runner.gang.running import Action, Decision, Gang, LifeCycle, Member
 from localgcp.runner.preparation import Preparation
 from localgcp.runner.programs import CloudHost, ContainerProgram, HostProgram, Launch, Program
 from localgcp.system.folders import make_folder
 from localgcp.system.gpus import VISIBLE
 from localgcp.vertex import capacity
 from localgcp.vertex.admission import access_of, admit
+from localgcp.vertex.job_logs import JobLog, log_path
 from localgcp.vertex.records import JobRecord, JobState, JobTable
 
 STOPPED: Final = "The local cloud was stopped while the job ran; submit the job again as a new run."
@@ -113,8 +111,8 @@ class JobRun:
             return True
         try:
             admit(self.cloud.store, self.record)
-            members = cluster.replicas(self.record.spec)
-            cluster.check_memory(len(members), psutil.virtual_memory().available)
+            members = hosts.replicas(self.record.spec)
+            hosts.check_memory(len(members), psutil.virtual_memory().available)
             self._wait_for_machines()
             if not (self._claim_gpus(members) and self._claim_machines()):
                 return False
@@ -224,7 +222,7 @@ class JobRun:
             )
             at = hosts.choose(self.record.job_id, members, named=named)
             hosts.write_hosts(self._hosts_file(), at)
-            placed = cluster.placements(members, {name: host.entry for name, host in at.items()})
+            placed = hosts.placements(members, {name: host.entry for name, host in at.items()})
             gang = Gang(
                 members=[
                     self._member(

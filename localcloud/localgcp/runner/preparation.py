@@ -17,10 +17,10 @@ from localgcp.errors import JobCancelledError, RpcCode, StartRefusedError
 from localgcp.runner import executors, packages, refusals, replica, substitutes
 from localgcp.runner.allotment import Allotment
 from localgcp.runner.environment import Folders
-from localgcp.runner.gang.cluster import Replica
-from localgcp.runner.joblog import JobLog
+from localgcp.runner.gang.hosts import Replica
 from localgcp.runner.programs import CloudHost, ContainerProgram, HostProgram, Program
 from localgcp.system.gpus import Gpu
+from localgcp.vertex.job_logs import JobLog
 from localgcp.vertex.records import JobRecord
 
 

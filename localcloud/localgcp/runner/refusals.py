@@ -24,8 +24,8 @@ from localgcp.runner.allotment import (
     divide,
     requested,
 )
-from localgcp.runner.gang import cluster
-from localgcp.runner.gang.cluster import Replica
+from localgcp.runner.gang import hosts
+from localgcp.runner.gang.hosts import Replica
 from localgcp.system.gpus import list_gpus
 
 #: Keys and indices from the top of a document to a value.
@@ -46,6 +46,13 @@ _WITHOUT_EFFECT: Final = {
     ),
     "enableDashboardAccess": "the local cloud offers no dashboard of a job",
 }
+
+_STORED_ONLY: Final = (
+    "medianAutomatedStoppingSpec",
+    "decayCurveStoppingSpec",
+    "convexAutomatedStoppingSpec",
+    "studyStoppingConfig",
+)
 
 
 @dataclass(frozen=True)
@@ -75,9 +82,9 @@ def refusals(
     """
     spec = job.get("jobSpec", {})
     try:
-        members = cluster.replicas(spec)
+        members = hosts.replicas(spec)
         yield from _gpus(members, shortage)
-        cluster.check_memory(len(members), free_bytes)
+        hosts.check_memory(len(members), free_bytes)
     except StartRefusedError as error:
         yield Refusal(_POOLS, error.message)
     for key, what in _WITHOUT_EFFECT.items():
@@ -138,7 +145,7 @@ def _container(
     container: Mapping[str, Any], path: Path, engine_missing: Callable[[], str], nearest: bool
 ) -> Iterator[Refusal]:
     image = container.get("imageUri", "")
-    if cluster.is_reduction_server(image):
+    if hosts.is_reduction_server(image):
         return  # reported for the pools
     if registry_path(image):
         if missing := engine_missing():
@@ -199,3 +206,11 @@ def no_command(image: str, field: str = "containerSpec.command") -> str:
         f"the image {image} cannot run here: the local cloud runs only images of local projects, "
         f"and the ENTRYPOINT is unknown. Set {field} to run a command on this machine."
     )
+
+
+def stored_only(study: Mapping[str, Any]) -> Iterator[Refusal]:
+    """Yield rules of a ``studySpec`` that the local cloud stores but does not apply."""
+    for field in _STORED_ONLY:
+        if field in study:
+            what = "is stored without effect: every trial runs to its end"
+            yield Refusal(("studySpec", field), what, level="warning")

@@ -19,8 +19,8 @@ from typing import Final
 from localgcp.access import callers
 from localgcp.errors import CommandNotFoundError
 from localgcp.home import PRIVATE_UMASK
-from localgcp.runner.joblog import JobLog
 from localgcp.system import processes
+from localgcp.vertex.job_logs import JobLog
 
 #: Seconds between SIGTERM and SIGKILL of a process; a cancelled job must end within 10 s.
 GRACE_SECONDS: Final = 8.0

@@ -6,10 +6,13 @@ A version is there when its upload has succeeded: no list and no alias shows it 
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, ClassVar, Final
 
 import grpc
+from google.api_core.exceptions import Conflict, GoogleAPICallError
 from google.longrunning import operations_pb2
 from google.protobuf import empty_pb2
 
@@ -18,7 +21,8 @@ from localgcp.apis.messages import model, operation
 from localgcp.apis.messages import model_service as requests
 from localgcp.apis.refusals import failed_precondition, invalid_argument, not_found
 from localgcp.errors import ApiError, ServerStoppingError
-from localgcp.serving import artifacts, checks
+from localgcp.runner.gcsfuse import storage_client
+from localgcp.serving import checks
 from localgcp.serving.records import (
     ACCOUNT,
     BEGUN_BY,
@@ -122,7 +126,7 @@ class ModelService(ResourceService):
         body: Body = dict(asked["model"])
         uri = body.get("artifactUri")
         stopping = self._runner.stopping
-        copied = artifacts.copy(self._storage_url, uri, name, stopping) if uri else ""
+        copied = _copy_artifacts(self._storage_url, uri, name, stopping) if uri else ""
         if stopping.is_set():
             raise ServerStoppingError
         with self._lock:
@@ -214,10 +218,60 @@ class ModelService(ResourceService):
 
     def _deleted(self, versions: list[Body]) -> operations_pb2.Operation:
         for version in versions:
-            artifacts.remove(self._storage_url, version.get(COPY, ""))
+            _remove_artifacts(self._storage_url, version.get(COPY, ""))
         metadata = operation.DeleteOperationMetadata()
         return self.operations.finish(versions[0]["name"], empty_pb2.Empty(), metadata)
 
 
 def _exists(name: str) -> ApiError:
     return ApiError(grpc.StatusCode.ALREADY_EXISTS, f"Model {name} already exists.")
+
+
+_NONE = "has no objects; the artifacts of a model must be below this URI."
+
+
+def _copy_artifacts(url: str, uri: str, name: str, stopping: threading.Event) -> str:
+    """Copy the objects below ``uri`` for the operation ``name``; return the URI of the copy.
+
+    Copying again gives the same. Raises ApiError if there is nothing, or it cannot be read.
+    """
+    _, number, _, region, _, model, _, operation = name.split("/")
+    client: Any = storage_client(url)
+    bucket, _, folder = uri.removeprefix("gs://").partition("/")
+    folder = f"{folder.rstrip('/')}/" if folder.strip("/") else ""
+    target, below = bucket_of(number, region), f"{model}/{operation}/artifacts/"
+    try:
+        _make(client, target)
+        count = 0
+        for blob in client.list_blobs(bucket, prefix=folder):
+            if stopping.is_set():
+                break
+            if rest := blob.name.removeprefix(folder):
+                client.bucket(bucket).copy_blob(blob, client.bucket(target), f"{below}{rest}")
+                count += 1
+    except GoogleAPICallError as error:
+        text = f"The artifacts at {uri} cannot be read: {error.message}"
+        raise failed_precondition(text) from None
+    if not count and not stopping.is_set():
+        raise failed_precondition(f"{uri} {_NONE}")
+    return f"gs://{target}/{below.removesuffix('/')}"
+
+
+def _remove_artifacts(url: str, uri: str) -> None:
+    """Delete a copy."""
+    if not uri:
+        return
+    client: Any = storage_client(url)
+    bucket, _, folder = uri.removeprefix("gs://").partition("/")
+    for blob in client.list_blobs(bucket, prefix=f"{folder}/"):
+        blob.delete()
+
+
+def bucket_of(number: str, region: str) -> str:
+    """Return the bucket for the copies of a project."""
+    return f"caip-tenant-{number}-{region}"
+
+
+def _make(client: Any, bucket: str) -> None:
+    with suppress(Conflict):  # made by an earlier upload
+        client.create_bucket(bucket)

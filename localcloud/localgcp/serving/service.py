@@ -21,11 +21,10 @@ from localgcp.apis.rest import CODES
 from localgcp.errors import ApiError, ContainerDownError, NoAnswerError
 from localgcp.faults.calls import OperationFaults
 from localgcp.faults.table import FaultTable
-from localgcp.serving.deployments import Deployment, Deployments, Host
+from localgcp.serving.deployments import Answer, Deployment, Deployments, Host
 from localgcp.serving.endpoints import EndpointService
 from localgcp.serving.models import ModelService
 from localgcp.serving.records import EndpointTable
-from localgcp.serving.replicas import Answer
 from localgcp.vertex.collections import Body, ResourceTable
 from localgcp.vertex.operations import OperationRunner
 from localgcp.vertex.service import JobService

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Final
 
-from localgcp.tuning.parameters import LOG, REVERSE_LOG, Kind, parent_values
+from localgcp.tuning.searches import LOG, REVERSE_LOG, Kind, parent_values
 from localgcp.vertex.checks import FieldErrors
 
 _MOST_DISCRETE: Final = 1000

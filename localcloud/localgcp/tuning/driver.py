@@ -12,8 +12,8 @@ import json
 import sqlite3
 import threading
 import traceback
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
 from typing import Any, Final
@@ -23,19 +23,76 @@ import psutil
 from localgcp.errors import RpcCode
 from localgcp.home import Home
 from localgcp.runner.environment import metrics_file
-from localgcp.runner.gang.cluster import PRIMARY, REPLICA_BYTES
-from localgcp.runner.joblog import JobLog, log_path
+from localgcp.runner.gang.hosts import PRIMARY, REPLICA_BYTES
 from localgcp.system.threads import make_thread
-from localgcp.tuning import parameters, progress, searches
+from localgcp.tuning import searches
 from localgcp.tuning.measurements import read_report
-from localgcp.tuning.parameters import Parameter
 from localgcp.tuning.records import TrialRecord, TrialState, TuningRecord, TuningTable, Value
+from localgcp.tuning.searches import Parameter
+from localgcp.vertex.job_logs import JobLog, log_path
 from localgcp.vertex.records import JobRecord, JobState, JobTable, now
 from localgcp.vertex.service import CANCELLABLE, Scheduler
 
 _POLL_SECONDS: Final = 0.2
 _LONGEST_NAME: Final = 128
 _CANCELLED: Final = "The tuning job was cancelled."
+
+#: Maximum number of running trials of a tuning job, whatever ``parallelTrialCount`` allows.
+MOST_PARALLEL: Final = 4
+
+#: Error code of a tuning job whose trials failed. Not documented; CustomJobs have the same code.
+FAILED: Final = RpcCode.INVALID_ARGUMENT
+
+
+@dataclass(frozen=True)
+class Progress:
+    """The next steps of a tuning job."""
+
+    start: int = 0
+    """Number of trials to start now."""
+    failure: str = ""
+    """Error of a failed tuning job, whose running trials must be ended."""
+    done: bool = False
+    """True if all trials have ended and no trial will start."""
+
+
+def next_step(
+    tuning: TuningRecord, trials: Sequence[TrialRecord], *, points: int, room: int
+) -> Progress:
+    """Return the next steps; ``points``: number of distinct trials, ``room``: trials that may run
+    now.
+    """
+    failed = [trial for trial in trials if trial.state is TrialState.INFEASIBLE]
+    if text := _failure(tuning, failed):
+        return Progress(failure=text, done=all(trial.state.over for trial in trials))
+    wanted = min(tuning.max_trials, points)
+    running = sum(not trial.state.over for trial in trials)
+    if len(trials) >= wanted:
+        if not running and len(failed) == len(trials):
+            return Progress(failure="All trials failed.", done=True)
+        return Progress(done=not running)
+    at_once = max(1, min(tuning.parallel_trials, MOST_PARALLEL, room))
+    return Progress(start=min(at_once - running, wanted - len(trials)))
+
+
+def _failure(tuning: TuningRecord, failed: Sequence[TrialRecord]) -> str:
+    if not failed:
+        return ""
+    limit = tuning.max_failed_trials
+    last = max(failed, key=lambda trial: trial.end_time or "")
+    because = f"Trial {last.number}: {last.infeasible_reason}"
+    if limit:
+        text = (
+            f"{len(failed)} trials failed, which reaches maxFailedTrialCount ({limit}). {because}"
+        )
+        return text if len(failed) >= limit else ""
+    first = next((trial for trial in failed if trial.number == 1), None)
+    if first:
+        return f"The first trial failed: {first.infeasible_reason}"
+    half = (tuning.max_trials + 1) // 2
+    if len(failed) < half:
+        return ""
+    return f"{len(failed)} of {tuning.max_trials} trials failed. {because}"
 
 
 class TuningDriver:
@@ -110,15 +167,15 @@ class TuningDriver:
         if tuning.state is not JobState.RUNNING and any(trial.start_time for trial in trials):
             waiting = (JobState.QUEUED, JobState.PENDING)
             self.table.move(tuning.job_id, JobState.RUNNING, only_from=waiting)
-        space = parameters.search_space(tuning.study)
+        space = searches.search_space(tuning.study)
         grid = tuning.study.get("algorithm") == "GRID_SEARCH"
         most = tuning.max_trials
         points = sum(1 for _ in islice(searches.grid(space), most)) if grid else most
-        step = progress.next_step(tuning, trials, points=points, room=self._room(tuning, trials))
+        step = next_step(tuning, trials, points=points, room=self._room(tuning, trials))
         if step.failure:
             self._end_trials(trials, "The tuning job failed.")
         if step.done:
-            error = (progress.FAILED, step.failure) if step.failure else None
+            error = (FAILED, step.failure) if step.failure else None
             state = JobState.FAILED if error else JobState.SUCCEEDED
             self.table.move(tuning.job_id, state, only_from=CANCELLABLE, error=error)
         for _ in range(step.start):
@@ -192,7 +249,7 @@ class TuningDriver:
         job = _custom_job(tuning, number, values)
         trial = TrialRecord(tuning.job_id, number, job.job_id, job.name, values)
         self.table.add_trial(trial, job)
-        words = " ".join(parameters.arguments(values))
+        words = " ".join(searches.arguments(values))
         text = f"trial {number} of {tuning.display_name}: {words} ({_algorithm(tuning)})"
         self._log(job.job_id, text)
         self.scheduler.submit(job.job_id)
@@ -226,7 +283,7 @@ def _custom_job(tuning: TuningRecord, number: int, values: Mapping[str, Value]) 
     for pool in spec.get("workerPoolSpecs", []):
         task = pool.get("containerSpec") or pool.get("pythonPackageSpec")
         if task is not None:
-            task["args"] = [*task.get("args", []), *parameters.arguments(values)]
+            task["args"] = [*task.get("args", []), *searches.arguments(values)]
     if base := tuning.output_prefix:
         spec["baseOutputDirectory"] = {"outputUriPrefix": f"{base}/{number}"}
     suffix = f"-trial-{number}"

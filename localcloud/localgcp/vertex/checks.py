@@ -24,7 +24,7 @@ from localgcp.errors import ApiError
 from localgcp.inventory import machines, resource_paths
 from localgcp.inventory.projects import LOCAL_PREFIX, is_local
 from localgcp.inventory.store import TENSORBOARD, Store, project_number
-from localgcp.vertex import job_networks
+from localgcp.vertex import networks
 from localgcp.vertex.capacity import ANY, SPECIFIC
 from localgcp.vertex.records import JobTable
 
@@ -218,7 +218,7 @@ def check_network(
     for other in jobs.list(project_number(project), region):
         if other.state.terminal:
             continue
-        if (used := job_networks.network_of(store, other)) and used != path:
+        if (used := networks.network_of(store, other)) and used != path:
             raise _second_network(network, other.name, other.spec["network"], region)
 
 

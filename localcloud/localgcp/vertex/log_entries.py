@@ -24,7 +24,7 @@ from localgcp.clients import log_filters
 from localgcp.errors import ApiError, FilterError
 from localgcp.home import Home
 from localgcp.inventory.store import Store, project_number
-from localgcp.vertex.log_times import read_lines
+from localgcp.vertex.job_logs import read_lines
 from localgcp.vertex.records import JobRecord, JobState, JobTable
 
 API: Final = "logging.googleapis.com"

@@ -27,8 +27,44 @@ from localgcp.inventory.vpc import (
     peering_block,
     subnetworks_of,
 )
-from localgcp.vertex import agents, job_networks
-from localgcp.vertex.records import JobRecord, JobState
+from localgcp.vertex import agents
+from localgcp.vertex.records import JobRecord, JobState, JobTable
+
+#: States in which a job may have machines; a QUEUED job has none.
+HOLDING_STATES: Final = (JobState.PENDING, JobState.RUNNING, JobState.CANCELLING)
+
+
+def network_of(store: Store, job: JobRecord) -> str | None:
+    """Return the path of the job's peered network (``projects/ID/global/networks/NAME``)."""
+    network = job.spec.get("network")
+    return resource_paths.canonical(store, network) if network and "projects/" in network else None
+
+
+def attachment_of(store: Store, job: JobRecord) -> str | None:
+    """Return the path of the job's network attachment; a bare name belongs to its project and
+    region.
+    """
+    network_attachment = job.spec.get("pscInterfaceConfig", {}).get("networkAttachment")
+    if not network_attachment:
+        return None
+    home = {"project": job.project, "region": job.region}
+    return resource_paths.resolve(store, network_attachment, "networkAttachments", **home)
+
+
+def jobs_on_network(store: Store, path: str) -> list[JobRecord]:
+    """Return the jobs with machines in the network, oldest first."""
+    return [job for job in _holding(store) if network_of(store, job) == path]
+
+
+def jobs_on_attachment(store: Store, path: str) -> list[JobRecord]:
+    """Return the jobs with an interface of the attachment, oldest first."""
+    return [job for job in _holding(store) if attachment_of(store, job) == path]
+
+
+def _holding(store: Store) -> list[JobRecord]:
+    jobs = JobTable(store.path).list()
+    return [job for job in reversed(jobs) if job.state in HOLDING_STATES]
+
 
 #: Addresses that Vertex AI Training itself uses: doc:general/vpc-peering.
 RESERVED: Final = Block("172.16.0.0/16")
@@ -42,7 +78,7 @@ _NODES_OF_A_UNIT: Final = 8
 
 def admit(store: Store, job: JobRecord) -> None:
     """Raise StartRefusedError if the job cannot use its network."""
-    network = job_networks.network_of(store, job)
+    network = network_of(store, job)
     if network is None:
         return
     network_name = job.spec["network"]
@@ -115,7 +151,7 @@ def _room(store: Store, job: JobRecord, network: str, ranges: list[str]) -> None
     own = _units(job)
     used = sum(
         _units(other)
-        for other in job_networks.jobs_on_network(store, network)
+        for other in jobs_on_network(store, network)
         if _before(other, job) and _shares(other, ranges)
     )
     if used + own > total - own:
@@ -161,7 +197,7 @@ _UNUSABLE: Final = (Block("100.64.0.0/10"), Block("240.0.0.0/4"))
 
 def admit_interface(store: Store, job: JobRecord) -> None:
     """Raise StartRefusedError if the job cannot use its network attachment."""
-    path = job_networks.attachment_of(store, job)
+    path = attachment_of(store, job)
     if path is None:
         return
     attachment = store.get(ATTACHMENT, path)

@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from localgcp.runner.refusals import Refusal
+from localgcp.runner.refusals import Refusal, stored_only
 from localgcp.system import processes
-from localgcp.tuning.progress import stored_only
 from localgcp.vertex.records import JobState as State
 from tests.unit.localcloud.conftest import Cloud, command_job, wait_until
 from tests.unit.localcloud.tuning.studies import (

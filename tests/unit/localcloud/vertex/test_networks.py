@@ -10,7 +10,7 @@ from google.cloud import aiplatform_v1 as vertex
 
 from localgcp.errors import StartRefusedError
 from localgcp.inventory.store import Binding, Store
-from localgcp.vertex import job_networks, networks
+from localgcp.vertex import networks
 from localgcp.vertex.records import JobRecord, JobState, JobTable
 from tests.unit.localcloud.conftest import PROJECT, Cloud, command_job
 from tests.unit.localcloud.vertex.estate import AGENT, HOST, HOST_NUMBER, VPC, Estate
@@ -171,14 +171,14 @@ def test_jobs_that_hold_a_network_or_an_attachment(network: Network) -> None:
         network.jobs.insert(row)
     holding = [JobState.CANCELLING, JobState.RUNNING, JobState.PENDING]
     path = f"projects/{PROJECT}/global/networks/vpc"
-    found = job_networks.jobs_on_network(network.store, path)
+    found = networks.jobs_on_network(network.store, path)
     assert [each.state for each in found] == holding
-    found = job_networks.jobs_on_attachment(network.store, ATTACHMENT)
+    found = networks.jobs_on_attachment(network.store, ATTACHMENT)
     assert [each.state for each in found] == holding
-    assert job_networks.jobs_on_network(network.store, f"{path}2") == []
-    assert job_networks.network_of(network.store, job()) is None
-    assert job_networks.network_of(network.store, job(network="vpc")) is None
-    assert job_networks.attachment_of(network.store, job()) is None
+    assert networks.jobs_on_network(network.store, f"{path}2") == []
+    assert networks.network_of(network.store, job()) is None
+    assert networks.network_of(network.store, job(network="vpc")) is None
+    assert networks.attachment_of(network.store, job()) is None
 
 
 SUCCEEDED = vertex.JobState.JOB_STATE_SUCCEEDED

@@ -6,13 +6,14 @@ replicas can be put in order: the process writes into the file by itself, withou
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from bisect import bisect_left
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import BinaryIO
 
 from localgcp.home import Home
 from localgcp.system.folders import make_folder
-from localgcp.vertex.log_times import times_file
 
 
 class JobLog:
@@ -50,3 +51,35 @@ class JobLog:
 def log_path(home: Home, job_id: str, replica_name: str) -> Path:
     """Return the path of a replica's log; the file may not exist yet."""
     return home.jobs / job_id / "logs" / f"{replica_name}.log"
+
+
+def read_lines(log: Path, created: datetime, *, ended: bool) -> Iterator[tuple[int, str, datetime]]:
+    """Yield number, text and time of each line of a log.
+
+    A line without a noted time is a millisecond after the one before, from ``created`` on. The
+    rest after the last line end counts only in the log of a job that has ended.
+    """
+    lines, end = log.read_bytes().split(b"\n"), 0
+    sizes, times = _noted(log)
+    if not lines[-1] or not ended:
+        lines.pop()
+    for number, line in enumerate(lines):
+        end += len(line) + 1
+        time = created + timedelta(milliseconds=number)
+        if times:
+            time = times[min(bisect_left(sizes, end), len(times) - 1)]
+        yield number, line.decode(errors="replace"), time
+
+
+def _noted(log: Path) -> tuple[list[int], list[datetime]]:
+    try:
+        notes = times_file(log).read_text(encoding="ascii").split("\n")
+    except FileNotFoundError:
+        return [], []
+    pairs = [note.partition(" ") for note in notes if note]
+    return [int(size) for size, _, _ in pairs], [datetime.fromisoformat(t) for _, _, t in pairs]
+
+
+def times_file(log: Path) -> Path:
+    """Return the file with the times of a log."""
+    return log.with_suffix(".times")
