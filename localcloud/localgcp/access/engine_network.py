@@ -1,11 +1,7 @@
-"""A private network for ``pulumi``, its plugins and its program, which forwards some host ports.
+"""A private network for ``pulumi``, its plugins and its program (Linux), which forwards some ports.
 
-The engine listens on loopback TCP and answers whoever connects, and a call to it runs code. In a
-network of its own (Linux) only its own processes connect. A second process stays outside and passes
-their connections on to the same ports of this machine.
-
-Standard library only, and few imports: this runs at each ``pulumi`` command.
-"""
+Calls to the engine's TCP port run code, so only the engine's own processes may connect to it. This
+module runs at each ``pulumi`` command. It imports only a few modules of the standard library."""
 
 from __future__ import annotations
 
@@ -28,10 +24,9 @@ _RESET: Final = struct.pack("ii", 1, 0)
 
 
 def enter(ports: Collection[int]) -> bool:
-    """Move this process into a new network whose ``ports`` forward to the same ports of the host.
+    """Move this process to a private network with forwarded ``ports`` until the process ends.
 
-    They do while this process lives, and whatever it becomes. Returns False, with nothing changed,
-    if this system gives no such network.
+    Return False, without a change, if the system does not allow such a network.
     """
     if not _is_possible():
         return False
@@ -55,7 +50,7 @@ def enter(ports: Collection[int]) -> bool:
 
 
 def _is_possible() -> bool:
-    """Return whether a child process can create the network: a failed attempt cannot be undone."""
+    """Test in a child process if this system allows the network: an attempt cannot be undone."""
     child = os.fork()
     if child == 0:
         code = 1
@@ -67,9 +62,7 @@ def _is_possible() -> bool:
 
 
 def _pass_on(control: socket.socket, process: int) -> None:
-    """Serve the listeners received over ``control`` until ``process`` and all connections have
-    ended.
-    """
+    """Serve the listeners received over ``control`` until ``process`` and all connections end."""
     os.setsid()  # Ctrl-C is for the engine, which still has to save its state
     null = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):

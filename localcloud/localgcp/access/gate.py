@@ -1,13 +1,9 @@
 """Accepts the connections of a gRPC server, and forwards those of allowed callers.
 
-Calls of other users and of web pages end with PERMISSION_DENIED.
-
-gRPC's server in Python shows of a connection only the peer's address, and only with a call. By
-then the peer may have hung up, and its address may be another's. So the gate accepts, asks for the
-owner of the connection that it holds, and copies bytes to a server at a Unix socket in a folder of
-this user alone. Connections of HTTP/1 are for ``Gate.serve_http``, if there is one. Connections of
-other users are passed to a server that refuses every call.
-"""
+gRPC's Python server reports only the peer's address, and only with a call. By then another process
+may have this address. So the gate accepts connections, looks up their owners and copies bytes to a
+server at a Unix socket in a private folder. ``Gate.serve_http`` serves HTTP/1. Calls of other users
+and of web pages end with PERMISSION_DENIED."""
 
 from __future__ import annotations
 
@@ -62,10 +58,9 @@ _GUESTS: Final[WeakKeyDictionary[socket.socket, tuple[int, Guest | None]]] = Wea
 
 @contextmanager
 def known_by_name(connection: socket.socket) -> Iterator[str]:
-    """Register the connection while the block runs, under a name that ``guest_behind`` accepts as
-    metadata.
+    """Yield a name under which ``guest_behind`` finds the connection while the block runs.
 
-    For a connection whose calls reach the gRPC server over another one.
+    Use the name in the metadata of calls that reach the gRPC server over another connection.
     """
     name = secrets.token_hex(16)
     _NAMED[name] = connection
@@ -76,7 +71,7 @@ def known_by_name(connection: socket.socket) -> Iterator[str]:
 
 
 def guest_behind(context: grpc.ServicerContext) -> Guest | None:
-    """Return the job whose process called this method; None for a program outside of jobs."""
+    """Return the job whose process called this method; None for a caller outside of jobs."""
     metadata = {key: value for key, value in context.invocation_metadata() or ()}
     named = metadata.get(CONNECTION)
     connection = connection_of(context.peer()) if named is None else named_connection(str(named))
@@ -91,7 +86,7 @@ def named_connection(name: str) -> socket.socket | None:
 
 
 def guest_at(connection: socket.socket) -> Guest | None:
-    """Return the job at the client's end of a connection; None for a program outside of jobs."""
+    """Return the job at the client's end of a connection; None for a caller outside of jobs."""
     changes = callers.guest_changes()
     known = _GUESTS.get(connection)
     if known is None or known[0] != changes:
@@ -138,13 +133,12 @@ class GatedServer:
         folder: Path | None = None,
         rest: Callable[[Path, int], HttpServer] | None = None,
     ) -> None:
-        """Start ``server``, which has handlers but no port. Raises LocalCloudError.
+        """Start ``server``, which needs handlers and a ``PageInterceptor`` but no port.
 
-        Make it with ``interceptors=[PageInterceptor()]``. ``at`` is a port (0: any free one) or a
-        socket that listens. ``service`` is its name in the log. Its sockets lie in ``folder`` if
-        their paths are short enough, else below the folder for temporary files. ``rest`` makes what
-        answers HTTP/1 at this port, of the server's Unix socket and the port; without it such
-        connections are refused.
+        ``at`` is a port (0: any free port) or a listening socket. ``service`` is a name for the
+        log. ``folder`` is the folder of Unix sockets if its path is short enough. ``rest`` returns
+        the function that serves HTTP/1 connections, from the server's Unix socket and the port.
+        Raises LocalCloudError.
         """
         try:
             self._listener = socket.create_server(("127.0.0.1", at)) if isinstance(at, int) else at
@@ -164,9 +158,7 @@ class GatedServer:
         make_thread(self._accept).start()
 
     def stop(self, grace: float | None) -> threading.Event:
-        """Stop accepting calls and end after ``grace`` seconds; return an event that is set at the
-        end.
-        """
+        """Stop accepting calls. The returned event is set when the server has ended."""
         with suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)  # wakes the thread that accepts
         self._listener.close()
@@ -206,9 +198,7 @@ class GatedServer:
         self._pass_on(connection, self._refusal, None)
 
     def _pass_on(self, connection: socket.socket, server: Path, http: HttpServer | None) -> None:
-        """Copy in both directions until one side ends. Pass HTTP to ``http``; without it, answer
-        403.
-        """
+        """Copy bytes in both directions. Answer HTTP with 403 if ``http`` is None."""
         begin = b""
         while begin != _PREFACE and _PREFACE.startswith(begin):
             if not (more := connection.recv(_BLOCK)):
@@ -262,10 +252,7 @@ def _copy(source: socket.socket, sink: socket.socket) -> None:
 
 
 def reset_peer(peer: str) -> bool:
-    """Close the connection of a gRPC peer (``ServicerContext.peer()``); False if it has ended.
-
-    gRPC has no call for it.
-    """
+    """Reset the connection of ``ServicerContext.peer()``; return False if it has ended."""
     connection = connection_of(peer)
     if connection is None:
         return False
@@ -277,6 +264,6 @@ def reset_peer(peer: str) -> bool:
 
 
 def reset_connection(connection: socket.socket) -> None:
-    """End a connection at once, in both directions."""
+    """End a connection in both directions at once."""
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGER)
     connection.shutdown(socket.SHUT_RDWR)

@@ -1,20 +1,16 @@
 """``isolation.py FD PORTS PROGRAM ARGUMENT…``: run PROGRAM without network except PORTS (Linux).
 
-``start`` runs this file. PROGRAM and all that it starts have namespaces of their own:
+The function ``start`` runs this file. PROGRAM and its child processes get namespaces of their own:
 
 ===========  =====================================================================================
-network      127.0.0.1 alone, where PORTS lead to those of this machine (``engine_network``)
-users        their user, without capabilities, so that root cannot enter the machine's network
+network      127.0.0.1, where PORTS forward to the same ports of this machine (``engine_network``)
+users        the same user without capabilities, who cannot enter the machine's network
 processes    all end with PROGRAM; processes of this machine are not visible
-mounts       ``/run`` is empty, and Unix sockets of this machine's servers are covered: they belong
-             to no network, and a server behind one (Docker's, an ssh connection) has its own
+mounts       ``/run`` is empty, and Unix sockets of this machine's servers are covered
 ===========  =====================================================================================
 
-Files are those of this machine. What a file alone can start (cron, a mounted bucket) is not held.
-
-Exit code: PROGRAM's, 128 + N if signal N ended it. Standard library only, so that it starts in a
-few hundredths of a second.
-"""
+Files are those of this machine: programs that a file can start later (cron) are not restricted. The
+exit code is PROGRAM's, or 128 + N after signal N. Only the standard library is imported."""
 
 from __future__ import annotations
 
@@ -55,8 +51,8 @@ def start(
 ) -> subprocess.Popen[bytes]:
     """Start ``command`` (a path and arguments) with its output in the file ``output``.
 
-    The process leads a session: SIGTERM to its group reaches the command and what it started,
-    SIGKILL ends all of it. Raises NoPrivateNetworkError if this system has no such namespaces.
+    The process leads a session. SIGTERM to its group reaches the command and its child processes;
+    SIGKILL ends all of them. Raises NoPrivateNetworkError if this system has no such namespaces.
     """
     listed = ",".join(map(str, ports))
     process, control = network.launch(
@@ -111,10 +107,7 @@ def _isolate(ports: Collection[int]) -> None:
 
 
 def _sockets() -> set[str]:
-    """Return the paths of Unix sockets: mounted, bound in this network, or beside a bound socket.
-
-    A server may rename its socket in its folder, as ssh does.
-    """
+    """Return the paths of Unix sockets mounted, bound in this network, or beside a bound socket."""
     # Only "\n" ends a line: a name may have other characters at which splitlines() splits.
     mounts = Path("/proc/self/mountinfo").read_text(errors="surrogateescape").split("\n")
     fields = [line.split(" ") for line in mounts if line]

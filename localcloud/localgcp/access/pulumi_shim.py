@@ -1,20 +1,13 @@
 """``pulumi`` of the local shell: runs the real ``pulumi`` with a copy of the committed stack file.
 
-A committed stack file may name a cloud key (``secretsprovider``), which cannot be reached here, and
-the engine writes ``encryptionsalt`` into the stack file it uses. So commands that load a stack's
-config get ``--config-file $VT_LOCAL_HOME/stacks/PROJECT/Pulumi.STACK.yaml``: the committed file
-without its encryption settings and with those of the local backend. A committed stack that the
-local backend does not have yet is made first. Everything else passes through unchanged.
-
-A config value that was encrypted with the cloud key cannot be read here; the engine says so. One of
-a local project was encrypted here, by ``pulumi config set --secret``: its salt is kept.
-
-Commands that load a program run in a network of their own where the system has one
-(``localgcp.access.engine_network``), unless VT_LOCAL_NETWORK is ``host`` or the program is a
-caller's (``--client``, Pulumi's Automation API): that process would not reach the engine in there.
-
-Standard library, and few imports: this runs at each ``pulumi`` command.
-"""
+The committed file may name a cloud key that does not exist locally, and the engine writes
+``encryptionsalt`` into the file. So commands that load a stack's configuration get the option
+``--config-file $VT_LOCAL_HOME/stacks/PROJECT/Pulumi.STACK.yaml``: the committed file with the
+encryption settings of the local backend. A stack that the backend lacks is created first. Values
+encrypted with a cloud key stay unreadable. A file with a local project keeps its own salt. Commands
+that load a program run in a private network (``localgcp.access.engine_network``), unless
+VT_LOCAL_NETWORK is ``host`` or the option ``--client`` of Pulumi's Automation API is set. This
+script runs at each ``pulumi`` command, so it imports few modules."""
 
 import os
 import re
@@ -120,10 +113,7 @@ def without_encryption(text: str) -> str:
 
 
 def own_salt(text: str) -> str | None:
-    """Return the salt in the stack file of a local project; None for other projects.
-
-    The engine writes one where it encrypts a value in a file without.
-    """
+    """Return the salt that the engine wrote into a local project's stack file; None otherwise."""
     salt, project = _SALT.search(text), _PROJECT.search(text)
     if not salt or not project:
         return None
@@ -153,11 +143,7 @@ def salt_of(home: str, project: str, stack: str) -> str | None:
 def make_stack(
     pulumi: str, folder: str, project: str, stack: str, env: "dict[str, str] | None" = None
 ) -> str:
-    """Run ``pulumi stack init`` in a temporary folder; if two processes call it, one creates the
-    stack.
-
-    Returns its stderr, which has the reason if the stack does not exist afterwards.
-    """
+    """Run ``pulumi stack init`` in ``folder``; return its stderr. Concurrent runs are safe."""
     import subprocess
 
     os.makedirs(folder, exist_ok=True)
@@ -222,7 +208,7 @@ def with_local_stack_file(args: list[str], pulumi: str, home: str) -> list[str]:
 
 
 def enter_network(args: list[str]) -> None:
-    """Enter a private network, if the system supports it, before a command that loads a program."""
+    """Enter a private network before commands that load a program, if the system supports it."""
     request = Request(args)
     if request.command not in COMMANDS or request.asks_help or request.has_client:
         return

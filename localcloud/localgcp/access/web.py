@@ -38,8 +38,8 @@ def is_forwarded(name: str) -> bool:
 def check_page(headers: Mapping[str, list[str]], port: int) -> None:
     """Raise RefusedRequestError for a request from a web page; ``headers`` have lower-case names.
 
-    A page in a browser reaches ports of this machine, with ``Origin`` where it may write. A page
-    whose name was pointed at 127.0.0.1 sends that name as ``Host``.
+    Browsers send ``Origin`` with writing requests. After DNS rebinding, a page's host is in
+    ``Host``.
     """
     if "origin" in headers or headers.get("sec-fetch-site", ["none"]) != ["none"]:
         raise RefusedRequestError(403, "requests from web pages are refused.")
@@ -92,9 +92,9 @@ class LocalServer(ThreadingHTTPServer):
 
 
 class LocalHandler(BaseHTTPRequestHandler):
-    """A handler that serves connections of this user's processes only.
+    """Serves connections of this user's processes only.
 
-    ``refusals`` is the log of its service. Each request is still to be checked by ``check_page``.
+    ``refusals`` is the service's log. Subclasses check each request with ``check_page``.
     """
 
     protocol_version = "HTTP/1.1"
@@ -145,9 +145,7 @@ class LocalHandler(BaseHTTPRequestHandler):
             self.wfile.write(body)
 
     def body_blocks(self) -> Iterator[bytes]:
-        """Yield the request's body as it arrives. Raises ExchangeEndedError if the client
-        disconnected.
-        """
+        """Yield the request's body. Raises ExchangeEndedError if the client disconnected."""
         if "chunked" in self.headers.get("Transfer-Encoding", "").lower():
             if "Content-Length" in self.headers:  # whoever comes next could believe the other one
                 raise ExchangeEndedError
@@ -163,7 +161,7 @@ class LocalHandler(BaseHTTPRequestHandler):
             yield from self._blocks(int(text))
 
     def _blocks(self, left: int) -> Iterator[bytes]:
-        """Yield ``left`` bytes in blocks. No buffer has this size, because the client chose it."""
+        """Yield ``left`` bytes in blocks of limited size; the client chose ``left``."""
         while left:
             block = self.rfile.read(min(left, _BLOCK))
             if not block:

@@ -1,9 +1,7 @@
-"""Request checks that make a Batch call fail at once, and checks of the caller's permissions.
+"""Check requests to Batch and the permissions of callers; errors end a call at once.
 
-Rules: google-cloud-batch 0.22.4 (``types/job.py``, ``task.py``, ``volume.py``, ``batch.py``),
-doc:batch/quotas and release notes (``allowedLocations`` is of the job's region since 2026-07-31).
-The texts are mostly ours; that of a name in use is as reported.
-"""
+Rules: google-cloud-batch 0.22.4, doc:batch/quotas and the release notes (``allowedLocations`` is in
+the job's region since 2026-07-31). Most texts are ours; the text for a used name is Google's."""
 
 from __future__ import annotations
 
@@ -47,9 +45,7 @@ _ACT_AS: Final = frozenset({"roles/iam.serviceAccountUser", "roles/owner"})
 
 
 def resolve_parent(store: Store, parent: str, *, any_region: bool = False) -> tuple[str, str]:
-    """Return project id and region. Raises ApiError: bad form, unknown project, or API
-    not enabled.
-    """
+    """Return project id and region. Raises ApiError for a bad or unknown project or location."""
     match = _PARENT.fullmatch(parent)
     if match is None:
         raise invalid_argument(f"Invalid resource name: {parent[:200]!r}.")
@@ -138,7 +134,6 @@ def _fields(job: dict[str, Any], region: str) -> FieldErrors:
 
 
 def _notifications(notifications: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
-    """Yield field and text of each error in ``notifications``."""
     for index, notification in enumerate(notifications):
         if not _TOPIC.fullmatch(topic := notification.get("pubsubTopic", "")):
             field = f"job.notifications[{index}].pubsub_topic"

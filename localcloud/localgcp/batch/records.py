@@ -34,9 +34,10 @@ def _write_messages(
     time: str,
     task: int | None = None,
 ) -> None:
-    """Write the message of each topic for the ``change``-th state change of the job or task.
+    """Write a file for each Pub/Sub topic about the ``change``-th state change of a job or task.
 
-    ``job`` is the job's name. A topic that two notifications name gets one message of each.
+    A file is written before the state. Its name depends only on job, task and change, so a
+    restarted server writes the same file again.
     """
     level = "JOB" if task is None else "TASK"
     field = "newJobState" if task is None else "newTaskState"
@@ -134,7 +135,7 @@ class BatchJob:
 
     @property
     def last_event(self) -> str:
-        """The description of the newest event; empty if the job has no events."""
+        """Return the description of the newest event; empty if the job has no events."""
         return str(self.events[-1].get("description", "")) if self.events else ""
 
     @property
@@ -209,7 +210,7 @@ class BatchTable:
         return self.now().strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
     def insert(self, job: BatchJob) -> bool:
-        """Add a job with its tasks. False if a job of this name exists."""
+        """Add a job with its tasks; return False if a job with this name exists."""
         with self._connect() as db:
             db.execute("BEGIN IMMEDIATE")
             if not _JOBS.insert(db, job, "INSERT OR IGNORE"):
@@ -229,17 +230,15 @@ class BatchTable:
         return next(iter(self._select("uid = ?", uid)), None)
 
     def list(self, project: str | None = None, states: Iterable[State] = State) -> list[BatchJob]:
-        """Return a project's jobs in these states, newest first; without a project, of all
-        projects.
-        """
+        """Return the jobs in these states, newest first; without ``project``, of all projects."""
         marks = ", ".join(f"'{state}'" for state in states)
         where = f"(?1 IS NULL OR project = ?1) AND state IN ({marks})"
         return self._select(where, project)
 
     def move(self, name: str, to: State, only_from: Collection[State], why: str = "") -> bool:
-        """Set the state if it is now one of ``only_from``, and add an event; else return False.
+        """Set the state and add an event if the state is one of ``only_from``; else return False.
 
-        The one place where a state changes, so a job that was cancelled cannot succeed later.
+        All state changes use this method, so a cancelled job cannot succeed later.
         """
         with self._connect() as db:
             db.execute("BEGIN IMMEDIATE")
@@ -301,9 +300,7 @@ class BatchTable:
     def move_task(
         self, uid: str, number: int, to: TaskState, where: str = "", code: int | None = None
     ) -> str:
-        """Change a task's state, add an event and return its text. ``code`` is a failed task's exit
-        code.
-        """
+        """Change a task's state, add an event with its exit code, and return the event's text."""
         task = self.task(uid, number)
         if task is None:  # the job was deleted
             return ""

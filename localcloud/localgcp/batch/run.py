@@ -1,8 +1,7 @@
-"""Runs one Batch job until it ends; only injected faults preempt machines or kill processes.
+"""Runs one Batch job until it ends. Only injected faults preempt machines or kill processes.
 
-A task that has failed ends the job: tasks that run are ended, those that have not begun never will.
-Which of the two the service does with tasks that run is documented nowhere.
-"""
+A failed task ends the job: running tasks are ended, pending tasks are skipped. The service's
+behavior for running tasks is not documented."""
 
 from __future__ import annotations
 
@@ -63,7 +62,14 @@ def is_retried(spec: Mapping[str, Any], code: int, retries: int) -> bool:
 
 @dataclass
 class Attempt:
-    """One attempt of a task on its machine."""
+    """Runs the runnables of a task once, in order.
+
+    Source: doc:batch/troubleshooting#reserved-exit-codes. The first exit code other than 0 fails
+    the task, unless ``ignoreExitStatus`` is set. After a failure, only runnables with ``alwaysRun``
+    run. Further codes: 50005 after ``timeout`` or ``maxRunDuration``, 50001 after a preemption,
+    50000 for a failed preparation, 125 without an image, 126 or 127 if the program cannot be
+    started.
+    """
 
     machine: Machine
     number: int
@@ -80,7 +86,7 @@ class Attempt:
     _began: float = field(default_factory=time.monotonic)
 
     def run(self) -> int | None:
-        """Return the exit code; None if the job ended the attempt."""
+        """Return the task's exit code; None if the end of the job ended the task."""
         ended = threading.Event()
         watch = make_thread(self._watch, ended)
         watch.start()
@@ -99,9 +105,6 @@ class Attempt:
         return None if self._cut else self._code
 
     def _watch(self, ended: threading.Event) -> None:
-        """End the current runnable when the task's time limit is over, or its machine or job has
-        ended.
-        """
         limit = seconds(self.machine.job.spec.get("maxRunDuration", "inf"))
         while not ended.wait(_LOOK_SECONDS):
             ran = time.monotonic() - self._began

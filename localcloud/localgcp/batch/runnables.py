@@ -1,4 +1,7 @@
-"""Processes of runnables: a container, a command in place of a container, or a script."""
+"""Processes and bucket mounts of runnables: containers, commands on this machine, and scripts.
+
+Containers find buckets at ``mountPath``. Programs of this machine find mounts below ``/gcs`` if the
+system supports it. Other mount paths are replaced by folders in words, variables and scripts."""
 
 from __future__ import annotations
 
@@ -80,7 +83,7 @@ class Volumes:
                 delete_folder(mount.folder)
 
     def of(self, container: Mapping[str, Any] | None) -> dict[str, Path]:
-        """Return a container's mounts by path; for a script (None), all mounts of the job."""
+        """Return the mounts of a container by path; for a script (None), all mounts of the job."""
         on_machine = {path: self.root / remote for path, remote in self._at.items()}
         if self.hosts_file.is_file():
             on_machine[HOSTS_FILE] = self.hosts_file
@@ -110,7 +113,7 @@ class Volumes:
                 yield target, path_here
 
     def view(self, at: Mapping[str, Path]) -> BucketView | None:
-        """Return the program's ``/gcs``; None if mount paths in texts are replaced instead."""
+        """Return the program's ``/gcs``; None if mount paths are replaced in texts instead."""
         if not hosts.has_mounts() or not any(self.is_gcs(*mount) for mount in at.items()):
             return None
         fixed = [m.bucket for m in self._mounts if not self._access.may_create(m.bucket)]
@@ -129,9 +132,7 @@ class Volumes:
         return at.parent == self.root and path == f"{MOUNT}/{at.name}"
 
     def gcs(self, at: Mapping[str, Path], empty: Path) -> Path:
-        """Return the container's folder for ``/gcs``; an empty folder if no mount is below
-        ``/gcs``.
-        """
+        """Return the folder of ``/gcs``; an empty folder without a mount below ``/gcs``."""
         if any(self.is_gcs(*mount) for mount in at.items()):
             return self.root
         empty.mkdir(exist_ok=True)
@@ -160,7 +161,7 @@ class Machine:
     def prepare(
         self, index: int, runnable: Mapping[str, Any], service: Mapping[str, str], name: str
     ) -> tuple[Program, Launch]:
-        """Prepare a runnable; ``service`` has the variables that Batch sets.
+        """Return the program and process of a runnable; ``service`` has Batch's own variables.
 
         Raises PreparationError and CommandNotFoundError.
         """
@@ -235,11 +236,10 @@ class Machine:
         return words, path
 
     def _script(self, index: int, script: Mapping[str, str], at: Mapping[str, Path]) -> list[str]:
-        """Return the command line of a script: the interpreter, then the script's file.
+        """Write a script's file; return the interpreter and the file.
 
-        The file itself is not executed. While one thread writes it, another may start a program:
-        until that program's exec, a child has the file open for writing, and exec of the file
-        would fail with "Text file busy".
+        The file itself is not executed: while a child process of another thread has the file open
+        for writing, exec fails with "Text file busy".
         """
         text = self.volumes.placed(script["text"], at, self.volumes.view(at))
         file = self.folders.work.with_name(f"script-{index}")
@@ -302,9 +302,7 @@ class Machine:
 
 
 def _interpreter(first_line: str) -> list[str]:
-    """Parse a shebang line like the kernel: a program and at most one argument; else ``/bin/sh``.
-
-    Only blanks separate them, NUL ends the line, and a carriage return is a part of it.
+    """Parse a shebang line like the kernel; without a shebang line, return ``/bin/sh``.
 
     >>> _interpreter("#!/bin/bash -e -u"), _interpreter("#!python"), _interpreter("echo")
     (['/bin/bash', '-e -u'], ['./python'], ['/bin/sh'])

@@ -1,8 +1,9 @@
-"""Starts Batch jobs in order, and recovers the jobs of an earlier server.
+"""Starts waiting Batch jobs in order when capacity is available, and recovers jobs after a restart.
 
-A machine whose account may not report ends after 1,080 seconds of SCHEDULED (doc:batch/quotas, as
-reported: google_project_iam_member batch.agentReporter).
-"""
+A machine without the role batch.agentReporter fails 1,080 seconds after SCHEDULED
+(doc:batch/quotas). Quota is Compute Engine's, as ``regions.get`` reports it. Quota texts are as
+reported in nextflow issue 3061 and dsub issue 303. Texts about stock-outs and reservations are
+ours."""
 
 from __future__ import annotations
 
@@ -52,7 +53,7 @@ class Capacity:
         self._stockouts: dict[str, tuple[int, float]] = {}
 
     def wanting(self, job: BatchJob) -> str:
-        """Return the first missing capacity; empty if all capacity is available."""
+        """Return the first missing capacity of a job; empty if all capacity is available."""
         return next(self._missing(job), "")
 
     def _missing(self, job: BatchJob) -> Iterator[str]:
@@ -166,9 +167,7 @@ class BatchScheduler:
         make_run: Callable[[BatchJob], BatchRun],
         wanting: Callable[[BatchJob], str],
     ) -> None:
-        """Create a scheduler; ``wanting`` returns a job's missing capacity in Google's wording, or
-        "".
-        """
+        """``wanting`` returns a job's missing capacity in Google's wording, or an empty text."""
         self.home, self.store, self.jobs = home, store, jobs
         self._make_run, self._wanting = make_run, wanting
         self._operations = OperationTable(jobs.path)
@@ -178,11 +177,7 @@ class BatchScheduler:
         self._thread = make_thread(self._look)
 
     def start(self) -> None:
-        """Fail jobs that an earlier server ran, complete cancellations, and run queued jobs.
-
-        A job whose processes are gone cannot go on, like a CustomJob: its tasks have lost their
-        machines (50002). One that had not begun waits again.
-        """
+        """Fail running jobs of an earlier server (50002), end cancellations, run waiting jobs."""
         for job in self.jobs.list(states=LIVE):
             if job.state is State.RUNNING:
                 for state in (TaskState.RUNNING, TaskState.ASSIGNED):

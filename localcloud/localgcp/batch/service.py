@@ -1,4 +1,4 @@
-"""The served methods of ``google.cloud.batch.v1.BatchService``, on the API's own types."""
+"""The served methods of ``google.cloud.batch.v1.BatchService``, and job logs for Cloud Logging."""
 
 from __future__ import annotations
 
@@ -58,9 +58,7 @@ class BatchService:
         scheduler: BatchScheduler,
         refusal: Callable[[Mapping[str, Any]], str | None],
     ) -> None:
-        """Create the service; ``refusal`` returns why this machine cannot run a ``jobSpec``, or
-        None.
-        """
+        """``refusal`` returns why this machine cannot run a ``jobSpec``, or None."""
         self.store, self.jobs, self.scheduler = store, jobs, scheduler
         self._refusal = refusal
         self.operations = OperationTable(jobs.path)
@@ -101,9 +99,7 @@ class BatchService:
     def list_jobs(
         self, request: batch.ListJobsRequest, context: grpc.ServicerContext
     ) -> batch.ListJobsResponse:
-        """Return a page of a project's jobs, newest first, in one region or in all
-        (``locations/-``).
-        """
+        """Return a page of a project's jobs, newest first; ``locations/-`` means all regions."""
         parent = request.parent
         project, region = checks.resolve_parent(self.store, parent, any_region=True)
         guest = gate.guest_behind(context)
@@ -280,8 +276,10 @@ RESOURCE: Final = "batch.googleapis.com/Job"
 def entries_of(
     home: Home, store: Store, jobs: BatchTable
 ) -> Callable[[str, dict[str, str]], Iterator[types.LogEntry]]:
-    """Return a reader of the log entries of a project's jobs, selected by the labels
-    of a filter.
+    """Return a function that yields log entries of a project's jobs, selected by filter labels.
+
+    Entries exist if the destination is CLOUD_LOGGING and the job's account may write logs
+    (doc:batch/analyze-job-using-logs).
     """
 
     def read(project: str, equal: dict[str, str]) -> Iterator[types.LogEntry]:

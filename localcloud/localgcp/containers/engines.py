@@ -1,9 +1,7 @@
 """Command lines of container engines (pure).
 
-buildah needs no daemon and, with chroot isolation, no rights over cgroups: it runs where the others
-do not. podman and docker run a container as the user who started the local cloud, whatever its
-USER: the processes of others are refused by the local cloud.
-"""
+buildah runs without a daemon and without cgroup permissions. podman and docker run a container as
+the user who started the local cloud, because the local cloud refuses other users."""
 
 from __future__ import annotations
 
@@ -144,9 +142,7 @@ _IMAGE: Final = re.compile(
 
 
 def registry_path(image: str) -> str | None:
-    """Return ``PROJECT/REPOSITORY/NAME@DIGEST`` of an image of a local project; None for
-    any other.
-    """
+    """Return ``PROJECT/REPOSITORY/NAME@DIGEST`` for a local project's image, else None."""
     match = _IMAGE.fullmatch(image)
     if match is None or not is_local(match["project"]):
         return None
@@ -169,7 +165,7 @@ class ImageConfig:
     def command_line(self, command: Sequence[str], args: Sequence[str]) -> list[str]:
         """Return the command line for ``containerSpec.command`` and ``args``; empty if none is set.
 
-        A command replaces ENTRYPOINT and CMD, arguments replace CMD (T:ContainerSpec).
+        A command replaces ENTRYPOINT and CMD; arguments replace CMD (T:ContainerSpec).
         """
         if command:
             return [*command, *args]

@@ -1,9 +1,7 @@
-"""The HTTP front of the container registry, which forwards accepted requests to its process.
+"""The HTTP port of the container registry, which checks requests as Artifact Registry does.
 
-Layers are large, so bodies are streamed in both directions. Refused are other users, web
-pages, names outside of local projects, repositories that do not exist, and a second image for an
-immutable tag.
-"""
+The API is the OCI distribution specification 1.1. Layers are large, so bodies are streamed. Image
+names are ``PROJECT/REPOSITORY/NAME`` without a location, or ``mirror/NAME`` for base images."""
 
 from __future__ import annotations
 
@@ -52,22 +50,18 @@ class RegistryRequest:
 
     @property
     def writes(self) -> bool:
-        """Return whether the request changes anything."""
         return self.verb in _WRITING
 
     @property
     def sets_manifest(self) -> bool:
-        """Return whether the body is a manifest, the last step of a push."""
         return self.kind == "manifests" and self.verb == "PUT"
 
     @property
     def tag(self) -> str:
-        """The tag in the request, or empty."""
         return "" if _DIGEST.fullmatch(self.reference) else self.reference
 
     @property
     def repository(self) -> tuple[str, str]:
-        """Project and repository of the image."""
         project, repository = self.name.split("/")[:2]
         return project, repository
 
@@ -109,7 +103,6 @@ def _check_name(name: str) -> None:
 def find_repository(
     resources: list[StoredResource], request: RegistryRequest
 ) -> StoredResource | None:
-    """Return the repository resource of the image, or None."""
     project, name = request.repository
     for resource in resources:
         if resource.project == project and resource.inputs.get("repositoryId") == name:
@@ -131,7 +124,8 @@ def check_repository(found: StoredResource | None, request: RegistryRequest) -> 
 def check_tag(request: RegistryRequest, digest: str, current: Callable[[], str | None]) -> None:
     """Raise RefusedRequestError for a request that changes an immutable tag.
 
-    ``digest`` is that of the manifest sent; ``current`` gets the digest that has the tag now.
+    ``digest`` is the digest of the new manifest; ``current`` returns the digest of the tag's
+    manifest.
     """
     if request.verb == "DELETE" and request.kind == "manifests" and request.tag:
         raise RefusedRequestError(400, f"tag {request.tag} is immutable and cannot be deleted.")
@@ -161,10 +155,7 @@ _MAX_MANIFEST: Final = 4 << 20
 
 
 class RegistryFront:
-    """The registry process with its front; inactive if no registry program is installed.
-
-    ``find`` makes the registry, once its program is installed.
-    """
+    """The registry process and its HTTP port; inactive until ``find`` returns a registry."""
 
     def __init__(
         self, find: Callable[[], Registry | None], store: Store, choose_port: Callable[[], int]
@@ -329,9 +320,6 @@ class _Exchange(LocalHandler):
             self.wfile.write(block)
 
     def _full(self) -> RefusedRequestError | None:
-        """Return an error if the registry's disk is full, because the registry does not report it;
-        else None.
-        """
         if not self.front.registry.is_full():
             return None
         text = "no space left on the disk of the registry."

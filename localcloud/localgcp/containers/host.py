@@ -120,10 +120,7 @@ class ContainerHost:
             self.remove(name)
 
     def remove(self, container: str) -> None:
-        """Remove a container if it exists; on failure, write a line to the server's log.
-
-        The engine refuses while the kernel still ends processes and mounts of one that was killed.
-        """
+        """Remove a container if it exists, with retries while its processes end."""
         if self.engine is None:
             return
         for seconds in _REMOVE_PAUSES:
@@ -147,7 +144,7 @@ class ContainerHost:
 
 
 def find_engine(home: Home) -> Engine | None:
-    """Return the first working engine: buildah as root, podman, docker, buildah as any user."""
+    """Return the first working engine: buildah as root, podman, docker, buildah as another user."""
     tag = hashlib.sha256(str(home.root).encode()).hexdigest()[:16]
     user = f"{os.geteuid()}:{os.getegid()}"
     buildah = shutil.which("buildah") if sys.platform == "linux" else None
@@ -197,8 +194,8 @@ _PIP_SECONDS: Final = 30.0
 def write_settings(home: Home, port: int) -> None:
     """Write settings of image builders; remove the files if no setting is needed.
 
-    ``vt local shell`` and ``vt images build`` name both files in variables that buildah and podman
-    read (containers-registries.conf(5), containers.conf(5)). Settings of the user's own win.
+    buildah and podman read both files (containers-registries.conf(5), containers.conf(5)). Settings
+    of the user take precedence.
     """
     _write(home.registries, registries(port) if port and mirror.has_stand_in() else "")
     _write(home.builders, settings(readable_files()) if port else "")
@@ -220,9 +217,7 @@ def settings(files: list[Path]) -> str:
 
 
 def readable_files(env: Mapping[str, str] | None = None) -> list[Path]:
-    """Return the files with which an installer reaches the package index: pip's configuration, and
-    certificates that the configuration or a variable names. Omits files with a password.
-    """
+    """Return pip's configuration files and certificates, without files that have a password."""
     env = os.environ if env is None else env
     named = [env[name] for name in _CERTIFICATES if env.get(name)]
     files: list[Path] = []

@@ -1,9 +1,7 @@
-"""Stand-ins for base images, built from Debian packages, for machines without public registries.
+"""Builds a stand-in for a base image from Debian packages, for machines without public registries.
 
-``python:3.11-slim-bookworm`` is Debian 12 with Python 3.11; so is the stand-in, with Debian's own
-Python. It is made once (``make containers``), kept in the user's cache as an OCI layout, and copied
-into the registry of a home, below ``mirror/``, when it is first asked for.
-"""
+``python:3.11-slim-bookworm`` is Debian 12 with Python 3.11. The stand-in has Debian's own Python.
+``make containers`` builds it once. The first request copies it into the registry of a home."""
 
 from __future__ import annotations
 
@@ -41,10 +39,7 @@ _MANIFEST: Final = "application/vnd.oci.image.manifest.v1+json"
 
 
 def layout() -> Path:
-    """Return the folder of the base image's stand-in, whose name depends on the recipe.
-
-    Raises LocalCloudError if there is no place for a cache.
-    """
+    """Return the folder of the stand-in; its name depends on the recipe. Raises LocalCloudError."""
     recipe = json.dumps([_SUITE, _PACKAGES, _HOOKS, _LEFT_OUT, os.uname().machine])
     return cache_dir() / "base-images" / hashlib.sha256(recipe.encode()).hexdigest()[:16]
 
@@ -58,10 +53,7 @@ def has_stand_in() -> bool:
 
 
 def make(report: Callable[[str], None]) -> None:
-    """Build the stand-in for the base image if it does not exist; this takes half a minute.
-
-    Raises LocalCloudError if a program is missing or failed.
-    """
+    """Build the stand-in (half a minute) if it does not exist. Raises LocalCloudError."""
     folder = layout()
     make_folder(folder.parent)
     with folder.with_suffix(".lock").open("w") as lock:

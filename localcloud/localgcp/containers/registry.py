@@ -1,8 +1,6 @@
-"""Stand-in for Artifact Registry: the reference registry ``distribution`` as a child process.
+"""Stand-in for Artifact Registry: the registry ``distribution`` as a child process.
 
-It listens on a Unix socket in the home, which no other user can open; clients use the port of
-``localgcp.containers.front``. Its files are those of the home.
-"""
+It listens on a Unix socket in the home folder, which no other user can open."""
 
 from __future__ import annotations
 
@@ -74,9 +72,7 @@ class Registry(ChildServer):
         self.env = {"PATH": os.defpath, "OTEL_TRACES_EXPORTER": "none"}
 
     def start(self) -> None:
-        """Start the registry and wait for its first answer. Raises LocalCloudError after a time
-        limit.
-        """
+        """Start the registry and wait for its first answer. Raises LocalCloudError."""
         make_folder(self.folder, 0o700)
         self._write_settings()
         (self.folder / _SOCKET).unlink(missing_ok=True)  # of a registry that was killed

@@ -1,4 +1,4 @@
-"""GPUs that a job's replicas request, and GPUs that the replicas get while the job runs."""
+"""GPUs that a job's replicas request, and GPUs that the replicas get."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class GpuShortage(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Allotment:
-    """GPUs of the replicas of a job, which no other job gets before ``close``."""
+    """Reserved GPUs of the replicas of a job; ``close`` releases the GPUs."""
 
     by_replica: Mapping[str, Sequence[Gpu]] = field(default_factory=dict[str, Sequence[Gpu]])
     locks: dict[Gpu, int] = field(default_factory=dict[Gpu, int])
@@ -76,10 +76,7 @@ class Allotment:
 
 
 def allot(members: Sequence[Replica], shortage: GpuShortage, *, waited: bool) -> Allotment | str:
-    """Return the GPUs of a job, or the reason to wait. The machine's GPUs are read for every job.
-
-    ``waited``: the job has waited, and is tried again every half second.
-    """
+    """Return the GPUs of a job, or the reason to wait; ``waited``: a recent GPU list suffices."""
     request = describe_request(members)
     if not request:
         return Allotment()
@@ -102,8 +99,7 @@ def allot(members: Sequence[Replica], shortage: GpuShortage, *, waited: bool) ->
 def divide(members: Sequence[Replica], available: Sequence[Gpu]) -> dict[str, list[Gpu]] | None:
     """Divide GPUs among replicas; None if there are too few.
 
-    CUDA gives a process at most one MIG device: only a replica that requests one GPU gets such a
-    part of a GPU.
+    CUDA gives a process at most one MIG device, so parts of a GPU serve replicas with one GPU.
     """
     parts = [gpu for gpu in available if gpu.part is not None]
     whole = [gpu for gpu in available if gpu.part is None]

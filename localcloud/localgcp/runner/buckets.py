@@ -1,13 +1,8 @@
-"""The buckets of one job below ``/gcs``, and files that the job wrote outside of them.
+"""The buckets of one job below ``/gcs``, and files that the job wrote outside of all buckets.
 
-On the service every bucket that a job's account may use is there, and code makes such paths as it
-runs. Where this system gives a process a ``/gcs`` of its own, it is so here: buckets that the job
-may write to are copied, unless they are large and it does not name them; all others are shown
-read-only as they are. Where not, and in containers, there are those that the job names.
-
-A file that is in no bucket fails its job, whose output would be lost. Where a job has no ``/gcs``
-of its own, a path that code makes leads to this machine's: what is new there is the job's.
-"""
+If this system supports a private ``/gcs``, writable buckets are copied and other buckets are read-
+only. Otherwise, and in containers, only buckets that the job names exist. A file outside of all
+buckets would be lost in the cloud, so it fails the job here."""
 
 from __future__ import annotations
 
@@ -70,9 +65,7 @@ class JobBuckets:
             mount.sync(final=False)
 
     def lost(self) -> str:
-        """Return the error for files that the job wrote outside of all buckets; empty without such
-        files.
-        """
+        """Return the error for files outside of all buckets; empty without such files."""
         if self._watch and (written := self._watch.written()):
             return explain(written)
         # Folders of buckets that are shown read-only are empty, unless a container wrote there.
@@ -87,10 +80,7 @@ class JobBuckets:
                 delete_folder(mount.folder)
 
     def _show_others(self, named: set[str], mentioned: set[str]) -> list[str]:
-        """Copy small writable buckets; return the buckets to mount read-only.
-
-        Those that the job mentions go first.
-        """
+        """Copy small writable buckets, mentioned buckets first; return the other buckets."""
         shown: list[str] = []
         files, size = _MOST_FILES, _MOST_BYTES
         for bucket in sorted(self._usable(named), key=lambda name: name not in mentioned):
@@ -182,10 +172,7 @@ class RootWatch:
 
 
 def outside_of(gcs: Path, buckets: Container[str]) -> list[str]:
-    """Return files in the replacement of ``/gcs`` that are in no bucket, by their paths in the job.
-
-    Names that begin with a dot are no buckets: what the local cloud itself puts there.
-    """
+    """Return files that a job wrote below ``/gcs`` but into no bucket, by their paths there."""
     paths: list[str] = []
     for entry in sorted(gcs.iterdir()):
         if entry.name in buckets or entry.name.startswith("."):

@@ -1,13 +1,8 @@
 """The environment variables of a replica, as the service sets them (pure).
 
 Sources: google-cloud-aiplatform 2.7.0 ``CustomJobSpec.base_output_directory`` (AIP_*),
-doc:training/code-requirements (CLOUD_ML_PROJECT_ID is the project number), and
-doc:training/distributed-training (CLUSTER_SPEC; "does not set TF_CONFIG for single-replica
-training jobs"). CLUSTER_SPEC of a single replica and its ``job`` string are as seen in the field.
-
-Two things differ on one machine: the host of a single replica is ``localhost``, and where a process
-cannot have a ``/gcs`` of its own, ``/gcs/…`` in command, args and env values becomes a folder.
-"""
+doc:training/code-requirements, doc:training/distributed-training. CLUSTER_SPEC of a single replica
+and its ``job`` string were observed. Here the host of a single replica is ``localhost``."""
 
 from __future__ import annotations
 
@@ -96,10 +91,7 @@ def service_variables(
 
 
 def metrics_file(gcs: Path, replica: str) -> Path:
-    """Return the metrics file of a trial's replica, outside of all buckets; it survives restarts.
-
-    ``gcs``: the folder that stands for ``/gcs``, which containers have, too.
-    """
+    """Return a trial's metrics file, which is outside of all buckets and survives restarts."""
     return gcs / ".hypertune" / f"{replica}.metrics"
 
 
@@ -112,7 +104,7 @@ def trial_variables(trial: str, gcs: Path, replica: str) -> dict[str, str]:
 
 
 def machine_variables(folders: Folders, path: str, storage_url: str) -> dict[str, str]:
-    """Return the variables of this machine; a job inherits no others from the server."""
+    """Return this machine's variables; a job inherits no variable of the server."""
     return {
         "PATH": path,
         "HOME": str(folders.work),
@@ -126,7 +118,7 @@ def machine_variables(folders: Folders, path: str, storage_url: str) -> dict[str
 def gpu_variables(gpus: Sequence[Gpu], user: Mapping[str, str]) -> dict[str, str]:
     """Return the variables that restrict a program of this machine to these GPUs.
 
-    Its own ``CUDA_VISIBLE_DEVICES``, in ``user``, selects among them.
+    ``CUDA_VISIBLE_DEVICES`` in ``user`` selects among the GPUs.
     """
     names = [gpu.id for gpu in visible(gpus, user.get(VISIBLE), by_position=True)]
     numbered = {ORDER: "PCI_BUS_ID"} if any(map(str.isdecimal, names)) else {}
@@ -136,7 +128,7 @@ def gpu_variables(gpus: Sequence[Gpu], user: Mapping[str, str]) -> dict[str, str
 def container_gpu_variables(gpus: Sequence[Gpu]) -> dict[str, str]:
     """Return the variables of a container, which numbers its GPUs from 0.
 
-    Without ``NVIDIA_VISIBLE_DEVICES``, NVIDIA's runtime adds those that the image names.
+    Without ``NVIDIA_VISIBLE_DEVICES``, NVIDIA's runtime adds the GPUs that the image names.
     """
     names = ",".join(gpu.id for gpu in gpus)
     numbers = ",".join(map(str, range(len(gpus))))
@@ -144,7 +136,7 @@ def container_gpu_variables(gpus: Sequence[Gpu]) -> dict[str, str]:
 
 
 def api_variables(url: str) -> dict[str, str]:
-    """Return variables with the local cloud's addresses, also gcloud's for Secret Manager."""
+    """Return variables with the addresses of the local cloud's APIs, also for gcloud."""
     if not url:
         return {}
     vertex = {python_clients.VERTEX: urlsplit(url).netloc}
@@ -152,10 +144,7 @@ def api_variables(url: str) -> dict[str, str]:
 
 
 def user_variables(task: Mapping[str, Any], known: Mapping[str, str], gcs: Path) -> dict[str, str]:
-    """Return the task's ``env`` with ``$(VAR)`` expanded from earlier variables (T:env_var).
-
-    ``gcs`` stands for ``/gcs`` in their values.
-    """
+    """Return the task's ``env`` with expanded variables, and ``gcs`` in place of ``/gcs``."""
     variables: dict[str, str] = {}
     for item in task.get("env", []):
         value = expand(item.get("value", ""), {**known, **variables})

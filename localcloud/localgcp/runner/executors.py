@@ -1,10 +1,7 @@
 """Replaces executor images by cached Python environments with the same framework version.
 
-An environment is built once, in a folder beside its final place, and renamed into it; a lock file
-keeps two builds apart. It is shared by all checkouts and is never changed afterwards: the job's
-own packages go into an environment of the job on top
-(``localgcp.runner.packages``).
-"""
+An environment is built in a temporary folder under a lock, renamed, shared by all checkouts and
+never changed. Packages of a job are installed on top (``localgcp.runner.packages``)."""
 
 from __future__ import annotations
 
@@ -72,10 +69,7 @@ class Executor:
 
 
 def for_image(image_uri: str, *, nearest: bool = False) -> Executor | None:
-    """Return the executor that replaces an image, or None.
-
-    With ``nearest``, that of the nearest version stands in for one that is not here.
-    """
+    """Return the executor that replaces an image, or with ``nearest`` the nearest version's."""
     name = image_uri.rpartition("/")[2].partition("@")[0].partition(":")[0]
     prebuilt = re.match(r"(us|europe|asia)-docker\.pkg\.dev/vertex-ai/training/", image_uri)
     rows = (row for row in table() if prebuilt and re.fullmatch(row.image, name))
@@ -125,10 +119,8 @@ def for_gpus(executor: Executor, image_uri: str) -> Executor:
 def environment(executor: Executor, report: Report) -> Path:
     """Return the environment's folder; build the environment if it does not exist.
 
-    The folder's name has the build of PyTorch that is in it: where GPUs are used, one for
-    CPUs is not.
-
-    Raises ExecutorError if no suitable Python is found or the packages cannot be installed.
+    The folder's name contains the build of PyTorch. Raises ExecutorError if no suitable Python
+    exists or the packages cannot be installed.
     """
     python, version = _python(executor)
     key = _key(executor, version)
@@ -150,7 +142,6 @@ def environment(executor: Executor, report: Report) -> Path:
 
 
 def _present(executor: Executor, folder: Path) -> Path | None:
-    """Return the environment if it exists; names of older environments have no PyTorch build."""
     if not _is_torch(executor):
         return folder if folder.is_dir() else None
     builds = [_CUDA] if executor.on_gpus else [_CPU, _CUDA]
@@ -160,10 +151,6 @@ def _present(executor: Executor, folder: Path) -> Path | None:
 
 
 def _complete(executor: Executor, partial: Path, folder: Path) -> Path:
-    """Rename a new environment after the build of PyTorch that it contains.
-
-    Raises ExecutorError if that does not use GPUs, and the job does.
-    """
     if not _is_torch(executor):
         return partial.rename(folder)
     if executor.on_gpus and _build_of(partial) != _CUDA:
@@ -241,10 +228,7 @@ def _cpu_wheels(install: list[str], executor: Executor) -> bool:
 
 @cache
 def _python(executor: Executor) -> tuple[str, str]:
-    """Return path and minor version of a Python on this machine for the executor.
-
-    Looked for once in a process: it takes half a second, and every replica asks.
-    """
+    """Return path and version of a Python for the executor (a search takes half a second)."""
     supported = SpecifierSet(executor.python)
     running = f"{sys.version_info.major}.{sys.version_info.minor}"
     candidates = [IMAGE_PYTHON, *([running] if supported.contains(running) else [])]
@@ -282,10 +266,9 @@ def version_of(python: str) -> str | None:
 
 
 def uv_command(*arguments: str) -> list[str]:
-    """Return a command line of uv; paths in ``arguments`` become absolute.
+    """Return a command line of uv, which runs in ``/``: there it reads no settings of a checkout.
 
-    uv reads settings from its folder and those above it. It starts in ``/``, so that it reads those
-    of the user and the machine and none of a checkout. Raises ExecutorError if it is not installed.
+    Paths in ``arguments`` must be absolute. Raises ExecutorError if uv is not installed.
     """
     beside = Path(sys.executable).with_name("uv")
     path = str(beside) if beside.exists() else shutil.which("uv")

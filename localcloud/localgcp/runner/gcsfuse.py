@@ -1,13 +1,7 @@
-"""``/gcs/BUCKET`` of one job: a folder that is synchronized with the bucket.
+"""Synchronizes the folder ``/gcs/BUCKET`` of one job with the bucket, without a file system driver.
 
-Objects are copied in before the job starts, and later those that others write. Files that the job
-writes are uploaded through the emulator's API when they have stopped changing, and at the end; so
-they get generations and checksums, and the account's rights apply. Of two writers the last one
-wins. This is Cloud Storage FUSE without the kernel.
-
-The job makes what it likes in the folder, the runner has the rights of the user: no link is
-followed.
-"""
+Files are uploaded through the emulator's API when they stop changing. The last writer wins. A job
+may create any file, so the runner follows no link."""
 
 from __future__ import annotations
 
@@ -49,10 +43,7 @@ class Mount:
         """Files that the account may not upload or delete."""
 
     def fill(self) -> None:
-        """Copy the bucket's objects into the folder; without read permission, it stays empty.
-
-        What an earlier server left there is removed: it knew what was uploaded of it.
-        """
+        """Replace the folder by a copy of the bucket; without read permission, leave it empty."""
         delete_folder(self.folder)
         self.folder.mkdir(parents=True)
         if not self.access.may_read(self.bucket):
@@ -64,9 +55,9 @@ class Mount:
         self._seen = dict(self._synced)
 
     def sync(self, *, final: bool) -> None:
-        """Upload changed files; while the job runs, only files that were stable for one round.
+        """Upload changed files; unless ``final``, only files that were stable for one round.
 
-        While the job runs, objects that others wrote or deleted follow.
+        Unless ``final``, also download objects that other programs changed.
         """
         current = self._scan()
         for name, stamp in current.items():
@@ -79,9 +70,7 @@ class Mount:
             self._fetch()
 
     def _fetch(self) -> None:
-        """Copy objects that other programs changed or deleted, unless the job changed the
-        file too.
-        """
+        """Download changed objects, except files that the job changed, too."""
         if not self.access.may_read(self.bucket):
             return
         objects = {name: _stamp(blob) for name, blob in self._objects.files()}

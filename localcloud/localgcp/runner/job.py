@@ -1,8 +1,6 @@
 """Runs one job from PENDING until it ends: prepares it, runs all replicas, sets the final state.
 
-What happens when a replica ends is decided in ``localgcp.runner.gang``.
-Preemptions, stock-outs and killed replicas happen as faults only.
-"""
+Only injected faults preempt machines, cause stock-outs or kill replicas."""
 
 from __future__ import annotations
 
@@ -95,10 +93,7 @@ class JobRun:
         self._names: Sequence[str] = ()
 
     def execute(self) -> bool:
-        """Run the job to its end; return False if it stays PENDING and must be tried again.
-
-        Raises nothing that belongs to the job.
-        """
+        """Run the job to its end; return False if the job stays PENDING and must run later."""
         try:
             return self._execute()
         finally:
@@ -136,11 +131,6 @@ class JobRun:
         return True
 
     def _wait_for_machines(self) -> None:
-        """Wait until the job has its machines: at once, unless a fault delays them.
-
-        A FLEX_START job waits until there are some, or for ``maxWaitDuration``.
-        Raises StartRefusedError, and JobCancelledError if it is cancelled meanwhile.
-        """
         met = self.faults.stockout()
         if met is None:
             return

@@ -1,13 +1,8 @@
-"""A job's own Python packages, installed on top of the executor environment.
+"""Installs a job's Python packages on top of the executor environment.
 
-The job gets an environment of its own in its folder, or shares one with jobs that have the same
-packages if all their requirements are pinned. A ``.pth`` file lets it see what the executor has,
-and what it installs comes first. pip counts what it sees there as installed, so a package whose
-requirements the image has needs no network.
-
-Building a package runs its code (``setup.py``). That code gets neither variables of this machine
-nor the package index of the user, whose address may hold a password.
-"""
+A ``.pth`` file adds the executor's packages to the job's environment, so pip downloads only missing
+requirements. The code of a package build gets neither variables of this machine nor the address of
+the user's package index, which may contain a password."""
 
 from __future__ import annotations
 
@@ -78,10 +73,7 @@ def layer(executor: Path, folder: Path) -> Path:
 
 
 def build(python: Path, files: Sequence[Path], target: Path, tmp: Path, run: Install) -> None:
-    """Build wheels of the packages without network, in ``target``.
-
-    Raises PackageError if pip refuses.
-    """
+    """Build wheels of the packages in ``target`` without network. Raises PackageError."""
     # Not isolated: the executor has setuptools, and an isolated build would fetch its own.
     options = ["wheel", "--no-index", "--no-deps", "--no-build-isolation"]
     command = [str(python), *_COMMON, *options, "--wheel-dir", str(target), *map(str, files)]
@@ -89,10 +81,7 @@ def build(python: Path, files: Sequence[Path], target: Path, tmp: Path, run: Ins
 
 
 def install(python: Path, wheels: Sequence[Path], tmp: Path, run: Install) -> None:
-    """Install wheels and their requirements with pip.
-
-    Raises PackageError if pip refuses.
-    """
+    """Install wheels and their requirements with pip. Raises PackageError."""
     options = ["install", "--no-build-isolation", "--no-warn-script-location"]
     command = [str(python), *_COMMON, *options, *map(str, wheels)]
     _check(run(command, {**installer_environment(), "TMPDIR": str(tmp)}), "Installing", wheels)
@@ -127,10 +116,7 @@ def built_wheels(
 ) -> list[Path]:
     """Return the cached wheels of these packages; ``build`` writes missing wheels.
 
-    Trials of a tuning job have the same packages. Building runs their code, which takes longer than
-    installing what came of it. A package is built anew when it, its name or the executor changes.
-
-    Raises what ``build`` raises, and JobCancelledError while another job builds the same.
+    The trials of a tuning job share wheels. Raises JobCancelledError, and errors of ``build``.
     """
     target = folder / _digest(executor, files)
     _make_once(target, build, cancelled)
@@ -140,11 +126,9 @@ def built_wheels(
 def shared_environment(
     wheels: Sequence[Path], make: Callable[[Path], None], cancelled: threading.Event
 ) -> Path | None:
-    """Return a cached environment with these wheels; ``make`` creates a missing environment.
+    """Return a cached environment with these wheels, or None if a requirement is not pinned.
 
-    None if a requirement of them is not pinned: what satisfies it is decided anew for each job.
-
-    Raises what ``make`` raises, and JobCancelledError while another job makes the same.
+    ``make`` creates a missing environment. Raises JobCancelledError, and errors of ``make``.
     """
     if not wheels or not all(map(_is_pinned, wheels)):
         return None
@@ -154,10 +138,7 @@ def shared_environment(
 
 
 def _make_once(target: Path, make: Callable[[Path], None], cancelled: threading.Event) -> None:
-    """Fill a folder once; a marker file, written last, makes it complete.
-
-    One server at a time uses the folder; what a killed one left is made anew.
-    """
+    """Fill a folder once. A marker file, written last, shows that the folder is complete."""
     lock, complete = _locks[target], target.with_name(f"{target.name}.complete")
     while not lock.acquire(timeout=_LOOK_SECONDS):
         if cancelled.is_set():

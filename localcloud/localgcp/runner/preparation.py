@@ -1,7 +1,4 @@
-"""Prepares the programs of a job: installs packages, inspects images.
-
-Replicas of all pools that have the same image and packages share one environment.
-"""
+"""Prepares the programs of a job: installs packages, inspects images."""
 
 from __future__ import annotations
 
@@ -41,7 +38,7 @@ class Preparation:
     _said: set[str] = field(default_factory=set[str])
 
     def program(self, member: Replica, folders: Folders, *, alone: bool) -> Program:
-        """Return the program of a replica.
+        """Return a replica's program.
 
         Raises StartRefusedError, PreparationError and JobCancelledError.
         """

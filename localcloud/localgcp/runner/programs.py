@@ -91,10 +91,7 @@ class HostProgram:
         return Launch(argv, {**machine, **user, **gpus, **service})
 
     def _cloud_sdk(self) -> dict[str, str]:
-        """Return the variables for gcloud and gsutil, if these programs are on the job's PATH.
-
-        Without it they would ask Google, and gsutil would do so for minutes.
-        """
+        """Return variables with which gcloud and gsutil send requests to the emulator."""
         if not any(shutil.which(name, path=self.path) for name in ("gcloud", "gsutil")):
             return {}
         folder = self.folders.tmp / "cloud-sdk"
@@ -183,10 +180,7 @@ def open_to_container(folder: Path) -> None:
 
 
 def _terminate_first(child: processes.ChildProcess) -> bool:
-    """Send SIGTERM only to a container's first process, as the service does.
-
-    A signal to the group would end buildah, and with it all the container's processes at once.
-    """
+    """Send SIGTERM to a container's first process; SIGTERM to the group would end buildah, too."""
     import psutil
 
     try:

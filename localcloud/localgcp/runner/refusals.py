@@ -1,8 +1,6 @@
 """Parts of a job that this machine cannot run, detected before submission.
 
-A job that is refused here may be right in the cloud. What ends a job at its start has the same
-texts.
-"""
+The same job may be correct in the cloud. A job that fails at its start has the same texts."""
 
 from __future__ import annotations
 
@@ -76,9 +74,8 @@ def refusals(
 ) -> Iterator[Refusal]:
     """Yield the parts of a CustomJob (REST form) that this machine cannot run.
 
-    ``engine_missing`` says why no container runs here, or nothing; asked if an image needs it.
-    ``free_bytes`` is the free memory, ``nearest`` as for ``executors.for_image``, ``shortage`` the
-    choice for jobs that request more GPUs than are free.
+    ``engine_missing`` returns why no container can run here, or an empty text. ``nearest``: see
+    ``executors.for_image``. ``shortage``: behavior of jobs that request more GPUs than are free.
     """
     spec = job.get("jobSpec", {})
     try:

@@ -63,10 +63,9 @@ def run(
 ) -> Outcome:
     """Run a command until it ends, is cancelled or exceeds the time limit.
 
-    Its output goes straight into the log file. ``killed`` is asked all the time, with the seconds
-    it ran: whether to kill it. ``terminate``: see ``ChildProcess.end``. What it leaves in its group
-    is ended too. The process inherits ``descriptors``.
-    Raises CommandNotFoundError.
+    ``killed`` is called repeatedly with the elapsed seconds; True kills the process. ``terminate``:
+    see ``ChildProcess.end``. The process inherits ``descriptors``. Remaining processes of its group
+    are ended. Raises CommandNotFoundError.
     """
     process = _start(command, env, cwd, log, umask, descriptors)
     child = processes.register_child(notes, process.pid, "job")
@@ -155,9 +154,7 @@ def _pause(
 
 
 def signal_name(code: int) -> str:
-    """Return the signal's name, such as ``SIGKILL`` for 137; empty if the code is not a
-    signal's.
-    """
+    """Return a signal's name, like ``SIGKILL`` for 137; empty for other exit codes."""
     try:
         return signal.Signals(code - 128).name if code > 128 else ""
     except ValueError:

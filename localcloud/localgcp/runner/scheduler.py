@@ -1,7 +1,4 @@
-"""Runs a few custom jobs at a time; other jobs wait in state QUEUED, as for quota.
-
-Trials of tuning jobs have slots of their own, so that neither kind waits for the other.
-"""
+"""Runs a few custom jobs at a time; other jobs wait in state QUEUED, as for quota."""
 
 from __future__ import annotations
 
@@ -55,11 +52,7 @@ class LocalScheduler:
         ]
 
     def start(self) -> None:
-        """Fail jobs that ran on an earlier server, queue its waiting jobs, and start to run jobs.
-
-        A job whose process is gone cannot go on: FAILED. One that had not begun is queued again,
-        and so is a trial, as after the loss of its machine.
-        """
+        """Fail running jobs of an earlier server, and queue its waiting jobs and its trials."""
         for job in reversed(self.jobs.list()):
             if job.state is JobState.RUNNING and not self._is_trial(job.job_id):
                 self.jobs.move(job.job_id, JobState.FAILED, error=(RpcCode.UNAVAILABLE, STOPPED))

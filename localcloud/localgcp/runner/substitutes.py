@@ -1,8 +1,4 @@
-"""Records why a job waits, and what replaces its image and its GPUs.
-
-A run on this host, or on another Python, proves less than one in the image: commands say so where
-they tell how a job ended.
-"""
+"""Records why a job waits, and what replaces its image and its GPUs."""
 
 from __future__ import annotations
 
@@ -21,7 +17,7 @@ _PYTHON: Final = re.compile(r"\.py(\d)(\d+)|(?:^|/)python:(\d)\.(\d+)")
 
 
 def host_for(image: str) -> str:
-    """Return the text for a command that ran on this host instead of in its image."""
+    """Return the text about a command that ran on this host instead of in its image."""
     return f"on this host, not in {image}"
 
 
@@ -45,7 +41,7 @@ def takes_nearest(home: Home) -> bool:
 
 
 def version_for(image: str, executor: Executor) -> str:
-    """Return the text for an environment of another version than the image's; else empty."""
+    """Return the text about another framework version than the image's; empty if equal."""
     if executors.for_image(image):
         return ""
     name = image.rpartition("/")[2].partition(":")[0]
@@ -53,7 +49,7 @@ def version_for(image: str, executor: Executor) -> str:
 
 
 def python_for(image: str, version: str) -> str:
-    """Return the text for another Python version than the image's; else empty."""
+    """Return the text about another Python version than the image's; empty if equal."""
     own = python_of(image) or IMAGE_PYTHON
     return "" if version == own else f"on Python {version}, not the image's {own}"
 
@@ -90,12 +86,12 @@ def note_wait(folder: Path, reason: str) -> bool:
 
 
 def read_wait(home: Home, job_id: str) -> str:
-    """Return why a job waits; empty if it does not, or the reason is not recorded."""
+    """Return why a job waits; empty if the job does not wait."""
     return " ".join(_lines(home.jobs / job_id, _WAIT))
 
 
 def read(home: Home, job_id: str) -> list[str]:
-    """Return the substitutes of a job; empty if it has none, or has not begun."""
+    """Return the recorded substitutes of a job."""
     return _lines(home.jobs / job_id)
 
 

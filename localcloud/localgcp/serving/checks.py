@@ -1,9 +1,7 @@
-"""Request checks that make a call of the model or endpoint service fail at once.
+"""Check requests to the model and endpoint services; errors end a call at once.
 
-Fields and rules are those of google-cloud-aiplatform 2.7.0 (``model.py``, ``model_service.py``,
-``endpoint.py``, ``endpoint_service.py``, ``machine_resources.py``) and of
-doc:predictions/custom-container-requirements; the texts are mostly ours.
-"""
+Sources: google-cloud-aiplatform 2.7.0 (``model.py``, ``endpoint.py``, ``machine_resources.py`` and
+the services), doc:predictions/custom-container-requirements. Most texts are ours."""
 
 from __future__ import annotations
 

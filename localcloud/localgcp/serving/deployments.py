@@ -1,7 +1,8 @@
-"""Containers of DeployedModels: starts, checks, drains and ends them, and forwards requests.
+"""Starts, checks, drains and ends the containers of DeployedModels, and forwards requests.
 
-There are as many replicas as ``minReplicaCount`` says: nothing is scaled by load.
-"""
+A container is healthy while ``GET`` of its health route returns 200 within 10 s. After three more
+failures it gets no requests (doc:predictions/custom-container-requirements). An ended container is
+restarted. The number of replicas is ``minReplicaCount``; load does not change it."""
 
 from __future__ import annotations
 
@@ -166,9 +167,7 @@ class Replica:
         return False
 
     def ask(self, verb: str, route: str, body: bytes = b"", *, seconds: float) -> Answer:
-        """Send a request; return the container's answer. Raises ContainerDownError or
-        NoAnswerError.
-        """
+        """Send a request and return the answer. Raises ContainerDownError or NoAnswerError."""
         connection = http.client.HTTPConnection(HOST, self.port, timeout=seconds)
         try:
             try:
@@ -233,10 +232,7 @@ class Deployment:
         self._end(spare)
 
     def wait_healthy(self, wanted: int, stopping: threading.Event) -> None:
-        """Return when ``wanted`` replicas are healthy.
-
-        Raises ApiError if one of them ends before, or if it takes too long.
-        """
+        """Wait until ``wanted`` replicas are healthy. Raises ApiError if they are not in time."""
         text = self.version["containerSpec"].get("deploymentTimeout")
         seconds = float(text.removesuffix("s")) if text else _DEPLOYMENT_TIMEOUT
         deadline = time.monotonic() + seconds
@@ -409,8 +405,6 @@ class Deployments:
 
 
 def log_path(home: Home, endpoint: str, id_: str, index: int) -> Path:
-    """Return the log path of a replica of a DeployedModel; the log remains after the
-    replica's end.
-    """
+    """Return the log path of a replica; the log remains after the replica's end."""
     number = endpoint.rpartition("/")[2]
     return home.serving / "logs" / number / f"{id_}-{index}.log"

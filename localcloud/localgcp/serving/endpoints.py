@@ -1,9 +1,7 @@
 """``google.cloud.aiplatform.v1.EndpointService``: DeployedModels and their traffic split.
 
-Deploying, undeploying and changing what is deployed are operations, one at a time for an endpoint.
-A DeployedModel is there when its replicas are healthy; it is gone, with its traffic, before its
-containers end.
-"""
+An endpoint runs one operation at a time. A DeployedModel is listed after its replicas are healthy.
+It is removed, with its traffic, before its containers end."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""``google.cloud.aiplatform.v1.ModelService``: versions of models, and their aliases.
+"""``google.cloud.aiplatform.v1.ModelService``: versions of models, their aliases and artifacts.
 
-A version is there when its upload has succeeded: no list and no alias shows it before.
-"""
+A version is listed after its upload has succeeded. The service copies the artifacts, so later
+changes of the bucket have no effect."""
 
 from __future__ import annotations
 
@@ -231,10 +231,7 @@ _NONE = "has no objects; the artifacts of a model must be below this URI."
 
 
 def _copy_artifacts(url: str, uri: str, name: str, stopping: threading.Event) -> str:
-    """Copy the objects below ``uri`` for the operation ``name``; return the URI of the copy.
-
-    Copying again gives the same. Raises ApiError if there is nothing, or it cannot be read.
-    """
+    """Copy the objects below ``uri`` for the operation ``name``; return the URI of the copy."""
     _, number, _, region, _, model, _, operation = name.split("/")
     client: Any = storage_client(url)
     bucket, _, folder = uri.removeprefix("gs://").partition("/")
@@ -258,7 +255,6 @@ def _copy_artifacts(url: str, uri: str, name: str, stopping: threading.Event) ->
 
 
 def _remove_artifacts(url: str, uri: str) -> None:
-    """Delete a copy."""
     if not uri:
         return
     client: Any = storage_client(url)
@@ -268,7 +264,6 @@ def _remove_artifacts(url: str, uri: str) -> None:
 
 
 def bucket_of(number: str, region: str) -> str:
-    """Return the bucket for the copies of a project."""
     return f"caip-tenant-{number}-{region}"
 
 

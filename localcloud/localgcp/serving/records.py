@@ -1,9 +1,7 @@
 """Tables of model versions, endpoints and DeployedModels: JSON form of the API, by name.
 
-A version is the row ``…/models/ID@VERSION``, a DeployedModel the row
-``…/endpoints/ID/deployedModels/ID``. Endpoints of stacks and of clients are where the gcp plugin
-keeps its own.
-"""
+Rows: ``…/models/ID@VERSION`` and ``…/endpoints/ID/deployedModels/ID``. Endpoints are in the store
+of the gcp plugin."""
 
 from __future__ import annotations
 
@@ -20,7 +18,7 @@ COPY, ACCOUNT, BEGUN_BY = "artifactCopy", "uploadAccount", "begunBy"
 
 
 class VersionTable:
-    """Versions of models. As a table of models, it returns the default version of each model."""
+    """Versions of models; as a table of models, the default version of each model."""
 
     def __init__(self, table: ResourceTable) -> None:
         self._table = table
@@ -39,9 +37,7 @@ class VersionTable:
         )
 
     def get(self, name: str) -> Body | None:
-        """Return ``…/models/ID``, its version ``@3``, or its version with the alias
-        ``@champion``.
-        """
+        """Return the default version of ``…/models/ID``, or the version ``@3`` or ``@champion``."""
         wanted = name.partition("@")[2] or DEFAULT
         return next(
             (

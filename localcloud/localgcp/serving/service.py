@@ -1,8 +1,7 @@
 """``google.cloud.aiplatform.v1.PredictionService``, and the assembly of all serving services.
 
-Each request goes to a DeployedModel by its share of the traffic, and there to the healthy replica
-with the fewest requests. What a container answers with is passed on.
-"""
+A request goes to a DeployedModel by its share of the traffic, then to the healthy replica with the
+fewest requests."""
 
 from __future__ import annotations
 

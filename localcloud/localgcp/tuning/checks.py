@@ -1,9 +1,7 @@
-"""Request checks that make CreateHyperparameterTuningJob fail at once.
+"""Check requests to create hyperparameter tuning jobs; errors end a call at once.
 
-Sources: google-cloud-aiplatform 2.7.0 (``hyperparameter_tuning_job.py``, ``study.py``: fields
-marked Required, bounds, what is "not supported by HyperparameterTuningJob"). The sentences are
-ours. The ``trialJobSpec`` is checked as a CustomJob's ``jobSpec``.
-"""
+Sources: google-cloud-aiplatform 2.7.0 (``hyperparameter_tuning_job.py``, ``study.py``). The texts
+are ours. ``trialJobSpec`` is checked as a CustomJob's ``jobSpec``."""
 
 from __future__ import annotations
 

@@ -1,9 +1,7 @@
 """Starts trials, reads their measurements, and ends tuning jobs.
 
-One thread looks at each tuning job that is not over, a few times a second. All it goes by is in the
-tables, so a server that was killed goes on where it was: a trial that ran begins again, in the same
-CustomJob.
-"""
+One thread polls the tables, which have the whole state. After a restart of the server, running
+trials begin again in the same CustomJobs."""
 
 from __future__ import annotations
 
@@ -59,8 +57,12 @@ class Progress:
 def next_step(
     tuning: TuningRecord, trials: Sequence[TrialRecord], *, points: int, room: int
 ) -> Progress:
-    """Return the next steps; ``points``: number of distinct trials, ``room``: trials that may run
-    now.
+    """Return the next steps of a tuning job.
+
+    ``points``: number of distinct trials. ``room``: number of trials that may run now. Sources:
+    ``HyperparameterTuningJob.max_failed_trial_count``, doc:training/using-hyperparameter-tuning (a
+    failed first trial ends the job). The service's other limit is not documented; here it is half
+    of the trials.
     """
     failed = [trial for trial in trials if trial.state is TrialState.INFEASIBLE]
     if text := _failure(tuning, failed):
@@ -275,10 +277,7 @@ def _algorithm(tuning: TuningRecord) -> str:
 
 
 def _custom_job(tuning: TuningRecord, number: int, values: Mapping[str, Value]) -> JobRecord:
-    """Return the CustomJob of a trial: the tuning job's spec with arguments and output folder.
-
-    Whether the service copies a tuning job's labels is not documented; here it does.
-    """
+    """Return a trial's CustomJob. It is not documented whether the service copies labels."""
     spec: dict[str, Any] = copy.deepcopy(tuning.spec)
     for pool in spec.get("workerPoolSpecs", []):
         task = pool.get("containerSpec") or pool.get("pythonPackageSpec")

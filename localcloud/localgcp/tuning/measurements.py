@@ -1,9 +1,7 @@
-"""Reads the file to which a trial writes its metrics.
+"""Reads the file to which a trial writes its metrics (``CLOUD_ML_HP_METRIC_FILE``).
 
-Form, of the package cloudml-hypertune: a line of JSON for each report, with ``timestamp``,
-``trial``, ``global_step`` and the value of one metric under its id; values are text or numbers.
-``CLOUD_ML_HP_METRIC_FILE`` names the file, which is read when the trial has ended.
-"""
+The format is that of the package cloudml-hypertune: each report is a line of JSON with
+``timestamp``, ``trial``, ``global_step`` and one metric. Values are texts or numbers."""
 
 from __future__ import annotations
 
@@ -57,7 +55,7 @@ def read_report(
     best: bool,
     began: float,
 ) -> Report:
-    """Return the final measurement: the last, or with ``best`` the best by the first metric.
+    """Return the last measurement, or with ``best`` the best measurement by the first metric.
 
     ``began``: the time of day at which the trial began.
     """
@@ -80,7 +78,7 @@ def read_report(
 
 
 def _at(step: int, reported: dict[int, float]) -> float:
-    """Return a metric's value at a step, else at the last step before, else its last value."""
+    """Return a metric's value at a step, or at the last step before, or its last value."""
     if step in reported:
         return reported[step]
     before = [other for other in reported if other < step]
@@ -101,10 +99,7 @@ def _missing(metric: str, reported: _Reported) -> str:
 
 
 def _tail(file: Path) -> tuple[bytes, float] | None:
-    """Return the end of a regular file and its modification time; None without a regular file.
-
-    A job may put anything in its place.
-    """
+    """Return the end and modification time of a file; None if it is not a regular file."""
     folder = file.parent
     try:
         opened = RootDirectory(folder.parent).open(f"{folder.name}/{file.name}")

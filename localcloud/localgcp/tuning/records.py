@@ -1,7 +1,4 @@
-"""Tuning jobs and trials as rows of SQLite, in the same file as the CustomJobs.
-
-A trial and its CustomJob are written in one transaction: after a kill there is both or neither.
-"""
+"""Tuning jobs and trials as rows of SQLite, in the same file as the CustomJobs."""
 
 from __future__ import annotations
 
@@ -114,7 +111,7 @@ class TuningTable(RecordTable[TuningRecord]):
             return _TRIALS.select(db, "WHERE tuning_id = ? ORDER BY number", tuning_id)
 
     def trial_of(self, job_id: str) -> TrialRecord | None:
-        """Return the trial that a CustomJob runs, or None."""
+        """Return the trial that a CustomJob runs; None if the job is not a trial."""
         with self._connect() as db:
             return next(iter(_TRIALS.select(db, "WHERE job_id = ?", job_id)), None)
 
@@ -126,9 +123,7 @@ class TuningTable(RecordTable[TuningRecord]):
             _TRIALS.update(db, trial, where, trial.tuning_id, trial.number, *over)
 
     def delete(self, job_id: str) -> bool:
-        """Delete a tuning job, its trials and their CustomJobs; return False if it does
-        not exist.
-        """
+        """Delete a tuning job with its trials and CustomJobs; return False if none exists."""
         with self._connect() as db:
             db.execute("BEGIN IMMEDIATE")
             known = "(SELECT job_id FROM trials WHERE tuning_id = ?)"
@@ -145,9 +140,7 @@ class TuningTable(RecordTable[TuningRecord]):
 
 
 def best_trial(tuning: TuningRecord, trials: Sequence[TrialRecord]) -> TrialRecord | None:
-    """Return the first trial with the best value of the first metric; None without a
-    measurement.
-    """
+    """Return the first trial with the best value of the first metric, or None."""
     metric = tuning.study["metrics"][0]
     measured = [trial for trial in trials if trial.measurement]
     if not measured:

@@ -1,9 +1,8 @@
-"""Chooses the values of the next trial: GRID_SEARCH, RANDOM_SEARCH and the default algorithm.
+"""Search spaces, and the algorithms that choose the values of the next trial.
 
-Google's default is its own (Bayesian optimisation); here optuna's TPE suggests. Its study is built
-anew from the trials in the table for each suggestion: nothing is lost when the server ends. optuna
-takes 0.4 s to load, so it is loaded when a study first asks for it.
-"""
+Source: google-cloud-aiplatform 2.7.0, ``StudySpec.ParameterSpec``. optuna's TPE replaces Google's
+default algorithm. Its study is built from the trials for each suggestion. optuna takes 0.4 s to
+load, so only the first study that needs it loads it."""
 
 from __future__ import annotations
 
@@ -100,15 +99,12 @@ def choose(space: Sequence[Parameter], pick: Callable[[Parameter], Value]) -> di
 
 
 def arguments(values: Mapping[str, Value]) -> list[str]:
-    """Return ``--name value`` for each parameter (doc:using-hyperparameter-tuning).
-
-    A whole number has no ``.0``: code reads such values with ``int``.
-    """
+    """Return ``--name value`` for each parameter (doc:using-hyperparameter-tuning)."""
     return [word for name, value in values.items() for word in (f"--{name}", to_text(value))]
 
 
 def to_text(value: Value) -> str:
-    """Return a value as argument text."""
+    """Return a value as argument text; whole numbers have no ``.0``, so ``int`` can parse them."""
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
         return str(int(value))
     return str(value)
@@ -162,9 +158,7 @@ def suggest(
     trials: Sequence[TrialRecord],
     seed: str,
 ) -> dict[str, Value]:
-    """Return values for the next trial from earlier measurements (``metrics`` as in
-    ``studySpec``).
-    """
+    """Return values for the next trial, from earlier measurements."""
     import optuna
     from optuna.study import StudyDirection
 

@@ -1,8 +1,4 @@
-"""Methods of ``google.cloud.aiplatform.v1.JobService`` for hyperparameter tuning jobs.
-
-States move as a CustomJob's. Which trials there are is decided in
-``localgcp.tuning.driver``.
-"""
+"""Methods of ``google.cloud.aiplatform.v1.JobService`` for hyperparameter tuning jobs."""
 
 from __future__ import annotations
 
@@ -124,10 +120,7 @@ class Tuning:
         return self.table.trial_of(job_id) is not None
 
     def start(self, jobs: JobService) -> TuningService:
-        """Resume the tuning jobs of an earlier server; return the service of tuning jobs.
-
-        The scheduler has begun.
-        """
+        """Resume the tuning jobs of an earlier server; return the service of tuning jobs."""
         self._driver = TuningDriver(self.home, self.table, jobs.jobs, jobs.scheduler)
         self._driver.start()
         return TuningService(jobs, self.table, self._driver)

@@ -1,9 +1,8 @@
 """Errors that the service detects when a job starts; the job is then FAILED with a message.
 
-A custom account needs its grants on the buckets themselves or on the project. Without a custom
-account the job runs as the Custom Code Service Agent, which can read and write all buckets of its
-project (doc:general/access-control).
-"""
+A custom account needs grants on the buckets or the project. Without a custom account, the job runs
+as the Custom Code Service Agent, which can use all buckets of its project (doc:general/access-
+control)."""
 
 from __future__ import annotations
 
@@ -87,8 +86,7 @@ def admit(store: Store, job: JobRecord) -> None:
 def _admit_named(store: Store, access: Access, spec: dict[str, Any]) -> None:
     """Raise StartRefusedError if the account cannot access a bucket in arguments or variables.
 
-    The storage emulator does not authenticate, so what the cloud would refuse in the middle of
-    the run is refused before it. A bucket this cloud does not have is left to the code.
+    The storage emulator does not check permissions, so this check is earlier than the cloud's.
     """
     for text in _words(spec):
         for uri in _OBJECT.findall(text):

@@ -1,9 +1,7 @@
 """Finds and claims the machines of reservations that a job may use.
 
-Sources: doc:training/use-reservations, doc:predictions/use-reservations (several values are in
-order of priority), D:compute.v1. Sentences are ours. A job whose reservation is used up waits
-PENDING; one that never fits ends FAILED.
-"""
+Sources: doc:training/use-reservations, doc:predictions/use-reservations, D:compute.v1. Texts are
+ours. A job stays PENDING while its reservation is used up; a job that never fits is FAILED."""
 
 from __future__ import annotations
 
@@ -55,7 +53,7 @@ def admit(store: Store, job: JobRecord) -> None:
 
 
 def plan(store: Store, jobs: JobTable | None, job: JobRecord) -> Plan:
-    """Plan the machines of reservations; without ``jobs``, as if other jobs used none.
+    """Return the machines that a job needs; without ``jobs``, as if no other job used machines.
 
     Raises StartRefusedError.
     """
@@ -106,10 +104,7 @@ def _any(
 
 
 def _named(store: Store, job: JobRecord, at: str, pool: dict[str, Any]) -> Iterator[Reservation]:
-    """Return the reservations that a pool names, in order.
-
-    Raises StartRefusedError for one that cannot serve it.
-    """
+    """Yield the reservations that a pool names. Raises StartRefusedError."""
     for value in _values(pool):
         resource = reservations.find(store, value)
         if resource is None:

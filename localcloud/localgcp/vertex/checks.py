@@ -1,8 +1,6 @@
-"""Request checks that make CreateCustomJob fail at once.
+"""Check requests to create CustomJobs; errors end a call at once.
 
-``localgcp.apis.field_rules`` has checked required fields and labels before. What the service finds
-out only when the job starts is in ``localgcp.vertex.admission``.
-"""
+``localgcp.apis.field_rules`` checks required fields and labels before."""
 
 from __future__ import annotations
 
@@ -41,7 +39,7 @@ LIMITS: Final = "localgcp.job_limits"
 def resolve_parent(store: Store, parent: str) -> tuple[str, str]:
     """Return project id and region of ``projects/{id or number}/locations/{region}``.
 
-    Raises ApiError: bad form or region, a project that is not there, Vertex AI not enabled.
+    Raises ApiError for a bad form, region or project, or if Vertex AI is not enabled.
     """
     match = _PARENT.fullmatch(parent)
     if match is None:
@@ -54,10 +52,7 @@ def resolve_parent(store: Store, parent: str) -> tuple[str, str]:
 
 
 def usable_project(store: Store, given: str, *apis: tuple[str, str]) -> str:
-    """Return the id of a project (id or number) in which ``apis`` (host, title) are enabled.
-
-    Raises ApiError.
-    """
+    """Return the project's id. Raises ApiError if the project lacks one of the ``apis``."""
     project = resource_paths.project_id(store, given)
     if project is None or not is_local(project):
         raise permission_denied(
@@ -85,8 +80,7 @@ def check_custom_job(
 ) -> None:
     """Raise ApiError if the service would refuse this CustomJob (in the API's JSON form).
 
-    ``spec_field``: what a message of another type calls its ``job_spec``; ``more``: further bad
-    fields of that message.
+    ``spec_field`` is the name of ``job_spec`` in another message type; ``more`` are further errors.
     """
     errors = [*_fields(job), *placement_errors(job, region)]
     errors += [error for limits in _installed_limits() for error in limits(job, region)]
@@ -117,7 +111,7 @@ def _installed_limits() -> tuple[Callable[[dict[str, Any], str], FieldErrors], .
 
 
 def no_act_as(account: str) -> ApiError:
-    """Return the error for a missing account, or an account that the caller may not act as."""
+    """Return the error for an account that is missing, or that the caller may not act as."""
     return permission_denied(
         f"You do not have permission to act as service_account: {account}. (or it may not exist)."
     )

@@ -1,9 +1,7 @@
-"""Create, get, list, update and delete for the resource collections of Vertex AI.
+"""Create, get, list, update and delete resources of Vertex AI's collections.
 
-Names, ids and defaults are those of the API's reference; messages are the client's. A name may have
-a project's id or number; those that are returned have the number. Resources are rows of SQLite in
-the API's JSON form, by name.
-"""
+Requests may name a project by id or number; answers have the number. Resources are rows of SQLite
+in the API's JSON form."""
 
 from __future__ import annotations
 
@@ -138,9 +136,7 @@ class ResourceReader:
         self.store, self.operations, self._read_table = store, operations, table
 
     def canonical(self, name: str, context: Any) -> str:
-        """Return the name with the project's number. Raises ApiError: invalid name, or missing
-        permission.
-        """
+        """Return the name with the project's number. Raises ApiError."""
         match = _NAME.fullmatch(name)
         if match is None:
             raise invalid_argument(f"Invalid resource name: {name!r}.")
@@ -176,9 +172,7 @@ class ResourceReader:
         return self.paged(self._read_table.list(f"{place}/{self.collection.segment}"), request)
 
     def paged(self, found: list[Body], request: Any) -> tuple[list[Body], str]:
-        """Return a page of the resources that match the request's filter, and the next page's
-        token.
-        """
+        """Return a page of resources that match the filter, and the next page's token."""
         try:
             test = filters.parse(request.filter, filters.Fields(_FIELDS, _value))
         except FilterError as error:

@@ -1,8 +1,7 @@
 """The log of one replica: its process's output, interleaved with lines of the runner.
 
-Beside ``NAME.log``, ``NAME.times`` says when the log had which length, so that the lines of several
-replicas can be put in order: the process writes into the file by itself, without times.
-"""
+Processes write without times. So the runner writes ``SIZE TIME`` to ``NAME.times`` when
+``NAME.log`` has grown."""
 
 from __future__ import annotations
 
@@ -17,7 +16,7 @@ from localgcp.system.folders import make_folder
 
 
 class JobLog:
-    """Appends to one log file, to which the process writes too."""
+    """Appends to a log file, to which a process writes, too."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -25,7 +24,7 @@ class JobLog:
         self._stamped = 0
 
     def append(self, text: str) -> None:
-        """Append lines of the runner, marked as such: the program writes to the same log."""
+        """Append lines of the runner, with a mark and the time."""
         time = datetime.now(UTC).strftime("%H:%M:%S")
         lines = "".join(f"[local {time}] {line}\n" for line in text.splitlines())
         with self.path.open("a", encoding="utf-8") as log:
@@ -56,8 +55,8 @@ def log_path(home: Home, job_id: str, replica_name: str) -> Path:
 def read_lines(log: Path, created: datetime, *, ended: bool) -> Iterator[tuple[int, str, datetime]]:
     """Yield number, text and time of each line of a log.
 
-    A line without a noted time is a millisecond after the one before, from ``created`` on. The
-    rest after the last line end counts only in the log of a job that has ended.
+    Lines without a recorded time are a millisecond apart, from ``created`` on. An incomplete last
+    line counts only if the job has ended.
     """
     lines, end = log.read_bytes().split(b"\n"), 0
     sizes, times = _noted(log)

@@ -1,9 +1,6 @@
-"""Cloud Logging's ``ListLogEntries`` over the log files of jobs, as the official client calls it.
+"""Cloud Logging's ``ListLogEntries`` over the log files of jobs.
 
-Processes write their logs by themselves and say no time. An entry's timestamp is when the runner
-saw that the log had grown, twice a second; so the lines of several replicas are in order to the
-half second. Lines of a log without such notes are a millisecond apart, from the job's creation.
-"""
+Timestamps are exact to half a second: the runner polls the sizes of logs twice a second."""
 
 from __future__ import annotations
 
@@ -46,10 +43,7 @@ _MAX_PAGE: Final = 1000
 
 @dataclass(slots=True)
 class _Line:
-    """A line of a job's log, with the fields of a ``LogEntry``.
-
-    Protobuf messages are large and slow to create, so only those of the answer's page are.
-    """
+    """A line of a job's log. Only lines in answers become a ``LogEntry``, which is slow."""
 
     log_name: str
     resource: monitored_resource_pb2.MonitoredResource
@@ -95,8 +89,7 @@ class TuningJobs(Protocol):
 class LogService:
     """``google.logging.v2.LoggingServiceV2``, with the methods that read the log of a job.
 
-    ``others`` reads the entries of other types of resources, by project and labels of a filter;
-    ``tuning`` has the tuning jobs.
+    ``others`` maps resource types to functions that yield entries of a project by filter labels.
     """
 
     api: ClassVar = Api("google.cloud.logging_v2", "logging_service_v2")

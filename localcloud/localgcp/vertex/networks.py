@@ -1,11 +1,9 @@
 """Checks a job's peered network or Private Service Connect interface.
 
-Sources: doc:general/vpc-peering, doc:training/using-private-ip and doc:general/vpc-psc-i-setup,
-which grants compute.networkUser and dns.peer on the projects; a grant on the attachment's
-subnetwork, which is narrower, is taken as well. The error names ``RANGES_EXHAUSTED`` and
-``NETWORK_NOT_PEERED`` are the service's; the sentences around them are ours, and so is that these
-jobs end FAILED rather than being refused at once: no source says which.
-"""
+Sources: doc:general/vpc-peering, doc:training/using-private-ip, doc:general/vpc-psc-i-setup. A
+grant on the attachment's subnetwork is accepted, too. The names ``RANGES_EXHAUSTED`` and
+``NETWORK_NOT_PEERED`` are the service's; the texts are ours. No source documents whether such a job
+is FAILED, as here, or refused."""
 
 from __future__ import annotations
 
@@ -35,15 +33,13 @@ HOLDING_STATES: Final = (JobState.PENDING, JobState.RUNNING, JobState.CANCELLING
 
 
 def network_of(store: Store, job: JobRecord) -> str | None:
-    """Return the path of the job's peered network (``projects/ID/global/networks/NAME``)."""
+    """Return the path of the job's peered network (``projects/ID/…``), or None."""
     network = job.spec.get("network")
     return resource_paths.canonical(store, network) if network and "projects/" in network else None
 
 
 def attachment_of(store: Store, job: JobRecord) -> str | None:
-    """Return the path of the job's network attachment; a bare name belongs to its project and
-    region.
-    """
+    """Return the path of the job's network attachment, or None."""
     network_attachment = job.spec.get("pscInterfaceConfig", {}).get("networkAttachment")
     if not network_attachment:
         return None
@@ -177,9 +173,7 @@ def _nodes(job: JobRecord) -> int:
 
 
 def _before(other: JobRecord, job: JobRecord) -> bool:
-    """Return whether the other job gets addresses before this one, so that only one of two is
-    refused.
-    """
+    """Return whether the other job gets addresses first, so that at most one of two is refused."""
     if other.job_id == job.job_id:
         return False
     age = (other.create_time, other.job_id) < (job.create_time, job.job_id)

@@ -1,8 +1,6 @@
 """Long-running operations as rows of SQLite, which persist across restarts of the server.
 
-An operation that is not done has its method and request beside it, so that the next server can take
-it up again.
-"""
+An unfinished operation has its method and request, so the next server can resume it."""
 
 from __future__ import annotations
 

@@ -1,9 +1,6 @@
-"""``google.cloud.aiplatform.v1.PipelineService`` for pipelines with one CustomJob as their task.
+"""``google.cloud.aiplatform.v1.PipelineService`` for pipelines with one CustomJob.
 
-The task's inputs are a CustomJobSpec; the service makes a CustomJob of them and names it in
-``trainingTaskMetadata.backingCustomJob``. Data sets, and a model that the pipeline would upload,
-are refused: the local cloud has no data sets, and a model is uploaded by itself.
-"""
+The task's inputs are a CustomJobSpec. Data sets and models to upload are refused."""
 
 from __future__ import annotations
 

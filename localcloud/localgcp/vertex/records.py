@@ -1,8 +1,6 @@
-"""Custom jobs as rows of SQLite, which persist across restarts and need no Google library.
+"""Custom jobs as rows of SQLite, which persist across restarts.
 
-Importing ``google.cloud.aiplatform_v1`` takes more than a second, so ``vt local status``
-and ``up`` read this table; only the server turns rows into API messages.
-"""
+``vt local`` commands import this module, so it imports no Google library (1 s)."""
 
 from __future__ import annotations
 
@@ -162,9 +160,9 @@ class RecordTable(Generic[_R]):
         only_from: builtins.list[JobState] | tuple[JobState, ...] = LIVE_STATES,
         error: tuple[int, str] | None = None,
     ) -> bool:
-        """Set the state and its times if the state is now one of ``only_from``; else return False.
+        """Set the state and its times if the state is one of ``only_from``; else return False.
 
-        This is the one place a state changes, so a job that was cancelled cannot succeed later.
+        All state changes use this method, so a cancelled job cannot succeed later.
         """
         time = now()
         code, message = error or (None, None)
@@ -207,7 +205,7 @@ class JobTable(RecordTable[JobRecord]):
     def claim(self, job_id: str, wanted: dict[str, int], limits: dict[str, int]) -> bool:
         """Claim machines by reservation path, all or none; return False if too few are free.
 
-        ``limits``: how many machines each reservation has.
+        ``limits``: the number of machines of each reservation.
         """
         with self._connect() as db:
             db.execute("BEGIN IMMEDIATE")  # rolled back when the connection closes

@@ -1,9 +1,7 @@
 """``JobService`` of ``google.cloud.aiplatform.v1``, and the TensorBoard instances of jobs.
 
-States move as the service's: QUEUED, PENDING while the replica is prepared, RUNNING while its
-code runs, then SUCCEEDED, FAILED or CANCELLED; cancelling is asynchronous. Names carry the project
-number; requests may name a project by id or number.
-"""
+States: QUEUED, PENDING while replicas are prepared, RUNNING, then SUCCEEDED, FAILED or CANCELLED.
+Cancellation is asynchronous."""
 
 from __future__ import annotations
 
@@ -194,9 +192,7 @@ class JobService(JobCollection[JobRecord]):
     def list_operations(
         self, request: operations_pb2.ListOperationsRequest
     ) -> operations_pb2.ListOperationsResponse:
-        """Return all operations on a resource or in a location; a filter selects done or unfinished
-        ones.
-        """
+        """Return the operations on a resource or in a location, filtered by ``done``."""
         match = _TARGET.fullmatch(request.name)
         if match is None:
             raise invalid_argument(f"Invalid resource name: {request.name!r}.")

@@ -1,21 +1,15 @@
 """``host_launcher.py VIEW PROGRAM ARGUMENT…``: run PROGRAM with its own hosts file and ``/gcs``.
 
-Linux only. VIEW is JSON, and both of its parts may be left out:
+Linux only, with the standard library only. VIEW is a JSON object with optional keys:
 
 ``host``
-    ``{"name": …, "hosts": …}``: the name of the machine, and a file that is its ``/etc/hosts``.
+    ``{"name": …, "hosts": …}``: the host name, and a file that replaces ``/etc/hosts``.
 ``gcs``
-    ``{"root": …, "folder": …, "read_only": [folder, …], "objects": {bucket: folder, …}}``: ``/gcs``
-    is this folder. Its folders in ``read_only`` cannot be written to; below it lie the read-only
-    ``objects``. No file outside of it lies below ``/gcs``, and none that the program makes in
-    ``/`` itself reaches the machine: ``root``, an empty folder, is what its ``/`` is made from.
+    ``{"root": …, "folder": …, "read_only": [folder, …], "objects": {bucket: folder, …}}``:
+    ``folder`` replaces ``/gcs``; ``read_only`` lists its read-only folders, ``objects`` maps
+    buckets to read-only folders. ``root`` is an empty folder for the program's ``/``.
 
-All else is this machine's: network, files, users. Exit code 97 and a line if the system does not
-allow it.
-
-A script of its own: it changes the process it runs in. Standard library only, so that it starts in
-a few hundredths of a second.
-"""
+The exit code is 97 if the system does not support the view."""
 
 from __future__ import annotations
 
@@ -61,10 +55,6 @@ def enter(view: dict[str, Any]) -> None:
 
 
 def _enter_root(gcs: dict[str, Any]) -> None:
-    """Enter a new root folder with the content of the machine's root except ``/gcs``.
-
-    ``/gcs`` need not be there, and making it takes root's rights and leaves it behind.
-    """
     root, here = gcs["root"], Path.cwd()
     mount(root, root, namespaces.BIND)
     mount(None, root, namespaces.UNBINDABLE)  # else it would be part of its own parts

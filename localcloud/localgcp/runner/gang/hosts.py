@@ -1,10 +1,9 @@
-"""Loopback addresses of a job's replicas, and host names where the system supports them.
+"""The replicas of a job, with loopback addresses, host names and a private ``/gcs`` for each.
 
-On Linux every address of 127.0.0.0/8 is this machine's own, so replicas listen on the same port
-without meeting each other. A host name takes namespaces of the kernel; without them CLUSTER_SPEC
-has addresses. Where there is only 127.0.0.1 (macOS), replicas differ by port. The command line of a
-program gives it its host, and where it can, a ``/gcs`` of its own.
-"""
+Pool 0 is the primary replica, pool 1 workers, pool 2 parameter servers or a reduction server, pool
+3 evaluators (doc:training/distributed-training). An empty pool (``{}``) has no key in CLUSTER_SPEC.
+Linux accepts all addresses of 127.0.0.0/8, so all replicas listen on the same port. On macOS, the
+replicas have different ports."""
 
 from __future__ import annotations
 
@@ -62,9 +61,9 @@ class Replica:
 
 
 def replicas(spec: Mapping[str, Any]) -> list[Replica]:
-    """Return all replicas of a job, with the primary replica first.
+    """Return all replicas of a job, the primary replica first.
 
-    Raises StartRefusedError for what this machine does not run, before anything starts.
+    Raises StartRefusedError for replicas that this machine cannot run.
     """
     members: list[Replica] = []
     for number, pool in enumerate(spec.get("workerPoolSpecs", [])):
@@ -164,8 +163,8 @@ class BucketView:
 def choose(job_id: str, members: Sequence[Replica], *, named: bool) -> dict[str, Host]:
     """Return the hosts of a job's replicas by name; a single replica is ``localhost``.
 
-    ``named``: all of them are programs of this machine, which may get host names.
-    Raises StartRefusedError if no addresses are free.
+    ``named``: all replicas are programs of this machine. Raises StartRefusedError without free
+    ports.
     """
     if len(members) == 1:
         return {members[0].name: Host("127.0.0.1", PORT, "localhost")}
@@ -186,9 +185,7 @@ def choose(job_id: str, members: Sequence[Replica], *, named: bool) -> dict[str,
 
 
 def host_name(replica: Replica, tag: str) -> str:
-    """Return a name such as ``cmle-training-workerpool1-ab-0``
-    (doc:training/distributed-training).
-    """
+    """Return a name like ``cmle-training-workerpool1-ab-0`` (doc:training/distributed-training)."""
     return f"cmle-training-workerpool{replica.pool}-{tag}-{replica.index}"
 
 
@@ -212,10 +209,9 @@ def command_on(
     work: Path,
     buckets: BucketView | None = None,
 ) -> list[str]:
-    """Return the command line that runs ``argv`` in the folder ``work`` on a host with these
-    buckets.
+    """Return the command line that runs ``argv`` in the folder ``work`` on a host.
 
-    Raises CommandNotFoundError: the launcher would find it out only after the start.
+    Raises CommandNotFoundError, which the launcher would report only after the start.
     """
     view: dict[str, Any] = {}
     if host.name not in (None, "localhost"):

@@ -1,8 +1,7 @@
-"""Starts, watches and ends all replicas of a job together.
+"""Runs all replicas of a job together, and decides about restarts and retries.
 
-Each replica has a thread that waits for its process. The calling thread alone decides: it hears of
-ends, faults, the timeout and the user's cancel, and asks ``LifeCycle`` what follows.
-"""
+Each replica has a thread that waits for its process. The calling thread handles ends, faults, the
+timeout and cancellation."""
 
 from __future__ import annotations
 
@@ -85,7 +84,23 @@ def grade(code: int) -> Grade:
 
 @dataclass
 class LifeCycle:
-    """Counts restarts and retries of one job."""
+    """Counts restarts and retries of one job.
+
+    Sources: doc:training/understanding-training-service (copy of 2026-08-22), doc:training/use-
+    spot-vms.
+
+    =======================================  ================================================
+    end of a replica                         effect
+    =======================================  ================================================
+    the primary replica exits with 0         the job has succeeded; all replicas are ended
+    another replica exits with 0             the other replicas continue
+    exit 6, 134, 11, 139 (SIGABRT, SIGSEGV)  the whole job runs again, up to 3 times
+    any other exit code                      the job fails
+    SIGKILL or SIGTERM from outside          the replica runs again, up to 5 times each; then
+                                             the whole job, up to 3 times
+    preemption (SPOT)                        the whole job runs again, up to 6 times
+    =======================================  ================================================
+    """
 
     primary: str
     disable_retries: bool = False
@@ -117,10 +132,7 @@ class LifeCycle:
         return Decision(Action.RETRY_JOB, ends, note)
 
     def decide(self, ends: Sequence[End]) -> Decision:
-        """Decide after replicas that ended at about the same time.
-
-        One that was killed comes first among several: the others mostly fail because of it.
-        """
+        """Decide after replicas ended at the same time; a killed replica is the cause."""
         failed = [end for end in ends if end.code]
         if any(end.name == self.primary and not end.code for end in ends):
             return Decision(Action.SUCCEED)
@@ -212,10 +224,9 @@ class Gang:
     _ran: float = 0.0
 
     def run(self) -> Decision:
-        """Run until the job succeeds or fails; return the decision, which names no replica for a
-        timeout.
+        """Run until the job ends; return the decision, which has no ``ends`` after a timeout.
 
-        Raises JobCancelledError, and what making a replica ready raises.
+        Raises JobCancelledError, and errors of ``Member.launch``.
         """
         while True:
             decision = self._attempt()
@@ -283,9 +294,7 @@ class Gang:
         return None if decision.action is Action.CONTINUE else decision
 
     def _ends(self, attempt: _Attempt, first: End) -> list[End]:
-        """Return the first end; for a failure, also the ends shortly after it, as a failure can
-        spread.
-        """
+        """Return the first end; after a failure, also ends that it caused within a second."""
         exits = [first]
         until = time.monotonic() + _SETTLE_SECONDS
         while (
