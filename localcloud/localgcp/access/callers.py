@@ -5,7 +5,8 @@ connection, never from data of the caller: by netlink on Linux (0.02 ms), else b
 user's processes. Systems that support neither refuse no caller, and ``can_check`` is False. A
 socket without a process has an unknown owner, because Linux reports root as its owner. A container
 of a job may run as another user, whose number a person of this machine may also have. Its process
-must therefore descend from a running replica."""
+must therefore descend from a running replica.
+"""
 
 from __future__ import annotations
 

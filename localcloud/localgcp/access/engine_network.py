@@ -1,7 +1,8 @@
 """A private network for ``pulumi``, its plugins and its program (Linux), which forwards some ports.
 
 Calls to the engine's TCP port run code, so only the engine's own processes may connect to it. This
-module runs at each ``pulumi`` command. It imports only a few modules of the standard library."""
+module runs at each ``pulumi`` command. It imports only a few modules of the standard library.
+"""
 
 from __future__ import annotations
 

@@ -3,7 +3,8 @@
 gRPC's Python server reports only the peer's address, and only with a call. By then another process
 may have this address. So the gate accepts connections, looks up their owners and copies bytes to a
 server at a Unix socket in a private folder. ``Gate.serve_http`` serves HTTP/1. Calls of other users
-and of web pages end with PERMISSION_DENIED."""
+and of web pages end with PERMISSION_DENIED.
+"""
 
 from __future__ import annotations
 

@@ -10,7 +10,8 @@ mounts       ``/run`` is empty, and Unix sockets of this machine's servers are c
 ===========  =====================================================================================
 
 Files are those of this machine: programs that a file can start later (cron) are not restricted. The
-exit code is PROGRAM's, or 128 + N after signal N. Only the standard library is imported."""
+exit code is PROGRAM's, or 128 + N after signal N. Only the standard library is imported.
+"""
 
 from __future__ import annotations
 

@@ -2,7 +2,8 @@
 
 ``network.py FD PROGRAM ARGUMENT…`` becomes the server. A helper process in the network namespace
 creates sockets and sends them over FD, because a socket stays in the namespace that created it. The
-first byte to FD is ``y``, or ``n`` and a reason. Only the standard library is imported."""
+first byte to FD is ``y``, or ``n`` and a reason. Only the standard library is imported.
+"""
 
 from __future__ import annotations
 

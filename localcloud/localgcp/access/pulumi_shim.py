@@ -7,7 +7,8 @@ encryption settings of the local backend. A stack that the backend lacks is crea
 encrypted with a cloud key stay unreadable. A file with a local project keeps its own salt. Commands
 that load a program run in a private network (``localgcp.access.engine_network``), unless
 VT_LOCAL_NETWORK is ``host`` or the option ``--client`` of Pulumi's Automation API is set. This
-script runs at each ``pulumi`` command, so it imports few modules."""
+script runs at each ``pulumi`` command, so it imports few modules.
+"""
 
 import os
 import re

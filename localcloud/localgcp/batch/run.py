@@ -1,7 +1,8 @@
 """Runs one Batch job until it ends. Only injected faults preempt machines or kill processes.
 
 A failed task ends the job: running tasks are ended, pending tasks are skipped. The service's
-behavior for running tasks is not documented."""
+behavior for running tasks is not documented.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Processes and bucket mounts of runnables: containers, commands on this machine, and scripts.
 
 Containers find buckets at ``mountPath``. Programs of this machine find mounts below ``/gcs`` if the
-system supports it. Other mount paths are replaced by folders in words, variables and scripts."""
+system supports it. Other mount paths are replaced by folders in words, variables and scripts.
+"""
 
 from __future__ import annotations
 

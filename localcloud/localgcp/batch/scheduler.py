@@ -3,7 +3,8 @@
 A machine without the role batch.agentReporter fails 1,080 seconds after SCHEDULED
 (doc:batch/quotas). Quota is Compute Engine's, as ``regions.get`` reports it. Quota texts are as
 reported in nextflow issue 3061 and dsub issue 303. Texts about stock-outs and reservations are
-ours."""
+ours.
+"""
 
 from __future__ import annotations
 

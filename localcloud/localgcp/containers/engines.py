@@ -1,7 +1,8 @@
 """Command lines of container engines (pure).
 
 buildah runs without a daemon and without cgroup permissions. podman and docker run a container as
-the user who started the local cloud, because the local cloud refuses other users."""
+the user who started the local cloud, because the local cloud refuses other users.
+"""
 
 from __future__ import annotations
 

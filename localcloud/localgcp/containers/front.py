@@ -1,7 +1,8 @@
 """The HTTP port of the container registry, which checks requests as Artifact Registry does.
 
 The API is the OCI distribution specification 1.1. Layers are large, so bodies are streamed. Image
-names are ``PROJECT/REPOSITORY/NAME`` without a location, or ``mirror/NAME`` for base images."""
+names are ``PROJECT/REPOSITORY/NAME`` without a location, or ``mirror/NAME`` for base images.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Builds a stand-in for a base image from Debian packages, for machines without public registries.
 
 ``python:3.11-slim-bookworm`` is Debian 12 with Python 3.11. The stand-in has Debian's own Python.
-``make containers`` builds it once. The first request copies it into the registry of a home."""
+``make containers`` builds it once. The first request copies it into the registry of a home.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """Stand-in for Artifact Registry: the registry ``distribution`` as a child process.
 
-It listens on a Unix socket in the home folder, which no other user can open."""
+It listens on a Unix socket in the home folder, which no other user can open.
+"""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from localgcp.runner.gang.hosts import Replica
 from localgcp.system import gpus
 from localgcp.system.gpus import Gpu
 
-#: Time for which waiting jobs use the same list of GPUs.
+#: Seconds for which waiting jobs use the same list of GPUs.
 _RECENT_SECONDS: Final = 2.0
 #: Words in an accelerator's name that are not part of its model.
 _NO_MODEL: Final = re.compile(r"NVIDIA|TESLA|MEGA|\d+GB")
@@ -27,11 +27,11 @@ class GpuShortage(enum.StrEnum):
     """Behavior of jobs that request more GPUs than are free."""
 
     AUTO = enum.auto()
-    """Wait for GPUs of other jobs; run on CPUs if the machine has too few."""
+    """The job waits for GPUs of other jobs, and runs on CPUs if the machine has too few GPUs."""
     WAIT = enum.auto()
-    """Always wait."""
+    """The job always waits for GPUs."""
     CPU = enum.auto()
-    """Never wait: run on CPUs."""
+    """The job never waits and runs on CPUs."""
 
     @classmethod
     def of(cls, home: Home) -> GpuShortage:
@@ -46,10 +46,6 @@ class GpuShortage(enum.StrEnum):
         with open_private(home.gpu_shortage, "w") as file:
             file.write(self.value)
 
-    def waits(self, *, too_few: bool) -> bool:
-        """Return whether jobs wait; ``too_few``: the machine has fewer GPUs than requested."""
-        return self is GpuShortage.WAIT or (self is GpuShortage.AUTO and not too_few)
-
 
 @dataclass(frozen=True)
 class Allotment:
@@ -57,7 +53,7 @@ class Allotment:
 
     by_replica: Mapping[str, Sequence[Gpu]] = field(default_factory=dict[str, Sequence[Gpu]])
     locks: dict[Gpu, int] = field(default_factory=dict[Gpu, int])
-    """GPU -> descriptor of its lock."""
+    """File descriptor of the lock, by GPU."""
     note: str = ""
     """Description of hardware that differs from the request; empty without a difference."""
 
@@ -70,7 +66,7 @@ class Allotment:
         return tuple(self.locks[gpu] for gpu in self.of(replica))
 
     def close(self) -> None:
-        """Release the GPUs. Repeatable."""
+        """Release the GPUs; a second call has no effect."""
         while self.locks:
             os.close(self.locks.popitem()[1])
 
@@ -85,13 +81,16 @@ def allot(members: Sequence[Replica], shortage: GpuShortage, *, waited: bool) ->
     if too_few := divide(members, available) is None:
         reason = f"this machine has {describe(available)}"
     else:
-        with gpus.free(available, _lock_folder()) as locks:
+        # All local clouds of this user share the locks.
+        runtime = os.environ.get("XDG_RUNTIME_DIR") or f"/run/user/{os.geteuid()}"
+        base = Path(runtime) if os.path.isdir(runtime) else cache_dir()
+        with gpus.free(available, base / "vertex-training-gpus") as locks:
             if divided := divide(members, [*locks]):
                 used = [gpu for of_replica in divided.values() for gpu in of_replica]
                 held = {gpu: locks.pop(gpu) for gpu in used}
                 return Allotment(divided, held, difference(members, used))
             reason = f"{len(locks)} of {len(available)} GPUs of this machine are free"
-    if shortage.waits(too_few=too_few):
+    if shortage is GpuShortage.WAIT or (shortage is GpuShortage.AUTO and not too_few):
         return f"{reason}, and the job requests {request}"
     return Allotment(note=f"on CPUs, not on {request}: {reason}")
 
@@ -147,8 +146,3 @@ def _accelerator(member: Replica) -> str:
 
 def _counted(names: Iterable[str]) -> str:
     return ", ".join(f"{count} {name}" for name, count in Counter(names).items())
-
-
-def _lock_folder() -> Path:
-    runtime = os.environ.get("XDG_RUNTIME_DIR") or f"/run/user/{os.geteuid()}"
-    return (Path(runtime) if os.path.isdir(runtime) else cache_dir()) / "vertex-training-gpus"

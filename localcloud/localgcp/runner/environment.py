@@ -2,7 +2,8 @@
 
 Sources: google-cloud-aiplatform 2.7.0 ``CustomJobSpec.base_output_directory`` (AIP_*),
 doc:training/code-requirements, doc:training/distributed-training. CLUSTER_SPEC of a single replica
-and its ``job`` string were observed. Here the host of a single replica is ``localhost``."""
+and its ``job`` string were observed. Here the host of a single replica is ``localhost``.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ _TENSORFLOW_ROLES: Final = {
 }
 #: gcloud's variable with the address of Secret Manager.
 SECRET_MANAGER: Final = "CLOUDSDK_API_ENDPOINT_OVERRIDES_SECRETMANAGER"
-#: Value of ``task.cloud``; the service sets an internal name there.
+#: Value of ``task.cloud``, for which the service uses an internal name.
 _TASK_CLOUD: Final = "local"
 
 
@@ -50,7 +51,7 @@ class Placement:
 
     @property
     def alone(self) -> bool:
-        """Return whether the job has no other replica, so that TF_CONFIG is not set."""
+        """Return whether the job has only one replica."""
         return sum(map(len, self.cluster.values())) == 1
 
 
@@ -76,7 +77,7 @@ def service_variables(
         "CLOUD_ML_JOB_ID": job_id,
         "CLUSTER_SPEC": _cluster_spec(spec, placement),
     }
-    if not placement.alone:
+    if not placement.alone:  # as documented: not for a single replica
         variables["TF_CONFIG"] = _tf_config(spec, placement)
     prefix = spec.get("baseOutputDirectory", {}).get("outputUriPrefix", "").rstrip("/")
     if prefix:
@@ -170,58 +171,50 @@ def mounted(text: str, gcs: Path) -> str:
 
 def mounted_buckets(task: Mapping[str, Any]) -> list[str]:
     """Return the buckets below ``/gcs/`` in command, args or env values."""
-    texts = [*task.get("command", []), *task.get("args", [])]
-    texts += [item.get("value", "") for item in task.get("env", [])]
-    buckets = {
-        bucket for text in texts for bucket in re.findall(_MOUNT.pattern + r"/([\w.-]+)", text)
-    }
-    return sorted(buckets)
+    return _buckets(_MOUNT.pattern + r"/([\w.-]+)", _texts(task))
 
 
 def named_buckets(task: Mapping[str, Any], output_prefix: str | None) -> list[str]:
     """Return all buckets in command, args and env, in any form, and the output bucket."""
-    texts = [*task.get("command", []), *task.get("args", []), output_prefix or ""]
-    texts += [item.get("value", "") for item in task.get("env", [])]
-    buckets = {bucket for text in texts for bucket in re.findall(r"gs://([a-z0-9][\w.-]*)", text)}
-    return sorted(buckets.union(mounted_buckets(task)))
+    buckets = _buckets(r"gs://([a-z0-9][\w.-]*)", [*_texts(task), output_prefix or ""])
+    return sorted({*buckets, *mounted_buckets(task)})
+
+
+def _texts(task: Mapping[str, Any]) -> list[str]:
+    values = [item.get("value", "") for item in task.get("env", [])]
+    return [*task.get("command", []), *task.get("args", []), *values]
+
+
+def _buckets(pattern: str, texts: Sequence[str]) -> list[str]:
+    return sorted({bucket for text in texts for bucket in re.findall(pattern, text)})
 
 
 def _cluster_spec(spec: Mapping[str, Any], placement: Placement) -> str:
-    return json.dumps(
-        {
-            "cluster": {name: list(hosts) for name, hosts in placement.cluster.items()},
-            "environment": "cloud",
-            "task": {"type": f"workerpool{placement.pool}", "index": placement.index},
-            "job": _job(spec, placement),
-        }
-    )
+    task = {"type": f"workerpool{placement.pool}", "index": placement.index}
+    return _config(placement.cluster, task, _job(spec, placement))
 
 
 def _tf_config(spec: Mapping[str, Any], placement: Placement) -> str:
     # An evaluator is never a member of the cluster, but can be a task.
-    cluster = {
-        _TENSORFLOW_ROLES[name]: list(hosts)
-        for name, hosts in placement.cluster.items()
-        if _TENSORFLOW_ROLES[name] != _EVALUATOR
-    }
+    roles = {_TENSORFLOW_ROLES[name]: hosts for name, hosts in placement.cluster.items()}
+    roles.pop(_EVALUATOR, None)
     role = _TENSORFLOW_ROLES[f"workerpool{placement.pool}"]
-    return json.dumps(
-        {
-            "cluster": cluster,
-            "environment": "cloud",
-            "task": {"type": role, "index": placement.index, "cloud": _TASK_CLOUD},
-            "job": _job(spec, placement),
-        }
-    )
+    task = {"type": role, "index": placement.index, "cloud": _TASK_CLOUD}
+    return _config(roles, task, _job(spec, placement))
+
+
+def _config(cluster: Mapping[str, Sequence[str]], task: Mapping[str, Any], job: str) -> str:
+    hosts_by_role = {role: list(hosts) for role, hosts in cluster.items()}
+    config = {"cluster": hosts_by_role, "environment": "cloud", "task": task, "job": job}
+    return json.dumps(config)
 
 
 def _job(spec: Mapping[str, Any], placement: Placement) -> str:
     pool = spec.get("workerPoolSpecs", [{}])[placement.pool]
     package = pool.get("pythonPackageSpec", {})
-    task = package or pool.get("containerSpec", {})
     job = {
         "python_module": package.get("pythonModule", ""),
         "package_uris": package.get("packageUris", []),
-        "job_args": task.get("args", []),
+        "job_args": (package or pool.get("containerSpec", {})).get("args", []),
     }
     return json.dumps(job)

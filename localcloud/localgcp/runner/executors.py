@@ -1,7 +1,8 @@
 """Replaces executor images by cached Python environments with the same framework version.
 
 An environment is built in a temporary folder under a lock, renamed, shared by all checkouts and
-never changed. Packages of a job are installed on top (``localgcp.runner.packages``)."""
+never changed. Packages of a job are installed on top (``localgcp.runner.packages``).
+"""
 
 from __future__ import annotations
 
@@ -86,19 +87,18 @@ def names() -> list[str]:
 
 def nearest_to(image_uri: str) -> str | None:
     """Return the supported image of the same framework with the closest version, or None."""
-    asked = _VERSION.match(image_uri.rpartition("/")[2])
-    if asked is None:
+    requested = _VERSION.match(image_uri.rpartition("/")[2])
+    if requested is None:
         return None
 
-    def distance(name: str) -> int:
-        match = _VERSION.match(name)
-        assert match is not None  # as the rows of the table are written
-        return abs(100 * (int(match[3]) - int(asked[3])) + int(match[4]) - int(asked[4]))
+    def number(match: re.Match[str]) -> int:
+        return 100 * int(match[3]) + int(match[4])
 
-    same = [name for name in names() if name.partition("-")[0] == asked[1]]
-    near = min(same, key=distance, default=None)
-    kind = "gpu" if asked[2] == "gpu" else "xla" if asked[1] == "pytorch" else "cpu"
-    return near and re.sub(r"-\(.*?\)", f"-{kind}", near)
+    framework = requested[1]
+    same = [match for name in names() if (match := _VERSION.match(name)) and match[1] == framework]
+    near = min(same, key=lambda match: abs(number(match) - number(requested)), default=None)
+    kind = "gpu" if requested[2] == "gpu" else "xla" if framework == "pytorch" else "cpu"
+    return near and re.sub(r"-\(.*?\)", f"-{kind}", near.string)
 
 
 @cache
@@ -123,15 +123,20 @@ def environment(executor: Executor, report: Report) -> Path:
     exists or the packages cannot be installed.
     """
     python, version = _python(executor)
-    key = _key(executor, version)
-    folder = _cache() / "executors" / key
+    parts = [*executor.requirements, version, platform.system(), platform.machine()]
+    digest = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:12]
+    key = f"{executor.name}-py{version}-{digest}"
+    try:
+        folder = cache_dir() / "executors" / key
+    except LocalCloudError as error:
+        raise ExecutorError(str(error)) from None
     if (present := _present(executor, folder)) is not None:
         return present
     make_folder(folder.parent)
     with folder.with_name(f"{key}.lock").open("w") as lock:
         report(f"building environment {key} (once; {len(executor.requirements)} packages)")
         fcntl.flock(lock, fcntl.LOCK_EX)
-        # Another job may have built it while this one waited.
+        # Another job may have built the environment while this job waited for the lock.
         if (present := _present(executor, folder)) is None:
             partial = folder.with_name(f"{key}.partial")
             delete_folder(partial)
@@ -156,8 +161,8 @@ def _complete(executor: Executor, partial: Path, folder: Path) -> Path:
     if executor.on_gpus and _build_of(partial) != _CUDA:
         raise ExecutorError(
             f"the package index has {executor.framework} without CUDA for {platform.machine()}, "
-            "and the job uses a GPU. Hint: use an index that has it (UV_DEFAULT_INDEX), or start "
-            f"the local cloud with an empty {VISIBLE}."
+            "and the job uses a GPU. Hint: set UV_DEFAULT_INDEX to an index with CUDA builds, or "
+            f"start the local cloud with an empty {VISIBLE}."
         )
     return partial.rename(folder.with_name(f"{folder.name}-{_build_of(partial)}"))
 
@@ -178,21 +183,8 @@ def python_version(executor: Executor) -> str:
     return _python(executor)[1]
 
 
-def _cache() -> Path:
-    try:
-        return cache_dir()
-    except LocalCloudError as error:
-        raise ExecutorError(str(error)) from None
-
-
-def _key(executor: Executor, version: str) -> str:
-    parts = [*executor.requirements, version, platform.system(), platform.machine()]
-    digest = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:12]
-    return f"{executor.name}-py{version}-{digest}"
-
-
 def _build(executor: Executor, python: str, folder: Path, report: Report) -> None:
-    # Relocatable: the folder is renamed when it is complete.
+    # The environment is relocatable, because the complete folder is renamed.
     create = ("venv", "--quiet", "--relocatable", "--python", python, str(folder))
     _run(uv_command(*create), report)
     install = uv_command("pip", "install", "--python", str(folder / "bin" / "python"))
@@ -211,19 +203,24 @@ def _build(executor: Executor, python: str, folder: Path, report: Report) -> Non
 def _cpu_wheels(install: list[str], executor: Executor) -> bool:
     probe = ["--torch-backend", "cpu", "--no-deps", "--dry-run", "--quiet"]
     bound = {"UV_HTTP_TIMEOUT": "5", "UV_HTTP_CONNECT_TIMEOUT": "5", "UV_HTTP_RETRIES": "0"}
+    command = [*install, *probe, executor.framework]
     try:
-        return (
-            subprocess.run(
-                [*install, *probe, executor.framework],
-                env={**installer_environment(), **bound},
-                capture_output=True,
-                timeout=_PROBE_SECONDS,
-                check=False,
-            ).returncode
-            == 0
-        )
+        return _output(command, _PROBE_SECONDS, **bound).returncode == 0
     except subprocess.TimeoutExpired:
         return False
+
+
+def _output(
+    command: list[str], seconds: float | None = None, **variables: str
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command,
+        env={**installer_environment(), **variables},
+        capture_output=True,
+        text=True,
+        timeout=seconds,
+        check=False,
+    )
 
 
 @cache
@@ -234,14 +231,8 @@ def _python(executor: Executor) -> tuple[str, str]:
     candidates = [IMAGE_PYTHON, *([running] if supported.contains(running) else [])]
     find = ("python", "find", "--no-python-downloads", "--no-project", "--system")
     error = ""
-    for wanted in (*candidates, executor.python):
-        process = subprocess.run(
-            uv_command(*find, wanted),
-            env=installer_environment(),
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+    for candidate in (*candidates, executor.python):
+        process = _output(uv_command(*find, candidate))
         path = process.stdout.strip()
         if process.returncode == 0 and (version := version_of(path)):
             return path, version
@@ -255,13 +246,7 @@ def _python(executor: Executor) -> tuple[str, str]:
 def version_of(python: str) -> str | None:
     """Return the minor version of an interpreter; None if it does not start."""
     code = "import sys; print('%d.%d' % sys.version_info[:2])"
-    process = subprocess.run(
-        [python, "-I", "-c", code],
-        env=installer_environment(),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    process = _output([python, "-I", "-c", code])
     return process.stdout.strip() or None if process.returncode == 0 else None
 
 
@@ -273,7 +258,7 @@ def uv_command(*arguments: str) -> list[str]:
     beside = Path(sys.executable).with_name("uv")
     path = str(beside) if beside.exists() else shutil.which("uv")
     if path is None:
-        raise ExecutorError("uv is not installed. Hint: python -m pip install uv")
+        raise ExecutorError("uv is not installed. Hint: run `python -m pip install uv`")
     return [path, "--directory", "/", *arguments]
 
 

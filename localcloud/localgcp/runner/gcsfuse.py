@@ -1,7 +1,8 @@
 """Synchronizes the folder ``/gcs/BUCKET`` of one job with the bucket, without a file system driver.
 
 Files are uploaded through the emulator's API when they stop changing. The last writer wins. A job
-may create any file, so the runner follows no link."""
+may create any file, so the runner follows no link.
+"""
 
 from __future__ import annotations
 
@@ -31,14 +32,14 @@ class Mount:
     ) -> None:
         self.folder, self.bucket = folder, folder.name
         self.cloud, self.access, self.report = cloud, access, report
-        # A container may replace the folder itself: that of all buckets is opened by its path.
+        # A container may replace the folder, so only the parent folder is opened by its path.
         self._files = RootDirectory(folder.parent)
         self._objects = RootDirectory(cloud.home.storage / self.bucket)
         self._synced: dict[str, Stamp] = {}
         self._seen: dict[str, Stamp] = {}
         self._links: set[str] = set()
         self._known: dict[str, Stamp] = {}
-        """Stamps of the objects when they last had the same content as the folder's files."""
+        """Stamps of the objects when the folder's files last had the same content."""
         self.refused: set[str] = set()
         """Files that the account may not upload or delete."""
 
@@ -91,13 +92,13 @@ class Mount:
         return f"{self.folder.name}/{name}"
 
     def _copy(self, name: str, stamp: Stamp) -> None:
-        partial = self.folder.parent.with_name("incoming")  # the job must not see half a file
+        partial = self.folder.parent.with_name("incoming")  # hides incomplete files from the job
         try:
             with self._objects.open(name) as source, partial.open("wb") as target:
                 shutil.copyfileobj(source, target)
             self._files.take_in(partial, self._path(name))
         except (FileNotFoundError, UnsafePathError):
-            return  # deleted since it was listed, or the job has something else in its place
+            return  # the object was deleted, or the job created something else at this path
         self._known[name] = stamp
         if copied := self._files.status(self._path(name)):
             self._synced[name] = _stamp(copied)
@@ -108,16 +109,13 @@ class Mount:
         if not allowed(self.bucket):
             self._refuse(name, "storage.objects.create")
             return
-        blob, kind = (
-            self._client().bucket(self.bucket).blob(name),
-            mimetypes.guess_type(name)[0],
-        )
+        blob = self._client().bucket(self.bucket).blob(name)
         try:
             with self._files.open(self._path(name)) as file:
-                size = os.fstat(file.fileno()).st_size
+                size, kind = os.fstat(file.fileno()).st_size, mimetypes.guess_type(name)[0]
                 blob.upload_from_file(file, size=size, content_type=kind)
-        except (FileNotFoundError, UnsafePathError):  # as above; the next round sees it as removed
-            return
+        except (FileNotFoundError, UnsafePathError):
+            return  # the job removed or replaced the file; the next round handles this
         self._synced[name] = stamp
         if made := self._objects.status(name):
             self._known[name] = _stamp(made)
@@ -133,7 +131,7 @@ class Mount:
         try:
             self._client().bucket(self.bucket).blob(name).delete()
         except NotFound:
-            self.report(f"/gcs/{self.bucket}/{name} did not exist in the bucket any more.")
+            self.report(f"/gcs/{self.bucket}/{name} was already deleted from the bucket.")
 
     def _scan(self) -> dict[str, Stamp]:
         stamps: dict[str, Stamp] = {}
@@ -142,8 +140,10 @@ class Mount:
                 stamps[name] = _stamp(state)
             elif stat.S_ISLNK(state.st_mode) and name not in self._links:
                 self._links.add(name)
-                what = f"/gcs/{self.bucket}/{name} is a symbolic link and was not uploaded."
-                self.report(f"{what} The real service stores an object without content.")
+                self.report(
+                    f"/gcs/{self.bucket}/{name} is a symbolic link and was not uploaded. "
+                    "The real service stores an object without content."
+                )
         return stamps
 
     def _refuse(self, name: str, permission: str) -> None:

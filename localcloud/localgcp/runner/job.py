@@ -1,6 +1,7 @@
 """Runs one job from PENDING until it ends: prepares it, runs all replicas, sets the final state.
 
-Only injected faults preempt machines, cause stock-outs or kill replicas."""
+Only injected faults preempt machines, cause stock-outs or kill replicas.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +10,6 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, Final
 
 import psutil
@@ -32,7 +32,7 @@ from localgcp.runner.gang import hosts
 from localgcp.runner.gang.hosts import PRIMARY, Host, Replica
 from localgcp.runner.gang.running import Action, Decision, Gang, LifeCycle, Member
 from localgcp.runner.preparation import Preparation
-from localgcp.runner.programs import CloudHost, ContainerProgram, HostProgram, Launch, Program
+from localgcp.runner.programs import CloudHost, HostProgram, Launch, Program
 from localgcp.system.folders import make_folder
 from localgcp.system.gpus import VISIBLE
 from localgcp.vertex import capacity
@@ -50,13 +50,13 @@ _DEFAULT_WAIT: Final = 24 * 3600.0
 
 @dataclass(frozen=True)
 class JobHost:
-    """Shared objects of all jobs: the local cloud's services, records and faults."""
+    """The local cloud's services, records and faults, which all jobs share."""
 
     cloud: CloudHost
     jobs: JobTable
     faults: FaultTable
     trial_id: Callable[[str], str | None] = lambda _job_id: None
-    """Returns the id of the trial that a job runs; None if the job is not a trial."""
+    """Returns the trial id of a job; None if the job is not a trial."""
 
     def make_run(
         self, job_id: str, cancelled: threading.Event, stopping: threading.Event
@@ -83,7 +83,7 @@ class JobRun:
         self.cancelled, self.stopping = cancelled, stopping
         home = self.cloud.home
         self.folder = home.jobs / record.job_id
-        self.gcs = self.folder / "gcs"
+        self.gcs, self._hosts_file = self.folder / "gcs", self.folder / "hosts"
         #: Log of the primary replica, which also has the lines about all replicas.
         self.log = JobLog(log_path(home, record.job_id, PRIMARY))
         self.buckets = JobBuckets(
@@ -97,7 +97,7 @@ class JobRun:
         try:
             return self._execute()
         finally:
-            make_private(self.folder)  # a job sets the rights of its files as it likes
+            make_private(self.folder)  # the job may have changed the modes of its files
 
     def _execute(self) -> bool:
         waiting = (JobState.QUEUED, JobState.PENDING)
@@ -114,7 +114,7 @@ class JobRun:
             substitutes.note_wait(self.folder, "")
             try:
                 decision = self._run(members)
-            finally:  # also of a job that was cancelled: it may have saved on SIGTERM
+            finally:  # a cancelled job may have written files after SIGTERM
                 self.buckets.close()
             self._finish(decision, self.buckets.lost())
         except StartRefusedError as error:
@@ -147,11 +147,11 @@ class JobRun:
         if self.cancelled.wait(None if longest == math.inf else longest):
             raise JobCancelledError
         if limit < wait:
-            text = (
+            raise StartRefusedError(
+                RpcCode.RESOURCE_EXHAUSTED,
                 f"{text} No machine became available within scheduling.maxWaitDuration "
-                f"({limit:g}s)."
+                f"({limit:g}s).",
             )
-            raise StartRefusedError(RpcCode.RESOURCE_EXHAUSTED, text)
 
     def _claim_gpus(self, members: Sequence[Replica]) -> bool:
         waited = self.record.state is not JobState.QUEUED
@@ -172,7 +172,7 @@ class JobRun:
         return True
 
     def _wait(self, reason: str) -> None:
-        if substitutes.note_wait(self.folder, reason):  # logged once, not at every try
+        if substitutes.note_wait(self.folder, reason):  # True for a new reason
             self.log.append(f"waiting: {reason}")
 
     def _claim_machines(self) -> bool:
@@ -200,26 +200,21 @@ class JobRun:
             cancelled=self.cancelled,
             gpus=self.gpus,
         )
-        with ExitStack() as programs:
-            program_of = {
-                member.name: programs.enter_context(
-                    closing(preparation.program(member, folders[member.name], alone=alone))
-                )
-                for member in members
-            }
-            named = not any(
-                isinstance(program, ContainerProgram) for program in program_of.values()
-            )
+        with ExitStack() as stack:
+            programs: dict[str, Program] = {}
+            for member in members:
+                program = preparation.program(member, folders[member.name], alone=alone)
+                programs[member.name] = stack.enter_context(closing(program))
+            named = all(isinstance(program, HostProgram) for program in programs.values())
             at = hosts.choose(self.record.job_id, members, named=named)
-            hosts.write_hosts(self._hosts_file(), at)
+            hosts.write_hosts(self._hosts_file, at)
             placed = hosts.placements(members, {name: host.entry for name, host in at.items()})
+            made: list[Member] = []
+            for member in members:
+                name = member.name
+                made.append(self._member(member, programs[name], placed[name], at[name]))
             gang = Gang(
-                members=[
-                    self._member(
-                        member, program_of[member.name], placed[member.name], at[member.name]
-                    )
-                    for member in members
-                ],
+                made,
                 life=LifeCycle.of(members[0].name, self.record.spec.get("scheduling", {})),
                 job=self,
                 notes=self.cloud.home.children,
@@ -234,9 +229,6 @@ class JobRun:
         for folder in (made.work, made.tmp):
             make_folder(folder)
         return made
-
-    def _hosts_file(self) -> Path:
-        return self.folder / "hosts"
 
     def _member(
         self, member: Replica, program: Program, placement: Placement, host: Host
@@ -257,12 +249,10 @@ class JobRun:
             service |= environment.api_variables(self.cloud.api_url)
             user = environment.user_variables(member.task, service, program.gcs)
             made = program.launch(service, user)
-            buckets = self.buckets.view if isinstance(program, HostProgram) else None
-            work, hosts_file = folders.work, self._hosts_file()
+            view = self.buckets.view if isinstance(program, HostProgram) else None
+            at = (host, self._hosts_file, made.argv, made.env)
             try:
-                argv = hosts.command_on(
-                    host, hosts_file, made.argv, made.env, work=work, buckets=buckets
-                )
+                argv = hosts.command_on(*at, work=folders.work, buckets=view)
             except CommandNotFoundError as error:
                 raise CommandNotFoundError(str(error), member.name) from None
             return replace(made, argv=argv, descriptors=self.gpus.descriptors(member.name))
@@ -291,11 +281,11 @@ class JobRun:
 
     def _exit_message(self, name: str, code: int) -> str:
         ended_by = replica.signal_name(code)
-        reason = f"Termination reason: {ended_by or 'Error'}."
+        option = "" if name == PRIMARY else f" --replica {name}"
         return (
-            f"The replica {name} exited with a non-zero status of {code}. {reason} "
-            f"To find out more about why your job exited please check the logs: "
-            f"vt jobs logs {self.record.job_id}" + ("" if name == PRIMARY else f" --replica {name}")
+            f"The replica {name} exited with a non-zero status of {code}. Termination reason: "
+            f"{ended_by or 'Error'}. To find out more about why your job exited please check the "
+            f"logs: vt jobs logs {self.record.job_id}{option}"
         )
 
     def _end_cancelled(self) -> None:
@@ -304,16 +294,15 @@ class JobRun:
             self._end(JobState.CANCELLED, (RpcCode.CANCELLED, "The job was cancelled."))
         elif current and current.state is JobState.RUNNING and not self.trial:
             self._end(JobState.FAILED, (RpcCode.UNAVAILABLE, STOPPED))
-        else:  # the code had not begun, or is a trial's: the next server runs it
+        else:  # The code had not begun, or the job is a trial: the next server runs the job.
             self.jobs.move(self.record.job_id, JobState.QUEUED)
 
     def _end(self, state: JobState, error: tuple[int, str] | None = None) -> None:
-        # A cancel that arrived when the work was already done loses, as in the service
-        # (T:job_service: CANCELLING may end as SUCCEEDED or FAILED).
-        # The log is first: a reader stops at the end of the job.
-        self.log.append(
-            f"job {self.record.job_id} {state.word}" + (f": {error[1]}" if error else "")
-        )
+        # A cancel that arrives after the end of the work has no effect, as in the service
+        # (T:job_service: CANCELLING may end as SUCCEEDED or FAILED). The log is written first,
+        # because a reader of the log stops at the end of the job.
+        why = f": {error[1]}" if error else ""
+        self.log.append(f"job {self.record.job_id} {state.word}{why}")
         self.jobs.move(self.record.job_id, state, error=error)
 
     def began(self) -> bool:

@@ -2,7 +2,8 @@
 
 A ``.pth`` file adds the executor's packages to the job's environment, so pip downloads only missing
 requirements. The code of a package build gets neither variables of this machine nor the address of
-the user's package index, which may contain a password."""
+the user's package index, which may contain a password.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ _COMMON: Final = (
 
 #: Version specifier that allows only one version.
 _PINNED: Final = re.compile(r"===?[^,*]+")
-#: Seconds between checks for cancellation, while another job builds the same packages.
+#: Seconds between checks for cancellation while another job builds the same packages.
 _LOOK_SECONDS: Final = 0.1
 
 #: Runs a command with an environment and returns its exit code; ends early when cancelled.
@@ -46,7 +47,7 @@ def fetch(uris: list[str], folder: Path, storage_url: str) -> list[Path]:
     files: list[Path] = []
     for number, uri in enumerate(uris):
         bucket, _, name = uri.removeprefix("gs://").partition("/")
-        # pip reads a package's name and version off its file; two folders may hold the same one.
+        # pip parses the file name, so packages with the same name are in different folders.
         target = folder / str(number) / Path(name).name
         make_folder(target.parent)
         try:
@@ -74,7 +75,7 @@ def layer(executor: Path, folder: Path) -> Path:
 
 def build(python: Path, files: Sequence[Path], target: Path, tmp: Path, run: Install) -> None:
     """Build wheels of the packages in ``target`` without network. Raises PackageError."""
-    # Not isolated: the executor has setuptools, and an isolated build would fetch its own.
+    # The executor has setuptools, which an isolated build would download again.
     options = ["wheel", "--no-index", "--no-deps", "--no-build-isolation"]
     command = [str(python), *_COMMON, *options, "--wheel-dir", str(target), *map(str, files)]
     _check(run(command, _build_environment(python, tmp)), "Building", files)

@@ -35,7 +35,7 @@ class Preparation:
     cancelled: threading.Event
     gpus: Allotment = field(default_factory=Allotment)
     _pythons: dict[tuple[str, ...], Path] = field(default_factory=dict[tuple[str, ...], Path])
-    _said: set[str] = field(default_factory=set[str])
+    _logged: set[str] = field(default_factory=set[str])
 
     def program(self, member: Replica, folders: Folders, *, alone: bool) -> Program:
         """Return a replica's program.
@@ -67,7 +67,7 @@ class Preparation:
         if executor is None:
             text = " Hint: ".join(filter(None, refusals.no_stand_in(image)))
             raise StartRefusedError(RpcCode.FAILED_PRECONDITION, text)
-        self._say(
+        self._log_once(
             f"no container: the code runs in an environment with {executor.framework} in place of "
             f"{image}"
         )
@@ -109,7 +109,7 @@ class Preparation:
         assert engine is not None
         if gpus and (text := self.cloud.containers.gpu_refusal()):
             raise StartRefusedError(RpcCode.FAILED_PRECONDITION, text)
-        self._say(f"{container['imageUri']} runs in a container, by {engine.name}")
+        self._log_once(f"{container['imageUri']} runs in a container, by {engine.name}")
         return ContainerProgram(
             self.cloud.containers,
             engine,
@@ -133,14 +133,14 @@ class Preparation:
             base = self._environment(executor, image)
             path = os.pathsep.join([str(base / "bin"), path])
         substitutes.note(self.folder, substitutes.host_for(image))
-        self._say(substitutes.command_for(image, executor))
+        self._log_once(substitutes.command_for(image, executor))
         command = [*container["command"], *container.get("args", [])]
         return self._on_host(command, path, folders, gpus)
 
     def _executor(self, image: str) -> executors.Executor | None:
         nearest = substitutes.takes_nearest(self.cloud.home)
         executor = executors.for_image(image, nearest=nearest)
-        # One environment serves all replicas, also those without GPUs.
+        # All replicas share one environment, also replicas without GPUs.
         return executors.for_gpus(executor, image) if executor and self.gpus.locks else executor
 
     def _environment(self, executor: executors.Executor, image: str) -> Path:
@@ -149,9 +149,9 @@ class Preparation:
         substitutes.note(self.folder, other)
         return executors.environment(executor, self._log_step)
 
-    def _say(self, text: str) -> None:
-        if text not in self._said:
-            self._said.add(text)
+    def _log_once(self, text: str) -> None:
+        if text not in self._logged:  # once for each job, not for each replica
+            self._logged.add(text)
             self.log.append(text)
 
     def _log_step(self, text: str) -> None:

@@ -22,7 +22,7 @@ from localgcp.system import processes
 from localgcp.system.gpus import VISIBLE, Gpu, visible
 from localgcp.system.root_directory import RootDirectory
 
-#: The usual umask in containers; the home folder is private anyway.
+#: The usual umask in containers. The home folder is private, so no other user can read the files.
 _CONTAINER_UMASK: Final = 0o022
 #: Variables with folders of shared libraries, such as CUDA's.
 _LIBRARIES: Final = ("LD_LIBRARY_PATH",)
@@ -67,7 +67,7 @@ class HostProgram:
     folders: Folders
     storage_url: str
     own_mount: bool = False
-    """True if the program has its own ``/gcs``; else paths use a folder in its place."""
+    """True if the program has a private ``/gcs``; else a folder replaces ``/gcs`` in paths."""
     gpus: tuple[Gpu, ...] = ()
     """The GPUs that the program may use."""
 
@@ -86,7 +86,7 @@ class HostProgram:
         if python_clients.VERTEX in service:
             python_clients.write_settings(self.folders.tmp)
             user = {**user, **python_clients.environment(self.folders.tmp, user)}
-        # What the user sets wins, but not over what the service sets (PATH may be changed).
+        # Variables of the user precede this machine's; variables of the service precede both.
         gpus = environment.gpu_variables(self.gpus, user)
         return Launch(argv, {**machine, **user, **gpus, **service})
 
@@ -99,7 +99,7 @@ class HostProgram:
         return cloud_sdk.storage_environment(folder, self.storage_url)
 
     def close(self) -> None:
-        """Do nothing: the command has only files in the job's folders."""
+        """Do nothing, because the command has only files in the job's folders."""
 
 
 @dataclass
@@ -131,15 +131,14 @@ class ContainerProgram:
         self.close()
         engine_env = self.host.environment(self.folders.tmp)
         if self.run(self.engine.prepare(self.name, self.reference), engine_env):
-            text = f"cannot pull the image {self.task['imageUri']}; see the log for the reason."
-            raise ImageError(text)
+            raise ImageError(f"cannot pull the image {self.task['imageUri']}; see the job's log.")
         known = {**service, **user}
         command = [environment.expand(word, known) for word in self.task.get("command", [])]
         args = [environment.expand(word, known) for word in self.task.get("args", [])]
         argv = self._config(engine_env).command_line(command, args)
         if not argv:
-            text = f"the image {self.task['imageUri']} has neither ENTRYPOINT nor CMD."
-            raise ImageError(f"{text} Give a command.")
+            image = self.task["imageUri"]
+            raise ImageError(f"the image {image} has neither ENTRYPOINT nor CMD. Set a command.")
         open_to_container(self.folders.gcs)
         machine = {"PYTHONUNBUFFERED": "1", "STORAGE_EMULATOR_HOST": self.storage_url}
         gpus = visible(self.gpus, user.get(VISIBLE), by_position=True)
@@ -165,17 +164,16 @@ class ContainerProgram:
             ).stdout
             return self.engine.parse(printed)
         except (OSError, ValueError, LookupError, TypeError, subprocess.SubprocessError) as error:
-            text = f"cannot inspect the image {self.task['imageUri']}: {error}"
-            raise ImageError(text) from None
+            raise ImageError(f"cannot inspect the image {self.task['imageUri']}: {error}") from None
 
 
-#: Program of a replica. ``launch`` prepares one attempt with an empty disk, from the variables of
-#: the service and of the job. ``close`` removes what the last attempt created.
+#: Program of a replica. ``launch`` prepares one attempt with the variables of the service and of
+#: the job. ``close`` removes the container of the last attempt.
 Program = HostProgram | ContainerProgram
 
 
 def open_to_container(folder: Path) -> None:
-    """Let any user of a container read and write below a folder, which itself is private."""
+    """Let all users of a container read and write the files below a private folder."""
     RootDirectory(folder).set_rights(of_folders=0o777, of_files=0o666)
 
 

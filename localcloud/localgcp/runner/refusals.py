@@ -1,6 +1,7 @@
 """Parts of a job that this machine cannot run, detected before submission.
 
-The same job may be correct in the cloud. A job that fails at its start has the same texts."""
+The same job may be correct in the cloud. A job that fails at its start has the same texts.
+"""
 
 from __future__ import annotations
 
@@ -103,14 +104,12 @@ def _gpus(members: Sequence[Replica], shortage: GpuShortage) -> Iterator[Refusal
         return
     request, available = describe_request(members), list_gpus()
     if divided := divide(members, available):
-        used = [gpu for gpus in divided.values() for gpu in gpus]
-        note = difference(members, used)
-        what = f"the job runs {note}" if note else ""
+        note = difference(members, [gpu for gpus in divided.values() for gpu in gpus])
+        what = note and f"the job runs {note}"
     else:
         action = "waits" if shortage is GpuShortage.WAIT else "runs on CPUs"
-        what = (
-            f"this machine has {describe(available)}, and the job requests {request}: it {action}"
-        )
+        has = f"this machine has {describe(available)}"
+        what = f"{has}, and the job requests {request}: the job {action}"
     if what:
         yield Refusal((*_POOLS, first.pool, "machineSpec"), what, level="note")
 
@@ -187,11 +186,8 @@ def _python_here(executor: executors.Executor | None, named: set[str]) -> str:
 def no_stand_in(image: str) -> tuple[str, str]:
     """Return why a package's image has no stand-in, and a hint."""
     near = executors.nearest_to(image)
-    alternatives = (
-        f"the nearest supported image is {near}"
-        if near
-        else f"supported: {', '.join(executors.names())}"
-    )
+    supported = f"supported: {', '.join(executors.names())}"
+    alternatives = f"the nearest supported image is {near}" if near else supported
     known = executors.for_image(image, nearest=True)
     hint = "`vt local start --prebuilt nearest` uses that image" if known else ""
     return f"the local cloud has no stand-in for the executor image {image} ({alternatives}).", hint

@@ -75,7 +75,7 @@ def run(
             ending = _watch(process, end, cancelled, timeout_seconds, killed)
     finally:
         child.end(0)
-        if env.get("HOME") == str(cwd):  # a program of a job: nobody else has this home
+        if env.get("HOME") == str(cwd):  # only processes of this job have this home folder
             processes.end_below(cwd)
         processes.unregister_child(notes, child)
     code = process.wait()
@@ -105,10 +105,9 @@ def _start(
             )
         except OSError as error:
             code = 127 if isinstance(error, FileNotFoundError) else 126
-            name = str(error.filename or command[0])  # its folder may be missing
-            seen = name.replace("\r", "\\r")  # of a script with Windows' ends of lines
-            text = f"{seen}: {error.strerror}"
-            raise CommandNotFoundError(text, code=code) from error
+            # A script with line ends of Windows names an interpreter that ends with \r.
+            name = str(error.filename or command[0]).replace("\r", "\\r")
+            raise CommandNotFoundError(f"{name}: {error.strerror}", code=code) from error
 
 
 def _watch(
@@ -142,7 +141,7 @@ def _pause(
 ) -> Iterator[Callable[[], object]]:
     try:
         descriptor = os.pidfd_open(process.pid)
-    except (AttributeError, OSError):  # another system, or one that refuses the call
+    except (AttributeError, OSError):  # the system has no pidfd, or refuses the call
         yield lambda: cancelled.wait(_POLL_SECONDS)
         return
     try:

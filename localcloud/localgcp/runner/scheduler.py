@@ -13,7 +13,7 @@ from localgcp.runner.job import STOPPED, JobRun
 from localgcp.system.threads import make_thread
 from localgcp.vertex.records import JobState, JobTable
 
-#: Maximum number of running jobs: training code uses all cores of a laptop by itself.
+#: Maximum number of running jobs, because the code of one job can use all cores of a laptop.
 SLOTS: Final = 2
 #: Maximum number of running trials of all tuning jobs; ``localgcp.tuning`` chooses the trials.
 TRIAL_SLOTS: Final = 4
@@ -80,7 +80,7 @@ class LocalScheduler:
             begun = job_id in self._begun
             if cancelled is not None:
                 cancelled.set()
-        if not begun:  # it waits for a slot, perhaps for hours: nothing has to end first
+        if not begun:  # The job has no process, and may wait for a slot for hours.
             self._end_cancelled(job_id)
 
     def stop(self) -> None:
@@ -107,7 +107,7 @@ class LocalScheduler:
                 if run := self._make_run(job_id, cancelled, self._stopping):
                     over = run.execute()
             except Exception as error:
-                # A mistake of the runner: the job must not hang, and the trace is in server.log.
+                # The runner has a bug. The job must not hang; the traceback is in server.log.
                 traceback.print_exc()
                 text = f"Internal error of the local cloud: {type(error).__name__}: {error}"
                 self.jobs.move(job_id, JobState.FAILED, error=(RpcCode.INTERNAL, text))
@@ -122,7 +122,7 @@ class LocalScheduler:
                 return
             cancelled = self._cancels[job_id].is_set()
             self._parked.append(job_id)
-        if cancelled and not self._stopping.is_set():  # it came while the slot had the job
+        if cancelled and not self._stopping.is_set():  # cancelled while the job had the slot
             self._end_cancelled(job_id)
 
     def _unpark(self) -> None:

@@ -1,7 +1,8 @@
 """Check requests to the model and endpoint services; errors end a call at once.
 
 Sources: google-cloud-aiplatform 2.7.0 (``model.py``, ``endpoint.py``, ``machine_resources.py`` and
-the services), doc:predictions/custom-container-requirements. Most texts are ours."""
+the services), doc:predictions/custom-container-requirements. Most texts are ours.
+"""
 
 from __future__ import annotations
 

@@ -2,7 +2,8 @@
 
 A container is healthy while ``GET`` of its health route returns 200 within 10 s. After three more
 failures it gets no requests (doc:predictions/custom-container-requirements). An ended container is
-restarted. The number of replicas is ``minReplicaCount``; load does not change it."""
+restarted. The number of replicas is ``minReplicaCount``; load does not change it.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """``google.cloud.aiplatform.v1.EndpointService``: DeployedModels and their traffic split.
 
 An endpoint runs one operation at a time. A DeployedModel is listed after its replicas are healthy.
-It is removed, with its traffic, before its containers end."""
+It is removed, with its traffic, before its containers end.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """``google.cloud.aiplatform.v1.ModelService``: versions of models, their aliases and artifacts.
 
 A version is listed after its upload has succeeded. The service copies the artifacts, so later
-changes of the bucket have no effect."""
+changes of the bucket have no effect.
+"""
 
 from __future__ import annotations
 

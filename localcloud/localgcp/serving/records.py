@@ -1,7 +1,8 @@
 """Tables of model versions, endpoints and DeployedModels: JSON form of the API, by name.
 
 Rows: ``…/models/ID@VERSION`` and ``…/endpoints/ID/deployedModels/ID``. Endpoints are in the store
-of the gcp plugin."""
+of the gcp plugin.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """``google.cloud.aiplatform.v1.PredictionService``, and the assembly of all serving services.
 
 A request goes to a DeployedModel by its share of the traffic, then to the healthy replica with the
-fewest requests."""
+fewest requests.
+"""
 
 from __future__ import annotations
 

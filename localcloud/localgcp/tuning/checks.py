@@ -1,7 +1,8 @@
 """Check requests to create hyperparameter tuning jobs; errors end a call at once.
 
 Sources: google-cloud-aiplatform 2.7.0 (``hyperparameter_tuning_job.py``, ``study.py``). The texts
-are ours. ``trialJobSpec`` is checked as a CustomJob's ``jobSpec``."""
+are ours. ``trialJobSpec`` is checked as a CustomJob's ``jobSpec``.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Starts trials, reads their measurements, and ends tuning jobs.
 
 One thread polls the tables, which have the whole state. After a restart of the server, running
-trials begin again in the same CustomJobs."""
+trials begin again in the same CustomJobs.
+"""
 
 from __future__ import annotations
 

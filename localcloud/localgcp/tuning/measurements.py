@@ -1,7 +1,8 @@
 """Reads the file to which a trial writes its metrics (``CLOUD_ML_HP_METRIC_FILE``).
 
 The format is that of the package cloudml-hypertune: each report is a line of JSON with
-``timestamp``, ``trial``, ``global_step`` and one metric. Values are texts or numbers."""
+``timestamp``, ``trial``, ``global_step`` and one metric. Values are texts or numbers.
+"""
 
 from __future__ import annotations
 

@@ -2,7 +2,8 @@
 
 Source: google-cloud-aiplatform 2.7.0, ``StudySpec.ParameterSpec``. optuna's TPE replaces Google's
 default algorithm. Its study is built from the trials for each suggestion. optuna takes 0.4 s to
-load, so only the first study that needs it loads it."""
+load, so only the first study that needs it loads it.
+"""
 
 from __future__ import annotations
 

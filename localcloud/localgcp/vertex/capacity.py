@@ -1,10 +1,12 @@
 """Finds and claims the machines of reservations that a job may use.
 
 Sources: doc:training/use-reservations, doc:predictions/use-reservations, D:compute.v1. Texts are
-ours. A job stays PENDING while its reservation is used up; a job that never fits is FAILED."""
+ours. A job stays PENDING while its reservation is used up; a job that never fits is FAILED.
+"""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -58,16 +60,16 @@ def plan(store: Store, jobs: JobTable | None, job: JobRecord) -> Plan:
     Raises StartRefusedError.
     """
     made = Plan()
-    for at, pool in _pools(job):
-        kind, replicas = _kind(pool), _replicas(pool)
+    for index, pool in enumerate(job.spec.get("workerPoolSpecs", [])):
+        affinity = pool.get("machineSpec", {}).get("reservationAffinity", {})
+        kind, at = affinity.get("reservationAffinityType"), f"workerpool{index}"
         if kind == SPECIFIC:
             named = list(_named(store, job, at, pool))
-            if made.take(at, named, replicas, jobs):
-                names, total = (
-                    ", ".join(_values(pool)),
-                    sum(reservation.count for reservation in named),
-                )
-                made.short = f"{at} requests {replicas} machines; {names} has {total}"
+            machines = int(pool.get("replicaCount", 1))
+            if made.take(at, named, machines, jobs):
+                names = ", ".join(affinity.get("values", []))
+                total = sum(reservation.count for reservation in named)
+                made.short = f"{at} requests {machines} machines; {names} has {total}"
         elif kind == ANY:
             _any(store, jobs, job, at, pool, made)
     return made
@@ -76,28 +78,19 @@ def plan(store: Store, jobs: JobTable | None, job: JobRecord) -> Plan:
 def _any(
     store: Store, jobs: JobTable | None, job: JobRecord, at: str, pool: dict[str, Any], made: Plan
 ) -> None:
-    shape, replicas = _shape(pool), _replicas(pool)
-    fitting = [
-        reservation
-        for reservation in reservations.everywhere(store)
-        if (reservation.region, reservation.shape) == (job.region, shape)
-        and not _why_not(reservation, job)
-    ]
-    zones = {
-        zone: sum(
-            made.free(reservation, jobs) for reservation in fitting if reservation.zone == zone
-        )
-        for zone in sorted({reservation.zone for reservation in fitting})
-    }
+    shape, zones = _shape(pool), defaultdict[str, list[Reservation]](list)
+    for reservation in reservations.everywhere(store):
+        is_fitting = (reservation.region, reservation.shape) == (job.region, shape)
+        if is_fitting and not _why_not(reservation, job):
+            zones[reservation.zone].append(reservation)
     if not zones:
         made.notes.append(
             f"{at}: no open reservation of {shape} in {job.region}; using on-demand machines"
         )
         return
-    zone = max(zones, key=lambda reservation: zones[reservation])
-    if left := made.take(
-        at, [reservation for reservation in fitting if reservation.zone == zone], replicas, jobs
-    ):
+    free = {zone: sum(made.free(r, jobs) for r in zones[zone]) for zone in sorted(zones)}
+    zone = max(free, key=lambda name: free[name])
+    if left := made.take(at, zones[zone], int(pool.get("replicaCount", 1)), jobs):
         made.notes.append(
             f"{at}: {left} on demand in {zone}, because its reservations have too few free machines"
         )
@@ -105,28 +98,23 @@ def _any(
 
 def _named(store: Store, job: JobRecord, at: str, pool: dict[str, Any]) -> Iterator[Reservation]:
     """Yield the reservations that a pool names. Raises StartRefusedError."""
-    for value in _values(pool):
+    shape, agent = _shape(pool), agents.service_agent(job.project)
+    for value in pool["machineSpec"]["reservationAffinity"].get("values", []):
         resource = reservations.find(store, value)
         if resource is None:
             text = f"{at}: the reservation {value} does not exist or is not visible."
             raise StartRefusedError(RpcCode.NOT_FOUND, text)
-        agent = agents.service_agent(job.project)
         if not agents.has_role(store, agent, agents.VIEWER, f"projects/{resource.project}"):
             text = (
                 f"{agent} does not have compute.reservations.get on {value}. Grant "
                 f"roles/compute.viewer to this service agent in project {resource.project}."
             )
             raise StartRefusedError(RpcCode.PERMISSION_DENIED, text)
-        if reason := _why_not(resource, job, by_name=True):
-            raise StartRefusedError(
-                RpcCode.FAILED_PRECONDITION, f"{at}: the reservation {value} {reason}."
-            )
-        shape = _shape(pool)
-        if resource.shape != shape:
-            text = (
-                f"{at}: the reservation {value} has machines of {resource.shape}, the job "
-                f"requests {shape}."
-            )
+        reason = _why_not(resource, job, by_name=True)
+        if not reason and resource.shape != shape:
+            reason = f"has machines of {resource.shape}, the job requests {shape}"
+        if reason:
+            text = f"{at}: the reservation {value} {reason}."
             raise StartRefusedError(RpcCode.FAILED_PRECONDITION, text)
         yield resource
 
@@ -141,24 +129,6 @@ def _why_not(reservation: Reservation, job: JobRecord, *, by_name: bool = False)
     if reservation.by_name_only and not by_name:
         return "can only be consumed by name"
     return ""
-
-
-def _pools(job: JobRecord) -> Iterator[tuple[str, dict[str, Any]]]:
-    for index, pool in enumerate(job.spec.get("workerPoolSpecs", [])):
-        if pool:
-            yield f"workerpool{index}", pool
-
-
-def _kind(pool: dict[str, Any]) -> str:
-    return pool["machineSpec"].get("reservationAffinity", {}).get("reservationAffinityType", "")
-
-
-def _values(pool: dict[str, Any]) -> list[str]:
-    return pool["machineSpec"]["reservationAffinity"].get("values", [])
-
-
-def _replicas(pool: dict[str, Any]) -> int:
-    return int(pool.get("replicaCount", 1))
 
 
 def _shape(pool: dict[str, Any]) -> Shape:

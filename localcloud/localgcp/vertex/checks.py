@@ -1,6 +1,7 @@
 """Check requests to create CustomJobs; errors end a call at once.
 
-``localgcp.apis.field_rules`` checks required fields and labels before."""
+``localgcp.apis.field_rules`` checks required fields and labels before.
+"""
 
 from __future__ import annotations
 

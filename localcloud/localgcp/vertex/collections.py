@@ -1,7 +1,8 @@
 """Create, get, list, update and delete resources of Vertex AI's collections.
 
 Requests may name a project by id or number; answers have the number. Resources are rows of SQLite
-in the API's JSON form."""
+in the API's JSON form.
+"""
 
 from __future__ import annotations
 

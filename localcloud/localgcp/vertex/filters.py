@@ -3,7 +3,8 @@
 The grammar is AIP-160, as documented for jobs (T:job_service.ListCustomJobsRequest): terms joined
 by AND or OR (OR binds tighter), NOT or ``-``, parentheses, ``=`` and ``!=``, ``<`` to ``>=`` for
 times. ``:`` tests for presence (``*``) or a substring. ``FIELD:"a","b"`` matches either value;
-``FIELD("a")`` is ``FIELD:"a"``."""
+``FIELD("a")`` is ``FIELD:"a"``.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """The log of one replica: its process's output, interleaved with lines of the runner.
 
 Processes write without times. So the runner writes ``SIZE TIME`` to ``NAME.times`` when
-``NAME.log`` has grown."""
+``NAME.log`` has grown.
+"""
 
 from __future__ import annotations
 

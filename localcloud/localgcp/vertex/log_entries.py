@@ -1,6 +1,7 @@
 """Cloud Logging's ``ListLogEntries`` over the log files of jobs.
 
-Timestamps are exact to half a second: the runner polls the sizes of logs twice a second."""
+Timestamps are exact to half a second: the runner polls the sizes of logs twice a second.
+"""
 
 from __future__ import annotations
 

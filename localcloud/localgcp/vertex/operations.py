@@ -1,6 +1,7 @@
 """Long-running operations as rows of SQLite, which persist across restarts of the server.
 
-An unfinished operation has its method and request, so the next server can resume it."""
+An unfinished operation has its method and request, so the next server can resume it.
+"""
 
 from __future__ import annotations
 

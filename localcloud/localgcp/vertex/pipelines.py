@@ -1,6 +1,7 @@
 """``google.cloud.aiplatform.v1.PipelineService`` for pipelines with one CustomJob.
 
-The task's inputs are a CustomJobSpec. Data sets and models to upload are refused."""
+The task's inputs are a CustomJobSpec. Data sets and models to upload are refused.
+"""
 
 from __future__ import annotations
 

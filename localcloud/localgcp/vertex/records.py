@@ -1,6 +1,7 @@
 """Custom jobs as rows of SQLite, which persist across restarts.
 
-``vt local`` commands import this module, so it imports no Google library (1 s)."""
+``vt local`` commands import this module, so it imports no Google library (1 s).
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """``JobService`` of ``google.cloud.aiplatform.v1``, and the TensorBoard instances of jobs.
 
 States: QUEUED, PENDING while replicas are prepared, RUNNING, then SUCCEEDED, FAILED or CANCELLED.
-Cancellation is asynchronous."""
+Cancellation is asynchronous.
+"""
 
 from __future__ import annotations
 

@@ -9,7 +9,8 @@ Linux only, with the standard library only. VIEW is a JSON object with optional 
     ``folder`` replaces ``/gcs``; ``read_only`` lists its read-only folders, ``objects`` maps
     buckets to read-only folders. ``root`` is an empty folder for the program's ``/``.
 
-The exit code is 97 if the system does not support the view."""
+The exit code is 97 if the system does not support the view.
+"""
 
 from __future__ import annotations
 

@@ -3,7 +3,8 @@
 Pool 0 is the primary replica, pool 1 workers, pool 2 parameter servers or a reduction server, pool
 3 evaluators (doc:training/distributed-training). An empty pool (``{}``) has no key in CLUSTER_SPEC.
 Linux accepts all addresses of 127.0.0.0/8, so all replicas listen on the same port. On macOS, the
-replicas have different ports."""
+replicas have different ports.
+"""
 
 from __future__ import annotations
 
@@ -26,13 +27,14 @@ from typing import Any, Final
 from localgcp.errors import CommandNotFoundError, RpcCode, StartRefusedError
 from localgcp.runner.environment import Placement
 from localgcp.runner.gang import host_launcher
+from localgcp.system.ports import choose_port
 from localgcp.system.processes import succeeds
 
 #: Port of every entry of CLUSTER_SPEC and TF_CONFIG (doc:training/distributed-training).
 PORT: Final = 2222
 #: Name of the primary replica.
 PRIMARY: Final = "workerpool0-0"
-#: Maximum number of replicas of one job: each is a process, mostly with a framework.
+#: Maximum number of replicas of one job, because each replica is a process with a framework.
 MAX_REPLICAS: Final = 16
 #: Memory of a replica without data (an interpreter with a framework), in bytes.
 REPLICA_BYTES: Final = 256 * 1024**2
@@ -65,20 +67,15 @@ def replicas(spec: Mapping[str, Any]) -> list[Replica]:
 
     Raises StartRefusedError for replicas that this machine cannot run.
     """
-    members: list[Replica] = []
-    for number, pool in enumerate(spec.get("workerPoolSpecs", [])):
-        if pool:
-            count = int(pool.get("replicaCount", 1))
-            members += [
-                Replica(number, index, pool) for index in range(min(count, MAX_REPLICAS + 1))
-            ]
-    total = sum(int(pool.get("replicaCount", 1)) for pool in spec["workerPoolSpecs"] if pool)
-    if total > MAX_REPLICAS:
+    pools = [pool for pool in enumerate(spec.get("workerPoolSpecs", [])) if pool[1]]
+    counts = {number: int(pool.get("replicaCount", 1)) for number, pool in pools}
+    if (total := sum(counts.values())) > MAX_REPLICAS:
         raise _refused(
             f"the local cloud runs at most {MAX_REPLICAS} replicas of a job, and this job has "
             f"{total}. Rehearse the job with a lower replicaCount: one worker besides the primary "
             "suffices."
         )
+    members = [Replica(number, i, pool) for number, pool in pools for i in range(counts[number])]
     for replica in members:
         if is_reduction_server(replica.task.get("imageUri", "")):
             raise _refused(
@@ -99,8 +96,8 @@ def check_memory(count: int, free_bytes: int) -> None:
     needed = count * REPLICA_BYTES
     if count > 1 and needed > free_bytes:
         raise _refused(
-            f"{count} replicas need {_mib(needed)} MiB of memory without data, and this machine "
-            f"has {_mib(free_bytes)} MiB free. Rehearse the job with a lower replicaCount, or end "
+            f"{count} replicas need {needed >> 20} MiB of memory without data, and this machine "
+            f"has {free_bytes >> 20} MiB free. Rehearse the job with a lower replicaCount, or end "
             "other programs."
         )
 
@@ -115,10 +112,6 @@ def placements(members: Sequence[Replica], hosts: Mapping[str, str]) -> dict[str
 
 def _refused(text: str) -> StartRefusedError:
     return StartRefusedError(RpcCode.FAILED_PRECONDITION, text)
-
-
-def _mib(size: int) -> int:
-    return size // 1024**2
 
 
 _LAUNCH: Final = (sys.executable, "-I", "-S", host_launcher.__file__)
@@ -169,7 +162,7 @@ def choose(job_id: str, members: Sequence[Replica], *, named: bool) -> dict[str,
     if len(members) == 1:
         return {members[0].name: Host("127.0.0.1", PORT, "localhost")}
     if not _can_bind("127.64.0.1", 0):
-        return {member.name: Host("127.0.0.1", _free_port()) for member in members}
+        return {member.name: Host("127.0.0.1", choose_port(0, member.name)) for member in members}
     named = named and has_namespaces()
     tag = hashlib.sha256(job_id.encode()).hexdigest()[:10]
     for _ in range(_ATTEMPTS):
@@ -180,8 +173,7 @@ def choose(job_id: str, members: Sequence[Replica], *, named: bool) -> dict[str,
                 replica.name: Host(address, PORT, host_name(replica, tag) if named else None)
                 for replica, address in zip(members, addresses, strict=True)
             }
-    text = f"port {PORT} is in use at the loopback addresses of this machine."
-    raise StartRefusedError(RpcCode.FAILED_PRECONDITION, text)
+    raise _refused(f"port {PORT} is in use at the loopback addresses of this machine.")
 
 
 def host_name(replica: Replica, tag: str) -> str:
@@ -285,9 +277,3 @@ def _can_bind(address: str, port: int) -> bool:
         except OSError:
             return False
     return True
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

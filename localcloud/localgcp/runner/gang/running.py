@@ -1,7 +1,8 @@
 """Runs all replicas of a job together, and decides about restarts and retries.
 
 Each replica has a thread that waits for its process. The calling thread handles ends, faults, the
-timeout and cancellation."""
+timeout and cancellation.
+"""
 
 from __future__ import annotations
 
@@ -70,7 +71,7 @@ class Decision:
     action: Action
     ends: tuple[End, ...] = ()
     note: str = ""
-    """Log line: what happened, and how often it may happen."""
+    """Log line about the cause, and its number and limit."""
     stockout: bool = False
     """True if the job fails because no machines are left."""
 
@@ -121,14 +122,11 @@ class LifeCycle:
         """Decide after these replicas were preempted; FAIL ends the job with a stock-out."""
         self.preemptions += 1
         ends = tuple(End(name, 143) for name in names)
-        lost = (
-            f"{names[0]} lost its machine"
-            if len(names) == 1
-            else ("all replicas lost their machines")
-        )
-        note = f"preempted: {lost} ({self.preemptions} of {PREEMPTIONS})"
+        one = f"{names[0]} lost its machine"
+        lost = one if len(names) == 1 else "all replicas lost their machines"
         if self.disable_retries or self.preemptions > PREEMPTIONS:
             return Decision(Action.FAIL, ends, f"preempted: {lost}", stockout=True)
+        note = f"preempted: {lost} ({self.preemptions} of {PREEMPTIONS})"
         return Decision(Action.RETRY_JOB, ends, note)
 
     def decide(self, ends: Sequence[End]) -> Decision:
@@ -171,8 +169,8 @@ class LifeCycle:
 _POLL_SECONDS: Final = 0.25
 _STAMP_SECONDS: Final = 0.5
 _TICK_SECONDS: Final = 2.0
-#: Seconds to wait for further ends after a failure. A killed replica makes other replicas fail a
-#: moment later, and the order in which processes end is random.
+#: Seconds to wait for further ends after a failure: a killed replica makes other replicas fail, and
+#: processes end in random order.
 _SETTLE_SECONDS: Final = 1.0
 
 
@@ -246,7 +244,7 @@ class Gang:
             for member, launch in zip(self.members, launches, strict=True):
                 attempt.start(member, launch)
             decision = self._watch(attempt)
-            if decision.note:  # before the others are ended, which may take seconds
+            if decision.note:  # logged before all replicas end, which may take seconds
                 self.members[0].log.append(decision.note)
             return decision
         finally:
@@ -264,7 +262,7 @@ class Gang:
             if self.cancelled.is_set():
                 raise JobCancelledError
             if self._ran + attempt.ran_seconds > self.timeout_seconds:
-                return Decision(Action.FAIL)  # of no replica
+                return Decision(Action.FAIL)
             if lost := self.job.preempted(attempt.ran_seconds):
                 return self.life.preempt(lost)
             if first and (decision := self._decide(attempt, first)):
@@ -363,5 +361,5 @@ class _Attempt:
                 self._ends.put(End(member.name, outcome.code))
         except CommandNotFoundError as error:
             self._ends.put(CommandNotFoundError(str(error), member.name))
-        except BaseException as error:  # the calling thread decides about it
+        except BaseException as error:  # the calling thread raises the error
             self._ends.put(error)

@@ -128,7 +128,7 @@ def attached(name: str = "psc", *peerings: dict[str, str]) -> dict[str, Any]:
 
 def test_an_attachment_that_is_not_there(network: Network) -> None:
     network.estate.apis("compute")
-    assert refusal(networks.admit_interface, network, **attached()) == (
+    assert refusal(networks.admit, network, **attached()) == (
         5, f"The network attachment {ATTACHMENT} does not exist or is not visible.",
     )  # fmt: skip
 
@@ -136,15 +136,15 @@ def test_an_attachment_that_is_not_there(network: Network) -> None:
 def test_the_agent_needs_its_right_on_the_attachment(network: Network) -> None:
     network.estate.network()
     network.estate.attachment()
-    assert refusal(networks.admit_interface, network, **attached()) == (
+    assert refusal(networks.admit, network, **attached()) == (
         7,
         f"{EMAIL} does not have compute.networkAttachments.get and .update on {ATTACHMENT}. Grant "
         f"roles/compute.networkAdmin to this service agent in project {PROJECT}.",
     )
     for role in ("roles/compute.networkAdmin", "roles/compute.admin", "roles/editor"):
         network.grant(f"projects/{PROJECT}", role)
-        networks.admit_interface(network.store, job(**attached()))
-        networks.admit_interface(network.store, job(**attached(ATTACHMENT)))
+        networks.admit(network.store, job(**attached()))
+        networks.admit(network.store, job(**attached(ATTACHMENT)))
 
 
 def test_a_subnetwork_of_a_host_needs_its_user(network: Network) -> None:
@@ -154,13 +154,13 @@ def test_a_subnetwork_of_a_host_needs_its_user(network: Network) -> None:
     network.estate.attachment(HOST)
     network.grant(f"projects/{PROJECT}", "roles/compute.networkAdmin")
     subnet = f"projects/{HOST}/regions/us-central1/subnetworks/psc"
-    assert refusal(networks.admit_interface, network, **attached()) == (
+    assert refusal(networks.admit, network, **attached()) == (
         7,
         f"{EMAIL} does not have compute.subnetworks.use on {subnet}. Grant "
         f"roles/compute.networkUser to this service agent in the Shared VPC host project {HOST}.",
     )
     network.grant(subnet, "roles/compute.networkUser")
-    networks.admit_interface(network.store, job(**attached()))
+    networks.admit(network.store, job(**attached()))
 
 
 def test_jobs_that_hold_a_network_or_an_attachment(network: Network) -> None:
