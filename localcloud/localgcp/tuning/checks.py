@@ -33,10 +33,8 @@ def field_errors(job: Mapping[str, Any]) -> FieldErrors:
     yield from _metrics(study.get("metrics", []))
     parameters = study.get("parameters", [])
     grid = study.get("algorithm") == "GRID_SEARCH"
-    yield from _parameters("study_spec.parameters", parameters, grid, 0)
-    if study.get("observationNoise", "OBSERVATION_NOISE_UNSPECIFIED") != (
-        "OBSERVATION_NOISE_UNSPECIFIED"
-    ):
+    yield from _parameters("study_spec.parameters", parameters, grid)
+    if study.get("observationNoise") not in (None, "OBSERVATION_NOISE_UNSPECIFIED"):
         yield "study_spec.observation_noise", _VIZIER_ONLY
 
 
@@ -54,12 +52,10 @@ def _counts(job: Mapping[str, Any]) -> FieldErrors:
 
 
 def _metrics(metrics: Sequence[Mapping[str, Any]]) -> FieldErrors:
-    for index, metric in enumerate(metrics):
-        at = f"study_spec.metrics[{index}].metric_id"
-        yield from _id(at, metric.get("metricId", ""))
-    yield from _duplicates(
-        "study_spec.metrics", [metric_spec.get("metricId", "") for metric_spec in metrics]
-    )
+    names = [metric.get("metricId", "") for metric in metrics]
+    for index, name in enumerate(names):
+        yield from _id(f"study_spec.metrics[{index}].metric_id", name)
+    yield from _duplicates("study_spec.metrics", names)
 
 
 def _id(at: str, text: str) -> FieldErrors:
@@ -72,15 +68,10 @@ def _duplicates(at: str, names: Sequence[str]) -> FieldErrors:
         yield at, f"Ids must be unique: {name!r}."
 
 
-def _parameters(
-    at: str, parameters: Sequence[Mapping[str, Any]], grid: bool, depth: int
-) -> FieldErrors:
+def _parameters(at: str, parameters: Sequence[Mapping[str, Any]], grid: bool) -> FieldErrors:
     for index, parameter in enumerate(parameters):
-        yield from _parameter(f"{at}[{index}]", parameter, grid, depth)
-    if depth == 0:
-        yield from _duplicates(
-            at, [parameter_spec.get("parameterId", "") for parameter_spec in parameters]
-        )
+        yield from _parameter(f"{at}[{index}]", parameter, grid, 0)
+    yield from _duplicates(at, [parameter.get("parameterId", "") for parameter in parameters])
 
 
 def _parameter(at: str, parameter: Mapping[str, Any], grid: bool, depth: int) -> FieldErrors:
@@ -135,24 +126,24 @@ def _choices(at: str, kind: Kind, values: Sequence[Any], scale: str) -> FieldErr
 def _children(
     at: str, kind: Kind, parameter: Mapping[str, Any], grid: bool, depth: int
 ) -> FieldErrors:
-    asked: dict[str, set[object]] = {}
+    active: dict[str, set[object]] = {}
+    field = _CONDITIONS.get(kind)
     for index, child in enumerate(parameter.get("conditionalParameterSpecs", [])):
         place = f"{at}.conditional_parameter_specs[{index}]"
-        wanted = _CONDITIONS.get(kind)
-        if wanted is None:
+        if field is None:
             yield place, "A DOUBLE parameter cannot have conditional parameters."
             continue
-        if wanted not in child:
-            yield place, f"{wanted} must be set, because the type of the parent is {kind.name}."
+        if field not in child:
+            yield place, f"{field} must be set, because the type of the parent is {kind.name}."
             continue
         values = parent_values(child)
         if stray := [value for value in values if not _feasible(kind, parameter[kind], value)]:
             yield place, f"{stray[0]!r} is not a value of {parameter.get('parameterId')}."
         spec = child.get("parameterSpec", {})
         name = spec.get("parameterId", "")
-        if not asked.setdefault(name, set()).isdisjoint(values):
+        if not active.setdefault(name, set()).isdisjoint(values):
             yield place, f"{name!r} occurs twice for the same value of its parent."
-        asked[name].update(values)
+        active[name].update(values)
         yield from _parameter(f"{place}.parameter_spec", spec, grid, depth + 1)
 
 

@@ -36,7 +36,7 @@ _POLL_SECONDS: Final = 0.2
 _LONGEST_NAME: Final = 128
 _CANCELLED: Final = "The tuning job was cancelled."
 
-#: Maximum number of running trials of a tuning job, whatever ``parallelTrialCount`` allows.
+#: Maximum number of running trials of a tuning job, even if ``parallelTrialCount`` is higher.
 MOST_PARALLEL: Final = 4
 
 #: Error code of a tuning job whose trials failed. Not documented; CustomJobs have the same code.
@@ -84,16 +84,14 @@ def _failure(tuning: TuningRecord, failed: Sequence[TrialRecord]) -> str:
     limit = tuning.max_failed_trials
     last = max(failed, key=lambda trial: trial.end_time or "")
     because = f"Trial {last.number}: {last.infeasible_reason}"
-    if limit:
-        text = (
+    if limit and len(failed) >= limit:
+        return (
             f"{len(failed)} trials failed, which reaches maxFailedTrialCount ({limit}). {because}"
         )
-        return text if len(failed) >= limit else ""
     first = next((trial for trial in failed if trial.number == 1), None)
-    if first:
+    if first and not limit:
         return f"The first trial failed: {first.infeasible_reason}"
-    half = (tuning.max_trials + 1) // 2
-    if len(failed) < half:
+    if limit or len(failed) < (tuning.max_trials + 1) // 2:
         return ""
     return f"{len(failed)} of {tuning.max_trials} trials failed. {because}"
 
@@ -117,9 +115,11 @@ class TuningDriver:
                     self._settle(tuning, trial)
         self._thread.start()
 
-    def wake(self) -> None:
-        """Advance the tuning jobs now, because one was created or cancelled."""
+    def submit(self, _job_id: str) -> None:
+        """Advance the tuning jobs now, because a job was created or cancelled."""
         self._changed.set()
+
+    cancel = submit
 
     def stop(self) -> None:
         """Start no further trials, and return when the thread has ended."""
@@ -137,20 +137,20 @@ class TuningDriver:
                 return
             try:
                 live = self.advance()
-            except sqlite3.Error:  # a full disk, a file that is locked: look again
+            except sqlite3.Error:  # the disk is full or the file is locked: try again
                 traceback.print_exc()
                 self._stopping.wait(1)
 
     def advance(self) -> bool:
         """Advance each tuning job as far as possible now; return False if all have ended."""
-        live = [resource for resource in self.table.list() if not resource.state.terminal]
+        live = [tuning for tuning in self.table.list() if not tuning.state.terminal]
         for tuning in reversed(live):
             try:
                 self._advance(tuning)
             except sqlite3.Error:
                 raise
             except Exception as error:
-                # A mistake of the local cloud: the job must not hang; the trace is in server.log.
+                # The local cloud has a bug. The job must not hang; the traceback is in server.log.
                 traceback.print_exc()
                 text = f"Internal error of the local cloud: {type(error).__name__}: {error}"
                 self._end_trials(self.table.trials(tuning.job_id), text)
@@ -158,9 +158,7 @@ class TuningDriver:
         return bool(live)
 
     def _advance(self, tuning: TuningRecord) -> None:
-        trials = [
-            self._settle(tuning, trial_record) for trial_record in self.table.trials(tuning.job_id)
-        ]
+        trials = [self._settle(tuning, trial) for trial in self.table.trials(tuning.job_id)]
         if tuning.state is JobState.CANCELLING:
             self._end_trials(trials, _CANCELLED)
             if all(trial.state.over for trial in trials):
@@ -200,7 +198,7 @@ class TuningDriver:
     def _ended(
         self, tuning: TuningRecord, trial: TrialRecord, job: JobRecord | None
     ) -> TrialRecord:
-        # A trial that began again after a preemption has run since its first start.
+        # A trial that was restarted after a preemption keeps its first start time.
         start = trial.start_time or (job.start_time if job else None)
         end = job.end_time if job else None
         trial = replace(trial, start_time=start, end_time=end or now())
@@ -217,17 +215,12 @@ class TuningDriver:
         if report.measurement is None:
             reason = trial.infeasible_reason or f"The trial is infeasible: {report.missing}."
             return replace(trial, state=TrialState.INFEASIBLE, infeasible_reason=reason)
-        measured = report.measurement
-        return replace(
-            trial, state=TrialState.SUCCEEDED, measurement=measured, infeasible_reason=None
-        )
+        changed: dict[str, Any] = {"measurement": report.measurement, "infeasible_reason": None}
+        return replace(trial, state=TrialState.SUCCEEDED, **changed)
 
     def _cancel(self, trial: TrialRecord) -> None:
         if self.jobs.move(trial.job_id, JobState.CANCELLING, only_from=CANCELLABLE):
             self.scheduler.cancel(trial.job_id)
-
-    def _log(self, job_id: str, text: str) -> None:
-        JobLog(log_path(self.home, job_id, PRIMARY)).append(text)
 
     def _end_trials(self, trials: list[TrialRecord], reason: str) -> None:
         for trial in trials:
@@ -254,14 +247,14 @@ class TuningDriver:
         self.table.add_trial(trial, job)
         words = " ".join(searches.arguments(values))
         text = f"trial {number} of {tuning.display_name}: {words} ({_algorithm(tuning)})"
-        self._log(job.job_id, text)
+        JobLog(log_path(self.home, job.job_id, PRIMARY)).append(text)
         self.scheduler.submit(job.job_id)
         return trial
 
     def _suggest(
         self, tuning: TuningRecord, space: list[Parameter], trials: list[TrialRecord], number: int
     ) -> dict[str, Value]:
-        # Of the study: the same study begins with the same trials.
+        # The seed depends only on the study, so equal studies begin with the same trials.
         seed = f"{json.dumps(tuning.study, sort_keys=True)}/{number}"
         match tuning.study.get("algorithm"):
             case "GRID_SEARCH":

@@ -126,14 +126,13 @@ class TuningTable(RecordTable[TuningRecord]):
         """Delete a tuning job with its trials and CustomJobs; return False if none exists."""
         with self._connect() as db:
             db.execute("BEGIN IMMEDIATE")
-            known = "(SELECT job_id FROM trials WHERE tuning_id = ?)"
-            db.execute(f"DELETE FROM {JobTable.rows.table} WHERE job_id IN {known}", (job_id,))
+            trials = "(SELECT job_id FROM trials WHERE tuning_id = ?)"
+            db.execute(f"DELETE FROM {JobTable.rows.table} WHERE job_id IN {trials}", (job_id,))
             db.execute("DELETE FROM trials WHERE tuning_id = ?", (job_id,))
-            deleted_count = db.execute(
-                f"DELETE FROM {self.rows.table} WHERE job_id = ?", (job_id,)
-            ).rowcount
+            query = f"DELETE FROM {self.rows.table} WHERE job_id = ?"
+            deleted = db.execute(query, (job_id,)).rowcount
             db.execute("COMMIT")
-        return deleted_count == 1
+        return deleted == 1
 
     def _create(self, db: sqlite3.Connection) -> None:
         db.executescript(JobTable.rows.schema + _TRIALS.schema)
@@ -142,13 +141,7 @@ class TuningTable(RecordTable[TuningRecord]):
 def best_trial(tuning: TuningRecord, trials: Sequence[TrialRecord]) -> TrialRecord | None:
     """Return the first trial with the best value of the first metric, or None."""
     metric = tuning.study["metrics"][0]
-    measured = [trial for trial in trials if trial.measurement]
-    if not measured:
-        return None
-    sign = -1 if metric.get("goal") == "MINIMIZE" else 1
-
-    def score(trial: TrialRecord) -> float:
-        assert trial.measurement is not None
-        return sign * trial.measurement.metrics[metric["metricId"]]
-
-    return max(measured, key=score)
+    choose = min if metric.get("goal") == "MINIMIZE" else max
+    measured = [(t, t.measurement.metrics[metric["metricId"]]) for t in trials if t.measurement]
+    best = choose(measured, key=lambda pair: pair[1], default=None)
+    return best and best[0]

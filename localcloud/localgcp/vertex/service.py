@@ -51,7 +51,7 @@ _R = TypeVar("_R", bound=JobRecord)
 
 
 class Scheduler(Protocol):
-    """Runs jobs; see ``localgcp.runner.scheduler``."""
+    """Runs new jobs, and ends jobs in state CANCELLING (``localgcp.runner.scheduler``)."""
 
     def submit(self, job_id: str) -> None: ...
     def cancel(self, job_id: str) -> None: ...
@@ -63,22 +63,12 @@ class JobCollection(Generic[_R]):
     collection: Collection
     first: ClassVar = JobState.QUEUED
 
-    def __init__(
-        self, store: Store, table: RecordTable[_R], operations: OperationTable | None = None
-    ) -> None:
-        self.store, self.table = store, table
-        self.operations = operations or OperationTable(table.path)
+    def __init__(self, store: Store, table: RecordTable[_R], scheduler: Scheduler) -> None:
+        self.store, self.table, self.scheduler = store, table, scheduler
+        self.operations = OperationTable(table.path)
 
     def check(self, body: Body, project: str, region: str) -> None:
         """Raise ApiError for a job (JSON form) that the service or this machine refuses."""
-        raise NotImplementedError
-
-    def begin(self, job_id: str) -> None:
-        """Start to run a new job."""
-        raise NotImplementedError
-
-    def end(self, job_id: str) -> None:
-        """End a job in state CANCELLING."""
         raise NotImplementedError
 
     def create(self, parent: str, sent: Any, _id: str = "", _context: Any = None) -> Body:
@@ -89,7 +79,7 @@ class JobCollection(Generic[_R]):
         self.check(body, project, region)
         record = self.table.rows.type.new(project, region, body, self.first)
         self.table.insert(record)
-        self.begin(record.job_id)
+        self.scheduler.submit(record.job_id)
         return message_body(record)
 
     def find(self, name: str, _context: Any = None) -> Body:
@@ -112,13 +102,13 @@ class JobCollection(Generic[_R]):
         """Cancel a job; no effect on a job that ended or is being cancelled."""
         job_id = self.record(name).job_id
         if self.table.move(job_id, JobState.CANCELLING, only_from=CANCELLABLE):
-            self.end(job_id)
+            self.scheduler.cancel(job_id)
 
     def delete(self, name: str, _context: Any = None) -> operations_pb2.Operation:
         """Delete a job that has ended."""
         job = self.record(name)
         if not job.state.terminal:
-            # Not described by the API. Refusing keeps a running job findable.
+            # The API does not document this refusal, which keeps running jobs visible.
             kind = self.collection.message.__name__
             text = f"The {kind} is in state {job.state} and cannot be deleted; cancel it first."
             raise failed_precondition(f"{text} ({job.name})")
@@ -138,17 +128,13 @@ class JobCollection(Generic[_R]):
         text = f"{self.table.rows.table}:{project}/{region}?{request.filter}"
         query = hashlib.sha256(text.encode()).hexdigest()[:16]
         after = _read_token(request.page_token, query)
-        jobs = [
-            job
-            for job in self.table.list(
-                project_number(project), region, filters.label(request.filter)
-            )
-            if test(job) and (after is None or (job.create_time, job.job_id) < after)
-        ]
+        jobs = self.table.list(project_number(project), region, filters.label(request.filter))
+        jobs = [job for job in jobs if test(job)]
+        if after is not None:
+            jobs = [job for job in jobs if (job.create_time, job.job_id) < after]
         size = min(request.page_size or _MAX_PAGE, _MAX_PAGE)
-        page, more = jobs[:size], len(jobs) > size
-        token = _write_token(page[-1], query) if more else ""
-        return [message_body(job_record) for job_record in page], token
+        token = _write_token(jobs[size - 1], query) if len(jobs) > size else ""
+        return [message_body(job) for job in jobs[:size]], token
 
 
 @serves(CUSTOM_JOBS)
@@ -165,8 +151,8 @@ class JobService(JobCollection[JobRecord]):
         refusal: Callable[[Mapping[str, Any]], str | None] = lambda _spec: None,
     ) -> None:
         """``refusal`` returns why this machine cannot run a job's ``jobSpec``, or None."""
-        super().__init__(store, jobs)
-        self.jobs, self.scheduler, self.refusal = jobs, scheduler, refusal
+        super().__init__(store, jobs, scheduler)
+        self.jobs, self.refusal = jobs, refusal
 
     def check(self, body: Body, project: str, region: str) -> None:
         """Raise ApiError for a CustomJob that the service or this machine refuses."""
@@ -174,21 +160,12 @@ class JobService(JobCollection[JobRecord]):
         if text := self.refusal(body["jobSpec"]):
             raise failed_precondition(text)
 
-    def begin(self, job_id: str) -> None:
-        """Submit a job to the scheduler."""
-        self.scheduler.submit(job_id)
-
-    def end(self, job_id: str) -> None:
-        """Request the end of a job from the scheduler."""
-        self.scheduler.cancel(job_id)
-
     def get_operation(
         self, request: operations_pb2.GetOperationRequest
     ) -> operations_pb2.Operation:
-        stored_operation = self.operations.get(request.name)
-        if stored_operation is None:
-            raise not_found(request.name, "Operation")
-        return stored_operation
+        if stored := self.operations.get(request.name):
+            return stored
+        raise not_found(request.name, "Operation")
 
     def list_operations(
         self, request: operations_pb2.ListOperationsRequest
@@ -198,18 +175,15 @@ class JobService(JobCollection[JobRecord]):
         if match is None:
             raise invalid_argument(f"Invalid resource name: {request.name!r}.")
         project, region = resolve_parent(self.store, match[1])
-        wanted = _DONE.fullmatch(request.filter)
-        if wanted is None:
+        done = _DONE.fullmatch(request.filter)
+        if done is None:
             text = f"Invalid filter: {request.filter!r}; expected a filter such as done=false."
             raise invalid_argument(text)
         target = f"projects/{project_number(project)}/locations/{region}{match[2]}"
         operations = self.operations.list(target)
-        if wanted[1]:
-            operations = [
-                candidate
-                for candidate in operations
-                if candidate.done is (wanted[1].lower() == "true")
-            ]
+        if done[1]:
+            is_done = done[1].lower() == "true"
+            operations = [stored for stored in operations if stored.done is is_done]
         return operations_pb2.ListOperationsResponse(operations=operations)
 
 
@@ -230,9 +204,8 @@ def message_body(record: JobRecord) -> dict[str, Any]:
 
 
 def _write_token(last: JobRecord, query: str) -> str:
-    return base64.urlsafe_b64encode(
-        json.dumps([query, last.create_time, last.job_id]).encode()
-    ).decode()
+    content = json.dumps([query, last.create_time, last.job_id])
+    return base64.urlsafe_b64encode(content.encode()).decode()
 
 
 def _read_token(token: str, query: str) -> tuple[str, str] | None:
@@ -278,11 +251,7 @@ class InstanceTable:
     def list(self, parent: str) -> list[Body]:
         """Return instances whose names are ``parent`` with one more segment."""
         resources = self._store.list(TENSORBOARD)
-        return [
-            _instance(resource)
-            for resource in resources
-            if resource.id.rpartition("/")[0] == parent
-        ]
+        return [_instance(r) for r in resources if r.id.rpartition("/")[0] == parent]
 
 
 def _instance(resource: StoredResource) -> Body:
