@@ -21,7 +21,7 @@ from localgcp.inventory import resource_paths
 from localgcp.inventory.store import Store
 from localgcp.vertex.admission import READERS, WRITERS
 from localgcp.vertex.agents import IMAGE_READER, has_role, service_agent
-from localgcp.vertex.checks import FieldErrors, env_errors, no_act_as
+from localgcp.vertex.checks import FieldErrors, check_account, env_errors, machine_errors
 
 MODEL_ID: Final = r"[a-z_][a-z0-9_-]{0,62}"
 _ALIAS: Final = re.compile(r"[a-z][a-zA-Z0-9-]{0,126}[a-z0-9]")
@@ -87,11 +87,8 @@ def _container_errors(at: str, container: Mapping[str, Any], region: str) -> Fie
     if match is None:
         yield f"{at}.image_uri", f"{image!r} is not an image of Artifact Registry."
     elif match["place"] not in (region, region.partition("-")[0]):
-        text = (
-            f"{image} is in {match['place']}; the image must be in the region of the model, "
-            f"{region}."
-        )
-        yield f"{at}.image_uri", text
+        text = f"{image} is in {match['place']}; the image must be in the region of the model,"
+        yield f"{at}.image_uri", f"{text} {region}."
     yield from env_errors(at, container)
     for name in (variable.get("name", "") for variable in container.get("env", [])):
         if name.startswith("AIP_"):
@@ -117,13 +114,11 @@ def merged_aliases(held: Iterable[str], changes: Iterable[str]) -> list[str]:
     for change in changes:
         name = change.removeprefix("-")
         if not _ALIAS.fullmatch(name):
-            raise invalid_argument(
-                f"Invalid version alias {name!r}: expected a match of {_ALIAS.pattern}."
-            )
+            text = f"Invalid version alias {name!r}: expected a match of {_ALIAS.pattern}."
+            raise invalid_argument(text)
         if change == "-default" and "default" in aliases:
-            raise invalid_argument(
-                "The alias default cannot be removed, only moved to another version."
-            )
+            text = "The alias default cannot be removed, only moved to another version."
+            raise invalid_argument(text)
         (aliases.discard if change.startswith("-") else aliases.add)(name)
     return sorted(aliases)
 
@@ -132,32 +127,25 @@ def check_deployed_model(store: Store, deployed: Mapping[str, Any]) -> None:
     """Raise ApiError if this DeployedModel cannot be deployed."""
     if bad := [*_deployed_errors(deployed)]:
         raise invalid_fields(bad)
-    account = deployed.get("serviceAccount")
-    if account and store.account(account) is None:
-        raise no_act_as(account)
+    check_account(store, deployed.get("serviceAccount"))
 
 
 def _deployed_errors(deployed: Mapping[str, Any]) -> FieldErrors:
     if not re.fullmatch(r"(\d{1,10})?", deployed.get("id", "")):
-        text = f"{deployed['id']!r}: expected 1 to 10 digits."
-        yield "deployed_model.id", text
-    if "dedicatedResources" not in deployed:
+        yield "deployed_model.id", f"{deployed['id']!r}: expected 1 to 10 digits."
+    resources = deployed.get("dedicatedResources")
+    if resources is None:
         text = "a model with a custom container requires dedicated_resources."
         yield "deployed_model.prediction_resources", text
         return
-    yield from replica_errors("deployed_model", deployed["dedicatedResources"])
-    at, machine = "deployed_model.dedicated_resources", deployed["dedicatedResources"]
-    machine = machine.get("machineSpec", {})
-    if not machine.get("machineType"):
-        yield f"{at}.machine_spec.machine_type", "Required field is not set."
-    if ("acceleratorType" in machine) != ("acceleratorCount" in machine):
-        text = "Both `accelerator_type` and `accelerator_count` should be specified or none."
-        yield f"{at}.machine_spec", text
+    yield from replica_errors(resources)
+    machine = resources.get("machineSpec", {})
+    yield from machine_errors("deployed_model.dedicated_resources.machine_spec", machine)
 
 
-def replica_errors(prefix: str, resources: Mapping[str, Any]) -> FieldErrors:
-    """Yield errors in replica counts."""
-    at = f"{prefix}.dedicated_resources"
+def replica_errors(resources: Mapping[str, Any]) -> FieldErrors:
+    """Yield errors in the replica counts of a DeployedModel."""
+    at = "deployed_model.dedicated_resources"
     least, most = replicas(resources), int(resources.get("maxReplicaCount", 0))
     if least < 1:
         yield f"{at}.min_replica_count", "must be greater than or equal to 1."
@@ -168,7 +156,7 @@ def replica_errors(prefix: str, resources: Mapping[str, Any]) -> FieldErrors:
 
 
 def replicas(resources: Mapping[str, Any]) -> int:
-    """Return the number of local replicas: the service's minimum number."""
+    """Return the number of local replicas, which is the service's minimum number."""
     return int(resources.get("minReplicaCount", 0))
 
 

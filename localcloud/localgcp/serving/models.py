@@ -33,7 +33,7 @@ from localgcp.serving.records import (
     VersionTable,
     versioned,
 )
-from localgcp.vertex.checks import no_act_as
+from localgcp.vertex.checks import check_account
 from localgcp.vertex.collections import (
     Body,
     Collection,
@@ -95,16 +95,15 @@ class ModelService(ResourceService):
         body = {key: sent[key] for key in (*_SENT, *_SENT_UNUSED) if key in sent}
         project, region = checks.project_of(self.store, place)
         checks.check_model(self.store, project, region, body)
-        if request.service_account and self.store.account(request.service_account) is None:
-            raise no_act_as(request.service_account)
+        check_account(self.store, request.service_account)
         name, is_new = self._target(request, place, context)
         if request.service_account:
             body[ACCOUNT] = request.service_account
-        asked = {"name": name, "new": is_new, "model": body}
+        work = {"name": name, "new": is_new, "model": body}
         metadata = requests.UploadModelOperationMetadata(
             generic_metadata=operation.GenericOperationMetadata()
         )
-        return self._runner.begin(name, "UploadModel", asked, metadata)
+        return self._runner.begin(name, "UploadModel", work, metadata)
 
     def _target(
         self, request: requests.UploadModelRequest, place: str, context: Any
@@ -123,21 +122,21 @@ class ModelService(ResourceService):
             raise _exists(name)
         return name, True
 
-    def _upload(self, name: str, asked: Mapping[str, Any]) -> requests.UploadModelResponse:
-        body: Body = dict(asked["model"])
+    def _upload(self, name: str, work: Mapping[str, Any]) -> requests.UploadModelResponse:
+        body: Body = dict(work["model"])
         uri = body.get("artifactUri")
         stopping = self._runner.stopping
         copied = _copy_artifacts(self._storage_url, uri, name, stopping) if uri else ""
         if stopping.is_set():
             raise ServerStoppingError
         with self._lock:
-            others = self._versions.versions(asked["name"])
+            target: str = work["name"]
+            others = self._versions.versions(target)
             made = next((other for other in others if other.get(BEGUN_BY) == name), None)
             if made is None:
-                if bool(others) is asked["new"]:
-                    target: str = asked["name"]
+                if bool(others) is work["new"]:
                     raise _exists(target) if others else not_found(target, "Model")
-                made = self._version(body, asked["name"], others)
+                made = self._version(body, target, others)
                 self._versions.put({**made, COPY: copied, BEGUN_BY: name})
         return requests.UploadModelResponse(model=made["name"], model_version_id=made["versionId"])
 
@@ -185,14 +184,14 @@ class ModelService(ResourceService):
         with self._lock:
             version = self.find(request.name, context)
             if "@" not in request.name:
-                raise invalid_argument(
-                    f"Invalid resource name: {request.name!r}; the version is missing."
-                )
+                text = f"Invalid resource name: {request.name!r}; the version is missing."
+                raise invalid_argument(text)
+            text = ""
             if len(self._versions.versions(version["name"])) == 1:
                 text = "is the only version of its model; delete the model instead."
-                raise failed_precondition(f"{versioned(version)} {text}")
-            if DEFAULT in version.get("versionAliases", []):
+            elif DEFAULT in version.get("versionAliases", []):
                 text = "is the default version: move the alias default to another version first."
+            if text:
                 raise failed_precondition(f"{versioned(version)} {text}")
             self._refuse_deployed([version])
             self._versions.delete(versioned(version))
@@ -210,12 +209,10 @@ class ModelService(ResourceService):
     def _refuse_deployed(self, versions: list[Body]) -> None:
         for version in versions:
             for use in version["deployedModels"]:
-                where = f"{use['deployedModelId']} of {use['endpoint']}"
-                text = (
-                    f"{versioned(version)} is deployed as DeployedModel {where}: undeploy the "
-                    "model first."
+                raise failed_precondition(
+                    f"{versioned(version)} is deployed as DeployedModel {use['deployedModelId']} "
+                    f"of {use['endpoint']}: undeploy the model first."
                 )
-                raise failed_precondition(text)
 
     def _deleted(self, versions: list[Body]) -> operations_pb2.Operation:
         for version in versions:
@@ -228,19 +225,18 @@ def _exists(name: str) -> ApiError:
     return ApiError(grpc.StatusCode.ALREADY_EXISTS, f"Model {name} already exists.")
 
 
-_NONE = "has no objects; the artifacts of a model must be below this URI."
-
-
 def _copy_artifacts(url: str, uri: str, name: str, stopping: threading.Event) -> str:
     """Copy the objects below ``uri`` for the operation ``name``; return the URI of the copy."""
     _, number, _, region, _, model, _, operation = name.split("/")
     client: Any = storage_client(url)
     bucket, _, folder = uri.removeprefix("gs://").partition("/")
     folder = f"{folder.rstrip('/')}/" if folder.strip("/") else ""
-    target, below = bucket_of(number, region), f"{model}/{operation}/artifacts/"
+    # Google also copies artifacts to a bucket of another project.
+    target, below = f"caip-tenant-{number}-{region}", f"{model}/{operation}/artifacts/"
+    count = 0
     try:
-        _make(client, target)
-        count = 0
+        with suppress(Conflict):  # the bucket exists since an earlier upload
+            client.create_bucket(target)
         for blob in client.list_blobs(bucket, prefix=folder):
             if stopping.is_set():
                 break
@@ -251,7 +247,8 @@ def _copy_artifacts(url: str, uri: str, name: str, stopping: threading.Event) ->
         text = f"The artifacts at {uri} cannot be read: {error.message}"
         raise failed_precondition(text) from None
     if not count and not stopping.is_set():
-        raise failed_precondition(f"{uri} {_NONE}")
+        text = f"{uri} has no objects; the artifacts of a model must be below this URI."
+        raise failed_precondition(text)
     return f"gs://{target}/{below.removesuffix('/')}"
 
 
@@ -262,12 +259,3 @@ def _remove_artifacts(url: str, uri: str) -> None:
     bucket, _, folder = uri.removeprefix("gs://").partition("/")
     for blob in client.list_blobs(bucket, prefix=f"{folder}/"):
         blob.delete()
-
-
-def bucket_of(number: str, region: str) -> str:
-    return f"caip-tenant-{number}-{region}"
-
-
-def _make(client: Any, bucket: str) -> None:
-    with suppress(Conflict):  # made by an earlier upload
-        client.create_bucket(bucket)

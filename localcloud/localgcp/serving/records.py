@@ -27,27 +27,17 @@ class VersionTable:
     def versions(self, name: str) -> list[Body]:
         """Return all versions of the model ``…/models/ID``, oldest first."""
         base = name.partition("@")[0]
-        rows = [
-            resource
-            for resource in self._table.list(base.rpartition("/")[0])
-            if _base(resource) == base
-        ]
-        return sorted(
-            (_to_api(resource) for resource in rows),
-            key=lambda resource: int(resource["versionId"]),
-        )
+        bodies = map(_to_api, self._table.list(base.rpartition("/")[0]))
+        own = (body for body in bodies if body["name"] == base)
+        return sorted(own, key=lambda body: int(body["versionId"]))
 
     def get(self, name: str) -> Body | None:
         """Return the default version of ``…/models/ID``, or the version ``@3`` or ``@champion``."""
-        wanted = name.partition("@")[2] or DEFAULT
-        return next(
-            (
-                version
-                for version in self.versions(name)
-                if wanted == version["versionId"] or wanted in version.get("versionAliases", [])
-            ),
-            None,
-        )
+        version = name.partition("@")[2] or DEFAULT
+        for body in self.versions(name):
+            if version == body["versionId"] or version in body.get("versionAliases", []):
+                return body
+        return None
 
     def list(self, parent: str) -> list[Body]:
         """Return the default version of each model."""
@@ -56,17 +46,14 @@ class VersionTable:
 
     def put(self, body: Body) -> None:
         """Write a version; its aliases are removed from the model's other versions."""
-        self._write(body)  # first: at any time some version has the alias
-        own = set(body.get("versionAliases", []))
+        # The new version is written first, so that an alias always has a version.
+        changed, aliases = [body], set(body.get("versionAliases", []))
         for other in self.versions(body["name"]):
             held = other.get("versionAliases", [])
-            if other["versionId"] != body["versionId"] and own.intersection(held):
-                self._write(
-                    {**other, "versionAliases": [alias for alias in held if alias not in own]}
-                )
-
-    def _write(self, body: Body) -> None:
-        self._table.put({**body, "name": versioned(body)})
+            if other["versionId"] != body["versionId"] and aliases.intersection(held):
+                changed.append({**other, "versionAliases": [a for a in held if a not in aliases]})
+        for version in changed:
+            self._table.put({**version, "name": versioned(version)})
 
     def delete(self, name: str) -> None:
         """Delete ``…/models/ID@VERSION``, or a model with all its versions."""
@@ -86,12 +73,8 @@ def versioned(body: Body) -> str:
     return f"{body['name']}@{body['versionId']}"
 
 
-def _base(row: Body) -> str:
-    return row["name"].partition("@")[0]
-
-
 def _to_api(row: Body) -> Body:
-    return {**row, "name": _base(row)}
+    return {**row, "name": row["name"].partition("@")[0]}
 
 
 class EndpointTable:

@@ -91,19 +91,18 @@ class PredictionService:
             if used is not None and not used.closed:
                 text = f"DeployedModel {used.deployed['id']} has no healthy replica."
                 raise ApiError(_CODE.UNAVAILABLE, text)
-            # It was undeployed a moment ago: its share is another's by now.
-            endpoint_body = self._endpoints.table.get(endpoint["name"]) or {}
-            if endpoint_body.get("trafficSplit") == endpoint.get("trafficSplit"):
+            # The model was just undeployed, so another model has its share of the traffic.
+            split = (self._endpoints.table.get(endpoint["name"]) or {}).get("trafficSplit")
+            if split == endpoint.get("trafficSplit"):
                 raise ApiError(_CODE.UNAVAILABLE, f"{endpoint['name']} has no running containers.")
-            endpoint = {**endpoint, "trafficSplit": endpoint_body.get("trafficSplit", {})}
+            endpoint = {**endpoint, "trafficSplit": split or {}}
 
     def _pick(self, endpoint: Body) -> Deployment | None:
         split = {id_: share for id_, share in endpoint.get("trafficSplit", {}).items() if share}
         if not split:
             raise failed_precondition(f"Endpoint {endpoint['name']} doesn't have traffic_split.")
-        return self._deployments.get(
-            endpoint["name"], random.choices(list(split), list(split.values()))[0]
-        )
+        id_ = random.choices(list(split), list(split.values()))[0]
+        return self._deployments.get(endpoint["name"], id_)
 
 
 def _try_replicas(used: Deployment, body: bytes, seconds: float) -> Answer | None:
@@ -114,9 +113,9 @@ def _try_replicas(used: Deployment, body: bytes, seconds: float) -> Answer | Non
             try:
                 return replica.ask("POST", used.predict_route, body, seconds=seconds)
             except ContainerDownError:
-                replica.healthy = False  # until it is looked at again
+                replica.healthy = False  # until the next health check
             except NoAnswerError as error:
-                text = f"The container gave no answer: {error}"
+                text = f"The container did not answer: {error}"
                 raise ApiError(_CODE.UNAVAILABLE, text) from None
 
 
@@ -146,5 +145,5 @@ class Serving:
     def stop(self) -> None:
         """End containers; the next server resumes unfinished operations."""
         self._runner.stopping.set()
-        self._deployments.stop()  # first: an operation may wait for a container's answers
+        self._deployments.stop()  # before the operations, which may wait for containers
         self._runner.stop()
