@@ -37,7 +37,7 @@ _TOPIC: Final = re.compile(r"projects/[^/]+/topics/[A-Za-z][A-Za-z0-9._~+%-]{2,2
 MAX_BYTES: Final = 1 << 20
 _MAX_TASKS: Final = 100_000
 MAX_PARALLEL: Final = 5_000
-#: Maximum number of parallel tasks on this machine: each is a process, mostly with a framework.
+#: Maximum number of parallel tasks on this machine, because each task is a process.
 WIDTH: Final = 16
 _OWNERS: Final = frozenset({"roles/owner", "roles/editor", "roles/batch.admin"})
 EDITORS: Final = _OWNERS | {"roles/batch.jobsEditor", "roles/batch.jobsAdmin"}
@@ -125,9 +125,8 @@ def _fields(job: dict[str, Any], region: str) -> FieldErrors:
     if len(instances) > 1:
         yield "job.allocation_policy.instances", "Only one instance policy is supported."
     for instance in instances[:1]:
-        yield from _instance(
-            "job.allocation_policy.instances[0].policy", instance.get("policy", {})
-        )
+        at = "job.allocation_policy.instances[0].policy"
+        yield from _instance(at, instance.get("policy", {}))
     yield from _notifications(job.get("notifications", []))
     logs = job.get("logsPolicy", {})
     if logs.get("destination") == "PATH" and not logs.get("logsPath"):
@@ -192,10 +191,7 @@ def _runnable(at: str, runnable: dict[str, Any]) -> FieldErrors:
         yield at, "One of container, script and barrier is required."
     if seconds(runnable.get("timeout", "1s")) <= 0:
         yield f"{at}.timeout", "Must be positive."
-    words = [
-        *runnable.get("container", {}).get("commands", []),
-        runnable.get("script", {}).get("text", ""),
-    ]
+    words = [*runnable.get("container", {}).get("commands", []), script.get("text", "")]
     if any("\0" in word for word in words):
         yield at, "A NUL character cannot be passed to a program."
     yield from _reserved_labels(f"{at}.labels", runnable.get("labels", {}))
@@ -205,7 +201,7 @@ def _runnable(at: str, runnable: dict[str, Any]) -> FieldErrors:
 def _environment(at: str, environment: dict[str, Any]) -> FieldErrors:
     for name, value in environment.get("variables", {}).items():
         if not _VARIABLE.fullmatch(name) or "\0" in value:
-            text = f"{name[:80]!r} is an invalid environment variable: name, or a NUL in its value."
+            text = f"{name[:80]!r}: the name of the variable is invalid, or its value has a NUL."
             yield f"{at}.variables", text
     for name, secret in environment.get("secretVariables", {}).items():
         if not _VARIABLE.fullmatch(name) or not _SECRET.fullmatch(secret):
@@ -240,13 +236,11 @@ def _instance(at: str, policy: dict[str, Any]) -> FieldErrors:
         if not accelerator.get("type") or int(accelerator.get("count", 0)) < 1:
             yield f"{at}.accelerators", "Both type and count are required."
     model, reservation = policy.get("provisioningModel", ""), policy.get("reservation", "")
-    if model in ("SPOT", "PREEMPTIBLE", "FLEX_START") and reservation not in ("", "NO_RESERVATION"):
-        yield (
-            f"{at}.reservation",
-            (f"Machines of provisioning model {model} cannot use a reservation."),
-        )
-    if model == "RESERVATION_BOUND" and reservation in ("", "NO_RESERVATION"):
-        yield f"{at}.reservation", "RESERVATION_BOUND requires a reservation."
+    has_reservation, field = reservation not in ("", "NO_RESERVATION"), f"{at}.reservation"
+    if has_reservation and model in ("SPOT", "PREEMPTIBLE", "FLEX_START"):
+        yield field, f"Machines of provisioning model {model} cannot use a reservation."
+    if model == "RESERVATION_BOUND" and not has_reservation:
+        yield field, "RESERVATION_BOUND requires a reservation."
 
 
 def _unserved(group: dict[str, Any]) -> Iterator[str]:
@@ -271,10 +265,8 @@ def _not_here(job: dict[str, Any]) -> Iterator[str]:
         )
     for volume in spec.get("volumes", []):
         if "gcs" not in volume:
-            yield (
-                f"The volume at {volume['mountPath']} is not a Cloud Storage bucket; only buckets "
-                "can be mounted."
-            )
+            problem = f"The volume at {volume['mountPath']} is not a Cloud Storage bucket"
+            yield f"{problem}; only buckets can be mounted."
     environments = [owner.get("environment", {}) for owner in (spec, *spec["runnables"])]
     if any(environment.get("encryptedVariables") for environment in environments):
         yield "encryptedVariables cannot be decrypted. Use secretVariables."
@@ -282,10 +274,8 @@ def _not_here(job: dict[str, Any]) -> Iterator[str]:
 
 def as_job_spec(job: dict[str, Any]) -> dict[str, Any]:
     """Return the job's containers in the form of a CustomJob's ``jobSpec``."""
-    containers = [
-        runnable.get("container", {}) for runnable in job["taskGroups"][0]["taskSpec"]["runnables"]
-    ]
-    return {"workerPoolSpecs": [{"containerSpec": container} for container in containers]}
+    runnables = job["taskGroups"][0]["taskSpec"]["runnables"]
+    return {"workerPoolSpecs": [{"containerSpec": r.get("container", {})} for r in runnables]}
 
 
 def seconds(duration: str) -> float:

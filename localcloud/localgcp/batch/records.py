@@ -7,12 +7,11 @@ import hashlib
 import json
 import sqlite3
 import threading
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
-from pathlib import Path
 from typing import Any, Final
 
 from localgcp.alerting import spool
@@ -22,44 +21,6 @@ from localgcp.inventory.store import connection
 
 #: Alert name of a notification that no alert policy requested.
 SOURCE: Final = "Batch"
-_TYPES: Final = {"JOB": "JOB_STATE_CHANGED", "TASK": "TASK_STATE_CHANGED"}
-
-
-def _write_messages(
-    folder: Path,
-    notifications: Sequence[Mapping[str, Any]],
-    job: str,
-    state: str,
-    change: int,
-    time: str,
-    task: int | None = None,
-) -> None:
-    """Write a file for each Pub/Sub topic about the ``change``-th state change of a job or task.
-
-    A file is written before the state. Its name depends only on job, task and change, so a
-    restarted server writes the same file again.
-    """
-    level = "JOB" if task is None else "TASK"
-    field = "newJobState" if task is None else "newTaskState"
-    name = job if task is None else f"{job}/taskGroups/group0/tasks/{task}"
-    for number, notification in enumerate(notifications):
-        wanted = notification.get("message", {})
-        if wanted.get("type") != _TYPES[level] or wanted.get(field, state) != state:
-            continue
-        attributes = {"type": _TYPES[level], field: state, "job" if task is None else "task": name}
-        note = spool.Notification(
-            time=datetime.fromisoformat(time),
-            alert=SOURCE,
-            title=f"{name.partition('/jobs/')[2]} is {state}",
-            channel=f"pubsub {notification.get('pubsubTopic', '')}",
-            labels={"job_id": job.rpartition("/")[2]},
-            text=json.dumps(attributes, indent=2),
-        )
-        identity = hashlib.sha256(f"{name} {change} {number}".encode()).hexdigest()[:12]
-        spool.write(folder, note, f"batch-{identity}")
-        print(f"message (stand-in, no message is published): {note.title!r} to {note.channel}")
-
-
 GROUP: Final = "group0"
 
 
@@ -77,7 +38,7 @@ class State(StrEnum):
 
     @property
     def word(self) -> str:
-        """The state in display form, such as ``RUNNING``; see ``vertex.records.JobState``."""
+        """The state in display form, as in ``vertex.records.JobState``."""
         return self.value
 
     @property
@@ -135,7 +96,7 @@ class BatchJob:
 
     @property
     def last_event(self) -> str:
-        """Return the description of the newest event; empty if the job has no events."""
+        """The description of the newest event; empty if the job has no events."""
         return str(self.events[-1].get("description", "")) if self.events else ""
 
     @property
@@ -215,7 +176,7 @@ class BatchTable:
             db.execute("BEGIN IMMEDIATE")
             if not _JOBS.insert(db, job, "INSERT OR IGNORE"):
                 return False
-            self._tell(job, job.state, 0, job.create_time)
+            self._publish(job, job.state, 0, job.create_time)
             for number in range(job.task_count):
                 _TASKS.insert(db, BatchTask(job.uid, number))
             db.execute("COMMIT")
@@ -249,7 +210,7 @@ class BatchTable:
             text = f"Job state is set from {job.state} to {to} for job {name}."
             event = _event("STATUS_CHANGED", f"{text}{why and f' {why}'}", time)
             changed = replace(job, state=to, events=[*job.events, event], update_time=time)
-            self._tell(changed, to, len(changed.events), time)
+            self._publish(changed, to, len(changed.events), time)
             if to is State.RUNNING:
                 changed = replace(changed, start_time=time)
             if to in ENDED:
@@ -270,8 +231,8 @@ class BatchTable:
 
     def set_operation(self, name: str, operation: str) -> None:
         """Store the name of the operation that cancels or deletes a job."""
+        query = "UPDATE batch_jobs SET operation = ? WHERE name = ?"
         with self._connect() as db:
-            query = "UPDATE batch_jobs SET operation = ? WHERE name = ?"
             db.execute(query, (operation, name))
 
     def delete(self, job: BatchJob) -> None:
@@ -314,30 +275,49 @@ class BatchTable:
         if code is not None:
             event["taskExecution"] = {"exitCode": code}
         if job := self.of_uid(uid):
-            self._tell(job, to, len(task.events) + 1, time, number)
+            self._publish(job, to, len(task.events) + 1, time, number)
         changed = replace(task, state=to, events=[*task.events, event])
         with self._connect() as db:
             _TASKS.update(db, changed, "uid = ? AND number = ?", uid, number)
         return text
 
     def skip_tasks(self, uid: str) -> None:
-        """Mark the pending tasks of a job that is ending as UNEXECUTED."""
+        """Set the state of a job's pending tasks to UNEXECUTED."""
         job, time = self.of_uid(uid), self.time()
-        if job and job.body.get("notifications"):
-            for task in self.tasks(uid, TaskState.PENDING):
-                change = len(task.events) + 1
-                self._tell(job, TaskState.UNEXECUTED, change, time, task.number)
+        has_topics = job and job.body.get("notifications")
+        for task in self.tasks(uid, TaskState.PENDING) if job and has_topics else ():
+            self._publish(job, TaskState.UNEXECUTED, len(task.events) + 1, time, task.number)
         with self._connect() as db:
-            db.execute(
-                "UPDATE batch_tasks SET state = 'UNEXECUTED' WHERE uid = ? AND state = 'PENDING'",
-                (uid,),
-            )
+            query = "UPDATE batch_tasks SET state = ? WHERE uid = ? AND state = ?"
+            db.execute(query, (TaskState.UNEXECUTED, uid, TaskState.PENDING))
 
-    def _tell(
-        self, job: BatchJob, to: str, change: int, time: str, task: int | None = None
+    def _publish(
+        self, job: BatchJob, state: str, change: int, time: str, task: int | None = None
     ) -> None:
-        if notifications := job.body.get("notifications"):
-            _write_messages(self._notifications, notifications, job.name, to, change, time, task)
+        """Write a file for each Pub/Sub topic about a state change of a job or a task.
+
+        The file is written before the state. Its name depends only on the job, the task and the
+        number of the change, so a restarted server writes the same file again.
+        """
+        level, key, name = "JOB", "job", job.name
+        if task is not None:
+            level, key, name = "TASK", "task", f"{job.name}/taskGroups/{GROUP}/tasks/{task}"
+        kind, field = f"{level}_STATE_CHANGED", f"new{level.title()}State"
+        for number, notification in enumerate(job.body.get("notifications", [])):
+            requested = notification.get("message", {})
+            if requested.get("type") != kind or requested.get(field, state) != state:
+                continue
+            message = spool.Notification(
+                time=datetime.fromisoformat(time),
+                alert=SOURCE,
+                title=f"{name.partition('/jobs/')[2]} is {state}",
+                channel=f"pubsub {notification.get('pubsubTopic', '')}",
+                labels={"job_id": job.job_id},
+                text=json.dumps({"type": kind, field: state, key: name}, indent=2),
+            )
+            identity = hashlib.sha256(f"{name} {change} {number}".encode()).hexdigest()[:12]
+            spool.write(self._notifications, message, f"batch-{identity}")
+            print(f"message (not published): {message.title!r} to {message.channel}")
 
     def _select(self, where: str, *values: Any) -> builtins.list[BatchJob]:
         with self._connect() as db:

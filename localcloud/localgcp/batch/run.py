@@ -12,7 +12,6 @@ import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Final
 
 from localgcp.batch import checks
@@ -175,7 +174,7 @@ class BatchRun:
     ) -> None:
         self.job, self.cloud, self.jobs = job, cloud, jobs
         self.faults = faults_of(faults, job)
-        #: Set if the job is cancelled or deleted, one of its tasks has failed, or the server stops.
+        #: Set if the job is cancelled or deleted, if a task has failed, or if the server stops.
         self.ending = threading.Event()
         self.stopping = False
         self.folder = cloud.home.batch / job.uid
@@ -192,7 +191,7 @@ class BatchRun:
         except (PreparationError, StartRefusedError) as error:
             self.agent.append(str(error))
             self._end(State.FAILED, f"Job failed: {error}")
-        except Exception as error:  # a mistake of the runner: the job must not hang
+        except Exception as error:  # The runner has a bug; the job must not hang.
             traceback.print_exc()
             self._end(State.FAILED, f"Internal error of the local cloud: {type(error).__name__}.")
         finally:
@@ -262,7 +261,7 @@ class BatchRun:
             if code == 0:
                 self._move(number, TaskState.SUCCEEDED, where)
                 return
-            if code is None:  # the job ended it
+            if code is None:  # the job has ended
                 code = LOST if self.stopping else OTHER
                 self._move(number, TaskState.FAILED, where, code)
                 return
@@ -274,7 +273,7 @@ class BatchRun:
             retries += 1
             self.agent.append(f"retry {retries} of task {number} after exit code {code}")
             self._move(number, TaskState.PENDING)
-            if code == PREEMPTED:  # another machine: only buckets outlive it
+            if code == PREEMPTED:  # a new machine has no files except buckets
                 delete_folder(base)
 
     def _attempt(
@@ -288,33 +287,27 @@ class BatchRun:
             "BATCH_JOB_UID": self.job.uid,
             **environment.api_variables(self.cloud.api_url),
         }
-        machine = Machine(
-            job=self.job,
-            cloud=self.cloud,
-            volumes=self.volumes,
-            folders=folders,
-            host=host,
-            run=self._runner(folders.tmp),
-            report=self.agent.append,
-        )
-        return Attempt(
-            machine=machine,
-            number=number,
-            log=JobLog(self.folder / "logs" / f"task-{number}.log"),
-            service=service,
-            ending=self.ending,
-            preempted=lambda ran: bool(self.faults.preempted([f"task-{number}"], ran)),
-            killed=lambda ran: self.faults.killed(f"task-{number}", ran),
-        )
 
-    def _runner(self, folder: Path) -> Callable[[list[str], Mapping[str, str]], int]:
         def run(command: list[str], env: Mapping[str, str]) -> int:
-            notes = self.cloud.home.children
             return replica.run(
-                command, env=env, cwd=folder, log=self.agent, notes=notes, cancelled=self.ending
+                command,
+                env=env,
+                cwd=folders.tmp,
+                log=self.agent,
+                notes=self.cloud.home.children,
+                cancelled=self.ending,
             ).code
 
-        return run
+        report, name = self.agent.append, f"task-{number}"
+        return Attempt(
+            machine=Machine(self.job, self.cloud, self.volumes, folders, host, run, report),
+            number=number,
+            log=JobLog(self.folder / "logs" / f"{name}.log"),
+            service=service,
+            ending=self.ending,
+            preempted=lambda ran: bool(self.faults.preempted([name], ran)),
+            killed=lambda ran: self.faults.killed(name, ran),
+        )
 
     def _fail(self, text: str) -> None:
         self._failure = self._failure or text
@@ -329,7 +322,7 @@ class BatchRun:
         return zones[0] if zones else f"zones/{self.job.region}-a"
 
     def _end(self, state: State, why: str = "") -> None:
-        # A cancel that came when the work was done already wins: only these states are left.
+        # A cancellation after the end of the work takes precedence, so only two states may change.
         self.jobs.skip_tasks(self.job.uid)
         if self.jobs.move(self.job.name, state, (State.SCHEDULED, State.RUNNING), why):
             self.agent.append(f"job {self.job.job_id} {state}{why and f': {why}'}")

@@ -52,14 +52,13 @@ class Volumes:
         make_folder(self.root)
         for remote in dict.fromkeys(self._at.values()):
             bucket = remote.partition("/")[0]
+            problem = f"gs://{bucket} cannot be mounted"
             if self._cloud.store.bucket(bucket) is None:
-                raise PreparationError(
-                    f"gs://{bucket} cannot be mounted: the bucket does not exist."
-                )
+                raise PreparationError(f"{problem}: the bucket does not exist.")
             if not self._access.may_read(bucket):
                 raise PreparationError(
-                    f"gs://{bucket} cannot be mounted: {self._access.account} does not have "
-                    "storage.objects.list access. Grant roles/storage.objectUser on the bucket."
+                    f"{problem}: {self._access.account} does not have storage.objects.list "
+                    "access. Grant roles/storage.objectUser on the bucket."
                 )
             if bucket not in (mount.bucket for mount in self._mounts):
                 mount = Mount(self.root / bucket, self._cloud, self._access, self._report)
@@ -102,16 +101,13 @@ class Volumes:
             target = rest.partition(":")[0].rstrip("/") or source
             above = [path for path in on_machine if f"{source}/".startswith(f"{path}/")]
             if not above or ".." in source.split("/"):
-                self._report(
-                    f"volume {volume} is ignored: {source} does not exist on this machine."
-                )
+                text = f"{source} does not exist on this machine."
+                self._report(f"volume {volume} is ignored: {text}")
                 continue
             path = max(above, key=len)
-            path_here = on_machine[path] / source.removeprefix(path).strip("/")
-            if path_here == self.hosts_file or path_here.resolve().is_relative_to(
-                self.root.resolve()
-            ):
-                yield target, path_here
+            local = on_machine[path] / source.removeprefix(path).strip("/")
+            if local == self.hosts_file or local.resolve().is_relative_to(self.root.resolve()):
+                yield target, local
 
     def view(self, at: Mapping[str, Path]) -> BucketView | None:
         """Return the program's ``/gcs``; None if mount paths are replaced in texts instead."""
@@ -173,7 +169,10 @@ class Machine:
         if HOSTS_FILE in at:
             service = {**service, "BATCH_HOSTS_FILE": HOSTS_FILE}
         if container is not None:
-            self._say_what_is_left_out(container)
+            for field in ("options", "username", "blockExternalNetwork", "enableImageStreaming"):
+                if container.get(field):
+                    image = container["imageUri"]
+                    self.report(f"the local cloud ignores container.{field} of {image}")
             variables = {**self._env_file(container), **variables}
             if registry_path(container["imageUri"]):
                 program = self._image(container, name, at)
@@ -266,11 +265,11 @@ class Machine:
             raise PreparationError(f"{name} cannot be read: {SECRETS_API} is not enabled.")
         member = f"serviceAccount:{self.job.account}"
         places = (f"projects/{project}/secrets/{secret}", f"projects/{project}")
-        if all(
-            SECRET_READERS.isdisjoint(self.cloud.store.roles(place, member)) for place in places
-        ):
+        held = [self.cloud.store.roles(place, member) for place in places]
+        if all(map(SECRET_READERS.isdisjoint, held)):
             text = f"Permission 'secretmanager.versions.access' denied for resource '{name}'"
-            raise PreparationError(f"{text} (or it may not exist). It runs as {self.job.account}.")
+            account = f"The job runs as {self.job.account}."
+            raise PreparationError(f"{text} (or it may not exist). {account}")
         resource = find_version(self.cloud.store, self.cloud.home.secrets, project, secret, version)
         if resource is None:
             hint = f"Set a value for the secret: vt local secret set {secret}"
@@ -278,9 +277,8 @@ class Machine:
         try:
             return resource[1].decode()
         except UnicodeDecodeError:
-            raise PreparationError(
-                f"{name} is not UTF-8 text, so it cannot be an environment variable."
-            ) from None
+            text = f"{name} is not UTF-8 text, so it cannot be an environment variable."
+            raise PreparationError(text) from None
 
     def _env_file(self, container: Mapping[str, Any]) -> dict[str, str]:
         """Return the variables of ``--env-file=/tmp/…``, a file that an earlier script wrote."""
@@ -290,16 +288,10 @@ class Machine:
         try:
             lines = (self.folders.tmp / match[1]).read_text("utf-8").splitlines()
         except OSError as error:
-            raise PreparationError(
-                f"cannot read --env-file=/tmp/{match[1]}: {error.strerror}"
-            ) from None
+            text = f"cannot read --env-file=/tmp/{match[1]}: {error.strerror}"
+            raise PreparationError(text) from None
         pairs = (line.partition("=") for line in lines if not line.startswith("#"))
         return {name: value for name, is_set, value in pairs if is_set}
-
-    def _say_what_is_left_out(self, container: Mapping[str, Any]) -> None:
-        for field in ("options", "username", "blockExternalNetwork", "enableImageStreaming"):
-            if container.get(field):
-                self.report(f"the local cloud ignores container.{field} of {container['imageUri']}")
 
 
 def _interpreter(first_line: str) -> list[str]:

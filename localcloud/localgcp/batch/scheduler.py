@@ -21,7 +21,6 @@ from google.protobuf import empty_pb2
 
 from localgcp.apis.messages import batch
 from localgcp.batch.records import (
-    ACTIVE,
     LIVE,
     LOST,
     WAITING,
@@ -58,20 +57,17 @@ class Capacity:
         return next(self._missing(job), "")
 
     def _missing(self, job: BatchJob) -> Iterator[str]:
-        if self._is_over(job) and (met := faults_of(self._faults, job).stockout()):
+        if not self._has_stockout(job) and (met := faults_of(self._faults, job).stockout()):
             seconds = met.fault.seconds
             self._stockouts[job.uid] = met.id, time.monotonic() + (seconds or math.inf)
-        if not self._is_over(job):
+        if self._has_stockout(job):
             yield f"VM in Managed Instance Group meets error: {stockout_message(job.region)}"
         yield from self._quota(job)
         yield from self._reservation(job)
 
-    def _is_over(self, job: BatchJob) -> bool:
-        if job.uid not in self._stockouts:
-            return True
-        id_, until = self._stockouts[job.uid]
-        going = until > time.monotonic()
-        return not going or all(entry.id != id_ for entry in self._faults.entries())
+    def _has_stockout(self, job: BatchJob) -> bool:
+        id_, until = self._stockouts.get(job.uid, (0, 0.0))
+        return until > time.monotonic() and any(e.id == id_ for e in self._faults.entries())
 
     def _quota(self, job: BatchJob) -> Iterator[str]:
         target = f"/compute/v1/projects/{job.project}/regions/{job.region}"
@@ -97,34 +93,19 @@ class Capacity:
         if resource is None or not resource.open_to(job.project):
             yield f"The reservation {name} does not exist, or is not shared with the project."
             return
-        policy = job.policy
-        shape = reservations.shape_of(
-            {
-                "machineType": policy.get("machineType"),
-                "guestAccelerators": [
-                    {
-                        "acceleratorType": accelerator["type"],
-                        "acceleratorCount": accelerator["count"],
-                    }
-                    for accelerator in policy.get("accelerators", [])
-                ],
-            }
-        )
-        if resource.shape != shape:
-            yield (
-                f"The reservation {name} has machines of {resource.shape}; the job requests "
-                f"{shape}."
-            )
-        used = sum(
-            _machines(other)
-            for other in self._jobs.list(states=ACTIVE)
-            if other.state is not State.QUEUED and other.policy.get("reservation") == name
-        )
+        gpus = [
+            {"acceleratorType": accelerator["type"], "acceleratorCount": accelerator["count"]}
+            for accelerator in job.policy.get("accelerators", [])
+        ]
+        machine = {"machineType": job.policy.get("machineType"), "guestAccelerators": gpus}
+        has, shape = resource.shape, reservations.shape_of(machine)
+        if has != shape:
+            yield f"The reservation {name} has machines of {has}; the job requests {shape}."
+        jobs = self._jobs.list(states=(State.SCHEDULED, State.RUNNING))
+        used = sum(_machines(other) for other in jobs if other.policy.get("reservation") == name)
         if _machines(job) > resource.count - used:
-            yield (
-                f"The reservation {name} has no free machines: {used} of {resource.count} are in "
-                "use."
-            )
+            in_use = f"{used} of {resource.count} are in use"
+            yield f"The reservation {name} has no free machines: {in_use}."
 
 
 def _machines(job: BatchJob) -> int:
@@ -134,10 +115,7 @@ def _machines(job: BatchJob) -> int:
 def _quotas(job: BatchJob) -> dict[str, float]:
     count, policy = _machines(job), job.policy
     demand: dict[str, float] = {"CPUS": count * int(job.spec["computeResource"]["cpuMilli"]) / 1000}
-    gpus: list[tuple[str, Any]] = [
-        (accelerator["type"], accelerator["count"])
-        for accelerator in policy.get("accelerators", [])
-    ]
+    gpus: list[tuple[str, Any]] = [(g["type"], g["count"]) for g in policy.get("accelerators", [])]
     if built_in := machines.BUILT_IN_GPUS.get(policy.get("machineType", "")):
         gpus.append(built_in)
     spot = "PREEMPTIBLE_" if policy.get("provisioningModel") in ("SPOT", "PREEMPTIBLE") else ""
@@ -224,12 +202,10 @@ class BatchScheduler:
             while not self._stopping.is_set() and (waiting := self.jobs.list(states=WAITING)):
                 with self._lock:
                     idle = [job for job in reversed(waiting) if job.uid not in self._runs]
-                for job in sorted(
-                    idle, key=lambda candidate: -int(candidate.body.get("priority", 0))
-                ):
+                for job in sorted(idle, key=lambda job: -int(job.body.get("priority", 0))):
                     try:
                         self._admit(job)
-                    except Exception:  # one job's trouble must not keep the others
+                    except Exception:  # an error about one job must not stop the other jobs
                         traceback.print_exc()
                 self._awake.wait(_LOOK_SECONDS)
                 self._awake.clear()
@@ -246,11 +222,10 @@ class BatchScheduler:
                 return
         if not has_role(self.store, job.account, _REPORTERS, f"projects/{job.project}"):
             scheduled = [e["eventTime"] for e in job.events if "to SCHEDULED" in e["description"]]
-            if scheduled and (self.jobs.now() - datetime.fromisoformat(scheduled[-1]) > _REPORTING):
+            if scheduled and self.jobs.now() - datetime.fromisoformat(scheduled[-1]) > _REPORTING:
                 text = "no VM has agent reporting correctly within the time window 1080 seconds"
                 self.jobs.skip_tasks(job.uid)
-                failed = f"Job failed due to {text}."
-                self.jobs.move(job.name, State.FAILED, WAITING, failed)
+                self.jobs.move(job.name, State.FAILED, WAITING, f"Job failed due to {text}.")
             return
         with self._lock:
             if len(self._runs) >= _SLOTS or self._stopping.is_set():
@@ -263,16 +238,14 @@ class BatchScheduler:
     def _run(self, run: BatchRun) -> None:
         job = run.job
         try:
-            current = self.jobs.get(job.name)  # cancelled just before its run was known?
+            current = self.jobs.get(job.name)  # the job may have been cancelled meanwhile
             if current and current.uid == job.uid and current.state is State.SCHEDULED:
                 run.execute()
         finally:
             with self._lock:
                 del self._runs[job.uid]
-            stopped = run.stopping and self.jobs.move(
-                job.name, State.FAILED, (State.RUNNING,), _STOPPED
-            )
-            if stopped:
+            running = (State.RUNNING,)
+            if run.stopping and self.jobs.move(job.name, State.FAILED, running, _STOPPED):
                 self.jobs.skip_tasks(job.uid)
             self._settle(job.name)
             self._awake.set()

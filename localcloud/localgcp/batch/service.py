@@ -9,6 +9,7 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, ClassVar, Final, TypeVar
 
@@ -39,10 +40,7 @@ from localgcp.vertex.operations import OperationTable
 _NAME: Final = re.compile(r"(?P<parent>projects/[^/]+/locations/[^/]+)/jobs/(?P<id>[^/]+)")
 _MAX_PAGE: Final = 1000
 _PAGE: Final = 100
-_ORDERS: Final = {
-    "name": lambda job: job.name,
-    "create_time": lambda job: job.create_time,
-}
+_ORDERS: Final = ("name", "create_time")
 _T = TypeVar("_T")
 
 
@@ -74,7 +72,10 @@ class BatchService:
         message = batch_job.Job.pb(request.job)
         if message.ByteSize() > checks.MAX_BYTES:
             raise invalid_argument("The definition of a job can have at most 1 MiB.")
-        body = _json(message)  # what the service sets goes over what was sent: _message
+        try:
+            body = json_format.MessageToDict(message)
+        except json_format.Error as error:  # a duration that JSON cannot have
+            raise invalid_argument(f"Invalid value at 'job': {error}") from error
         checks.check_job(body, region)
         if text := self._refusal(checks.as_job_spec(body)):
             raise failed_precondition(text)
@@ -107,14 +108,15 @@ class BatchService:
         field, _, down = request.order_by.partition(" ")
         if (field and field not in _ORDERS) or down not in ("", "desc"):
             raise invalid_argument(f"Invalid order_by: {request.order_by[:80]!r}.")
-        test = _test(request.filter, _JOB_FIELDS)
+        try:
+            test = filters.parse(request.filter, filters.Fields(_FIELDS, _of_job))
+        except FilterError as error:
+            raise invalid_argument(str(error)) from error
         jobs = [job for job in self.jobs.list(project) if region in ("-", job.region) and test(job)]
         if field:
-            jobs.sort(key=_ORDERS[field], reverse=bool(down))
+            jobs.sort(key=attrgetter(field), reverse=bool(down))
         page, token = _page(jobs, request, f"{parent}?{request.filter}?{request.order_by}")
-        return batch.ListJobsResponse(
-            jobs=[self._message(job_record) for job_record in page], next_page_token=token
-        )
+        return batch.ListJobsResponse(jobs=[*map(self._message, page)], next_page_token=token)
 
     def cancel_job(
         self, request: batch.CancelJobRequest, context: grpc.ServicerContext
@@ -137,7 +139,7 @@ class BatchService:
             job = self._find(request.name, context, "batch.jobs.delete")
             if job.state is State.DELETING and (going := self.operations.get(job.operation)):
                 return going
-            if job.state is State.CANCELLING:  # deleting takes over, and ends the cancelling too
+            if job.state is State.CANCELLING:  # the deletion also completes the cancellation
                 self.operations.end(job.operation, batch.CancelJobResponse())
             self.jobs.move(job.name, State.DELETING, (*ACTIVE, *ENDED, State.CANCELLING))
             return self._begin(job, "delete")
@@ -166,7 +168,10 @@ class BatchService:
 
     def _message(self, job: BatchJob) -> batch_job.Job:
         status: dict[str, Any] = {"state": str(job.state), "statusEvents": job.events}
-        status["runDuration"] = f"{self._ran(job):.3f}s"
+        now = self.jobs.time()
+        start, end = (datetime.fromisoformat(t or now) for t in (job.start_time, job.end_time))
+        ran = (end - start).total_seconds() if job.start_time else 0.0
+        status["runDuration"] = f"{ran:.3f}s"
         counts = {str(k): v for k, v in self.jobs.counts(job.uid).items()}
         status["taskGroups"] = {GROUP: {"counts": counts, "instances": _instances(job)}}
         times = {"createTime": job.create_time, "updateTime": job.update_time}
@@ -175,22 +180,11 @@ class BatchService:
         json_format.ParseDict(body, batch_job.Job.pb(made))
         return made
 
-    def _ran(self, job: BatchJob) -> float:
-        if job.start_time is None:
-            return 0.0
-        end = datetime.fromisoformat(job.end_time or self.jobs.time())
-        return (end - datetime.fromisoformat(job.start_time)).total_seconds()
-
 
 class Batch:
     """Table, scheduler and service of Batch in one server."""
 
-    def __init__(
-        self,
-        cloud: CloudHost,
-        faults: FaultTable,
-        ask: Ask = lambda *_: None,
-    ) -> None:
+    def __init__(self, cloud: CloudHost, faults: FaultTable, ask: Ask = lambda *_: None) -> None:
         """Create Batch; ``ask`` answers the REST requests about quotas."""
         home, store = cloud.home, cloud.store
         jobs = BatchTable(home)
@@ -229,13 +223,6 @@ def _instances(job: BatchJob) -> list[dict[str, Any]]:
     return [{"machineType": job.policy["machineType"], "provisioningModel": model, "taskPack": "1"}]
 
 
-def _json(message: Any) -> dict[str, Any]:
-    try:
-        return json_format.MessageToDict(message)
-    except json_format.Error as error:  # a duration that JSON cannot have
-        raise invalid_argument(f"Invalid value at 'job': {error}") from error
-
-
 def _of_job(job: BatchJob, field: str) -> filters.Value:
     if field.startswith("labels."):
         return job.body.get("labels", {}).get(field.removeprefix("labels."))
@@ -243,17 +230,9 @@ def _of_job(job: BatchJob, field: str) -> filters.Value:
     return str(job.body.get("priority", 0)) if field == "priority" else str(getattr(job, field))
 
 
-_JOB_FIELDS: Final = filters.Fields(
-    re.compile(r"name|uid|(status\.)?state|priority|create_time|update_time|labels\.[\w-]+"),
-    _of_job,
+_FIELDS: Final = re.compile(
+    r"name|uid|(status\.)?state|priority|create_time|update_time|labels\.[\w-]+"
 )
-
-
-def _test(text: str, fields: filters.Fields) -> Callable[[Any], bool]:
-    try:
-        return filters.parse(text, fields)
-    except FilterError as error:
-        raise invalid_argument(str(error)) from error
 
 
 def _page(rows: Sequence[_T], request: Any, query: str) -> tuple[Sequence[_T], str]:

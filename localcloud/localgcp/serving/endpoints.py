@@ -217,10 +217,8 @@ class EndpointService(ResourceService):
         sent = json_format.MessageToDict(endpoint.DeployedModel.pb(request.deployed_model))
         with self._lock:
             body = self._find_idle(request.endpoint, context)
-            deployed, new = (
-                self._deployed(body, sent.get("id", "")),
-                sent.get("dedicatedResources", {}),
-            )
+            deployed = self._deployed(body, sent.get("id", ""))
+            new = sent.get("dedicatedResources", {})
             changes = {key: new.get(key) for key in fields if key in _OF_REPLICAS}
             resources = {**deployed["dedicatedResources"], **changes}
             resources = {key: value for key, value in resources.items() if value is not None}

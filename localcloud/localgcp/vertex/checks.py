@@ -194,10 +194,8 @@ def placement_errors(job: dict[str, Any], region: str) -> FieldErrors:
     yield from _interface(spec, region)
     for index, pool in enumerate(spec.get("workerPoolSpecs", [])):
         machine = pool.get("machineSpec", {})
-        at, name = (
-            f"job_spec.worker_pool_specs[{index}].machine_spec",
-            machine.get("acceleratorType"),
-        )
+        at = f"job_spec.worker_pool_specs[{index}].machine_spec"
+        name = machine.get("acceleratorType")
         if spec.get("network") and name in machines.WITHOUT_VPC_PEERING:
             alternative = "use a Private Service Connect interface"
             message = f"VPC peering is not supported with {name}; {alternative}."
