@@ -28,10 +28,9 @@ if TYPE_CHECKING:
 
 #: Error text for a refused caller, after the name of the service.
 REFUSAL: Final = "only processes of the user who started the local cloud may connect."
-#: Seconds between two lines of the log: refused callers must not fill the disk.
+#: Seconds between two lines of the log, so that refused callers cannot fill the disk.
 _LOG_SECONDS: Final = 1.0
 _ROOT: Final = 0
-
 
 #: Host and port.
 Address = tuple[str, int]
@@ -98,7 +97,7 @@ def caller(connection: socket.socket) -> Caller:
         allowed = uid in (_ROOT, os.geteuid()) or (
             uid is not None and find_guest(client, server) is not None
         )
-        # Still connected: so nobody else had these addresses when they were looked up.
+        # The connection still exists, so no other process had these addresses during the lookup.
         connection.getpeername()
     except (OSError, ValueError):
         return Caller(allowed=False, uid=None)
@@ -153,12 +152,9 @@ class RefusalLog:
             if now < self._next:
                 self._unwritten += 1
                 return
-            more = (
-                (f" (and {self._unwritten} connections since the last line)")
-                if self._unwritten
-                else ""
-            )
-            self._next, self._unwritten = now + _LOG_SECONDS, 0
+            others, self._unwritten = self._unwritten, 0
+            self._next = now + _LOG_SECONDS
+        more = f" (and {others} connections since the last line)" if others else ""
         print(f"{self._service}: refused a connection of {who}{more}")
 
 
@@ -220,7 +216,7 @@ def find_guest(client: Address, server: Address) -> Guest | None:
         replicas = dict(_REPLICAS)
     if not replicas:
         return None
-    import psutil  # 30 ms, and most servers run no container
+    import psutil  # takes 30 ms, and most servers run no container
 
     for pid, guest in replicas.items():
         try:
@@ -234,7 +230,7 @@ def find_guest(client: Address, server: Address) -> Guest | None:
 
 def search_processes(client: Address, server: Address) -> int | None:
     """Return this user's uid if one of the user's processes owns the client's socket, else None."""
-    import psutil  # 30 ms, and most systems have another way
+    import psutil  # takes 30 ms, and most systems have netlink
 
     own = os.geteuid()
     for process in psutil.process_iter():
@@ -242,7 +238,7 @@ def search_processes(client: Address, server: Address) -> int | None:
             if process.uids().effective == own and _holds(process, client, server):
                 return own
         except (psutil.Error, OSError):
-            continue  # it ended meanwhile, or is closed to us
+            continue  # the process ended, or this user may not inspect it
     return None
 
 

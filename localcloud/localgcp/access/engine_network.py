@@ -34,7 +34,7 @@ def enter(ports: Collection[int]) -> bool:
     ours, theirs = socket.socketpair()
     process = os.getpid()
     if (child := os.fork()) == 0:
-        # Another generation: what this process becomes is not its parent.
+        # A grandchild, so that the program of this process does not become its parent.
         if os.fork() == 0:
             ours.close()
             _pass_on(theirs, process)
@@ -64,7 +64,7 @@ def _is_possible() -> bool:
 
 def _pass_on(control: socket.socket, process: int) -> None:
     """Serve the listeners received over ``control`` until ``process`` and all connections end."""
-    os.setsid()  # Ctrl-C is for the engine, which still has to save its state
+    os.setsid()  # Ctrl-C must not end this process before the engine has saved its state
     null = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
         os.dup2(null, stream)
@@ -87,7 +87,7 @@ def _is_alive(process: int) -> bool:
 def _accept(listener: socket.socket, open_ones: list[socket.socket]) -> None:
     port = listener.getsockname()[1]
     while True:
-        with suppress(ConnectionError):  # over before it was accepted
+        with suppress(ConnectionError):  # the connection ended before this call
             inner, _ = listener.accept()
             open_ones.append(inner)
             make_thread(_connect, inner, port, open_ones).start()
@@ -112,7 +112,7 @@ def _copy(source: socket.socket, sink: socket.socket) -> None:
         while data := source.recv(_BLOCK):
             sink.sendall(data)
         sink.shutdown(socket.SHUT_WR)
-    except OSError:  # reset by one side: the other one ends so, too
+    except OSError:  # one side reset the connection: reset the other side, too
         for connection in (source, sink):
             with suppress(OSError):
                 connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)

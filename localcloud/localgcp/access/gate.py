@@ -25,7 +25,7 @@ from weakref import WeakKeyDictionary
 import grpc
 
 from localgcp.access import callers
-from localgcp.access.callers import REFUSAL, Caller, Guest, RefusalLog, caller, plain_address
+from localgcp.access.callers import REFUSAL, Guest, RefusalLog, caller, plain_address
 from localgcp.access.web import refuse
 from localgcp.errors import ApiError, LocalCloudError
 from localgcp.system.folders import delete_folder
@@ -48,11 +48,11 @@ _NO_LINGER: Final = struct.pack("ii", 1, 0)
 #: Function that serves a connection until it ends; the connection's first bytes are an argument.
 HttpServer = Callable[[socket.socket, bytes], None]
 
-#: Address of the peer -> connection. Callers may not name an address: it can be guessed.
+#: Connections by the address of the peer. Callers must not send an address, which can be guessed.
 _OPEN: Final[dict[str, socket.socket]] = {}
-#: Secret name -> connection. Calls that arrive over another connection contain the name.
+#: Connections by secret name. Calls that arrive over another connection contain the name.
 _NAMED: Final[dict[str, socket.socket]] = {}
-#: Connection -> number of replica changes at the last lookup, and the owner. Cached, because a
+#: Number of replica changes at the last lookup, and the owner, by connection. Cached, because a
 #: lookup takes up to 0.1 s and one connection may send many predictions a second.
 _GUESTS: Final[WeakKeyDictionary[socket.socket, tuple[int, Guest | None]]] = WeakKeyDictionary()
 
@@ -163,7 +163,7 @@ class GatedServer:
         with suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)  # wakes the thread that accepts
         self._listener.close()
-        self._refusing.stop(0)  # None would wait, and gRPC rarely never tells of a server's end
+        self._refusing.stop(0)  # None would wait, and gRPC does not always report the end
         over = self._server.stop(grace)
         delete_folder(self._folder)
         return over
@@ -173,11 +173,11 @@ class GatedServer:
             try:
                 connection, _ = self._listener.accept()
             except ConnectionError:
-                continue  # it was over before it was accepted
+                continue  # the connection ended before this call
             except OSError:
                 if self._listener.fileno() == -1:
                     return
-                threading.Event().wait(0.1)  # no more files: some will be closed
+                threading.Event().wait(0.1)  # too many open files: wait until some are closed
                 continue
             make_thread(self._serve, connection).start()
 
@@ -189,14 +189,11 @@ class GatedServer:
                 self._pass_on(connection, self._inner, self._serve_http)
             elif self._refused.acquire(blocking=False):
                 try:
-                    self._turn_away(connection, who)
+                    self._log.refused(who)
+                    connection.settimeout(_REFUSED_SECONDS)
+                    self._pass_on(connection, self._refusal, None)
                 finally:
                     self._refused.release()
-
-    def _turn_away(self, connection: socket.socket, who: Caller) -> None:
-        self._log.refused(who)
-        connection.settimeout(_REFUSED_SECONDS)
-        self._pass_on(connection, self._refusal, None)
 
     def _pass_on(self, connection: socket.socket, server: Path, http: HttpServer | None) -> None:
         """Copy bytes in both directions. Answer HTTP with 403 if ``http`` is None."""
@@ -213,7 +210,7 @@ class GatedServer:
             return
         name = str(self._folder / f"c{next(self._numbers)}")
         with socket.socket(socket.AF_UNIX) as inner:
-            inner.bind(name)  # what gRPC takes for the peer's address
+            inner.bind(name)  # gRPC reports this name as the peer's address
             try:
                 inner.connect(str(server))
                 _OPEN[name] = connection
@@ -246,7 +243,7 @@ def _copy(source: socket.socket, sink: socket.socket) -> None:
         while data := source.recv(_BLOCK):
             sink.sendall(data)
     except OSError:
-        pass  # reset by one side: the other one ends, too
+        pass  # one side reset the connection
     for end in (source, sink):
         with suppress(OSError):
             end.shutdown(socket.SHUT_RDWR)
@@ -260,7 +257,7 @@ def reset_peer(peer: str) -> bool:
     try:
         reset_connection(connection)
     except OSError:
-        return False  # it ended a moment ago
+        return False  # the connection has just ended
     return True
 
 

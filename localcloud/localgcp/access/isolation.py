@@ -40,7 +40,7 @@ _MS_HARMLESS: Final = 0x2 | 0x4 | 0x8
 #: include/uapi/linux/prctl.h
 _PR_SET_PDEATHSIG: Final = 1
 _PR_CAPBSET_DROP: Final = 24
-#: Signals that Python or this file ignores. PROGRAM gets their default actions.
+#: Signals that Python or this file ignores. PROGRAM has the default actions.
 _RESTORED: Final = (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGTERM)
 _NAMESPACES: Final = (
     namespaces.NEW_MOUNTS | namespaces.NEW_IPC | namespaces.NEW_USER | namespaces.NEW_PROCESSES
@@ -75,7 +75,7 @@ def main() -> int:
             control.sendall(b"y")
             control.close()
             os._exit(_run(sys.argv[3:]))
-    except (OSError, AttributeError) as error:  # no such call, or a container that forbids it
+    except (OSError, AttributeError) as error:  # the system or a container forbids the call
         control.sendall(f"n{error}".encode())
         return 1
     control.close()
@@ -94,25 +94,25 @@ def _isolate(ports: Collection[int]) -> None:
     for path in sockets:
         try:
             mount("/dev/null", path, namespaces.BIND)
-        except OSError as error:  # it is gone, or beyond the reach of this user
+        except OSError as error:  # the socket was removed, or this user has no access to it
             if error.errno not in (errno.ENOENT, errno.EACCES):
                 raise
     for folder in {os.path.realpath(path) for path in ("/run", "/var/run")}:
         if os.path.isdir(folder):
             _empty(folder)
     try:
-        os.chdir(os.getcwd())  # a folder that is covered now would still lead there
-        os.stat(os.environ.get("TMPDIR") or "/tmp")  # the caller's files for PROGRAM lie there
+        os.chdir(os.getcwd())  # the current folder may be covered by the empty folder now
+        os.stat(os.environ.get("TMPDIR") or "/tmp")  # contains the caller's files for PROGRAM
     except FileNotFoundError as error:
         raise OSError(f"{error.filename} is in /run, which is empty for the command") from None
 
 
 def _sockets() -> set[str]:
     """Return the paths of Unix sockets mounted, bound in this network, or beside a bound socket."""
-    # Only "\n" ends a line: a name may have other characters at which splitlines() splits.
+    # Only "\n" ends a line. A name may contain other characters at which splitlines() splits.
     mounts = Path("/proc/self/mountinfo").read_text(errors="surrogateescape").split("\n")
     fields = [line.split(" ") for line in mounts if line]
-    points = [re.sub(r"\\(\d{3})", _character, field[4]) for field in fields]
+    points = [re.sub(r"\\(\d{3})", lambda octal: chr(int(octal[1], 8)), f[4]) for f in fields]
     table = Path("/proc/net/unix").read_text(errors="surrogateescape").split("\n")[1:]
     bound = [row[7] for line in table if len(row := line.split(None, 7)) > 7]
     folders = {os.path.dirname(path) for path in bound if path.startswith("/")}
@@ -120,10 +120,6 @@ def _sockets() -> set[str]:
         with suppress(OSError):
             points += [os.path.join(folder, name) for name in os.listdir(folder)]
     return {path for path in points if _is_socket(path)}
-
-
-def _character(octal: re.Match[str]) -> str:
-    return chr(int(octal[1], 8))
 
 
 def _is_socket(path: str) -> bool:
@@ -143,10 +139,10 @@ def _empty(folder: str) -> None:
 def _prepare_first() -> None:
     """Set up the namespace's first process, whose end ends all others. Raises OSError."""
     call("prctl", _PR_SET_PDEATHSIG, signal.SIGKILL)
-    with suppress(OSError):  # of a container that covers parts of it: those of outside are closed
+    with suppress(OSError):  # refused in a container that covers parts of /proc itself
         mount("proc", "/proc", _MS_HARMLESS, "proc")
     number = 0
-    with suppress(OSError):  # the kernel has no more
+    with suppress(OSError):  # raised after the last capability of the kernel
         while True:
             call("prctl", _PR_CAPBSET_DROP, number)
             number += 1

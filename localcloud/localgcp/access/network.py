@@ -58,7 +58,7 @@ class PrivateNetwork:
         return made
 
     def close(self) -> None:
-        """End the helper process, not the child process. Repeatable."""
+        """End the helper process, not the child process; a second call has no effect."""
         self._control.close()
 
 
@@ -115,7 +115,7 @@ def main() -> int:
     control, command = socket.socket(fileno=int(sys.argv[1])), sys.argv[2:]
     try:
         enter_network()
-    except (OSError, AttributeError) as error:  # no such call, or a container that forbids it
+    except (OSError, AttributeError) as error:  # the system or a container forbids the call
         control.sendall(f"n{error}".encode())
         return 1
     control.sendall(b"y")

@@ -78,13 +78,10 @@ def real_pulumi(own: str, path: str) -> str | None:
     """Return the first ``pulumi`` on PATH that is not in the shim's folder ``own``."""
     for folder in path.split(os.pathsep):
         candidate = os.path.join(folder, "pulumi")
-        if folder and not _same(folder, own) and os.access(candidate, os.X_OK):
+        is_own = os.path.realpath(folder) == os.path.realpath(own)
+        if folder and not is_own and os.access(candidate, os.X_OK):
             return candidate
     return None
-
-
-def _same(one: str, other: str) -> bool:
-    return os.path.realpath(one) == os.path.realpath(other)
 
 
 def find_project(cwd: str) -> tuple[str, str] | None:
@@ -229,7 +226,7 @@ PASSPHRASE_UNDO = f"""\
 If an earlier change made the passphrase empty, run in `vt local shell`:
   printf 'local\\nlocal\\n' | {_PASSPHRASE}='' pulumi stack {_CHANGE} passphrase
 If the passphrase is another text, write that text between the quotes of the variable."""
-#: Error text: with another passphrase, no later command of ``vt`` can read a local stack.
+#: Error text about a new passphrase, with which later commands of ``vt`` could read no stack.
 _KEPT_PASSPHRASE = f"""\
 vt: `pulumi stack {_CHANGE}` would make this local stack unreadable: its passphrase stays "local".
 Hint: keep the passphrase. {PASSPHRASE_UNDO}

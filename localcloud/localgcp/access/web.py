@@ -26,7 +26,7 @@ _LONGEST_LINE: Final = 1 << 16
 _NOT_FORWARDED: Final = frozenset(
     {"connection", "keep-alive", "transfer-encoding", "content-length", "expect", "host"}
 )
-#: Prefixes of headers of web pages and proxies. The servers behind would trust proxy headers.
+#: Prefixes of headers of web pages and proxies. The child servers would trust proxy headers.
 _NEVER: Final = ("access-control-", "x-forwarded-")
 
 
@@ -46,9 +46,8 @@ def check_page(headers: Mapping[str, list[str]], port: int) -> None:
     hosts = [f"{name}:{port}" for name in ("127.0.0.1", "localhost", "[::1]")]
     sent = headers.get("host", [])
     if len(sent) != 1 or sent[0].lower() not in hosts:
-        raise RefusedRequestError(
-            403, f"the Host header of a request must be one of {', '.join(hosts)}."
-        )
+        text = f"the Host header of a request must be one of {', '.join(hosts)}."
+        raise RefusedRequestError(403, text)
 
 
 def refuse(connection: socket.socket, text: str) -> None:
@@ -60,7 +59,7 @@ def refuse(connection: socket.socket, text: str) -> None:
         connection.settimeout(_DRAIN_SECONDS)
         connection.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
         connection.shutdown(socket.SHUT_WR)
-        # Closed with bytes unread, a connection is reset, and the answer is lost.
+        # A connection that is closed with unread bytes is reset, and the answer is lost.
         while left > 0 and time.monotonic() < deadline and (sent := connection.recv(1 << 16)):
             left -= len(sent)
 
@@ -77,7 +76,7 @@ class LocalServer(ThreadingHTTPServer):
         """Create a server; ``front`` is the object that its handlers serve."""
         self.front = front
         super().__init__(("127.0.0.1", port), handler)
-        # `shutdown` waits for the end of an interval: half a second, unless it is told otherwise.
+        # `shutdown` waits for the end of an interval, which is half a second by default.
         make_thread(self.serve_forever, 0.05).start()
 
     def stop(self) -> None:
@@ -104,7 +103,7 @@ class LocalHandler(BaseHTTPRequestHandler):
     disable_nagle_algorithm = True
 
     def log_message(self, format: str, *args: object) -> None:
-        """Do nothing: the servers behind this server write logs."""
+        """Do nothing, because the child servers write logs."""
 
     def handle(self) -> None:
         """Serve the connection, or refuse it."""
@@ -138,7 +137,7 @@ class LocalHandler(BaseHTTPRequestHandler):
         for name, value in headers.items():
             self.send_header(name, value)
         self.send_header("Content-Length", str(len(body)))
-        if self.close_connection:  # unsaid, a client may send its next request into a closed one
+        if self.close_connection:  # without it, a client may send its next request in vain
             self.send_header("Connection", "close")
         self.end_headers()
         if self.command != "HEAD":
@@ -147,7 +146,7 @@ class LocalHandler(BaseHTTPRequestHandler):
     def body_blocks(self) -> Iterator[bytes]:
         """Yield the request's body. Raises ExchangeEndedError if the client disconnected."""
         if "chunked" in self.headers.get("Transfer-Encoding", "").lower():
-            if "Content-Length" in self.headers:  # whoever comes next could believe the other one
+            if "Content-Length" in self.headers:  # two servers could read different lengths
                 raise ExchangeEndedError
             while size := self._chunk_size():
                 yield from self._blocks(size)

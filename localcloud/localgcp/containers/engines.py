@@ -16,7 +16,7 @@ from typing import Any, Final
 from localgcp.inventory.projects import is_local
 from localgcp.system.gpus import Gpu
 
-#: Label that contains the home of a container, because all homes share docker and podman.
+#: Label with the home of a container, because all homes share docker and podman.
 LABEL: Final = "vertex-training.home"
 #: Kind of NVIDIA GPUs in the Container Device Interface.
 CDI_KIND: Final = "nvidia.com/gpu"
@@ -32,8 +32,7 @@ class Buildah:
     folder: Path
     """Folder of buildah's images and containers."""
     isolate: tuple[str, ...] = ()
-    """Prefix of each command, which creates namespaces: a killed command leaves no mounts or
-    processes."""
+    """Prefix that creates namespaces, so that a killed command leaves no mounts or processes."""
     name: str = "buildah"
 
     def prepare(self, container: str, reference: str) -> list[str]:

@@ -23,7 +23,7 @@ from localgcp.containers.mirror import MIRROR, Mirror
 from localgcp.containers.registry import Registry, RegistryConnection
 from localgcp.errors import ExchangeEndedError, LocalCloudError, RefusedRequestError
 from localgcp.inventory.projects import is_local
-from localgcp.inventory.store import Store, StoredResource
+from localgcp.inventory.store import Store
 
 REPOSITORY: Final = "gcp:artifactregistry/repository:Repository"
 
@@ -54,17 +54,8 @@ class RegistryRequest:
         return self.verb in _WRITING
 
     @property
-    def sets_manifest(self) -> bool:
-        return self.kind == "manifests" and self.verb == "PUT"
-
-    @property
     def tag(self) -> str:
         return "" if _DIGEST.fullmatch(self.reference) else self.reference
-
-    @property
-    def repository(self) -> tuple[str, str]:
-        project, repository = self.name.split("/")[:2]
-        return project, repository
 
 
 def parse(verb: str, target: str) -> RegistryRequest:
@@ -101,25 +92,16 @@ def _check_name(name: str) -> None:
         raise RefusedRequestError(403, text)
 
 
-def find_repository(
-    resources: list[StoredResource], request: RegistryRequest
-) -> StoredResource | None:
-    project, name = request.repository
-    for resource in resources:
-        if resource.project == project and resource.inputs.get("repositoryId") == name:
-            return resource
-    return None
-
-
-def check_repository(found: StoredResource | None, request: RegistryRequest) -> bool:
-    """Return whether the tags are immutable. Raises RefusedRequestError if ``found`` is None."""
-    if request.name.split("/")[0] == MIRROR:
+def check_repository(store: Store, request: RegistryRequest) -> bool:
+    """Return whether the tags of the repository are immutable. Raises RefusedRequestError."""
+    if not request.name or request.name.startswith(f"{MIRROR}/"):
         return False
-    if found is None:
-        project, name = request.repository
-        text = f"repository {name} of project {project} does not exist. `pulumi up` creates it."
-        raise RefusedRequestError(404, text)
-    return bool(found.inputs.get("dockerConfig", {}).get("immutableTags"))
+    project, name = request.name.split("/")[:2]
+    for resource in store.list(REPOSITORY, project):
+        if resource.inputs.get("repositoryId") == name:
+            return bool(resource.inputs.get("dockerConfig", {}).get("immutableTags"))
+    text = f"repository {name} of project {project} does not exist. `pulumi up` creates it."
+    raise RefusedRequestError(404, text)
 
 
 def check_tag(request: RegistryRequest, digest: str, current: Callable[[], str | None]) -> None:
@@ -128,9 +110,11 @@ def check_tag(request: RegistryRequest, digest: str, current: Callable[[], str |
     ``digest`` is the digest of the new manifest; ``current`` returns the digest of the tag's
     manifest.
     """
-    if request.verb == "DELETE" and request.kind == "manifests" and request.tag:
+    if request.kind != "manifests" or not request.tag:
+        return
+    if request.verb == "DELETE":
         raise RefusedRequestError(400, f"tag {request.tag} is immutable and cannot be deleted.")
-    if request.sets_manifest and request.tag and current() not in (None, digest):
+    if request.verb == "PUT" and current() not in (None, digest):
         text = f"cannot update tag {request.tag}. The repository has enabled tag immutability."
         raise RefusedRequestError(400, text)
 
@@ -164,7 +148,7 @@ class RegistryFront:
         self._find, self.store, self._choose_port = find, store, choose_port
         self._registry: Registry | None = None
         self._server: LocalServer | None = None
-        #: Serializes pushes of the same tag.
+        #: Held during a push, so that two pushes of one tag run one after the other.
         self.tagging = threading.Lock()
         self.port = 0
 
@@ -196,7 +180,7 @@ class RegistryFront:
         return True
 
     def stop(self) -> None:
-        """Stop the front and the registry. Repeatable."""
+        """Stop the front and the registry; a second call has no effect."""
         if self._server is not None:
             self._server.stop()
             self._server = None
@@ -216,28 +200,19 @@ class _Exchange(LocalHandler):
         try:
             check_page(self.sent_headers(), self.front.port)
             request = parse(self.command, self.path)
-            immutable = self._check_repository(request)
+            immutable = check_repository(self.front.store, request)
         except RefusedRequestError as error:
             self._refuse(error)
             return
-        if request.kind == "manifests" and not request.writes:
-            self._provide_base(request)
-        if request.writes and request.kind == "manifests":
+        if request.kind == "manifests" and request.writes:
             self._change_manifest(request, immutable=immutable)
-        else:
-            self._forward(self.body_blocks())
-
-    def _check_repository(self, request: RegistryRequest) -> bool:
-        if not request.name:
-            return False
-        repository = find_repository(self.front.store.list(REPOSITORY), request)
-        return check_repository(repository, request)
-
-    def _provide_base(self, request: RegistryRequest) -> None:
-        try:
-            self.front.mirror.provide(request.name, request.reference)
-        except (OSError, ValueError, LookupError, http.client.HTTPException) as error:
-            print(f"ignoring the stand-in for the base image: {error}")
+            return
+        if request.kind == "manifests":
+            try:
+                self.front.mirror.provide(request.name, request.reference)
+            except (OSError, ValueError, LookupError, http.client.HTTPException) as error:
+                print(f"the stand-in for the base image is not available: {error}")
+        self._forward(self.body_blocks())
 
     def _change_manifest(self, request: RegistryRequest, *, immutable: bool) -> None:
         content = b""

@@ -42,7 +42,7 @@ class ContainerHost:
     def __init__(self, home: Home, port: int) -> None:
         self.home, self.port = home, port
         self._has_stand_in = mirror.has_stand_in()
-        # It asks pip, which takes half a second.
+        # In a thread, because pip takes half a second.
         self._settings = make_thread(write_settings, home, port)
         self._engine: Engine | None = None
 
@@ -89,7 +89,7 @@ class ContainerHost:
                 command = "nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml"
             else:
                 runtimes = [engine.program, "info", "--format", "{{json .Runtimes}}"]
-                # Docker finds either at its start; --gpus needs no more.
+                # At its start, Docker looks for the hook and the runtime. --gpus needs one of them.
                 hook = shutil.which("nvidia-container-runtime-hook")
                 is_able = hook or "nvidia" in (_output(runtimes, self.environment()) or "")
                 command = "nvidia-ctk runtime configure --runtime=docker"
@@ -112,9 +112,8 @@ class ContainerHost:
             return
         names = self._names(self.engine)
         if names is None:
-            print(
-                "the container engine cannot list containers; those of a killed server may remain"
-            )
+            problem = "the container engine cannot list containers"
+            print(f"{problem}; containers of a killed server may remain")
         for name in names or ():
             print(f"removing container {name}, left behind by a killed server")
             self.remove(name)
@@ -149,7 +148,8 @@ def find_engine(home: Home) -> Engine | None:
     user = f"{os.geteuid()}:{os.getegid()}"
     buildah = shutil.which("buildah") if sys.platform == "linux" else None
     if buildah and os.geteuid() == 0:
-        return Buildah(buildah, home.containers, _namespaces())
+        allowed = succeeds([*_NAMESPACES, "true"], _CHECK_SECONDS)
+        return Buildah(buildah, home.containers, _NAMESPACES if allowed else ())
     for name in ("podman", "docker"):
         program = shutil.which(name)
         if program and succeeds([program, "info"], _CHECK_SECONDS):
@@ -167,11 +167,9 @@ def _has_cdi_gpus(folder: Path) -> bool:
     return False
 
 
-def _namespaces() -> tuple[str, ...]:
-    return _NAMESPACES if succeeds([*_NAMESPACES, "true"], _CHECK_SECONDS) else ()
-
-
-def _output(command: list[str], env: Mapping[str, str]) -> str | None:
+def _output(
+    command: list[str], env: Mapping[str, str], seconds: float = _REMOVE_SECONDS
+) -> str | None:
     try:
         done = subprocess.run(
             command,
@@ -179,7 +177,7 @@ def _output(command: list[str], env: Mapping[str, str]) -> str | None:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=_REMOVE_SECONDS,
+            timeout=seconds,
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired):
@@ -223,7 +221,7 @@ def readable_files(env: Mapping[str, str] | None = None) -> list[Path]:
     files: list[Path] = []
     for path in _pip_files():
         text = path.read_text(errors="replace")
-        if "@" in text:  # an index with a password must not reach the code of a build
+        if "@" in text:  # the code of a build must not read the password of an index
             continue
         files.append(path)
         named += _certificates(text)
@@ -232,17 +230,7 @@ def readable_files(env: Mapping[str, str] | None = None) -> list[Path]:
 
 def _pip_files() -> list[Path]:
     command = [sys.executable, "-m", "pip", "config", "debug"]
-    try:
-        printed = subprocess.run(
-            command,
-            env=installer_environment(),
-            capture_output=True,
-            text=True,
-            timeout=_PIP_SECONDS,
-            check=False,
-        ).stdout
-    except (OSError, subprocess.TimeoutExpired):
-        return []
+    printed = _output(command, installer_environment(), _PIP_SECONDS) or ""
     lines = (line.strip() for line in printed.splitlines())
     paths = (Path(line.rpartition(", exists:")[0]) for line in lines if line.endswith("True"))
     return [path for path in paths if path.is_file() and Path("/etc") in path.parents]

@@ -22,7 +22,7 @@ from localgcp.errors import LocalCloudError
 from localgcp.home import cache_dir
 from localgcp.system.folders import delete_folder, make_folder
 
-#: Name in public registries of the image that the stand-in replaces.
+#: Public name of the image that the stand-in replaces.
 BASE: Final = "docker.io/library/python:3.11-slim-bookworm"
 #: First part of the names of mirrored base images.
 MIRROR: Final = "mirror"
@@ -78,7 +78,7 @@ def _make(work: Path) -> None:
     options += [f"--customize-hook={hook}" for hook in _HOOKS]
     include = f"--include={','.join(_PACKAGES)}"
     _run(["mmdebstrap", "--quiet", "--variant=minbase", include, *options, _SUITE, str(tar)], work)
-    # Storage of its own, by a driver that mounts nothing: all of it goes with the folder.
+    # The storage is in the work folder, with a driver that mounts nothing.
     places = ["--root", str(work / "storage"), "--runroot", str(work / "run")]
     buildah = ["buildah", *places, "--storage-driver", "vfs"]
     _run([*buildah, "from", "--name", "base", "scratch"], work)

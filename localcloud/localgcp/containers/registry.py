@@ -69,14 +69,14 @@ class Registry(ChildServer):
     def __init__(self, program: str, folder: Path, log: Path, notes: Path) -> None:
         super().__init__(log, notes)
         self.program, self.folder = program, folder
-        self.cwd = folder  # in it, the path of the socket is short
+        self.cwd = folder  # keeps the path of the socket short
         self.env = {"PATH": os.defpath, "OTEL_TRACES_EXPORTER": "none"}
 
     def start(self) -> None:
         """Start the registry and wait for its first answer. Raises LocalCloudError."""
         make_folder(self.folder, 0o700)
         self._write_settings()
-        (self.folder / _SOCKET).unlink(missing_ok=True)  # of a registry that was killed
+        (self.folder / _SOCKET).unlink(missing_ok=True)  # left by a killed registry
         self.run()
 
     def command(self) -> list[str]:
@@ -116,7 +116,7 @@ class Registry(ChildServer):
             "http": {
                 "net": "unix",
                 "addr": _SOCKET,
-                "relativeurls": True,  # clients reach it at another address
+                "relativeurls": True,  # clients use another address
                 "secret": secrets.token_hex(16),
             },
         }
