@@ -69,11 +69,11 @@ def _pass_on(control: socket.socket, process: int) -> None:
     for stream in (0, 1, 2):
         os.dup2(null, stream)
     _, files, _, _ = socket.recv_fds(control, 1, 64)
-    open_ones: list[socket.socket] = []
+    open_connections: list[socket.socket] = []
     for file in files:
         listener = socket.socket(fileno=file)
-        make_thread(_accept, listener, open_ones).start()
-    while files and (_is_alive(process) or open_ones):
+        make_thread(_accept, listener, open_connections).start()
+    while files and (_is_alive(process) or open_connections):
         time.sleep(_POLL_SECONDS)
 
 
@@ -84,16 +84,16 @@ def _is_alive(process: int) -> bool:
     return False
 
 
-def _accept(listener: socket.socket, open_ones: list[socket.socket]) -> None:
+def _accept(listener: socket.socket, open_connections: list[socket.socket]) -> None:
     port = listener.getsockname()[1]
     while True:
         with suppress(ConnectionError):  # the connection ended before this call
             inner, _ = listener.accept()
-            open_ones.append(inner)
-            make_thread(_connect, inner, port, open_ones).start()
+            open_connections.append(inner)
+            make_thread(_connect, inner, port, open_connections).start()
 
 
-def _connect(inner: socket.socket, port: int, open_ones: list[socket.socket]) -> None:
+def _connect(inner: socket.socket, port: int, open_connections: list[socket.socket]) -> None:
     try:
         with inner, suppress(OSError), socket.create_connection((_LOOPBACK, port)) as outer:
             for connection in (inner, outer):
@@ -103,7 +103,7 @@ def _connect(inner: socket.socket, port: int, open_ones: list[socket.socket]) ->
             _copy(inner, outer)
             back.join()
     finally:
-        open_ones.remove(inner)
+        open_connections.remove(inner)
 
 
 def _copy(source: socket.socket, sink: socket.socket) -> None:

@@ -67,15 +67,12 @@ class Preparation:
         if executor is None:
             text = " Hint: ".join(filter(None, refusals.no_stand_in(image)))
             raise StartRefusedError(RpcCode.FAILED_PRECONDITION, text)
-        self._log_once(
-            f"no container: the code runs in an environment with {executor.framework} in place of "
-            f"{image}"
-        )
+        where = f"in an environment with {executor.framework} in place of {image}"
+        self._log_once(f"no container: the code runs {where}")
         base = self._environment(executor, image)
         number = f"-{len(self._pythons)}" if self._pythons else ""
-        files = packages.fetch(
-            list(uris), self.folder / f"packages{number}", self.cloud.storage_url
-        )
+        folder = self.folder / f"packages{number}"
+        files = packages.fetch(list(uris), folder, self.cloud.storage_url)
         python = self._with_packages(base, files, self.folder / f"venv{number}")
         self._pythons[(image, *uris)] = python
         return python
@@ -92,9 +89,8 @@ class Preparation:
             python = packages.layer(base, folder)
             packages.install(python, wheels, self.tmp, self._run)
 
-        wheels = packages.built_wheels(
-            self.cloud.home.wheels, base.name, files, build, self.cancelled
-        )
+        cache = self.cloud.home.wheels
+        wheels = packages.built_wheels(cache, base.name, files, build, self.cancelled)
         shared = packages.shared_environment(wheels, install, self.cancelled)
         if shared is None:
             install(own)
@@ -128,10 +124,8 @@ class Preparation:
         if not container.get("command"):
             raise StartRefusedError(RpcCode.FAILED_PRECONDITION, refusals.no_command(image))
         path = os.environ.get("PATH", os.defpath)
-        executor = self._executor(image)
-        if executor:
-            base = self._environment(executor, image)
-            path = os.pathsep.join([str(base / "bin"), path])
+        if executor := self._executor(image):
+            path = os.pathsep.join([str(self._environment(executor, image) / "bin"), path])
         substitutes.note(self.folder, substitutes.host_for(image))
         self._log_once(substitutes.command_for(image, executor))
         command = [*container["command"], *container.get("args", [])]

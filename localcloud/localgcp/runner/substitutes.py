@@ -77,12 +77,12 @@ def note_wait(folder: Path, reason: str) -> bool:
     file = folder / _WAIT
     if not reason:
         file.unlink(missing_ok=True)
-    elif _lines(folder, _WAIT) != [reason]:
-        folder.mkdir(parents=True, exist_ok=True)
-        with open_private(file, "w") as written:
-            written.write(f"{reason}\n")
-        return True
-    return False
+    if not reason or _lines(folder, _WAIT) == [reason]:
+        return False
+    folder.mkdir(parents=True, exist_ok=True)
+    with open_private(file, "w") as written:
+        written.write(f"{reason}\n")
+    return True
 
 
 def read_wait(home: Home, job_id: str) -> str:
@@ -95,13 +95,13 @@ def read(home: Home, job_id: str) -> list[str]:
     return _lines(home.jobs / job_id)
 
 
-def marked(state: str, found: list[str]) -> str:
+def marked(state: str, substitutes: list[str]) -> str:
     """Return a job's state for display, followed by what replaces its image.
 
     >>> marked("SUCCEEDED", ["on Python 3.11, not the image's 3.10"])
     "SUCCEEDED (on Python 3.11, not the image's 3.10)"
     """
-    return f"{state} ({'; '.join(found)})" if found else state
+    return f"{state} ({'; '.join(substitutes)})" if substitutes else state
 
 
 def _lines(folder: Path, file: str = _FILE) -> list[str]:

@@ -48,15 +48,15 @@ class Timing:
     """Durations in seconds; tests use shorter durations than the service."""
 
     health: float = 10.0
-    """Between two health checks of a container, and for the answer to a check."""
+    """Interval of a container's health checks, and time limit of each check."""
     tries: int = 3
     """Number of health checks after the first failed check."""
     startup: float = 0.1
-    """Between two checks of a container that has not been healthy since its start."""
+    """Interval of the checks of a container that has not been healthy since its start."""
     restart: float = 2.0
-    """Before the restart of an ended container."""
+    """Delay before an ended container is restarted."""
     drain: float = 60.0
-    """For answers in progress, before a container is ended."""
+    """Time limit of requests in progress before a container is ended."""
 
 
 @dataclass(frozen=True)
@@ -143,20 +143,18 @@ class Replica:
 
     def _watch(self) -> None:
         failed, seen = 0, 0
-        while not self.stopped.wait(
-            self._timing.health if seen == self.port else self._timing.startup
-        ):
+        timing = self._timing
+        while not self.stopped.wait(timing.health if seen == self.port else timing.startup):
             was, port = self.healthy, self.port
             if self._is_well():
                 failed, seen, self.failure = 0, port, ""
                 self.healthy = self._runs and not self.stopped.is_set()
             else:
                 failed += 1
-                self.healthy = was and self._runs and failed <= self._timing.tries
+                self.healthy = was and self._runs and failed <= timing.tries
             if was is not self.healthy and not self.stopped.is_set():
-                self.log.append(
-                    "healthy" if self.healthy else ("unhealthy: the replica receives no requests")
-                )
+                unhealthy = "unhealthy: the replica receives no requests"
+                self.log.append("healthy" if self.healthy else unhealthy)
             self.log.stamp()
 
     def _is_well(self) -> bool:
@@ -170,16 +168,15 @@ class Replica:
     def ask(self, verb: str, route: str, body: bytes = b"", *, seconds: float) -> Answer:
         """Send a request and return the answer. Raises ContainerDownError or NoAnswerError."""
         connection = http.client.HTTPConnection(HOST, self.port, timeout=seconds)
+        headers = {"Content-Type": "application/json"} if body else {}
         try:
             try:
                 connection.connect()
             except OSError as error:
                 raise ContainerDownError(str(error)) from None
-            connection.request(
-                verb, route, body, {"Content-Type": "application/json"} if body else {}
-            )
-            got = connection.getresponse()
-            return Answer(got.status, got.read())
+            connection.request(verb, route, body, headers)
+            response = connection.getresponse()
+            return Answer(response.status, response.read())
         except (http.client.HTTPException, OSError) as error:
             raise NoAnswerError(f"{type(error).__name__} {error}".rstrip()) from None
         finally:
@@ -211,7 +208,8 @@ class Deployment:
         self.folder = host.cloud.home.serving / f"{number}-{deployed['id']}"
         self._replicas: list[Replica] = []
         self._changed = threading.Condition()
-        self._closed = False
+        self.closed = False
+        """True if the model is undeployed and accepts no more requests."""
 
     @property
     def predict_route(self) -> str:
@@ -237,7 +235,9 @@ class Deployment:
         text = self.version["containerSpec"].get("deploymentTimeout")
         seconds = float(text.removesuffix("s")) if text else _DEPLOYMENT_TIMEOUT
         deadline = time.monotonic() + seconds
-        while self.available < wanted and not stopping.is_set():
+        while sum(replica.healthy for replica in self._replicas[:]) < wanted:
+            if stopping.is_set():
+                return
             for running in self._replicas[:]:
                 if running.failure:
                     what = f"Model server exited unexpectedly: {running.failure}."
@@ -248,38 +248,28 @@ class Deployment:
                 raise failed_precondition(f"{what} container configuration are valid. {logs}")
             stopping.wait(_POLL_SECONDS)
 
-    @property
-    def available(self) -> int:
-        """Return the number of healthy replicas."""
-        return sum(replica.healthy for replica in self._replicas[:])
-
     @contextmanager
     def replica(self) -> Iterator[Replica | None]:
         """Reserve the healthy replica with the fewest requests; None if no replica is healthy."""
         with self._changed:
-            able = [
-                candidate for candidate in self._replicas if candidate.healthy and not self._closed
-            ]
-            least_busy = min(able, key=lambda candidate: candidate.busy, default=None)
-            if least_busy is not None:
+            healthy = [one for one in self._replicas if one.healthy and not self.closed]
+            if healthy:
+                least_busy = min(healthy, key=lambda one: one.busy)
                 least_busy.busy += 1
+        if not healthy:
+            yield None
+            return
         try:
             yield least_busy
         finally:
-            if least_busy is not None:
-                with self._changed:
-                    least_busy.busy -= 1
-                    self._changed.notify_all()
-
-    @property
-    def closed(self) -> bool:
-        """Return whether the model is undeployed and accepts no more requests."""
-        return self._closed
+            with self._changed:
+                least_busy.busy -= 1
+                self._changed.notify_all()
 
     def close(self, *, drain: bool) -> None:
         """Refuse new requests and end all replicas; ``drain`` first waits for answers."""
         with self._changed:
-            self._closed = True
+            self.closed = True
         self._end(self._replicas[:], drain=drain)
         delete_folder(self.folder)
 
@@ -291,7 +281,7 @@ class Deployment:
                     lambda: not any(replica.busy for replica in spare), self.host.timing.drain
                 )
         for surplus in spare:
-            surplus.stopped.set()  # all at once: each may take seconds
+            surplus.stopped.set()  # ends all replicas at the same time, which may take seconds
         for surplus in spare:
             surplus.stop()
 
@@ -357,7 +347,7 @@ class Deployment:
             "AIP_PROJECT_NUMBER": self.endpoint.split("/")[1],
             "AIP_FRAMEWORK": "CUSTOM_CONTAINER",
             "AIP_MODE": "PREDICTION",
-            # No variable of the service: its machines are not reached by others, this one may be.
+            # The service has no such variable. Other users may have access to this machine's ports.
             "VERTEX_JOB_HOST": HOST,
         }
 
@@ -390,7 +380,7 @@ class Deployments:
         """End the containers of a DeployedModel, if it has containers."""
         deployment = self.get(endpoint, id_)
         if deployment is not None:
-            deployment.close(drain=drain)  # ``stop`` ends it, too, should that come in between
+            deployment.close(drain=drain)  # ``stop`` may close the deployment at the same time
             with self._lock:
                 self._found.pop((endpoint, id_), None)
 
@@ -398,10 +388,10 @@ class Deployments:
         """End all containers."""
         with self._lock:
             self._stopped, keys = True, list(self._found)
-        ends = [make_thread(partial(self.end, *thread, drain=False)) for thread in keys]
-        for thread in ends:
+        threads = [make_thread(partial(self.end, *key, drain=False)) for key in keys]
+        for thread in threads:
             thread.start()
-        for thread in ends:
+        for thread in threads:
             thread.join()
 
 

@@ -70,7 +70,7 @@ def _parameter(spec: Mapping[str, Any]) -> Parameter:
     return Parameter(
         id=spec["parameterId"],
         kind=kind,
-        # The JSON form leaves out a bound that is 0, and has integers as text.
+        # The JSON form omits a bound of 0, and has integers as text.
         low=number(values.get("minValue", 0)),
         high=number(values.get("maxValue", 0)),
         choices=tuple(values.get("values", ())),
@@ -94,8 +94,8 @@ def choose(space: Sequence[Parameter], pick: Callable[[Parameter], Value]) -> di
     choices: dict[str, Value] = {}
     for parameter in space:
         value = choices[parameter.id] = pick(parameter)
-        asked = [child.parameter for child in parameter.children if value in child.parent_values]
-        choices |= choose(asked, pick)
+        active = [child.parameter for child in parameter.children if value in child.parent_values]
+        choices |= choose(active, pick)
     return choices
 
 
@@ -129,8 +129,8 @@ def grid(space: Sequence[Parameter]) -> Iterator[dict[str, Value]]:
         return
     first, *rest = space
     for value in first.choices or range(int(first.low), int(first.high) + 1):
-        asked = [child.parameter for child in first.children if value in child.parent_values]
-        for point in grid([*asked, *rest]):
+        active = [child.parameter for child in first.children if value in child.parent_values]
+        for point in grid([*active, *rest]):
             yield {first.id: value, **point}
 
 
@@ -172,14 +172,10 @@ def suggest(
         up, down = StudyDirection.MAXIMIZE, StudyDirection.MINIMIZE
         goals = [down if metric.get("goal") == "MINIMIZE" else up for metric in metrics]
         study = optuna.create_study(sampler=sampler, directions=goals)
-        for trial in trials:
-            study.add_trial(_past(space, metrics, trial))
-        asked = study.ask()
-
-        def pick(parameter: Parameter) -> Value:
-            return _suggested(asked, parameter)
-
-        return choose(space, pick)
+        for record in trials:
+            study.add_trial(_past(space, metrics, record))
+        trial = study.ask()
+        return choose(space, lambda parameter: _suggested(trial, parameter))
 
 
 def _past(
@@ -214,24 +210,22 @@ def _distribution(parameter: Parameter) -> BaseDistribution:
         return FloatDistribution(parameter.low, parameter.high, log=log)
     if parameter.kind is Kind.INTEGER:
         return IntDistribution(int(parameter.low), int(parameter.high), log=log)
-    if parameter.kind is Kind.DISCRETE:  # places in the list: their order means something
+    if parameter.kind is Kind.DISCRETE:  # indices, because the values are in order
         return IntDistribution(0, len(parameter.choices) - 1)
     return CategoricalDistribution(parameter.choices)
 
 
-def _suggested(asked: Trial, parameter: Parameter) -> Value:
+def _suggested(trial: Trial, parameter: Parameter) -> Value:
     name, log = parameter.id, parameter.scale in (LOG, REVERSE_LOG)
     match parameter.kind:
         case Kind.DOUBLE:
-            value = asked.suggest_float(name, parameter.low, parameter.high, log=log)
+            value = trial.suggest_float(name, parameter.low, parameter.high, log=log)
         case Kind.INTEGER:
-            value = asked.suggest_int(name, int(parameter.low), int(parameter.high), log=log)
+            value = trial.suggest_int(name, int(parameter.low), int(parameter.high), log=log)
         case Kind.DISCRETE:
-            return parameter.choices[asked.suggest_int(name, 0, len(parameter.choices) - 1)]
+            return parameter.choices[trial.suggest_int(name, 0, len(parameter.choices) - 1)]
         case Kind.CATEGORICAL:
-            return str(
-                asked.suggest_categorical(name, [str(choice) for choice in parameter.choices])
-            )
+            return str(trial.suggest_categorical(name, [*map(str, parameter.choices)]))
     return _mirrored(parameter, value)
 
 

@@ -43,7 +43,7 @@ _ORDER: Final = re.compile(r"(\w+)(?: (asc|desc))?")
 _USERS: Final = frozenset(
     {"roles/aiplatform.user", "roles/aiplatform.admin", "roles/editor", "roles/owner"}
 )
-# The name is that of the first users of the table: existing homes have it.
+# The table is named after its first resources, because existing home folders have this name.
 _SCHEMA: Final = """
 CREATE TABLE IF NOT EXISTS experiment_resources (
     name TEXT PRIMARY KEY, parent TEXT NOT NULL, body TEXT NOT NULL
@@ -114,8 +114,8 @@ class ResourceTable:
             db.execute("INSERT OR REPLACE INTO experiment_resources VALUES (?, ?, ?)", values)
 
     def delete(self, name: str) -> None:
-        """Delete a resource and its children: ``0`` is the character after the slash."""
-        below = "name = ?1 OR (name > ?1 || '/' AND name < ?1 || '0')"
+        """Delete a resource and its children."""
+        below = "name = ?1 OR (name > ?1 || '/' AND name < ?1 || '0')"  # 0 follows the slash
         with self._connect() as db:
             db.execute(f"DELETE FROM experiment_resources WHERE {below}", (name,))
 
@@ -146,8 +146,9 @@ class ResourceReader:
         if guest is not None:
             member = f"serviceAccount:{guest.account}"
             if _USERS.isdisjoint(self.store.roles(f"projects/{project}", member)):
+                account = f"The job runs as {guest.account or 'no account'}."
                 text = f"Permission denied on resource '{name}' (or it may not exist)."
-                raise permission_denied(f"{text} The job runs as {guest.account or 'no account'}.")
+                raise permission_denied(f"{text} {account}")
         return f"projects/{project_number(project)}/locations/{region}{match[2]}"
 
     def find(self, name: str, context: Any) -> Body:
@@ -192,7 +193,7 @@ class ResourceService(ResourceReader):
     def __init__(self, store: Store, operations: OperationTable, table: Table) -> None:
         super().__init__(store, operations, table)
         self.table = table
-        self._lock = threading.RLock()  # for what is read and then written
+        self._lock = threading.RLock()  # held between reading and writing a resource
 
     def create(self, parent: str, sent: Any, id_: str, context: Any) -> Body:
         """Create a resource. Raises ApiError."""
@@ -276,10 +277,10 @@ def _methods(collection: Collection, kind: Any) -> dict[str, Callable[..., Any]]
         return to_message(collection, service.find(request.name, context))
 
     def list_(service: Any, request: Any, context: Any) -> Any:
-        methods, token = service.page(request, context)
+        bodies, token = service.page(request, context)
         words = "".join(map(str.title, collection.noun.split("_")))
         response = getattr(collection.requests, f"List{words}sResponse")(next_page_token=token)
-        setattr(response, f"{collection.noun}s", [to_message(collection, body) for body in methods])
+        setattr(response, f"{collection.noun}s", [to_message(collection, body) for body in bodies])
         return response
 
     def update(service: Any, request: Any, context: Any) -> Any:

@@ -38,6 +38,12 @@ _KNOWN: Final = (
     *(_BATCH_JOB, "labels.task_id", "resource.labels.location"),
     *("resource.labels.build_id", "timestamp", "insertId", "severity", "textPayload", "logName"),
 )
+#: Attributes of an entry, by field of a filter.
+_ATTRIBUTES: Final = {
+    "insertId": "insert_id",
+    "logName": "log_name",
+    "textPayload": "text_payload",
+}
 _PAGE: Final = 50
 _MAX_PAGE: Final = 1000
 
@@ -106,7 +112,7 @@ class LogService:
     ) -> None:
         self.home, self.store, self.jobs, self.others = home, store, jobs, dict(others or {})
         self.tuning = tuning
-        #: Latest request with further pages -> its entries: to read a long log takes seconds.
+        #: The latest request with further pages, and its entries: a long log takes seconds to read.
         self._next_pages: tuple[tuple[str, ...], list[_Entry]] = ((), [])
 
     def matching(
@@ -146,9 +152,8 @@ class LogService:
     def _query(self, request: types.ListLogEntriesRequest) -> _Query:
         match = re.fullmatch(r"projects/([^/]+)", ",".join(request.resource_names))
         if not match:
-            raise invalid_argument(
-                f"resource_names must be one project, got {request.resource_names}."
-            )
+            text = f"resource_names must be one project, got {request.resource_names}."
+            raise invalid_argument(text)
         if not self.store.service_enabled(match[1], API):
             text = f"Cloud Logging API has not been used in project {match[1]} before or it is"
             raise ApiError(grpc.StatusCode.PERMISSION_DENIED, f"{text} disabled.")
@@ -157,10 +162,8 @@ class LogService:
         except FilterError as error:
             raise invalid_argument(str(error)) from error
         if self._other(log_filter.equal) is None and _JOB not in log_filter.equal:
-            text = (
-                f'Unparseable filter: the local cloud reads only the log of one job, {_JOB}="ID".'
-            )
-            raise invalid_argument(text)
+            problem = "the local cloud reads only the log of one job"
+            raise invalid_argument(f'Unparseable filter: {problem}, {_JOB}="ID".')
         return _Query(match[1], log_filter.equal, lambda entry: log_filter.test(_fields(entry)))
 
     def _entries(self, query: _Query) -> Iterator[_Entry]:
@@ -169,13 +172,11 @@ class LogService:
             return
         if query.equal.get("resource.type", "ml_job") != "ml_job":
             return
-        wanted = query.equal.get(_JOB, "")
-        yield from self._of_job(query, wanted, {"job_id": wanted}, {})
-        for trial, job_id in self.tuning.trials(wanted) if self.tuning else ():
-            labels = {_TRIAL: trial}
-            yield from self._of_job(query, job_id, {"job_id": wanted}, labels)
-        of_tuning = self.tuning.job if self.tuning else self.jobs.get
-        if job := self.jobs.get(wanted) or of_tuning(wanted):
+        id_ = query.equal.get(_JOB, "")
+        yield from self._of_job(query, id_, {"job_id": id_}, {})
+        for trial, job_id in self.tuning.trials(id_) if self.tuning else ():
+            yield from self._of_job(query, job_id, {"job_id": id_}, {_TRIAL: trial})
+        if job := self.jobs.get(id_) or (self.tuning and self.tuning.job(id_)):
             yield from filter(query.test, self._of_service(query, job))
 
     def _of_service(self, query: _Query, job: JobRecord) -> Iterator[types.LogEntry]:
@@ -223,19 +224,11 @@ def _fields(entry: _Entry) -> Callable[[str], str]:
             return entry.labels.get(name.removeprefix("labels."), "")
         if name.startswith("resource.labels."):
             return entry.resource.labels.get(name.removeprefix("resource.labels."), "")
-        match name:
-            case "resource.type":
-                return entry.resource.type
-            case "timestamp":
-                return entry.timestamp.isoformat()  # pyright: ignore[reportOptionalMemberAccess, reportAttributeAccessIssue]
-            case "insertId":
-                return entry.insert_id
-            case "logName":
-                return entry.log_name
-            case "textPayload":
-                return entry.text_payload
-            case _:
-                return "INFO"
+        if name == "timestamp":
+            return entry.timestamp.isoformat()  # pyright: ignore[reportOptionalMemberAccess, reportAttributeAccessIssue]
+        if name == "resource.type":
+            return entry.resource.type
+        return getattr(entry, _ATTRIBUTES[name]) if name in _ATTRIBUTES else "INFO"
 
     return read
 

@@ -87,12 +87,9 @@ class OperationTable:
     def list(self, target: str) -> list[Operation]:
         """Return operations on a resource, or on all resources of a location, oldest first."""
         with connection(self._path, _SCHEMA) as db:
-            query = (
-                "SELECT message FROM operations WHERE target = ?1"
-                " OR (target > ?1 || '/' AND target < ?1 || '0')"
-            )
-            operations = [Operation.FromString(row[0]) for row in db.execute(query, (target,))]
-        return sorted(operations, key=lambda operation: operation.name)
+            below = "target = ?1 OR (target > ?1 || '/' AND target < ?1 || '0')"
+            query = f"SELECT message FROM operations WHERE {below} ORDER BY name"
+            return [Operation.FromString(row[0]) for row in db.execute(query, (target,))]
 
     def unfinished(self, target: str = "") -> list[tuple[str, str, dict[str, Any]]]:
         """Return name, method and request of unfinished operations on ``target`` (default: any)."""

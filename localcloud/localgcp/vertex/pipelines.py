@@ -34,10 +34,8 @@ _KEPT: Final = (
     *("trainingTaskDefinition", "trainingTaskInputs"),
 )
 _MISSING: Final = {
-    "modelToUpload": (
-        "pipeline that uploads a model: remove the model from the request, and upload it afterwards"
-    ),
-    "inputDataConfig": "managed data sets: pass the data's address as an argument",
+    "modelToUpload": "a pipeline that uploads a model. Upload the model in another request",
+    "inputDataConfig": "managed data sets. Pass the address of the data as an argument",
 }
 PIPELINES: Final = Collection(
     training_pipeline.TrainingPipeline, "training_pipeline", "trainingPipelines", pipeline_service
@@ -103,9 +101,7 @@ class PipelineService(ResourceReader):
     def page(self, request: Any, context: Any) -> tuple[list[Body], str]:
         """Return a page of pipelines, newest first. Raises ApiError for a filter."""
         if request.filter:
-            raise invalid_argument(
-                "filter: the local cloud supports no filter of training pipelines."
-            )
+            raise invalid_argument("filter: the local cloud cannot filter training pipelines.")
         return super().page(request, context)
 
     def cancel(self, name: str, context: Any) -> None:
@@ -118,15 +114,12 @@ class PipelineService(ResourceReader):
 def _job_of(sent: Body) -> custom_job.CustomJob:
     definition = sent.get("trainingTaskDefinition", "")
     if not _CUSTOM_TASK.fullmatch(definition):
-        text = (
-            f"training_task_definition: the local cloud runs only custom tasks, not {definition!r}."
-        )
-        raise ApiError(grpc.StatusCode.UNIMPLEMENTED, text)
-    for key, text in _MISSING.items():
+        problem = f"the local cloud runs only custom tasks, not {definition!r}"
+        raise ApiError(grpc.StatusCode.UNIMPLEMENTED, f"training_task_definition: {problem}.")
+    for key, feature in _MISSING.items():
         if key in sent:
-            raise ApiError(
-                grpc.StatusCode.UNIMPLEMENTED, f"{key}: the local cloud does not support a {text}."
-            )
+            text = f"{key}: the local cloud does not support {feature}."
+            raise ApiError(grpc.StatusCode.UNIMPLEMENTED, text)
     body = {"displayName": f"{sent['displayName']}-custom-job"}
     body |= {key: sent[key] for key in ("labels", "encryptionSpec") if key in sent}
     job = custom_job.CustomJob()
@@ -135,7 +128,7 @@ def _job_of(sent: Body) -> custom_job.CustomJob:
         json_format.ParseDict({**body, **spec}, custom_job.CustomJob.pb(job))
     except (json_format.ParseError, ValueError, TypeError) as error:
         raise invalid_argument(f"training_task_inputs: {error}") from None
-    # The pipeline's own message has the job as a value of any type.
+    # The pipeline's message does not define the fields of the job, so the job is checked here.
     body = json_format.MessageToDict(custom_job.CustomJob.pb(job))
     if errors := [*field_rules.errors("aiplatform.v1.GoogleCloudAiplatformV1CustomJob", body)]:
         raise invalid_fields(errors)
@@ -152,8 +145,8 @@ def _progress(job: JobRecord | None) -> Body:
         "updateTime": job.update_time,
         "trainingTaskMetadata": {"backingCustomJob": job.name},
     }
-    progress |= {"startTime": job.start_time} if job.start_time else {}
-    progress |= {"endTime": job.end_time} if job.end_time else {}
+    times = {"startTime": job.start_time, "endTime": job.end_time}
+    progress |= {key: time for key, time in times.items() if time}
     if job.error_code is not None:
         progress["error"] = {"code": job.error_code, "message": job.error_message or ""}
     return progress

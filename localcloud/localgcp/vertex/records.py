@@ -19,8 +19,8 @@ from typing import Any, ClassVar, Final, Generic, Self, TypeVar
 from localgcp.inventory.rows import Rows
 from localgcp.inventory.store import connection, project_number
 
-# Machines of reservations that jobs hold. Triggers give them back together with the change that
-# ends the job, so that no crash comes in between.
+# Machines of reservations that jobs use. Triggers release the machines in the transaction that ends
+# the job, so a crash cannot leave a claim of an ended job.
 _CLAIMS: Final = """
 CREATE TABLE IF NOT EXISTS reservation_claims (
     job_id TEXT NOT NULL, reservation TEXT NOT NULL, machines INTEGER NOT NULL,

@@ -38,7 +38,7 @@ _MS_RELATIME: Final = 1 << 21
 REFUSED: Final = 97
 #: Exit code of a program that cannot be executed, as in shells.
 _NOT_EXECUTABLE: Final = 126
-#: Folder of the buckets, which hides the machine's folder of the same name.
+#: Name of the folder with the buckets; the machine's folder of this name is hidden.
 _MOUNT: Final = "gcs"
 
 
@@ -46,7 +46,7 @@ def enter(view: dict[str, Any]) -> None:
     """Apply the view to this process. Raises the errors of ``namespaces.unshare``."""
     host_name = namespaces.NEW_HOST_NAME if "host" in view else 0
     namespaces.unshare(namespaces.NEW_MOUNTS | host_name)
-    # Else the mounts would reach all processes of this machine.
+    # Without this call, all processes of this machine would see the mounts.
     mount(None, "/", namespaces.RECURSIVE | namespaces.PRIVATE)
     if gcs := view.get("gcs"):
         _enter_root(gcs)
@@ -58,7 +58,7 @@ def enter(view: dict[str, Any]) -> None:
 def _enter_root(gcs: dict[str, Any]) -> None:
     root, here = gcs["root"], Path.cwd()
     mount(root, root, namespaces.BIND)
-    mount(None, root, namespaces.UNBINDABLE)  # else it would be part of its own parts
+    mount(None, root, namespaces.UNBINDABLE)  # keeps the folder out of the mounts below it
     for entry in os.scandir("/"):
         if entry.name != _MOUNT:
             _show(entry, os.path.join(root, entry.name))
@@ -104,10 +104,10 @@ def main() -> int:
     view, *command = sys.argv[1:]
     try:
         enter(json.loads(view))
-    except (OSError, AttributeError) as error:  # no such call, or a container that forbids it
+    except (OSError, AttributeError) as error:  # the system or a container forbids the call
         print(error, file=sys.stderr)
         return REFUSED
-    for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores them, and so would the program
+    for number in (signal.SIGPIPE, signal.SIGXFSZ):  # ignored by Python, inherited by programs
         signal.signal(number, signal.SIG_DFL)
     try:
         os.execvp(command[0], command)
