@@ -234,7 +234,10 @@ class BatchRun:
 
     def _work(self, node: int, host: Host) -> None:
         digest = hashlib.sha256(f"{self.job.uid}/{node}".encode()).digest()
-        where = f"{self._zone()}/instances/{int.from_bytes(digest[:8]) >> 1}"
+        allowed = self.job.body["allocationPolicy"]["location"]["allowedLocations"]
+        zones = (location for location in allowed if location.startswith("zones/"))
+        zone = next(zones, f"zones/{self.job.region}-a")
+        where = f"{zone}/instances/{int.from_bytes(digest[:8]) >> 1}"
         while not self.ending.is_set():
             with self._lock:
                 if not self._left:
@@ -315,11 +318,6 @@ class BatchRun:
 
     def _move(self, number: int, to: TaskState, where: str = "", code: int | None = None) -> str:
         return self.jobs.move_task(self.job.uid, number, to, where, code)
-
-    def _zone(self) -> str:
-        allowed = self.job.body["allocationPolicy"]["location"]["allowedLocations"]
-        zones = [location for location in allowed if location.startswith("zones/")]
-        return zones[0] if zones else f"zones/{self.job.region}-a"
 
     def _end(self, state: State, why: str = "") -> None:
         # A cancellation after the end of the work takes precedence, so only two states may change.

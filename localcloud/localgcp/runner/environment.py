@@ -65,20 +65,22 @@ class Folders:
 
 
 def service_variables(
-    *,
-    job_id: str,
-    project_number: str,
-    spec: Mapping[str, Any],
-    placement: Placement,
+    *, job_id: str, project_number: str, spec: Mapping[str, Any], placement: Placement
 ) -> dict[str, str]:
     """Return the variables that the service sets."""
+    cluster, job = placement.cluster, _job(spec, placement)
+    pool, task = f"workerpool{placement.pool}", {"index": placement.index}
     variables = {
         "CLOUD_ML_PROJECT_ID": project_number,
         "CLOUD_ML_JOB_ID": job_id,
-        "CLUSTER_SPEC": _cluster_spec(spec, placement),
+        "CLUSTER_SPEC": _config(cluster, {"type": pool, **task}, job),
     }
     if not placement.alone:  # as documented: not for a single replica
-        variables["TF_CONFIG"] = _tf_config(spec, placement)
+        # An evaluator is never a member of the cluster, but can be a task.
+        roles = {_TENSORFLOW_ROLES[name]: hosts for name, hosts in cluster.items()}
+        roles.pop(_EVALUATOR, None)
+        task |= {"cloud": _TASK_CLOUD}
+        variables["TF_CONFIG"] = _config(roles, {"type": _TENSORFLOW_ROLES[pool], **task}, job)
     prefix = spec.get("baseOutputDirectory", {}).get("outputUriPrefix", "").rstrip("/")
     if prefix:
         variables["AIP_MODEL_DIR"] = f"{prefix}/model/"
@@ -187,20 +189,6 @@ def _texts(task: Mapping[str, Any]) -> list[str]:
 
 def _buckets(pattern: str, texts: Sequence[str]) -> list[str]:
     return sorted({bucket for text in texts for bucket in re.findall(pattern, text)})
-
-
-def _cluster_spec(spec: Mapping[str, Any], placement: Placement) -> str:
-    task = {"type": f"workerpool{placement.pool}", "index": placement.index}
-    return _config(placement.cluster, task, _job(spec, placement))
-
-
-def _tf_config(spec: Mapping[str, Any], placement: Placement) -> str:
-    # An evaluator is never a member of the cluster, but can be a task.
-    roles = {_TENSORFLOW_ROLES[name]: hosts for name, hosts in placement.cluster.items()}
-    roles.pop(_EVALUATOR, None)
-    role = _TENSORFLOW_ROLES[f"workerpool{placement.pool}"]
-    task = {"type": role, "index": placement.index, "cloud": _TASK_CLOUD}
-    return _config(roles, task, _job(spec, placement))
 
 
 def _config(cluster: Mapping[str, Sequence[str]], task: Mapping[str, Any], job: str) -> str:

@@ -276,17 +276,13 @@ class JobRun:
             self._end(JobState.CANCELLED, (RpcCode.CANCELLED, text))
         else:
             end = decision.ends[0]
-            text = self._exit_message(end.name, end.code)
+            option = "" if end.name == PRIMARY else f" --replica {end.name}"
+            text = (
+                f"The replica {end.name} exited with a non-zero status of {end.code}. Termination "
+                f"reason: {replica.signal_name(end.code) or 'Error'}. To find out more about why "
+                f"your job exited please check the logs: vt jobs logs {self.record.job_id}{option}"
+            )
             self._end(JobState.FAILED, (RpcCode.INVALID_ARGUMENT, text))
-
-    def _exit_message(self, name: str, code: int) -> str:
-        ended_by = replica.signal_name(code)
-        option = "" if name == PRIMARY else f" --replica {name}"
-        return (
-            f"The replica {name} exited with a non-zero status of {code}. Termination reason: "
-            f"{ended_by or 'Error'}. To find out more about why your job exited please check the "
-            f"logs: vt jobs logs {self.record.job_id}{option}"
-        )
 
     def _end_cancelled(self) -> None:
         current = self.jobs.get(self.record.job_id)

@@ -78,7 +78,14 @@ def build(python: Path, files: Sequence[Path], target: Path, tmp: Path, run: Ins
     # The executor has setuptools, which an isolated build would download again.
     options = ["wheel", "--no-index", "--no-deps", "--no-build-isolation"]
     command = [str(python), *_COMMON, *options, "--wheel-dir", str(target), *map(str, files)]
-    _check(run(command, _build_environment(python, tmp)), "Building", files)
+    env = {
+        "PATH": os.pathsep.join([str(python.parent), os.defpath]),
+        "HOME": str(tmp),
+        "TMPDIR": str(tmp),
+        "LANG": "C.UTF-8",
+        "PIP_CONFIG_FILE": os.devnull,
+    }
+    _check(run(command, env), "Building", files)
 
 
 def install(python: Path, wheels: Sequence[Path], tmp: Path, run: Install) -> None:
@@ -92,16 +99,6 @@ def _check(code: int, step: str, files: Sequence[Path]) -> None:
     if code:
         names = ", ".join(file.name for file in files)
         raise PackageError(f"{step} {names} failed: pip exited with status {code}.")
-
-
-def _build_environment(python: Path, tmp: Path) -> dict[str, str]:
-    return {
-        "PATH": os.pathsep.join([str(python.parent), os.defpath]),
-        "HOME": str(tmp),
-        "TMPDIR": str(tmp),
-        "LANG": "C.UTF-8",
-        "PIP_CONFIG_FILE": os.devnull,
-    }
 
 
 #: Locks of this process, one for each folder.
@@ -119,7 +116,11 @@ def built_wheels(
 
     The trials of a tuning job share wheels. Raises JobCancelledError, and errors of ``build``.
     """
-    target = folder / _digest(executor, files)
+    digest = hashlib.sha256(executor.encode())
+    for file in files:
+        content = hashlib.sha256(file.read_bytes()).hexdigest()
+        digest.update(f"\0{file.name}\0{content}".encode())
+    target = folder / digest.hexdigest()
     _make_once(target, build, cancelled)
     return sorted(target.glob("*.whl"))
 
@@ -164,11 +165,3 @@ def _is_pinned(wheel: Path) -> bool:
         return all(line.url is None and _PINNED.fullmatch(str(line.specifier)) for line in lines)
     except InvalidRequirement:
         return False
-
-
-def _digest(executor: str, files: Sequence[Path]) -> str:
-    digest = hashlib.sha256(executor.encode())
-    for file in files:
-        content = hashlib.sha256(file.read_bytes()).hexdigest()
-        digest.update(f"\0{file.name}\0{content}".encode())
-    return digest.hexdigest()

@@ -90,7 +90,12 @@ def refusals(
             yield Refusal(("jobSpec", key), what, level="note")
     for index, pool in enumerate(spec.get("workerPoolSpecs", [])):
         path = (*_POOLS, index)
-        yield from _machine(pool.get("machineSpec", {}), (*path, "machineSpec"))
+        machine = pool.get("machineSpec", {})
+        names = (machine.get("machineType", ""), machine.get("acceleratorType", ""))
+        if any(str(name).startswith(_TPU) for name in names):
+            what = "the local cloud has no TPU: code that requires a TPU fails"
+            hint = "rehearse the job on a machine type without a TPU"
+            yield Refusal((*path, "machineSpec"), what, hint, "warning")
         if container := pool.get("containerSpec"):
             yield from _container(container, (*path, "containerSpec"), engine_missing, nearest)
         elif package := pool.get("pythonPackageSpec"):
@@ -112,13 +117,6 @@ def _gpus(members: Sequence[Replica], shortage: GpuShortage) -> Iterator[Refusal
         what = f"{has}, and the job requests {request}: the job {action}"
     if what:
         yield Refusal((*_POOLS, first.pool, "machineSpec"), what, level="note")
-
-
-def _machine(machine: Mapping[str, Any], path: Path) -> Iterator[Refusal]:
-    accelerator = str(machine.get("acceleratorType", ""))
-    if str(machine.get("machineType", "")).startswith(_TPU) or accelerator.startswith(_TPU):
-        what = "the local cloud has no TPU: code that requires a TPU fails"
-        yield Refusal(path, what, "rehearse the job on a machine type without a TPU", "warning")
 
 
 def _executor(image: str, path: Path, nearest: bool) -> Iterator[Refusal]:

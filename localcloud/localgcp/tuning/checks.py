@@ -30,10 +30,15 @@ def field_errors(job: Mapping[str, Any]) -> FieldErrors:
     """Yield bad fields of a HyperparameterTuningJob (JSON form), except in ``trialJobSpec``."""
     yield from _counts(job)
     study = job.get("studySpec", {})
-    yield from _metrics(study.get("metrics", []))
-    parameters = study.get("parameters", [])
+    metrics = [metric.get("metricId", "") for metric in study.get("metrics", [])]
+    for index, name in enumerate(metrics):
+        yield from _id(f"study_spec.metrics[{index}].metric_id", name)
+    yield from _duplicates("study_spec.metrics", metrics)
+    parameters, at = study.get("parameters", []), "study_spec.parameters"
     grid = study.get("algorithm") == "GRID_SEARCH"
-    yield from _parameters("study_spec.parameters", parameters, grid)
+    for index, parameter in enumerate(parameters):
+        yield from _parameter(f"{at}[{index}]", parameter, grid, 0)
+    yield from _duplicates(at, [parameter.get("parameterId", "") for parameter in parameters])
     if study.get("observationNoise") not in (None, "OBSERVATION_NOISE_UNSPECIFIED"):
         yield "study_spec.observation_noise", _VIZIER_ONLY
 
@@ -51,13 +56,6 @@ def _counts(job: Mapping[str, Any]) -> FieldErrors:
         yield "max_failed_trial_count", f"Must not be greater than max_trial_count ({most})."
 
 
-def _metrics(metrics: Sequence[Mapping[str, Any]]) -> FieldErrors:
-    names = [metric.get("metricId", "") for metric in metrics]
-    for index, name in enumerate(names):
-        yield from _id(f"study_spec.metrics[{index}].metric_id", name)
-    yield from _duplicates("study_spec.metrics", names)
-
-
 def _id(at: str, text: str) -> FieldErrors:
     if any(character.isspace() for character in text):
         yield at, f"Must not contain white space: {text!r}."
@@ -66,12 +64,6 @@ def _id(at: str, text: str) -> FieldErrors:
 def _duplicates(at: str, names: Sequence[str]) -> FieldErrors:
     for name in sorted({name for name in names if name and names.count(name) > 1}):
         yield at, f"Ids must be unique: {name!r}."
-
-
-def _parameters(at: str, parameters: Sequence[Mapping[str, Any]], grid: bool) -> FieldErrors:
-    for index, parameter in enumerate(parameters):
-        yield from _parameter(f"{at}[{index}]", parameter, grid, 0)
-    yield from _duplicates(at, [parameter.get("parameterId", "") for parameter in parameters])
 
 
 def _parameter(at: str, parameter: Mapping[str, Any], grid: bool, depth: int) -> FieldErrors:

@@ -218,15 +218,12 @@ class TuningDriver:
         changed: dict[str, Any] = {"measurement": report.measurement, "infeasible_reason": None}
         return replace(trial, state=TrialState.SUCCEEDED, **changed)
 
-    def _cancel(self, trial: TrialRecord) -> None:
-        if self.jobs.move(trial.job_id, JobState.CANCELLING, only_from=CANCELLABLE):
-            self.scheduler.cancel(trial.job_id)
-
     def _end_trials(self, trials: list[TrialRecord], reason: str) -> None:
         for trial in trials:
             if trial.state.over:
                 continue
-            self._cancel(trial)
+            if self.jobs.move(trial.job_id, JobState.CANCELLING, only_from=CANCELLABLE):
+                self.scheduler.cancel(trial.job_id)
             if trial.state is not TrialState.STOPPING:
                 changed = replace(trial, state=TrialState.STOPPING, infeasible_reason=reason)
                 self.table.change_trial(changed)
@@ -246,7 +243,10 @@ class TuningDriver:
         trial = TrialRecord(tuning.job_id, number, job.job_id, job.name, values)
         self.table.add_trial(trial, job)
         words = " ".join(searches.arguments(values))
-        text = f"trial {number} of {tuning.display_name}: {words} ({_algorithm(tuning)})"
+        algorithm = tuning.study.get("algorithm", "")
+        if algorithm not in ("GRID_SEARCH", "RANDOM_SEARCH"):
+            algorithm = f"by {searches.NAME}"
+        text = f"trial {number} of {tuning.display_name}: {words} ({algorithm})"
         JobLog(log_path(self.home, job.job_id, PRIMARY)).append(text)
         self.scheduler.submit(job.job_id)
         return trial
@@ -263,11 +263,6 @@ class TuningDriver:
                 return searches.random_point(space, seed)
             case _:
                 return searches.suggest(space, tuning.study["metrics"], trials, seed)
-
-
-def _algorithm(tuning: TuningRecord) -> str:
-    name = tuning.study.get("algorithm", "")
-    return name if name in ("GRID_SEARCH", "RANDOM_SEARCH") else f"by {searches.NAME}"
 
 
 def _custom_job(tuning: TuningRecord, number: int, values: Mapping[str, Value]) -> JobRecord:

@@ -153,7 +153,8 @@ def _room_errors(store: Store, job: JobRecord, network: str, ranges: list[str]) 
     used = sum(
         _units(other)
         for other in jobs_on_network(store, network)
-        if _before(other, job) and _shares(other, ranges)
+        if _before(other, job)
+        and set(ranges).intersection(other.spec.get("reservedIpRanges") or ranges)
     )
     if used + own > total - own:
         named = ", ".join(f"{name} ({block})" for name, block in blocks.items())
@@ -183,11 +184,6 @@ def _before(other: JobRecord, job: JobRecord) -> bool:
         return False
     age = (other.create_time, other.job_id) < (job.create_time, job.job_id)
     return age or other.state in (JobState.RUNNING, JobState.CANCELLING)
-
-
-def _shares(other: JobRecord, ranges: list[str]) -> bool:
-    named = other.spec.get("reservedIpRanges")
-    return not named or not set(named).isdisjoint(ranges)
 
 
 def _interface_errors(store: Store, job: JobRecord) -> Errors:

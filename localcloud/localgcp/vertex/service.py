@@ -133,7 +133,10 @@ class JobCollection(Generic[_R]):
         if after is not None:
             jobs = [job for job in jobs if (job.create_time, job.job_id) < after]
         size = min(request.page_size or _MAX_PAGE, _MAX_PAGE)
-        token = _write_token(jobs[size - 1], query) if len(jobs) > size else ""
+        token = ""
+        if len(jobs) > size:
+            content = json.dumps([query, jobs[size - 1].create_time, jobs[size - 1].job_id])
+            token = base64.urlsafe_b64encode(content.encode()).decode()
         return [message_body(job) for job in jobs[:size]], token
 
 
@@ -201,11 +204,6 @@ def message_body(record: JobRecord) -> dict[str, Any]:
     if record.error_code is not None:
         body["error"] = {"code": record.error_code, "message": record.error_message or ""}
     return body
-
-
-def _write_token(last: JobRecord, query: str) -> str:
-    content = json.dumps([query, last.create_time, last.job_id])
-    return base64.urlsafe_b64encode(content.encode()).decode()
 
 
 def _read_token(token: str, query: str) -> tuple[str, str] | None:
