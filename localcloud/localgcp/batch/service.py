@@ -279,9 +279,8 @@ def _of_file(job: BatchJob, file: Path) -> Iterator[types.LogEntry]:
     if task is not None:
         labels["task_id"] = f"task/{job.uid}-{GROUP}-{task}/0/0"
     place = {"location": job.region, "resource_container": f"projects/{job.project}"}
-    resource = monitored_resource_pb2.MonitoredResource(
-        type=RESOURCE, labels={**place, "job_id": job.uid}
-    )
+    place |= {"job_id": job.uid}
+    resource = monitored_resource_pb2.MonitoredResource(type=RESOURCE, labels=place)
     kind = "agent" if task is None else "task"
     created, ended = datetime.fromisoformat(job.create_time), job.state in ENDED
     for number, text, time in read_lines(file, created, ended=ended):

@@ -121,9 +121,8 @@ def check_tag(request: RegistryRequest, digest: str, current: Callable[[], str |
 
 def error_body(error: RefusedRequestError) -> bytes:
     """Return the body of an error in the API's format."""
-    code = {403: "DENIED", 404: "NAME_UNKNOWN", 405: "UNSUPPORTED", 507: "UNKNOWN"}.get(
-        error.status, "MANIFEST_INVALID"
-    )
+    codes = {403: "DENIED", 404: "NAME_UNKNOWN", 405: "UNSUPPORTED", 507: "UNKNOWN"}
+    code = codes.get(error.status, "MANIFEST_INVALID")
     message = f"local cloud: {error}"
     return json.dumps({"errors": [{"code": code, "message": message, "detail": {}}]}).encode()
 

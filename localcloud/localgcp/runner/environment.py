@@ -100,10 +100,8 @@ def metrics_file(gcs: Path, replica: str) -> Path:
 
 def trial_variables(trial: str, gcs: Path, replica: str) -> dict[str, str]:
     """Return a trial's variables, which the package cloudml-hypertune reads."""
-    return {
-        "CLOUD_ML_TRIAL_ID": trial,
-        "CLOUD_ML_HP_METRIC_FILE": str(metrics_file(gcs, replica)),
-    }
+    file = str(metrics_file(gcs, replica))
+    return {"CLOUD_ML_TRIAL_ID": trial, "CLOUD_ML_HP_METRIC_FILE": file}
 
 
 def machine_variables(folders: Folders, path: str, storage_url: str) -> dict[str, str]:

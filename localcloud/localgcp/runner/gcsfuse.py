@@ -48,10 +48,8 @@ class Mount:
         delete_folder(self.folder)
         self.folder.mkdir(parents=True)
         if not self.access.may_read(self.bucket):
-            self.report(
-                f"/gcs/{self.bucket}: the job's account has no read permission; the folder looks "
-                "empty."
-            )
+            text = "the job's account has no read permission; the folder looks empty."
+            self.report(f"/gcs/{self.bucket}: {text}")
         self._fetch()
         self._seen = dict(self._synced)
 

@@ -86,9 +86,8 @@ class JobRun:
         self.gcs, self._hosts_file = self.folder / "gcs", self.folder / "hosts"
         #: Log of the primary replica, which also has the lines about all replicas.
         self.log = JobLog(log_path(home, record.job_id, PRIMARY))
-        self.buckets = JobBuckets(
-            self.gcs, self.cloud, access_of(self.cloud.store, record), self.log.append
-        )
+        access = access_of(self.cloud.store, record)
+        self.buckets = JobBuckets(self.gcs, self.cloud, access, self.log.append)
         self.gpus = Allotment()
         self._names: Sequence[str] = ()
 

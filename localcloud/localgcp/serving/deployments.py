@@ -277,9 +277,8 @@ class Deployment:
         with self._changed:
             self._replicas = [replica for replica in self._replicas if replica not in spare]
             if drain:
-                self._changed.wait_for(
-                    lambda: not any(replica.busy for replica in spare), self.host.timing.drain
-                )
+                seconds = self.host.timing.drain
+                self._changed.wait_for(lambda: not any(r.busy for r in spare), seconds)
         for surplus in spare:
             surplus.stopped.set()  # ends all replicas at the same time, which may take seconds
         for surplus in spare:

@@ -166,9 +166,8 @@ class EndpointService(ResourceService):
         }
 
     def _begin(self, method: str, work: Body) -> operations_pb2.Operation:
-        metadata = getattr(requests, f"{method}OperationMetadata")(
-            generic_metadata=operation.GenericOperationMetadata()
-        )
+        generic = operation.GenericOperationMetadata()
+        metadata = getattr(requests, f"{method}OperationMetadata")(generic_metadata=generic)
         return self._runner.begin(work["endpoint"], method, work, metadata)
 
     def _deploy(self, _: str, work: Mapping[str, Any]) -> requests.DeployModelResponse:

@@ -100,9 +100,8 @@ class ModelService(ResourceService):
         if request.service_account:
             body[ACCOUNT] = request.service_account
         work = {"name": name, "new": is_new, "model": body}
-        metadata = requests.UploadModelOperationMetadata(
-            generic_metadata=operation.GenericOperationMetadata()
-        )
+        generic = operation.GenericOperationMetadata()
+        metadata = requests.UploadModelOperationMetadata(generic_metadata=generic)
         return self._runner.begin(name, "UploadModel", work, metadata)
 
     def _target(

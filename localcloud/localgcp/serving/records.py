@@ -126,9 +126,8 @@ class EndpointTable:
         """Return all endpoints."""
         endpoints: list[Body] = []
         for resource in self._store.list(ENDPOINT):
-            name = resource.id.replace(
-                f"/{resource.project}/", f"/{project_number(resource.project)}/", 1
-            )
+            number = project_number(resource.project)
+            name = resource.id.replace(f"/{resource.project}/", f"/{number}/", 1)
             endpoints.append(self._to_api(name, resource.outputs))
         return endpoints
 
@@ -159,9 +158,7 @@ class EndpointTable:
     def _id(self, name: str) -> str:
         """Return the plugin's resource id: the project's id in place of its number."""
         _, number, *rest = name.split("/")
-        projects = (
-            candidate for candidate in self._store.projects() if project_number(candidate) == number
-        )
+        projects = (id_ for id_ in self._store.projects() if project_number(id_) == number)
         return "/".join(["projects", next(projects, number), *rest])
 
 

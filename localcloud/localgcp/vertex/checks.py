@@ -44,9 +44,8 @@ def resolve_parent(store: Store, parent: str) -> tuple[str, str]:
     """
     match = _PARENT.fullmatch(parent)
     if match is None:
-        raise invalid_argument(
-            f"Invalid resource name: {parent!r}; expected projects/P/locations/L."
-        )
+        text = f"Invalid resource name: {parent!r}; expected projects/P/locations/L."
+        raise invalid_argument(text)
     if not machines.is_region(match["region"]):
         raise invalid_argument(f"Unsupported region for Vertex AI: {match['region']!r}.")
     return usable_project(store, match["project"], (API, "Vertex AI API")), match["region"]
@@ -214,9 +213,8 @@ def check_network(
         return
     number = network.split("/")[1]
     if resource_paths.project_id(store, number) is None:
-        raise permission_denied(
-            f"Permission denied on resource project {number} (or it may not exist)."
-        )
+        text = f"Permission denied on resource project {number} (or it may not exist)."
+        raise permission_denied(text)
     path = resource_paths.canonical(store, network)
     for other in jobs.list(project_number(project), region):
         used = networks.network_of(store, other)

@@ -39,11 +39,7 @@ _KNOWN: Final = (
     *("resource.labels.build_id", "timestamp", "insertId", "severity", "textPayload", "logName"),
 )
 #: Attributes of an entry, by field of a filter.
-_ATTRIBUTES: Final = {
-    "insertId": "insert_id",
-    "logName": "log_name",
-    "textPayload": "text_payload",
-}
+_FIELDS: Final = {"insertId": "insert_id", "logName": "log_name", "textPayload": "text_payload"}
 _PAGE: Final = 50
 _MAX_PAGE: Final = 1000
 
@@ -228,7 +224,7 @@ def _fields(entry: _Entry) -> Callable[[str], str]:
             return entry.timestamp.isoformat()  # pyright: ignore[reportOptionalMemberAccess, reportAttributeAccessIssue]
         if name == "resource.type":
             return entry.resource.type
-        return getattr(entry, _ATTRIBUTES[name]) if name in _ATTRIBUTES else "INFO"
+        return getattr(entry, _FIELDS[name]) if name in _FIELDS else "INFO"
 
     return read
 

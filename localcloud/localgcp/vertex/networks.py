@@ -98,11 +98,7 @@ def _network_errors(store: Store, job: JobRecord) -> Errors:
             f"NETWORK_NOT_PEERED: the network {name} is not peered with "
             "servicenetworking.googleapis.com. Set up private services access for the network.",
         )
-    has = [
-        range_
-        for connection in connections
-        for range_ in connection.outputs["reservedPeeringRanges"]
-    ]
+    has = [name for c in connections for name in c.outputs["reservedPeeringRanges"]]
     ranges = job.spec.get("reservedIpRanges") or has
     if missing := [range_ for range_ in ranges if range_ not in has]:
         yield (
@@ -141,12 +137,9 @@ def _host_errors(store: Store, job: JobRecord, network: str) -> Errors:
 
 
 def _room_errors(store: Store, job: JobRecord, network: str, ranges: list[str]) -> Errors:
-    allocated = {name: find_peering_range(store, network, name) for name in ranges}
-    blocks = {
-        name: block
-        for name, range_ in allocated.items()
-        if range_ and (block := peering_block(range_))
-    }
+    allocated = [(name, find_peering_range(store, network, name)) for name in ranges]
+    addresses = [(name, peering_block(address)) for name, address in allocated if address]
+    blocks = {name: block for name, block in addresses if block}
     sizes = [_UNIT_PREFIX - block.prefixlen for block in blocks.values()]
     total = sum(1 << size for size in sizes if size >= 0)
     own = _units(job)
@@ -192,10 +185,8 @@ def _interface_errors(store: Store, job: JobRecord) -> Errors:
         return
     attachment = store.get(ATTACHMENT, path)
     if attachment is None:
-        yield (
-            RpcCode.NOT_FOUND,
-            f"The network attachment {path} does not exist or is not visible.",
-        )
+        text = f"The network attachment {path} does not exist or is not visible."
+        yield RpcCode.NOT_FOUND, text
         return
     # The documentation names the agent of the attachment's project; the job's agent suffices, too.
     place, own = f"projects/{attachment.project}", agents.service_agent(attachment.project)
@@ -236,10 +227,8 @@ def _dns_errors(store: Store, job: JobRecord, peering: dict[str, str]) -> Errors
     target, agent = peering["targetProject"], agents.service_agent(job.project)
     network = f"projects/{target}/global/networks/{peering['targetNetwork']}"
     if store.get(NETWORK, network) is None:
-        yield (
-            RpcCode.NOT_FOUND,
-            f"The network {network} of the DNS peering for {peering['domain']} does not exist.",
-        )
+        use = f"of the DNS peering for {peering['domain']}"
+        yield RpcCode.NOT_FOUND, f"The network {network} {use} does not exist."
     for project in dict.fromkeys((job.project, target)):
         if not agents.has_role(store, agent, agents.DNS_PEER, f"projects/{project}"):
             yield (

@@ -214,9 +214,8 @@ def _read_token(token: str, query: str) -> tuple[str, str] | None:
     except (ValueError, TypeError, RecursionError) as error:
         raise invalid_argument(f"Invalid page token: {token[:80]!r}.") from error
     if made_for != query:
-        raise invalid_argument(
-            "The page token belongs to another request: parent and filter must be equal."
-        )
+        text = "The page token belongs to another request: parent and filter must be equal."
+        raise invalid_argument(text)
     return create_time, job_id
 
 
