@@ -34,11 +34,11 @@ _ROOT: Final = 0
 
 #: Host and port.
 Address = tuple[str, int]
-#: Function from (client, server) to the uid of the client's socket; None if unknown.
+#: Function that returns the uid of the client's socket (client, server); None if unknown.
 Lookup = Callable[[Address, Address], int | None]
 
-#: ESTABLISHED, FIN_WAIT1, FIN_WAIT2 (include/net/tcp_states.h): states of a client's end whose
-#: connection was accepted and has not ended.
+#: States of a connected client's socket: ESTABLISHED, FIN_WAIT1, FIN_WAIT2
+#: (include/net/tcp_states.h).
 _CONNECTED: Final = (1, 4, 5)
 
 _NETLINK_SOCK_DIAG: Final = 4
@@ -51,7 +51,7 @@ _HEADER: Final = struct.Struct("=IHHII")
 #: ``inet_diag_req_v2`` without the addresses: family, protocol, extensions, padding, states.
 _QUESTION: Final = struct.Struct("=BBBBI")
 _PORTS: Final = struct.Struct("!HH")
-#: Interface (any) and cookie (none).
+#: Any interface, without a cookie.
 _ANY_SOCKET: Final = struct.pack("=III", 0, 0xFFFFFFFF, 0xFFFFFFFF)
 #: ``inet_diag_msg``: family and state; expiry, two queues, uid and inode.
 _STATE: Final = struct.Struct("=BB")

@@ -37,12 +37,12 @@ CONNECTION: Final = "vt-connection"
 _PREFACE: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 _BLOCK: Final = 1 << 16
 _PAGE: Final = "local cloud: calls from web pages are refused."
-#: Longest path of a Unix socket on every system (macOS: 104 bytes with the end).
+#: Maximum bytes of a Unix socket's path on all systems (macOS: 104 with the final NUL).
 _LONGEST_PATH: Final = 100
 #: Limits for connections of other users: number at once, and seconds without data.
 _REFUSED_AT_ONCE: Final = 16
 _REFUSED_SECONDS: Final = 5.0
-#: l_onoff, l_linger: closing discards unsent data, and the other side gets RST.
+#: Value of SO_LINGER with which a closed connection discards unsent data and sends RST.
 _NO_LINGER: Final = struct.pack("ii", 1, 0)
 
 #: Function that serves a connection until it ends; the connection's first bytes are an argument.

@@ -28,16 +28,16 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-if not __package__:  # a script
+if not __package__:  # This file runs as a script.
     sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from localgcp.access import engine_network, network
 from localgcp.system import namespaces
 from localgcp.system.namespaces import call, mount
 
-#: nosuid, nodev, noexec.
+#: Mount flags nosuid, nodev and noexec.
 _MS_HARMLESS: Final = 0x2 | 0x4 | 0x8
-#: include/uapi/linux/prctl.h
+#: Constants of include/uapi/linux/prctl.h.
 _PR_SET_PDEATHSIG: Final = 1
 _PR_CAPBSET_DROP: Final = 24
 #: Signals that Python or this file ignores. PROGRAM has the default actions.
@@ -66,7 +66,7 @@ def start(
 def main() -> int:
     """Return the program's exit code; 1 if this system does not support the namespaces."""
     control, ports = socket.socket(fileno=int(sys.argv[1])), sys.argv[2].split(",")
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # for the program, which ends this process
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # Only PROGRAM handles SIGTERM.
     try:
         _isolate([int(port) for port in ports if port])
         first = os.fork()

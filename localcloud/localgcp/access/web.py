@@ -137,7 +137,7 @@ class LocalHandler(BaseHTTPRequestHandler):
         for name, value in headers.items():
             self.send_header(name, value)
         self.send_header("Content-Length", str(len(body)))
-        if self.close_connection:  # without it, a client may send its next request in vain
+        if self.close_connection:  # The client must not reuse the connection.
             self.send_header("Connection", "close")
         self.end_headers()
         if self.command != "HEAD":
@@ -152,7 +152,7 @@ class LocalHandler(BaseHTTPRequestHandler):
                 yield from self._blocks(size)
                 self.rfile.readline(_LONGEST_LINE)
             while self.rfile.readline(_LONGEST_LINE).strip():
-                pass  # trailers
+                pass  # Trailers are ignored.
         else:
             text = self.headers.get("Content-Length") or "0"
             if not re.fullmatch(r"[0-9]{1,18}", text):

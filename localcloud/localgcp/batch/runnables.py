@@ -197,7 +197,7 @@ class Machine:
     ) -> ContainerProgram:
         image, engine = container["imageUri"], self.cloud.containers.engine
         match = _REPOSITORY.match(image)
-        assert match is not None  # an image of a local project
+        assert match is not None  # The image belongs to a local project.
         place = f"projects/{match[2]}/locations/{match[1]}/repositories/{match[3]}"
         account = self.job.account
         if not has_role(self.cloud.store, account, IMAGE_READER, f"projects/{match[2]}", place):
@@ -258,7 +258,7 @@ class Machine:
 
     def _secret(self, name: str) -> str:
         match = _SECRET.fullmatch(name)
-        assert match is not None  # checked when the job was created
+        assert match is not None  # The name was checked when the job was created.
         secret, version = match[2], match[3]
         project = resource_paths.project_id(self.cloud.store, match[1]) or match[1]
         if not self.cloud.store.service_enabled(project, SECRETS_API):

@@ -125,7 +125,7 @@ def _quotas(job: BatchJob) -> dict[str, float]:
     return demand
 
 
-#: Maximum number of running jobs: training code uses all cores of a laptop by itself.
+#: Maximum number of running jobs, because the code of one job can use all cores of a laptop.
 _SLOTS: Final = 2
 _LOOK_SECONDS: Final = 0.5
 _REPORTING: Final = timedelta(seconds=1080)

@@ -74,7 +74,7 @@ class BatchService:
             raise invalid_argument("The definition of a job can have at most 1 MiB.")
         try:
             body = json_format.MessageToDict(message)
-        except json_format.Error as error:  # a duration that JSON cannot have
+        except json_format.Error as error:  # JSON cannot represent the duration.
             raise invalid_argument(f"Invalid value at 'job': {error}") from error
         checks.check_job(body, region)
         if text := self._refusal(checks.as_job_spec(body)):

@@ -20,7 +20,7 @@ from localgcp.system.gpus import Gpu
 LABEL: Final = "vertex-training.home"
 #: Kind of NVIDIA GPUs in the Container Device Interface.
 CDI_KIND: Final = "nvidia.com/gpu"
-#: Folder in which a job finds its buckets.
+#: Folder of the buckets of a job.
 MOUNT: Final = "/gcs"
 
 
@@ -115,9 +115,9 @@ class Docker:
         return [self.program, "run", *options, reference, *argv[1:]]
 
     def _gpu_options(self, gpus: Sequence[Gpu]) -> list[str]:
-        if self.name == "podman":  # whose --gpus has no effect before version 5
+        if self.name == "podman":  # Before version 5, podman ignores --gpus.
             return [word for gpu in gpus for word in ("--device", f"{CDI_KIND}={gpu.cdi_name}")]
-        ids = ",".join(gpu.id for gpu in gpus)  # docker reads the value as CSV
+        ids = ",".join(gpu.id for gpu in gpus)  # Docker parses the value as CSV.
         return ["--gpus", f'"device={ids}"'] if ids else []
 
     def remove(self, container: str) -> list[str]:

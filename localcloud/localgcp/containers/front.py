@@ -62,7 +62,7 @@ def parse(verb: str, target: str) -> RegistryRequest:
     """Parse a request. Raises RefusedRequestError for a path that the API does not have."""
     try:
         parts = urlsplit(target)
-    except ValueError:  # //[
+    except ValueError:  # raised for ``//[``
         raise RefusedRequestError(400, f"{target[:80]!r} is not a valid path.") from None
     if verb not in _READING | _WRITING:
         raise RefusedRequestError(405, f"{verb} is not a method of the registry API.")
@@ -134,7 +134,7 @@ _MANIFESTS: Final = (
     "application/vnd.docker.distribution.manifest.list.v2+json",
     "application/vnd.docker.distribution.manifest.v2+json",
 )
-#: Maximum bytes of a manifest; the specification lets a registry refuse larger ones.
+#: Maximum bytes of a manifest. The specification allows registries to refuse larger manifests.
 _MAX_MANIFEST: Final = 4 << 20
 
 

@@ -30,7 +30,7 @@ _NAME: Final = f"{MIRROR}/library/python"
 _TAG: Final = "3.11-slim-bookworm"
 _SUITE: Final = "bookworm"
 _PACKAGES: Final = ("ca-certificates", "python3", "python3-pip", "python3-venv")
-#: As in the replaced image: ``python`` is a command, and pip may install packages.
+#: As in the replaced image, ``python`` is a command and pip may install packages.
 _HOOKS: Final = (
     'ln -s python3 "$1/usr/bin/python"',
     'rm -f "$1"/usr/lib/python3*/EXTERNALLY-MANAGED',

@@ -28,8 +28,7 @@ _DATA: Final = "data"
 #: Free bytes below which a disk counts as full.
 _MIN_FREE: Final = 16 * 1024 * 1024
 _TIMEOUT_SECONDS: Final = 300.0
-#: Maximum bytes of a Unix socket's path. The limit with the final NUL is 104 on macOS, 108 on
-#: Linux.
+#: Maximum bytes of a Unix socket's path (macOS: 104 with the final NUL).
 _MAX_PATH: Final = 103
 
 

@@ -176,7 +176,7 @@ def _scan(root: Path, most: int) -> dict[str, tuple[int, int]] | None:
             path = os.path.join(folder, name)
             try:
                 stat = os.lstat(path)
-            except OSError:  # removed since it was listed
+            except OSError:  # The file was removed after the listing.
                 continue
             stamps[path] = (stat.st_mtime_ns, stat.st_size)
             if len(stamps) > most:

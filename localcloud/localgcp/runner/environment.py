@@ -75,7 +75,7 @@ def service_variables(
         "CLOUD_ML_JOB_ID": job_id,
         "CLUSTER_SPEC": _config(cluster, {"type": pool, **task}, job),
     }
-    if not placement.alone:  # as documented: not for a single replica
+    if not placement.alone:  # documented by Google
         # An evaluator is never a member of the cluster, but can be a task.
         roles = {_TENSORFLOW_ROLES[name]: hosts for name, hosts in cluster.items()}
         roles.pop(_EVALUATOR, None)
@@ -111,7 +111,7 @@ def machine_variables(folders: Folders, path: str, storage_url: str) -> dict[str
         "HOME": str(folders.work),
         "TMPDIR": str(folders.tmp),
         "LANG": "C.UTF-8",
-        "PYTHONUNBUFFERED": "1",  # so that a log can be followed
+        "PYTHONUNBUFFERED": "1",  # writes log lines at once
         "STORAGE_EMULATOR_HOST": storage_url,
     }
 

@@ -278,7 +278,7 @@ def _run(command: list[str], report: Report) -> None:
         for line in process.stdout:
             last = line.strip() or last
             report(line.rstrip())
-    except BaseException:  # ``report`` raises when the job was cancelled
+    except BaseException:  # ``report`` raises an error if the job was cancelled.
         process.kill()
         raise
     finally:

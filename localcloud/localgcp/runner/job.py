@@ -171,7 +171,7 @@ class JobRun:
         return True
 
     def _wait(self, reason: str) -> None:
-        if substitutes.note_wait(self.folder, reason):  # True for a new reason
+        if substitutes.note_wait(self.folder, reason):  # The log has one line for each reason.
             self.log.append(f"waiting: {reason}")
 
     def _claim_machines(self) -> bool:
@@ -269,7 +269,7 @@ class JobRun:
             text = stockout_message(self.record.region)
             self._end(JobState.FAILED, (RpcCode.RESOURCE_EXHAUSTED, text))
         elif not decision.ends:
-            # In public threads a job past its timeout ends as cancelled, not as failed.
+            # As users reported, a job that exceeds its timeout is cancelled, not failed.
             limit = _timeout(self.record.spec)
             text = f"The job was cancelled: it ran longer than scheduling.timeout ({limit:g}s)."
             self._end(JobState.CANCELLED, (RpcCode.CANCELLED, text))

@@ -144,7 +144,7 @@ class Preparation:
         return executors.environment(executor, self._log_step)
 
     def _log_once(self, text: str) -> None:
-        if text not in self._logged:  # once for each job, not for each replica
+        if text not in self._logged:  # The log has each text once.
             self._logged.add(text)
             self.log.append(text)
 

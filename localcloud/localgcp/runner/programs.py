@@ -86,7 +86,7 @@ class HostProgram:
         if python_clients.VERTEX in service:
             python_clients.write_settings(self.folders.tmp)
             user = {**user, **python_clients.environment(self.folders.tmp, user)}
-        # Variables of the user precede this machine's; variables of the service precede both.
+        # Precedence: variables of the service, of the user, of this machine.
         gpus = environment.gpu_variables(self.gpus, user)
         return Launch(argv, {**machine, **user, **gpus, **service})
 

@@ -140,7 +140,7 @@ def _container(
 ) -> Iterator[Refusal]:
     image = container.get("imageUri", "")
     if hosts.is_reduction_server(image):
-        return  # reported for the pools
+        return  # Another check reports reduction servers.
     if registry_path(image):
         if missing := engine_missing():
             yield Refusal((*path, "imageUri"), f"cannot run here: {missing}", "", "warning")
@@ -174,7 +174,7 @@ def _python_here(executor: executors.Executor | None, named: set[str]) -> str:
     if not named:
         return ""
     if executor:
-        with suppress(ExecutorError):  # reported when the job starts, and for packages
+        with suppress(ExecutorError):  # Other checks report the error.
             return executors.python_version(executor)
         return ""
     path = shutil.which(min(named))

@@ -25,9 +25,9 @@ from localgcp.vertex.job_logs import JobLog
 #: Seconds between SIGTERM and SIGKILL of a process; a cancelled job must end within 10 s.
 GRACE_SECONDS: Final = 8.0
 
-#: Seconds between two checks of a process whose end is not reported.
+#: Seconds between two checks of a process if the system does not report its end.
 _POLL_SECONDS: Final = 0.05
-#: Seconds between checks of a process whose end is reported. Checks cost training CPU time.
+#: Seconds between two checks of a process if the system reports its end. Checks use CPU time.
 _LOOK_SECONDS: Final = 0.25
 
 

@@ -21,7 +21,7 @@ TRIAL_SLOTS: Final = 4
 #: Interval at which a job requests its machines again; the plugin may free machines at any time.
 _RETRY_SECONDS: Final = 0.5
 
-#: Function (job id, cancelled, stopping) -> run of the job; None if the job does not exist.
+#: Function that returns the run of a job (id, cancelled, stopping); None for an unknown job.
 MakeRun = Callable[[str, threading.Event, threading.Event], JobRun | None]
 
 

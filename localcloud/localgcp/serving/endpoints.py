@@ -50,7 +50,7 @@ ENDPOINTS: Final = Collection(
 _OF_REPLICAS: Final = (
     *("minReplicaCount", "maxReplicaCount", "requiredReplicaCount", "autoscalingMetricSpecs"),
 )
-#: Key, in a request's traffic split, of the model that the request deploys.
+#: Key of the new model in a request's traffic split.
 _NEW: Final = "0"
 
 

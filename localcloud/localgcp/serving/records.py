@@ -169,7 +169,7 @@ def _renamed(old: str, new: str) -> Callable[[Any], Any]:
     return rename
 
 
-#: Fields with another form in the plugin: name, conversion to the plugin's form, to the API's form.
+#: Fields with another form in the plugin: name, function to the plugin's form, function back.
 _OTHERWISE: Final[tuple[tuple[str, Callable[[Any], Any], Callable[[Any], Any]], ...]] = (
     ("trafficSplit", lambda split: json.dumps(split or {}, sort_keys=True), json.loads),
     (

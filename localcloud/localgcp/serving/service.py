@@ -30,7 +30,7 @@ from localgcp.vertex.operations import OperationRunner
 from localgcp.vertex.service import JobService
 
 _CODE: Final = grpc.StatusCode
-#: Maximum bytes of a request or answer, and seconds to answer: shared and dedicated endpoints.
+#: Maximum bytes of a request or an answer, and maximum seconds, by kind of endpoint.
 _SHARED: Final = 1_500_000, 60.0
 _DEDICATED: Final = 10_000_000, 300.0
 _MAX_TEXT: Final = 2_000

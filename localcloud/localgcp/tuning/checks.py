@@ -18,7 +18,7 @@ _MOST_DISCRETE: Final = 1000
 _LEAST_APART: Final = 1e-10
 _DEEPEST: Final = 10
 _VIZIER_ONLY: Final = "Only supported by the Vertex AI Vizier service."
-#: Type of the parent parameter -> field with its values in a condition.
+#: Field of a condition with the parent's values, by the parent's type.
 _CONDITIONS: Final = {
     Kind.INTEGER: "parentIntValues",
     Kind.DISCRETE: "parentDiscreteValues",

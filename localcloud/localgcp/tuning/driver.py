@@ -39,7 +39,7 @@ _CANCELLED: Final = "The tuning job was cancelled."
 #: Maximum number of running trials of a tuning job, even if ``parallelTrialCount`` is higher.
 MOST_PARALLEL: Final = 4
 
-#: Error code of a tuning job whose trials failed. Not documented; CustomJobs have the same code.
+#: Error code of a failed tuning job. Google documents no code; failed CustomJobs have this code.
 FAILED: Final = RpcCode.INVALID_ARGUMENT
 
 

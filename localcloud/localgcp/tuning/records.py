@@ -100,7 +100,7 @@ class TuningTable(RecordTable[TuningRecord]):
     def add_trial(self, trial: TrialRecord, job: JobRecord) -> None:
         """Write a new trial and its CustomJob in one transaction."""
         with self._connect() as db:
-            db.execute("BEGIN IMMEDIATE")  # rolled back when the connection closes
+            db.execute("BEGIN IMMEDIATE")  # An error before COMMIT rolls back.
             _TRIALS.insert(db, trial)
             JobTable.rows.insert(db, job)
             db.execute("COMMIT")

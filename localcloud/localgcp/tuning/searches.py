@@ -165,7 +165,7 @@ def suggest(
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # an option that optuna calls experimental
+        warnings.simplefilter("ignore")  # optuna warns about experimental options
         sampler = optuna.samplers.TPESampler(
             n_startup_trials=_STARTUP_TRIALS, constant_liar=True, seed=zlib.crc32(seed.encode())
         )

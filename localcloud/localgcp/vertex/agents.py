@@ -17,7 +17,7 @@ IMAGE_READER: Final = frozenset(
     }
 )
 LOG_WRITERS: Final = frozenset({"roles/logging.logWriter", "roles/logging.admin"})
-# These contain the permissions of all the others.
+# Roles that contain the permissions of all other roles here.
 _PRIMITIVE: Final = frozenset({"roles/owner", "roles/editor"})
 
 

@@ -32,8 +32,8 @@ _PARENT: Final = re.compile(r"projects/(?P<project>[^/]+)/locations/(?P<region>[
 _ENV_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _MAX_POOLS: Final = 4
 FieldErrors = Iterator[tuple[str, str]]
-#: Entry point group of checks of machines and images, which localgcp does not contain: functions of
-#: a CustomJob in the API's JSON form and its region that yield field and message.
+#: Entry point group of functions that check machines and images. The arguments are a CustomJob in
+#: JSON form and its region. A function yields field and message of each error.
 LIMITS: Final = "localgcp.job_limits"
 
 

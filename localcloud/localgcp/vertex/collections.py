@@ -115,7 +115,9 @@ class ResourceTable:
 
     def delete(self, name: str) -> None:
         """Delete a resource and its children."""
-        below = "name = ?1 OR (name > ?1 || '/' AND name < ?1 || '0')"  # 0 follows the slash
+        below = (
+            "name = ?1 OR (name > ?1 || '/' AND name < ?1 || '0')"  # In ASCII, 0 follows the slash.
+        )
         with self._connect() as db:
             db.execute(f"DELETE FROM experiment_resources WHERE {below}", (name,))
 

@@ -17,7 +17,7 @@ from localgcp.system.folders import make_folder
 
 
 class JobLog:
-    """Appends to a log file, to which a process writes, too."""
+    """Appends lines to the log file of a process."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

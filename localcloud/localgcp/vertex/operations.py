@@ -109,10 +109,11 @@ def packed(message: Any) -> any_pb2.Any:
     return made
 
 
-#: Function that executes an operation from its name and request, and returns the response. Raises
-#: ApiError, or ServerStoppingError if unfinished. An earlier server may have begun it.
+#: Function that executes an operation (name, request) and returns the response. Raises ApiError, or
+#: ServerStoppingError if the operation is unfinished. An earlier server may have begun the work.
 Work = Callable[[str, Mapping[str, Any]], Any]
-#: Called with (before or after work, method, request); may wait, and raises as ``Work`` does.
+#: Function that is called before and after the work ("before" or "after", method, request). It may
+#: wait, and it raises the same errors as ``Work``.
 Around = Callable[[str, str, Mapping[str, Any]], None]
 
 
@@ -169,7 +170,7 @@ class OperationRunner:
         except ServerStoppingError:
             return
         except Exception as error:
-            traceback.print_exc()  # to server.log; the caller gets one line
+            traceback.print_exc()  # The traceback is in server.log.
             text = f"Internal error encountered: {type(error).__name__}."
             outcome = ApiError(grpc.StatusCode.INTERNAL, text)
         self.operations.end(name, outcome)

@@ -27,7 +27,7 @@ from localgcp.vertex.service import JobService
 _CUSTOM_TASK: Final = re.compile(
     r"gs://google-cloud-aiplatform/schema/trainingjob/definition/custom_task_[\d.]+\.yaml"
 )
-#: Job state -> pipeline state, if the names differ.
+#: Pipeline state by job state, if the names differ.
 _STATES: Final = {"QUEUED": "PENDING"}
 _KEPT: Final = (
     *("displayName", "labels", "encryptionSpec"),

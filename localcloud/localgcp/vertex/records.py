@@ -209,7 +209,7 @@ class JobTable(RecordTable[JobRecord]):
         ``limits``: the number of machines of each reservation.
         """
         with self._connect() as db:
-            db.execute("BEGIN IMMEDIATE")  # rolled back when the connection closes
+            db.execute("BEGIN IMMEDIATE")  # A return without COMMIT rolls back.
             for reservation, machines in wanted.items():
                 if _used(db, reservation) + machines > limits[reservation]:
                     return False

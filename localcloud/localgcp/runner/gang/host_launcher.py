@@ -22,7 +22,7 @@ import sys
 from pathlib import Path
 from typing import Any, Final
 
-if not __package__:  # a script
+if not __package__:  # This file runs as a script.
     sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
 
 from localgcp.system import namespaces

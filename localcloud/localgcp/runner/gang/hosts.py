@@ -189,7 +189,7 @@ def write_hosts(path: Path, hosts: Mapping[str, Host]) -> None:
         own = "127.0.0.1 localhost\n"
     lines = [f"{host.address} {host.name}" for host in hosts.values() if host.name]
     path.write_text("\n".join([own.rstrip("\n"), *lines, ""]), encoding="utf-8")
-    path.chmod(0o644)  # a program may change its user
+    path.chmod(0o644)  # The program may run as another user.
 
 
 def command_on(

@@ -30,7 +30,7 @@ JOB_RETRIES: Final = 3
 PREEMPTIONS: Final = 6
 
 _TRANSIENT: Final = frozenset({6, 134, 11, 139})
-#: 128 + SIGKILL and SIGTERM: code does not cause these exit codes by mistake.
+#: Exit codes after SIGKILL and SIGTERM (128 + N), which code does not return by mistake.
 _KILLED: Final = frozenset({137, 143})
 
 
