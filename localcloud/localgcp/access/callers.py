@@ -86,7 +86,7 @@ class Caller:
 
 
 def caller(connection: socket.socket) -> Caller:
-    """Return the process at the client's end of a connection; refuse an ended connection."""
+    """Return the process at the client's end; refuse it if the connection has ended."""
     lookup = _lookup()
     if lookup is None:
         return Caller(allowed=True, uid=None)
@@ -105,13 +105,13 @@ def caller(connection: socket.socket) -> Caller:
 
 
 def can_check() -> bool:
-    """Return whether this system reports who owns a connection."""
+    """Return whether this system reports the owner of a connection."""
     return _lookup() is not None
 
 
 @cache
 def _lookup() -> Lookup | None:
-    """Return the first lookup that returns this process's user for a test connection; else None."""
+    """Return the first lookup that works for a test connection of this process, or None."""
     if _is_ambiguous(os.geteuid()):
         return None
     with (
@@ -192,7 +192,7 @@ def ask_kernel(client: Address, server: Address) -> int | None:
 
 @contextmanager
 def job_process(pid: int, account: str = "") -> Iterator[None]:
-    """Register a process and its descendants as a job's while the block runs."""
+    """Register a process and its child processes as part of a job while the block runs."""
     global _changes
     with _REPLICAS_LOCK:
         _REPLICAS[pid] = Guest(account)
@@ -206,7 +206,7 @@ def job_process(pid: int, account: str = "") -> Iterator[None]:
 
 
 def guest_changes() -> int:
-    """Return the number of starts and ends of replicas: each may change a connection's owner."""
+    """Return how often replicas started or ended: each change may change a connection's owner."""
     return _changes
 
 

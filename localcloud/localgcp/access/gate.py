@@ -59,7 +59,7 @@ _GUESTS: Final[WeakKeyDictionary[socket.socket, tuple[int, Guest | None]]] = Wea
 
 @contextmanager
 def known_by_name(connection: socket.socket) -> Iterator[str]:
-    """Yield a name under which ``guest_behind`` finds the connection while the block runs.
+    """Yield a secret name of the connection, which ``guest_behind`` accepts while the block runs.
 
     Use the name in the metadata of calls that reach the gRPC server over another connection.
     """
@@ -72,7 +72,7 @@ def known_by_name(connection: socket.socket) -> Iterator[str]:
 
 
 def guest_behind(context: grpc.ServicerContext) -> Guest | None:
-    """Return the job whose process called this method; None for a caller outside of jobs."""
+    """Return the job that called this method; None if the caller is not a job."""
     metadata = {key: value for key, value in context.invocation_metadata() or ()}
     named = metadata.get(CONNECTION)
     connection = connection_of(context.peer()) if named is None else named_connection(str(named))
@@ -87,7 +87,7 @@ def named_connection(name: str) -> socket.socket | None:
 
 
 def guest_at(connection: socket.socket) -> Guest | None:
-    """Return the job at the client's end of a connection; None for a caller outside of jobs."""
+    """Return the job at the client's end of a connection; None if the client is not a job."""
     changes = callers.guest_changes()
     known = _GUESTS.get(connection)
     if known is None or known[0] != changes:
@@ -98,7 +98,7 @@ def guest_at(connection: socket.socket) -> Guest | None:
 
 
 def connection_of(peer: str) -> socket.socket | None:
-    """Return the client's connection behind ``ServicerContext.peer()``; None if it has ended."""
+    """Return the client's connection for ``ServicerContext.peer()``; None if it has ended."""
     return _OPEN.get(peer.removeprefix("unix:"))
 
 

@@ -64,7 +64,7 @@ def start(
 
 
 def main() -> int:
-    """Return the program's exit code; 1 if this system does not support the namespaces."""
+    """Run PROGRAM and return its exit code; return 1 if the system has no namespaces."""
     control, ports = socket.socket(fileno=int(sys.argv[1])), sys.argv[2].split(",")
     signal.signal(signal.SIGTERM, signal.SIG_IGN)  # Only PROGRAM handles SIGTERM.
     try:
@@ -108,7 +108,7 @@ def _isolate(ports: Collection[int]) -> None:
 
 
 def _sockets() -> set[str]:
-    """Return the paths of Unix sockets mounted, bound in this network, or beside a bound socket."""
+    """Return the paths of Unix sockets that are mounted, bound, or beside a bound socket."""
     # Only "\n" ends a line. A name may contain other characters at which splitlines() splits.
     mounts = Path("/proc/self/mountinfo").read_text(errors="surrogateescape").split("\n")
     fields = [line.split(" ") for line in mounts if line]
@@ -137,7 +137,7 @@ def _empty(folder: str) -> None:
 
 
 def _prepare_first() -> None:
-    """Set up the namespace's first process, whose end ends all others. Raises OSError."""
+    """Set up the first process of the namespaces, whose end ends all their processes."""
     call("prctl", _PR_SET_PDEATHSIG, signal.SIGKILL)
     with suppress(OSError):  # refused in a container that covers parts of /proc itself
         mount("proc", "/proc", _MS_HARMLESS, "proc")

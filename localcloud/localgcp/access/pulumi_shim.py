@@ -158,7 +158,7 @@ def make_stack(
 
 
 def selected_stack(pulumi: str, cwd: str) -> str | None:
-    """Return the stack that commands without ``--stack`` use, or None."""
+    """Return the stack of commands without ``--stack``; None if no stack is selected."""
     import subprocess
 
     if named := os.environ.get("PULUMI_STACK"):
@@ -173,7 +173,7 @@ def selected_stack(pulumi: str, cwd: str) -> str | None:
 
 
 def with_local_stack_file(args: list[str], pulumi: str, home: str) -> list[str]:
-    """Return the arguments with ``--config-file``, or unchanged if the command needs none."""
+    """Add ``--config-file`` to the arguments of commands that load a stack's configuration."""
     request = Request(args)
     if request.command not in COMMANDS or request.has_config_file or request.asks_help:
         return args
@@ -234,14 +234,14 @@ Hint: keep the passphrase. {PASSPHRASE_UNDO}
 
 
 def changes_passphrase(args: list[str]) -> bool:
-    """Return whether the arguments change the passphrase of the local cloud's stacks."""
+    """Return whether the arguments would change the passphrase of a local stack."""
     request = Request(args)
     is_change = request.command == "stack" and _CHANGE in args
     return is_change and not request.asks_help and os.environ.get(_PASSPHRASE) == "local"
 
 
 def main() -> int:
-    """Replace this process by the real pulumi; return 127 if PATH has none, 1 if refused."""
+    """Replace this process by the real pulumi; return 127 without pulumi, 1 if refused."""
     home = os.environ.get("VT_LOCAL_HOME")
     args = sys.argv[1:]
     own = os.path.join(home, "bin") if home else ""

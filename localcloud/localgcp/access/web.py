@@ -65,7 +65,7 @@ def refuse(connection: socket.socket, text: str) -> None:
 
 
 class LocalServer(ThreadingHTTPServer):
-    """Listens on 127.0.0.1:``port``."""
+    """An HTTP server on 127.0.0.1:``port``."""
 
     daemon_threads = True
     block_on_close = False
@@ -73,14 +73,13 @@ class LocalServer(ThreadingHTTPServer):
     request_queue_size = 128
 
     def __init__(self, port: int, handler: type[LocalHandler], front: Any = None) -> None:
-        """Create a server; ``front`` is the object that its handlers serve."""
+        """``front`` is the object that the request handlers serve."""
         self.front = front
         super().__init__(("127.0.0.1", port), handler)
         # `shutdown` waits for the end of an interval, which is half a second by default.
         make_thread(self.serve_forever, 0.05).start()
 
     def stop(self) -> None:
-        """Stop listening."""
         self.shutdown()
         self.server_close()
 
@@ -106,7 +105,7 @@ class LocalHandler(BaseHTTPRequestHandler):
         """Do nothing, because the child servers write logs."""
 
     def handle(self) -> None:
-        """Serve the connection, or refuse it."""
+        """Serve the connection of an allowed caller; refuse other callers."""
         connection: Any = self.connection
         who = caller(connection)
         if who.allowed:
@@ -132,7 +131,6 @@ class LocalHandler(BaseHTTPRequestHandler):
         return {name.lower(): self.headers.get_all(name, []) for name in self.headers}
 
     def answer(self, status: int, headers: Mapping[str, str], body: bytes) -> None:
-        """Send a complete answer."""
         self.send_response_only(status)
         for name, value in headers.items():
             self.send_header(name, value)

@@ -68,7 +68,7 @@ def check_caller(store: Store, guest: Guest | None, project: str, permission: st
 
 
 def check_account(store: Store, guest: Guest | None, project: str, email: str) -> None:
-    """Raise ApiError if the account does not exist or the caller may not act as it."""
+    """Raise ApiError if the account is missing, or if the caller may not act as the account."""
     if email == default_account(project):
         return
     if store.account(email) is None:
@@ -86,7 +86,7 @@ def default_account(project: str) -> str:
 
 
 def check_id(job_id: str) -> None:
-    """Raise ApiError for a bad ``job_id``, which is optional."""
+    """Raise ApiError for an invalid ``job_id``; an empty ``job_id`` is valid."""
     if job_id and not _RFC_1035.fullmatch(job_id):
         raise invalid_argument(
             f"job_id {job_id[:80]!r} is invalid: use at most 63 characters of a-z, 0-9 and '-', "

@@ -112,12 +112,10 @@ class BatchJob:
 
     @property
     def group(self) -> dict[str, Any]:
-        """The job's only task group."""
         return self.body["taskGroups"][0]
 
     @property
     def spec(self) -> dict[str, Any]:
-        """The task specification."""
         return self.group["taskSpec"]
 
     @property
@@ -138,8 +136,6 @@ class BatchJob:
 
 @dataclass(frozen=True)
 class BatchTask:
-    """One task of a Batch job."""
-
     uid: str
     """Uid of the task's job."""
     number: int
@@ -163,7 +159,6 @@ class BatchTable:
         self.ahead = timedelta()
 
     def now(self) -> datetime:
-        """Return the current time in UTC."""
         return datetime.now(UTC) + self.ahead
 
     def time(self) -> str:
@@ -183,11 +178,10 @@ class BatchTable:
         return True
 
     def get(self, name: str) -> BatchJob | None:
-        """Return the job, or None."""
+        """Return the job with this name, or None."""
         return next(iter(self._select("name = ?", name)), None)
 
     def of_uid(self, uid: str) -> BatchJob | None:
-        """Return the job with this uid, or None."""
         return next(iter(self._select("uid = ?", uid)), None)
 
     def list(self, project: str | None = None, states: Iterable[State] = State) -> list[BatchJob]:
@@ -220,7 +214,7 @@ class BatchTable:
         return True
 
     def note(self, name: str, text: str) -> None:
-        """Add an event without a state change, unless it equals the last event."""
+        """Add an event without a state change, unless the newest event has the same text."""
         job = self.get(name)
         if job is None or (job.events and job.events[-1]["description"] == text):
             return
@@ -236,24 +230,22 @@ class BatchTable:
             db.execute(query, (operation, name))
 
     def delete(self, job: BatchJob) -> None:
-        """Remove a job and its tasks."""
+        """Delete a job and its tasks."""
         with self._connect() as db:
             db.execute("DELETE FROM batch_tasks WHERE uid = ?", (job.uid,))
             db.execute("DELETE FROM batch_jobs WHERE uid = ?", (job.uid,))
 
     def tasks(self, uid: str, state: TaskState | None = None) -> builtins.list[BatchTask]:
-        """Return the tasks of a job, in order."""
         with self._connect() as db:
             query = "WHERE uid = ?1 AND (?2 IS NULL OR state = ?2) ORDER BY number"
             return _TASKS.select(db, query, uid, state)
 
     def task(self, uid: str, number: int) -> BatchTask | None:
-        """Return one task, or None."""
         with self._connect() as db:
             return next(iter(_TASKS.select(db, "WHERE uid = ? AND number = ?", uid, number)), None)
 
     def counts(self, uid: str) -> dict[str, int]:
-        """Return the number of tasks by state."""
+        """Return the number of a job's tasks by state."""
         query = "SELECT state, count(*) FROM batch_tasks WHERE uid = ? GROUP BY state"
         with self._connect() as db:
             return {row[0]: row[1] for row in db.execute(query, (uid,))}

@@ -67,12 +67,12 @@ class Volumes:
             make_folder(self.root / remote)
 
     def sync(self) -> None:
-        """Synchronize folders and buckets while the job runs."""
+        """Synchronize the folders with their buckets while the job runs."""
         for mount in self._mounts:
             mount.sync(final=False)
 
     def close(self) -> None:
-        """Upload remaining files, and log files that the job wrote outside of all buckets."""
+        """Upload remaining files, and report files that the job wrote outside of all buckets."""
         if self.root.is_dir():
             kept = {mount.bucket for mount in self._mounts}
             if outside := buckets.outside_of(self.root, kept):

@@ -84,7 +84,7 @@ class Capacity:
                 yield f"{_WANTED} {job.uid} due to inadequate quotas {text}."
 
     def _reservation(self, job: BatchJob) -> Iterator[str]:
-        """Yield problems of the job's reservation; a reserved machine serves one job at a time."""
+        """Yield problems of the job's reservation. A reserved machine serves one job at a time."""
         name = job.policy.get("reservation", "")
         if name in ("", "NO_RESERVATION"):
             return
@@ -183,7 +183,7 @@ class BatchScheduler:
             self._settle(job.name)
 
     def stop(self) -> None:
-        """End running jobs as FAILED and return when all have ended; waiting jobs keep waiting."""
+        """Fail running jobs and wait until all have ended; waiting jobs keep their state."""
         self._stopping.set()
         self._awake.set()
         self._thread.join()

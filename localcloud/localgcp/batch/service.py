@@ -45,7 +45,7 @@ _T = TypeVar("_T")
 
 
 class BatchService:
-    """Jobs. Methods raise ApiError."""
+    """Serves Batch jobs; all methods raise ApiError."""
 
     api: ClassVar = Api("google.cloud.batch_v1", "batch_service")
 
@@ -64,7 +64,7 @@ class BatchService:
     def create_job(
         self, request: batch.CreateJobRequest, context: grpc.ServicerContext
     ) -> batch_job.Job:
-        """Create a job. The name must be unused; the name of an ended job is still in use."""
+        """Create a job. Its name must not be in use, not even by an ended job."""
         guest = gate.guest_behind(context)
         project, region = checks.resolve_parent(self.store, request.parent)
         checks.check_caller(self.store, guest, project, "batch.jobs.create", request.parent)
@@ -94,7 +94,6 @@ class BatchService:
         return self._message(made)
 
     def get_job(self, request: batch.GetJobRequest, context: grpc.ServicerContext) -> batch_job.Job:
-        """Return the job."""
         return self._message(self._find(request.name, context, "batch.jobs.get"))
 
     def list_jobs(
@@ -134,7 +133,7 @@ class BatchService:
     def delete_job(
         self, request: batch.DeleteJobRequest, context: grpc.ServicerContext
     ) -> operations_pb2.Operation:
-        """Delete a job. A running job ends first; afterwards, the job's name can be used again."""
+        """Delete a job, after its end if it is running. Then the job's name can be used again."""
         with self.jobs.lock:
             job = self._find(request.name, context, "batch.jobs.delete")
             if job.state is State.DELETING and (going := self.operations.get(job.operation)):

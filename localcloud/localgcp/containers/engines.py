@@ -26,7 +26,7 @@ MOUNT: Final = "/gcs"
 
 @dataclass(frozen=True)
 class Buildah:
-    """buildah, with its files in the home folder."""
+    """The engine buildah, with its files in the home folder."""
 
     program: str
     folder: Path
@@ -74,7 +74,7 @@ class Buildah:
 
 @dataclass(frozen=True)
 class Docker:
-    """docker, or podman, which accepts the same arguments."""
+    """The engine docker, or podman, which accepts the same arguments."""
 
     program: str
     home: str
@@ -151,8 +151,6 @@ def registry_path(image: str) -> str | None:
 
 @dataclass(frozen=True)
 class ImageConfig:
-    """Entry point and command of an image."""
-
     entrypoint: Sequence[str] = ()
     command: Sequence[str] = ()
 

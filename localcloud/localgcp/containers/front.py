@@ -59,7 +59,7 @@ class RegistryRequest:
 
 
 def parse(verb: str, target: str) -> RegistryRequest:
-    """Parse a request. Raises RefusedRequestError for a path that the API does not have."""
+    """Parse a request. Raises RefusedRequestError for an unknown path or an invalid name."""
     try:
         parts = urlsplit(target)
     except ValueError:  # raised for ``//[``
@@ -120,7 +120,6 @@ def check_tag(request: RegistryRequest, digest: str, current: Callable[[], str |
 
 
 def error_body(error: RefusedRequestError) -> bytes:
-    """Return the body of an error in the API's format."""
     codes = {403: "DENIED", 404: "NAME_UNKNOWN", 405: "UNSUPPORTED", 507: "UNKNOWN"}
     code = codes.get(error.status, "MANIFEST_INVALID")
     message = f"local cloud: {error}"
@@ -152,7 +151,7 @@ class RegistryFront:
         self.port = 0
 
     def start(self) -> None:
-        """Start the registry and the front, if a registry program is installed and starts."""
+        """Start the registry and the front, if a registry program is installed."""
         self._registry = self._find()
         if self._registry is None or not self._started(self._registry):
             return

@@ -37,7 +37,7 @@ MISSING: Final = "`make containers` installs the missing programs, or lists them
 
 
 class ContainerHost:
-    """Runs images of the local registry; ``port`` is the registry's, 0 without a registry."""
+    """Runs images of the local registry; ``port`` is 0 without a registry."""
 
     def __init__(self, home: Home, port: int) -> None:
         self.home, self.port = home, port
@@ -52,7 +52,6 @@ class ContainerHost:
         self.recover()
 
     def wait_ready(self) -> None:
-        """Wait until the settings are written."""
         self._settings.join()
 
     def reconcile(self, port: int) -> None:
@@ -81,7 +80,7 @@ class ContainerHost:
         return None
 
     def gpu_refusal(self, cdi_folders: Sequence[Path] = CDI_FOLDERS) -> str:
-        """Return why containers get no GPU here, and how to fix it; empty if they get GPUs."""
+        """Return why containers get no GPU here, with a hint; empty if they get GPUs."""
         engine = self.engine
         if isinstance(engine, Docker):
             if engine.name == "podman":
@@ -107,7 +106,6 @@ class ContainerHost:
         return f"127.0.0.1:{self.port}/{path}" if path and self.port else None
 
     def recover(self) -> None:
-        """Remove the containers of a killed server."""
         if not self.home.containers.is_dir() or self.engine is None:
             return
         names = self._names(self.engine)
@@ -136,7 +134,7 @@ class ContainerHost:
         return None if printed is None else printed.split()
 
     def environment(self, tmp: Path | None = None) -> dict[str, str]:
-        """Return the environment of the engine itself; containers do not get it."""
+        """Return the environment of the engine's command, which containers do not inherit."""
         env = {name: os.environ[name] for name in ("HOME", "XDG_RUNTIME_DIR") if name in os.environ}
         path = os.environ.get("PATH", os.defpath)
         return {**env, "PATH": path, "TMPDIR": str(tmp or self.home.root)}

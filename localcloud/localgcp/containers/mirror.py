@@ -46,7 +46,6 @@ def layout() -> Path:
 
 
 def has_stand_in() -> bool:
-    """Return whether this machine has a stand-in for the base image."""
     try:
         return (layout() / "index.json").is_file()
     except LocalCloudError:
@@ -107,14 +106,14 @@ def _run(command: list[str], tmp: Path) -> None:
 
 
 class Mirror:
-    """Copies the stand-in into the registry of one home on the first request."""
+    """Copies the stand-in into the registry of a home folder on the first request."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._lock, self._done = threading.Lock(), False
 
     def provide(self, name: str, reference: str) -> None:
-        """Copy the stand-in into the registry for a request for the base image's manifest."""
+        """Copy the stand-in into the registry, if the request is for the base image's manifest."""
         if (name, reference) != (_NAME, _TAG) or self._done:
             return
         with self._lock:

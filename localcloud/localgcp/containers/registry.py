@@ -33,19 +33,18 @@ _MAX_PATH: Final = 103
 
 
 def find_program() -> str | None:
-    """Return the path of the registry program, or None."""
+    """Return the path of the registry program, or None if it is not installed."""
     return next(filter(None, map(shutil.which, PROGRAMS)), None)
 
 
 class RegistryConnection(http.client.HTTPConnection):
-    """An HTTP connection to the registry's Unix socket, whose path may exceed the limit."""
+    """An HTTP connection to the registry's Unix socket, also with a very long path."""
 
     def __init__(self, folder: Path, timeout: float = _TIMEOUT_SECONDS) -> None:
         super().__init__("registry", timeout=timeout)
         self.folder = folder
 
     def connect(self) -> None:
-        """Connect to the socket. Raises OSError."""
         self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self.sock.settimeout(self.timeout)
         path = self.folder / _SOCKET
@@ -60,8 +59,6 @@ class RegistryConnection(http.client.HTTPConnection):
 
 
 class Registry(ChildServer):
-    """One registry process that serves ``folder``."""
-
     name = "container registry"
     role = "registry"
 
@@ -92,7 +89,6 @@ class Registry(ChildServer):
             connection.close()
 
     def is_full(self) -> bool:
-        """Return whether the registry's disk is full."""
         try:
             return shutil.disk_usage(self.folder / _DATA).free < _MIN_FREE
         except OSError:

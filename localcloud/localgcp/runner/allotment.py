@@ -35,14 +35,14 @@ class GpuShortage(enum.StrEnum):
 
     @classmethod
     def of(cls, home: Home) -> GpuShortage:
-        """Return the saved value; AUTO if none is saved."""
+        """Return the saved choice; AUTO if no choice is saved."""
         try:
             return cls(home.gpu_shortage.read_text("utf-8"))
         except (OSError, ValueError):
             return cls.AUTO
 
     def keep(self, home: Home) -> None:
-        """Save the value for jobs that start later."""
+        """Save the choice for jobs that start later."""
         with open_private(home.gpu_shortage, "w") as file:
             file.write(self.value)
 
@@ -58,11 +58,10 @@ class Allotment:
     """Description of hardware that differs from the request; empty without a difference."""
 
     def of(self, replica: str) -> tuple[Gpu, ...]:
-        """Return the GPUs of a replica."""
         return (*self.by_replica.get(replica, ()),)
 
     def descriptors(self, replica: str) -> tuple[int, ...]:
-        """Return the locks that the program of a replica inherits."""
+        """Return the locks on GPUs that the program of a replica inherits."""
         return tuple(self.locks[gpu] for gpu in self.of(replica))
 
     def close(self) -> None:
@@ -131,7 +130,7 @@ def describe(available: Sequence[Gpu]) -> str:
 
 
 def difference(members: Sequence[Replica], used: Sequence[Gpu]) -> str:
-    """Return a note if the GPUs are not of the requested model; empty if they are."""
+    """Return a note if the GPUs are not of the requested model; otherwise an empty text."""
     names = {_accelerator(member) for member in members if requested(member)}
     models = [{word for word in name.split("_") if not _NO_MODEL.fullmatch(word)} for name in names]
     words = [set(re.split(r"\W+", gpu.name.upper())) for gpu in used if gpu.part is None]

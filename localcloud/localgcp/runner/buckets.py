@@ -34,7 +34,7 @@ _NAMED: Final = 3
 
 @dataclass
 class JobBuckets:
-    """Buckets below ``folder``, which replaces ``/gcs``."""
+    """The buckets of a job in ``folder``, which replaces ``/gcs``."""
 
     folder: Path
     cloud: CloudHost
@@ -47,7 +47,6 @@ class JobBuckets:
     """Files of this machine's own ``/gcs`` before the job, if the job may write to them."""
 
     def prepare(self, members: Sequence[Replica], output_prefix: str | None) -> None:
-        """Prepare the buckets for these replicas."""
         make_folder(self.folder)
         named, mentioned = _names(members, output_prefix)
         for bucket in sorted(named):
@@ -67,7 +66,7 @@ class JobBuckets:
         )
 
     def sync(self) -> None:
-        """Synchronize folders and buckets while the job runs."""
+        """Synchronize the folders with their buckets while the job runs."""
         for mount in self._mounts:
             mount.sync(final=False)
 
@@ -129,7 +128,7 @@ class JobBuckets:
 
 
 def _names(members: Sequence[Replica], output_prefix: str | None) -> tuple[set[str], set[str]]:
-    """Return buckets to copy, and buckets that the job mentions in any form."""
+    """Return the buckets to copy, and the buckets that the job mentions in any form."""
     named: set[str] = set()
     mentioned: set[str] = set()
     for member in members:

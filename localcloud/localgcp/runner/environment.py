@@ -51,13 +51,12 @@ class Placement:
 
     @property
     def alone(self) -> bool:
-        """Return whether the job has only one replica."""
         return sum(map(len, self.cluster.values())) == 1
 
 
 @dataclass(frozen=True)
 class Folders:
-    """The replica's own folders; ``gcs`` replaces the mount ``/gcs``."""
+    """The folders of a replica; ``gcs`` replaces the mount ``/gcs``."""
 
     work: Path
     tmp: Path
@@ -170,12 +169,12 @@ def mounted(text: str, gcs: Path) -> str:
 
 
 def mounted_buckets(task: Mapping[str, Any]) -> list[str]:
-    """Return the buckets below ``/gcs/`` in command, args or env values."""
+    """Return the buckets below ``/gcs/`` that command, args or env name."""
     return _buckets(_MOUNT.pattern + r"/([\w.-]+)", _texts(task))
 
 
 def named_buckets(task: Mapping[str, Any], output_prefix: str | None) -> list[str]:
-    """Return all buckets in command, args and env, in any form, and the output bucket."""
+    """Return the output bucket and all buckets that command, args or env name in any form."""
     buckets = _buckets(r"gs://([a-z0-9][\w.-]*)", [*_texts(task), output_prefix or ""])
     return sorted({*buckets, *mounted_buckets(task)})
 

@@ -81,12 +81,12 @@ def for_image(image_uri: str, *, nearest: bool = False) -> Executor | None:
 
 
 def names() -> list[str]:
-    """Return the image names that have a stand-in; omits optional parts of names."""
+    """Return the names of prebuilt images that have a stand-in, without optional parts."""
     return [_NAME.sub(r"\1", row.image).replace("\\", "") for row in table()]
 
 
 def nearest_to(image_uri: str) -> str | None:
-    """Return the supported image of the same framework with the closest version, or None."""
+    """Return the supported image of the framework with the closest version, or None."""
     requested = _VERSION.match(image_uri.rpartition("/")[2])
     if requested is None:
         return None
@@ -103,14 +103,13 @@ def nearest_to(image_uri: str) -> str | None:
 
 @cache
 def table() -> tuple[Executor, ...]:
-    """Return all executors."""
     data = yaml.safe_load(_TABLE.read_text(encoding="utf-8"))
     libraries = tuple(data["libraries"])
     return tuple(Executor(**row, libraries=libraries) for row in data["executors"])
 
 
 def for_gpus(executor: Executor, image_uri: str) -> Executor:
-    """Return the executor; with CUDA libraries if the image has CUDA."""
+    """Return the executor, with CUDA libraries if the image has CUDA."""
     if "-gpu." not in image_uri.rpartition("/")[2]:
         return executor
     return replace(executor, framework=executor.cuda or executor.framework, on_gpus=True)

@@ -25,7 +25,7 @@ Stamp = tuple[int, int, int]
 
 
 class Mount:
-    """The folder of one bucket."""
+    """The folder of one bucket of a job."""
 
     def __init__(
         self, folder: Path, cloud: CloudHost, access: Access, report: Callable[[str], None]
@@ -158,7 +158,7 @@ def _stamp(status: os.stat_result) -> Stamp:
 
 
 def storage_client(url: str) -> Any:
-    """Return Google's client for the emulator, independent of the environment."""
+    """Return Google's client for the storage emulator; environment variables have no effect."""
     from google.auth.credentials import AnonymousCredentials
     from google.cloud import storage
 

@@ -61,7 +61,7 @@ class JobHost:
     def make_run(
         self, job_id: str, cancelled: threading.Event, stopping: threading.Event
     ) -> JobRun | None:
-        """Return an object that runs a job; None if the job does not exist."""
+        """Return an object that runs a job, or None if the job does not exist."""
         record = self.jobs.get(job_id)
         return record and JobRun(record, self, cancelled, stopping, self.trial_id(job_id))
 
@@ -77,7 +77,6 @@ class JobRun:
         stopping: threading.Event,
         trial: str | None,
     ) -> None:
-        """``trial`` is the id of the trial that this job runs, or None."""
         self.record, self.jobs, self.trial = record, host.jobs, trial
         self.cloud, self.faults = host.cloud, faults_of(host.faults, record)
         self.cancelled, self.stopping = cancelled, stopping
@@ -301,7 +300,7 @@ class JobRun:
         self.jobs.move(self.record.job_id, state, error=error)
 
     def began(self) -> bool:
-        """Set the job RUNNING when all replicas can start. Return False if it was cancelled."""
+        """Set the job RUNNING when all replicas can start; return False if it was cancelled."""
         state, before = JobState.RUNNING, (JobState.PENDING, JobState.RUNNING)
         return self.jobs.move(self.record.job_id, state, only_from=before)
 
@@ -310,7 +309,7 @@ class JobRun:
         self.jobs.move(self.record.job_id, JobState.PENDING, only_from=(JobState.RUNNING,))
 
     def preempted(self, ran_seconds: float) -> Sequence[str]:
-        """Return the names of the replicas that now lose their machines."""
+        """Return the names of the replicas that lose their machines now, because of a fault."""
         return self.faults.preempted(self._names, ran_seconds)
 
     def killed(self, name: str, ran_seconds: float) -> bool:
@@ -318,7 +317,7 @@ class JobRun:
         return self.faults.killed(name, ran_seconds)
 
     def tick(self) -> None:
-        """Synchronize the buckets, every other second and after each attempt."""
+        """Synchronize the buckets; called every other second and after each attempt."""
         self.buckets.sync()
 
 
@@ -328,7 +327,7 @@ def _timeout(spec: dict[str, Any]) -> float:
 
 
 def max_wait(scheduling: Mapping[str, Any]) -> float:
-    """Return ``maxWaitDuration`` in seconds; ``0s`` means without limit."""
+    """Return ``maxWaitDuration`` in seconds; ``0s`` means no limit."""
     text = scheduling.get("maxWaitDuration", "")
     seconds = float(text.removesuffix("s")) if text else _DEFAULT_WAIT
     return seconds or math.inf

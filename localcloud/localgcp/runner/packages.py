@@ -40,7 +40,7 @@ Install = Callable[[list[str], Mapping[str, str]], int]
 
 
 def fetch(uris: list[str], folder: Path, storage_url: str) -> list[Path]:
-    """Download the packages. Raises PackageError for a missing package."""
+    """Download packages from buckets. Raises PackageError for a missing package."""
     from google.api_core.exceptions import NotFound
 
     client = storage_client(storage_url)

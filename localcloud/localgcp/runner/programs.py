@@ -36,7 +36,7 @@ Run = Callable[[list[str], Mapping[str, str]], int]
 
 @dataclass(frozen=True)
 class CloudHost:
-    """The local cloud's services that programs use."""
+    """Services of the local cloud that programs of jobs use."""
 
     home: Home
     store: Store
@@ -77,7 +77,7 @@ class HostProgram:
         return Path(MOUNT) if self.own_mount else self.folders.gcs
 
     def launch(self, service: Mapping[str, str], user: Mapping[str, str]) -> Launch:
-        """Return the command with ``$(VAR)`` and ``/gcs`` replaced."""
+        """Return the process of the command, with ``$(VAR)`` and ``/gcs`` replaced."""
         known = {**service, **user}
         argv = [environment.mounted(environment.expand(w, known), self.gcs) for w in self.argv]
         machine = environment.machine_variables(self.folders, self.path, self.storage_url)
@@ -104,7 +104,7 @@ class HostProgram:
 
 @dataclass
 class ContainerProgram:
-    """The command of an image, run in a container."""
+    """The command of an image, which runs in a container."""
 
     host: ContainerHost
     engine: Engine
@@ -148,7 +148,6 @@ class ContainerProgram:
         return Launch(line, engine_env, _CONTAINER_UMASK, _terminate_first)
 
     def close(self) -> None:
-        """Remove the container."""
         self.host.remove(self.name)
 
     def _config(self, env: Mapping[str, str]) -> Any:

@@ -182,7 +182,7 @@ def _python_here(executor: executors.Executor | None, named: set[str]) -> str:
 
 
 def no_stand_in(image: str) -> tuple[str, str]:
-    """Return why a package's image has no stand-in, and a hint."""
+    """Return why a package's image has no stand-in, with a hint."""
     near = executors.nearest_to(image)
     supported = f"supported: {', '.join(executors.names())}"
     alternatives = f"the nearest supported image is {near}" if near else supported
@@ -192,7 +192,7 @@ def no_stand_in(image: str) -> tuple[str, str]:
 
 
 def no_command(image: str, field: str = "containerSpec.command") -> str:
-    """Return why an image outside of local projects cannot run, and how to set ``field``."""
+    """Return why an image outside of local projects cannot run; ``field`` sets a command."""
     return (
         f"the image {image} cannot run here: the local cloud runs only images of local projects, "
         f"and the ENTRYPOINT is unknown. Set {field} to run a command on this machine."
@@ -200,7 +200,7 @@ def no_command(image: str, field: str = "containerSpec.command") -> str:
 
 
 def stored_only(study: Mapping[str, Any]) -> Iterator[Refusal]:
-    """Yield rules of a ``studySpec`` that the local cloud stores but does not apply."""
+    """Yield warnings for rules of a ``studySpec`` that the local cloud stores but ignores."""
     for field in _STORED_ONLY:
         if field in study:
             what = "is stored without effect: every trial runs to its end"

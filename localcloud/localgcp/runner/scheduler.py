@@ -26,7 +26,7 @@ MakeRun = Callable[[str, threading.Event, threading.Event], JobRun | None]
 
 
 class LocalScheduler:
-    """Threads that run jobs from a queue, oldest first."""
+    """Runs jobs from a queue in threads, oldest first."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class LocalScheduler:
             thread.start()
 
     def submit(self, job_id: str) -> None:
-        """Queue a job that the table has in state QUEUED."""
+        """Queue a job in state QUEUED."""
         with self._lock:
             self._cancels[job_id] = threading.Event()
         self._put(job_id)
@@ -74,7 +74,7 @@ class LocalScheduler:
         (self._trials if self._is_trial(job_id) else self._queue).put(job_id)
 
     def cancel(self, job_id: str) -> None:
-        """Request the end of a job in state CANCELLING; does not wait for it."""
+        """Request the end of a job in state CANCELLING, without waiting for the end."""
         with self._lock:
             cancelled = self._cancels.get(job_id)
             begun = job_id in self._begun
@@ -84,7 +84,7 @@ class LocalScheduler:
             self._end_cancelled(job_id)
 
     def stop(self) -> None:
-        """End running jobs as FAILED and return when all have ended; waiting jobs stay QUEUED."""
+        """Fail running jobs and wait until all have ended; waiting jobs stay QUEUED."""
         self._stopping.set()
         with self._lock:
             cancels = list(self._cancels.values())

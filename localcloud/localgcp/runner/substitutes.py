@@ -28,7 +28,7 @@ def command_for(image: str, executor: Executor | None) -> str:
 
 
 def take_nearest(home: Home, *, on: bool) -> None:
-    """Enable or disable the nearest version as the replacement of an unsupported prebuilt image."""
+    """Enable or disable the nearest version for unsupported prebuilt images."""
     if on:
         home.nearest_images.touch(0o600)
     else:
@@ -36,7 +36,6 @@ def take_nearest(home: Home, *, on: bool) -> None:
 
 
 def takes_nearest(home: Home) -> bool:
-    """Return whether ``take_nearest`` is enabled."""
     return home.nearest_images.is_file()
 
 
@@ -73,7 +72,7 @@ def note(folder: Path, text: str) -> None:
 
 
 def note_wait(folder: Path, reason: str) -> bool:
-    """Record why a job waits (empty: it does not wait); return whether the reason is new."""
+    """Record why a job waits, or no reason; return whether the reason is new."""
     file = folder / _WAIT
     if not reason:
         file.unlink(missing_ok=True)

@@ -33,7 +33,7 @@ _BUCKET_READERS: Final = READERS | WRITERS | {"roles/aiplatform.serviceAgent"}
 
 
 def check_model(store: Store, project: str, region: str, body: Mapping[str, Any]) -> None:
-    """Raise ApiError if this version of a model cannot be uploaded."""
+    """Raise ApiError if a model version cannot be uploaded."""
     if bad := [*_model_errors(body, region)]:
         raise invalid_fields(bad)
     agent = service_agent(project)
@@ -124,7 +124,7 @@ def merged_aliases(held: Iterable[str], changes: Iterable[str]) -> list[str]:
 
 
 def check_deployed_model(store: Store, deployed: Mapping[str, Any]) -> None:
-    """Raise ApiError if this DeployedModel cannot be deployed."""
+    """Raise ApiError if a model cannot be deployed with these settings."""
     if bad := [*_deployed_errors(deployed)]:
         raise invalid_fields(bad)
     check_account(store, deployed.get("serviceAccount"))
@@ -161,7 +161,7 @@ def replicas(resources: Mapping[str, Any]) -> int:
 
 
 def check_split(split: Mapping[str, int], ids: Iterable[str]) -> None:
-    """Raise ApiError unless a split is empty, or sums to 100 over these DeployedModels."""
+    """Raise ApiError unless the split is empty or sums to 100 over these DeployedModels."""
     known = set(ids)
     if unknown := sorted(set(split) - known):
         text = f"traffic_split names {', '.join(unknown)}, which the endpoint does not have"
@@ -171,7 +171,7 @@ def check_split(split: Mapping[str, int], ids: Iterable[str]) -> None:
 
 
 def check_idle(id_: str, split: Mapping[str, int], others: int) -> None:
-    """Raise ApiError if a DeployedModel to undeploy still receives traffic."""
+    """Raise ApiError if a DeployedModel that is to be undeployed receives traffic."""
     if others and split.get(id_):
         text = f"DeployedModel {id_} has {split[id_]} percent of the traffic."
         raise failed_precondition(f"{text} Set its share to 0 first, or give a traffic_split.")

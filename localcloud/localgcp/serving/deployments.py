@@ -61,8 +61,6 @@ class Timing:
 
 @dataclass(frozen=True)
 class Answer:
-    """A container's answer."""
-
     status: int
     body: bytes
 
@@ -103,7 +101,7 @@ class Replica:
             thread.start()
 
     def stop(self) -> None:
-        """End the process and wait for its end. Repeatable."""
+        """End the process and wait for its end; a second call has no effect."""
         self.healthy = False
         self.stopped.set()
         for thread in self._threads:
@@ -191,7 +189,7 @@ _LOGS: Final = "Model server logs can be found at"
 
 @dataclass(frozen=True)
 class Host:
-    """The local cloud's services that containers use."""
+    """Services of the local cloud that containers of models use."""
 
     cloud: CloudHost
     choose_port: Callable[[], int]
@@ -222,7 +220,7 @@ class Deployment:
         return self.version["containerSpec"].get(field) or default
 
     def scale(self, count: int) -> None:
-        """Start missing replicas; drain and end surplus replicas."""
+        """Start missing replicas; end surplus replicas after their requests."""
         with self._changed:
             spare = self._replicas[count:]
             for index in range(len(self._replicas), count):
@@ -250,7 +248,7 @@ class Deployment:
 
     @contextmanager
     def replica(self) -> Iterator[Replica | None]:
-        """Reserve the healthy replica with the fewest requests; None if no replica is healthy."""
+        """Yield the healthy replica with the fewest requests, or None without a healthy replica."""
         with self._changed:
             healthy = [one for one in self._replicas if one.healthy and not self.closed]
             if healthy:
@@ -267,7 +265,7 @@ class Deployment:
                 self._changed.notify_all()
 
     def close(self, *, drain: bool) -> None:
-        """Refuse new requests and end all replicas; ``drain`` first waits for answers."""
+        """Refuse new requests and end all replicas; ``drain`` first waits for running requests."""
         with self._changed:
             self.closed = True
         self._end(self._replicas[:], drain=drain)
@@ -361,12 +359,11 @@ class Deployments:
         self._stopped = False
 
     def get(self, endpoint: str, id_: str) -> Deployment | None:
-        """Return the containers of a DeployedModel, or None."""
         with self._lock:
             return self._found.get((endpoint, id_))
 
     def start(self, endpoint: str, deployed: Body, version: Body) -> Deployment:
-        """Start the containers of a DeployedModel; requests may be sent to the model at once."""
+        """Start the containers of a DeployedModel."""
         made = Deployment(self.host, endpoint, deployed, version)
         with self._lock:
             if self._stopped:
@@ -376,7 +373,6 @@ class Deployments:
         return made
 
     def end(self, endpoint: str, id_: str, *, drain: bool = True) -> None:
-        """End the containers of a DeployedModel, if it has containers."""
         deployment = self.get(endpoint, id_)
         if deployment is not None:
             deployment.close(drain=drain)  # ``stop`` may close the deployment at the same time
@@ -384,7 +380,6 @@ class Deployments:
                 self._found.pop((endpoint, id_), None)
 
     def stop(self) -> None:
-        """End all containers."""
         with self._lock:
             self._stopped, keys = True, list(self._found)
         threads = [make_thread(partial(self.end, *key, drain=False)) for key in keys]

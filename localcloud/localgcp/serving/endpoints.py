@@ -76,7 +76,7 @@ class EndpointService(ResourceService):
         runner.register("MutateDeployedModel", self._mutate)
 
     def recover(self) -> None:
-        """Start the containers of the models that an earlier server had deployed."""
+        """Start the containers of all deployed models after a restart of the server."""
         for body in self._endpoints.all():
             for deployed in body["deployedModels"]:
                 try:
@@ -93,7 +93,7 @@ class EndpointService(ResourceService):
         return version
 
     def create(self, parent: str, sent: Any, id_: str, context: Any) -> Body:
-        """Create an endpoint; without an id in the request, the endpoint gets a number."""
+        """Create an endpoint; an endpoint without an id in the request gets a number."""
         made = super().create(parent, sent, id_, context)
         if made.get("dedicatedEndpointEnabled"):
             made = {**made, "dedicatedEndpointDns": dedicated_dns(made["name"])}
@@ -101,7 +101,7 @@ class EndpointService(ResourceService):
         return made
 
     def update(self, sent: Any, mask: Any, context: Any) -> Body:
-        """Update the fields of the mask; a traffic split must name deployed models."""
+        """Update the fields of the mask. A traffic split may only name deployed models."""
         with self._lock:
             body = self.find(sent.name, context)
             if not mask or {"*", "trafficSplit", "traffic_split"}.intersection(mask):
@@ -129,7 +129,7 @@ class EndpointService(ResourceService):
     def deploy_model(
         self, request: requests.DeployModelRequest, context: Any
     ) -> operations_pb2.Operation:
-        """Start to deploy a version; it receives traffic only after it is healthy."""
+        """Start to deploy a version, which receives traffic after it is healthy."""
         sent = json_format.MessageToDict(endpoint.DeployedModel.pb(request.deployed_model))
         with self._lock:
             body = self._find_idle(request.endpoint, context)

@@ -168,7 +168,7 @@ class ModelService(ResourceService):
     def merge_version_aliases(
         self, request: requests.MergeVersionAliasesRequest, context: Any
     ) -> model.Model:
-        """Add aliases to a version, removing them from other versions, and remove aliases."""
+        """Add aliases to a version, or remove aliases. Other versions lose the added aliases."""
         with self._lock:
             version = self.find(request.name, context)
             held = version.get("versionAliases", [])
@@ -179,7 +179,7 @@ class ModelService(ResourceService):
     def delete_model_version(
         self, request: requests.DeleteModelVersionRequest, context: Any
     ) -> operations_pb2.Operation:
-        """Delete a version; it must not be deployed, the default, or the only version."""
+        """Delete a version that is not deployed, not the default and not the only version."""
         with self._lock:
             version = self.find(request.name, context)
             if "@" not in request.name:
@@ -197,7 +197,7 @@ class ModelService(ResourceService):
         return self._deleted([version])
 
     def delete(self, name: str, context: Any) -> operations_pb2.Operation:
-        """Delete a model with all its versions; none may be deployed."""
+        """Delete a model with all its versions, if no version is deployed."""
         with self._lock:
             base = super().find(name.partition("@")[0], context)["name"]
             versions = self._versions.versions(base)

@@ -40,7 +40,6 @@ class VersionTable:
         return None
 
     def list(self, parent: str) -> list[Body]:
-        """Return the default version of each model."""
         bodies = map(_to_api, self._table.list(parent))
         return [body for body in bodies if DEFAULT in body.get("versionAliases", [])]
 
@@ -84,7 +83,6 @@ class EndpointTable:
         self._store, self._table = store, table
 
     def get(self, name: str) -> Body | None:
-        """Return the endpoint, or None."""
         resource = self._store.get(ENDPOINT, self._id(name))
         return resource and self._to_api(name, resource.outputs)
 
@@ -98,7 +96,7 @@ class EndpointTable:
         ]
 
     def put(self, body: Body) -> None:
-        """Write an endpoint without changing its DeployedModels or the plugin's own fields."""
+        """Write an endpoint; its DeployedModels and the plugin's own fields stay unchanged."""
         id_ = self._id(body["name"])
         _, project, _, region, _, number = id_.split("/")
         before = self._store.get(ENDPOINT, id_)
@@ -115,15 +113,12 @@ class EndpointTable:
         self._store.put(ENDPOINT, id_, project, inputs, {**outputs, "deployedModels": deployed})
 
     def delete(self, name: str) -> None:
-        """Delete an endpoint."""
         self._store.delete(ENDPOINT, self._id(name))
 
     def deployed(self, name: str) -> list[Body]:
-        """Return the DeployedModels of an endpoint."""
         return self._table.list(f"{name}/deployedModels")
 
     def all(self) -> list[Body]:
-        """Return all endpoints."""
         endpoints: list[Body] = []
         for resource in self._store.list(ENDPOINT):
             number = project_number(resource.project)

@@ -37,7 +37,7 @@ _MAX_TEXT: Final = 2_000
 
 
 class PredictionService:
-    """Prediction requests to endpoints."""
+    """Forwards prediction requests to endpoints."""
 
     api: ClassVar = Api("google.cloud.aiplatform_v1", "prediction_service")
 
@@ -45,7 +45,7 @@ class PredictionService:
         self._endpoints, self._deployments = endpoints, deployments
 
     def predict(self, request: requests.PredictRequest, context: Any) -> requests.PredictResponse:
-        """Return predictions for instances, as JSON."""
+        """Return the container's predictions for the instances of the request."""
         sent = json_format.MessageToDict(requests.PredictRequest.pb(request))
         payload = {key: sent[key] for key in ("instances", "parameters") if key in sent}
         body = json.dumps({"instances": [], **payload}).encode()
@@ -143,7 +143,7 @@ class Serving:
         self._runner.recover()
 
     def stop(self) -> None:
-        """End containers; the next server resumes unfinished operations."""
+        """End all containers; the next server resumes unfinished operations."""
         self._runner.stopping.set()
         self._deployments.stop()  # before the operations, which may wait for containers
         self._runner.stop()

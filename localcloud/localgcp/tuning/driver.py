@@ -97,7 +97,7 @@ def _failure(tuning: TuningRecord, failed: Sequence[TrialRecord]) -> str:
 
 
 class TuningDriver:
-    """Runs all tuning jobs in a thread of its own, between ``start`` and ``stop``."""
+    """Runs all tuning jobs in one thread."""
 
     def __init__(
         self, home: Home, table: TuningTable, jobs: JobTable, scheduler: Scheduler
@@ -122,7 +122,7 @@ class TuningDriver:
     cancel = submit
 
     def stop(self) -> None:
-        """Start no further trials, and return when the thread has ended."""
+        """Start no further trials, and wait until the thread has ended."""
         self._stopping.set()
         self._changed.set()
         if self._thread.is_alive():

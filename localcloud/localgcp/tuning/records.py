@@ -31,7 +31,7 @@ class TrialState(StrEnum):
 
 @dataclass(frozen=True)
 class Measurement:
-    """Values of metrics at a step."""
+    """Values of all metrics at a step."""
 
     step: int
     metrics: dict[str, float]
@@ -72,7 +72,6 @@ class TuningRecord(JobRecord):
 
     @property
     def study(self) -> dict[str, Any]:
-        """The tuning job's ``studySpec``."""
         return self.request.get("studySpec", {})
 
     @property
@@ -85,7 +84,7 @@ class TuningRecord(JobRecord):
 
     @property
     def max_failed_trials(self) -> int:
-        """Maximum number of failed trials; 0 lets the service decide."""
+        """Maximum number of failed trials; 0 means that the service decides."""
         return int(self.request.get("maxFailedTrialCount", 0))
 
 
@@ -106,7 +105,6 @@ class TuningTable(RecordTable[TuningRecord]):
             db.execute("COMMIT")
 
     def trials(self, tuning_id: str) -> list[TrialRecord]:
-        """Return the trials of a tuning job, ordered by number."""
         with self._connect() as db:
             return _TRIALS.select(db, "WHERE tuning_id = ? ORDER BY number", tuning_id)
 
@@ -116,7 +114,7 @@ class TuningTable(RecordTable[TuningRecord]):
             return next(iter(_TRIALS.select(db, "WHERE job_id = ?", job_id)), None)
 
     def change_trial(self, trial: TrialRecord) -> None:
-        """Write a trial that has not ended."""
+        """Write a trial; the record of an ended trial stays unchanged."""
         where = "tuning_id = ? AND number = ? AND state NOT IN (?, ?)"
         over = [state for state in TrialState if state.over]
         with self._connect() as db:

@@ -100,7 +100,7 @@ def choose(space: Sequence[Parameter], pick: Callable[[Parameter], Value]) -> di
 
 
 def arguments(values: Mapping[str, Value]) -> list[str]:
-    """Return ``--name value`` for each parameter (doc:using-hyperparameter-tuning)."""
+    """Return arguments ``--name value`` for a trial (doc:using-hyperparameter-tuning)."""
     return [word for name, value in values.items() for word in (f"--{name}", to_text(value))]
 
 
@@ -123,7 +123,7 @@ _STARTUP_TRIALS: Final = 5
 
 
 def grid(space: Sequence[Parameter]) -> Iterator[dict[str, Value]]:
-    """Yield all points of a grid; the last parameter changes fastest."""
+    """Yield all points of a grid; the value of the last parameter changes fastest."""
     if not space:
         yield {}
         return
@@ -135,7 +135,7 @@ def grid(space: Sequence[Parameter]) -> Iterator[dict[str, Value]]:
 
 
 def random_point(space: Sequence[Parameter], seed: str) -> dict[str, Value]:
-    """Return random values, uniform on each parameter's scale and determined by the seed."""
+    """Return random values, uniform on each parameter's scale. The seed determines the values."""
     chance = random.Random(seed)
     return choose(space, lambda parameter: _random_value(parameter, chance))
 

@@ -25,7 +25,7 @@ TUNING_JOBS: Final = Collection(
 
 @serves(TUNING_JOBS)
 class TuningService(JobCollection[TuningRecord]):
-    """Hyperparameter tuning jobs; list answers omit their trials (T:job_service)."""
+    """Serves hyperparameter tuning jobs; list answers omit trials (T:job_service)."""
 
     api: ClassVar = VERTEX_JOBS
     first = JobState.PENDING
@@ -35,7 +35,6 @@ class TuningService(JobCollection[TuningRecord]):
         self._jobs, self._trials = jobs, table
 
     def check(self, body: Body, project: str, region: str) -> None:
-        """Raise ApiError for a tuning job that the service or this machine refuses."""
         spec = body.get("trialJobSpec", {})
         job = {key: body[key] for key in ("displayName", "labels") if key in body}
         job["jobSpec"] = spec
@@ -86,11 +85,9 @@ class Tuning:
         return [(str(trial.number), trial.job_id) for trial in self.table.trials(tuning_id)]
 
     def job(self, tuning_id: str) -> TuningRecord | None:
-        """Return the tuning job with this id."""
         return self.table.get(tuning_id)
 
     def is_trial(self, job_id: str) -> bool:
-        """Return whether this CustomJob runs a trial."""
         return self.table.trial_of(job_id) is not None
 
     def start(self, jobs: JobService) -> TuningService:
@@ -100,6 +97,6 @@ class Tuning:
         return TuningService(jobs, self.table, self._driver)
 
     def stop(self) -> None:
-        """Start no further trials; the scheduler ends running trials."""
+        """Stop the driver; the scheduler ends running trials."""
         if self._driver:
             self._driver.stop()

@@ -23,7 +23,7 @@ ANY, SPECIFIC = "ANY_RESERVATION", "SPECIFIC_RESERVATION"
 
 @dataclass
 class Plan:
-    """A job's demand: machines by reservation, their limits, and log lines."""
+    """The machines that a job needs, by reservation, and log lines about them."""
 
     wanted: dict[str, int] = field(default_factory=dict)
     limits: dict[str, int] = field(default_factory=dict)
@@ -32,7 +32,7 @@ class Plan:
     """Error text for missing machines; empty if the job can start."""
 
     def take(self, at: str, found: Iterable[Reservation], left: int, jobs: JobTable | None) -> int:
-        """Take up to ``left`` machines of the reservations, in order; return the missing number."""
+        """Reserve up to ``left`` machines in order; return the number of missing machines."""
         for reservation in found:
             if taken := min(left, self.free(reservation, jobs)):
                 self.wanted[reservation.path] = self.wanted.get(reservation.path, 0) + taken

@@ -95,20 +95,18 @@ class ResourceTable:
         self._path = path
 
     def get(self, name: str) -> Body | None:
-        """Return the resource, or None."""
         with self._connect() as db:
             query = "SELECT body FROM experiment_resources WHERE name = ?"
             row = db.execute(query, (name,)).fetchone()
         return json.loads(row[0]) if row else None
 
     def list(self, parent: str) -> list[Body]:
-        """Return resources whose names are ``parent`` with one more segment."""
+        """Return the resources below ``parent``: their names have one more segment."""
         with self._connect() as db:
             query = "SELECT body FROM experiment_resources WHERE parent = ?"
             return [json.loads(row[0]) for row in db.execute(query, (parent,))]
 
     def put(self, body: Body) -> None:
-        """Write a resource; replaces an existing one."""
         values = (body["name"], body["name"].rpartition("/")[0], json.dumps(body))
         with self._connect() as db:
             db.execute("INSERT OR REPLACE INTO experiment_resources VALUES (?, ?, ?)", values)
@@ -130,7 +128,7 @@ class ResourceTable:
 
 
 class ResourceReader:
-    """Serves get and list of one collection."""
+    """Serves the get and list methods of one collection."""
 
     #: The served collection; the decorator ``serves`` sets it.
     collection: Collection
@@ -154,7 +152,6 @@ class ResourceReader:
         return f"projects/{project_number(project)}/locations/{region}{match[2]}"
 
     def find(self, name: str, context: Any) -> Body:
-        """Return the resource. Raises ApiError."""
         full, kind = self.canonical(name, context), self.collection.message.__name__
         if full.split("/")[4:-1] != [self.collection.segment]:
             raise invalid_argument(f"Invalid resource name: {full!r}; expected a {kind}.")
@@ -190,7 +187,7 @@ class ResourceReader:
 
 
 class ResourceService(ResourceReader):
-    """Serves create, get, list, update and delete of one collection."""
+    """Serves all methods of one collection."""
 
     def __init__(self, store: Store, operations: OperationTable, table: Table) -> None:
         super().__init__(store, operations, table)
@@ -198,7 +195,6 @@ class ResourceService(ResourceReader):
         self._lock = threading.RLock()  # held between reading and writing a resource
 
     def create(self, parent: str, sent: Any, id_: str, context: Any) -> Body:
-        """Create a resource. Raises ApiError."""
         collection, place = self.collection, self.place(parent, context)
         if id_ and not re.fullmatch(collection.id, id_):
             form = f"valid ids are {collection.id}"
@@ -240,7 +236,6 @@ class ResourceService(ResourceReader):
 
 
 def to_body(collection: Collection, message: Any) -> Body:
-    """Return a resource in the API's JSON form."""
     return json_format.MessageToDict(collection.message.pb(message))
 
 
@@ -320,5 +315,5 @@ def _ordered(bodies: list[Body], order: str) -> list[Body]:
 
 
 def json_name(field: str) -> str:
-    """Return a field's name in the API's JSON form."""
+    """Return the JSON name of a field: ``displayName`` for ``display_name``."""
     return re.sub(r"_([a-z])", lambda letter: letter[1].upper(), field)

@@ -33,7 +33,6 @@ class JobLog:
         self.stamp()
 
     def open(self) -> BinaryIO:
-        """Open the log for a process's output."""
         return self.path.open("ab")
 
     def stamp(self) -> None:
@@ -81,5 +80,5 @@ def _noted(log: Path) -> tuple[list[int], list[datetime]]:
 
 
 def times_file(log: Path) -> Path:
-    """Return the file with the times of a log."""
+    """Return the file with the write times of a log's lines."""
     return log.with_suffix(".times")

@@ -85,7 +85,7 @@ class TuningJobs(Protocol):
         ...
 
     def job(self, tuning_id: str, /) -> JobRecord | None:
-        """Return the tuning job with this id."""
+        """Return the tuning job with this id, or None."""
         ...
 
 

@@ -35,13 +35,13 @@ CREATE INDEX IF NOT EXISTS operation_targets ON operations (target);
 
 
 class OperationTable:
-    """All operations; safe across threads and processes."""
+    """All long-running operations; safe across threads and processes."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
     def finish(self, target: str, response: Any, metadata: Any) -> Operation:
-        """Write an operation that is already done, on a resource of a location."""
+        """Write a completed operation on a resource."""
         place = "/".join(target.split("/")[:4])
         made = self.begin(place, "", {}, metadata)
         made.response.CopyFrom(packed(response))
@@ -52,7 +52,7 @@ class OperationTable:
     def begin(
         self, target: str, method: str, request: Mapping[str, Any], metadata: Any
     ) -> Operation:
-        """Begin an operation on ``target``; ``request`` has the data to execute it."""
+        """Write a new operation on ``target``; ``request`` has the data of its work."""
         made = Operation(name=f"{target}/operations/{new_id()}", metadata=packed(metadata))
         with connection(self._path, _SCHEMA) as db:
             row = (made.name, target, method, json.dumps(request), made.SerializeToString())
@@ -78,7 +78,6 @@ class OperationTable:
             db.execute("UPDATE operations SET done = ?, message = ? WHERE name = ?", row)
 
     def get(self, name: str) -> Operation | None:
-        """Return the operation, or None."""
         with connection(self._path, _SCHEMA) as db:
             query = "SELECT message FROM operations WHERE name = ?"
             row = db.execute(query, (name,)).fetchone()
@@ -118,14 +117,14 @@ Around = Callable[[str, str, Mapping[str, Any]], None]
 
 
 class OperationRunner:
-    """Executes the operations of one server."""
+    """Executes the long-running operations of one server."""
 
     def __init__(
         self,
         operations: OperationTable,
         make_around: Callable[[threading.Event], Around] = lambda _: lambda *_: None,
     ) -> None:
-        """Create a runner; ``make_around`` gets the event that is set when the server stops."""
+        """``make_around`` receives an event that is set when the server stops."""
         self.operations = operations
         self.stopping = threading.Event()
         self._around = make_around(self.stopping)
@@ -133,13 +132,12 @@ class OperationRunner:
         self._threads: list[threading.Thread] = []
 
     def register(self, method: str, work: Work) -> None:
-        """Register ``work`` as the function that executes operations of this method."""
         self._work[method] = work
 
     def begin(
         self, target: str, method: str, request: Mapping[str, Any], metadata: Any
     ) -> Operation:
-        """Begin an operation and start to execute it."""
+        """Write a new operation and start its work."""
         made = self.operations.begin(target, method, request, metadata)
         self._start(made.name, method, request)
         return made
@@ -150,7 +148,7 @@ class OperationRunner:
             self._start(name, method, request)
 
     def stop(self) -> None:
-        """Stop; the next server resumes unfinished operations."""
+        """Stop all work; the next server resumes unfinished operations."""
         self.stopping.set()
         for thread in self._threads:
             thread.join()

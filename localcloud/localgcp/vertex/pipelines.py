@@ -49,13 +49,12 @@ CREATE TABLE IF NOT EXISTS training_pipelines (
 
 
 class PipelineTable:
-    """The table ``training_pipelines``; a pipeline's state is that of its CustomJob."""
+    """The table of pipelines. A pipeline's state is the state of its CustomJob."""
 
     def __init__(self, jobs: JobTable) -> None:
         self._jobs = jobs
 
     def get(self, name: str) -> Body | None:
-        """Return the pipeline, or None."""
         pipelines = self.list(name.rpartition("/")[0])
         return next((pipeline for pipeline in pipelines if pipeline["name"] == name), None)
 
@@ -68,7 +67,6 @@ class PipelineTable:
         return [self._body(parent, row) for row in rows]
 
     def put(self, name: str, job_id: str, sent: Body) -> None:
-        """Add a pipeline."""
         _, number, _, region, _, id_ = name.split("/")
         request = {key: sent[key] for key in _KEPT if key in sent}
         row = (id_, number, region, job_id, json.dumps(request), now())
@@ -83,7 +81,7 @@ class PipelineTable:
 
 @serves(PIPELINES)
 class PipelineService(ResourceReader):
-    """Training pipelines that run one CustomJob."""
+    """Serves training pipelines that run one CustomJob."""
 
     api: ClassVar = Api("google.cloud.aiplatform_v1", "pipeline_service")
 
@@ -99,7 +97,6 @@ class PipelineService(ResourceReader):
         return self.find(name, context)
 
     def page(self, request: Any, context: Any) -> tuple[list[Body], str]:
-        """Return a page of pipelines, newest first. Raises ApiError for a filter."""
         if request.filter:
             raise invalid_argument("filter: the local cloud cannot filter training pipelines.")
         return super().page(request, context)

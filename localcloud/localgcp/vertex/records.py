@@ -128,12 +128,10 @@ class RecordTable(Generic[_R]):
         self.path = path
 
     def insert(self, record: _R) -> None:
-        """Add a job."""
         with self._connect() as db:
             self.rows.insert(db, record)
 
     def get(self, job_id: str) -> _R | None:
-        """Return the job, or None."""
         with self._connect() as db:
             return next(iter(self.rows.select(db, "WHERE job_id = ?", job_id)), None)
 
@@ -143,7 +141,7 @@ class RecordTable(Generic[_R]):
         region: str | None = None,
         label: tuple[str, str] | None = None,
     ) -> list[_R]:
-        """Return jobs of a project and a region (None: all) with a label, newest first."""
+        """Return jobs with a label in a project and a region (None: all), newest first."""
         key, value = label or (None, None)
         query = (
             "WHERE (?1 IS NULL OR number = ?1) AND (?2 IS NULL OR region = ?2)"
@@ -221,12 +219,11 @@ class JobTable(RecordTable[JobRecord]):
         return True
 
     def used(self, reservation: str) -> int:
-        """Return the number of machines that jobs use in the reservation with this path."""
+        """Return the number of machines of a reservation (path) that jobs use."""
         with self._connect() as db:
             return _used(db, reservation)
 
     def users(self, reservation: str) -> builtins.list[JobRecord]:
-        """Return the jobs that use machines of the reservation."""
         query = "JOIN reservation_claims USING (job_id) WHERE reservation = ? ORDER BY create_time"
         with self._connect() as db:
             return self.rows.select(db, query, reservation)

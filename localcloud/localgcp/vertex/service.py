@@ -58,7 +58,7 @@ class Scheduler(Protocol):
 
 
 class JobCollection(Generic[_R]):
-    """Jobs of one type: checks requests and stores jobs; a scheduler runs them."""
+    """Checks requests for jobs of one type and stores the jobs; a scheduler runs them."""
 
     collection: Collection
     first: ClassVar = JobState.QUEUED
@@ -72,7 +72,7 @@ class JobCollection(Generic[_R]):
         raise NotImplementedError
 
     def create(self, parent: str, sent: Any, _id: str = "", _context: Any = None) -> Body:
-        """Accept a job. Raises ApiError."""
+        """Store and submit a job. Raises ApiError."""
         project, region = resolve_parent(self.store, parent)
         body = to_body(self.collection, sent)
         body = {key: value for key, value in body.items() if key not in _OUTPUT_ONLY}
@@ -83,11 +83,10 @@ class JobCollection(Generic[_R]):
         return message_body(record)
 
     def find(self, name: str, _context: Any = None) -> Body:
-        """Return the job in the API's JSON form. Raises ApiError."""
         return message_body(self.record(name))
 
     def record(self, name: str) -> _R:
-        """Return the record of the job of this name. Raises ApiError."""
+        """Return the record of the job with this name. Raises ApiError."""
         kind = self.collection.message.__name__
         match = _NAME.fullmatch(name)
         if match is None or match["segment"] != self.collection.segment:
@@ -99,13 +98,13 @@ class JobCollection(Generic[_R]):
         return job
 
     def cancel(self, name: str, _context: Any = None) -> None:
-        """Cancel a job; no effect on a job that ended or is being cancelled."""
+        """Cancel a job; an ended or cancelled job stays unchanged."""
         job_id = self.record(name).job_id
         if self.table.move(job_id, JobState.CANCELLING, only_from=CANCELLABLE):
             self.scheduler.cancel(job_id)
 
     def delete(self, name: str, _context: Any = None) -> operations_pb2.Operation:
-        """Delete a job that has ended."""
+        """Delete an ended job. Raises ApiError."""
         job = self.record(name)
         if not job.state.terminal:
             # The API does not document this refusal, which keeps running jobs visible.
@@ -142,7 +141,7 @@ class JobCollection(Generic[_R]):
 
 @serves(CUSTOM_JOBS)
 class JobService(JobCollection[JobRecord]):
-    """CustomJobs, and the long-running operations of all services."""
+    """Serves CustomJobs, and the long-running operations of all services."""
 
     api: ClassVar = VERTEX_JOBS
 
@@ -158,7 +157,6 @@ class JobService(JobCollection[JobRecord]):
         self.jobs, self.refusal = jobs, refusal
 
     def check(self, body: Body, project: str, region: str) -> None:
-        """Raise ApiError for a CustomJob that the service or this machine refuses."""
         check_custom_job(self.store, self.jobs, body, project, region)
         if text := self.refusal(body["jobSpec"]):
             raise failed_precondition(text)
@@ -226,7 +224,7 @@ INSTANCES: Final = Collection(
 
 @serves(INSTANCES)
 class TensorboardService(ResourceReader):
-    """TensorBoard instances, which the gcp plugin creates, changes and deletes."""
+    """Serves TensorBoard instances, which the gcp plugin creates and deletes."""
 
     api: ClassVar = Api("google.cloud.aiplatform_v1", "tensorboard_service")
 
@@ -241,17 +239,15 @@ class InstanceTable:
         self._store = store
 
     def get(self, name: str) -> Body | None:
-        """Return the instance, or None."""
         resource = self._store.get(TENSORBOARD, name)
         return resource and _instance(resource)
 
     def list(self, parent: str) -> list[Body]:
-        """Return instances whose names are ``parent`` with one more segment."""
         resources = self._store.list(TENSORBOARD)
         return [_instance(r) for r in resources if r.id.rpartition("/")[0] == parent]
 
 
 def _instance(resource: StoredResource) -> Body:
-    """Return an instance without the plugin's empty values: JSON numbers cannot be empty."""
+    """Return an instance without the plugin's empty values, which JSON numbers cannot have."""
     fields = {key: value for key, value in resource.outputs.items() if value not in ("", None)}
     return {**fields, "name": resource.id}

@@ -53,12 +53,11 @@ class Replica:
 
     @property
     def name(self) -> str:
-        """The replica's name, such as ``workerpool0-0``."""
         return f"workerpool{self.pool}-{self.index}"
 
     @property
     def task(self) -> Mapping[str, Any]:
-        """The replica's ``containerSpec`` or ``pythonPackageSpec``."""
+        """The ``containerSpec`` or ``pythonPackageSpec`` of the replica."""
         return self.spec.get("containerSpec") or self.spec.get("pythonPackageSpec") or {}
 
 
@@ -87,7 +86,6 @@ def replicas(spec: Mapping[str, Any]) -> list[Replica]:
 
 
 def is_reduction_server(image: str) -> bool:
-    """Return whether an image is Google's reduction server."""
     return bool(_REDUCTION_SERVER.search(image))
 
 
@@ -131,7 +129,7 @@ class Host:
 
     @property
     def entry(self) -> str:
-        """The replica's ``HOST:PORT``, as in CLUSTER_SPEC."""
+        """The address ``HOST:PORT``, as in CLUSTER_SPEC."""
         return f"{self.name or self.address}:{self.port}"
 
 

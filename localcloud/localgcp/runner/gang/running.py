@@ -35,7 +35,7 @@ _KILLED: Final = frozenset({137, 143})
 
 
 class Grade(Enum):
-    """Kinds of failures, by exit code."""
+    """Kinds of failures of a replica, by exit code."""
 
     PERMANENT = "permanent"
     TRANSIENT = "transient"
@@ -119,7 +119,7 @@ class LifeCycle:
         return cls(primary, once, all_)
 
     def preempt(self, names: Sequence[str]) -> Decision:
-        """Decide after these replicas were preempted; FAIL ends the job with a stock-out."""
+        """Count a preemption; return FAIL if the limit is reached or retries are disabled."""
         self.preemptions += 1
         ends = tuple(End(name, 143) for name in names)
         one = f"{names[0]} lost its machine"
@@ -196,14 +196,14 @@ class Member:
     """Service account of the program; empty for Google's service agent."""
 
     def clear(self) -> None:
-        """Delete the replica's files; only buckets survive a restart."""
+        """Delete the replica's files; only buckets persist across a restart."""
         self.remove_root()
         for folder in (self.folders.work, self.folders.tmp):
             delete_folder(folder)
             folder.mkdir(parents=True)
 
     def remove_root(self) -> None:
-        """Delete the replica's root folder with all files that it wrote there."""
+        """Delete the replica's root folder with all files that the program wrote there."""
         delete_folder(self.folders.work.with_name("root"))
 
 
