@@ -21,6 +21,7 @@ _VALUE_FLAGS = frozenset(
     {"-C", "--cwd", "-s", "--stack", "--color", "-v", "--verbose", "--profiling", "--tracing"}
     | {"--memprofilerate", "--otel-traces"}
 )
+_LONG_FLAGS = {"-s": "--stack", "-C": "--cwd", "-h": "--help"}
 _PASSPHRASE = "PULUMI_CONFIG_PASSPHRASE"
 #: A loopback address in a variable or an argument, such as one of the local cloud or a proxy.
 _LOOPBACK = re.compile(r"(?:\w+://)?(?:127\.0\.0\.1|localhost):(\d{1,5})\b")
@@ -35,14 +36,7 @@ class Request:
     def __init__(self, args: list[str]) -> None:
         self.command: str | None = None
         self.position = -1
-        self.stack: str | None = None
-        self.cwd: str | None = None
-        self.has_config_file = False
-        self.asks_help = False
-        self.has_client = False
-        self._read(args)
-
-    def _read(self, args: list[str]) -> None:
+        flags: dict[str, str] = {}
         index = 0
         while index < len(args) and args[index] != "--":
             arg = args[index]
@@ -50,28 +44,17 @@ class Request:
             if not arg.startswith("-"):
                 if self.command is None:
                     self.command, self.position = arg, index
-            elif flag in _VALUE_FLAGS and not equals:
-                index += 1
-                self._flag(flag, args[index] if index < len(args) else "")
-            elif equals:
-                self._flag(flag, value)
-            elif re.match(r"-[sC].", arg):
-                self._flag(arg[:2], arg[2:])
             else:
-                self._flag(flag, "")
+                if flag in _VALUE_FLAGS and not equals:
+                    index += 1
+                    value = args[index] if index < len(args) else ""
+                elif re.match(r"-[sC].", arg) and not equals:
+                    flag, value = arg[:2], arg[2:]
+                flags[_LONG_FLAGS.get(flag, flag)] = value
             index += 1
-
-    def _flag(self, flag: str, value: str) -> None:
-        if flag in ("-s", "--stack"):
-            self.stack = value
-        elif flag in ("-C", "--cwd"):
-            self.cwd = value
-        elif flag == "--config-file":
-            self.has_config_file = True
-        elif flag == "--client":
-            self.has_client = True
-        elif flag in ("-h", "--help"):
-            self.asks_help = True
+        self.stack, self.cwd = flags.get("--stack"), flags.get("--cwd")
+        self.has_config_file, self.has_client = "--config-file" in flags, "--client" in flags
+        self.asks_help = "--help" in flags
 
 
 def real_pulumi(own: str, path: str) -> str | None:

@@ -82,21 +82,16 @@ class HostProgram:
         argv = [environment.mounted(environment.expand(w, known), self.gcs) for w in self.argv]
         machine = environment.machine_variables(self.folders, self.path, self.storage_url)
         machine |= {name: os.environ[name] for name in _LIBRARIES if name in os.environ}
-        machine |= self._cloud_sdk()
+        if any(shutil.which(name, path=self.path) for name in ("gcloud", "gsutil")):
+            folder = self.folders.tmp / "cloud-sdk"
+            cloud_sdk.write_settings(folder)
+            machine |= cloud_sdk.storage_environment(folder, self.storage_url)
         if python_clients.VERTEX in service:
             python_clients.write_settings(self.folders.tmp)
             user = {**user, **python_clients.environment(self.folders.tmp, user)}
         # Precedence: variables of the service, of the user, of this machine.
         gpus = environment.gpu_variables(self.gpus, user)
         return Launch(argv, {**machine, **user, **gpus, **service})
-
-    def _cloud_sdk(self) -> dict[str, str]:
-        """Return variables with which gcloud and gsutil send requests to the emulator."""
-        if not any(shutil.which(name, path=self.path) for name in ("gcloud", "gsutil")):
-            return {}
-        folder = self.folders.tmp / "cloud-sdk"
-        cloud_sdk.write_settings(folder)
-        return cloud_sdk.storage_environment(folder, self.storage_url)
 
     def close(self) -> None:
         """Do nothing, because the command has only files in the job's folders."""

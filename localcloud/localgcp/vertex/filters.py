@@ -89,16 +89,12 @@ class _ListReader(FilterReader):
         return LogFilter(lambda item: any(test(item) for test in tests) is not negate)
 
     def _time(self, value: str) -> str:
+        """Return a time with microseconds, because "…05Z" sorts after "…05.9Z" as text."""
         try:
-            return _time(value)
+            return parse_time(value).isoformat(timespec="microseconds").replace("+00:00", "Z")
         except FilterError:
             text = f"Invalid filter: {self.text!r}, {value[:SHOWN]!r} is not a time."
             raise FilterError(text) from None
-
-
-def _time(value: str) -> str:
-    """Return a time in UTC with microseconds: as text, "…05Z" sorts after "…05.9Z"."""
-    return parse_time(value).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
 def _comparison(read: Callable[[Any, str], Value], field: str, operator: str, value: str) -> Test:
