@@ -145,7 +145,6 @@ class BatchTask:
 
 _JOBS: Final = Rows(BatchJob, "batch_jobs", "name", unique="uid")
 _TASKS: Final = Rows(BatchTask, "batch_tasks", "uid", "number")
-_SCHEMA: Final = _JOBS.schema + _TASKS.schema
 
 
 class BatchTable:
@@ -317,7 +316,7 @@ class BatchTable:
             return _JOBS.select(db, f"WHERE {where} {order}", *values)
 
     def _connect(self) -> AbstractContextManager[sqlite3.Connection]:
-        return connection(self.path, _SCHEMA)
+        return connection(self.path, _JOBS.schema + _TASKS.schema)
 
 
 #: Exit codes of the service (doc:batch/troubleshooting#reserved-exit-codes).

@@ -40,7 +40,6 @@ from localgcp.system.folders import delete_folder, make_folder
 from localgcp.system.threads import make_thread
 from localgcp.vertex.job_logs import JobLog
 
-_NO_IMAGE: Final = 125
 _LOOK_SECONDS: Final = 0.25
 
 
@@ -129,7 +128,7 @@ class Attempt:
             self.machine.report(f"task {self.number}, {what}: {error}")
             if isinstance(error, CommandNotFoundError):
                 return error.code
-            return _NO_IMAGE if isinstance(error, ImageError) else OTHER
+            return 125 if isinstance(error, ImageError) else OTHER  # as docker does
         limit = runnable.get("timeout")
         try:
             outcome = replica.run(
@@ -157,7 +156,6 @@ class Attempt:
         return outcome.code
 
 
-_SPOT: Final = ("SPOT", "PREEMPTIBLE")
 _TICK_SECONDS: Final = 2.0
 _POLL_SECONDS: Final = 0.1
 
@@ -329,4 +327,5 @@ class BatchRun:
 def faults_of(table: FaultTable, job: BatchJob) -> JobFaults:
     """Return the faults that apply to a Batch job; each of its tasks counts as a replica."""
     subjects = (job.job_id, job.uid, *job.body.get("labels", {}).values())
-    return JobFaults(table, subjects, "task-0", job.policy.get("provisioningModel") in _SPOT)
+    is_spot = job.policy.get("provisioningModel") in ("SPOT", "PREEMPTIBLE")
+    return JobFaults(table, subjects, "task-0", is_spot)

@@ -40,7 +40,6 @@ from localgcp.system.threads import make_thread
 from localgcp.vertex.agents import has_role
 from localgcp.vertex.operations import OperationTable
 
-_WANTED: Final = "Quota checking process decided to delay scheduling for the job"
 #: Function that answers a REST request (verb, target, body) as JSON.
 Ask = Callable[[str, str, bytes], bytes | None]
 
@@ -81,7 +80,8 @@ class Capacity:
             limit, usage = limits[metric]
             if wanted > limit - usage:
                 text = f"[Quota: {metric}, limit: {limit:g}, usage: {usage:g}, wanted: {wanted:g}.]"
-                yield f"{_WANTED} {job.uid} due to inadequate quotas {text}."
+                delayed = "Quota checking process decided to delay scheduling for the job"
+                yield f"{delayed} {job.uid} due to inadequate quotas {text}."
 
     def _reservation(self, job: BatchJob) -> Iterator[str]:
         """Yield problems of the job's reservation. A reserved machine serves one job at a time."""
@@ -129,7 +129,6 @@ def _quotas(job: BatchJob) -> dict[str, float]:
 _SLOTS: Final = 2
 _LOOK_SECONDS: Final = 0.5
 _REPORTING: Final = timedelta(seconds=1080)
-_REPORTERS: Final = frozenset({"roles/batch.agentReporter"})
 _STOPPED: Final = (
     "The local cloud was stopped while the job ran; submit the job again as a new job."
 )
@@ -220,7 +219,8 @@ class BatchScheduler:
                     return
             if not self.jobs.move(job.name, State.SCHEDULED, (State.QUEUED,)):
                 return
-        if not has_role(self.store, job.account, _REPORTERS, f"projects/{job.project}"):
+        reporters = frozenset({"roles/batch.agentReporter"})
+        if not has_role(self.store, job.account, reporters, f"projects/{job.project}"):
             scheduled = [e["eventTime"] for e in job.events if "to SCHEDULED" in e["description"]]
             if scheduled and self.jobs.now() - datetime.fromisoformat(scheduled[-1]) > _REPORTING:
                 text = "no VM has agent reporting correctly within the time window 1080 seconds"

@@ -38,9 +38,6 @@ from localgcp.vertex.job_logs import read_lines
 from localgcp.vertex.operations import OperationTable
 
 _NAME: Final = re.compile(r"(?P<parent>projects/[^/]+/locations/[^/]+)/jobs/(?P<id>[^/]+)")
-_MAX_PAGE: Final = 1000
-_PAGE: Final = 100
-_ORDERS: Final = ("name", "create_time")
 _T = TypeVar("_T")
 
 
@@ -105,7 +102,7 @@ class BatchService:
         guest = gate.guest_behind(context)
         checks.check_caller(self.store, guest, project, "batch.jobs.list", parent)
         field, _, down = request.order_by.partition(" ")
-        if (field and field not in _ORDERS) or down not in ("", "desc"):
+        if field not in ("", "name", "create_time") or down not in ("", "desc"):
             raise invalid_argument(f"Invalid order_by: {request.order_by[:80]!r}.")
         try:
             test = filters.parse(request.filter, filters.Fields(_FIELDS, _of_job))
@@ -244,7 +241,7 @@ def _page(rows: Sequence[_T], request: Any, query: str) -> tuple[Sequence[_T], s
         begin = int(number)
     if request.page_size < 0:
         raise invalid_argument(f"page_size must not be negative, got {request.page_size}.")
-    end = begin + min(request.page_size or _PAGE, _MAX_PAGE)
+    end = begin + min(request.page_size or 100, 1000)
     return rows[begin:end], f"{tag}:{end}" if end < len(rows) else ""
 
 

@@ -27,12 +27,10 @@ from localgcp.system.threads import make_thread
 #: Command whose end also ends the processes and mounts below it (unshare(1), util-linux 2.32).
 _NAMESPACES: Final = ("unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc")
 _CHECK_SECONDS: Final = 10.0
-_REMOVE_SECONDS: Final = 120.0
 #: Seconds before each attempt to remove a container.
 _REMOVE_PAUSES: Final = (0.0, 0.2, 1.0, 5.0)
 #: Folders of CDI specifications (https://github.com/cncf-tags/container-device-interface).
 CDI_FOLDERS: Final = (Path("/etc/cdi"), Path("/var/run/cdi"))
-_WITHOUT_GPUS: Final = f"start the local cloud with an empty {VISIBLE}"
 MISSING: Final = "`make containers` installs the missing programs, or lists them"
 
 
@@ -98,7 +96,8 @@ class ContainerHost:
         else:
             hint = "install podman or docker, and the NVIDIA Container Toolkit"
         name = engine.name if engine else "this machine"
-        return f"{name} gives containers no GPU. Hint: {hint}, or {_WITHOUT_GPUS}."
+        alternative = f"start the local cloud with an empty {VISIBLE}"
+        return f"{name} gives containers no GPU. Hint: {hint}, or {alternative}."
 
     def reference(self, image: str) -> str | None:
         """Return the local address of a local project's image; None for any other image."""
@@ -165,9 +164,7 @@ def _has_cdi_gpus(folder: Path) -> bool:
     return False
 
 
-def _output(
-    command: list[str], env: Mapping[str, str], seconds: float = _REMOVE_SECONDS
-) -> str | None:
+def _output(command: list[str], env: Mapping[str, str], seconds: float = 120.0) -> str | None:
     try:
         done = subprocess.run(
             command,
@@ -184,7 +181,6 @@ def _output(
 
 
 _CERTIFICATES: Final = ("SSL_CERT_FILE", "PIP_CERT", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
-_PIP_SECONDS: Final = 30.0
 
 
 def write_settings(home: Home, port: int) -> None:
@@ -228,7 +224,7 @@ def readable_files(env: Mapping[str, str] | None = None) -> list[Path]:
 
 def _pip_files() -> list[Path]:
     command = [sys.executable, "-m", "pip", "config", "debug"]
-    printed = _output(command, installer_environment(), _PIP_SECONDS) or ""
+    printed = _output(command, installer_environment(), 30.0) or ""
     lines = (line.strip() for line in printed.splitlines())
     paths = (Path(line.rpartition(", exists:")[0]) for line in lines if line.endswith("True"))
     return [path for path in paths if path.is_file() and Path("/etc") in path.parents]

@@ -36,7 +36,6 @@ _HOOKS: Final = (
     'rm -f "$1"/usr/lib/python3*/EXTERNALLY-MANAGED',
 )
 _LEFT_OUT: Final = ("/usr/share/doc/*", "/usr/share/man/*", "/usr/share/locale/*")
-_MANIFEST: Final = "application/vnd.oci.image.manifest.v1+json"
 
 
 def layout() -> Path:
@@ -127,8 +126,8 @@ class Mirror:
         content = json.loads(manifest.read_text())
         for part in (content["config"], *content["layers"]):
             self._copy_blob(part["digest"], _blob(source, part))
-        path = f"/v2/{_NAME}/manifests/{_TAG}"
-        self._send("PUT", path, manifest.read_bytes(), {"Content-Type": _MANIFEST})
+        headers = {"Content-Type": "application/vnd.oci.image.manifest.v1+json"}
+        self._send("PUT", f"/v2/{_NAME}/manifests/{_TAG}", manifest.read_bytes(), headers)
 
     def _copy_blob(self, digest: str, file: Path) -> None:
         begun = self._send("POST", f"/v2/{_NAME}/blobs/uploads/")

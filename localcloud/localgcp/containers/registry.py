@@ -27,7 +27,6 @@ _SOCKET: Final = "registry.sock"
 _DATA: Final = "data"
 #: Free bytes below which a disk counts as full.
 _MIN_FREE: Final = 16 * 1024 * 1024
-_TIMEOUT_SECONDS: Final = 300.0
 #: Maximum bytes of a Unix socket's path (macOS: 104 with the final NUL).
 _MAX_PATH: Final = 103
 
@@ -40,7 +39,7 @@ def find_program() -> str | None:
 class RegistryConnection(http.client.HTTPConnection):
     """An HTTP connection to the registry's Unix socket, also with a very long path."""
 
-    def __init__(self, folder: Path, timeout: float = _TIMEOUT_SECONDS) -> None:
+    def __init__(self, folder: Path, timeout: float = 300.0) -> None:
         super().__init__("registry", timeout=timeout)
         self.folder = folder
 

@@ -22,17 +22,14 @@ from localgcp.system.gpus import ORDER, VISIBLE, Gpu, visible
 _REFERENCE: Final = re.compile(r"\$\$\(([A-Za-z_]\w*)\)|\$\(([A-Za-z_]\w*)\)")
 _MOUNT: Final = re.compile(r"(?<![\w/.])/gcs(?=/|$)")
 #: Keys of TF_CONFIG by worker pool (doc:training/distributed-training).
-_EVALUATOR: Final = "evaluator"
 _TENSORFLOW_ROLES: Final = {
     "workerpool0": "chief",
     "workerpool1": "worker",
     "workerpool2": "ps",
-    "workerpool3": _EVALUATOR,
+    "workerpool3": "evaluator",
 }
 #: gcloud's variable with the address of Secret Manager.
 SECRET_MANAGER: Final = "CLOUDSDK_API_ENDPOINT_OVERRIDES_SECRETMANAGER"
-#: Value of ``task.cloud``, for which the service uses an internal name.
-_TASK_CLOUD: Final = "local"
 
 
 @dataclass(frozen=True)
@@ -77,8 +74,8 @@ def service_variables(
     if not placement.alone:  # documented by Google
         # An evaluator is never a member of the cluster, but can be a task.
         roles = {_TENSORFLOW_ROLES[name]: hosts for name, hosts in cluster.items()}
-        roles.pop(_EVALUATOR, None)
-        task |= {"cloud": _TASK_CLOUD}
+        roles.pop("evaluator", None)
+        task |= {"cloud": "local"}  # the service uses an internal name
         variables["TF_CONFIG"] = _config(roles, {"type": _TENSORFLOW_ROLES[pool], **task}, job)
     prefix = spec.get("baseOutputDirectory", {}).get("outputUriPrefix", "").rstrip("/")
     if prefix:

@@ -28,7 +28,6 @@ from localgcp.home.environment import installer_environment
 from localgcp.system.folders import delete_folder, make_folder
 from localgcp.system.gpus import VISIBLE
 
-_TABLE: Final = Path(__file__).with_name("executors.yaml")
 #: Python version of a prebuilt image whose name has no version.
 IMAGE_PYTHON: Final = "3.10"
 #: Time limit for the index of CPU wheels; after that the default wheels are used.
@@ -103,7 +102,8 @@ def nearest_to(image_uri: str) -> str | None:
 
 @cache
 def table() -> tuple[Executor, ...]:
-    data = yaml.safe_load(_TABLE.read_text(encoding="utf-8"))
+    file = Path(__file__).with_name("executors.yaml")
+    data = yaml.safe_load(file.read_text(encoding="utf-8"))
     libraries = tuple(data["libraries"])
     return tuple(Executor(**row, libraries=libraries) for row in data["executors"])
 

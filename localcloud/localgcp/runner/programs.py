@@ -24,9 +24,6 @@ from localgcp.system.root_directory import RootDirectory
 
 #: The usual umask in containers. The home folder is private, so no other user can read the files.
 _CONTAINER_UMASK: Final = 0o022
-#: Variables with folders of shared libraries, such as CUDA's.
-_LIBRARIES: Final = ("LD_LIBRARY_PATH",)
-_INSPECT_SECONDS: Final = 60.0
 #: The process of buildah that waits for the container's first process.
 _BUILDAH_PARENT: Final = "buildah-chroot-exec"
 
@@ -81,7 +78,8 @@ class HostProgram:
         known = {**service, **user}
         argv = [environment.mounted(environment.expand(w, known), self.gcs) for w in self.argv]
         machine = environment.machine_variables(self.folders, self.path, self.storage_url)
-        machine |= {name: os.environ[name] for name in _LIBRARIES if name in os.environ}
+        if libraries := os.environ.get("LD_LIBRARY_PATH"):  # may contain the folders of CUDA
+            machine["LD_LIBRARY_PATH"] = libraries
         if any(shutil.which(name, path=self.path) for name in ("gcloud", "gsutil")):
             folder = self.folders.tmp / "cloud-sdk"
             cloud_sdk.write_settings(folder)
@@ -153,7 +151,7 @@ class ContainerProgram:
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 text=True,
-                timeout=_INSPECT_SECONDS,
+                timeout=60,
                 check=True,
             ).stdout
             return self.engine.parse(printed)

@@ -26,8 +26,6 @@ from localgcp.vertex.checks import FieldErrors, check_account, env_errors, machi
 MODEL_ID: Final = r"[a-z_][a-z0-9_-]{0,62}"
 _ALIAS: Final = re.compile(r"[a-z][a-zA-Z0-9-]{0,126}[a-z0-9]")
 _IMAGE: Final = re.compile(r"(?P<place>[a-z0-9-]+)-docker\.pkg\.dev/(?P<project>[^/]+)/.+")
-_ROUTE: Final = re.compile(r"/[!-~]*")
-_MAX_TIMEOUT: Final = 7200
 _IMAGE_READERS: Final = IMAGE_READER | {"roles/aiplatform.serviceAgent"}
 _BUCKET_READERS: Final = READERS | WRITERS | {"roles/aiplatform.serviceAgent"}
 
@@ -98,13 +96,13 @@ def _container_errors(at: str, container: Mapping[str, Any], region: str) -> Fie
     if any("\0" in word for word in words):
         yield at, "command, args and env must not contain a NUL character."
     for field, name in (("predictRoute", "predict_route"), ("healthRoute", "health_route")):
-        if field in container and not _ROUTE.fullmatch(container[field]):
+        if field in container and not re.fullmatch(r"/[!-~]*", container[field]):
             text = "must begin with a slash, and contain neither blanks nor control characters."
             yield f"{at}.{name}", f"{container[field]!r} {text}"
     for port in container.get("ports", []):
         if not 1 <= int(port.get("containerPort", 0)) <= 65535:
             yield f"{at}.ports", "A port must be between 1 and 65535, inclusive."
-    if float(container.get("deploymentTimeout", "0s").removesuffix("s")) > _MAX_TIMEOUT:
+    if float(container.get("deploymentTimeout", "0s").removesuffix("s")) > 2 * 3600:
         yield f"{at}.deployment_timeout", "The limit is 2 hours."
 
 

@@ -48,8 +48,11 @@ from localgcp.vertex.records import new_id, now
 from localgcp.vertex.service import JobService
 
 _MUTABLE: Final = ("displayName", "description", "versionDescription", "labels")
-_SENT: Final = (*_MUTABLE, "containerSpec", "artifactUri", "versionAliases", "encryptionSpec")
-_SENT_UNUSED: Final = ("predictSchemata", "metadata", "metadataSchemaUri", "explanationSpec")
+#: Fields of an upload that a version keeps; the stand-in has no use for the last ones.
+_SENT: Final = (
+    *(*_MUTABLE, "containerSpec", "artifactUri", "versionAliases", "encryptionSpec"),
+    *("predictSchemata", "metadata", "metadataSchemaUri", "explanationSpec"),
+)
 MODELS: Final = Collection(
     model.Model, "model", "models", requests, checks.MODEL_ID, mutable=_MUTABLE
 )
@@ -92,7 +95,7 @@ class ModelService(ResourceService):
         """Upload a new model, or a new version of an existing model."""
         place = self.canonical(request.parent, context)
         sent = to_body(MODELS, request.model)
-        body = {key: sent[key] for key in (*_SENT, *_SENT_UNUSED) if key in sent}
+        body = {key: sent[key] for key in _SENT if key in sent}
         project, region = checks.project_of(self.store, place)
         checks.check_model(self.store, project, region, body)
         check_account(self.store, request.service_account)

@@ -33,7 +33,6 @@ _CODE: Final = grpc.StatusCode
 #: Maximum bytes of a request or an answer, and maximum seconds, by kind of endpoint.
 _SHARED: Final = 1_500_000, 60.0
 _DEDICATED: Final = 10_000_000, 300.0
-_MAX_TEXT: Final = 2_000
 
 
 class PredictionService:
@@ -74,7 +73,7 @@ class PredictionService:
             raise invalid_argument(f"The request size exceeds {size / 1e6:g}MB limit.")
         used, answer = self._answer(endpoint, body, seconds)
         if answer.status != 200:
-            text = answer.body.decode(errors="replace")[:_MAX_TEXT].replace("\0", "")
+            text = answer.body.decode(errors="replace")[:2_000].replace("\0", "")
             code = CODES.get(answer.status)
             code = code or (_CODE.INTERNAL if answer.status >= 500 else _CODE.FAILED_PRECONDITION)
             raise ApiError(code, f"{answer.status} from the container: {text}")

@@ -34,7 +34,6 @@ from localgcp.vertex.service import CANCELLABLE, Scheduler
 
 _POLL_SECONDS: Final = 0.2
 _LONGEST_NAME: Final = 128
-_CANCELLED: Final = "The tuning job was cancelled."
 
 #: Maximum number of running trials of a tuning job, even if ``parallelTrialCount`` is higher.
 MOST_PARALLEL: Final = 4
@@ -160,7 +159,7 @@ class TuningDriver:
     def _advance(self, tuning: TuningRecord) -> None:
         trials = [self._settle(tuning, trial) for trial in self.table.trials(tuning.job_id)]
         if tuning.state is JobState.CANCELLING:
-            self._end_trials(trials, _CANCELLED)
+            self._end_trials(trials, "The tuning job was cancelled.")
             if all(trial.state.over for trial in trials):
                 error = (RpcCode.CANCELLED, "The job was cancelled.")
                 self.table.move(tuning.job_id, JobState.CANCELLED, error=error)

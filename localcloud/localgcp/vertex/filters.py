@@ -40,10 +40,8 @@ def _of_job(job: JobRecord, field: str) -> Value:
     return getattr(job, field)
 
 
-_LABELS: Final = r"labels\.[\w-]+"
-JOB_FIELDS: Final = Fields(
-    re.compile("|".join(("display_name", "state", *_TIMES, _LABELS))), _of_job
-)
+_NAMES: Final = "|".join(("display_name", "state", *_TIMES, r"labels\.[\w-]+"))
+JOB_FIELDS: Final = Fields(re.compile(_NAMES), _of_job)
 
 
 def parse(text: str, fields: Fields = JOB_FIELDS) -> Test:

@@ -20,15 +20,13 @@ from localgcp.apis.refusals import invalid_argument, invalid_fields
 from localgcp.errors import ApiError
 from localgcp.inventory.store import connection
 from localgcp.vertex.collections import Body, Collection, ResourceReader, serves, to_body
-from localgcp.vertex.records import JobRecord, JobTable, new_id, now
+from localgcp.vertex.records import JobRecord, JobState, JobTable, new_id, now
 from localgcp.vertex.service import JobService
 
 #: Tasks that run a CustomJob; google/cloud/aiplatform/schema.py of the SDK.
 _CUSTOM_TASK: Final = re.compile(
     r"gs://google-cloud-aiplatform/schema/trainingjob/definition/custom_task_[\d.]+\.yaml"
 )
-#: Pipeline state by job state, if the names differ.
-_STATES: Final = {"QUEUED": "PENDING"}
 _KEPT: Final = (
     *("displayName", "labels", "encryptionSpec"),
     *("trainingTaskDefinition", "trainingTaskInputs"),
@@ -136,7 +134,7 @@ def _progress(job: JobRecord | None) -> Body:
     if job is None:
         error = {"code": 5, "message": "The CustomJob of the pipeline was deleted."}
         return {"state": "PIPELINE_STATE_FAILED", "error": error}
-    state = _STATES.get(job.state.word, job.state.word)
+    state = "PENDING" if job.state is JobState.QUEUED else job.state.word
     progress: Body = {
         "state": f"PIPELINE_STATE_{state}",
         "updateTime": job.update_time,

@@ -33,8 +33,6 @@ CREATE TRIGGER IF NOT EXISTS machines_of_a_job_gone AFTER DELETE ON custom_jobs
 BEGIN DELETE FROM reservation_claims WHERE job_id = OLD.job_id; END;
 """
 
-_HAS_CLAIMS: Final = "SELECT 1 FROM sqlite_master WHERE name = 'machines_of_a_job_gone'"
-
 
 class JobState(StrEnum):
     """Job states in the local cloud, with the API's names (google.cloud.aiplatform.v1.JobState)."""
@@ -229,7 +227,8 @@ class JobTable(RecordTable[JobRecord]):
             return self.rows.select(db, query, reservation)
 
     def _create(self, db: sqlite3.Connection) -> None:
-        if not db.execute(_HAS_CLAIMS).fetchone():
+        query = "SELECT 1 FROM sqlite_master WHERE name = 'machines_of_a_job_gone'"
+        if not db.execute(query).fetchone():
             db.executescript(_CLAIMS)
 
 

@@ -27,7 +27,7 @@ from localgcp.apis.messages import (
 from localgcp.apis.refusals import failed_precondition, invalid_argument, not_found
 from localgcp.errors import FilterError
 from localgcp.inventory.store import TENSORBOARD, Store, StoredResource, project_number
-from localgcp.vertex import filters
+from localgcp.vertex import collections, filters
 from localgcp.vertex.checks import check_custom_job, resolve_parent
 from localgcp.vertex.collections import Body, Collection, ResourceReader, serves, to_body
 from localgcp.vertex.operations import OperationTable
@@ -42,7 +42,6 @@ _OUTPUT_ONLY: Final = (
     *("name", "state", "createTime", "startTime", "endTime", "updateTime", "error"),
     *("webAccessUris", "satisfiesPzs", "satisfiesPzi", "trials"),
 )
-_TARGET: Final = re.compile(r"(projects/[^/]+/locations/[^/]+)((?:/[^/]+)*)")
 _DONE: Final = re.compile(r"(?:done[=:](true|false))?", re.IGNORECASE)
 _MAX_PAGE: Final = 100
 #: States in which a job can be cancelled.
@@ -172,7 +171,7 @@ class JobService(JobCollection[JobRecord]):
         self, request: operations_pb2.ListOperationsRequest
     ) -> operations_pb2.ListOperationsResponse:
         """Return the operations on a resource or in a location, filtered by ``done``."""
-        match = _TARGET.fullmatch(request.name)
+        match = collections.RESOURCE_NAME.fullmatch(request.name)
         if match is None:
             raise invalid_argument(f"Invalid resource name: {request.name!r}.")
         project, region = resolve_parent(self.store, match[1])
