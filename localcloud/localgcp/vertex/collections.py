@@ -33,7 +33,7 @@ from localgcp.vertex.records import new_id, now
 
 Body = dict[str, Any]
 
-RESOURCE_NAME: Final = re.compile(r"(projects/[^/]+/locations/[^/]+)((?:/[^/]+)*)")
+NAME: Final = re.compile(r"(projects/[^/]+/locations/[^/]+)((?:/[^/]+)*)")
 _PAGE, _MAX_PAGE = 100, 1000
 _FIELDS: Final = re.compile(
     r"name|display_name|description|state|create_time|update_time|is_default|labels\.[\w-]+"
@@ -138,7 +138,7 @@ class ResourceReader:
 
     def canonical(self, name: str, context: Any) -> str:
         """Return the name with the project's number. Raises ApiError."""
-        match = RESOURCE_NAME.fullmatch(name)
+        match = NAME.fullmatch(name)
         if match is None:
             raise invalid_argument(f"Invalid resource name: {name!r}.")
         project, region = resolve_parent(self.store, match[1])

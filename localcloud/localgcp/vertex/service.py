@@ -27,9 +27,9 @@ from localgcp.apis.messages import (
 from localgcp.apis.refusals import failed_precondition, invalid_argument, not_found
 from localgcp.errors import FilterError
 from localgcp.inventory.store import TENSORBOARD, Store, StoredResource, project_number
-from localgcp.vertex import collections, filters
+from localgcp.vertex import filters
 from localgcp.vertex.checks import check_custom_job, resolve_parent
-from localgcp.vertex.collections import Body, Collection, ResourceReader, serves, to_body
+from localgcp.vertex.collections import NAME, Body, Collection, ResourceReader, serves, to_body
 from localgcp.vertex.operations import OperationTable
 from localgcp.vertex.records import LIVE_STATES, JobRecord, JobState, JobTable, RecordTable
 
@@ -171,7 +171,7 @@ class JobService(JobCollection[JobRecord]):
         self, request: operations_pb2.ListOperationsRequest
     ) -> operations_pb2.ListOperationsResponse:
         """Return the operations on a resource or in a location, filtered by ``done``."""
-        match = collections.RESOURCE_NAME.fullmatch(request.name)
+        match = NAME.fullmatch(request.name)
         if match is None:
             raise invalid_argument(f"Invalid resource name: {request.name!r}.")
         project, region = resolve_parent(self.store, match[1])
