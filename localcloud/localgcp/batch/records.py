@@ -275,9 +275,9 @@ class BatchTable:
     def skip_tasks(self, uid: str) -> None:
         """Set the state of a job's pending tasks to UNEXECUTED."""
         job, time = self.of_uid(uid), self.time()
-        has_topics = job and job.body.get("notifications")
-        for task in self.tasks(uid, TaskState.PENDING) if job and has_topics else ():
-            self._publish(job, TaskState.UNEXECUTED, len(task.events) + 1, time, task.number)
+        if job and job.body.get("notifications"):
+            for task in self.tasks(uid, TaskState.PENDING):
+                self._publish(job, TaskState.UNEXECUTED, len(task.events) + 1, time, task.number)
         with self._connect() as db:
             query = "UPDATE batch_tasks SET state = ? WHERE uid = ? AND state = ?"
             db.execute(query, (TaskState.UNEXECUTED, uid, TaskState.PENDING))

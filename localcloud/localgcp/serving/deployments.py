@@ -251,10 +251,10 @@ class Deployment:
         """Yield the healthy replica with the fewest requests, or None without a healthy replica."""
         with self._changed:
             healthy = [one for one in self._replicas if one.healthy and not self.closed]
-            if healthy:
-                least_busy = min(healthy, key=lambda one: one.busy)
+            least_busy = min(healthy, key=lambda one: one.busy, default=None)
+            if least_busy is not None:
                 least_busy.busy += 1
-        if not healthy:
+        if least_busy is None:
             yield None
             return
         try:

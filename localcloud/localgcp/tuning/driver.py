@@ -114,7 +114,7 @@ class TuningDriver:
                     self._settle(tuning, trial)
         self._thread.start()
 
-    def submit(self, _job_id: str) -> None:
+    def submit(self, job_id: str) -> None:
         """Advance the tuning jobs now, because a job was created or cancelled."""
         self._changed.set()
 

@@ -172,7 +172,7 @@ class LogService:
         yield from self._of_job(query, id_, {"job_id": id_}, {})
         for trial, job_id in self.tuning.trials(id_) if self.tuning else ():
             yield from self._of_job(query, job_id, {"job_id": id_}, {_TRIAL: trial})
-        if job := self.jobs.get(id_) or (self.tuning and self.tuning.job(id_)):
+        if job := self.jobs.get(id_) or (self.tuning.job(id_) if self.tuning else None):
             yield from filter(query.test, self._of_service(query, job))
 
     def _of_service(self, query: _Query, job: JobRecord) -> Iterator[types.LogEntry]:
