@@ -1,11 +1,9 @@
 """Find the owner of a connection, and refuse other users.
 
-This user, root and jobs may call. The owner is read from the operating system once for each
-connection, never from data of the caller: by netlink on Linux (0.02 ms), else by a search of this
-user's processes. Systems that support neither refuse no caller, and ``can_check`` is False. A
-socket without a process has an unknown owner, because Linux reports root as its owner. A container
-of a job may run as another user, whose number a person of this machine may also have. Its process
-must therefore descend from a running replica.
+The owner is read from the system once for each connection: by netlink (Linux), else from this
+user's processes. Without either, no caller is refused and ``can_check`` is False. A socket without
+a process has no owner, although Linux reports root. Processes of jobs in containers may have the
+user id of another person, so they must descend from a running replica.
 """
 
 from __future__ import annotations
@@ -94,9 +92,8 @@ def caller(connection: socket.socket) -> Caller:
         client = plain_address(connection.getpeername())
         server = plain_address(connection.getsockname())
         uid = lookup(client, server)
-        allowed = uid in (_ROOT, os.geteuid()) or (
-            uid is not None and find_guest(client, server) is not None
-        )
+        is_owner = uid in (_ROOT, os.geteuid())
+        allowed = is_owner or (uid is not None and find_guest(client, server) is not None)
         # The connection still exists, so no other process had these addresses during the lookup.
         connection.getpeername()
     except (OSError, ValueError):

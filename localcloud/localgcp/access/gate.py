@@ -1,9 +1,8 @@
 """Accepts the connections of a gRPC server, and forwards those of allowed callers.
 
-gRPC's Python server reports only the peer's address, and only with a call. By then another process
-may have this address. So the gate accepts connections, looks up their owners and copies bytes to a
-server at a Unix socket in a private folder. ``Gate.serve_http`` serves HTTP/1. Calls of other users
-and of web pages end with PERMISSION_DENIED.
+gRPC reports only the peer's address, and only with a call, when another process may already have
+the address. So the gate accepts a connection, looks up its owner and copies bytes to a server at a
+Unix socket in a private folder.
 """
 
 from __future__ import annotations

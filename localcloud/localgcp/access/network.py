@@ -1,8 +1,7 @@
 """A private network (Linux) for a server on TCP without access control.
 
-``network.py FD PROGRAM ARGUMENT…`` becomes the server. A helper process in the network namespace
-creates sockets and sends them over FD, because a socket stays in the namespace that created it. The
-first byte to FD is ``y``, or ``n`` and a reason. Only the standard library is imported.
+``network.py FD PROGRAM ARGUMENT…`` becomes the server; it imports only the standard library. A
+helper process in the network sends sockets over FD, after ``y``, or ``n`` and an error.
 """
 
 from __future__ import annotations

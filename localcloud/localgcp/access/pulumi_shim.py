@@ -1,13 +1,11 @@
 """``pulumi`` of the local shell: runs the real ``pulumi`` with a copy of the committed stack file.
 
-The committed file may name a cloud key that does not exist locally, and the engine writes
-``encryptionsalt`` into the file. So commands that load a stack's configuration get the option
-``--config-file $VT_LOCAL_HOME/stacks/PROJECT/Pulumi.STACK.yaml``: the committed file with the
-encryption settings of the local backend. A stack that the backend lacks is created first. Values
-encrypted with a cloud key stay unreadable. A file with a local project keeps its own salt. Commands
-that load a program run in a private network (``localgcp.access.engine_network``), unless
-VT_LOCAL_NETWORK is ``host`` or the option ``--client`` of Pulumi's Automation API is set. This
-script runs at each ``pulumi`` command, so it imports few modules.
+The committed file may name a cloud key, and the engine writes ``encryptionsalt`` into the file. So
+commands that load a stack's configuration use the copy ``stacks/PROJECT/Pulumi.STACK.yaml`` below
+``$VT_LOCAL_HOME``, with the encryption settings of the local backend. A missing stack is created.
+Commands that load a program run in a private network (``localgcp.access.engine_network``), unless
+VT_LOCAL_NETWORK is ``host`` or ``--client`` (Automation API) is set. The script imports few
+modules, because it runs at each ``pulumi`` command.
 """
 
 import os

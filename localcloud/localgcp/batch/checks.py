@@ -7,7 +7,7 @@ the job's region since 2026-07-31). Most texts are ours; the text for a used nam
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from typing import Any, Final
 
 import grpc
@@ -120,24 +120,24 @@ def _fields(job: dict[str, Any], region: str) -> FieldErrors:
         if not _RFC_1035.fullmatch(tag):
             text = f"{tag[:80]!r} must be 1 to 63 characters that comply with RFC 1035."
             yield "job.allocation_policy.tags", text
-    yield from _location(policy.get("location", {}).get("allowedLocations", []), region)
+    for location in policy.get("location", {}).get("allowedLocations", []):
+        match = _LOCATION.fullmatch(location)
+        if match is None or (match["region"] or match["zone"]) != region:
+            text = f"{location[:80]!r} is not in the job's region {region}."
+            yield "job.allocation_policy.location.allowed_locations", text
     instances = policy.get("instances", [])
     if len(instances) > 1:
         yield "job.allocation_policy.instances", "Only one instance policy is supported."
     for instance in instances[:1]:
         at = "job.allocation_policy.instances[0].policy"
         yield from _instance(at, instance.get("policy", {}))
-    yield from _notifications(job.get("notifications", []))
-    logs = job.get("logsPolicy", {})
-    if logs.get("destination") == "PATH" and not logs.get("logsPath"):
-        yield "job.logs_policy.logs_path", "Required where the destination is PATH."
-
-
-def _notifications(notifications: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
-    for index, notification in enumerate(notifications):
+    for index, notification in enumerate(job.get("notifications", [])):
         if not _TOPIC.fullmatch(topic := notification.get("pubsubTopic", "")):
             field = f"job.notifications[{index}].pubsub_topic"
             yield field, f"{topic!r} must be projects/PROJECT/topics/TOPIC."
+    logs = job.get("logsPolicy", {})
+    if logs.get("destination") == "PATH" and not logs.get("logsPath"):
+        yield "job.logs_policy.logs_path", "Required where the destination is PATH."
 
 
 def _reserved_labels(field: str, labels: dict[str, str]) -> FieldErrors:
@@ -219,14 +219,6 @@ def _volume(at: str, volume: dict[str, Any]) -> FieldErrors:
         yield f"{at}.gcs.remote_path", f"Expected BUCKET or BUCKET/FOLDER, got {remote[:200]!r}."
     if not {"gcs", "nfs", "deviceName"} & volume.keys():
         yield at, "One of gcs, nfs and device_name is required."
-
-
-def _location(allowed: list[str], region: str) -> FieldErrors:
-    for location in allowed:
-        match = _LOCATION.fullmatch(location)
-        if match is None or (match["region"] or match["zone"]) != region:
-            text = f"{location[:80]!r} is not in the job's region {region}."
-            yield "job.allocation_policy.location.allowed_locations", text
 
 
 def _instance(at: str, policy: dict[str, Any]) -> FieldErrors:

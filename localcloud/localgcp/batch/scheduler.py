@@ -1,9 +1,7 @@
 """Starts waiting Batch jobs in order when capacity is available, and recovers jobs after a restart.
 
-A machine without the role batch.agentReporter fails 1,080 seconds after SCHEDULED
-(doc:batch/quotas). Quota is Compute Engine's, as ``regions.get`` reports it. Quota texts are as
-reported in nextflow issue 3061 and dsub issue 303. Texts about stock-outs and reservations are
-ours.
+Sources: doc:batch/quotas (a machine without the role batch.agentReporter fails after 1,080
+seconds), nextflow issue 3061, dsub issue 303. Texts about stock-outs and reservations are ours.
 """
 
 from __future__ import annotations

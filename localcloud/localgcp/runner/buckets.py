@@ -1,8 +1,7 @@
 """The buckets of one job below ``/gcs``, and files that the job wrote outside of all buckets.
 
-If this system supports a private ``/gcs``, writable buckets are copied and other buckets are read-
-only. Otherwise, and in containers, only buckets that the job names exist. A file outside of all
-buckets would be lost in the cloud, so it fails the job here.
+With a private ``/gcs``, writable buckets are copied and other buckets are read-only. Without it,
+and in containers, only buckets that the job names exist. A file outside of all buckets is an error.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The environment variables of a replica, as the service sets them (pure).
 
-Sources: google-cloud-aiplatform 2.7.0 ``CustomJobSpec.base_output_directory`` (AIP_*),
-doc:training/code-requirements, doc:training/distributed-training. CLUSTER_SPEC of a single replica
-and its ``job`` string were observed. Here the host of a single replica is ``localhost``.
+Sources: google-cloud-aiplatform 2.7.0 ``CustomJobSpec.base_output_directory``,
+doc:training/code-requirements, doc:training/distributed-training; ``job`` in CLUSTER_SPEC was
+observed.
 """
 
 from __future__ import annotations
@@ -42,11 +42,6 @@ class Placement:
     """Pool -> ``HOST:PORT`` of each replica."""
 
     @property
-    def name(self) -> str:
-        """Name in logs and messages, like ``workerpool0-0``."""
-        return f"workerpool{self.pool}-{self.index}"
-
-    @property
     def alone(self) -> bool:
         return sum(map(len, self.cluster.values())) == 1
 
@@ -64,8 +59,15 @@ def service_variables(
     *, job_id: str, project_number: str, spec: Mapping[str, Any], placement: Placement
 ) -> dict[str, str]:
     """Return the variables that the service sets."""
-    cluster, job = placement.cluster, _job(spec, placement)
+    pool_spec = spec.get("workerPoolSpecs", [{}])[placement.pool]
+    package = pool_spec.get("pythonPackageSpec", {})
+    job = {
+        "python_module": package.get("pythonModule", ""),
+        "package_uris": package.get("packageUris", []),
+        "job_args": (package or pool_spec.get("containerSpec", {})).get("args", []),
+    }
     pool, task = f"workerpool{placement.pool}", {"index": placement.index}
+    cluster = placement.cluster
     variables = {
         "CLOUD_ML_PROJECT_ID": project_number,
         "CLOUD_ML_JOB_ID": job_id,
@@ -185,18 +187,9 @@ def _buckets(pattern: str, texts: Sequence[str]) -> list[str]:
     return sorted({bucket for text in texts for bucket in re.findall(pattern, text)})
 
 
-def _config(cluster: Mapping[str, Sequence[str]], task: Mapping[str, Any], job: str) -> str:
+def _config(
+    cluster: Mapping[str, Sequence[str]], task: Mapping[str, Any], job: Mapping[str, Any]
+) -> str:
     hosts_by_role = {role: list(hosts) for role, hosts in cluster.items()}
-    config = {"cluster": hosts_by_role, "environment": "cloud", "task": task, "job": job}
-    return json.dumps(config)
-
-
-def _job(spec: Mapping[str, Any], placement: Placement) -> str:
-    pool = spec.get("workerPoolSpecs", [{}])[placement.pool]
-    package = pool.get("pythonPackageSpec", {})
-    job = {
-        "python_module": package.get("pythonModule", ""),
-        "package_uris": package.get("packageUris", []),
-        "job_args": (package or pool.get("containerSpec", {})).get("args", []),
-    }
-    return json.dumps(job)
+    config = {"cluster": hosts_by_role, "environment": "cloud", "task": task}
+    return json.dumps({**config, "job": json.dumps(job)})

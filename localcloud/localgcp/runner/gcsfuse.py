@@ -1,7 +1,7 @@
 """Synchronizes the folder ``/gcs/BUCKET`` of one job with the bucket, without a file system driver.
 
-Files are uploaded through the emulator's API when they stop changing. The last writer wins. A job
-may create any file, so the runner follows no link.
+Files are uploaded through the emulator's API when they stop changing. The last writer wins. The
+runner follows no link of the job.
 """
 
 from __future__ import annotations

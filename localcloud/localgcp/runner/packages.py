@@ -1,8 +1,7 @@
 """Installs a job's Python packages on top of the executor environment.
 
-A ``.pth`` file adds the executor's packages to the job's environment, so pip downloads only missing
-requirements. The code of a package build gets neither variables of this machine nor the address of
-the user's package index, which may contain a password.
+A ``.pth`` file adds the executor's packages, so pip downloads only missing requirements. The code
+of a build must not read this machine's variables or the password of a package index.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ import subprocess
 import threading
 import zipfile
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from email.parser import HeaderParser
 from pathlib import Path
 from typing import Final
@@ -24,6 +23,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from localgcp.errors import JobCancelledError, PackageError
 from localgcp.home.environment import installer_environment
 from localgcp.runner.gcsfuse import storage_client
+from localgcp.runner.programs import Run
 from localgcp.system.folders import delete_folder, make_folder
 
 _COMMON: Final = (
@@ -34,9 +34,6 @@ _COMMON: Final = (
 _PINNED: Final = re.compile(r"===?[^,*]+")
 #: Seconds between checks for cancellation while another job builds the same packages.
 _LOOK_SECONDS: Final = 0.1
-
-#: Runs a command with an environment and returns its exit code; ends early when cancelled.
-Install = Callable[[list[str], Mapping[str, str]], int]
 
 
 def fetch(uris: list[str], folder: Path, storage_url: str) -> list[Path]:
@@ -73,7 +70,7 @@ def layer(executor: Path, folder: Path) -> Path:
     return folder / "bin" / "python"
 
 
-def build(python: Path, files: Sequence[Path], target: Path, tmp: Path, run: Install) -> None:
+def build(python: Path, files: Sequence[Path], target: Path, tmp: Path, run: Run) -> None:
     """Build wheels of the packages in ``target`` without network. Raises PackageError."""
     # The executor has setuptools, which an isolated build would download again.
     options = ["wheel", "--no-index", "--no-deps", "--no-build-isolation"]
@@ -88,7 +85,7 @@ def build(python: Path, files: Sequence[Path], target: Path, tmp: Path, run: Ins
     _check(run(command, env), "Building", files)
 
 
-def install(python: Path, wheels: Sequence[Path], tmp: Path, run: Install) -> None:
+def install(python: Path, wheels: Sequence[Path], tmp: Path, run: Run) -> None:
     """Install wheels and their requirements with pip. Raises PackageError."""
     options = ["install", "--no-build-isolation", "--no-warn-script-location"]
     command = [str(python), *_COMMON, *options, *map(str, wheels)]

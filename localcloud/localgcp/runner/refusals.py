@@ -183,9 +183,8 @@ def _python_here(executor: executors.Executor | None, named: set[str]) -> str:
 
 def no_stand_in(image: str) -> tuple[str, str]:
     """Return why a package's image has no stand-in, with a hint."""
-    near = executors.nearest_to(image)
-    supported = f"supported: {', '.join(executors.names())}"
-    alternatives = f"the nearest supported image is {near}" if near else supported
+    near, supported = executors.nearest_to(image), ", ".join(executors.names())
+    alternatives = f"the nearest supported image is {near}" if near else f"supported: {supported}"
     known = executors.for_image(image, nearest=True)
     hint = "`vt local start --prebuilt nearest` uses that image" if known else ""
     return f"the local cloud has no stand-in for the executor image {image} ({alternatives}).", hint

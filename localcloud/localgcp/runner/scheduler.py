@@ -21,9 +21,6 @@ TRIAL_SLOTS: Final = 4
 #: Interval at which a job requests its machines again; the plugin may free machines at any time.
 _RETRY_SECONDS: Final = 0.5
 
-#: Function that returns the run of a job (id, cancelled, stopping); None for an unknown job.
-MakeRun = Callable[[str, threading.Event, threading.Event], JobRun | None]
-
 
 class LocalScheduler:
     """Runs jobs from a queue in threads, oldest first."""
@@ -31,10 +28,11 @@ class LocalScheduler:
     def __init__(
         self,
         jobs: JobTable,
-        make_run: MakeRun,
+        make_run: Callable[[str, threading.Event, threading.Event], JobRun | None],
         slots: int = SLOTS,
         is_trial: Callable[[str], bool] = lambda _job_id: False,
     ) -> None:
+        """``make_run`` returns the run of a job (id, cancelled, stopping), or None."""
         self.jobs = jobs
         self._make_run = make_run
         self._is_trial = is_trial

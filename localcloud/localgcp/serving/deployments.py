@@ -1,8 +1,7 @@
 """Starts, checks, drains and ends the containers of DeployedModels, and forwards requests.
 
-A container is healthy while ``GET`` of its health route returns 200 within 10 s. After three more
-failures it gets no requests (doc:predictions/custom-container-requirements). An ended container is
-restarted. The number of replicas is ``minReplicaCount``; load does not change it.
+A container is healthy while ``GET`` of its health route returns 200 within 10 s; after three more
+failures it gets no requests (doc:predictions/custom-container-requirements). Load scales nothing.
 """
 
 from __future__ import annotations

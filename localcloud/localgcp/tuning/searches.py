@@ -1,8 +1,7 @@
-"""Search spaces, and the algorithms that choose the values of the next trial.
+"""Search spaces (google-cloud-aiplatform 2.7.0, ``StudySpec``), and algorithms that choose values.
 
-Source: google-cloud-aiplatform 2.7.0, ``StudySpec.ParameterSpec``. optuna's TPE replaces Google's
-default algorithm. Its study is built from the trials for each suggestion. optuna takes 0.4 s to
-load, so only the first study that needs it loads it.
+optuna's TPE replaces Google's default algorithm. Its study is built from all trials for each
+suggestion. Only a study that needs optuna imports it, because the import takes 0.4 s.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Errors that the service detects when a job starts; the job is then FAILED with a message.
 
-A custom account needs grants on the buckets or the project. Without a custom account, the job runs
-as the Custom Code Service Agent, which can use all buckets of its project (doc:general/access-
-control).
+A custom account needs grants on the buckets or the project. Other jobs run as the Custom Code
+Service Agent, which can use all buckets of its project (doc:general/access-control).
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Filters of List methods: ``labels.k=v``, ``labels.k:*``, ``display_name="x"``, …
 
-The grammar is AIP-160, as documented for jobs (T:job_service.ListCustomJobsRequest): terms joined
-by AND or OR (OR binds tighter), NOT or ``-``, parentheses, ``=`` and ``!=``, ``<`` to ``>=`` for
-times. ``:`` tests for presence (``*``) or a substring. ``FIELD:"a","b"`` matches either value;
-``FIELD("a")`` is ``FIELD:"a"``.
+The grammar is AIP-160, as documented for jobs (T:job_service.ListCustomJobsRequest): AND, OR (binds
+tighter), NOT, ``-``, parentheses, ``=``, ``!=``, ``<`` to ``>=`` for times. ``:`` tests for
+presence (``*``) or a substring; ``FIELD:"a","b"`` matches either value, ``FIELD("a")`` is
+``FIELD:"a"``.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Checks a job's peered network or Private Service Connect interface.
 
-Sources: doc:general/vpc-peering, doc:training/using-private-ip, doc:general/vpc-psc-i-setup. A
-grant on the attachment's subnetwork is accepted, too. The names ``RANGES_EXHAUSTED`` and
-``NETWORK_NOT_PEERED`` are the service's; the texts are ours. No source documents whether such a job
-is FAILED, as here, or refused.
+Sources: doc:general/vpc-peering, doc:training/using-private-ip, doc:general/vpc-psc-i-setup. Only
+the names ``RANGES_EXHAUSTED`` and ``NETWORK_NOT_PEERED`` are the service's. No source documents
+whether the service refuses such jobs; here they are FAILED.
 """
 
 from __future__ import annotations

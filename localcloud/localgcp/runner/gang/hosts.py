@@ -1,9 +1,8 @@
 """The replicas of a job, with loopback addresses, host names and a private ``/gcs`` for each.
 
-Pool 0 is the primary replica, pool 1 workers, pool 2 parameter servers or a reduction server, pool
-3 evaluators (doc:training/distributed-training). An empty pool (``{}``) has no key in CLUSTER_SPEC.
-Linux accepts all addresses of 127.0.0.0/8, so all replicas listen on the same port. On macOS, the
-replicas have different ports.
+Pools: 0 primary replica, 1 workers, 2 parameter servers or a reduction server, 3 evaluators
+(doc:training/distributed-training). On Linux, all addresses of 127.0.0.0/8 are local, so all
+replicas listen on the same port. On macOS, the replicas have different ports.
 """
 
 from __future__ import annotations

@@ -87,8 +87,7 @@ def grade(code: int) -> Grade:
 class LifeCycle:
     """Counts restarts and retries of one job.
 
-    Sources: doc:training/understanding-training-service (copy of 2026-08-22), doc:training/use-
-    spot-vms.
+    Sources: doc:training/understanding-training-service (2026-08-22), doc:training/use-spot-vms.
 
     =======================================  ================================================
     end of a replica                         effect
