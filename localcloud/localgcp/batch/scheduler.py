@@ -127,9 +127,7 @@ def _quotas(job: BatchJob) -> dict[str, float]:
 _SLOTS: Final = 2
 _LOOK_SECONDS: Final = 0.5
 _REPORTING: Final = timedelta(seconds=1080)
-_STOPPED: Final = (
-    "The local cloud was stopped while the job ran; submit the job again as a new job."
-)
+_STOPPED: Final = "The local cloud was stopped while the job ran. Submit the job as a new job."
 
 
 class BatchScheduler:

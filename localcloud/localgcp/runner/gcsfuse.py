@@ -162,6 +162,5 @@ def storage_client(url: str) -> Any:
     from google.auth.credentials import AnonymousCredentials
     from google.cloud import storage
 
-    return storage.Client(
-        project="local", credentials=AnonymousCredentials(), client_options={"api_endpoint": url}
-    )
+    options = {"api_endpoint": url}
+    return storage.Client("local", AnonymousCredentials(), client_options=options)

@@ -84,16 +84,14 @@ def _any(
         if is_fitting and not _why_not(reservation, job):
             zones[reservation.zone].append(reservation)
     if not zones:
-        made.notes.append(
-            f"{at}: no open reservation of {shape} in {job.region}; using on-demand machines"
-        )
+        note = f"no open reservation of {shape} in {job.region}; using on-demand machines"
+        made.notes.append(f"{at}: {note}")
         return
     free = {zone: sum(made.free(r, jobs) for r in zones[zone]) for zone in sorted(zones)}
     zone = max(free, key=lambda name: free[name])
     if left := made.take(at, zones[zone], int(pool.get("replicaCount", 1)), jobs):
-        made.notes.append(
-            f"{at}: {left} on demand in {zone}, because its reservations have too few free machines"
-        )
+        reason = "because its reservations have too few free machines"
+        made.notes.append(f"{at}: {left} on demand in {zone}, {reason}")
 
 
 def _named(store: Store, job: JobRecord, at: str, pool: dict[str, Any]) -> Iterator[Reservation]:

@@ -116,9 +116,8 @@ def check_account(store: Store, account: str | None) -> None:
 
 def no_act_as(account: str) -> ApiError:
     """Return the error for an account that is missing, or that the caller may not act as."""
-    return permission_denied(
-        f"You do not have permission to act as service_account: {account}. (or it may not exist)."
-    )
+    text = f"You do not have permission to act as service_account: {account}."
+    return permission_denied(f"{text} (or it may not exist).")
 
 
 def _fields(job: dict[str, Any]) -> FieldErrors:

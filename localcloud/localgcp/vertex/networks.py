@@ -92,11 +92,9 @@ def _network_errors(store: Store, job: JobRecord) -> Errors:
     yield from _host_errors(store, job, network)
     connections = in_network(store, CONNECTION, network)
     if not connections:
-        yield (
-            RpcCode.FAILED_PRECONDITION,
-            f"NETWORK_NOT_PEERED: the network {name} is not peered with "
-            "servicenetworking.googleapis.com. Set up private services access for the network.",
-        )
+        problem = f"the network {name} is not peered with servicenetworking.googleapis.com"
+        hint = "Set up private services access for the network."
+        yield RpcCode.FAILED_PRECONDITION, f"NETWORK_NOT_PEERED: {problem}. {hint}"
     has = [name for c in connections for name in c.outputs["reservedPeeringRanges"]]
     ranges = job.spec.get("reservedIpRanges") or has
     if missing := [range_ for range_ in ranges if range_ not in has]:
@@ -107,11 +105,9 @@ def _network_errors(store: Store, job: JobRecord) -> Errors:
         )
     for range_ in allocated_ranges(store, network):
         if range_.block.overlaps(RESERVED):
-            yield (
-                RpcCode.FAILED_PRECONDITION,
-                f"{range_.block} ({range_.owner}) overlaps {RESERVED}, which is reserved for "
-                "Vertex AI Training.",
-            )
+            reserved = f"{RESERVED}, which is reserved for Vertex AI Training"
+            text = f"{range_.block} ({range_.owner}) overlaps {reserved}."
+            yield RpcCode.FAILED_PRECONDITION, text
     yield from _room_errors(store, job, network, ranges)
 
 
@@ -207,10 +203,8 @@ def _subnetwork_errors(store: Store, agent: str, attachment: StoredResource, sub
     cidr = resource.outputs.get("ipCidrRange") if resource else None
     for range_ in _UNUSABLE:
         if cidr and Block(cidr).overlaps(range_):
-            yield (
-                RpcCode.FAILED_PRECONDITION,
-                f"The subnetwork {subnet} has {cidr}; {range_} cannot be used by an interface.",
-            )
+            text = f"The subnetwork {subnet} has {cidr}; {range_} cannot be used by an interface."
+            yield RpcCode.FAILED_PRECONDITION, text
     host = resource_paths.project_of(subnet)
     is_user = agents.has_role(store, agent, agents.NETWORK_USER, f"projects/{host}", subnet)
     if host != attachment.project and not is_user:
