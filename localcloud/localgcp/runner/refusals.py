@@ -143,7 +143,9 @@ def _container(
         return  # Another check reports reduction servers.
     if registry_path(image):
         if missing := engine_missing():
-            yield Refusal((*path, "imageUri"), f"cannot run here: {missing}", "", "warning")
+            yield Refusal(
+                (*path, "imageUri"), f"the image cannot run here: {missing}", "", "warning"
+            )
     elif not container.get("command"):
         yield Refusal((*path, "imageUri"), no_command(image))
     else:
@@ -202,5 +204,5 @@ def stored_only(study: Mapping[str, Any]) -> Iterator[Refusal]:
     """Yield warnings for rules of a ``studySpec`` that the local cloud stores but ignores."""
     for field in _STORED_ONLY:
         if field in study:
-            what = "is stored without effect: every trial runs to its end"
+            what = f"the local cloud stores {field} without effect: every trial runs to its end"
             yield Refusal(("studySpec", field), what, level="warning")

@@ -172,7 +172,7 @@ def check_idle(id_: str, split: Mapping[str, int], others: int) -> None:
     """Raise ApiError if a DeployedModel that is to be undeployed receives traffic."""
     if others and split.get(id_):
         text = f"DeployedModel {id_} has {split[id_]} percent of the traffic."
-        raise failed_precondition(f"{text} Set its share to 0 first, or give a traffic_split.")
+        raise failed_precondition(f"{text} Set its share to 0 first, or send a traffic_split.")
 
 
 def project_of(store: Store, name: str) -> tuple[str, str]:

@@ -92,8 +92,13 @@ def test_rules_that_are_not_carried_out_are_told() -> None:
         *("medianAutomatedStoppingSpec", "decayCurveStoppingSpec", "convexAutomatedStoppingSpec"),
         "studyStoppingConfig",
     )
-    what = "is stored without effect: every trial runs to its end"
     assert list(stored_only({"metrics": []})) == []
     assert list(stored_only({each: {} for each in fields})) == [
-        Refusal(("studySpec", field), what, "", "warning") for field in fields
+        Refusal(
+            ("studySpec", field),
+            f"the local cloud stores {field} without effect: every trial runs to its end",
+            "",
+            "warning",
+        )
+        for field in fields
     ]
