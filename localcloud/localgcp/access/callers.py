@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 REFUSAL: Final = "only processes of the user who started the local cloud may connect."
 #: Seconds between two lines of the log, so that refused callers cannot fill the disk.
 _LOG_SECONDS: Final = 1.0
-_ROOT: Final = 0
-
 #: Host and port.
 Address = tuple[str, int]
 #: Function that returns the uid of the client's socket (client, server); None if unknown.
@@ -92,7 +90,7 @@ def caller(connection: socket.socket) -> Caller:
         client = plain_address(connection.getpeername())
         server = plain_address(connection.getsockname())
         uid = lookup(client, server)
-        is_owner = uid in (_ROOT, os.geteuid())
+        is_owner = uid in (0, os.geteuid())  # 0 is root
         allowed = is_owner or (uid is not None and find_guest(client, server) is not None)
         # The connection still exists, so no other process had these addresses during the lookup.
         connection.getpeername()

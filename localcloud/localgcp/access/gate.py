@@ -35,7 +35,6 @@ CONNECTION: Final = "vt-connection"
 #: First bytes of an HTTP/2 client (RFC 9113, 3.4), which no page in a browser can send.
 _PREFACE: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 _BLOCK: Final = 1 << 16
-_PAGE: Final = "local cloud: calls from web pages are refused."
 #: Maximum bytes of a Unix socket's path on all systems (macOS: 104 with the final NUL).
 _LONGEST_PATH: Final = 100
 #: Limits for connections of other users: number at once, and seconds without data.
@@ -111,7 +110,7 @@ class PageInterceptor(grpc.ServerInterceptor):
     ) -> grpc.RpcMethodHandler[Any, Any] | None:
         metadata = handler_call_details.invocation_metadata or ()
         if any(key == "origin" for key, _ in metadata):
-            return _refusal(_PAGE)
+            return _refusal("local cloud: calls from web pages are refused.")
         return continuation(handler_call_details)
 
 

@@ -25,7 +25,6 @@ from localgcp.inventory.store import Store, project_number
 from localgcp.vertex.checks import FieldErrors, no_act_as, usable_project
 
 API: Final = "batch.googleapis.com"
-_COMPUTE: Final = "compute.googleapis.com"
 _PARENT: Final = re.compile(r"projects/(?P<project>[^/]+)/locations/(?P<region>[^/]+)")
 #: Form of job ids and network tags.
 _RFC_1035: Final = re.compile(r"[a-z]([a-z0-9-]{0,61}[a-z0-9])?")
@@ -53,7 +52,7 @@ def resolve_parent(store: Store, parent: str, *, any_region: bool = False) -> tu
     region = match["region"]
     if not is_region(region) and not (any_region and region == "-"):
         raise invalid_argument(f"Location {region[:80]!r} is not a region of Batch.")
-    apis = ((API, "Batch API"), (_COMPUTE, "Compute Engine API"))
+    apis = ((API, "Batch API"), ("compute.googleapis.com", "Compute Engine API"))
     return usable_project(store, match["project"], *apis), region
 
 

@@ -36,7 +36,6 @@ _TARGET: Final = re.compile(
 )
 _READING: Final = frozenset({"GET", "HEAD"})
 _WRITING: Final = frozenset({"POST", "PUT", "PATCH", "DELETE"})
-_MAX_NAME: Final = 255
 
 
 @dataclass(frozen=True)
@@ -80,7 +79,7 @@ def parse(verb: str, target: str) -> RegistryRequest:
 
 
 def _check_name(name: str) -> None:
-    if len(name) > _MAX_NAME or not _NAME.fullmatch(name):
+    if len(name) > 255 or not _NAME.fullmatch(name):
         raise RefusedRequestError(400, f"{name[:80]!r} is not a valid image name.")
     first, count = name.split("/")[0], name.count("/")
     if first == MIRROR and count:

@@ -202,7 +202,6 @@ def no_command(image: str, field: str = "containerSpec.command") -> str:
 
 def stored_only(study: Mapping[str, Any]) -> Iterator[Refusal]:
     """Yield warnings for rules of a ``studySpec`` that the local cloud stores but ignores."""
-    for field in _STORED_ONLY:
-        if field in study:
-            what = f"the local cloud stores {field} without effect: every trial runs to its end"
-            yield Refusal(("studySpec", field), what, level="warning")
+    for field in (name for name in _STORED_ONLY if name in study):
+        what = f"the local cloud stores {field} without effect: every trial runs to its end"
+        yield Refusal(("studySpec", field), what, level="warning")

@@ -22,7 +22,6 @@ Value = str | None
 
 _TIMES: Final = ("create_time", "start_time", "end_time", "update_time")
 _ORDER: Final = ("<", "<=", ">", ">=")
-_OPERATORS: Final = (*_ORDER, "=", "!=", ":")
 
 
 @dataclass(frozen=True)
@@ -79,7 +78,8 @@ class _ListReader(FilterReader):
             values.append(self.take("string", "word"))
         if operator == "(" and self.accept("op", ")"):
             operator = ":"
-        if operator not in _OPERATORS or (operator in _ORDER and field not in _TIMES):
+        is_known = operator in (*_ORDER, "=", "!=", ":")
+        if not is_known or (operator in _ORDER and field not in _TIMES):
             raise self.error()
         if field in _TIMES and operator != ":":
             values = [self._time(value) for value in values]
