@@ -12,7 +12,7 @@ from google.cloud import batch_v1
 from google.cloud.batch_v1.services.batch_service.transports import BatchServiceGrpcTransport
 
 from localgcp import lifecycle
-from localgcp.containers.requests import REPOSITORY
+from localgcp.containers.front import REPOSITORY
 from localgcp.home import Home
 from localgcp.inventory.store import ACCOUNT, BUCKET, SERVICE, Binding, Store
 from localgcp.runner.gcsfuse import storage_client

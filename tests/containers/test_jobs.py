@@ -19,8 +19,8 @@ from google.cloud import aiplatform_v1 as vertex
 from google.cloud.aiplatform_v1.services.job_service.transports.grpc import JobServiceGrpcTransport
 
 from localgcp import lifecycle
+from localgcp.containers.front import REPOSITORY
 from localgcp.containers.mirror import BASE
-from localgcp.containers.requests import REPOSITORY
 from localgcp.home import Home
 from localgcp.inventory.store import BUCKET, SERVICE, Store
 from localgcp.runner.gcsfuse import storage_client

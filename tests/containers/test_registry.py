@@ -17,8 +17,8 @@ import pytest
 
 from localgcp import lifecycle
 from localgcp.containers import host
+from localgcp.containers.front import REPOSITORY
 from localgcp.containers.registry import PROGRAMS
-from localgcp.containers.requests import REPOSITORY
 from localgcp.home import Home
 from localgcp.inventory.store import Store
 from localgcp.system import processes

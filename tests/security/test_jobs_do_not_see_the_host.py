@@ -17,8 +17,8 @@ from localgcp import lifecycle
 from localgcp.home import Home
 from localgcp.home.environment import installer_environment, server_environment
 from localgcp.runner import packages
-from localgcp.runner.joblog import JobLog
 from localgcp.system import processes
+from localgcp.vertex.job_logs import JobLog
 from tests.unit.localcloud.conftest import Cloud, command_job
 
 SECRETS = {

@@ -10,7 +10,7 @@ import pytest
 from google.cloud import aiplatform_v1 as vertex
 
 from localgcp.home import Home
-from localgcp.runner.joblog import log_path
+from localgcp.vertex.job_logs import log_path
 from localgcp.vertex.records import JobRecord, JobState, JobTable
 from tests.unit.localcloud.conftest import command_job
 from vertex_training.customjob.google.logs import LogLine

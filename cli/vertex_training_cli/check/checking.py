@@ -326,8 +326,7 @@ def local_problems(data: bytes, shown: str, result: job_file.JobFileResult) -> I
     """Yield a problem for each part of a valid job file that the local cloud cannot run here."""
     import psutil
 
-    from localgcp.runner.refusals import refusals
-    from localgcp.tuning import progress
+    from localgcp.runner.refusals import refusals, stored_only
 
     request = result.request
     if request is None:
@@ -336,7 +335,7 @@ def local_problems(data: bytes, shown: str, result: job_file.JobFileResult) -> I
     study = request.message.get("studySpec", {})
     for problem in (
         *refusals(request.trial, _engine_missing, free, **_choices()),
-        *progress.stored_only(study),
+        *stored_only(study),
     ):
         location = _location(data, shown, request.kind.path_in_message(problem.path))
         what = problem.what.removesuffix(".")

@@ -12,9 +12,9 @@ from typing import Any, Final, Protocol
 
 from localgcp.batch.records import BatchJob, BatchTable, State
 from localgcp.home import Home
-from localgcp.runner.gang.cluster import PRIMARY
-from localgcp.runner.joblog import log_path
+from localgcp.runner.gang.hosts import PRIMARY
 from localgcp.tuning.records import TuningRecord, TuningTable
+from localgcp.vertex.job_logs import log_path
 from localgcp.vertex.records import JobRecord, JobTable
 from vertex_training.customjob.kinds import CUSTOM_JOB, kind_of_name
 from vertex_training_cli.engine.plan import PROVIDER, STACK

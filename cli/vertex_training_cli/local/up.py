@@ -16,8 +16,8 @@ from localgcp.home import Home
 from localgcp.home.environment import environment
 from localgcp.lifecycle import end_orphaned_plugins
 from localgcp.runner import substitutes
-from localgcp.tuning.parameters import to_text
 from localgcp.tuning.records import TuningRecord, TuningTable, best_trial
+from localgcp.tuning.searches import to_text
 from vertex_training_cli.console import console, plain, show_facts, table
 from vertex_training_cli.engine import stacks
 from vertex_training_cli.engine.pulumi_cli import PulumiCli

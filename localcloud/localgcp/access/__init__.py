@@ -1,15 +1,15 @@
-"""Access control: only processes of root and of the user who started the local cloud have access.
+"""Access control: only processes of root and of the user who started the local cloud may call.
 
 ====================  ==================================================================
-``callers``           ``caller(connection)``: may this process call? Its user, or its job
-``web``               for HTTP servers: refuses other users and web pages
-``gate``              for gRPC servers: the same
-``network``           a network of its own for a server that checks nothing
-``engine_network``    the same for ``pulumi`` and what it starts, which reaches the local cloud
-``pulumi_shim``       ``pulumi`` of the local shell, which runs the engine in that network
-``isolation``         a command with no network but ports of ours, no capability and no other socket
+``callers``           returns the owner of a connection: a user or a job
+``web``               HTTP servers that refuse other users and web pages
+``gate``              gRPC servers that refuse other users and web pages
+``network``           a private network for a server without access control
+``engine_network``    a private network for ``pulumi`` and its child processes
+``pulumi_shim``       ``pulumi`` of the local shell, which runs in such a network
+``isolation``         runs a command without network, capabilities or Unix sockets
 ====================  ==================================================================
 
-A server of HTTP takes ``web.LocalHandler`` for its handler. A server of gRPC is a
-``gate.GatedServer``. Another kind of server asks ``callers.caller`` once for each connection.
+Handlers of HTTP servers derive from ``web.LocalHandler``. A gRPC server is a ``gate.GatedServer``.
+Other servers call ``callers.caller`` once for each connection.
 """

@@ -1,17 +1,9 @@
 """Find the owner of a connection, and refuse other users.
 
-Processes of this user, of root and of jobs may call. The system is asked once for each connection;
-nothing that the caller sends plays a part. Where the system does not answer, no caller is refused,
-and ``can_check`` is False: commands then report it.
-
-A connection within this machine has two sockets: that of the server, and that of the client, whose
-owner is looked up by its addresses. Linux answers by netlink (``ask_kernel``, 0.02 ms); elsewhere
-the open sockets of this user's processes are searched (``search_processes``). A socket that no
-process holds any more counts as not found: Linux reports it as one of root, so a client that hangs
-up at once would pass for root.
-
-A job in a container whose image has a USER runs as another user. Another person of this machine may
-have the same number: the process that holds the connection must descend from a replica that runs.
+The owner is read from the system once for each connection: by netlink (Linux), else from this
+user's processes. Without either, no caller is refused and ``can_check`` is False. A socket without
+a process has no owner, although Linux reports root. Processes of jobs in containers may have the
+user id of another person, so they must descend from a running replica.
 """
 
 from __future__ import annotations
@@ -34,18 +26,15 @@ if TYPE_CHECKING:
 
 #: Error text for a refused caller, after the name of the service.
 REFUSAL: Final = "only processes of the user who started the local cloud may connect."
-#: Seconds between two lines of the log: refused callers must not fill the disk.
+#: Seconds between two lines of the log, so that refused callers cannot fill the disk.
 _LOG_SECONDS: Final = 1.0
-_ROOT: Final = 0
-
-
 #: Host and port.
 Address = tuple[str, int]
-#: Function from (client, server) to the uid of the client's socket; None if unknown.
+#: Function that returns the uid of the client's socket (client, server); None if unknown.
 Lookup = Callable[[Address, Address], int | None]
 
-#: ESTABLISHED, FIN_WAIT1, FIN_WAIT2 (include/net/tcp_states.h): states of a client's end whose
-#: connection was accepted and has not ended.
+#: States of a connected client's socket: ESTABLISHED, FIN_WAIT1, FIN_WAIT2
+#: (include/net/tcp_states.h).
 _CONNECTED: Final = (1, 4, 5)
 
 _NETLINK_SOCK_DIAG: Final = 4
@@ -58,7 +47,7 @@ _HEADER: Final = struct.Struct("=IHHII")
 #: ``inet_diag_req_v2`` without the addresses: family, protocol, extensions, padding, states.
 _QUESTION: Final = struct.Struct("=BBBBI")
 _PORTS: Final = struct.Struct("!HH")
-#: Interface (any) and cookie (none).
+#: Any interface, without a cookie.
 _ANY_SOCKET: Final = struct.pack("=III", 0, 0xFFFFFFFF, 0xFFFFFFFF)
 #: ``inet_diag_msg``: family and state; expiry, two queues, uid and inode.
 _STATE: Final = struct.Struct("=BB")
@@ -93,10 +82,7 @@ class Caller:
 
 
 def caller(connection: socket.socket) -> Caller:
-    """Return the process at the client's end of an accepted TCP connection.
-
-    A connection that ended before its owner was looked up is refused.
-    """
+    """Return the process at the client's end; refuse it if the connection has ended."""
     lookup = _lookup()
     if lookup is None:
         return Caller(allowed=True, uid=None)
@@ -104,10 +90,9 @@ def caller(connection: socket.socket) -> Caller:
         client = plain_address(connection.getpeername())
         server = plain_address(connection.getsockname())
         uid = lookup(client, server)
-        allowed = uid in (_ROOT, os.geteuid()) or (
-            uid is not None and find_guest(client, server) is not None
-        )
-        # Still connected: so nobody else had these addresses when they were looked up.
+        is_owner = uid in (0, os.geteuid())  # 0 is root
+        allowed = is_owner or (uid is not None and find_guest(client, server) is not None)
+        # The connection still exists, so no other process had these addresses during the lookup.
         connection.getpeername()
     except (OSError, ValueError):
         return Caller(allowed=False, uid=None)
@@ -115,13 +100,13 @@ def caller(connection: socket.socket) -> Caller:
 
 
 def can_check() -> bool:
-    """Return whether this system reports who owns a connection."""
+    """Return whether this system reports the owner of a connection."""
     return _lookup() is not None
 
 
 @cache
 def _lookup() -> Lookup | None:
-    """Return the first lookup that returns this process's user for a test connection; else None."""
+    """Return the first lookup that works for a test connection of this process, or None."""
     if _is_ambiguous(os.geteuid()):
         return None
     with (
@@ -139,7 +124,7 @@ def _lookup() -> Lookup | None:
 
 
 def _is_ambiguous(uid: int, proc: Path = Path("/proc")) -> bool:
-    """Return whether the kernel also shows users of other user namespaces as ``uid``."""
+    """Return whether the kernel shows users of other user namespaces as ``uid``, too."""
     try:
         overflow = int((proc / "sys/kernel/overflowuid").read_text())
         mapped = (proc / "self/uid_map").read_text().split()
@@ -162,12 +147,9 @@ class RefusalLog:
             if now < self._next:
                 self._unwritten += 1
                 return
-            more = (
-                (f" (and {self._unwritten} connections since the last line)")
-                if self._unwritten
-                else ""
-            )
-            self._next, self._unwritten = now + _LOG_SECONDS, 0
+            others, self._unwritten = self._unwritten, 0
+            self._next = now + _LOG_SECONDS
+        more = f" (and {others} connections since the last line)" if others else ""
         print(f"{self._service}: refused a connection of {who}{more}")
 
 
@@ -179,9 +161,7 @@ def plain_address(address: tuple[object, ...]) -> Address:
 
 
 def ask_kernel(client: Address, server: Address) -> int | None:
-    """Return the owner's uid by netlink. Raises OSError if this system does not support the
-    request.
-    """
+    """Return the owner's uid by netlink. Raises OSError if this system does not support netlink."""
     family = socket.AF_INET6 if ":" in client[0] else socket.AF_INET
     hosts = b"".join(socket.inet_pton(family, end[0]).ljust(16, b"\0") for end in (client, server))
     asked = _PORTS.pack(client[1], server[1]) + hosts
@@ -207,7 +187,7 @@ def ask_kernel(client: Address, server: Address) -> int | None:
 
 @contextmanager
 def job_process(pid: int, account: str = "") -> Iterator[None]:
-    """Register a process and its descendants as a job's while the block runs."""
+    """Register a process and its child processes as part of a job while the block runs."""
     global _changes
     with _REPLICAS_LOCK:
         _REPLICAS[pid] = Guest(account)
@@ -221,7 +201,7 @@ def job_process(pid: int, account: str = "") -> Iterator[None]:
 
 
 def guest_changes() -> int:
-    """Return the number of starts and ends of replicas: each may change a connection's owner."""
+    """Return how often replicas started or ended: each change may change a connection's owner."""
     return _changes
 
 
@@ -231,7 +211,7 @@ def find_guest(client: Address, server: Address) -> Guest | None:
         replicas = dict(_REPLICAS)
     if not replicas:
         return None
-    import psutil  # 30 ms, and most servers run no container
+    import psutil  # takes 30 ms, and most servers run no container
 
     for pid, guest in replicas.items():
         try:
@@ -245,7 +225,7 @@ def find_guest(client: Address, server: Address) -> Guest | None:
 
 def search_processes(client: Address, server: Address) -> int | None:
     """Return this user's uid if one of the user's processes owns the client's socket, else None."""
-    import psutil  # 30 ms, and most systems have another way
+    import psutil  # takes 30 ms, and most systems have netlink
 
     own = os.geteuid()
     for process in psutil.process_iter():
@@ -253,7 +233,7 @@ def search_processes(client: Address, server: Address) -> int | None:
             if process.uids().effective == own and _holds(process, client, server):
                 return own
         except (psutil.Error, OSError):
-            continue  # it ended meanwhile, or is closed to us
+            continue  # the process ended, or this user may not inspect it
     return None
 
 

@@ -1,10 +1,7 @@
-"""A private network for ``pulumi``, its plugins and its program, which forwards some host ports.
+"""A private network for ``pulumi``, its plugins and its program (Linux), which forwards some ports.
 
-The engine listens on loopback TCP and answers whoever connects, and a call to it runs code. In a
-network of its own (Linux) only its own processes connect. A second process stays outside and passes
-their connections on to the same ports of this machine.
-
-Standard library only, and few imports: this runs at each ``pulumi`` command.
+Calls to the engine's TCP port run code, so only the engine's own processes may connect to it. This
+module runs at each ``pulumi`` command. It imports only a few modules of the standard library.
 """
 
 from __future__ import annotations
@@ -28,17 +25,16 @@ _RESET: Final = struct.pack("ii", 1, 0)
 
 
 def enter(ports: Collection[int]) -> bool:
-    """Move this process into a new network whose ``ports`` forward to the same ports of the host.
+    """Move this process to a private network with forwarded ``ports`` until the process ends.
 
-    They do while this process lives, and whatever it becomes. Returns False, with nothing changed,
-    if this system gives no such network.
+    Return False, without a change, if the system does not allow such a network.
     """
     if not _is_possible():
         return False
     ours, theirs = socket.socketpair()
     process = os.getpid()
     if (child := os.fork()) == 0:
-        # Another generation: what this process becomes is not its parent.
+        # A grandchild, so that the program of this process does not become its parent.
         if os.fork() == 0:
             ours.close()
             _pass_on(theirs, process)
@@ -55,7 +51,7 @@ def enter(ports: Collection[int]) -> bool:
 
 
 def _is_possible() -> bool:
-    """Return whether a child process can create the network: a failed attempt cannot be undone."""
+    """Test in a child process if this system allows the network: an attempt cannot be undone."""
     child = os.fork()
     if child == 0:
         code = 1
@@ -67,19 +63,17 @@ def _is_possible() -> bool:
 
 
 def _pass_on(control: socket.socket, process: int) -> None:
-    """Serve the listeners received over ``control`` until ``process`` and all connections have
-    ended.
-    """
-    os.setsid()  # Ctrl-C is for the engine, which still has to save its state
+    """Serve the listeners received over ``control`` until ``process`` and all connections end."""
+    os.setsid()  # Ctrl-C must not end this process before the engine has saved its state
     null = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
         os.dup2(null, stream)
     _, files, _, _ = socket.recv_fds(control, 1, 64)
-    open_ones: list[socket.socket] = []
+    open_connections: list[socket.socket] = []
     for file in files:
         listener = socket.socket(fileno=file)
-        make_thread(_accept, listener, open_ones).start()
-    while files and (_is_alive(process) or open_ones):
+        make_thread(_accept, listener, open_connections).start()
+    while files and (_is_alive(process) or open_connections):
         time.sleep(_POLL_SECONDS)
 
 
@@ -90,19 +84,16 @@ def _is_alive(process: int) -> bool:
     return False
 
 
-def _accept(listener: socket.socket, open_ones: list[socket.socket]) -> None:
+def _accept(listener: socket.socket, open_connections: list[socket.socket]) -> None:
     port = listener.getsockname()[1]
     while True:
-        with suppress(ConnectionError):  # over before it was accepted
+        with suppress(ConnectionError):  # the connection ended before this call
             inner, _ = listener.accept()
-            open_ones.append(inner)
-            make_thread(_connect, inner, port, open_ones).start()
+            open_connections.append(inner)
+            make_thread(_connect, inner, port, open_connections).start()
 
 
-def _connect(inner: socket.socket, port: int, open_ones: list[socket.socket]) -> None:
-    """Copy in both directions between a connection of the network and one to the
-    host's ``port``.
-    """
+def _connect(inner: socket.socket, port: int, open_connections: list[socket.socket]) -> None:
     try:
         with inner, suppress(OSError), socket.create_connection((_LOOPBACK, port)) as outer:
             for connection in (inner, outer):
@@ -112,7 +103,7 @@ def _connect(inner: socket.socket, port: int, open_ones: list[socket.socket]) ->
             _copy(inner, outer)
             back.join()
     finally:
-        open_ones.remove(inner)
+        open_connections.remove(inner)
 
 
 def _copy(source: socket.socket, sink: socket.socket) -> None:
@@ -121,7 +112,7 @@ def _copy(source: socket.socket, sink: socket.socket) -> None:
         while data := source.recv(_BLOCK):
             sink.sendall(data)
         sink.shutdown(socket.SHUT_WR)
-    except OSError:  # reset by one side: the other one ends so, too
+    except OSError:  # one side reset the connection: reset the other side, too
         for connection in (source, sink):
             with suppress(OSError):
                 connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)

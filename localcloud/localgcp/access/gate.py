@@ -1,12 +1,8 @@
 """Accepts the connections of a gRPC server, and forwards those of allowed callers.
 
-Calls of other users and of web pages end with PERMISSION_DENIED.
-
-gRPC's server in Python shows of a connection only the peer's address, and only with a call. By
-then the peer may have hung up, and its address may be another's. So the gate accepts, asks for the
-owner of the connection that it holds, and copies bytes to a server at a Unix socket in a folder of
-this user alone. Connections of HTTP/1 are for ``Gate.serve_http``, if there is one. Connections of
-other users are passed to a server that refuses every call.
+gRPC reports only the peer's address, and only with a call, when another process may already have
+the address. So the gate accepts a connection, looks up its owner and copies bytes to a server at a
+Unix socket in a private folder.
 """
 
 from __future__ import annotations
@@ -28,7 +24,7 @@ from weakref import WeakKeyDictionary
 import grpc
 
 from localgcp.access import callers
-from localgcp.access.callers import REFUSAL, Caller, Guest, RefusalLog, caller, plain_address
+from localgcp.access.callers import REFUSAL, Guest, RefusalLog, caller, plain_address
 from localgcp.access.web import refuse
 from localgcp.errors import ApiError, LocalCloudError
 from localgcp.system.folders import delete_folder
@@ -39,33 +35,31 @@ CONNECTION: Final = "vt-connection"
 #: First bytes of an HTTP/2 client (RFC 9113, 3.4), which no page in a browser can send.
 _PREFACE: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 _BLOCK: Final = 1 << 16
-_PAGE: Final = "local cloud: calls from web pages are refused."
-#: Longest path of a Unix socket on every system (macOS: 104 bytes with the end).
+#: Maximum bytes of a Unix socket's path on all systems (macOS: 104 with the final NUL).
 _LONGEST_PATH: Final = 100
 #: Limits for connections of other users: number at once, and seconds without data.
 _REFUSED_AT_ONCE: Final = 16
 _REFUSED_SECONDS: Final = 5.0
-#: l_onoff, l_linger: closing discards unsent data, and the other side gets RST.
+#: Value of SO_LINGER with which a closed connection discards unsent data and sends RST.
 _NO_LINGER: Final = struct.pack("ii", 1, 0)
 
 #: Function that serves a connection until it ends; the connection's first bytes are an argument.
 HttpServer = Callable[[socket.socket, bytes], None]
 
-#: Address of the peer -> connection. Callers may not name an address: it can be guessed.
+#: Connections by the address of the peer. Callers must not send an address, which can be guessed.
 _OPEN: Final[dict[str, socket.socket]] = {}
-#: Secret name -> connection. Calls that arrive over another connection contain the name.
+#: Connections by secret name. Calls that arrive over another connection contain the name.
 _NAMED: Final[dict[str, socket.socket]] = {}
-#: Connection -> number of replica changes at the last lookup, and the owner. Cached, because a
+#: Number of replica changes at the last lookup, and the owner, by connection. Cached, because a
 #: lookup takes up to 0.1 s and one connection may send many predictions a second.
 _GUESTS: Final[WeakKeyDictionary[socket.socket, tuple[int, Guest | None]]] = WeakKeyDictionary()
 
 
 @contextmanager
 def known_by_name(connection: socket.socket) -> Iterator[str]:
-    """Register the connection while the block runs, under a name that ``guest_behind`` accepts as
-    metadata.
+    """Yield a secret name of the connection, which ``guest_behind`` accepts while the block runs.
 
-    For a connection whose calls reach the gRPC server over another one.
+    Use the name in the metadata of calls that reach the gRPC server over another connection.
     """
     name = secrets.token_hex(16)
     _NAMED[name] = connection
@@ -76,7 +70,7 @@ def known_by_name(connection: socket.socket) -> Iterator[str]:
 
 
 def guest_behind(context: grpc.ServicerContext) -> Guest | None:
-    """Return the job whose process called this method; None for a program outside of jobs."""
+    """Return the job that called this method; None if the caller is not a job."""
     metadata = {key: value for key, value in context.invocation_metadata() or ()}
     named = metadata.get(CONNECTION)
     connection = connection_of(context.peer()) if named is None else named_connection(str(named))
@@ -91,7 +85,7 @@ def named_connection(name: str) -> socket.socket | None:
 
 
 def guest_at(connection: socket.socket) -> Guest | None:
-    """Return the job at the client's end of a connection; None for a program outside of jobs."""
+    """Return the job at the client's end of a connection; None if the client is not a job."""
     changes = callers.guest_changes()
     known = _GUESTS.get(connection)
     if known is None or known[0] != changes:
@@ -102,7 +96,7 @@ def guest_at(connection: socket.socket) -> Guest | None:
 
 
 def connection_of(peer: str) -> socket.socket | None:
-    """Return the client's connection behind ``ServicerContext.peer()``; None if it has ended."""
+    """Return the client's connection for ``ServicerContext.peer()``; None if it has ended."""
     return _OPEN.get(peer.removeprefix("unix:"))
 
 
@@ -116,13 +110,11 @@ class PageInterceptor(grpc.ServerInterceptor):
     ) -> grpc.RpcMethodHandler[Any, Any] | None:
         metadata = handler_call_details.invocation_metadata or ()
         if any(key == "origin" for key, _ in metadata):
-            return _refusal(_PAGE)
+            return _refusal("local cloud: calls from web pages are refused.")
         return continuation(handler_call_details)
 
 
 class _RefusingHandler(grpc.GenericRpcHandler):
-    """Answers every method with PERMISSION_DENIED."""
-
     def service(
         self, handler_call_details: grpc.HandlerCallDetails
     ) -> grpc.RpcMethodHandler[Any, Any]:
@@ -140,13 +132,12 @@ class GatedServer:
         folder: Path | None = None,
         rest: Callable[[Path, int], HttpServer] | None = None,
     ) -> None:
-        """Start ``server``, which has handlers but no port. Raises LocalCloudError.
+        """Start ``server``, which needs handlers and a ``PageInterceptor`` but no port.
 
-        Make it with ``interceptors=[PageInterceptor()]``. ``at`` is a port (0: any free one) or a
-        socket that listens. ``service`` is its name in the log. Its sockets lie in ``folder`` if
-        their paths are short enough, else below the folder for temporary files. ``rest`` makes what
-        answers HTTP/1 at this port, of the server's Unix socket and the port; without it such
-        connections are refused.
+        ``at`` is a port (0: any free port) or a listening socket. ``service`` is a name for the
+        log. ``folder`` is the folder of Unix sockets if its path is short enough. ``rest`` returns
+        the function that serves HTTP/1 connections, from the server's Unix socket and the port.
+        Raises LocalCloudError.
         """
         try:
             self._listener = socket.create_server(("127.0.0.1", at)) if isinstance(at, int) else at
@@ -166,13 +157,11 @@ class GatedServer:
         make_thread(self._accept).start()
 
     def stop(self, grace: float | None) -> threading.Event:
-        """Stop accepting calls and end after ``grace`` seconds; return an event that is set at the
-        end.
-        """
+        """Stop accepting calls. The returned event is set when the server has ended."""
         with suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)  # wakes the thread that accepts
         self._listener.close()
-        self._refusing.stop(0)  # None would wait, and gRPC rarely never tells of a server's end
+        self._refusing.stop(0)  # None would wait, and gRPC does not always report the end
         over = self._server.stop(grace)
         delete_folder(self._folder)
         return over
@@ -182,11 +171,11 @@ class GatedServer:
             try:
                 connection, _ = self._listener.accept()
             except ConnectionError:
-                continue  # it was over before it was accepted
+                continue  # the connection ended before this call
             except OSError:
                 if self._listener.fileno() == -1:
                     return
-                threading.Event().wait(0.1)  # no more files: some will be closed
+                threading.Event().wait(0.1)  # too many open files: wait until some are closed
                 continue
             make_thread(self._serve, connection).start()
 
@@ -198,19 +187,14 @@ class GatedServer:
                 self._pass_on(connection, self._inner, self._serve_http)
             elif self._refused.acquire(blocking=False):
                 try:
-                    self._turn_away(connection, who)
+                    self._log.refused(who)
+                    connection.settimeout(_REFUSED_SECONDS)
+                    self._pass_on(connection, self._refusal, None)
                 finally:
                     self._refused.release()
 
-    def _turn_away(self, connection: socket.socket, who: Caller) -> None:
-        self._log.refused(who)
-        connection.settimeout(_REFUSED_SECONDS)
-        self._pass_on(connection, self._refusal, None)
-
     def _pass_on(self, connection: socket.socket, server: Path, http: HttpServer | None) -> None:
-        """Copy in both directions until one side ends. Pass HTTP to ``http``; without it, answer
-        403.
-        """
+        """Copy bytes in both directions. Answer HTTP with 403 if ``http`` is None."""
         begin = b""
         while begin != _PREFACE and _PREFACE.startswith(begin):
             if not (more := connection.recv(_BLOCK)):
@@ -224,7 +208,7 @@ class GatedServer:
             return
         name = str(self._folder / f"c{next(self._numbers)}")
         with socket.socket(socket.AF_UNIX) as inner:
-            inner.bind(name)  # what gRPC takes for the peer's address
+            inner.bind(name)  # gRPC reports this name as the peer's address
             try:
                 inner.connect(str(server))
                 _OPEN[name] = connection
@@ -239,7 +223,6 @@ class GatedServer:
 
 
 def _private_folder(wanted: Path | None, service: str) -> Path:
-    """Create a folder with mode 0700."""
     longest = len("/plugin-12345678/c1234567")
     if wanted is not None and wanted.is_dir() and len(bytes(wanted)) + longest < _LONGEST_PATH:
         return Path(tempfile.mkdtemp(prefix=f"{service}-", dir=wanted))
@@ -254,33 +237,29 @@ def _refusal(text: str) -> grpc.RpcMethodHandler[Any, Any]:
 
 
 def _copy(source: socket.socket, sink: socket.socket) -> None:
-    """Copy until either end closes, then close both."""
     try:
         while data := source.recv(_BLOCK):
             sink.sendall(data)
     except OSError:
-        pass  # reset by one side: the other one ends, too
+        pass  # one side reset the connection
     for end in (source, sink):
         with suppress(OSError):
             end.shutdown(socket.SHUT_RDWR)
 
 
 def reset_peer(peer: str) -> bool:
-    """Close the connection of a gRPC peer (``ServicerContext.peer()``); False if it has ended.
-
-    gRPC has no call for it.
-    """
+    """Reset the connection of ``ServicerContext.peer()``; return False if it has ended."""
     connection = connection_of(peer)
     if connection is None:
         return False
     try:
         reset_connection(connection)
     except OSError:
-        return False  # it ended a moment ago
+        return False  # the connection has just ended
     return True
 
 
 def reset_connection(connection: socket.socket) -> None:
-    """End a connection at once, in both directions."""
+    """End a connection in both directions at once."""
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGER)
     connection.shutdown(socket.SHUT_RDWR)

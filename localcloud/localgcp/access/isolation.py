@@ -1,19 +1,16 @@
 """``isolation.py FD PORTS PROGRAM ARGUMENT…``: run PROGRAM without network except PORTS (Linux).
 
-``start`` runs this file. PROGRAM and all that it starts have namespaces of their own:
+The function ``start`` runs this file. PROGRAM and its child processes get namespaces of their own:
 
 ===========  =====================================================================================
-network      127.0.0.1 alone, where PORTS lead to those of this machine (``engine_network``)
-users        their user, without capabilities, so that root cannot enter the machine's network
+network      127.0.0.1, where PORTS forward to the same ports of this machine (``engine_network``)
+users        the same user without capabilities, who cannot enter the machine's network
 processes    all end with PROGRAM; processes of this machine are not visible
-mounts       ``/run`` is empty, and Unix sockets of this machine's servers are covered: they belong
-             to no network, and a server behind one (Docker's, an ssh connection) has its own
+mounts       ``/run`` is empty, and Unix sockets of this machine's servers are covered
 ===========  =====================================================================================
 
-Files are those of this machine. What a file alone can start (cron, a mounted bucket) is not held.
-
-Exit code: PROGRAM's, 128 + N if signal N ended it. Standard library only, so that it starts in a
-few hundredths of a second.
+Files are those of this machine: programs that a file can start later (cron) are not restricted. The
+exit code is PROGRAM's, or 128 + N after signal N. Only the standard library is imported.
 """
 
 from __future__ import annotations
@@ -31,19 +28,19 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-if not __package__:  # a script
+if not __package__:  # This file runs as a script.
     sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from localgcp.access import engine_network, network
 from localgcp.system import namespaces
 from localgcp.system.namespaces import call, mount
 
-#: nosuid, nodev, noexec.
+#: Mount flags nosuid, nodev and noexec.
 _MS_HARMLESS: Final = 0x2 | 0x4 | 0x8
-#: include/uapi/linux/prctl.h
+#: Constants of include/uapi/linux/prctl.h.
 _PR_SET_PDEATHSIG: Final = 1
 _PR_CAPBSET_DROP: Final = 24
-#: Signals that Python or this file ignores. PROGRAM gets their default actions.
+#: Signals that Python or this file ignores. PROGRAM has the default actions.
 _RESTORED: Final = (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGTERM)
 _NAMESPACES: Final = (
     namespaces.NEW_MOUNTS | namespaces.NEW_IPC | namespaces.NEW_USER | namespaces.NEW_PROCESSES
@@ -55,8 +52,8 @@ def start(
 ) -> subprocess.Popen[bytes]:
     """Start ``command`` (a path and arguments) with its output in the file ``output``.
 
-    The process leads a session: SIGTERM to its group reaches the command and what it started,
-    SIGKILL ends all of it. Raises NoPrivateNetworkError if this system has no such namespaces.
+    The process leads a session. SIGTERM to its group reaches the command and its child processes;
+    SIGKILL ends all of them. Raises NoPrivateNetworkError if this system has no such namespaces.
     """
     listed = ",".join(map(str, ports))
     process, control = network.launch(
@@ -67,9 +64,9 @@ def start(
 
 
 def main() -> int:
-    """Return the program's exit code; 1 if this system does not support the namespaces."""
+    """Run PROGRAM and return its exit code; return 1 if the system has no namespaces."""
     control, ports = socket.socket(fileno=int(sys.argv[1])), sys.argv[2].split(",")
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # for the program, which ends this process
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # Only PROGRAM handles SIGTERM.
     try:
         _isolate([int(port) for port in ports if port])
         first = os.fork()
@@ -78,7 +75,7 @@ def main() -> int:
             control.sendall(b"y")
             control.close()
             os._exit(_run(sys.argv[3:]))
-    except (OSError, AttributeError) as error:  # no such call, or a container that forbids it
+    except (OSError, AttributeError) as error:  # the system or a container forbids the call
         control.sendall(f"n{error}".encode())
         return 1
     control.close()
@@ -86,7 +83,6 @@ def main() -> int:
 
 
 def _isolate(ports: Collection[int]) -> None:
-    """Move this process and its children into new namespaces. Raises OSError."""
     sockets = _sockets()
     if not engine_network.enter(ports):
         raise OSError("cannot create a network namespace")
@@ -98,28 +94,25 @@ def _isolate(ports: Collection[int]) -> None:
     for path in sockets:
         try:
             mount("/dev/null", path, namespaces.BIND)
-        except OSError as error:  # it is gone, or beyond the reach of this user
+        except OSError as error:  # the socket was removed, or this user has no access to it
             if error.errno not in (errno.ENOENT, errno.EACCES):
                 raise
     for folder in {os.path.realpath(path) for path in ("/run", "/var/run")}:
         if os.path.isdir(folder):
             _empty(folder)
     try:
-        os.chdir(os.getcwd())  # a folder that is covered now would still lead there
-        os.stat(os.environ.get("TMPDIR") or "/tmp")  # the caller's files for PROGRAM lie there
+        os.chdir(os.getcwd())  # the current folder may be covered by the empty folder now
+        os.stat(os.environ.get("TMPDIR") or "/tmp")  # contains the caller's files for PROGRAM
     except FileNotFoundError as error:
         raise OSError(f"{error.filename} is in /run, which is empty for the command") from None
 
 
 def _sockets() -> set[str]:
-    """Return the paths of Unix sockets: mounted, bound in this network, or beside a bound socket.
-
-    A server may rename its socket in its folder, as ssh does.
-    """
-    # Only "\n" ends a line: a name may have other characters at which splitlines() splits.
+    """Return the paths of Unix sockets that are mounted, bound, or beside a bound socket."""
+    # Only "\n" ends a line. A name may contain other characters at which splitlines() splits.
     mounts = Path("/proc/self/mountinfo").read_text(errors="surrogateescape").split("\n")
     fields = [line.split(" ") for line in mounts if line]
-    points = [re.sub(r"\\(\d{3})", _character, field[4]) for field in fields]
+    points = [re.sub(r"\\(\d{3})", lambda octal: chr(int(octal[1], 8)), f[4]) for f in fields]
     table = Path("/proc/net/unix").read_text(errors="surrogateescape").split("\n")[1:]
     bound = [row[7] for line in table if len(row := line.split(None, 7)) > 7]
     folders = {os.path.dirname(path) for path in bound if path.startswith("/")}
@@ -127,10 +120,6 @@ def _sockets() -> set[str]:
         with suppress(OSError):
             points += [os.path.join(folder, name) for name in os.listdir(folder)]
     return {path for path in points if _is_socket(path)}
-
-
-def _character(octal: re.Match[str]) -> str:
-    return chr(int(octal[1], 8))
 
 
 def _is_socket(path: str) -> bool:
@@ -148,12 +137,12 @@ def _empty(folder: str) -> None:
 
 
 def _prepare_first() -> None:
-    """Set up the namespace's first process, whose end ends all others. Raises OSError."""
+    """Set up the first process of the namespaces, whose end ends all their processes."""
     call("prctl", _PR_SET_PDEATHSIG, signal.SIGKILL)
-    with suppress(OSError):  # of a container that covers parts of it: those of outside are closed
+    with suppress(OSError):  # refused in a container that covers parts of /proc itself
         mount("proc", "/proc", _MS_HARMLESS, "proc")
     number = 0
-    with suppress(OSError):  # the kernel has no more
+    with suppress(OSError):  # raised after the last capability of the kernel
         while True:
             call("prctl", _PR_CAPBSET_DROP, number)
             number += 1
@@ -162,7 +151,6 @@ def _prepare_first() -> None:
 
 
 def _run(command: Sequence[str]) -> int:
-    """Run the program, wait for it and for its remaining children, and return its exit code."""
     program = os.fork()
     if program == 0:
         for number in _RESTORED:

@@ -1,12 +1,7 @@
-"""A private network for a child process; only ``PrivateNetwork.connect`` reaches its ports.
+"""A private network (Linux) for a server on TCP without access control.
 
-For servers that listen on TCP and check nothing. A network namespace of Linux has addresses and
-ports of its own. A socket belongs to the namespace that it was made in, whoever connects it: so a
-helper inside makes sockets and hands them out through a socket pair that only this process holds.
-
-``network.py FD PROGRAM ARGUMENT…`` is the script that becomes such a server. Its first byte to FD
-is ``y``; ``n`` and a reason mean that the system refuses such a network. It starts in a few
-hundredths of a second: standard library only.
+``network.py FD PROGRAM ARGUMENT…`` becomes the server; it imports only the standard library. A
+helper process in the network sends sockets over FD, after ``y``, or ``n`` and an error.
 """
 
 from __future__ import annotations
@@ -21,7 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any, Final
 
-if not __package__:  # a script
+if not __package__:  # This file runs as a script.
     sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from localgcp.errors import NoPrivateNetworkError
@@ -62,16 +57,16 @@ class PrivateNetwork:
         return made
 
     def close(self) -> None:
-        """End the helper process, not the child process. Repeatable."""
+        """End the helper process, not the child process; a second call has no effect."""
         self._control.close()
 
 
 def start(
     command: Sequence[str], log: IO[bytes], umask: int
 ) -> tuple[subprocess.Popen[bytes], PrivateNetwork]:
-    """Start ``command`` (a path and arguments) in a network of its own.
+    """Start ``command`` (a path and arguments) in a private network, with its output in ``log``.
 
-    It leads a session and writes to ``log``. Raises NoPrivateNetworkError if this system has none.
+    The process leads a session. Raises NoPrivateNetworkError if this system has no namespaces.
     """
     null, log_too = subprocess.DEVNULL, subprocess.STDOUT
     process, control = launch(
@@ -83,10 +78,10 @@ def start(
 def launch(
     script: Path, arguments: Sequence[str], **options: Any
 ) -> tuple[subprocess.Popen[bytes], socket.socket]:
-    """Start a script of this package in a new session; return its process and file descriptor.
+    """Start a script of this package in a new session; return its process and control socket.
 
-    ``options`` are those of Popen. Raises NoPrivateNetworkError if the script's answer is not
-    ``y``, or this system has no namespaces.
+    ``options`` are those of Popen. Raises NoPrivateNetworkError if the script does not answer
+    ``y``.
     """
     if not sys.platform.startswith("linux"):
         raise NoPrivateNetworkError("only Linux has network namespaces")
@@ -114,13 +109,12 @@ def launch(
 def main() -> int:
     """Return 1 if this system cannot create the network; else replace this process by PROGRAM.
 
-    A second process stays beside the program. It hands out a socket of the network for each byte
-    that it reads, until the other end closes.
+    A helper process sends a new socket of the network for each byte from FD, until FD is closed.
     """
     control, command = socket.socket(fileno=int(sys.argv[1])), sys.argv[2:]
     try:
         enter_network()
-    except (OSError, AttributeError) as error:  # no such call, or a container that forbids it
+    except (OSError, AttributeError) as error:  # the system or a container forbids the call
         control.sendall(f"n{error}".encode())
         return 1
     control.sendall(b"y")

@@ -1,19 +1,11 @@
 """``pulumi`` of the local shell: runs the real ``pulumi`` with a copy of the committed stack file.
 
-A committed stack file may name a cloud key (``secretsprovider``), which cannot be reached here, and
-the engine writes ``encryptionsalt`` into the stack file it uses. So commands that load a stack's
-config get ``--config-file $VT_LOCAL_HOME/stacks/PROJECT/Pulumi.STACK.yaml``: the committed file
-without its encryption settings and with those of the local backend. A committed stack that the
-local backend does not have yet is made first. Everything else passes through unchanged.
-
-A config value that was encrypted with the cloud key cannot be read here; the engine says so. One of
-a local project was encrypted here, by ``pulumi config set --secret``: its salt is kept.
-
-Commands that load a program run in a network of their own where the system has one
-(``localgcp.access.engine_network``), unless VT_LOCAL_NETWORK is ``host`` or the program is a
-caller's (``--client``, Pulumi's Automation API): that process would not reach the engine in there.
-
-Standard library, and few imports: this runs at each ``pulumi`` command.
+The committed file may name a cloud key, and the engine writes ``encryptionsalt`` into the file. So
+commands that load a stack's configuration use the copy ``stacks/PROJECT/Pulumi.STACK.yaml`` below
+``$VT_LOCAL_HOME``, with the encryption settings of the local backend. A missing stack is created.
+Commands that load a program run in a private network (``localgcp.access.engine_network``), unless
+VT_LOCAL_NETWORK is ``host`` or ``--client`` (Automation API) is set. The script imports few
+modules, because it runs at each ``pulumi`` command.
 """
 
 import os
@@ -27,6 +19,7 @@ _VALUE_FLAGS = frozenset(
     {"-C", "--cwd", "-s", "--stack", "--color", "-v", "--verbose", "--profiling", "--tracing"}
     | {"--memprofilerate", "--otel-traces"}
 )
+_LONG_FLAGS = {"-s": "--stack", "-C": "--cwd", "-h": "--help"}
 _PASSPHRASE = "PULUMI_CONFIG_PASSPHRASE"
 #: A loopback address in a variable or an argument, such as one of the local cloud or a proxy.
 _LOOPBACK = re.compile(r"(?:\w+://)?(?:127\.0\.0\.1|localhost):(\d{1,5})\b")
@@ -41,14 +34,7 @@ class Request:
     def __init__(self, args: list[str]) -> None:
         self.command: str | None = None
         self.position = -1
-        self.stack: str | None = None
-        self.cwd: str | None = None
-        self.has_config_file = False
-        self.asks_help = False
-        self.has_client = False
-        self._read(args)
-
-    def _read(self, args: list[str]) -> None:
+        flags: dict[str, str] = {}
         index = 0
         while index < len(args) and args[index] != "--":
             arg = args[index]
@@ -56,41 +42,27 @@ class Request:
             if not arg.startswith("-"):
                 if self.command is None:
                     self.command, self.position = arg, index
-            elif flag in _VALUE_FLAGS and not equals:
-                index += 1
-                self._flag(flag, args[index] if index < len(args) else "")
-            elif equals:
-                self._flag(flag, value)
-            elif re.match(r"-[sC].", arg):
-                self._flag(arg[:2], arg[2:])
             else:
-                self._flag(flag, "")
+                if flag in _VALUE_FLAGS and not equals:
+                    index += 1
+                    value = args[index] if index < len(args) else ""
+                elif re.match(r"-[sC].", arg) and not equals:
+                    flag, value = arg[:2], arg[2:]
+                flags[_LONG_FLAGS.get(flag, flag)] = value
             index += 1
-
-    def _flag(self, flag: str, value: str) -> None:
-        if flag in ("-s", "--stack"):
-            self.stack = value
-        elif flag in ("-C", "--cwd"):
-            self.cwd = value
-        elif flag == "--config-file":
-            self.has_config_file = True
-        elif flag == "--client":
-            self.has_client = True
-        elif flag in ("-h", "--help"):
-            self.asks_help = True
+        self.stack, self.cwd = flags.get("--stack"), flags.get("--cwd")
+        self.has_config_file, self.has_client = "--config-file" in flags, "--client" in flags
+        self.asks_help = "--help" in flags
 
 
 def real_pulumi(own: str, path: str) -> str | None:
     """Return the first ``pulumi`` on PATH that is not in the shim's folder ``own``."""
     for folder in path.split(os.pathsep):
         candidate = os.path.join(folder, "pulumi")
-        if folder and not _same(folder, own) and os.access(candidate, os.X_OK):
+        is_own = os.path.realpath(folder) == os.path.realpath(own)
+        if folder and not is_own and os.access(candidate, os.X_OK):
             return candidate
     return None
-
-
-def _same(one: str, other: str) -> bool:
-    return os.path.realpath(one) == os.path.realpath(other)
 
 
 def find_project(cwd: str) -> tuple[str, str] | None:
@@ -120,10 +92,7 @@ def without_encryption(text: str) -> str:
 
 
 def own_salt(text: str) -> str | None:
-    """Return the salt in the stack file of a local project; None for other projects.
-
-    The engine writes one where it encrypts a value in a file without.
-    """
+    """Return the salt that the engine wrote into a local project's stack file; None otherwise."""
     salt, project = _SALT.search(text), _PROJECT.search(text)
     if not salt or not project:
         return None
@@ -134,7 +103,6 @@ def own_salt(text: str) -> str | None:
 
 
 def _find_package() -> None:
-    """Put the package's folder on the import path of this script."""
     sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 
 
@@ -154,11 +122,7 @@ def salt_of(home: str, project: str, stack: str) -> str | None:
 def make_stack(
     pulumi: str, folder: str, project: str, stack: str, env: "dict[str, str] | None" = None
 ) -> str:
-    """Run ``pulumi stack init`` in a temporary folder; if two processes call it, one creates the
-    stack.
-
-    Returns its stderr, which has the reason if the stack does not exist afterwards.
-    """
+    """Run ``pulumi stack init`` in ``folder``; return its stderr. Concurrent runs are safe."""
     import subprocess
 
     os.makedirs(folder, exist_ok=True)
@@ -175,7 +139,7 @@ def make_stack(
 
 
 def selected_stack(pulumi: str, cwd: str) -> str | None:
-    """Return the stack that commands without ``--stack`` use, or None."""
+    """Return the stack of commands without ``--stack``; None if no stack is selected."""
     import subprocess
 
     if named := os.environ.get("PULUMI_STACK"):
@@ -190,7 +154,7 @@ def selected_stack(pulumi: str, cwd: str) -> str | None:
 
 
 def with_local_stack_file(args: list[str], pulumi: str, home: str) -> list[str]:
-    """Return the arguments with ``--config-file``, or unchanged if the command needs none."""
+    """Add ``--config-file`` to the arguments of commands that load a stack's configuration."""
     request = Request(args)
     if request.command not in COMMANDS or request.has_config_file or request.asks_help:
         return args
@@ -223,7 +187,7 @@ def with_local_stack_file(args: list[str], pulumi: str, home: str) -> list[str]:
 
 
 def enter_network(args: list[str]) -> None:
-    """Enter a private network, if the system supports it, before a command that loads a program."""
+    """Enter a private network before commands that load a program, if the system supports it."""
     request = Request(args)
     if request.command not in COMMANDS or request.asks_help or request.has_client:
         return
@@ -243,7 +207,7 @@ PASSPHRASE_UNDO = f"""\
 If an earlier change made the passphrase empty, run in `vt local shell`:
   printf 'local\\nlocal\\n' | {_PASSPHRASE}='' pulumi stack {_CHANGE} passphrase
 If the passphrase is another text, write that text between the quotes of the variable."""
-#: Error text: with another passphrase, no later command of ``vt`` can read a local stack.
+#: Error text about a new passphrase, with which later commands of ``vt`` could read no stack.
 _KEPT_PASSPHRASE = f"""\
 vt: `pulumi stack {_CHANGE}` would make this local stack unreadable: its passphrase stays "local".
 Hint: keep the passphrase. {PASSPHRASE_UNDO}
@@ -251,14 +215,14 @@ Hint: keep the passphrase. {PASSPHRASE_UNDO}
 
 
 def changes_passphrase(args: list[str]) -> bool:
-    """Return whether the arguments change the passphrase of the local cloud's stacks."""
+    """Return whether the arguments would change the passphrase of a local stack."""
     request = Request(args)
     is_change = request.command == "stack" and _CHANGE in args
     return is_change and not request.asks_help and os.environ.get(_PASSPHRASE) == "local"
 
 
 def main() -> int:
-    """Replace this process by the real pulumi; return 127 if PATH has none, 1 if refused."""
+    """Replace this process by the real pulumi; return 127 without pulumi, 1 if refused."""
     home = os.environ.get("VT_LOCAL_HOME")
     args = sys.argv[1:]
     own = os.path.join(home, "bin") if home else ""

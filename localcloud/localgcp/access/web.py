@@ -26,7 +26,7 @@ _LONGEST_LINE: Final = 1 << 16
 _NOT_FORWARDED: Final = frozenset(
     {"connection", "keep-alive", "transfer-encoding", "content-length", "expect", "host"}
 )
-#: Prefixes of headers of web pages and proxies. The servers behind would trust proxy headers.
+#: Prefixes of headers of web pages and proxies. The child servers would trust proxy headers.
 _NEVER: Final = ("access-control-", "x-forwarded-")
 
 
@@ -38,17 +38,16 @@ def is_forwarded(name: str) -> bool:
 def check_page(headers: Mapping[str, list[str]], port: int) -> None:
     """Raise RefusedRequestError for a request from a web page; ``headers`` have lower-case names.
 
-    A page in a browser reaches ports of this machine, with ``Origin`` where it may write. A page
-    whose name was pointed at 127.0.0.1 sends that name as ``Host``.
+    Browsers send ``Origin`` with writing requests. After DNS rebinding, a page's host is in
+    ``Host``.
     """
     if "origin" in headers or headers.get("sec-fetch-site", ["none"]) != ["none"]:
         raise RefusedRequestError(403, "requests from web pages are refused.")
     hosts = [f"{name}:{port}" for name in ("127.0.0.1", "localhost", "[::1]")]
     sent = headers.get("host", [])
     if len(sent) != 1 or sent[0].lower() not in hosts:
-        raise RefusedRequestError(
-            403, f"the Host header of a request must be one of {', '.join(hosts)}."
-        )
+        text = f"the Host header of a request must be one of {', '.join(hosts)}."
+        raise RefusedRequestError(403, text)
 
 
 def refuse(connection: socket.socket, text: str) -> None:
@@ -60,13 +59,13 @@ def refuse(connection: socket.socket, text: str) -> None:
         connection.settimeout(_DRAIN_SECONDS)
         connection.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
         connection.shutdown(socket.SHUT_WR)
-        # Closed with bytes unread, a connection is reset, and the answer is lost.
+        # A connection that is closed with unread bytes is reset, and the answer is lost.
         while left > 0 and time.monotonic() < deadline and (sent := connection.recv(1 << 16)):
             left -= len(sent)
 
 
 class LocalServer(ThreadingHTTPServer):
-    """Listens on 127.0.0.1:``port``."""
+    """An HTTP server on 127.0.0.1:``port``."""
 
     daemon_threads = True
     block_on_close = False
@@ -74,14 +73,13 @@ class LocalServer(ThreadingHTTPServer):
     request_queue_size = 128
 
     def __init__(self, port: int, handler: type[LocalHandler], front: Any = None) -> None:
-        """Create a server; ``front`` is the object that its handlers serve."""
+        """``front`` is the object that the request handlers serve."""
         self.front = front
         super().__init__(("127.0.0.1", port), handler)
-        # `shutdown` waits for the end of an interval: half a second, unless it is told otherwise.
+        # `shutdown` waits for the end of an interval, which is half a second by default.
         make_thread(self.serve_forever, 0.05).start()
 
     def stop(self) -> None:
-        """Stop listening."""
         self.shutdown()
         self.server_close()
 
@@ -92,9 +90,9 @@ class LocalServer(ThreadingHTTPServer):
 
 
 class LocalHandler(BaseHTTPRequestHandler):
-    """A handler that serves connections of this user's processes only.
+    """Serves connections of this user's processes only.
 
-    ``refusals`` is the log of its service. Each request is still to be checked by ``check_page``.
+    ``refusals`` is the service's log. Subclasses check each request with ``check_page``.
     """
 
     protocol_version = "HTTP/1.1"
@@ -104,10 +102,10 @@ class LocalHandler(BaseHTTPRequestHandler):
     disable_nagle_algorithm = True
 
     def log_message(self, format: str, *args: object) -> None:
-        """Do nothing: the servers behind this server write logs."""
+        """Do nothing, because the child servers write logs."""
 
     def handle(self) -> None:
-        """Serve the connection, or refuse it."""
+        """Serve the connection of an allowed caller; refuse other callers."""
         connection: Any = self.connection
         who = caller(connection)
         if who.allowed:
@@ -133,29 +131,26 @@ class LocalHandler(BaseHTTPRequestHandler):
         return {name.lower(): self.headers.get_all(name, []) for name in self.headers}
 
     def answer(self, status: int, headers: Mapping[str, str], body: bytes) -> None:
-        """Send a complete answer."""
         self.send_response_only(status)
         for name, value in headers.items():
             self.send_header(name, value)
         self.send_header("Content-Length", str(len(body)))
-        if self.close_connection:  # unsaid, a client may send its next request into a closed one
+        if self.close_connection:  # The client must not reuse the connection.
             self.send_header("Connection", "close")
         self.end_headers()
         if self.command != "HEAD":
             self.wfile.write(body)
 
     def body_blocks(self) -> Iterator[bytes]:
-        """Yield the request's body as it arrives. Raises ExchangeEndedError if the client
-        disconnected.
-        """
+        """Yield the request's body. Raises ExchangeEndedError if the client disconnected."""
         if "chunked" in self.headers.get("Transfer-Encoding", "").lower():
-            if "Content-Length" in self.headers:  # whoever comes next could believe the other one
+            if "Content-Length" in self.headers:  # two servers could read different lengths
                 raise ExchangeEndedError
             while size := self._chunk_size():
                 yield from self._blocks(size)
                 self.rfile.readline(_LONGEST_LINE)
             while self.rfile.readline(_LONGEST_LINE).strip():
-                pass  # trailers
+                pass  # Trailers are ignored.
         else:
             text = self.headers.get("Content-Length") or "0"
             if not re.fullmatch(r"[0-9]{1,18}", text):
@@ -163,7 +158,7 @@ class LocalHandler(BaseHTTPRequestHandler):
             yield from self._blocks(int(text))
 
     def _blocks(self, left: int) -> Iterator[bytes]:
-        """Yield ``left`` bytes in blocks. No buffer has this size, because the client chose it."""
+        """Yield ``left`` bytes in blocks of limited size; the client chose ``left``."""
         while left:
             block = self.rfile.read(min(left, _BLOCK))
             if not block:
@@ -172,9 +167,6 @@ class LocalHandler(BaseHTTPRequestHandler):
             yield block
 
     def _chunk_size(self) -> int:
-        """Return the size of the next chunk; 0 for the last. Raises ExchangeEndedError for a bad
-        number.
-        """
         text = self.rfile.readline(_LONGEST_LINE).partition(b";")[0].strip()
         if not re.fullmatch(rb"[0-9A-Fa-f]{1,15}", text):
             raise ExchangeEndedError

@@ -1,19 +1,14 @@
-"""Stand-in for Batch: jobs of equal tasks, executed by the code that runs CustomJobs.
+"""Stand-in for Batch, which runs jobs of equal tasks with the code that runs CustomJobs.
 
 ================  ====================================================================
-``service``       the methods of ``google.cloud.batch.v1.BatchService`` served here
-``checks``        what CreateJob refuses, and who may call what
-``records``       jobs and tasks as rows; one place that moves states
-``scheduler``     which job begins when; what an earlier server left; 1,080 seconds
-``capacity``      what a job waits for: quota, stock-outs, reservations
-``run``           one job from its machines to its end
-``tasks``         one task: its runnables, exit codes, retries and barriers
-``runnables``     what a runnable starts: an image, a command or a script
-``volumes``       buckets at the paths where a job mounts them
-``logs``          the job's logs as Cloud Logging has them
-``messages``      messages of Pub/Sub about states, as files
+``service``       methods of ``google.cloud.batch.v1.BatchService``, and logs of jobs
+``checks``        errors of CreateJob requests, and permissions of callers
+``records``       jobs and tasks as rows of SQLite, and messages about their states
+``scheduler``     starts waiting jobs when machines are available
+``run``           runs the tasks of one job, with retries
+``runnables``     processes and bucket mounts of one task
 ================  ====================================================================
 
-Field names, limits and states are those of google-cloud-batch 0.22.4 and of
-https://docs.cloud.google.com/batch/docs; docs/local-stack.md says what is a stand-in.
+Fields, limits and states are those of google-cloud-batch 0.22.4 and
+https://docs.cloud.google.com/batch/docs. docs/local-stack.md lists the differences.
 """

@@ -1,8 +1,7 @@
-"""Request checks that make a Batch call fail at once, and checks of the caller's permissions.
+"""Check requests to Batch and the permissions of callers; errors end a call at once.
 
-Rules: google-cloud-batch 0.22.4 (``types/job.py``, ``task.py``, ``volume.py``, ``batch.py``),
-doc:batch/quotas and release notes (``allowedLocations`` is of the job's region since 2026-07-31).
-The texts are mostly ours; that of a name in use is as reported.
+Rules: google-cloud-batch 0.22.4, doc:batch/quotas and the release notes (``allowedLocations`` is in
+the job's region since 2026-07-31). Most texts are ours; the text for a used name is Google's.
 """
 
 from __future__ import annotations
@@ -20,14 +19,12 @@ from localgcp.apis.refusals import (
     invalid_fields,
     permission_denied,
 )
-from localgcp.batch import messages
 from localgcp.errors import ApiError
 from localgcp.inventory.machines import is_region
 from localgcp.inventory.store import Store, project_number
 from localgcp.vertex.checks import FieldErrors, no_act_as, usable_project
 
 API: Final = "batch.googleapis.com"
-_COMPUTE: Final = "compute.googleapis.com"
 _PARENT: Final = re.compile(r"projects/(?P<project>[^/]+)/locations/(?P<region>[^/]+)")
 #: Form of job ids and network tags.
 _RFC_1035: Final = re.compile(r"[a-z]([a-z0-9-]{0,61}[a-z0-9])?")
@@ -35,10 +32,11 @@ _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SECRET: Final = re.compile(r"projects/[^/]+/secrets/[\w-]{1,255}/versions/(latest|[1-9]\d{0,8})")
 _LOCATION: Final = re.compile(r"(?:regions/(?P<region>[^/]+)|zones/(?P<zone>[^/]+)-[a-z])")
 _BUCKET: Final = re.compile(r"[a-z0-9][a-z0-9._-]+(/[^\0\n]*)?")
+_TOPIC: Final = re.compile(r"projects/[^/]+/topics/[A-Za-z][A-Za-z0-9._~+%-]{2,254}")
 MAX_BYTES: Final = 1 << 20
 _MAX_TASKS: Final = 100_000
 MAX_PARALLEL: Final = 5_000
-#: Maximum number of parallel tasks on this machine: each is a process, mostly with a framework.
+#: Maximum number of parallel tasks on this machine, because each task is a process.
 WIDTH: Final = 16
 _OWNERS: Final = frozenset({"roles/owner", "roles/editor", "roles/batch.admin"})
 EDITORS: Final = _OWNERS | {"roles/batch.jobsEditor", "roles/batch.jobsAdmin"}
@@ -47,16 +45,14 @@ _ACT_AS: Final = frozenset({"roles/iam.serviceAccountUser", "roles/owner"})
 
 
 def resolve_parent(store: Store, parent: str, *, any_region: bool = False) -> tuple[str, str]:
-    """Return project id and region. Raises ApiError: bad form, unknown project, or API
-    not enabled.
-    """
+    """Return project id and region. Raises ApiError for a bad or unknown project or location."""
     match = _PARENT.fullmatch(parent)
     if match is None:
         raise invalid_argument(f"Invalid resource name: {parent[:200]!r}.")
     region = match["region"]
     if not is_region(region) and not (any_region and region == "-"):
         raise invalid_argument(f"Location {region[:80]!r} is not a region of Batch.")
-    apis = ((API, "Batch API"), (_COMPUTE, "Compute Engine API"))
+    apis = ((API, "Batch API"), ("compute.googleapis.com", "Compute Engine API"))
     return usable_project(store, match["project"], *apis), region
 
 
@@ -71,7 +67,7 @@ def check_caller(store: Store, guest: Guest | None, project: str, permission: st
 
 
 def check_account(store: Store, guest: Guest | None, project: str, email: str) -> None:
-    """Raise ApiError if the account does not exist or the caller may not act as it."""
+    """Raise ApiError if the account is missing, or if the caller may not act as the account."""
     if email == default_account(project):
         return
     if store.account(email) is None:
@@ -89,7 +85,7 @@ def default_account(project: str) -> str:
 
 
 def check_id(job_id: str) -> None:
-    """Raise ApiError for a bad ``job_id``, which is optional."""
+    """Raise ApiError for an invalid ``job_id``; an empty ``job_id`` is valid."""
     if job_id and not _RFC_1035.fullmatch(job_id):
         raise invalid_argument(
             f"job_id {job_id[:80]!r} is invalid: use at most 63 characters of a-z, 0-9 and '-', "
@@ -123,15 +119,21 @@ def _fields(job: dict[str, Any], region: str) -> FieldErrors:
         if not _RFC_1035.fullmatch(tag):
             text = f"{tag[:80]!r} must be 1 to 63 characters that comply with RFC 1035."
             yield "job.allocation_policy.tags", text
-    yield from _location(policy.get("location", {}).get("allowedLocations", []), region)
+    for location in policy.get("location", {}).get("allowedLocations", []):
+        match = _LOCATION.fullmatch(location)
+        if match is None or (match["region"] or match["zone"]) != region:
+            text = f"{location[:80]!r} is not in the job's region {region}."
+            yield "job.allocation_policy.location.allowed_locations", text
     instances = policy.get("instances", [])
     if len(instances) > 1:
         yield "job.allocation_policy.instances", "Only one instance policy is supported."
     for instance in instances[:1]:
-        yield from _instance(
-            "job.allocation_policy.instances[0].policy", instance.get("policy", {})
-        )
-    yield from messages.problems(job.get("notifications", []))
+        at = "job.allocation_policy.instances[0].policy"
+        yield from _instance(at, instance.get("policy", {}))
+    for index, notification in enumerate(job.get("notifications", [])):
+        if not _TOPIC.fullmatch(topic := notification.get("pubsubTopic", "")):
+            field = f"job.notifications[{index}].pubsub_topic"
+            yield field, f"{topic!r} must be projects/PROJECT/topics/TOPIC."
     logs = job.get("logsPolicy", {})
     if logs.get("destination") == "PATH" and not logs.get("logsPath"):
         yield "job.logs_policy.logs_path", "Required where the destination is PATH."
@@ -188,10 +190,7 @@ def _runnable(at: str, runnable: dict[str, Any]) -> FieldErrors:
         yield at, "One of container, script and barrier is required."
     if seconds(runnable.get("timeout", "1s")) <= 0:
         yield f"{at}.timeout", "Must be positive."
-    words = [
-        *runnable.get("container", {}).get("commands", []),
-        runnable.get("script", {}).get("text", ""),
-    ]
+    words = [*runnable.get("container", {}).get("commands", []), script.get("text", "")]
     if any("\0" in word for word in words):
         yield at, "A NUL character cannot be passed to a program."
     yield from _reserved_labels(f"{at}.labels", runnable.get("labels", {}))
@@ -201,7 +200,7 @@ def _runnable(at: str, runnable: dict[str, Any]) -> FieldErrors:
 def _environment(at: str, environment: dict[str, Any]) -> FieldErrors:
     for name, value in environment.get("variables", {}).items():
         if not _VARIABLE.fullmatch(name) or "\0" in value:
-            text = f"{name[:80]!r} is an invalid environment variable: name, or a NUL in its value."
+            text = f"{name[:80]!r}: the name of the variable is invalid, or its value has a NUL."
             yield f"{at}.variables", text
     for name, secret in environment.get("secretVariables", {}).items():
         if not _VARIABLE.fullmatch(name) or not _SECRET.fullmatch(secret):
@@ -221,14 +220,6 @@ def _volume(at: str, volume: dict[str, Any]) -> FieldErrors:
         yield at, "One of gcs, nfs and device_name is required."
 
 
-def _location(allowed: list[str], region: str) -> FieldErrors:
-    for location in allowed:
-        match = _LOCATION.fullmatch(location)
-        if match is None or (match["region"] or match["zone"]) != region:
-            text = f"{location[:80]!r} is not in the job's region {region}."
-            yield "job.allocation_policy.location.allowed_locations", text
-
-
 def _instance(at: str, policy: dict[str, Any]) -> FieldErrors:
     if policy.get("bootDisk", {}).get("snapshot"):
         yield f"{at}.boot_disk.snapshot", "A snapshot is not supported for boot disks."
@@ -236,17 +227,14 @@ def _instance(at: str, policy: dict[str, Any]) -> FieldErrors:
         if not accelerator.get("type") or int(accelerator.get("count", 0)) < 1:
             yield f"{at}.accelerators", "Both type and count are required."
     model, reservation = policy.get("provisioningModel", ""), policy.get("reservation", "")
-    if model in ("SPOT", "PREEMPTIBLE", "FLEX_START") and reservation not in ("", "NO_RESERVATION"):
-        yield (
-            f"{at}.reservation",
-            (f"Machines of provisioning model {model} cannot use a reservation."),
-        )
-    if model == "RESERVATION_BOUND" and reservation in ("", "NO_RESERVATION"):
-        yield f"{at}.reservation", "RESERVATION_BOUND requires a reservation."
+    has_reservation, field = reservation not in ("", "NO_RESERVATION"), f"{at}.reservation"
+    if has_reservation and model in ("SPOT", "PREEMPTIBLE", "FLEX_START"):
+        yield field, f"Machines of provisioning model {model} cannot use a reservation."
+    if model == "RESERVATION_BOUND" and not has_reservation:
+        yield field, "RESERVATION_BOUND requires a reservation."
 
 
 def _unserved(group: dict[str, Any]) -> Iterator[str]:
-    """Yield job fields that the local cloud does not implement."""
     if group.get("taskEnvironments"):
         yield "task_environments"
     if group.get("schedulingPolicy") == "IN_ORDER":
@@ -259,7 +247,6 @@ def _unserved(group: dict[str, Any]) -> Iterator[str]:
 
 
 def _not_here(job: dict[str, Any]) -> Iterator[str]:
-    """Yield features of the job that Batch supports but this machine does not."""
     group = job["taskGroups"][0]
     spec, count = group["taskSpec"], int(group.get("taskCount", 0)) or 1
     if group.get("requireHostsFile") and count > WIDTH:
@@ -269,10 +256,8 @@ def _not_here(job: dict[str, Any]) -> Iterator[str]:
         )
     for volume in spec.get("volumes", []):
         if "gcs" not in volume:
-            yield (
-                f"The volume at {volume['mountPath']} is not a Cloud Storage bucket; only buckets "
-                "can be mounted."
-            )
+            problem = f"The volume at {volume['mountPath']} is not a Cloud Storage bucket"
+            yield f"{problem}; only buckets can be mounted."
     environments = [owner.get("environment", {}) for owner in (spec, *spec["runnables"])]
     if any(environment.get("encryptedVariables") for environment in environments):
         yield "encryptedVariables cannot be decrypted. Use secretVariables."
@@ -280,10 +265,8 @@ def _not_here(job: dict[str, Any]) -> Iterator[str]:
 
 def as_job_spec(job: dict[str, Any]) -> dict[str, Any]:
     """Return the job's containers in the form of a CustomJob's ``jobSpec``."""
-    containers = [
-        runnable.get("container", {}) for runnable in job["taskGroups"][0]["taskSpec"]["runnables"]
-    ]
-    return {"workerPoolSpecs": [{"containerSpec": container} for container in containers]}
+    runnables = job["taskGroups"][0]["taskSpec"]["runnables"]
+    return {"workerPoolSpecs": [{"containerSpec": r.get("container", {})} for r in runnables]}
 
 
 def seconds(duration: str) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import hashlib
 import json
 import sqlite3
 import threading
@@ -13,11 +14,13 @@ from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Any, Final
 
-from localgcp.batch import messages
+from localgcp.alerting import spool
 from localgcp.home import Home
 from localgcp.inventory.rows import Rows
 from localgcp.inventory.store import connection
 
+#: Alert name of a notification that no alert policy requested.
+SOURCE: Final = "Batch"
 GROUP: Final = "group0"
 
 
@@ -35,7 +38,7 @@ class State(StrEnum):
 
     @property
     def word(self) -> str:
-        """The state in display form, such as ``RUNNING``; see ``vertex.records.JobState``."""
+        """The state in display form, as in ``vertex.records.JobState``."""
         return self.value
 
     @property
@@ -109,12 +112,10 @@ class BatchJob:
 
     @property
     def group(self) -> dict[str, Any]:
-        """The job's only task group."""
         return self.body["taskGroups"][0]
 
     @property
     def spec(self) -> dict[str, Any]:
-        """The task specification."""
         return self.group["taskSpec"]
 
     @property
@@ -135,8 +136,6 @@ class BatchJob:
 
 @dataclass(frozen=True)
 class BatchTask:
-    """One task of a Batch job."""
-
     uid: str
     """Uid of the task's job."""
     number: int
@@ -146,7 +145,6 @@ class BatchTask:
 
 _JOBS: Final = Rows(BatchJob, "batch_jobs", "name", unique="uid")
 _TASKS: Final = Rows(BatchTask, "batch_tasks", "uid", "number")
-_SCHEMA: Final = _JOBS.schema + _TASKS.schema
 
 
 class BatchTable:
@@ -160,7 +158,6 @@ class BatchTable:
         self.ahead = timedelta()
 
     def now(self) -> datetime:
-        """Return the current time in UTC."""
         return datetime.now(UTC) + self.ahead
 
     def time(self) -> str:
@@ -168,37 +165,34 @@ class BatchTable:
         return self.now().strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
     def insert(self, job: BatchJob) -> bool:
-        """Add a job with its tasks. False if a job of this name exists."""
+        """Add a job with its tasks; return False if a job with this name exists."""
         with self._connect() as db:
             db.execute("BEGIN IMMEDIATE")
             if not _JOBS.insert(db, job, "INSERT OR IGNORE"):
                 return False
-            self._tell(job, job.state, 0, job.create_time)
+            self._publish(job, job.state, 0, job.create_time)
             for number in range(job.task_count):
                 _TASKS.insert(db, BatchTask(job.uid, number))
             db.execute("COMMIT")
         return True
 
     def get(self, name: str) -> BatchJob | None:
-        """Return the job, or None."""
+        """Return the job with this name, or None."""
         return next(iter(self._select("name = ?", name)), None)
 
     def of_uid(self, uid: str) -> BatchJob | None:
-        """Return the job with this uid, or None."""
         return next(iter(self._select("uid = ?", uid)), None)
 
     def list(self, project: str | None = None, states: Iterable[State] = State) -> list[BatchJob]:
-        """Return a project's jobs in these states, newest first; without a project, of all
-        projects.
-        """
+        """Return the jobs in these states, newest first; without ``project``, of all projects."""
         marks = ", ".join(f"'{state}'" for state in states)
         where = f"(?1 IS NULL OR project = ?1) AND state IN ({marks})"
         return self._select(where, project)
 
     def move(self, name: str, to: State, only_from: Collection[State], why: str = "") -> bool:
-        """Set the state if it is now one of ``only_from``, and add an event; else return False.
+        """Set the state and add an event if the state is one of ``only_from``; else return False.
 
-        The one place where a state changes, so a job that was cancelled cannot succeed later.
+        All state changes use this method, so a cancelled job cannot succeed later.
         """
         with self._connect() as db:
             db.execute("BEGIN IMMEDIATE")
@@ -209,7 +203,7 @@ class BatchTable:
             text = f"Job state is set from {job.state} to {to} for job {name}."
             event = _event("STATUS_CHANGED", f"{text}{why and f' {why}'}", time)
             changed = replace(job, state=to, events=[*job.events, event], update_time=time)
-            self._tell(changed, to, len(changed.events), time)
+            self._publish(changed, to, len(changed.events), time)
             if to is State.RUNNING:
                 changed = replace(changed, start_time=time)
             if to in ENDED:
@@ -219,7 +213,7 @@ class BatchTable:
         return True
 
     def note(self, name: str, text: str) -> None:
-        """Add an event without a state change, unless it equals the last event."""
+        """Add an event without a state change, unless the newest event has the same text."""
         job = self.get(name)
         if job is None or (job.events and job.events[-1]["description"] == text):
             return
@@ -230,29 +224,27 @@ class BatchTable:
 
     def set_operation(self, name: str, operation: str) -> None:
         """Store the name of the operation that cancels or deletes a job."""
+        query = "UPDATE batch_jobs SET operation = ? WHERE name = ?"
         with self._connect() as db:
-            query = "UPDATE batch_jobs SET operation = ? WHERE name = ?"
             db.execute(query, (operation, name))
 
     def delete(self, job: BatchJob) -> None:
-        """Remove a job and its tasks."""
+        """Delete a job and its tasks."""
         with self._connect() as db:
             db.execute("DELETE FROM batch_tasks WHERE uid = ?", (job.uid,))
             db.execute("DELETE FROM batch_jobs WHERE uid = ?", (job.uid,))
 
     def tasks(self, uid: str, state: TaskState | None = None) -> builtins.list[BatchTask]:
-        """Return the tasks of a job, in order."""
         with self._connect() as db:
             query = "WHERE uid = ?1 AND (?2 IS NULL OR state = ?2) ORDER BY number"
             return _TASKS.select(db, query, uid, state)
 
     def task(self, uid: str, number: int) -> BatchTask | None:
-        """Return one task, or None."""
         with self._connect() as db:
             return next(iter(_TASKS.select(db, "WHERE uid = ? AND number = ?", uid, number)), None)
 
     def counts(self, uid: str) -> dict[str, int]:
-        """Return the number of tasks by state."""
+        """Return the number of a job's tasks by state."""
         query = "SELECT state, count(*) FROM batch_tasks WHERE uid = ? GROUP BY state"
         with self._connect() as db:
             return {row[0]: row[1] for row in db.execute(query, (uid,))}
@@ -260,9 +252,7 @@ class BatchTable:
     def move_task(
         self, uid: str, number: int, to: TaskState, where: str = "", code: int | None = None
     ) -> str:
-        """Change a task's state, add an event and return its text. ``code`` is a failed task's exit
-        code.
-        """
+        """Change a task's state, add an event with its exit code, and return the event's text."""
         task = self.task(uid, number)
         if task is None:  # the job was deleted
             return ""
@@ -276,30 +266,49 @@ class BatchTable:
         if code is not None:
             event["taskExecution"] = {"exitCode": code}
         if job := self.of_uid(uid):
-            self._tell(job, to, len(task.events) + 1, time, number)
+            self._publish(job, to, len(task.events) + 1, time, number)
         changed = replace(task, state=to, events=[*task.events, event])
         with self._connect() as db:
             _TASKS.update(db, changed, "uid = ? AND number = ?", uid, number)
         return text
 
     def skip_tasks(self, uid: str) -> None:
-        """Mark the pending tasks of a job that is ending as UNEXECUTED."""
+        """Set the state of a job's pending tasks to UNEXECUTED."""
         job, time = self.of_uid(uid), self.time()
         if job and job.body.get("notifications"):
             for task in self.tasks(uid, TaskState.PENDING):
-                change = len(task.events) + 1
-                self._tell(job, TaskState.UNEXECUTED, change, time, task.number)
+                self._publish(job, TaskState.UNEXECUTED, len(task.events) + 1, time, task.number)
         with self._connect() as db:
-            db.execute(
-                "UPDATE batch_tasks SET state = 'UNEXECUTED' WHERE uid = ? AND state = 'PENDING'",
-                (uid,),
-            )
+            query = "UPDATE batch_tasks SET state = ? WHERE uid = ? AND state = ?"
+            db.execute(query, (TaskState.UNEXECUTED, uid, TaskState.PENDING))
 
-    def _tell(
-        self, job: BatchJob, to: str, change: int, time: str, task: int | None = None
+    def _publish(
+        self, job: BatchJob, state: str, change: int, time: str, task: int | None = None
     ) -> None:
-        if notifications := job.body.get("notifications"):
-            messages.write(self._notifications, notifications, job.name, to, change, time, task)
+        """Write a file for each Pub/Sub topic about a state change of a job or a task.
+
+        The file is written before the state. Its name depends only on the job, the task and the
+        number of the change, so a restarted server writes the same file again.
+        """
+        level, key, name = "JOB", "job", job.name
+        if task is not None:
+            level, key, name = "TASK", "task", f"{job.name}/taskGroups/{GROUP}/tasks/{task}"
+        kind, field = f"{level}_STATE_CHANGED", f"new{level.title()}State"
+        for number, notification in enumerate(job.body.get("notifications", [])):
+            requested = notification.get("message", {})
+            if requested.get("type") != kind or requested.get(field, state) != state:
+                continue
+            message = spool.Notification(
+                time=datetime.fromisoformat(time),
+                alert=SOURCE,
+                title=f"{name.partition('/jobs/')[2]} is {state}",
+                channel=f"pubsub {notification.get('pubsubTopic', '')}",
+                labels={"job_id": job.job_id},
+                text=json.dumps({"type": kind, field: state, key: name}, indent=2),
+            )
+            identity = hashlib.sha256(f"{name} {change} {number}".encode()).hexdigest()[:12]
+            spool.write(self._notifications, message, f"batch-{identity}")
+            print(f"message (not published): {message.title!r} to {message.channel}")
 
     def _select(self, where: str, *values: Any) -> builtins.list[BatchJob]:
         with self._connect() as db:
@@ -307,7 +316,7 @@ class BatchTable:
             return _JOBS.select(db, f"WHERE {where} {order}", *values)
 
     def _connect(self) -> AbstractContextManager[sqlite3.Connection]:
-        return connection(self.path, _SCHEMA)
+        return connection(self.path, _JOBS.schema + _TASKS.schema)
 
 
 #: Exit codes of the service (doc:batch/troubleshooting#reserved-exit-codes).

@@ -1,7 +1,7 @@
-"""Runs one Batch job until it ends; only injected faults preempt machines or kill processes.
+"""Runs one Batch job until it ends. Only injected faults preempt machines or kill processes.
 
-A task that has failed ends the job: tasks that run are ended, those that have not begun never will.
-Which of the two the service does with tasks that run is documented nowhere.
+A failed task ends the job: running tasks are ended, pending tasks are skipped. The service's
+behavior for running tasks is not documented.
 """
 
 from __future__ import annotations
@@ -11,29 +11,151 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
-from typing import Final
+from dataclasses import dataclass, field
+from typing import Any, Final
 
 from localgcp.batch import checks
-from localgcp.batch.records import LOST, OTHER, PREEMPTED, BatchJob, BatchTable, State, TaskState
-from localgcp.batch.runnables import Machine
-from localgcp.batch.tasks import Attempt, is_retried
-from localgcp.batch.volumes import Volumes
-from localgcp.errors import PreparationError, StartRefusedError
+from localgcp.batch.checks import seconds
+from localgcp.batch.records import (
+    LOST,
+    OTHER,
+    OVER_TIME,
+    PREEMPTED,
+    BatchJob,
+    BatchTable,
+    State,
+    TaskState,
+)
+from localgcp.batch.runnables import Machine, Volumes
+from localgcp.errors import CommandNotFoundError, ImageError, PreparationError, StartRefusedError
 from localgcp.faults.jobs import JobFaults
 from localgcp.faults.table import FaultTable
 from localgcp.home import make_private
 from localgcp.runner import environment, replica
 from localgcp.runner.environment import Folders
 from localgcp.runner.gang import hosts
-from localgcp.runner.gang.cluster import Replica
-from localgcp.runner.gang.hosts import Host
-from localgcp.runner.joblog import JobLog
+from localgcp.runner.gang.hosts import Host, Replica
 from localgcp.runner.programs import CloudHost
 from localgcp.system.folders import delete_folder, make_folder
 from localgcp.system.threads import make_thread
+from localgcp.vertex.job_logs import JobLog
 
-_SPOT: Final = ("SPOT", "PREEMPTIBLE")
+_LOOK_SECONDS: Final = 0.25
+
+
+def is_retried(spec: Mapping[str, Any], code: int, retries: int) -> bool:
+    """Return whether a task runs again after this exit code and number of retries.
+
+    >>> spec = {"maxRetryCount": 2, "lifecyclePolicies": [
+    ...     {"action": "RETRY_TASK", "actionCondition": {"exitCodes": [50001]}}]}
+    >>> is_retried(spec, 50001, 1), is_retried(spec, 50001, 2), is_retried(spec, 1, 0)
+    (True, False, False)
+    """
+    if retries >= int(spec.get("maxRetryCount", 0)):
+        return False
+    for policy in spec.get("lifecyclePolicies", []):
+        listed = code in policy["actionCondition"]["exitCodes"]
+        return listed == (policy["action"] == "RETRY_TASK")
+    return True
+
+
+@dataclass
+class Attempt:
+    """Runs the runnables of a task once, in order.
+
+    Source: doc:batch/troubleshooting#reserved-exit-codes. The first exit code other than 0 fails
+    the task, unless ``ignoreExitStatus`` is set. After a failure, only runnables with ``alwaysRun``
+    run. Further codes: 50005 after ``timeout`` or ``maxRunDuration``, 50001 after a preemption,
+    50000 for a failed preparation, 125 without an image, 126 or 127 if the program cannot be
+    started.
+    """
+
+    machine: Machine
+    number: int
+    log: JobLog
+    service: Mapping[str, str]
+    """Variables that Batch sets."""
+    ending: threading.Event
+    """Set when the job ends: the task must end, too."""
+    preempted: Callable[[float], bool]
+    killed: Callable[[float], bool]
+    _stop: threading.Event = field(default_factory=threading.Event)
+    _code: int = 0
+    _cut: bool = False
+    _began: float = field(default_factory=time.monotonic)
+
+    def run(self) -> int | None:
+        """Return the task's exit code; None if the end of the job ended the task."""
+        ended = threading.Event()
+        watch = make_thread(self._watch, ended)
+        watch.start()
+        try:
+            for index, runnable in enumerate(self.machine.job.spec["runnables"]):
+                if self._stop.is_set() or (self._code and not runnable.get("alwaysRun")):
+                    continue
+                code = self._execute(index, runnable)
+                if code and not runnable.get("ignoreExitStatus"):
+                    self._code = self._code or code
+        finally:
+            ended.set()
+            watch.join()
+            self.log.stamp()
+            delete_folder(self.machine.folders.work.with_name("root"))
+        return None if self._cut else self._code
+
+    def _watch(self, ended: threading.Event) -> None:
+        limit = seconds(self.machine.job.spec.get("maxRunDuration", "inf"))
+        while not ended.wait(_LOOK_SECONDS):
+            ran = time.monotonic() - self._began
+            if self.preempted(ran):
+                self._code = PREEMPTED
+            elif ran > limit:
+                self._code = self._code or OVER_TIME
+            elif not self.ending.is_set():
+                self.log.stamp()
+                continue
+            else:
+                self._cut = True
+            self._stop.set()
+            return
+
+    def _execute(self, index: int, runnable: Mapping[str, Any]) -> int:
+        job, what = self.machine.job, runnable.get("displayName") or f"runnable {index}"
+        name = f"vt-{job.uid}-{self.number}-{index}"
+        try:
+            program, launch = self.machine.prepare(index, runnable, self.service, name)
+        except (PreparationError, CommandNotFoundError) as error:
+            self.machine.report(f"task {self.number}, {what}: {error}")
+            if isinstance(error, CommandNotFoundError):
+                return error.code
+            return 125 if isinstance(error, ImageError) else OTHER  # as docker does
+        limit = runnable.get("timeout")
+        try:
+            outcome = replica.run(
+                launch.argv,
+                env=launch.env,
+                umask=launch.umask,
+                terminate=launch.terminate,
+                cwd=self.machine.folders.work,
+                log=self.log,
+                notes=self.machine.cloud.home.children,
+                cancelled=self._stop,
+                timeout_seconds=seconds(limit) if limit else None,
+                killed=self.killed,
+                account=job.account,
+            )
+        except CommandNotFoundError as error:
+            self.machine.report(f"task {self.number}, {what}: {error}")
+            return error.code
+        finally:
+            program.close()
+        if outcome.ending is replica.Ending.TIMED_OUT:
+            return OVER_TIME
+        if outcome.code and not self._stop.is_set():
+            self.machine.report(f"task {self.number}, {what} exited with status {outcome.code}")
+        return outcome.code
+
+
 _TICK_SECONDS: Final = 2.0
 _POLL_SECONDS: Final = 0.1
 
@@ -50,7 +172,7 @@ class BatchRun:
     ) -> None:
         self.job, self.cloud, self.jobs = job, cloud, jobs
         self.faults = faults_of(faults, job)
-        #: Set if the job is cancelled or deleted, one of its tasks has failed, or the server stops.
+        #: Set if the job is cancelled or deleted, if a task has failed, or if the server stops.
         self.ending = threading.Event()
         self.stopping = False
         self.folder = cloud.home.batch / job.uid
@@ -67,7 +189,7 @@ class BatchRun:
         except (PreparationError, StartRefusedError) as error:
             self.agent.append(str(error))
             self._end(State.FAILED, f"Job failed: {error}")
-        except Exception as error:  # a mistake of the runner: the job must not hang
+        except Exception as error:  # The runner has a bug; the job must not hang.
             traceback.print_exc()
             self._end(State.FAILED, f"Internal error of the local cloud: {type(error).__name__}.")
         finally:
@@ -92,7 +214,6 @@ class BatchRun:
             self._end(State.SUCCEEDED)
 
     def _machines(self, width: int) -> Sequence[Host]:
-        """Return the hosts of the machines; write the hosts file if the job requires it."""
         members = [Replica(0, node, {}) for node in range(width)]
         machines = [*hosts.choose(self.job.uid, members, named=False).values()]
         if self.job.group.get("requireHostsFile"):
@@ -110,9 +231,11 @@ class BatchRun:
                 self.volumes.sync()
 
     def _work(self, node: int, host: Host) -> None:
-        """Run tasks on one machine until no task is pending."""
         digest = hashlib.sha256(f"{self.job.uid}/{node}".encode()).digest()
-        where = f"{self._zone()}/instances/{int.from_bytes(digest[:8]) >> 1}"
+        allowed = self.job.body["allocationPolicy"]["location"]["allowedLocations"]
+        zones = (location for location in allowed if location.startswith("zones/"))
+        zone = next(zones, f"zones/{self.job.region}-a")
+        where = f"{zone}/instances/{int.from_bytes(digest[:8]) >> 1}"
         while not self.ending.is_set():
             with self._lock:
                 if not self._left:
@@ -139,7 +262,7 @@ class BatchRun:
             if code == 0:
                 self._move(number, TaskState.SUCCEEDED, where)
                 return
-            if code is None:  # the job ended it
+            if code is None:  # the job has ended
                 code = LOST if self.stopping else OTHER
                 self._move(number, TaskState.FAILED, where, code)
                 return
@@ -151,7 +274,7 @@ class BatchRun:
             retries += 1
             self.agent.append(f"retry {retries} of task {number} after exit code {code}")
             self._move(number, TaskState.PENDING)
-            if code == PREEMPTED:  # another machine: only buckets outlive it
+            if code == PREEMPTED:  # a new machine has no files except buckets
                 delete_folder(base)
 
     def _attempt(
@@ -165,33 +288,27 @@ class BatchRun:
             "BATCH_JOB_UID": self.job.uid,
             **environment.api_variables(self.cloud.api_url),
         }
-        machine = Machine(
-            job=self.job,
-            cloud=self.cloud,
-            volumes=self.volumes,
-            folders=folders,
-            host=host,
-            run=self._runner(folders.tmp),
-            report=self.agent.append,
-        )
-        return Attempt(
-            machine=machine,
-            number=number,
-            log=JobLog(self.folder / "logs" / f"task-{number}.log"),
-            service=service,
-            ending=self.ending,
-            preempted=lambda ran: bool(self.faults.preempted([f"task-{number}"], ran)),
-            killed=lambda ran: self.faults.killed(f"task-{number}", ran),
-        )
 
-    def _runner(self, folder: Path) -> Callable[[list[str], Mapping[str, str]], int]:
         def run(command: list[str], env: Mapping[str, str]) -> int:
-            notes = self.cloud.home.children
             return replica.run(
-                command, env=env, cwd=folder, log=self.agent, notes=notes, cancelled=self.ending
+                command,
+                env=env,
+                cwd=folders.tmp,
+                log=self.agent,
+                notes=self.cloud.home.children,
+                cancelled=self.ending,
             ).code
 
-        return run
+        report, name = self.agent.append, f"task-{number}"
+        return Attempt(
+            machine=Machine(self.job, self.cloud, self.volumes, folders, host, run, report),
+            number=number,
+            log=JobLog(self.folder / "logs" / f"{name}.log"),
+            service=service,
+            ending=self.ending,
+            preempted=lambda ran: bool(self.faults.preempted([name], ran)),
+            killed=lambda ran: self.faults.killed(name, ran),
+        )
 
     def _fail(self, text: str) -> None:
         self._failure = self._failure or text
@@ -200,13 +317,8 @@ class BatchRun:
     def _move(self, number: int, to: TaskState, where: str = "", code: int | None = None) -> str:
         return self.jobs.move_task(self.job.uid, number, to, where, code)
 
-    def _zone(self) -> str:
-        allowed = self.job.body["allocationPolicy"]["location"]["allowedLocations"]
-        zones = [location for location in allowed if location.startswith("zones/")]
-        return zones[0] if zones else f"zones/{self.job.region}-a"
-
     def _end(self, state: State, why: str = "") -> None:
-        # A cancel that came when the work was done already wins: only these states are left.
+        # A cancellation after the end of the work takes precedence, so only two states may change.
         self.jobs.skip_tasks(self.job.uid)
         if self.jobs.move(self.job.name, state, (State.SCHEDULED, State.RUNNING), why):
             self.agent.append(f"job {self.job.job_id} {state}{why and f': {why}'}")
@@ -215,4 +327,5 @@ class BatchRun:
 def faults_of(table: FaultTable, job: BatchJob) -> JobFaults:
     """Return the faults that apply to a Batch job; each of its tasks counts as a replica."""
     subjects = (job.job_id, job.uid, *job.body.get("labels", {}).values())
-    return JobFaults(table, subjects, "task-0", job.policy.get("provisioningModel") in _SPOT)
+    is_spot = job.policy.get("provisioningModel") in ("SPOT", "PREEMPTIBLE")
+    return JobFaults(table, subjects, "task-0", is_spot)

@@ -1,27 +1,140 @@
-"""Processes of runnables: a container, a command in place of a container, or a script."""
+"""Processes and bucket mounts of runnables: containers, commands on this machine, and scripts.
+
+Containers find buckets at ``mountPath``. Programs of this machine find mounts below ``/gcs`` if the
+system supports it. Other mount paths are replaced by folders in words, variables and scripts.
+"""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
 from localgcp.batch.records import BatchJob
-from localgcp.batch.volumes import HOSTS_FILE, Volumes
-from localgcp.containers.engines import registry_path
+from localgcp.containers.engines import MOUNT, registry_path
 from localgcp.errors import ImageError, PreparationError
 from localgcp.inventory import resource_paths
 from localgcp.reads.secretmanager import API as SECRETS_API
 from localgcp.reads.secretmanager import SECRET_READERS, find_version
-from localgcp.runner import executors, refusals, substitutes
+from localgcp.runner import buckets, executors, refusals, substitutes
 from localgcp.runner.environment import Folders
 from localgcp.runner.gang import hosts
-from localgcp.runner.gang.hosts import Host
+from localgcp.runner.gang.hosts import BucketView, Host
+from localgcp.runner.gcsfuse import Mount
 from localgcp.runner.programs import CloudHost, ContainerProgram, HostProgram, Launch, Program, Run
+from localgcp.system.folders import delete_folder, make_folder
+from localgcp.vertex.admission import Access
 from localgcp.vertex.agents import IMAGE_READER, has_role
+
+#: File on a machine that lists all machines (doc:batch/…, requireHostsFile).
+HOSTS_FILE: Final = "/etc/cloudbatch-taskgroup-hosts"
+
+
+class Volumes:
+    """Folders of all buckets that a job mounts; its tasks share them."""
+
+    def __init__(self, job: BatchJob, cloud: CloudHost, report: Callable[[str], None]) -> None:
+        self.root = cloud.home.batch / job.uid / "gcs"
+        self.hosts_file = cloud.home.batch / job.uid / "hosts"
+        self._cloud, self._report = cloud, report
+        self._access = Access(cloud.store, job.project, job.account)
+        self._at = {
+            volume["mountPath"].rstrip("/"): volume["gcs"]["remotePath"].strip("/")
+            for volume in job.spec.get("volumes", [])
+        }
+        self._mounts: list[Mount] = []
+
+    def prepare(self) -> None:
+        """Copy the buckets into folders. Raises PreparationError if a bucket cannot be mounted."""
+        make_folder(self.root)
+        for remote in dict.fromkeys(self._at.values()):
+            bucket = remote.partition("/")[0]
+            problem = f"gs://{bucket} cannot be mounted"
+            if self._cloud.store.bucket(bucket) is None:
+                raise PreparationError(f"{problem}: the bucket does not exist.")
+            if not self._access.may_read(bucket):
+                raise PreparationError(
+                    f"{problem}: {self._access.account} does not have storage.objects.list "
+                    "access. Grant roles/storage.objectUser on the bucket."
+                )
+            if bucket not in (mount.bucket for mount in self._mounts):
+                mount = Mount(self.root / bucket, self._cloud, self._access, self._report)
+                mount.fill()
+                self._mounts.append(mount)
+            make_folder(self.root / remote)
+
+    def sync(self) -> None:
+        """Synchronize the folders with their buckets while the job runs."""
+        for mount in self._mounts:
+            mount.sync(final=False)
+
+    def close(self) -> None:
+        """Upload remaining files, and report files that the job wrote outside of all buckets."""
+        if self.root.is_dir():
+            kept = {mount.bucket for mount in self._mounts}
+            if outside := buckets.outside_of(self.root, kept):
+                self._report(buckets.explain_outside(outside))
+        for mount in self._mounts:
+            mount.sync(final=True)
+            if not mount.refused:
+                delete_folder(mount.folder)
+
+    def of(self, container: Mapping[str, Any] | None) -> dict[str, Path]:
+        """Return the mounts of a container by path; for a script (None), all mounts of the job."""
+        on_machine = {path: self.root / remote for path, remote in self._at.items()}
+        if self.hosts_file.is_file():
+            on_machine[HOSTS_FILE] = self.hosts_file
+        if container is None:
+            return on_machine
+        if not container.get("volumes"):
+            return {path: at for path, at in on_machine.items() if path != HOSTS_FILE}
+        return dict(self._named(container["volumes"], on_machine))
+
+    def _named(
+        self, volumes: list[str], on_machine: Mapping[str, Path]
+    ) -> Iterator[tuple[str, Path]]:
+        for volume in volumes:
+            source, _, rest = volume.partition(":")
+            target = rest.partition(":")[0].rstrip("/") or source
+            above = [path for path in on_machine if f"{source}/".startswith(f"{path}/")]
+            if not above or ".." in source.split("/"):
+                text = f"{source} does not exist on this machine."
+                self._report(f"volume {volume} is ignored: {text}")
+                continue
+            path = max(above, key=len)
+            local = on_machine[path] / source.removeprefix(path).strip("/")
+            if local == self.hosts_file or local.resolve().is_relative_to(self.root.resolve()):
+                yield target, local
+
+    def view(self, at: Mapping[str, Path]) -> BucketView | None:
+        """Return the program's ``/gcs``; None if mount paths are replaced in texts instead."""
+        if not hosts.has_mounts() or not any(self.is_gcs(*mount) for mount in at.items()):
+            return None
+        fixed = [m.bucket for m in self._mounts if not self._access.may_create(m.bucket)]
+        return BucketView(self.root, fixed)
+
+    def placed(self, text: str, at: Mapping[str, Path], view: BucketView | None) -> str:
+        """Return the text with mount paths replaced by folders of this machine."""
+        for path in sorted(at, key=len, reverse=True):
+            if view is None or not self.is_gcs(path, at[path]):
+                pattern = rf"(?<![\w./-]){re.escape(path)}(?![\w.-])"
+                text = re.sub(pattern, lambda _, path=path: str(at[path]), text)
+        return text
+
+    def is_gcs(self, path: str, at: Path) -> bool:
+        """Return whether the mount is a bucket below ``/gcs``."""
+        return at.parent == self.root and path == f"{MOUNT}/{at.name}"
+
+    def gcs(self, at: Mapping[str, Path], empty: Path) -> Path:
+        """Return the folder of ``/gcs``; an empty folder without a mount below ``/gcs``."""
+        if any(self.is_gcs(*mount) for mount in at.items()):
+            return self.root
+        empty.mkdir(exist_ok=True)
+        return empty
+
 
 _REPOSITORY: Final = re.compile(r"([a-z0-9-]+)-docker\.pkg\.dev/([^/]+)/([^/]+)/")
 _ENV_FILE: Final = re.compile(r"(?:^|\s)--env-file[= ]/tmp/([\w-][\w.-]*)(?=\s|$)")
@@ -45,7 +158,7 @@ class Machine:
     def prepare(
         self, index: int, runnable: Mapping[str, Any], service: Mapping[str, str], name: str
     ) -> tuple[Program, Launch]:
-        """Prepare a runnable; ``service`` has the variables that Batch sets.
+        """Return the program and process of a runnable; ``service`` has Batch's own variables.
 
         Raises PreparationError and CommandNotFoundError.
         """
@@ -56,7 +169,10 @@ class Machine:
         if HOSTS_FILE in at:
             service = {**service, "BATCH_HOSTS_FILE": HOSTS_FILE}
         if container is not None:
-            self._say_what_is_left_out(container)
+            for field in ("options", "username", "blockExternalNetwork", "enableImageStreaming"):
+                if container.get(field):
+                    image = container["imageUri"]
+                    self.report(f"the local cloud ignores container.{field} of {image}")
             variables = {**self._env_file(container), **variables}
             if registry_path(container["imageUri"]):
                 program = self._image(container, name, at)
@@ -81,7 +197,7 @@ class Machine:
     ) -> ContainerProgram:
         image, engine = container["imageUri"], self.cloud.containers.engine
         match = _REPOSITORY.match(image)
-        assert match is not None  # an image of a local project
+        assert match is not None  # The image belongs to a local project.
         place = f"projects/{match[2]}/locations/{match[1]}/repositories/{match[3]}"
         account = self.job.account
         if not has_role(self.cloud.store, account, IMAGE_READER, f"projects/{match[2]}", place):
@@ -106,9 +222,6 @@ class Machine:
         )
 
     def _command(self, container: Mapping[str, Any]) -> tuple[list[str], str]:
-        """Return the command line that runs on this machine in place of the image, and its PATH
-        folders.
-        """
         image = container["imageUri"]
         words = [*filter(None, [container.get("entrypoint", "")]), *container.get("commands", [])]
         if not words:
@@ -123,11 +236,10 @@ class Machine:
         return words, path
 
     def _script(self, index: int, script: Mapping[str, str], at: Mapping[str, Path]) -> list[str]:
-        """Return the command line of a script: the interpreter, then the script's file.
+        """Write a script's file; return the interpreter and the file.
 
-        The file itself is not executed. While one thread writes it, another may start a program:
-        until that program's exec, a child has the file open for writing, and exec of the file
-        would fail with "Text file busy".
+        The file itself is not executed: while a child process of another thread has the file open
+        for writing, exec fails with "Text file busy".
         """
         text = self.volumes.placed(script["text"], at, self.volumes.view(at))
         file = self.folders.work.with_name(f"script-{index}")
@@ -135,9 +247,6 @@ class Machine:
         return [*_interpreter(text.partition("\n")[0]), str(file)]
 
     def _variables(self, runnable: Mapping[str, Any]) -> dict[str, str]:
-        """Return the variables of task and runnable, with secret values; the runnable's take
-        precedence.
-        """
         variables: dict[str, str] = {}
         own = runnable.get("environment", {})
         variables |= self.job.spec.get("environments", {})
@@ -148,22 +257,19 @@ class Machine:
         return variables
 
     def _secret(self, name: str) -> str:
-        """Return the value of a secret's version, which no record stores. Raises
-        PreparationError.
-        """
         match = _SECRET.fullmatch(name)
-        assert match is not None  # checked when the job was created
+        assert match is not None  # The name was checked when the job was created.
         secret, version = match[2], match[3]
         project = resource_paths.project_id(self.cloud.store, match[1]) or match[1]
         if not self.cloud.store.service_enabled(project, SECRETS_API):
             raise PreparationError(f"{name} cannot be read: {SECRETS_API} is not enabled.")
         member = f"serviceAccount:{self.job.account}"
         places = (f"projects/{project}/secrets/{secret}", f"projects/{project}")
-        if all(
-            SECRET_READERS.isdisjoint(self.cloud.store.roles(place, member)) for place in places
-        ):
+        held = [self.cloud.store.roles(place, member) for place in places]
+        if all(map(SECRET_READERS.isdisjoint, held)):
             text = f"Permission 'secretmanager.versions.access' denied for resource '{name}'"
-            raise PreparationError(f"{text} (or it may not exist). It runs as {self.job.account}.")
+            account = f"The job runs as {self.job.account}."
+            raise PreparationError(f"{text} (or it may not exist). {account}")
         resource = find_version(self.cloud.store, self.cloud.home.secrets, project, secret, version)
         if resource is None:
             hint = f"Set a value for the secret: vt local secret set {secret}"
@@ -171,9 +277,8 @@ class Machine:
         try:
             return resource[1].decode()
         except UnicodeDecodeError:
-            raise PreparationError(
-                f"{name} is not UTF-8 text, so it cannot be an environment variable."
-            ) from None
+            text = f"{name} is not UTF-8 text, so it cannot be an environment variable."
+            raise PreparationError(text) from None
 
     def _env_file(self, container: Mapping[str, Any]) -> dict[str, str]:
         """Return the variables of ``--env-file=/tmp/…``, a file that an earlier script wrote."""
@@ -183,22 +288,14 @@ class Machine:
         try:
             lines = (self.folders.tmp / match[1]).read_text("utf-8").splitlines()
         except OSError as error:
-            raise PreparationError(
-                f"cannot read --env-file=/tmp/{match[1]}: {error.strerror}"
-            ) from None
+            text = f"cannot read --env-file=/tmp/{match[1]}: {error.strerror}"
+            raise PreparationError(text) from None
         pairs = (line.partition("=") for line in lines if not line.startswith("#"))
         return {name: value for name, is_set, value in pairs if is_set}
 
-    def _say_what_is_left_out(self, container: Mapping[str, Any]) -> None:
-        for field in ("options", "username", "blockExternalNetwork", "enableImageStreaming"):
-            if container.get(field):
-                self.report(f"the local cloud ignores container.{field} of {container['imageUri']}")
-
 
 def _interpreter(first_line: str) -> list[str]:
-    """Parse a shebang line like the kernel: a program and at most one argument; else ``/bin/sh``.
-
-    Only blanks separate them, NUL ends the line, and a carriage return is a part of it.
+    """Parse a shebang line like the kernel; without a shebang line, return ``/bin/sh``.
 
     >>> _interpreter("#!/bin/bash -e -u"), _interpreter("#!python"), _interpreter("echo")
     (['/bin/bash', '-e -u'], ['./python'], ['/bin/sh'])

@@ -1,37 +1,133 @@
-"""Starts Batch jobs in order, and recovers the jobs of an earlier server.
+"""Starts waiting Batch jobs in order when capacity is available, and recovers jobs after a restart.
 
-A machine whose account may not report ends after 1,080 seconds of SCHEDULED (doc:batch/quotas, as
-reported: google_project_iam_member batch.agentReporter).
+Sources: doc:batch/quotas (a machine without the role batch.agentReporter fails after 1,080
+seconds), nextflow issue 3061, dsub issue 303. Texts about stock-outs and reservations are ours.
 """
 
 from __future__ import annotations
 
+import json
+import math
 import threading
+import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Any, Final
 
 from google.protobuf import empty_pb2
 
 from localgcp.apis.messages import batch
-from localgcp.batch.records import LIVE, LOST, WAITING, BatchJob, BatchTable, State, TaskState
-from localgcp.batch.run import BatchRun
+from localgcp.batch.records import (
+    LIVE,
+    LOST,
+    WAITING,
+    BatchJob,
+    BatchTable,
+    State,
+    TaskState,
+)
+from localgcp.batch.run import BatchRun, faults_of
+from localgcp.faults.jobs import stockout_message
+from localgcp.faults.table import FaultTable
 from localgcp.home import Home
+from localgcp.inventory import machines, reservations
 from localgcp.inventory.store import Store
 from localgcp.system.folders import delete_folder
 from localgcp.system.threads import make_thread
 from localgcp.vertex.agents import has_role
 from localgcp.vertex.operations import OperationTable
 
-#: Maximum number of running jobs: training code uses all cores of a laptop by itself.
+#: Function that answers a REST request (verb, target, body) as JSON.
+Ask = Callable[[str, str, bytes], bytes | None]
+
+
+class Capacity:
+    """Checks quota, reservations and stock-outs for waiting jobs."""
+
+    def __init__(self, store: Store, jobs: BatchTable, faults: FaultTable, ask: Ask) -> None:
+        self._store, self._jobs, self._faults, self._ask = store, jobs, faults, ask
+        self._stockouts: dict[str, tuple[int, float]] = {}
+
+    def wanting(self, job: BatchJob) -> str:
+        """Return the first missing capacity of a job; empty if all capacity is available."""
+        return next(self._missing(job), "")
+
+    def _missing(self, job: BatchJob) -> Iterator[str]:
+        if not self._has_stockout(job) and (met := faults_of(self._faults, job).stockout()):
+            seconds = met.fault.seconds
+            self._stockouts[job.uid] = met.id, time.monotonic() + (seconds or math.inf)
+        if self._has_stockout(job):
+            yield f"VM in Managed Instance Group meets error: {stockout_message(job.region)}"
+        yield from self._quota(job)
+        yield from self._reservation(job)
+
+    def _has_stockout(self, job: BatchJob) -> bool:
+        id_, until = self._stockouts.get(job.uid, (0, 0.0))
+        return until > time.monotonic() and any(e.id == id_ for e in self._faults.entries())
+
+    def _quota(self, job: BatchJob) -> Iterator[str]:
+        target = f"/compute/v1/projects/{job.project}/regions/{job.region}"
+        limits = {
+            quota.get("metric"): (float(quota.get("limit", 0)), float(quota.get("usage", 0)))
+            for quota in json.loads(self._ask("GET", target, b"") or b"{}").get("quotas", [])
+        }
+        for metric, wanted in _quotas(job).items():
+            if metric not in limits:
+                continue
+            limit, usage = limits[metric]
+            if wanted > limit - usage:
+                text = f"[Quota: {metric}, limit: {limit:g}, usage: {usage:g}, wanted: {wanted:g}.]"
+                delayed = "Quota checking process decided to delay scheduling for the job"
+                yield f"{delayed} {job.uid} due to inadequate quotas {text}."
+
+    def _reservation(self, job: BatchJob) -> Iterator[str]:
+        """Yield problems of the job's reservation. A reserved machine serves one job at a time."""
+        name = job.policy.get("reservation", "")
+        if name in ("", "NO_RESERVATION"):
+            return
+        path = name if "projects/" in name else f"projects/{job.project}/{name}"
+        resource = reservations.find(self._store, path) if path.count("/") >= 5 else None
+        if resource is None or not resource.open_to(job.project):
+            yield f"The reservation {name} does not exist, or is not shared with the project."
+            return
+        gpus = [
+            {"acceleratorType": accelerator["type"], "acceleratorCount": accelerator["count"]}
+            for accelerator in job.policy.get("accelerators", [])
+        ]
+        machine = {"machineType": job.policy.get("machineType"), "guestAccelerators": gpus}
+        has, shape = resource.shape, reservations.shape_of(machine)
+        if has != shape:
+            yield f"The reservation {name} has machines of {has}; the job requests {shape}."
+        jobs = self._jobs.list(states=(State.SCHEDULED, State.RUNNING))
+        used = sum(_machines(other) for other in jobs if other.policy.get("reservation") == name)
+        if _machines(job) > resource.count - used:
+            in_use = f"{used} of {resource.count} are in use"
+            yield f"The reservation {name} has no free machines: {in_use}."
+
+
+def _machines(job: BatchJob) -> int:
+    return min(int(job.group["parallelism"]), job.task_count)
+
+
+def _quotas(job: BatchJob) -> dict[str, float]:
+    count, policy = _machines(job), job.policy
+    demand: dict[str, float] = {"CPUS": count * int(job.spec["computeResource"]["cpuMilli"]) / 1000}
+    gpus: list[tuple[str, Any]] = [(g["type"], g["count"]) for g in policy.get("accelerators", [])]
+    if built_in := machines.BUILT_IN_GPUS.get(policy.get("machineType", "")):
+        gpus.append(built_in)
+    spot = "PREEMPTIBLE_" if policy.get("provisioningModel") in ("SPOT", "PREEMPTIBLE") else ""
+    for name, number in gpus:
+        metric = name.upper().replace("-", "_").replace("TESLA_", "")
+        demand[f"{spot}{metric}_GPUS"] = count * int(number)
+    return demand
+
+
+#: Maximum number of running jobs, because the code of one job can use all cores of a laptop.
 _SLOTS: Final = 2
 _LOOK_SECONDS: Final = 0.5
 _REPORTING: Final = timedelta(seconds=1080)
-_REPORTERS: Final = frozenset({"roles/batch.agentReporter"})
-_STOPPED: Final = (
-    "The local cloud was stopped while the job ran; submit the job again as a new job."
-)
+_STOPPED: Final = "The local cloud was stopped while the job ran. Submit the job as a new job."
 
 
 class BatchScheduler:
@@ -45,9 +141,7 @@ class BatchScheduler:
         make_run: Callable[[BatchJob], BatchRun],
         wanting: Callable[[BatchJob], str],
     ) -> None:
-        """Create a scheduler; ``wanting`` returns a job's missing capacity in Google's wording, or
-        "".
-        """
+        """``wanting`` returns a job's missing capacity in Google's wording, or an empty text."""
         self.home, self.store, self.jobs = home, store, jobs
         self._make_run, self._wanting = make_run, wanting
         self._operations = OperationTable(jobs.path)
@@ -57,11 +151,7 @@ class BatchScheduler:
         self._thread = make_thread(self._look)
 
     def start(self) -> None:
-        """Fail jobs that an earlier server ran, complete cancellations, and run queued jobs.
-
-        A job whose processes are gone cannot go on, like a CustomJob: its tasks have lost their
-        machines (50002). One that had not begun waits again.
-        """
+        """Fail running jobs of an earlier server (50002), end cancellations, run waiting jobs."""
         for job in self.jobs.list(states=LIVE):
             if job.state is State.RUNNING:
                 for state in (TaskState.RUNNING, TaskState.ASSIGNED):
@@ -88,7 +178,7 @@ class BatchScheduler:
             self._settle(job.name)
 
     def stop(self) -> None:
-        """End running jobs as FAILED and return when all have ended; waiting jobs keep waiting."""
+        """Fail running jobs and wait until all have ended; waiting jobs keep their state."""
         self._stopping.set()
         self._awake.set()
         self._thread.join()
@@ -107,18 +197,15 @@ class BatchScheduler:
             while not self._stopping.is_set() and (waiting := self.jobs.list(states=WAITING)):
                 with self._lock:
                     idle = [job for job in reversed(waiting) if job.uid not in self._runs]
-                for job in sorted(
-                    idle, key=lambda candidate: -int(candidate.body.get("priority", 0))
-                ):
+                for job in sorted(idle, key=lambda job: -int(job.body.get("priority", 0))):
                     try:
                         self._admit(job)
-                    except Exception:  # one job's trouble must not keep the others
+                    except Exception:  # an error about one job must not stop the other jobs
                         traceback.print_exc()
                 self._awake.wait(_LOOK_SECONDS)
                 self._awake.clear()
 
     def _admit(self, job: BatchJob) -> None:
-        """Advance a waiting job as far as possible now."""
         if job.state is State.QUEUED:
             if text := self._wanting(job):
                 self.jobs.note(job.name, text)
@@ -128,13 +215,13 @@ class BatchScheduler:
                     return
             if not self.jobs.move(job.name, State.SCHEDULED, (State.QUEUED,)):
                 return
-        if not has_role(self.store, job.account, _REPORTERS, f"projects/{job.project}"):
+        reporters = frozenset({"roles/batch.agentReporter"})
+        if not has_role(self.store, job.account, reporters, f"projects/{job.project}"):
             scheduled = [e["eventTime"] for e in job.events if "to SCHEDULED" in e["description"]]
-            if scheduled and (self.jobs.now() - datetime.fromisoformat(scheduled[-1]) > _REPORTING):
+            if scheduled and self.jobs.now() - datetime.fromisoformat(scheduled[-1]) > _REPORTING:
                 text = "no VM has agent reporting correctly within the time window 1080 seconds"
                 self.jobs.skip_tasks(job.uid)
-                failed = f"Job failed due to {text}."
-                self.jobs.move(job.name, State.FAILED, WAITING, failed)
+                self.jobs.move(job.name, State.FAILED, WAITING, f"Job failed due to {text}.")
             return
         with self._lock:
             if len(self._runs) >= _SLOTS or self._stopping.is_set():
@@ -147,22 +234,19 @@ class BatchScheduler:
     def _run(self, run: BatchRun) -> None:
         job = run.job
         try:
-            current = self.jobs.get(job.name)  # cancelled just before its run was known?
+            current = self.jobs.get(job.name)  # the job may have been cancelled meanwhile
             if current and current.uid == job.uid and current.state is State.SCHEDULED:
                 run.execute()
         finally:
             with self._lock:
                 del self._runs[job.uid]
-            stopped = run.stopping and self.jobs.move(
-                job.name, State.FAILED, (State.RUNNING,), _STOPPED
-            )
-            if stopped:
+            running = (State.RUNNING,)
+            if run.stopping and self.jobs.move(job.name, State.FAILED, running, _STOPPED):
                 self.jobs.skip_tasks(job.uid)
             self._settle(job.name)
             self._awake.set()
 
     def _settle(self, name: str) -> None:
-        """Complete the cancellation or deletion of a job that no longer runs."""
         with self.jobs.lock:
             job = self.jobs.get(name)
             if job is None:

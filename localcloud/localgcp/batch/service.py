@@ -1,4 +1,4 @@
-"""The served methods of ``google.cloud.batch.v1.BatchService``, on the API's own types."""
+"""The served methods of ``google.cloud.batch.v1.BatchService``, and job logs for Cloud Logging."""
 
 from __future__ import annotations
 
@@ -9,9 +9,12 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
+from operator import attrgetter
+from pathlib import Path
 from typing import Any, ClassVar, Final, TypeVar
 
 import grpc
+from google.api import monitored_resource_pb2
 from google.cloud.logging_v2 import types
 from google.longrunning import operations_pb2
 from google.protobuf import json_format
@@ -20,30 +23,26 @@ from localgcp.access import gate
 from localgcp.apis.client import Api
 from localgcp.apis.messages import batch, batch_job
 from localgcp.apis.refusals import failed_precondition, invalid_argument
-from localgcp.batch import checks, logs
-from localgcp.batch.capacity import Ask, Capacity
+from localgcp.batch import checks
 from localgcp.batch.records import ACTIVE, ENDED, GROUP, BatchJob, BatchTable, State
 from localgcp.batch.run import BatchRun
-from localgcp.batch.scheduler import BatchScheduler
+from localgcp.batch.scheduler import Ask, BatchScheduler, Capacity
 from localgcp.errors import ApiError, FilterError
 from localgcp.faults.table import FaultTable
+from localgcp.home import Home
 from localgcp.inventory.store import Store, project_number
 from localgcp.runner.programs import CloudHost
 from localgcp.vertex import filters
+from localgcp.vertex.agents import LOG_WRITERS, has_role
+from localgcp.vertex.job_logs import read_lines
 from localgcp.vertex.operations import OperationTable
 
 _NAME: Final = re.compile(r"(?P<parent>projects/[^/]+/locations/[^/]+)/jobs/(?P<id>[^/]+)")
-_MAX_PAGE: Final = 1000
-_PAGE: Final = 100
-_ORDERS: Final = {
-    "name": lambda job: job.name,
-    "create_time": lambda job: job.create_time,
-}
 _T = TypeVar("_T")
 
 
 class BatchService:
-    """Jobs. Methods raise ApiError."""
+    """Serves Batch jobs; all methods raise ApiError."""
 
     api: ClassVar = Api("google.cloud.batch_v1", "batch_service")
 
@@ -54,9 +53,7 @@ class BatchService:
         scheduler: BatchScheduler,
         refusal: Callable[[Mapping[str, Any]], str | None],
     ) -> None:
-        """Create the service; ``refusal`` returns why this machine cannot run a ``jobSpec``, or
-        None.
-        """
+        """``refusal`` returns why this machine cannot run a ``jobSpec``, or None."""
         self.store, self.jobs, self.scheduler = store, jobs, scheduler
         self._refusal = refusal
         self.operations = OperationTable(jobs.path)
@@ -64,7 +61,7 @@ class BatchService:
     def create_job(
         self, request: batch.CreateJobRequest, context: grpc.ServicerContext
     ) -> batch_job.Job:
-        """Create a job. The name must be unused; the name of an ended job is still in use."""
+        """Create a job. Its name must not be in use, not even by an ended job."""
         guest = gate.guest_behind(context)
         project, region = checks.resolve_parent(self.store, request.parent)
         checks.check_caller(self.store, guest, project, "batch.jobs.create", request.parent)
@@ -72,7 +69,10 @@ class BatchService:
         message = batch_job.Job.pb(request.job)
         if message.ByteSize() > checks.MAX_BYTES:
             raise invalid_argument("The definition of a job can have at most 1 MiB.")
-        body = _json(message)  # what the service sets goes over what was sent: _message
+        try:
+            body = json_format.MessageToDict(message)
+        except json_format.Error as error:  # JSON cannot represent the duration.
+            raise invalid_argument(f"Invalid value at 'job': {error}") from error
         checks.check_job(body, region)
         if text := self._refusal(checks.as_job_spec(body)):
             raise failed_precondition(text)
@@ -91,30 +91,28 @@ class BatchService:
         return self._message(made)
 
     def get_job(self, request: batch.GetJobRequest, context: grpc.ServicerContext) -> batch_job.Job:
-        """Return the job."""
         return self._message(self._find(request.name, context, "batch.jobs.get"))
 
     def list_jobs(
         self, request: batch.ListJobsRequest, context: grpc.ServicerContext
     ) -> batch.ListJobsResponse:
-        """Return a page of a project's jobs, newest first, in one region or in all
-        (``locations/-``).
-        """
+        """Return a page of a project's jobs, newest first; ``locations/-`` means all regions."""
         parent = request.parent
         project, region = checks.resolve_parent(self.store, parent, any_region=True)
         guest = gate.guest_behind(context)
         checks.check_caller(self.store, guest, project, "batch.jobs.list", parent)
         field, _, down = request.order_by.partition(" ")
-        if (field and field not in _ORDERS) or down not in ("", "desc"):
+        if field not in ("", "name", "create_time") or down not in ("", "desc"):
             raise invalid_argument(f"Invalid order_by: {request.order_by[:80]!r}.")
-        test = _test(request.filter, _JOB_FIELDS)
+        try:
+            test = filters.parse(request.filter, filters.Fields(_FIELDS, _of_job))
+        except FilterError as error:
+            raise invalid_argument(str(error)) from error
         jobs = [job for job in self.jobs.list(project) if region in ("-", job.region) and test(job)]
         if field:
-            jobs.sort(key=_ORDERS[field], reverse=bool(down))
+            jobs.sort(key=attrgetter(field), reverse=bool(down))
         page, token = _page(jobs, request, f"{parent}?{request.filter}?{request.order_by}")
-        return batch.ListJobsResponse(
-            jobs=[self._message(job_record) for job_record in page], next_page_token=token
-        )
+        return batch.ListJobsResponse(jobs=[*map(self._message, page)], next_page_token=token)
 
     def cancel_job(
         self, request: batch.CancelJobRequest, context: grpc.ServicerContext
@@ -132,12 +130,12 @@ class BatchService:
     def delete_job(
         self, request: batch.DeleteJobRequest, context: grpc.ServicerContext
     ) -> operations_pb2.Operation:
-        """Delete a job. A running job ends first; afterwards, the job's name can be used again."""
+        """Delete a job, after its end if it is running. Then the job's name can be used again."""
         with self.jobs.lock:
             job = self._find(request.name, context, "batch.jobs.delete")
             if job.state is State.DELETING and (going := self.operations.get(job.operation)):
                 return going
-            if job.state is State.CANCELLING:  # deleting takes over, and ends the cancelling too
+            if job.state is State.CANCELLING:  # the deletion also completes the cancellation
                 self.operations.end(job.operation, batch.CancelJobResponse())
             self.jobs.move(job.name, State.DELETING, (*ACTIVE, *ENDED, State.CANCELLING))
             return self._begin(job, "delete")
@@ -166,7 +164,10 @@ class BatchService:
 
     def _message(self, job: BatchJob) -> batch_job.Job:
         status: dict[str, Any] = {"state": str(job.state), "statusEvents": job.events}
-        status["runDuration"] = f"{self._ran(job):.3f}s"
+        now = self.jobs.time()
+        start, end = (datetime.fromisoformat(t or now) for t in (job.start_time, job.end_time))
+        ran = (end - start).total_seconds() if job.start_time else 0.0
+        status["runDuration"] = f"{ran:.3f}s"
         counts = {str(k): v for k, v in self.jobs.counts(job.uid).items()}
         status["taskGroups"] = {GROUP: {"counts": counts, "instances": _instances(job)}}
         times = {"createTime": job.create_time, "updateTime": job.update_time}
@@ -175,22 +176,11 @@ class BatchService:
         json_format.ParseDict(body, batch_job.Job.pb(made))
         return made
 
-    def _ran(self, job: BatchJob) -> float:
-        if job.start_time is None:
-            return 0.0
-        end = datetime.fromisoformat(job.end_time or self.jobs.time())
-        return (end - datetime.fromisoformat(job.start_time)).total_seconds()
-
 
 class Batch:
     """Table, scheduler and service of Batch in one server."""
 
-    def __init__(
-        self,
-        cloud: CloudHost,
-        faults: FaultTable,
-        ask: Ask = lambda *_: None,
-    ) -> None:
+    def __init__(self, cloud: CloudHost, faults: FaultTable, ask: Ask = lambda *_: None) -> None:
         """Create Batch; ``ask`` answers the REST requests about quotas."""
         home, store = cloud.home, cloud.store
         jobs = BatchTable(home)
@@ -202,11 +192,10 @@ class Batch:
 
     def entries(self) -> dict[str, Callable[[str, dict[str, str]], Iterator[types.LogEntry]]]:
         """Return the readers of job logs for Cloud Logging, by resource type."""
-        return {logs.RESOURCE: logs.entries_of(self._home, self._store, self._jobs)}
+        return {RESOURCE: entries_of(self._home, self._store, self._jobs)}
 
 
 def _complete(body: dict[str, Any], name: str, project: str) -> None:
-    """Add the defaults that Batch sets."""
     group = body["taskGroups"][0]
     count = int(group.get("taskCount", 0)) or 1
     group.update(name=f"{name}/taskGroups/{GROUP}", taskCount=str(count))
@@ -230,13 +219,6 @@ def _instances(job: BatchJob) -> list[dict[str, Any]]:
     return [{"machineType": job.policy["machineType"], "provisioningModel": model, "taskPack": "1"}]
 
 
-def _json(message: Any) -> dict[str, Any]:
-    try:
-        return json_format.MessageToDict(message)
-    except json_format.Error as error:  # a duration that JSON cannot have
-        raise invalid_argument(f"Invalid value at 'job': {error}") from error
-
-
 def _of_job(job: BatchJob, field: str) -> filters.Value:
     if field.startswith("labels."):
         return job.body.get("labels", {}).get(field.removeprefix("labels."))
@@ -244,21 +226,12 @@ def _of_job(job: BatchJob, field: str) -> filters.Value:
     return str(job.body.get("priority", 0)) if field == "priority" else str(getattr(job, field))
 
 
-_JOB_FIELDS: Final = filters.Fields(
-    re.compile(r"name|uid|(status\.)?state|priority|create_time|update_time|labels\.[\w-]+"),
-    _of_job,
+_FIELDS: Final = re.compile(
+    r"name|uid|(status\.)?state|priority|create_time|update_time|labels\.[\w-]+"
 )
 
 
-def _test(text: str, fields: filters.Fields) -> Callable[[Any], bool]:
-    try:
-        return filters.parse(text, fields)
-    except FilterError as error:
-        raise invalid_argument(str(error)) from error
-
-
 def _page(rows: Sequence[_T], request: Any, query: str) -> tuple[Sequence[_T], str]:
-    """Return the requested page, and the token of the next page."""
     tag = hashlib.sha256(query.encode()).hexdigest()[:16]
     begin = 0
     if request.page_token:
@@ -268,5 +241,51 @@ def _page(rows: Sequence[_T], request: Any, query: str) -> tuple[Sequence[_T], s
         begin = int(number)
     if request.page_size < 0:
         raise invalid_argument(f"page_size must not be negative, got {request.page_size}.")
-    end = begin + min(request.page_size or _PAGE, _MAX_PAGE)
+    end = begin + min(request.page_size or 100, 1000)
     return rows[begin:end], f"{tag}:{end}" if end < len(rows) else ""
+
+
+RESOURCE: Final = "batch.googleapis.com/Job"
+
+
+def entries_of(
+    home: Home, store: Store, jobs: BatchTable
+) -> Callable[[str, dict[str, str]], Iterator[types.LogEntry]]:
+    """Return a function that yields log entries of a project's jobs, selected by filter labels.
+
+    Entries exist if the destination is CLOUD_LOGGING and the job's account may write logs
+    (doc:batch/analyze-job-using-logs).
+    """
+
+    def read(project: str, equal: dict[str, str]) -> Iterator[types.LogEntry]:
+        uid = equal.get("labels.job_uid") or equal.get("resource.labels.job_id")
+        for job in jobs.list(project):
+            place = f"projects/{project}"
+            kept = job.body.get("logsPolicy", {}).get("destination") == "CLOUD_LOGGING"
+            if uid in (None, job.uid) and kept and has_role(store, job.account, LOG_WRITERS, place):
+                for file in sorted((home.batch / job.uid / "logs").glob("*.log")):
+                    yield from _of_file(job, file)
+
+    return read
+
+
+def _of_file(job: BatchJob, file: Path) -> Iterator[types.LogEntry]:
+    task = file.stem.removeprefix("task-") if file.stem != "agent" else None
+    labels = {**job.body.get("labels", {}), "job_uid": job.uid, "task_group_name": GROUP}
+    if task is not None:
+        labels["task_id"] = f"task/{job.uid}-{GROUP}-{task}/0/0"
+    place = {"location": job.region, "resource_container": f"projects/{job.project}"}
+    place |= {"job_id": job.uid}
+    resource = monitored_resource_pb2.MonitoredResource(type=RESOURCE, labels=place)
+    kind = "agent" if task is None else "task"
+    created, ended = datetime.fromisoformat(job.create_time), job.state in ENDED
+    for number, text, time in read_lines(file, created, ended=ended):
+        yield types.LogEntry(
+            log_name=f"projects/{job.project}/logs/batch_{kind}_logs",
+            resource=resource,
+            labels=labels,
+            text_payload=text,
+            timestamp=time,
+            insert_id=f"{job.uid}-{file.stem}-{number:09}",
+            severity="INFO",
+        )

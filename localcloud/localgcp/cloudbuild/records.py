@@ -13,7 +13,7 @@ from google.api import monitored_resource_pb2
 from google.cloud.devtools import cloudbuild_v1
 from google.cloud.logging_v2 import types
 
-from localgcp.vertex.log_times import read_lines
+from localgcp.vertex.job_logs import read_lines
 
 Build = cloudbuild_v1.Build
 Status = cloudbuild_v1.Build.Status

@@ -31,13 +31,13 @@ from localgcp.home.environment import server_environment
 from localgcp.inventory.store import Store
 from localgcp.runner import replica
 from localgcp.runner.gcsfuse import storage_client
-from localgcp.runner.joblog import JobLog
 from localgcp.runner.replica import Ending
 from localgcp.system.folders import delete_folder
 from localgcp.system.threads import make_thread
 from localgcp.vertex.admission import READERS as VIEWERS
 from localgcp.vertex.admission import WRITERS
 from localgcp.vertex.agents import LOG_WRITERS, has_role
+from localgcp.vertex.job_logs import JobLog
 
 #: Entry point group of the image builder: a module for ``python -m``, whose arguments are a file
 #: with the build and a file for the digest. localgcp contains no builder.

@@ -1,11 +1,10 @@
 """Containers on this machine: a registry in place of Artifact Registry, and container engines.
 
 ================  ====================================================================
-``registry``      the OCI registry (distribution), a child process of the server
-``requests``      which requests pass to it: names, repositories, immutable tags
-``front``         the port that clients use, in front of the registry
-``mirror``        a base image for machines that reach no public registry
-``engines``       images that jobs name; buildah, podman and docker, by their command lines
-``host``          which of them runs containers here; settings for programs that build images
+``registry``      the OCI registry (distribution) as a child process of the server
+``front``         the HTTP port of the registry, which checks each request
+``mirror``        a base image for machines without access to public registries
+``engines``       command lines of buildah, podman and docker
+``host``          chooses the engine, and writes settings of image builders
 ================  ====================================================================
 """

@@ -1,8 +1,7 @@
 """Command lines of container engines (pure).
 
-buildah needs no daemon and, with chroot isolation, no rights over cgroups: it runs where the others
-do not. podman and docker run a container as the user who started the local cloud, whatever its
-USER: the processes of others are refused by the local cloud.
+buildah runs without a daemon and without cgroup permissions. podman and docker run a container as
+the user who started the local cloud, because the local cloud refuses other users.
 """
 
 from __future__ import annotations
@@ -17,24 +16,23 @@ from typing import Any, Final
 from localgcp.inventory.projects import is_local
 from localgcp.system.gpus import Gpu
 
-#: Label that contains the home of a container, because all homes share docker and podman.
+#: Label with the home of a container, because all homes share docker and podman.
 LABEL: Final = "vertex-training.home"
 #: Kind of NVIDIA GPUs in the Container Device Interface.
 CDI_KIND: Final = "nvidia.com/gpu"
-#: Folder in which a job finds its buckets.
+#: Folder of the buckets of a job.
 MOUNT: Final = "/gcs"
 
 
 @dataclass(frozen=True)
 class Buildah:
-    """buildah, with its files in the home folder."""
+    """The engine buildah, with its files in the home folder."""
 
     program: str
     folder: Path
     """Folder of buildah's images and containers."""
     isolate: tuple[str, ...] = ()
-    """Prefix of each command, which creates namespaces: a killed command leaves no mounts or
-    processes."""
+    """Prefix that creates namespaces, so that a killed command leaves no mounts or processes."""
     name: str = "buildah"
 
     def prepare(self, container: str, reference: str) -> list[str]:
@@ -76,7 +74,7 @@ class Buildah:
 
 @dataclass(frozen=True)
 class Docker:
-    """docker, or podman, which accepts the same arguments."""
+    """The engine docker, or podman, which accepts the same arguments."""
 
     program: str
     home: str
@@ -117,9 +115,9 @@ class Docker:
         return [self.program, "run", *options, reference, *argv[1:]]
 
     def _gpu_options(self, gpus: Sequence[Gpu]) -> list[str]:
-        if self.name == "podman":  # whose --gpus has no effect before version 5
+        if self.name == "podman":  # Before version 5, podman ignores --gpus.
             return [word for gpu in gpus for word in ("--device", f"{CDI_KIND}={gpu.cdi_name}")]
-        ids = ",".join(gpu.id for gpu in gpus)  # docker reads the value as CSV
+        ids = ",".join(gpu.id for gpu in gpus)  # Docker parses the value as CSV.
         return ["--gpus", f'"device={ids}"'] if ids else []
 
     def remove(self, container: str) -> list[str]:
@@ -144,9 +142,7 @@ _IMAGE: Final = re.compile(
 
 
 def registry_path(image: str) -> str | None:
-    """Return ``PROJECT/REPOSITORY/NAME@DIGEST`` of an image of a local project; None for
-    any other.
-    """
+    """Return ``PROJECT/REPOSITORY/NAME@DIGEST`` for a local project's image, else None."""
     match = _IMAGE.fullmatch(image)
     if match is None or not is_local(match["project"]):
         return None
@@ -155,8 +151,6 @@ def registry_path(image: str) -> str | None:
 
 @dataclass(frozen=True)
 class ImageConfig:
-    """Entry point and command of an image."""
-
     entrypoint: Sequence[str] = ()
     command: Sequence[str] = ()
 
@@ -169,7 +163,7 @@ class ImageConfig:
     def command_line(self, command: Sequence[str], args: Sequence[str]) -> list[str]:
         """Return the command line for ``containerSpec.command`` and ``args``; empty if none is set.
 
-        A command replaces ENTRYPOINT and CMD, arguments replace CMD (T:ContainerSpec).
+        A command replaces ENTRYPOINT and CMD; arguments replace CMD (T:ContainerSpec).
         """
         if command:
             return [*command, *args]

@@ -1,26 +1,129 @@
-"""The HTTP front of the container registry, which forwards accepted requests to its process.
+"""The HTTP port of the container registry, which checks requests as Artifact Registry does.
 
-Layers are large, so bodies are streamed in both directions. Refused are other users, web
-pages, names outside of local projects, repositories that do not exist, and a second image for an
-immutable tag.
+The API is the OCI distribution specification 1.1. Layers are large, so bodies are streamed. Image
+names are ``PROJECT/REPOSITORY/NAME`` without a location, or ``mirror/NAME`` for base images.
 """
 
 from __future__ import annotations
 
 import hashlib
 import http.client
+import json
+import re
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, Final
+from urllib.parse import parse_qs, urlsplit
 
 from localgcp.access.callers import RefusalLog
 from localgcp.access.web import LocalHandler, LocalServer, check_page, is_forwarded
-from localgcp.containers import requests
-from localgcp.containers.mirror import Mirror
+from localgcp.containers.mirror import MIRROR, Mirror
 from localgcp.containers.registry import Registry, RegistryConnection
 from localgcp.errors import ExchangeEndedError, LocalCloudError, RefusedRequestError
+from localgcp.inventory.projects import is_local
 from localgcp.inventory.store import Store
+
+REPOSITORY: Final = "gcp:artifactregistry/repository:Repository"
+
+_PART: Final = r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*"
+_NAME: Final = re.compile(rf"{_PART}(?:/{_PART})*")
+_DIGEST: Final = re.compile(r"sha256:[0-9a-f]{64}")
+_TAG: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
+_TARGET: Final = re.compile(
+    r"/v2/(?P<name>.+)/(?P<kind>manifests|blobs|tags|referrers)/(?P<rest>[^/]*(?:/[^/]*)?)"
+)
+_READING: Final = frozenset({"GET", "HEAD"})
+_WRITING: Final = frozenset({"POST", "PUT", "PATCH", "DELETE"})
+
+
+@dataclass(frozen=True)
+class RegistryRequest:
+    """A request about one image; ``name`` is empty for requests about the registry itself."""
+
+    verb: str
+    name: str = ""
+    kind: str = ""
+    reference: str = ""
+    """For manifests: a tag or a digest."""
+
+    @property
+    def writes(self) -> bool:
+        return self.verb in _WRITING
+
+    @property
+    def tag(self) -> str:
+        return "" if _DIGEST.fullmatch(self.reference) else self.reference
+
+
+def parse(verb: str, target: str) -> RegistryRequest:
+    """Parse a request. Raises RefusedRequestError for an unknown path or an invalid name."""
+    try:
+        parts = urlsplit(target)
+    except ValueError:  # raised for ``//[``
+        raise RefusedRequestError(400, f"{target[:80]!r} is not a valid path.") from None
+    if verb not in _READING | _WRITING:
+        raise RefusedRequestError(405, f"{verb} is not a method of the registry API.")
+    if parts.path in ("/v2", "/v2/", "/v2/_catalog") and verb in _READING:
+        return RegistryRequest(verb)
+    match = _TARGET.fullmatch(parts.path)
+    if match is None or not match["rest"]:
+        raise RefusedRequestError(404, f"the registry API has no path {parts.path!r}.")
+    for name in (match["name"], *parse_qs(parts.query).get("from", [])):
+        _check_name(name)
+    reference = match["rest"] if match["kind"] == "manifests" else ""
+    if reference and not (_DIGEST.fullmatch(reference) or _TAG.fullmatch(reference)):
+        raise RefusedRequestError(400, f"{reference!r} is neither a tag nor a digest.")
+    return RegistryRequest(verb, match["name"], match["kind"], reference)
+
+
+def _check_name(name: str) -> None:
+    if len(name) > 255 or not _NAME.fullmatch(name):
+        raise RefusedRequestError(400, f"{name[:80]!r} is not a valid image name.")
+    first, count = name.split("/")[0], name.count("/")
+    if first == MIRROR and count:
+        return
+    if count < 2:
+        raise RefusedRequestError(404, f"{name!r} is not of the form PROJECT/REPOSITORY/NAME.")
+    if not is_local(first):
+        text = f"the local cloud has no project {first}: its projects begin with local-."
+        raise RefusedRequestError(403, text)
+
+
+def check_repository(store: Store, request: RegistryRequest) -> bool:
+    """Return whether the tags of the repository are immutable. Raises RefusedRequestError."""
+    if not request.name or request.name.startswith(f"{MIRROR}/"):
+        return False
+    project, name = request.name.split("/")[:2]
+    for resource in store.list(REPOSITORY, project):
+        if resource.inputs.get("repositoryId") == name:
+            return bool(resource.inputs.get("dockerConfig", {}).get("immutableTags"))
+    text = f"repository {name} of project {project} does not exist. `pulumi up` creates it."
+    raise RefusedRequestError(404, text)
+
+
+def check_tag(request: RegistryRequest, digest: str, current: Callable[[], str | None]) -> None:
+    """Raise RefusedRequestError for a request that changes an immutable tag.
+
+    ``digest`` is the digest of the new manifest; ``current`` returns the digest of the tag's
+    manifest.
+    """
+    if request.kind != "manifests" or not request.tag:
+        return
+    if request.verb == "DELETE":
+        raise RefusedRequestError(400, f"tag {request.tag} is immutable and cannot be deleted.")
+    if request.verb == "PUT" and current() not in (None, digest):
+        text = f"cannot update tag {request.tag}. The repository has enabled tag immutability."
+        raise RefusedRequestError(400, text)
+
+
+def error_body(error: RefusedRequestError) -> bytes:
+    codes = {403: "DENIED", 404: "NAME_UNKNOWN", 405: "UNSUPPORTED", 507: "UNKNOWN"}
+    code = codes.get(error.status, "MANIFEST_INVALID")
+    message = f"local cloud: {error}"
+    return json.dumps({"errors": [{"code": code, "message": message, "detail": {}}]}).encode()
+
 
 _BLOCK: Final = 1 << 20
 _MANIFESTS: Final = (
@@ -29,15 +132,12 @@ _MANIFESTS: Final = (
     "application/vnd.docker.distribution.manifest.list.v2+json",
     "application/vnd.docker.distribution.manifest.v2+json",
 )
-#: Maximum bytes of a manifest; the specification lets a registry refuse larger ones.
+#: Maximum bytes of a manifest. The specification allows registries to refuse larger manifests.
 _MAX_MANIFEST: Final = 4 << 20
 
 
 class RegistryFront:
-    """The registry process with its front; inactive if no registry program is installed.
-
-    ``find`` makes the registry, once its program is installed.
-    """
+    """The registry process and its HTTP port; inactive until ``find`` returns a registry."""
 
     def __init__(
         self, find: Callable[[], Registry | None], store: Store, choose_port: Callable[[], int]
@@ -45,17 +145,17 @@ class RegistryFront:
         self._find, self.store, self._choose_port = find, store, choose_port
         self._registry: Registry | None = None
         self._server: LocalServer | None = None
-        #: Serializes pushes of the same tag.
+        #: Held during a push, so that two pushes of one tag run one after the other.
         self.tagging = threading.Lock()
         self.port = 0
 
     def start(self) -> None:
-        """Start the registry and the front, if a registry program is installed and starts."""
+        """Start the registry and the front, if a registry program is installed."""
         self._registry = self._find()
         if self._registry is None or not self._started(self._registry):
             return
         self.port = self._choose_port()
-        self.registry, self.mirror = self._registry, Mirror(self._registry.folder, requests.MIRROR)
+        self.registry, self.mirror = self._registry, Mirror(self._registry.folder)
         self._server = LocalServer(self.port, _Exchange, self)
 
     def reconcile(self) -> None:
@@ -77,7 +177,7 @@ class RegistryFront:
         return True
 
     def stop(self) -> None:
-        """Stop the front and the registry. Repeatable."""
+        """Stop the front and the registry; a second call has no effect."""
         if self._server is not None:
             self._server.stop()
             self._server = None
@@ -86,8 +186,6 @@ class RegistryFront:
 
 
 class _Exchange(LocalHandler):
-    """Serves one request."""
-
     refusals = RefusalLog("registry")
 
     @property
@@ -98,32 +196,22 @@ class _Exchange(LocalHandler):
     def exchange(self) -> None:
         try:
             check_page(self.sent_headers(), self.front.port)
-            request = requests.parse(self.command, self.path)
-            immutable = self._check_repository(request)
+            request = parse(self.command, self.path)
+            immutable = check_repository(self.front.store, request)
         except RefusedRequestError as error:
             self._refuse(error)
             return
-        if request.kind == "manifests" and not request.writes:
-            self._provide_base(request)
-        if request.writes and request.kind == "manifests":
+        if request.kind == "manifests" and request.writes:
             self._change_manifest(request, immutable=immutable)
-        else:
-            self._forward(self.body_blocks())
+            return
+        if request.kind == "manifests":
+            try:
+                self.front.mirror.provide(request.name, request.reference)
+            except (OSError, ValueError, LookupError, http.client.HTTPException) as error:
+                print(f"the stand-in for the base image is not available: {error}")
+        self._forward(self.body_blocks())
 
-    def _check_repository(self, request: requests.RegistryRequest) -> bool:
-        """Return whether tags of the repository are immutable. Raises RefusedRequestError."""
-        if not request.name:
-            return False
-        repository = requests.find_repository(self.front.store.list(requests.REPOSITORY), request)
-        return requests.check_repository(repository, request)
-
-    def _provide_base(self, request: requests.RegistryRequest) -> None:
-        try:
-            self.front.mirror.provide(request.name, request.reference)
-        except (OSError, ValueError, LookupError, http.client.HTTPException) as error:
-            print(f"ignoring the stand-in for the base image: {error}")
-
-    def _change_manifest(self, request: requests.RegistryRequest, *, immutable: bool) -> None:
+    def _change_manifest(self, request: RegistryRequest, *, immutable: bool) -> None:
         content = b""
         for block in self.body_blocks():
             content += block
@@ -134,14 +222,13 @@ class _Exchange(LocalHandler):
             try:
                 if immutable:
                     digest = f"sha256:{hashlib.sha256(content).hexdigest()}"
-                    requests.check_tag(request, digest, self._current_digest)
+                    check_tag(request, digest, self._current_digest)
             except RefusedRequestError as error:
                 self._refuse(error)
                 return
             self._forward(iter([content]))
 
     def _current_digest(self) -> str | None:
-        """Return the digest of the manifest at this request's path, or None."""
         connection = RegistryConnection(self.front.registry.folder)
         try:
             connection.request("HEAD", self.path, headers={"Accept": ", ".join(_MANIFESTS)})
@@ -206,9 +293,6 @@ class _Exchange(LocalHandler):
             self.wfile.write(block)
 
     def _full(self) -> RefusedRequestError | None:
-        """Return an error if the registry's disk is full, because the registry does not report it;
-        else None.
-        """
         if not self.front.registry.is_full():
             return None
         text = "no space left on the disk of the registry."
@@ -217,7 +301,7 @@ class _Exchange(LocalHandler):
     def _refuse(self, error: RefusedRequestError) -> None:
         self.close_connection = True
         kind = {"Content-Type": "application/json"}
-        self.answer(error.status, kind, requests.error_body(error))
+        self.answer(error.status, kind, error_body(error))
 
 
 def _is_forwarded(name: str) -> bool:

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from localgcp.containers import mirror
 from localgcp.containers.engines import CDI_KIND, Buildah, Docker, Engine, registry_path
-from localgcp.containers.requests import MIRROR
+from localgcp.containers.mirror import MIRROR
 from localgcp.home import Home, open_private
 from localgcp.home.environment import installer_environment
 from localgcp.system.gpus import VISIBLE
@@ -27,22 +27,20 @@ from localgcp.system.threads import make_thread
 #: Command whose end also ends the processes and mounts below it (unshare(1), util-linux 2.32).
 _NAMESPACES: Final = ("unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc")
 _CHECK_SECONDS: Final = 10.0
-_REMOVE_SECONDS: Final = 120.0
 #: Seconds before each attempt to remove a container.
 _REMOVE_PAUSES: Final = (0.0, 0.2, 1.0, 5.0)
 #: Folders of CDI specifications (https://github.com/cncf-tags/container-device-interface).
 CDI_FOLDERS: Final = (Path("/etc/cdi"), Path("/var/run/cdi"))
-_WITHOUT_GPUS: Final = f"start the local cloud with an empty {VISIBLE}"
 MISSING: Final = "`make containers` installs the missing programs, or lists them"
 
 
 class ContainerHost:
-    """Runs images of the local registry; ``port`` is the registry's, 0 without a registry."""
+    """Runs images of the local registry; ``port`` is 0 without a registry."""
 
     def __init__(self, home: Home, port: int) -> None:
         self.home, self.port = home, port
         self._has_stand_in = mirror.has_stand_in()
-        # It asks pip, which takes half a second.
+        # In a thread, because pip takes half a second.
         self._settings = make_thread(write_settings, home, port)
         self._engine: Engine | None = None
 
@@ -52,7 +50,6 @@ class ContainerHost:
         self.recover()
 
     def wait_ready(self) -> None:
-        """Wait until the settings are written."""
         self._settings.join()
 
     def reconcile(self, port: int) -> None:
@@ -81,7 +78,7 @@ class ContainerHost:
         return None
 
     def gpu_refusal(self, cdi_folders: Sequence[Path] = CDI_FOLDERS) -> str:
-        """Return why containers get no GPU here, and how to fix it; empty if they get GPUs."""
+        """Return why containers get no GPU here, with a hint; empty if they get GPUs."""
         engine = self.engine
         if isinstance(engine, Docker):
             if engine.name == "podman":
@@ -89,7 +86,7 @@ class ContainerHost:
                 command = "nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml"
             else:
                 runtimes = [engine.program, "info", "--format", "{{json .Runtimes}}"]
-                # Docker finds either at its start; --gpus needs no more.
+                # At its start, Docker looks for the hook and the runtime. --gpus needs one of them.
                 hook = shutil.which("nvidia-container-runtime-hook")
                 is_able = hook or "nvidia" in (_output(runtimes, self.environment()) or "")
                 command = "nvidia-ctk runtime configure --runtime=docker"
@@ -99,7 +96,8 @@ class ContainerHost:
         else:
             hint = "install podman or docker, and the NVIDIA Container Toolkit"
         name = engine.name if engine else "this machine"
-        return f"{name} gives containers no GPU. Hint: {hint}, or {_WITHOUT_GPUS}."
+        alternative = f"start the local cloud with an empty {VISIBLE}"
+        return f"{name} gives containers no GPU. Hint: {hint}, or {alternative}."
 
     def reference(self, image: str) -> str | None:
         """Return the local address of a local project's image; None for any other image."""
@@ -107,23 +105,18 @@ class ContainerHost:
         return f"127.0.0.1:{self.port}/{path}" if path and self.port else None
 
     def recover(self) -> None:
-        """Remove the containers of a killed server."""
         if not self.home.containers.is_dir() or self.engine is None:
             return
         names = self._names(self.engine)
         if names is None:
-            print(
-                "the container engine cannot list containers; those of a killed server may remain"
-            )
+            problem = "the container engine cannot list containers"
+            print(f"{problem}; containers of a killed server may remain")
         for name in names or ():
             print(f"removing container {name}, left behind by a killed server")
             self.remove(name)
 
     def remove(self, container: str) -> None:
-        """Remove a container if it exists; on failure, write a line to the server's log.
-
-        The engine refuses while the kernel still ends processes and mounts of one that was killed.
-        """
+        """Remove a container if it exists, with retries while its processes end."""
         if self.engine is None:
             return
         for seconds in _REMOVE_PAUSES:
@@ -136,24 +129,24 @@ class ContainerHost:
         print(f"cannot remove container {container}; the next start tries again")
 
     def _names(self, engine: Engine) -> list[str] | None:
-        """Return the names of this home's containers; None if the engine does not answer."""
         printed = _output(engine.containers(), self.environment())
         return None if printed is None else printed.split()
 
     def environment(self, tmp: Path | None = None) -> dict[str, str]:
-        """Return the environment of the engine itself; containers do not get it."""
+        """Return the environment of the engine's command, which containers do not inherit."""
         env = {name: os.environ[name] for name in ("HOME", "XDG_RUNTIME_DIR") if name in os.environ}
         path = os.environ.get("PATH", os.defpath)
         return {**env, "PATH": path, "TMPDIR": str(tmp or self.home.root)}
 
 
 def find_engine(home: Home) -> Engine | None:
-    """Return the first working engine: buildah as root, podman, docker, buildah as any user."""
+    """Return the first working engine: buildah as root, podman, docker, buildah as another user."""
     tag = hashlib.sha256(str(home.root).encode()).hexdigest()[:16]
     user = f"{os.geteuid()}:{os.getegid()}"
     buildah = shutil.which("buildah") if sys.platform == "linux" else None
     if buildah and os.geteuid() == 0:
-        return Buildah(buildah, home.containers, _namespaces())
+        allowed = succeeds([*_NAMESPACES, "true"], _CHECK_SECONDS)
+        return Buildah(buildah, home.containers, _NAMESPACES if allowed else ())
     for name in ("podman", "docker"):
         program = shutil.which(name)
         if program and succeeds([program, "info"], _CHECK_SECONDS):
@@ -162,7 +155,6 @@ def find_engine(home: Home) -> Engine | None:
 
 
 def _has_cdi_gpus(folder: Path) -> bool:
-    """Return whether a CDI specification in a folder describes GPUs."""
     with suppress(OSError):
         return any(
             CDI_KIND in file.read_text("utf-8", "replace")
@@ -172,13 +164,7 @@ def _has_cdi_gpus(folder: Path) -> bool:
     return False
 
 
-def _namespaces() -> tuple[str, ...]:
-    """Return the command that creates namespaces, or nothing if the system allows none."""
-    return _NAMESPACES if succeeds([*_NAMESPACES, "true"], _CHECK_SECONDS) else ()
-
-
-def _output(command: list[str], env: Mapping[str, str]) -> str | None:
-    """Return the output of a command; None if it failed."""
+def _output(command: list[str], env: Mapping[str, str], seconds: float = 120.0) -> str | None:
     try:
         done = subprocess.run(
             command,
@@ -186,7 +172,7 @@ def _output(command: list[str], env: Mapping[str, str]) -> str | None:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=_REMOVE_SECONDS,
+            timeout=seconds,
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired):
@@ -195,14 +181,13 @@ def _output(command: list[str], env: Mapping[str, str]) -> str | None:
 
 
 _CERTIFICATES: Final = ("SSL_CERT_FILE", "PIP_CERT", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
-_PIP_SECONDS: Final = 30.0
 
 
 def write_settings(home: Home, port: int) -> None:
     """Write settings of image builders; remove the files if no setting is needed.
 
-    ``vt local shell`` and ``vt images build`` name both files in variables that buildah and podman
-    read (containers-registries.conf(5), containers.conf(5)). Settings of the user's own win.
+    buildah and podman read both files (containers-registries.conf(5), containers.conf(5)). Settings
+    of the user take precedence.
     """
     _write(home.registries, registries(port) if port and mirror.has_stand_in() else "")
     _write(home.builders, settings(readable_files()) if port else "")
@@ -224,15 +209,13 @@ def settings(files: list[Path]) -> str:
 
 
 def readable_files(env: Mapping[str, str] | None = None) -> list[Path]:
-    """Return the files with which an installer reaches the package index: pip's configuration, and
-    certificates that the configuration or a variable names. Omits files with a password.
-    """
+    """Return pip's configuration files and certificates, without files that have a password."""
     env = os.environ if env is None else env
     named = [env[name] for name in _CERTIFICATES if env.get(name)]
     files: list[Path] = []
     for path in _pip_files():
         text = path.read_text(errors="replace")
-        if "@" in text:  # an index with a password must not reach the code of a build
+        if "@" in text:  # the code of a build must not read the password of an index
             continue
         files.append(path)
         named += _certificates(text)
@@ -240,19 +223,8 @@ def readable_files(env: Mapping[str, str] | None = None) -> list[Path]:
 
 
 def _pip_files() -> list[Path]:
-    """Return pip's configuration files on this machine, as ``pip config debug`` lists them."""
     command = [sys.executable, "-m", "pip", "config", "debug"]
-    try:
-        printed = subprocess.run(
-            command,
-            env=installer_environment(),
-            capture_output=True,
-            text=True,
-            timeout=_PIP_SECONDS,
-            check=False,
-        ).stdout
-    except (OSError, subprocess.TimeoutExpired):
-        return []
+    printed = _output(command, installer_environment(), 30.0) or ""
     lines = (line.strip() for line in printed.splitlines())
     paths = (Path(line.rpartition(", exists:")[0]) for line in lines if line.endswith("True"))
     return [path for path in paths if path.is_file() and Path("/etc") in path.parents]

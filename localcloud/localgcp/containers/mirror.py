@@ -1,8 +1,7 @@
-"""Stand-ins for base images, built from Debian packages, for machines without public registries.
+"""Builds a stand-in for a base image from Debian packages, for machines without public registries.
 
-``python:3.11-slim-bookworm`` is Debian 12 with Python 3.11; so is the stand-in, with Debian's own
-Python. It is made once (``make containers``), kept in the user's cache as an OCI layout, and copied
-into the registry of a home, below ``mirror/``, when it is first asked for.
+``python:3.11-slim-bookworm`` is Debian 12 with Python 3.11. The stand-in has Debian's own Python.
+``make containers`` builds it once. The first request copies it into the registry of a home.
 """
 
 from __future__ import annotations
@@ -23,32 +22,29 @@ from localgcp.errors import LocalCloudError
 from localgcp.home import cache_dir
 from localgcp.system.folders import delete_folder, make_folder
 
-#: Name in public registries of the image that the stand-in replaces.
+#: Public name of the image that the stand-in replaces.
 BASE: Final = "docker.io/library/python:3.11-slim-bookworm"
-_NAME: Final = "library/python"
+#: First part of the names of mirrored base images.
+MIRROR: Final = "mirror"
+_NAME: Final = f"{MIRROR}/library/python"
 _TAG: Final = "3.11-slim-bookworm"
 _SUITE: Final = "bookworm"
 _PACKAGES: Final = ("ca-certificates", "python3", "python3-pip", "python3-venv")
-#: As in the replaced image: ``python`` is a command, and pip may install packages.
+#: As in the replaced image, ``python`` is a command and pip may install packages.
 _HOOKS: Final = (
     'ln -s python3 "$1/usr/bin/python"',
     'rm -f "$1"/usr/lib/python3*/EXTERNALLY-MANAGED',
 )
 _LEFT_OUT: Final = ("/usr/share/doc/*", "/usr/share/man/*", "/usr/share/locale/*")
-_MANIFEST: Final = "application/vnd.oci.image.manifest.v1+json"
 
 
 def layout() -> Path:
-    """Return the folder of the base image's stand-in, whose name depends on the recipe.
-
-    Raises LocalCloudError if there is no place for a cache.
-    """
+    """Return the folder of the stand-in; its name depends on the recipe. Raises LocalCloudError."""
     recipe = json.dumps([_SUITE, _PACKAGES, _HOOKS, _LEFT_OUT, os.uname().machine])
     return cache_dir() / "base-images" / hashlib.sha256(recipe.encode()).hexdigest()[:16]
 
 
 def has_stand_in() -> bool:
-    """Return whether this machine has a stand-in for the base image."""
     try:
         return (layout() / "index.json").is_file()
     except LocalCloudError:
@@ -56,10 +52,7 @@ def has_stand_in() -> bool:
 
 
 def make(report: Callable[[str], None]) -> None:
-    """Build the stand-in for the base image if it does not exist; this takes half a minute.
-
-    Raises LocalCloudError if a program is missing or failed.
-    """
+    """Build the stand-in (half a minute) if it does not exist. Raises LocalCloudError."""
     folder = layout()
     make_folder(folder.parent)
     with folder.with_suffix(".lock").open("w") as lock:
@@ -83,7 +76,7 @@ def _make(work: Path) -> None:
     options += [f"--customize-hook={hook}" for hook in _HOOKS]
     include = f"--include={','.join(_PACKAGES)}"
     _run(["mmdebstrap", "--quiet", "--variant=minbase", include, *options, _SUITE, str(tar)], work)
-    # Storage of its own, by a driver that mounts nothing: all of it goes with the folder.
+    # The storage is in the work folder, with a driver that mounts nothing.
     places = ["--root", str(work / "storage"), "--runroot", str(work / "run")]
     buildah = ["buildah", *places, "--storage-driver", "vfs"]
     _run([*buildah, "from", "--name", "base", "scratch"], work)
@@ -112,15 +105,15 @@ def _run(command: list[str], tmp: Path) -> None:
 
 
 class Mirror:
-    """Copies the stand-in into the registry of one home on the first request."""
+    """Copies the stand-in into the registry of a home folder on the first request."""
 
-    def __init__(self, folder: Path, prefix: str) -> None:
-        self._folder, self._name = folder, f"{prefix}/{_NAME}"
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
         self._lock, self._done = threading.Lock(), False
 
     def provide(self, name: str, reference: str) -> None:
-        """Copy the stand-in into the registry for a request for the base image's manifest."""
-        if (name, reference) != (self._name, _TAG) or self._done:
+        """Copy the stand-in into the registry, if the request is for the base image's manifest."""
+        if (name, reference) != (_NAME, _TAG) or self._done:
             return
         with self._lock:
             if not self._done and has_stand_in():
@@ -133,11 +126,11 @@ class Mirror:
         content = json.loads(manifest.read_text())
         for part in (content["config"], *content["layers"]):
             self._copy_blob(part["digest"], _blob(source, part))
-        path = f"/v2/{self._name}/manifests/{_TAG}"
-        self._send("PUT", path, manifest.read_bytes(), {"Content-Type": _MANIFEST})
+        headers = {"Content-Type": "application/vnd.oci.image.manifest.v1+json"}
+        self._send("PUT", f"/v2/{_NAME}/manifests/{_TAG}", manifest.read_bytes(), headers)
 
     def _copy_blob(self, digest: str, file: Path) -> None:
-        begun = self._send("POST", f"/v2/{self._name}/blobs/uploads/")
+        begun = self._send("POST", f"/v2/{_NAME}/blobs/uploads/")
         where = begun.headers["Location"]
         target = f"{where}{'&' if '?' in where else '?'}digest={digest}"
         with file.open("rb") as body:

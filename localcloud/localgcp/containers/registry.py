@@ -1,7 +1,6 @@
-"""Stand-in for Artifact Registry: the reference registry ``distribution`` as a child process.
+"""Stand-in for Artifact Registry: the registry ``distribution`` as a child process.
 
-It listens on a Unix socket in the home, which no other user can open; clients use the port of
-``localgcp.containers.front``. Its files are those of the home.
+It listens on a Unix socket in the home folder, which no other user can open.
 """
 
 from __future__ import annotations
@@ -28,26 +27,23 @@ _SOCKET: Final = "registry.sock"
 _DATA: Final = "data"
 #: Free bytes below which a disk counts as full.
 _MIN_FREE: Final = 16 * 1024 * 1024
-_TIMEOUT_SECONDS: Final = 300.0
-#: Maximum bytes of a Unix socket's path. The limit with the final NUL is 104 on macOS, 108 on
-#: Linux.
+#: Maximum bytes of a Unix socket's path (macOS: 104 with the final NUL).
 _MAX_PATH: Final = 103
 
 
 def find_program() -> str | None:
-    """Return the path of the registry program, or None."""
+    """Return the path of the registry program, or None if it is not installed."""
     return next(filter(None, map(shutil.which, PROGRAMS)), None)
 
 
 class RegistryConnection(http.client.HTTPConnection):
-    """An HTTP connection to the registry's Unix socket, whose path may exceed the limit."""
+    """An HTTP connection to the registry's Unix socket, also with a very long path."""
 
-    def __init__(self, folder: Path, timeout: float = _TIMEOUT_SECONDS) -> None:
+    def __init__(self, folder: Path, timeout: float = 300.0) -> None:
         super().__init__("registry", timeout=timeout)
         self.folder = folder
 
     def connect(self) -> None:
-        """Connect to the socket. Raises OSError."""
         self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self.sock.settimeout(self.timeout)
         path = self.folder / _SOCKET
@@ -62,24 +58,20 @@ class RegistryConnection(http.client.HTTPConnection):
 
 
 class Registry(ChildServer):
-    """One registry process that serves ``folder``."""
-
     name = "container registry"
     role = "registry"
 
     def __init__(self, program: str, folder: Path, log: Path, notes: Path) -> None:
         super().__init__(log, notes)
         self.program, self.folder = program, folder
-        self.cwd = folder  # in it, the path of the socket is short
+        self.cwd = folder  # keeps the path of the socket short
         self.env = {"PATH": os.defpath, "OTEL_TRACES_EXPORTER": "none"}
 
     def start(self) -> None:
-        """Start the registry and wait for its first answer. Raises LocalCloudError after a time
-        limit.
-        """
+        """Start the registry and wait for its first answer. Raises LocalCloudError."""
         make_folder(self.folder, 0o700)
         self._write_settings()
-        (self.folder / _SOCKET).unlink(missing_ok=True)  # of a registry that was killed
+        (self.folder / _SOCKET).unlink(missing_ok=True)  # left by a killed registry
         self.run()
 
     def command(self) -> list[str]:
@@ -96,7 +88,6 @@ class Registry(ChildServer):
             connection.close()
 
     def is_full(self) -> bool:
-        """Return whether the registry's disk is full."""
         try:
             return shutil.disk_usage(self.folder / _DATA).free < _MIN_FREE
         except OSError:
@@ -119,7 +110,7 @@ class Registry(ChildServer):
             "http": {
                 "net": "unix",
                 "addr": _SOCKET,
-                "relativeurls": True,  # clients reach it at another address
+                "relativeurls": True,  # clients use another address
                 "secret": secrets.token_hex(16),
             },
         }

@@ -1,4 +1,4 @@
-"""GPUs that a job's replicas request, and GPUs that the replicas get while the job runs."""
+"""GPUs that a job's replicas request, and GPUs that the replicas get."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from localgcp.home import Home, cache_dir, open_private
-from localgcp.runner.gang.cluster import Replica
+from localgcp.runner.gang.hosts import Replica
 from localgcp.system import gpus
 from localgcp.system.gpus import Gpu
 
-#: Time for which waiting jobs use the same list of GPUs.
+#: Seconds for which waiting jobs use the same list of GPUs.
 _RECENT_SECONDS: Final = 2.0
 #: Words in an accelerator's name that are not part of its model.
 _NO_MODEL: Final = re.compile(r"NVIDIA|TESLA|MEGA|\d+GB")
@@ -27,59 +27,51 @@ class GpuShortage(enum.StrEnum):
     """Behavior of jobs that request more GPUs than are free."""
 
     AUTO = enum.auto()
-    """Wait for GPUs of other jobs; run on CPUs if the machine has too few."""
+    """The job waits for GPUs of other jobs, and runs on CPUs if the machine has too few GPUs."""
     WAIT = enum.auto()
-    """Always wait."""
+    """The job always waits for GPUs."""
     CPU = enum.auto()
-    """Never wait: run on CPUs."""
+    """The job never waits and runs on CPUs."""
 
     @classmethod
     def of(cls, home: Home) -> GpuShortage:
-        """Return the saved value; AUTO if none is saved."""
+        """Return the saved choice; AUTO if no choice is saved."""
         try:
             return cls(home.gpu_shortage.read_text("utf-8"))
         except (OSError, ValueError):
             return cls.AUTO
 
     def keep(self, home: Home) -> None:
-        """Save the value for jobs that start later."""
+        """Save the choice for jobs that start later."""
         with open_private(home.gpu_shortage, "w") as file:
             file.write(self.value)
-
-    def waits(self, *, too_few: bool) -> bool:
-        """Return whether jobs wait; ``too_few``: the machine has fewer GPUs than requested."""
-        return self is GpuShortage.WAIT or (self is GpuShortage.AUTO and not too_few)
 
 
 @dataclass(frozen=True)
 class Allotment:
-    """GPUs of the replicas of a job, which no other job gets before ``close``."""
+    """Reserved GPUs of the replicas of a job; ``close`` releases the GPUs."""
 
     by_replica: Mapping[str, Sequence[Gpu]] = field(default_factory=dict[str, Sequence[Gpu]])
     locks: dict[Gpu, int] = field(default_factory=dict[Gpu, int])
-    """GPU -> descriptor of its lock."""
+    """File descriptor of the lock, by GPU."""
     note: str = ""
     """Description of hardware that differs from the request; empty without a difference."""
 
     def of(self, replica: str) -> tuple[Gpu, ...]:
-        """Return the GPUs of a replica."""
         return (*self.by_replica.get(replica, ()),)
 
     def descriptors(self, replica: str) -> tuple[int, ...]:
-        """Return the locks that the program of a replica inherits."""
+        """Return the locks on GPUs that the program of a replica inherits."""
         return tuple(self.locks[gpu] for gpu in self.of(replica))
 
     def close(self) -> None:
-        """Release the GPUs. Repeatable."""
+        """Release the GPUs; a second call has no effect."""
         while self.locks:
             os.close(self.locks.popitem()[1])
 
 
 def allot(members: Sequence[Replica], shortage: GpuShortage, *, waited: bool) -> Allotment | str:
-    """Return the GPUs of a job, or the reason to wait. The machine's GPUs are read for every job.
-
-    ``waited``: the job has waited, and is tried again every half second.
-    """
+    """Return the GPUs of a job, or the reason to wait; ``waited``: a recent GPU list suffices."""
     request = describe_request(members)
     if not request:
         return Allotment()
@@ -88,13 +80,16 @@ def allot(members: Sequence[Replica], shortage: GpuShortage, *, waited: bool) ->
     if too_few := divide(members, available) is None:
         reason = f"this machine has {describe(available)}"
     else:
-        with gpus.free(available, _lock_folder()) as locks:
+        # All local clouds of this user share the locks.
+        runtime = os.environ.get("XDG_RUNTIME_DIR") or f"/run/user/{os.geteuid()}"
+        base = Path(runtime) if os.path.isdir(runtime) else cache_dir()
+        with gpus.free(available, base / "vertex-training-gpus") as locks:
             if divided := divide(members, [*locks]):
                 used = [gpu for of_replica in divided.values() for gpu in of_replica]
                 held = {gpu: locks.pop(gpu) for gpu in used}
                 return Allotment(divided, held, difference(members, used))
             reason = f"{len(locks)} of {len(available)} GPUs of this machine are free"
-    if shortage.waits(too_few=too_few):
+    if shortage is GpuShortage.WAIT or (shortage is GpuShortage.AUTO and not too_few):
         return f"{reason}, and the job requests {request}"
     return Allotment(note=f"on CPUs, not on {request}: {reason}")
 
@@ -102,8 +97,7 @@ def allot(members: Sequence[Replica], shortage: GpuShortage, *, waited: bool) ->
 def divide(members: Sequence[Replica], available: Sequence[Gpu]) -> dict[str, list[Gpu]] | None:
     """Divide GPUs among replicas; None if there are too few.
 
-    CUDA gives a process at most one MIG device: only a replica that requests one GPU gets such a
-    part of a GPU.
+    CUDA gives a process at most one MIG device, so parts of a GPU serve replicas with one GPU.
     """
     parts = [gpu for gpu in available if gpu.part is not None]
     whole = [gpu for gpu in available if gpu.part is None]
@@ -136,7 +130,7 @@ def describe(available: Sequence[Gpu]) -> str:
 
 
 def difference(members: Sequence[Replica], used: Sequence[Gpu]) -> str:
-    """Return a note if the GPUs are not of the requested model; empty if they are."""
+    """Return a note if the GPUs are not of the requested model; otherwise an empty text."""
     names = {_accelerator(member) for member in members if requested(member)}
     models = [{word for word in name.split("_") if not _NO_MODEL.fullmatch(word)} for name in names]
     words = [set(re.split(r"\W+", gpu.name.upper())) for gpu in used if gpu.part is None]
@@ -151,9 +145,3 @@ def _accelerator(member: Replica) -> str:
 
 def _counted(names: Iterable[str]) -> str:
     return ", ".join(f"{count} {name}" for name, count in Counter(names).items())
-
-
-def _lock_folder() -> Path:
-    """Return the folder of the locks, which all local clouds of this user share."""
-    runtime = os.environ.get("XDG_RUNTIME_DIR") or f"/run/user/{os.geteuid()}"
-    return (Path(runtime) if os.path.isdir(runtime) else cache_dir()) / "vertex-training-gpus"

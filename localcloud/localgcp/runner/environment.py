@@ -1,12 +1,8 @@
 """The environment variables of a replica, as the service sets them (pure).
 
-Sources: google-cloud-aiplatform 2.7.0 ``CustomJobSpec.base_output_directory`` (AIP_*),
-doc:training/code-requirements (CLOUD_ML_PROJECT_ID is the project number), and
-doc:training/distributed-training (CLUSTER_SPEC; "does not set TF_CONFIG for single-replica
-training jobs"). CLUSTER_SPEC of a single replica and its ``job`` string are as seen in the field.
-
-Two things differ on one machine: the host of a single replica is ``localhost``, and where a process
-cannot have a ``/gcs`` of its own, ``/gcs/…`` in command, args and env values becomes a folder.
+Sources: google-cloud-aiplatform 2.7.0 ``CustomJobSpec.base_output_directory``,
+doc:training/code-requirements, doc:training/distributed-training; ``job`` in CLUSTER_SPEC was
+observed.
 """
 
 from __future__ import annotations
@@ -26,17 +22,14 @@ from localgcp.system.gpus import ORDER, VISIBLE, Gpu, visible
 _REFERENCE: Final = re.compile(r"\$\$\(([A-Za-z_]\w*)\)|\$\(([A-Za-z_]\w*)\)")
 _MOUNT: Final = re.compile(r"(?<![\w/.])/gcs(?=/|$)")
 #: Keys of TF_CONFIG by worker pool (doc:training/distributed-training).
-_EVALUATOR: Final = "evaluator"
 _TENSORFLOW_ROLES: Final = {
     "workerpool0": "chief",
     "workerpool1": "worker",
     "workerpool2": "ps",
-    "workerpool3": _EVALUATOR,
+    "workerpool3": "evaluator",
 }
 #: gcloud's variable with the address of Secret Manager.
 SECRET_MANAGER: Final = "CLOUDSDK_API_ENDPOINT_OVERRIDES_SECRETMANAGER"
-#: Value of ``task.cloud``; the service sets an internal name there.
-_TASK_CLOUD: Final = "local"
 
 
 @dataclass(frozen=True)
@@ -49,19 +42,13 @@ class Placement:
     """Pool -> ``HOST:PORT`` of each replica."""
 
     @property
-    def name(self) -> str:
-        """Name in logs and messages, like ``workerpool0-0``."""
-        return f"workerpool{self.pool}-{self.index}"
-
-    @property
     def alone(self) -> bool:
-        """Return whether the job has no other replica, so that TF_CONFIG is not set."""
         return sum(map(len, self.cluster.values())) == 1
 
 
 @dataclass(frozen=True)
 class Folders:
-    """The replica's own folders; ``gcs`` replaces the mount ``/gcs``."""
+    """The folders of a replica; ``gcs`` replaces the mount ``/gcs``."""
 
     work: Path
     tmp: Path
@@ -69,20 +56,29 @@ class Folders:
 
 
 def service_variables(
-    *,
-    job_id: str,
-    project_number: str,
-    spec: Mapping[str, Any],
-    placement: Placement,
+    *, job_id: str, project_number: str, spec: Mapping[str, Any], placement: Placement
 ) -> dict[str, str]:
     """Return the variables that the service sets."""
+    pool_spec = spec.get("workerPoolSpecs", [{}])[placement.pool]
+    package = pool_spec.get("pythonPackageSpec", {})
+    job = {
+        "python_module": package.get("pythonModule", ""),
+        "package_uris": package.get("packageUris", []),
+        "job_args": (package or pool_spec.get("containerSpec", {})).get("args", []),
+    }
+    pool, task = f"workerpool{placement.pool}", {"index": placement.index}
+    cluster = placement.cluster
     variables = {
         "CLOUD_ML_PROJECT_ID": project_number,
         "CLOUD_ML_JOB_ID": job_id,
-        "CLUSTER_SPEC": _cluster_spec(spec, placement),
+        "CLUSTER_SPEC": _config(cluster, {"type": pool, **task}, job),
     }
-    if not placement.alone:
-        variables["TF_CONFIG"] = _tf_config(spec, placement)
+    if not placement.alone:  # documented by Google
+        # An evaluator is never a member of the cluster, but can be a task.
+        roles = {_TENSORFLOW_ROLES[name]: hosts for name, hosts in cluster.items()}
+        roles.pop("evaluator", None)
+        task |= {"cloud": "local"}  # the service uses an internal name
+        variables["TF_CONFIG"] = _config(roles, {"type": _TENSORFLOW_ROLES[pool], **task}, job)
     prefix = spec.get("baseOutputDirectory", {}).get("outputUriPrefix", "").rstrip("/")
     if prefix:
         variables["AIP_MODEL_DIR"] = f"{prefix}/model/"
@@ -96,29 +92,24 @@ def service_variables(
 
 
 def metrics_file(gcs: Path, replica: str) -> Path:
-    """Return the metrics file of a trial's replica, outside of all buckets; it survives restarts.
-
-    ``gcs``: the folder that stands for ``/gcs``, which containers have, too.
-    """
+    """Return a trial's metrics file, which is outside of all buckets and survives restarts."""
     return gcs / ".hypertune" / f"{replica}.metrics"
 
 
 def trial_variables(trial: str, gcs: Path, replica: str) -> dict[str, str]:
     """Return a trial's variables, which the package cloudml-hypertune reads."""
-    return {
-        "CLOUD_ML_TRIAL_ID": trial,
-        "CLOUD_ML_HP_METRIC_FILE": str(metrics_file(gcs, replica)),
-    }
+    file = str(metrics_file(gcs, replica))
+    return {"CLOUD_ML_TRIAL_ID": trial, "CLOUD_ML_HP_METRIC_FILE": file}
 
 
 def machine_variables(folders: Folders, path: str, storage_url: str) -> dict[str, str]:
-    """Return the variables of this machine; a job inherits no others from the server."""
+    """Return this machine's variables; a job inherits no variable of the server."""
     return {
         "PATH": path,
         "HOME": str(folders.work),
         "TMPDIR": str(folders.tmp),
         "LANG": "C.UTF-8",
-        "PYTHONUNBUFFERED": "1",  # so that a log can be followed
+        "PYTHONUNBUFFERED": "1",  # writes log lines at once
         "STORAGE_EMULATOR_HOST": storage_url,
     }
 
@@ -126,7 +117,7 @@ def machine_variables(folders: Folders, path: str, storage_url: str) -> dict[str
 def gpu_variables(gpus: Sequence[Gpu], user: Mapping[str, str]) -> dict[str, str]:
     """Return the variables that restrict a program of this machine to these GPUs.
 
-    Its own ``CUDA_VISIBLE_DEVICES``, in ``user``, selects among them.
+    ``CUDA_VISIBLE_DEVICES`` in ``user`` selects among the GPUs.
     """
     names = [gpu.id for gpu in visible(gpus, user.get(VISIBLE), by_position=True)]
     numbered = {ORDER: "PCI_BUS_ID"} if any(map(str.isdecimal, names)) else {}
@@ -136,7 +127,7 @@ def gpu_variables(gpus: Sequence[Gpu], user: Mapping[str, str]) -> dict[str, str
 def container_gpu_variables(gpus: Sequence[Gpu]) -> dict[str, str]:
     """Return the variables of a container, which numbers its GPUs from 0.
 
-    Without ``NVIDIA_VISIBLE_DEVICES``, NVIDIA's runtime adds those that the image names.
+    Without ``NVIDIA_VISIBLE_DEVICES``, NVIDIA's runtime adds the GPUs that the image names.
     """
     names = ",".join(gpu.id for gpu in gpus)
     numbers = ",".join(map(str, range(len(gpus))))
@@ -144,7 +135,7 @@ def container_gpu_variables(gpus: Sequence[Gpu]) -> dict[str, str]:
 
 
 def api_variables(url: str) -> dict[str, str]:
-    """Return variables with the local cloud's addresses, also gcloud's for Secret Manager."""
+    """Return variables with the addresses of the local cloud's APIs, also for gcloud."""
     if not url:
         return {}
     vertex = {python_clients.VERTEX: urlsplit(url).netloc}
@@ -152,10 +143,7 @@ def api_variables(url: str) -> dict[str, str]:
 
 
 def user_variables(task: Mapping[str, Any], known: Mapping[str, str], gcs: Path) -> dict[str, str]:
-    """Return the task's ``env`` with ``$(VAR)`` expanded from earlier variables (T:env_var).
-
-    ``gcs`` stands for ``/gcs`` in their values.
-    """
+    """Return the task's ``env`` with expanded variables, and ``gcs`` in place of ``/gcs``."""
     variables: dict[str, str] = {}
     for item in task.get("env", []):
         value = expand(item.get("value", ""), {**known, **variables})
@@ -180,59 +168,28 @@ def mounted(text: str, gcs: Path) -> str:
 
 
 def mounted_buckets(task: Mapping[str, Any]) -> list[str]:
-    """Return the buckets below ``/gcs/`` in command, args or env values."""
-    texts = [*task.get("command", []), *task.get("args", [])]
-    texts += [item.get("value", "") for item in task.get("env", [])]
-    buckets = {
-        bucket for text in texts for bucket in re.findall(_MOUNT.pattern + r"/([\w.-]+)", text)
-    }
-    return sorted(buckets)
+    """Return the buckets below ``/gcs/`` that command, args or env name."""
+    return _buckets(_MOUNT.pattern + r"/([\w.-]+)", _texts(task))
 
 
 def named_buckets(task: Mapping[str, Any], output_prefix: str | None) -> list[str]:
-    """Return all buckets in command, args and env, in any form, and the output bucket."""
-    texts = [*task.get("command", []), *task.get("args", []), output_prefix or ""]
-    texts += [item.get("value", "") for item in task.get("env", [])]
-    buckets = {bucket for text in texts for bucket in re.findall(r"gs://([a-z0-9][\w.-]*)", text)}
-    return sorted(buckets.union(mounted_buckets(task)))
+    """Return the output bucket and all buckets that command, args or env name in any form."""
+    buckets = _buckets(r"gs://([a-z0-9][\w.-]*)", [*_texts(task), output_prefix or ""])
+    return sorted({*buckets, *mounted_buckets(task)})
 
 
-def _cluster_spec(spec: Mapping[str, Any], placement: Placement) -> str:
-    return json.dumps(
-        {
-            "cluster": {name: list(hosts) for name, hosts in placement.cluster.items()},
-            "environment": "cloud",
-            "task": {"type": f"workerpool{placement.pool}", "index": placement.index},
-            "job": _job(spec, placement),
-        }
-    )
+def _texts(task: Mapping[str, Any]) -> list[str]:
+    values = [item.get("value", "") for item in task.get("env", [])]
+    return [*task.get("command", []), *task.get("args", []), *values]
 
 
-def _tf_config(spec: Mapping[str, Any], placement: Placement) -> str:
-    # An evaluator is never a member of the cluster, but can be a task.
-    cluster = {
-        _TENSORFLOW_ROLES[name]: list(hosts)
-        for name, hosts in placement.cluster.items()
-        if _TENSORFLOW_ROLES[name] != _EVALUATOR
-    }
-    role = _TENSORFLOW_ROLES[f"workerpool{placement.pool}"]
-    return json.dumps(
-        {
-            "cluster": cluster,
-            "environment": "cloud",
-            "task": {"type": role, "index": placement.index, "cloud": _TASK_CLOUD},
-            "job": _job(spec, placement),
-        }
-    )
+def _buckets(pattern: str, texts: Sequence[str]) -> list[str]:
+    return sorted({bucket for text in texts for bucket in re.findall(pattern, text)})
 
 
-def _job(spec: Mapping[str, Any], placement: Placement) -> str:
-    pool = spec.get("workerPoolSpecs", [{}])[placement.pool]
-    package = pool.get("pythonPackageSpec", {})
-    task = package or pool.get("containerSpec", {})
-    job = {
-        "python_module": package.get("pythonModule", ""),
-        "package_uris": package.get("packageUris", []),
-        "job_args": task.get("args", []),
-    }
-    return json.dumps(job)
+def _config(
+    cluster: Mapping[str, Sequence[str]], task: Mapping[str, Any], job: Mapping[str, Any]
+) -> str:
+    hosts_by_role = {role: list(hosts) for role, hosts in cluster.items()}
+    config = {"cluster": hosts_by_role, "environment": "cloud", "task": task}
+    return json.dumps({**config, "job": json.dumps(job)})

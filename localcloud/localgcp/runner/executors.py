@@ -1,9 +1,7 @@
 """Replaces executor images by cached Python environments with the same framework version.
 
-An environment is built once, in a folder beside its final place, and renamed into it; a lock file
-keeps two builds apart. It is shared by all checkouts and is never changed afterwards: the job's
-own packages go into an environment of the job on top
-(``localgcp.runner.packages``).
+An environment is built in a temporary folder under a lock, renamed, shared by all checkouts and
+never changed. Packages of a job are installed on top (``localgcp.runner.packages``).
 """
 
 from __future__ import annotations
@@ -30,7 +28,6 @@ from localgcp.home.environment import installer_environment
 from localgcp.system.folders import delete_folder, make_folder
 from localgcp.system.gpus import VISIBLE
 
-_TABLE: Final = Path(__file__).with_name("executors.yaml")
 #: Python version of a prebuilt image whose name has no version.
 IMAGE_PYTHON: Final = "3.10"
 #: Time limit for the index of CPU wheels; after that the default wheels are used.
@@ -72,10 +69,7 @@ class Executor:
 
 
 def for_image(image_uri: str, *, nearest: bool = False) -> Executor | None:
-    """Return the executor that replaces an image, or None.
-
-    With ``nearest``, that of the nearest version stands in for one that is not here.
-    """
+    """Return the executor that replaces an image, or with ``nearest`` the nearest version's."""
     name = image_uri.rpartition("/")[2].partition("@")[0].partition(":")[0]
     prebuilt = re.match(r"(us|europe|asia)-docker\.pkg\.dev/vertex-ai/training/", image_uri)
     rows = (row for row in table() if prebuilt and re.fullmatch(row.image, name))
@@ -86,37 +80,36 @@ def for_image(image_uri: str, *, nearest: bool = False) -> Executor | None:
 
 
 def names() -> list[str]:
-    """Return the image names that have a stand-in; omits optional parts of names."""
+    """Return the names of prebuilt images that have a stand-in, without optional parts."""
     return [_NAME.sub(r"\1", row.image).replace("\\", "") for row in table()]
 
 
 def nearest_to(image_uri: str) -> str | None:
-    """Return the supported image of the same framework with the closest version, or None."""
-    asked = _VERSION.match(image_uri.rpartition("/")[2])
-    if asked is None:
+    """Return the supported image of the framework with the closest version, or None."""
+    requested = _VERSION.match(image_uri.rpartition("/")[2])
+    if requested is None:
         return None
 
-    def distance(name: str) -> int:
-        match = _VERSION.match(name)
-        assert match is not None  # as the rows of the table are written
-        return abs(100 * (int(match[3]) - int(asked[3])) + int(match[4]) - int(asked[4]))
+    def number(match: re.Match[str]) -> int:
+        return 100 * int(match[3]) + int(match[4])
 
-    same = [name for name in names() if name.partition("-")[0] == asked[1]]
-    near = min(same, key=distance, default=None)
-    kind = "gpu" if asked[2] == "gpu" else "xla" if asked[1] == "pytorch" else "cpu"
-    return near and re.sub(r"-\(.*?\)", f"-{kind}", near)
+    framework = requested[1]
+    same = [match for name in names() if (match := _VERSION.match(name)) and match[1] == framework]
+    near = min(same, key=lambda match: abs(number(match) - number(requested)), default=None)
+    kind = "gpu" if requested[2] == "gpu" else "xla" if framework == "pytorch" else "cpu"
+    return near and re.sub(r"-\(.*?\)", f"-{kind}", near.string)
 
 
 @cache
 def table() -> tuple[Executor, ...]:
-    """Return all executors."""
-    data = yaml.safe_load(_TABLE.read_text(encoding="utf-8"))
+    file = Path(__file__).with_name("executors.yaml")
+    data = yaml.safe_load(file.read_text(encoding="utf-8"))
     libraries = tuple(data["libraries"])
     return tuple(Executor(**row, libraries=libraries) for row in data["executors"])
 
 
 def for_gpus(executor: Executor, image_uri: str) -> Executor:
-    """Return the executor; with CUDA libraries if the image has CUDA."""
+    """Return the executor, with CUDA libraries if the image has CUDA."""
     if "-gpu." not in image_uri.rpartition("/")[2]:
         return executor
     return replace(executor, framework=executor.cuda or executor.framework, on_gpus=True)
@@ -125,21 +118,24 @@ def for_gpus(executor: Executor, image_uri: str) -> Executor:
 def environment(executor: Executor, report: Report) -> Path:
     """Return the environment's folder; build the environment if it does not exist.
 
-    The folder's name has the build of PyTorch that is in it: where GPUs are used, one for
-    CPUs is not.
-
-    Raises ExecutorError if no suitable Python is found or the packages cannot be installed.
+    The folder's name contains the build of PyTorch. Raises ExecutorError if no suitable Python
+    exists or the packages cannot be installed.
     """
     python, version = _python(executor)
-    key = _key(executor, version)
-    folder = _cache() / "executors" / key
+    parts = [*executor.requirements, version, platform.system(), platform.machine()]
+    digest = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:12]
+    key = f"{executor.name}-py{version}-{digest}"
+    try:
+        folder = cache_dir() / "executors" / key
+    except LocalCloudError as error:
+        raise ExecutorError(str(error)) from None
     if (present := _present(executor, folder)) is not None:
         return present
     make_folder(folder.parent)
     with folder.with_name(f"{key}.lock").open("w") as lock:
         report(f"building environment {key} (once; {len(executor.requirements)} packages)")
         fcntl.flock(lock, fcntl.LOCK_EX)
-        # Another job may have built it while this one waited.
+        # Another job may have built the environment while this job waited for the lock.
         if (present := _present(executor, folder)) is None:
             partial = folder.with_name(f"{key}.partial")
             delete_folder(partial)
@@ -150,7 +146,6 @@ def environment(executor: Executor, report: Report) -> Path:
 
 
 def _present(executor: Executor, folder: Path) -> Path | None:
-    """Return the environment if it exists; names of older environments have no PyTorch build."""
     if not _is_torch(executor):
         return folder if folder.is_dir() else None
     builds = [_CUDA] if executor.on_gpus else [_CPU, _CUDA]
@@ -160,17 +155,13 @@ def _present(executor: Executor, folder: Path) -> Path | None:
 
 
 def _complete(executor: Executor, partial: Path, folder: Path) -> Path:
-    """Rename a new environment after the build of PyTorch that it contains.
-
-    Raises ExecutorError if that does not use GPUs, and the job does.
-    """
     if not _is_torch(executor):
         return partial.rename(folder)
     if executor.on_gpus and _build_of(partial) != _CUDA:
         raise ExecutorError(
             f"the package index has {executor.framework} without CUDA for {platform.machine()}, "
-            "and the job uses a GPU. Hint: use an index that has it (UV_DEFAULT_INDEX), or start "
-            f"the local cloud with an empty {VISIBLE}."
+            "and the job uses a GPU. Hint: set UV_DEFAULT_INDEX to an index with CUDA builds, or "
+            f"start the local cloud with an empty {VISIBLE}."
         )
     return partial.rename(folder.with_name(f"{folder.name}-{_build_of(partial)}"))
 
@@ -180,7 +171,6 @@ def _is_torch(executor: Executor) -> bool:
 
 
 def _build_of(folder: Path) -> str:
-    """Return the build of PyTorch in an environment, which its ``torch.version`` states."""
     for file in folder.glob("lib/python3.*/site-packages/torch/version.py"):
         if _WITH_CUDA.search(file.read_text("utf-8", "replace")):
             return _CUDA
@@ -192,21 +182,8 @@ def python_version(executor: Executor) -> str:
     return _python(executor)[1]
 
 
-def _cache() -> Path:
-    try:
-        return cache_dir()
-    except LocalCloudError as error:
-        raise ExecutorError(str(error)) from None
-
-
-def _key(executor: Executor, version: str) -> str:
-    parts = [*executor.requirements, version, platform.system(), platform.machine()]
-    digest = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:12]
-    return f"{executor.name}-py{version}-{digest}"
-
-
 def _build(executor: Executor, python: str, folder: Path, report: Report) -> None:
-    # Relocatable: the folder is renamed when it is complete.
+    # The environment is relocatable, because the complete folder is renamed.
     create = ("venv", "--quiet", "--relocatable", "--python", python, str(folder))
     _run(uv_command(*create), report)
     install = uv_command("pip", "install", "--python", str(folder / "bin" / "python"))
@@ -223,43 +200,38 @@ def _build(executor: Executor, python: str, folder: Path, report: Report) -> Non
 
 
 def _cpu_wheels(install: list[str], executor: Executor) -> bool:
-    """Return whether the CPU wheels of this torch version can be fetched within seconds."""
     probe = ["--torch-backend", "cpu", "--no-deps", "--dry-run", "--quiet"]
     bound = {"UV_HTTP_TIMEOUT": "5", "UV_HTTP_CONNECT_TIMEOUT": "5", "UV_HTTP_RETRIES": "0"}
+    command = [*install, *probe, executor.framework]
     try:
-        return (
-            subprocess.run(
-                [*install, *probe, executor.framework],
-                env={**installer_environment(), **bound},
-                capture_output=True,
-                timeout=_PROBE_SECONDS,
-                check=False,
-            ).returncode
-            == 0
-        )
+        return _output(command, _PROBE_SECONDS, **bound).returncode == 0
     except subprocess.TimeoutExpired:
         return False
 
 
+def _output(
+    command: list[str], seconds: float | None = None, **variables: str
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command,
+        env={**installer_environment(), **variables},
+        capture_output=True,
+        text=True,
+        timeout=seconds,
+        check=False,
+    )
+
+
 @cache
 def _python(executor: Executor) -> tuple[str, str]:
-    """Return path and minor version of a Python on this machine for the executor.
-
-    Looked for once in a process: it takes half a second, and every replica asks.
-    """
+    """Return path and version of a Python for the executor (a search takes half a second)."""
     supported = SpecifierSet(executor.python)
     running = f"{sys.version_info.major}.{sys.version_info.minor}"
     candidates = [IMAGE_PYTHON, *([running] if supported.contains(running) else [])]
     find = ("python", "find", "--no-python-downloads", "--no-project", "--system")
     error = ""
-    for wanted in (*candidates, executor.python):
-        process = subprocess.run(
-            uv_command(*find, wanted),
-            env=installer_environment(),
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+    for candidate in (*candidates, executor.python):
+        process = _output(uv_command(*find, candidate))
         path = process.stdout.strip()
         if process.returncode == 0 and (version := version_of(path)):
             return path, version
@@ -273,31 +245,23 @@ def _python(executor: Executor) -> tuple[str, str]:
 def version_of(python: str) -> str | None:
     """Return the minor version of an interpreter; None if it does not start."""
     code = "import sys; print('%d.%d' % sys.version_info[:2])"
-    process = subprocess.run(
-        [python, "-I", "-c", code],
-        env=installer_environment(),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    process = _output([python, "-I", "-c", code])
     return process.stdout.strip() or None if process.returncode == 0 else None
 
 
 def uv_command(*arguments: str) -> list[str]:
-    """Return a command line of uv; paths in ``arguments`` become absolute.
+    """Return a command line of uv, which runs in ``/``: there it reads no settings of a checkout.
 
-    uv reads settings from its folder and those above it. It starts in ``/``, so that it reads those
-    of the user and the machine and none of a checkout. Raises ExecutorError if it is not installed.
+    Paths in ``arguments`` must be absolute. Raises ExecutorError if uv is not installed.
     """
     beside = Path(sys.executable).with_name("uv")
     path = str(beside) if beside.exists() else shutil.which("uv")
     if path is None:
-        raise ExecutorError("uv is not installed. Hint: python -m pip install uv")
+        raise ExecutorError("uv is not installed. Hint: run `python -m pip install uv`")
     return [path, "--directory", "/", *arguments]
 
 
 def _run(command: list[str], report: Report) -> None:
-    """Run a command to its end; its output lines go to the job's log."""
     process = subprocess.Popen(
         command,
         env=installer_environment(),
@@ -313,7 +277,7 @@ def _run(command: list[str], report: Report) -> None:
         for line in process.stdout:
             last = line.strip() or last
             report(line.rstrip())
-    except BaseException:  # ``report`` raises when the job was cancelled
+    except BaseException:  # ``report`` raises an error if the job was cancelled.
         process.kill()
         raise
     finally:

@@ -1,12 +1,7 @@
-"""``/gcs/BUCKET`` of one job: a folder that is synchronized with the bucket.
+"""Synchronizes the folder ``/gcs/BUCKET`` of one job with the bucket, without a file system driver.
 
-Objects are copied in before the job starts, and later those that others write. Files that the job
-writes are uploaded through the emulator's API when they have stopped changing, and at the end; so
-they get generations and checksums, and the account's rights apply. Of two writers the last one
-wins. This is Cloud Storage FUSE without the kernel.
-
-The job makes what it likes in the folder, the runner has the rights of the user: no link is
-followed.
+Files are uploaded through the emulator's API when they stop changing. The last writer wins. The
+runner follows no link of the job.
 """
 
 from __future__ import annotations
@@ -30,43 +25,38 @@ Stamp = tuple[int, int, int]
 
 
 class Mount:
-    """The folder of one bucket."""
+    """The folder of one bucket of a job."""
 
     def __init__(
         self, folder: Path, cloud: CloudHost, access: Access, report: Callable[[str], None]
     ) -> None:
         self.folder, self.bucket = folder, folder.name
         self.cloud, self.access, self.report = cloud, access, report
-        # A container may replace the folder itself: that of all buckets is opened by its path.
+        # A container may replace the folder, so only the parent folder is opened by its path.
         self._files = RootDirectory(folder.parent)
         self._objects = RootDirectory(cloud.home.storage / self.bucket)
         self._synced: dict[str, Stamp] = {}
         self._seen: dict[str, Stamp] = {}
         self._links: set[str] = set()
         self._known: dict[str, Stamp] = {}
-        """Stamps of the objects when they last had the same content as the folder's files."""
+        """Stamps of the objects when the folder's files last had the same content."""
         self.refused: set[str] = set()
         """Files that the account may not upload or delete."""
 
     def fill(self) -> None:
-        """Copy the bucket's objects into the folder; without read permission, it stays empty.
-
-        What an earlier server left there is removed: it knew what was uploaded of it.
-        """
+        """Replace the folder by a copy of the bucket; without read permission, leave it empty."""
         delete_folder(self.folder)
         self.folder.mkdir(parents=True)
         if not self.access.may_read(self.bucket):
-            self.report(
-                f"/gcs/{self.bucket}: the job's account has no read permission; the folder looks "
-                "empty."
-            )
+            text = "the job's account has no read permission; the folder looks empty."
+            self.report(f"/gcs/{self.bucket}: {text}")
         self._fetch()
         self._seen = dict(self._synced)
 
     def sync(self, *, final: bool) -> None:
-        """Upload changed files; while the job runs, only files that were stable for one round.
+        """Upload changed files; unless ``final``, only files that were stable for one round.
 
-        While the job runs, objects that others wrote or deleted follow.
+        Unless ``final``, also download objects that other programs changed.
         """
         current = self._scan()
         for name, stamp in current.items():
@@ -79,9 +69,7 @@ class Mount:
             self._fetch()
 
     def _fetch(self) -> None:
-        """Copy objects that other programs changed or deleted, unless the job changed the
-        file too.
-        """
+        """Download changed objects, except files that the job changed, too."""
         if not self.access.may_read(self.bucket):
             return
         objects = {name: _stamp(blob) for name, blob in self._objects.files()}
@@ -102,13 +90,13 @@ class Mount:
         return f"{self.folder.name}/{name}"
 
     def _copy(self, name: str, stamp: Stamp) -> None:
-        partial = self.folder.parent.with_name("incoming")  # the job must not see half a file
+        partial = self.folder.parent.with_name("incoming")  # hides incomplete files from the job
         try:
             with self._objects.open(name) as source, partial.open("wb") as target:
                 shutil.copyfileobj(source, target)
             self._files.take_in(partial, self._path(name))
         except (FileNotFoundError, UnsafePathError):
-            return  # deleted since it was listed, or the job has something else in its place
+            return  # the object was deleted, or the job created something else at this path
         self._known[name] = stamp
         if copied := self._files.status(self._path(name)):
             self._synced[name] = _stamp(copied)
@@ -119,16 +107,13 @@ class Mount:
         if not allowed(self.bucket):
             self._refuse(name, "storage.objects.create")
             return
-        blob, kind = (
-            self._client().bucket(self.bucket).blob(name),
-            mimetypes.guess_type(name)[0],
-        )
+        blob = self._client().bucket(self.bucket).blob(name)
         try:
             with self._files.open(self._path(name)) as file:
-                size = os.fstat(file.fileno()).st_size
+                size, kind = os.fstat(file.fileno()).st_size, mimetypes.guess_type(name)[0]
                 blob.upload_from_file(file, size=size, content_type=kind)
-        except (FileNotFoundError, UnsafePathError):  # as above; the next round sees it as removed
-            return
+        except (FileNotFoundError, UnsafePathError):
+            return  # the job removed or replaced the file; the next round handles this
         self._synced[name] = stamp
         if made := self._objects.status(name):
             self._known[name] = _stamp(made)
@@ -144,18 +129,19 @@ class Mount:
         try:
             self._client().bucket(self.bucket).blob(name).delete()
         except NotFound:
-            self.report(f"/gcs/{self.bucket}/{name} did not exist in the bucket any more.")
+            self.report(f"/gcs/{self.bucket}/{name} was already deleted from the bucket.")
 
     def _scan(self) -> dict[str, Stamp]:
-        """Yield the job's files by name; report each link once."""
         stamps: dict[str, Stamp] = {}
         for name, state in self._files.entries(self.folder.name):
             if stat.S_ISREG(state.st_mode):
                 stamps[name] = _stamp(state)
             elif stat.S_ISLNK(state.st_mode) and name not in self._links:
                 self._links.add(name)
-                what = f"/gcs/{self.bucket}/{name} is a symbolic link and was not uploaded."
-                self.report(f"{what} The real service stores an object without content.")
+                self.report(
+                    f"/gcs/{self.bucket}/{name} is a symbolic link and was not uploaded. "
+                    "The real service stores an object without content."
+                )
         return stamps
 
     def _refuse(self, name: str, permission: str) -> None:
@@ -172,10 +158,9 @@ def _stamp(status: os.stat_result) -> Stamp:
 
 
 def storage_client(url: str) -> Any:
-    """Return Google's client for the emulator, independent of the environment."""
+    """Return Google's client for the storage emulator; environment variables have no effect."""
     from google.auth.credentials import AnonymousCredentials
     from google.cloud import storage
 
-    return storage.Client(
-        project="local", credentials=AnonymousCredentials(), client_options={"api_endpoint": url}
-    )
+    options = {"api_endpoint": url}
+    return storage.Client("local", AnonymousCredentials(), client_options=options)

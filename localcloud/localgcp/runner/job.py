@@ -1,7 +1,6 @@
 """Runs one job from PENDING until it ends: prepares it, runs all replicas, sets the final state.
 
-What happens when a replica ends is decided in ``localgcp.runner.gang``.
-Preemptions, stock-outs and killed replicas happen as faults only.
+Only injected faults preempt machines, cause stock-outs or kill replicas.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, Final
 
 import psutil
@@ -30,18 +28,16 @@ from localgcp.runner import environment, replica, substitutes
 from localgcp.runner.allotment import Allotment, GpuShortage, allot
 from localgcp.runner.buckets import JobBuckets
 from localgcp.runner.environment import Placement
-from localgcp.runner.gang import cluster, hosts
-from localgcp.runner.gang.cluster import PRIMARY, Replica
-from localgcp.runner.gang.hosts import Host
-from localgcp.runner.gang.life_cycle import Action, Decision, LifeCycle
-from localgcp.runner.gang.running import Gang, Member
-from localgcp.runner.joblog import JobLog, log_path
+from localgcp.runner.gang import hosts
+from localgcp.runner.gang.hosts import PRIMARY, Host, Replica
+from localgcp.runner.gang.running import Action, Decision, Gang, LifeCycle, Member
 from localgcp.runner.preparation import Preparation
-from localgcp.runner.programs import CloudHost, ContainerProgram, HostProgram, Launch, Program
+from localgcp.runner.programs import CloudHost, HostProgram, Launch, Program
 from localgcp.system.folders import make_folder
 from localgcp.system.gpus import VISIBLE
 from localgcp.vertex import capacity
 from localgcp.vertex.admission import access_of, admit
+from localgcp.vertex.job_logs import JobLog, log_path
 from localgcp.vertex.records import JobRecord, JobState, JobTable
 
 STOPPED: Final = "The local cloud was stopped while the job ran; submit the job again as a new run."
@@ -54,18 +50,18 @@ _DEFAULT_WAIT: Final = 24 * 3600.0
 
 @dataclass(frozen=True)
 class JobHost:
-    """Shared objects of all jobs: the local cloud's services, records and faults."""
+    """The local cloud's services, records and faults, which all jobs share."""
 
     cloud: CloudHost
     jobs: JobTable
     faults: FaultTable
     trial_id: Callable[[str], str | None] = lambda _job_id: None
-    """Returns the id of the trial that a job runs; None if the job is not a trial."""
+    """Returns the trial id of a job; None if the job is not a trial."""
 
     def make_run(
         self, job_id: str, cancelled: threading.Event, stopping: threading.Event
     ) -> JobRun | None:
-        """Return an object that runs a job; None if the job does not exist."""
+        """Return an object that runs a job, or None if the job does not exist."""
         record = self.jobs.get(job_id)
         return record and JobRun(record, self, cancelled, stopping, self.trial_id(job_id))
 
@@ -81,30 +77,25 @@ class JobRun:
         stopping: threading.Event,
         trial: str | None,
     ) -> None:
-        """``trial`` is the id of the trial that this job runs, or None."""
         self.record, self.jobs, self.trial = record, host.jobs, trial
         self.cloud, self.faults = host.cloud, faults_of(host.faults, record)
         self.cancelled, self.stopping = cancelled, stopping
         home = self.cloud.home
         self.folder = home.jobs / record.job_id
-        self.gcs = self.folder / "gcs"
+        self.gcs, self._hosts_file = self.folder / "gcs", self.folder / "hosts"
         #: Log of the primary replica, which also has the lines about all replicas.
         self.log = JobLog(log_path(home, record.job_id, PRIMARY))
-        self.buckets = JobBuckets(
-            self.gcs, self.cloud, access_of(self.cloud.store, record), self.log.append
-        )
+        access = access_of(self.cloud.store, record)
+        self.buckets = JobBuckets(self.gcs, self.cloud, access, self.log.append)
         self.gpus = Allotment()
         self._names: Sequence[str] = ()
 
     def execute(self) -> bool:
-        """Run the job to its end; return False if it stays PENDING and must be tried again.
-
-        Raises nothing that belongs to the job.
-        """
+        """Run the job to its end; return False if the job stays PENDING and must run later."""
         try:
             return self._execute()
         finally:
-            make_private(self.folder)  # a job sets the rights of its files as it likes
+            make_private(self.folder)  # the job may have changed the modes of its files
 
     def _execute(self) -> bool:
         waiting = (JobState.QUEUED, JobState.PENDING)
@@ -113,15 +104,15 @@ class JobRun:
             return True
         try:
             admit(self.cloud.store, self.record)
-            members = cluster.replicas(self.record.spec)
-            cluster.check_memory(len(members), psutil.virtual_memory().available)
+            members = hosts.replicas(self.record.spec)
+            hosts.check_memory(len(members), psutil.virtual_memory().available)
             self._wait_for_machines()
             if not (self._claim_gpus(members) and self._claim_machines()):
                 return False
             substitutes.note_wait(self.folder, "")
             try:
                 decision = self._run(members)
-            finally:  # also of a job that was cancelled: it may have saved on SIGTERM
+            finally:  # a cancelled job may have written files after SIGTERM
                 self.buckets.close()
             self._finish(decision, self.buckets.lost())
         except StartRefusedError as error:
@@ -138,11 +129,6 @@ class JobRun:
         return True
 
     def _wait_for_machines(self) -> None:
-        """Wait until the job has its machines: at once, unless a fault delays them.
-
-        A FLEX_START job waits until there are some, or for ``maxWaitDuration``.
-        Raises StartRefusedError, and JobCancelledError if it is cancelled meanwhile.
-        """
         met = self.faults.stockout()
         if met is None:
             return
@@ -159,14 +145,13 @@ class JobRun:
         if self.cancelled.wait(None if longest == math.inf else longest):
             raise JobCancelledError
         if limit < wait:
-            text = (
+            raise StartRefusedError(
+                RpcCode.RESOURCE_EXHAUSTED,
                 f"{text} No machine became available within scheduling.maxWaitDuration "
-                f"({limit:g}s)."
+                f"({limit:g}s).",
             )
-            raise StartRefusedError(RpcCode.RESOURCE_EXHAUSTED, text)
 
     def _claim_gpus(self, members: Sequence[Replica]) -> bool:
-        """Reserve GPUs of this machine for the job; return False if the job must wait."""
         waited = self.record.state is not JobState.QUEUED
         allotted = allot(members, GpuShortage.of(self.cloud.home), waited=waited)
         if isinstance(allotted, str):
@@ -185,11 +170,10 @@ class JobRun:
         return True
 
     def _wait(self, reason: str) -> None:
-        if substitutes.note_wait(self.folder, reason):  # logged once, not at every try
+        if substitutes.note_wait(self.folder, reason):  # The log has one line for each reason.
             self.log.append(f"waiting: {reason}")
 
     def _claim_machines(self) -> bool:
-        """Claim machines of the job's reservations; return False if the job must wait."""
         plan = capacity.plan(self.cloud.store, self.jobs, self.record)
         if plan.short or not self.jobs.claim(self.record.job_id, plan.wanted, plan.limits):
             self._wait(f"the reservation has too few free machines: {plan.short}")
@@ -199,7 +183,6 @@ class JobRun:
         return True
 
     def _run(self, members: Sequence[Replica]) -> Decision:
-        """Run all replicas until the job ends."""
         self.buckets.prepare(members, self.record.output_prefix)
         self._names = [member.name for member in members]
         alone = len(members) == 1
@@ -215,26 +198,21 @@ class JobRun:
             cancelled=self.cancelled,
             gpus=self.gpus,
         )
-        with ExitStack() as programs:
-            program_of = {
-                member.name: programs.enter_context(
-                    closing(preparation.program(member, folders[member.name], alone=alone))
-                )
-                for member in members
-            }
-            named = not any(
-                isinstance(program, ContainerProgram) for program in program_of.values()
-            )
+        with ExitStack() as stack:
+            programs: dict[str, Program] = {}
+            for member in members:
+                program = preparation.program(member, folders[member.name], alone=alone)
+                programs[member.name] = stack.enter_context(closing(program))
+            named = all(isinstance(program, HostProgram) for program in programs.values())
             at = hosts.choose(self.record.job_id, members, named=named)
-            hosts.write_hosts(self._hosts_file(), at)
-            placed = cluster.placements(members, {name: host.entry for name, host in at.items()})
+            hosts.write_hosts(self._hosts_file, at)
+            placed = hosts.placements(members, {name: host.entry for name, host in at.items()})
+            made: list[Member] = []
+            for member in members:
+                name = member.name
+                made.append(self._member(member, programs[name], placed[name], at[name]))
             gang = Gang(
-                members=[
-                    self._member(
-                        member, program_of[member.name], placed[member.name], at[member.name]
-                    )
-                    for member in members
-                ],
+                made,
                 life=LifeCycle.of(members[0].name, self.record.spec.get("scheduling", {})),
                 job=self,
                 notes=self.cloud.home.children,
@@ -244,15 +222,11 @@ class JobRun:
             return gang.run()
 
     def _folders(self, member: Replica, *, alone: bool) -> environment.Folders:
-        """Create and return a replica's folders; all replicas share the buckets' folder."""
         base = self.folder if alone else self.folder / "replicas" / member.name
         made = environment.Folders(work=base / "work", tmp=base / "tmp", gcs=self.gcs)
         for folder in (made.work, made.tmp):
             make_folder(folder)
         return made
-
-    def _hosts_file(self) -> Path:
-        return self.folder / "hosts"
 
     def _member(
         self, member: Replica, program: Program, placement: Placement, host: Host
@@ -273,12 +247,10 @@ class JobRun:
             service |= environment.api_variables(self.cloud.api_url)
             user = environment.user_variables(member.task, service, program.gcs)
             made = program.launch(service, user)
-            buckets = self.buckets.view if isinstance(program, HostProgram) else None
-            work, hosts_file = folders.work, self._hosts_file()
+            view = self.buckets.view if isinstance(program, HostProgram) else None
+            at = (host, self._hosts_file, made.argv, made.env)
             try:
-                argv = hosts.command_on(
-                    host, hosts_file, made.argv, made.env, work=work, buckets=buckets
-                )
+                argv = hosts.command_on(*at, work=folders.work, buckets=view)
             except CommandNotFoundError as error:
                 raise CommandNotFoundError(str(error), member.name) from None
             return replace(made, argv=argv, descriptors=self.gpus.descriptors(member.name))
@@ -288,7 +260,6 @@ class JobRun:
         return Member(member.name, folders, self.log if primary else log, launch, account)
 
     def _finish(self, decision: Decision, lost: str) -> None:
-        """Set the final state; ``lost`` is the error for files outside of all buckets."""
         if decision.action is Action.SUCCEED and lost:
             self._end(JobState.FAILED, (RpcCode.FAILED_PRECONDITION, lost))
         elif decision.action is Action.SUCCEED:
@@ -297,23 +268,19 @@ class JobRun:
             text = stockout_message(self.record.region)
             self._end(JobState.FAILED, (RpcCode.RESOURCE_EXHAUSTED, text))
         elif not decision.ends:
-            # In public threads a job past its timeout ends as cancelled, not as failed.
+            # As users reported, a job that exceeds its timeout is cancelled, not failed.
             limit = _timeout(self.record.spec)
             text = f"The job was cancelled: it ran longer than scheduling.timeout ({limit:g}s)."
             self._end(JobState.CANCELLED, (RpcCode.CANCELLED, text))
         else:
             end = decision.ends[0]
-            text = self._exit_message(end.name, end.code)
+            option = "" if end.name == PRIMARY else f" --replica {end.name}"
+            text = (
+                f"The replica {end.name} exited with a non-zero status of {end.code}. Termination "
+                f"reason: {replica.signal_name(end.code) or 'Error'}. To find out more about why "
+                f"your job exited please check the logs: vt jobs logs {self.record.job_id}{option}"
+            )
             self._end(JobState.FAILED, (RpcCode.INVALID_ARGUMENT, text))
-
-    def _exit_message(self, name: str, code: int) -> str:
-        ended_by = replica.signal_name(code)
-        reason = f"Termination reason: {ended_by or 'Error'}."
-        return (
-            f"The replica {name} exited with a non-zero status of {code}. {reason} "
-            f"To find out more about why your job exited please check the logs: "
-            f"vt jobs logs {self.record.job_id}" + ("" if name == PRIMARY else f" --replica {name}")
-        )
 
     def _end_cancelled(self) -> None:
         current = self.jobs.get(self.record.job_id)
@@ -321,20 +288,19 @@ class JobRun:
             self._end(JobState.CANCELLED, (RpcCode.CANCELLED, "The job was cancelled."))
         elif current and current.state is JobState.RUNNING and not self.trial:
             self._end(JobState.FAILED, (RpcCode.UNAVAILABLE, STOPPED))
-        else:  # the code had not begun, or is a trial's: the next server runs it
+        else:  # The code had not begun, or the job is a trial: the next server runs the job.
             self.jobs.move(self.record.job_id, JobState.QUEUED)
 
     def _end(self, state: JobState, error: tuple[int, str] | None = None) -> None:
-        # A cancel that arrived when the work was already done loses, as in the service
-        # (T:job_service: CANCELLING may end as SUCCEEDED or FAILED).
-        # The log is first: a reader stops at the end of the job.
-        self.log.append(
-            f"job {self.record.job_id} {state.word}" + (f": {error[1]}" if error else "")
-        )
+        # A cancel that arrives after the end of the work has no effect, as in the service
+        # (T:job_service: CANCELLING may end as SUCCEEDED or FAILED). The log is written first,
+        # because a reader of the log stops at the end of the job.
+        why = f": {error[1]}" if error else ""
+        self.log.append(f"job {self.record.job_id} {state.word}{why}")
         self.jobs.move(self.record.job_id, state, error=error)
 
     def began(self) -> bool:
-        """Set the job RUNNING when all replicas can start. Return False if it was cancelled."""
+        """Set the job RUNNING when all replicas can start; return False if it was cancelled."""
         state, before = JobState.RUNNING, (JobState.PENDING, JobState.RUNNING)
         return self.jobs.move(self.record.job_id, state, only_from=before)
 
@@ -343,7 +309,7 @@ class JobRun:
         self.jobs.move(self.record.job_id, JobState.PENDING, only_from=(JobState.RUNNING,))
 
     def preempted(self, ran_seconds: float) -> Sequence[str]:
-        """Return the names of the replicas that now lose their machines."""
+        """Return the names of the replicas that lose their machines now, because of a fault."""
         return self.faults.preempted(self._names, ran_seconds)
 
     def killed(self, name: str, ran_seconds: float) -> bool:
@@ -351,7 +317,7 @@ class JobRun:
         return self.faults.killed(name, ran_seconds)
 
     def tick(self) -> None:
-        """Synchronize the buckets, every other second and after each attempt."""
+        """Synchronize the buckets; called every other second and after each attempt."""
         self.buckets.sync()
 
 
@@ -361,7 +327,7 @@ def _timeout(spec: dict[str, Any]) -> float:
 
 
 def max_wait(scheduling: Mapping[str, Any]) -> float:
-    """Return ``maxWaitDuration`` in seconds; ``0s`` means without limit."""
+    """Return ``maxWaitDuration`` in seconds; ``0s`` means no limit."""
     text = scheduling.get("maxWaitDuration", "")
     seconds = float(text.removesuffix("s")) if text else _DEFAULT_WAIT
     return seconds or math.inf

@@ -1,12 +1,7 @@
-"""A job's own Python packages, installed on top of the executor environment.
+"""Installs a job's Python packages on top of the executor environment.
 
-The job gets an environment of its own in its folder, or shares one with jobs that have the same
-packages if all their requirements are pinned. A ``.pth`` file lets it see what the executor has,
-and what it installs comes first. pip counts what it sees there as installed, so a package whose
-requirements the image has needs no network.
-
-Building a package runs its code (``setup.py``). That code gets neither variables of this machine
-nor the package index of the user, whose address may hold a password.
+A ``.pth`` file adds the executor's packages, so pip downloads only missing requirements. The code
+of a build must not read this machine's variables or the password of a package index.
 """
 
 from __future__ import annotations
@@ -18,7 +13,7 @@ import subprocess
 import threading
 import zipfile
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from email.parser import HeaderParser
 from pathlib import Path
 from typing import Final
@@ -28,6 +23,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from localgcp.errors import JobCancelledError, PackageError
 from localgcp.home.environment import installer_environment
 from localgcp.runner.gcsfuse import storage_client
+from localgcp.runner.programs import Run
 from localgcp.system.folders import delete_folder, make_folder
 
 _COMMON: Final = (
@@ -36,22 +32,19 @@ _COMMON: Final = (
 
 #: Version specifier that allows only one version.
 _PINNED: Final = re.compile(r"===?[^,*]+")
-#: Seconds between checks for cancellation, while another job builds the same packages.
+#: Seconds between checks for cancellation while another job builds the same packages.
 _LOOK_SECONDS: Final = 0.1
-
-#: Runs a command with an environment and returns its exit code; ends early when cancelled.
-Install = Callable[[list[str], Mapping[str, str]], int]
 
 
 def fetch(uris: list[str], folder: Path, storage_url: str) -> list[Path]:
-    """Download the packages. Raises PackageError for a missing package."""
+    """Download packages from buckets. Raises PackageError for a missing package."""
     from google.api_core.exceptions import NotFound
 
     client = storage_client(storage_url)
     files: list[Path] = []
     for number, uri in enumerate(uris):
         bucket, _, name = uri.removeprefix("gs://").partition("/")
-        # pip reads a package's name and version off its file; two folders may hold the same one.
+        # pip parses the file name, so packages with the same name are in different folders.
         target = folder / str(number) / Path(name).name
         make_folder(target.parent)
         try:
@@ -77,22 +70,23 @@ def layer(executor: Path, folder: Path) -> Path:
     return folder / "bin" / "python"
 
 
-def build(python: Path, files: Sequence[Path], target: Path, tmp: Path, run: Install) -> None:
-    """Build wheels of the packages without network, in ``target``.
-
-    Raises PackageError if pip refuses.
-    """
-    # Not isolated: the executor has setuptools, and an isolated build would fetch its own.
+def build(python: Path, files: Sequence[Path], target: Path, tmp: Path, run: Run) -> None:
+    """Build wheels of the packages in ``target`` without network. Raises PackageError."""
+    # The executor has setuptools, which an isolated build would download again.
     options = ["wheel", "--no-index", "--no-deps", "--no-build-isolation"]
     command = [str(python), *_COMMON, *options, "--wheel-dir", str(target), *map(str, files)]
-    _check(run(command, _build_environment(python, tmp)), "Building", files)
+    env = {
+        "PATH": os.pathsep.join([str(python.parent), os.defpath]),
+        "HOME": str(tmp),
+        "TMPDIR": str(tmp),
+        "LANG": "C.UTF-8",
+        "PIP_CONFIG_FILE": os.devnull,
+    }
+    _check(run(command, env), "Building", files)
 
 
-def install(python: Path, wheels: Sequence[Path], tmp: Path, run: Install) -> None:
-    """Install wheels and their requirements with pip.
-
-    Raises PackageError if pip refuses.
-    """
+def install(python: Path, wheels: Sequence[Path], tmp: Path, run: Run) -> None:
+    """Install wheels and their requirements with pip. Raises PackageError."""
     options = ["install", "--no-build-isolation", "--no-warn-script-location"]
     command = [str(python), *_COMMON, *options, *map(str, wheels)]
     _check(run(command, {**installer_environment(), "TMPDIR": str(tmp)}), "Installing", wheels)
@@ -102,17 +96,6 @@ def _check(code: int, step: str, files: Sequence[Path]) -> None:
     if code:
         names = ", ".join(file.name for file in files)
         raise PackageError(f"{step} {names} failed: pip exited with status {code}.")
-
-
-def _build_environment(python: Path, tmp: Path) -> dict[str, str]:
-    """Return the environment variables in which a package is built."""
-    return {
-        "PATH": os.pathsep.join([str(python.parent), os.defpath]),
-        "HOME": str(tmp),
-        "TMPDIR": str(tmp),
-        "LANG": "C.UTF-8",
-        "PIP_CONFIG_FILE": os.devnull,
-    }
 
 
 #: Locks of this process, one for each folder.
@@ -128,12 +111,13 @@ def built_wheels(
 ) -> list[Path]:
     """Return the cached wheels of these packages; ``build`` writes missing wheels.
 
-    Trials of a tuning job have the same packages. Building runs their code, which takes longer than
-    installing what came of it. A package is built anew when it, its name or the executor changes.
-
-    Raises what ``build`` raises, and JobCancelledError while another job builds the same.
+    The trials of a tuning job share wheels. Raises JobCancelledError, and errors of ``build``.
     """
-    target = folder / _digest(executor, files)
+    digest = hashlib.sha256(executor.encode())
+    for file in files:
+        content = hashlib.sha256(file.read_bytes()).hexdigest()
+        digest.update(f"\0{file.name}\0{content}".encode())
+    target = folder / digest.hexdigest()
     _make_once(target, build, cancelled)
     return sorted(target.glob("*.whl"))
 
@@ -141,11 +125,9 @@ def built_wheels(
 def shared_environment(
     wheels: Sequence[Path], make: Callable[[Path], None], cancelled: threading.Event
 ) -> Path | None:
-    """Return a cached environment with these wheels; ``make`` creates a missing environment.
+    """Return a cached environment with these wheels, or None if a requirement is not pinned.
 
-    None if a requirement of them is not pinned: what satisfies it is decided anew for each job.
-
-    Raises what ``make`` raises, and JobCancelledError while another job makes the same.
+    ``make`` creates a missing environment. Raises JobCancelledError, and errors of ``make``.
     """
     if not wheels or not all(map(_is_pinned, wheels)):
         return None
@@ -155,10 +137,7 @@ def shared_environment(
 
 
 def _make_once(target: Path, make: Callable[[Path], None], cancelled: threading.Event) -> None:
-    """Fill a folder once; a marker file, written last, makes it complete.
-
-    One server at a time uses the folder; what a killed one left is made anew.
-    """
+    """Fill a folder once. A marker file, written last, shows that the folder is complete."""
     lock, complete = _locks[target], target.with_name(f"{target.name}.complete")
     while not lock.acquire(timeout=_LOOK_SECONDS):
         if cancelled.is_set():
@@ -183,11 +162,3 @@ def _is_pinned(wheel: Path) -> bool:
         return all(line.url is None and _PINNED.fullmatch(str(line.specifier)) for line in lines)
     except InvalidRequirement:
         return False
-
-
-def _digest(executor: str, files: Sequence[Path]) -> str:
-    digest = hashlib.sha256(executor.encode())
-    for file in files:
-        content = hashlib.sha256(file.read_bytes()).hexdigest()
-        digest.update(f"\0{file.name}\0{content}".encode())
-    return digest.hexdigest()

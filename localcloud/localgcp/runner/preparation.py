@@ -1,7 +1,4 @@
-"""Prepares the programs of a job: installs packages, inspects images.
-
-Replicas of all pools that have the same image and packages share one environment.
-"""
+"""Prepares the programs of a job: installs packages, inspects images."""
 
 from __future__ import annotations
 
@@ -17,10 +14,10 @@ from localgcp.errors import JobCancelledError, RpcCode, StartRefusedError
 from localgcp.runner import executors, packages, refusals, replica, substitutes
 from localgcp.runner.allotment import Allotment
 from localgcp.runner.environment import Folders
-from localgcp.runner.gang.cluster import Replica
-from localgcp.runner.joblog import JobLog
+from localgcp.runner.gang.hosts import Replica
 from localgcp.runner.programs import CloudHost, ContainerProgram, HostProgram, Program
 from localgcp.system.gpus import Gpu
+from localgcp.vertex.job_logs import JobLog
 from localgcp.vertex.records import JobRecord
 
 
@@ -38,10 +35,10 @@ class Preparation:
     cancelled: threading.Event
     gpus: Allotment = field(default_factory=Allotment)
     _pythons: dict[tuple[str, ...], Path] = field(default_factory=dict[tuple[str, ...], Path])
-    _said: set[str] = field(default_factory=set[str])
+    _logged: set[str] = field(default_factory=set[str])
 
     def program(self, member: Replica, folders: Folders, *, alone: bool) -> Program:
-        """Return the program of a replica.
+        """Return a replica's program.
 
         Raises StartRefusedError, PreparationError and JobCancelledError.
         """
@@ -64,30 +61,23 @@ class Preparation:
         return HostProgram(command, path, folders, url, own_mount=mount, gpus=gpus)
 
     def _python(self, image: str, uris: tuple[str, ...]) -> Path:
-        """Return the Python of an environment with these packages."""
         if known := self._pythons.get((image, *uris)):
             return known
         executor = self._executor(image)
         if executor is None:
             text = " Hint: ".join(filter(None, refusals.no_stand_in(image)))
             raise StartRefusedError(RpcCode.FAILED_PRECONDITION, text)
-        self._say(
-            f"no container: the code runs in an environment with {executor.framework} in place of "
-            f"{image}"
-        )
+        where = f"in an environment with {executor.framework} in place of {image}"
+        self._log_once(f"no container: the code runs {where}")
         base = self._environment(executor, image)
         number = f"-{len(self._pythons)}" if self._pythons else ""
-        files = packages.fetch(
-            list(uris), self.folder / f"packages{number}", self.cloud.storage_url
-        )
+        folder = self.folder / f"packages{number}"
+        files = packages.fetch(list(uris), folder, self.cloud.storage_url)
         python = self._with_packages(base, files, self.folder / f"venv{number}")
         self._pythons[(image, *uris)] = python
         return python
 
     def _with_packages(self, base: Path, files: list[Path], own: Path) -> Path:
-        """Return the Python of an environment with packages: a shared environment, or the job's
-        ``own``.
-        """
         names = ", ".join(file.name for file in files)
 
         def build(target: Path) -> None:
@@ -99,9 +89,8 @@ class Preparation:
             python = packages.layer(base, folder)
             packages.install(python, wheels, self.tmp, self._run)
 
-        wheels = packages.built_wheels(
-            self.cloud.home.wheels, base.name, files, build, self.cancelled
-        )
+        cache = self.cloud.home.wheels
+        wheels = packages.built_wheels(cache, base.name, files, build, self.cancelled)
         shared = packages.shared_environment(wheels, install, self.cancelled)
         if shared is None:
             install(own)
@@ -116,7 +105,7 @@ class Preparation:
         assert engine is not None
         if gpus and (text := self.cloud.containers.gpu_refusal()):
             raise StartRefusedError(RpcCode.FAILED_PRECONDITION, text)
-        self._say(f"{container['imageUri']} runs in a container, by {engine.name}")
+        self._log_once(f"{container['imageUri']} runs in a container, by {engine.name}")
         return ContainerProgram(
             self.cloud.containers,
             engine,
@@ -135,36 +124,31 @@ class Preparation:
         if not container.get("command"):
             raise StartRefusedError(RpcCode.FAILED_PRECONDITION, refusals.no_command(image))
         path = os.environ.get("PATH", os.defpath)
-        executor = self._executor(image)
-        if executor:
-            base = self._environment(executor, image)
-            path = os.pathsep.join([str(base / "bin"), path])
+        if executor := self._executor(image):
+            path = os.pathsep.join([str(self._environment(executor, image) / "bin"), path])
         substitutes.note(self.folder, substitutes.host_for(image))
-        self._say(substitutes.command_for(image, executor))
+        self._log_once(substitutes.command_for(image, executor))
         command = [*container["command"], *container.get("args", [])]
         return self._on_host(command, path, folders, gpus)
 
     def _executor(self, image: str) -> executors.Executor | None:
         nearest = substitutes.takes_nearest(self.cloud.home)
         executor = executors.for_image(image, nearest=nearest)
-        # One environment serves all replicas, also those without GPUs.
+        # All replicas share one environment, also replicas without GPUs.
         return executors.for_gpus(executor, image) if executor and self.gpus.locks else executor
 
     def _environment(self, executor: executors.Executor, image: str) -> Path:
-        """Return the environment that replaces an image; record differing versions."""
         substitutes.note(self.folder, substitutes.version_for(image, executor))
         other = substitutes.python_for(image, executors.python_version(executor))
         substitutes.note(self.folder, other)
         return executors.environment(executor, self._log_step)
 
-    def _say(self, text: str) -> None:
-        """Log a line once for each job, not for each replica."""
-        if text not in self._said:
-            self._said.add(text)
+    def _log_once(self, text: str) -> None:
+        if text not in self._logged:  # The log has each text once.
+            self._logged.add(text)
             self.log.append(text)
 
     def _log_step(self, text: str) -> None:
-        """Log a line of the preparation. Raises JobCancelledError if the job was cancelled."""
         self.log.append(text)
         if self.cancelled.is_set():
             raise JobCancelledError

@@ -22,11 +22,8 @@ from localgcp.system import processes
 from localgcp.system.gpus import VISIBLE, Gpu, visible
 from localgcp.system.root_directory import RootDirectory
 
-#: The usual umask in containers; the home folder is private anyway.
+#: The usual umask in containers. The home folder is private, so no other user can read the files.
 _CONTAINER_UMASK: Final = 0o022
-#: Variables with folders of shared libraries, such as CUDA's.
-_LIBRARIES: Final = ("LD_LIBRARY_PATH",)
-_INSPECT_SECONDS: Final = 60.0
 #: The process of buildah that waits for the container's first process.
 _BUILDAH_PARENT: Final = "buildah-chroot-exec"
 
@@ -36,7 +33,7 @@ Run = Callable[[list[str], Mapping[str, str]], int]
 
 @dataclass(frozen=True)
 class CloudHost:
-    """The local cloud's services that programs use."""
+    """Services of the local cloud that programs of jobs use."""
 
     home: Home
     store: Store
@@ -67,7 +64,7 @@ class HostProgram:
     folders: Folders
     storage_url: str
     own_mount: bool = False
-    """True if the program has its own ``/gcs``; else paths use a folder in its place."""
+    """True if the program has a private ``/gcs``; else a folder replaces ``/gcs`` in paths."""
     gpus: tuple[Gpu, ...] = ()
     """The GPUs that the program may use."""
 
@@ -77,37 +74,30 @@ class HostProgram:
         return Path(MOUNT) if self.own_mount else self.folders.gcs
 
     def launch(self, service: Mapping[str, str], user: Mapping[str, str]) -> Launch:
-        """Return the command with ``$(VAR)`` and ``/gcs`` replaced."""
+        """Return the process of the command, with ``$(VAR)`` and ``/gcs`` replaced."""
         known = {**service, **user}
         argv = [environment.mounted(environment.expand(w, known), self.gcs) for w in self.argv]
         machine = environment.machine_variables(self.folders, self.path, self.storage_url)
-        machine |= {name: os.environ[name] for name in _LIBRARIES if name in os.environ}
-        machine |= self._cloud_sdk()
+        if libraries := os.environ.get("LD_LIBRARY_PATH"):  # may contain the folders of CUDA
+            machine["LD_LIBRARY_PATH"] = libraries
+        if any(shutil.which(name, path=self.path) for name in ("gcloud", "gsutil")):
+            folder = self.folders.tmp / "cloud-sdk"
+            cloud_sdk.write_settings(folder)
+            machine |= cloud_sdk.storage_environment(folder, self.storage_url)
         if python_clients.VERTEX in service:
             python_clients.write_settings(self.folders.tmp)
             user = {**user, **python_clients.environment(self.folders.tmp, user)}
-        # What the user sets wins, but not over what the service sets (PATH may be changed).
+        # Precedence: variables of the service, of the user, of this machine.
         gpus = environment.gpu_variables(self.gpus, user)
         return Launch(argv, {**machine, **user, **gpus, **service})
 
-    def _cloud_sdk(self) -> dict[str, str]:
-        """Return the variables for gcloud and gsutil, if these programs are on the job's PATH.
-
-        Without it they would ask Google, and gsutil would do so for minutes.
-        """
-        if not any(shutil.which(name, path=self.path) for name in ("gcloud", "gsutil")):
-            return {}
-        folder = self.folders.tmp / "cloud-sdk"
-        cloud_sdk.write_settings(folder)
-        return cloud_sdk.storage_environment(folder, self.storage_url)
-
     def close(self) -> None:
-        """Do nothing: the command has only files in the job's folders."""
+        """Do nothing, because the command has only files in the job's folders."""
 
 
 @dataclass
 class ContainerProgram:
-    """The command of an image, run in a container."""
+    """The command of an image, which runs in a container."""
 
     host: ContainerHost
     engine: Engine
@@ -134,15 +124,14 @@ class ContainerProgram:
         self.close()
         engine_env = self.host.environment(self.folders.tmp)
         if self.run(self.engine.prepare(self.name, self.reference), engine_env):
-            text = f"cannot pull the image {self.task['imageUri']}; see the log for the reason."
-            raise ImageError(text)
+            raise ImageError(f"cannot pull the image {self.task['imageUri']}; see the job's log.")
         known = {**service, **user}
         command = [environment.expand(word, known) for word in self.task.get("command", [])]
         args = [environment.expand(word, known) for word in self.task.get("args", [])]
         argv = self._config(engine_env).command_line(command, args)
         if not argv:
-            text = f"the image {self.task['imageUri']} has neither ENTRYPOINT nor CMD."
-            raise ImageError(f"{text} Give a command.")
+            image = self.task["imageUri"]
+            raise ImageError(f"the image {image} has neither ENTRYPOINT nor CMD. Set a command.")
         open_to_container(self.folders.gcs)
         machine = {"PYTHONUNBUFFERED": "1", "STORAGE_EMULATOR_HOST": self.storage_url}
         gpus = visible(self.gpus, user.get(VISIBLE), by_position=True)
@@ -152,7 +141,6 @@ class ContainerProgram:
         return Launch(line, engine_env, _CONTAINER_UMASK, _terminate_first)
 
     def close(self) -> None:
-        """Remove the container."""
         self.host.remove(self.name)
 
     def _config(self, env: Mapping[str, str]) -> Any:
@@ -163,30 +151,26 @@ class ContainerProgram:
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 text=True,
-                timeout=_INSPECT_SECONDS,
+                timeout=60,
                 check=True,
             ).stdout
             return self.engine.parse(printed)
         except (OSError, ValueError, LookupError, TypeError, subprocess.SubprocessError) as error:
-            text = f"cannot inspect the image {self.task['imageUri']}: {error}"
-            raise ImageError(text) from None
+            raise ImageError(f"cannot inspect the image {self.task['imageUri']}: {error}") from None
 
 
-#: Program of a replica. ``launch`` prepares one attempt with an empty disk, from the variables of
-#: the service and of the job. ``close`` removes what the last attempt created.
+#: Program of a replica. ``launch`` prepares one attempt with the variables of the service and of
+#: the job. ``close`` removes the container of the last attempt.
 Program = HostProgram | ContainerProgram
 
 
 def open_to_container(folder: Path) -> None:
-    """Let any user of a container read and write below a folder, which itself is private."""
+    """Let all users of a container read and write the files below a private folder."""
     RootDirectory(folder).set_rights(of_folders=0o777, of_files=0o666)
 
 
 def _terminate_first(child: processes.ChildProcess) -> bool:
-    """Send SIGTERM only to a container's first process, as the service does.
-
-    A signal to the group would end buildah, and with it all the container's processes at once.
-    """
+    """Send SIGTERM to a container's first process; SIGTERM to the group would end buildah, too."""
     import psutil
 
     try:

@@ -1,7 +1,6 @@
 """Parts of a job that this machine cannot run, detected before submission.
 
-A job that is refused here may be right in the cloud. What ends a job at its start has the same
-texts.
+The same job may be correct in the cloud. A job that fails at its start has the same texts.
 """
 
 from __future__ import annotations
@@ -24,8 +23,8 @@ from localgcp.runner.allotment import (
     divide,
     requested,
 )
-from localgcp.runner.gang import cluster
-from localgcp.runner.gang.cluster import Replica
+from localgcp.runner.gang import hosts
+from localgcp.runner.gang.hosts import Replica
 from localgcp.system.gpus import list_gpus
 
 #: Keys and indices from the top of a document to a value.
@@ -46,6 +45,13 @@ _WITHOUT_EFFECT: Final = {
     ),
     "enableDashboardAccess": "the local cloud offers no dashboard of a job",
 }
+
+_STORED_ONLY: Final = (
+    "medianAutomatedStoppingSpec",
+    "decayCurveStoppingSpec",
+    "convexAutomatedStoppingSpec",
+    "studyStoppingConfig",
+)
 
 
 @dataclass(frozen=True)
@@ -69,15 +75,14 @@ def refusals(
 ) -> Iterator[Refusal]:
     """Yield the parts of a CustomJob (REST form) that this machine cannot run.
 
-    ``engine_missing`` says why no container runs here, or nothing; asked if an image needs it.
-    ``free_bytes`` is the free memory, ``nearest`` as for ``executors.for_image``, ``shortage`` the
-    choice for jobs that request more GPUs than are free.
+    ``engine_missing`` returns why no container can run here, or an empty text. ``nearest``: see
+    ``executors.for_image``. ``shortage``: behavior of jobs that request more GPUs than are free.
     """
     spec = job.get("jobSpec", {})
     try:
-        members = cluster.replicas(spec)
+        members = hosts.replicas(spec)
         yield from _gpus(members, shortage)
-        cluster.check_memory(len(members), free_bytes)
+        hosts.check_memory(len(members), free_bytes)
     except StartRefusedError as error:
         yield Refusal(_POOLS, error.message)
     for key, what in _WITHOUT_EFFECT.items():
@@ -85,7 +90,12 @@ def refusals(
             yield Refusal(("jobSpec", key), what, level="note")
     for index, pool in enumerate(spec.get("workerPoolSpecs", [])):
         path = (*_POOLS, index)
-        yield from _machine(pool.get("machineSpec", {}), (*path, "machineSpec"))
+        machine = pool.get("machineSpec", {})
+        names = (machine.get("machineType", ""), machine.get("acceleratorType", ""))
+        if any(str(name).startswith(_TPU) for name in names):
+            what = "the local cloud has no TPU: code that requires a TPU fails"
+            hint = "rehearse the job on a machine type without a TPU"
+            yield Refusal((*path, "machineSpec"), what, hint, "warning")
         if container := pool.get("containerSpec"):
             yield from _container(container, (*path, "containerSpec"), engine_missing, nearest)
         elif package := pool.get("pythonPackageSpec"):
@@ -94,33 +104,22 @@ def refusals(
 
 
 def _gpus(members: Sequence[Replica], shortage: GpuShortage) -> Iterator[Refusal]:
-    """Yield a note on the first pool that requests GPUs, unless this machine has those GPUs."""
     first = next(filter(requested, members), None)
     if first is None:
         return
     request, available = describe_request(members), list_gpus()
     if divided := divide(members, available):
-        used = [gpu for gpus in divided.values() for gpu in gpus]
-        note = difference(members, used)
-        what = f"the job runs {note}" if note else ""
+        note = difference(members, [gpu for gpus in divided.values() for gpu in gpus])
+        what = note and f"the job runs {note}"
     else:
         action = "waits" if shortage is GpuShortage.WAIT else "runs on CPUs"
-        what = (
-            f"this machine has {describe(available)}, and the job requests {request}: it {action}"
-        )
+        has = f"this machine has {describe(available)}"
+        what = f"{has}, and the job requests {request}: the job {action}"
     if what:
         yield Refusal((*_POOLS, first.pool, "machineSpec"), what, level="note")
 
 
-def _machine(machine: Mapping[str, Any], path: Path) -> Iterator[Refusal]:
-    accelerator = str(machine.get("acceleratorType", ""))
-    if str(machine.get("machineType", "")).startswith(_TPU) or accelerator.startswith(_TPU):
-        what = "the local cloud has no TPU: code that requires a TPU fails"
-        yield Refusal(path, what, "rehearse the job on a machine type without a TPU", "warning")
-
-
 def _executor(image: str, path: Path, nearest: bool) -> Iterator[Refusal]:
-    """Yield differences between a Python package's image and the environment that replaces it."""
     executor = executors.for_image(image, nearest=nearest)
     if executor is None:
         yield Refusal(path, *no_stand_in(image))
@@ -140,11 +139,13 @@ def _container(
     container: Mapping[str, Any], path: Path, engine_missing: Callable[[], str], nearest: bool
 ) -> Iterator[Refusal]:
     image = container.get("imageUri", "")
-    if cluster.is_reduction_server(image):
-        return  # reported for the pools
+    if hosts.is_reduction_server(image):
+        return  # Another check reports reduction servers.
     if registry_path(image):
         if missing := engine_missing():
-            yield Refusal((*path, "imageUri"), f"cannot run here: {missing}", "", "warning")
+            yield Refusal(
+                (*path, "imageUri"), f"the image cannot run here: {missing}", "", "warning"
+            )
     elif not container.get("command"):
         yield Refusal((*path, "imageUri"), no_command(image))
     else:
@@ -152,7 +153,6 @@ def _container(
 
 
 def _command(container: Mapping[str, Any], path: Path, nearest: bool) -> Iterator[Refusal]:
-    """Yield differences of a command that runs on this machine in place of its image."""
     image, words = container["imageUri"], [*container["command"], *container.get("args", [])]
     executor = executors.for_image(image, nearest=nearest)
     named = {name for word in words for name in _PYTHON.findall(word)}
@@ -173,11 +173,10 @@ def _command(container: Mapping[str, Any], path: Path, nearest: bool) -> Iterato
 
 
 def _python_here(executor: executors.Executor | None, named: set[str]) -> str:
-    """Return the minor version of the Python that a command starts; empty if unknown."""
     if not named:
         return ""
     if executor:
-        with suppress(ExecutorError):  # reported when the job starts, and for packages
+        with suppress(ExecutorError):  # Other checks report the error.
             return executors.python_version(executor)
         return ""
     path = shutil.which(min(named))
@@ -185,21 +184,24 @@ def _python_here(executor: executors.Executor | None, named: set[str]) -> str:
 
 
 def no_stand_in(image: str) -> tuple[str, str]:
-    """Return why a package's image has no stand-in, and a hint."""
-    near = executors.nearest_to(image)
-    alternatives = (
-        f"the nearest supported image is {near}"
-        if near
-        else f"supported: {', '.join(executors.names())}"
-    )
+    """Return why a package's image has no stand-in, with a hint."""
+    near, supported = executors.nearest_to(image), ", ".join(executors.names())
+    alternatives = f"the nearest supported image is {near}" if near else f"supported: {supported}"
     known = executors.for_image(image, nearest=True)
     hint = "`vt local start --prebuilt nearest` uses that image" if known else ""
     return f"the local cloud has no stand-in for the executor image {image} ({alternatives}).", hint
 
 
 def no_command(image: str, field: str = "containerSpec.command") -> str:
-    """Return why an image outside of local projects cannot run, and how to set ``field``."""
+    """Return why an image outside of local projects cannot run; ``field`` sets a command."""
     return (
         f"the image {image} cannot run here: the local cloud runs only images of local projects, "
         f"and the ENTRYPOINT is unknown. Set {field} to run a command on this machine."
     )
+
+
+def stored_only(study: Mapping[str, Any]) -> Iterator[Refusal]:
+    """Yield warnings for rules of a ``studySpec`` that the local cloud stores but ignores."""
+    for field in (name for name in _STORED_ONLY if name in study):
+        what = f"the local cloud stores {field} without effect: every trial runs to its end"
+        yield Refusal(("studySpec", field), what, level="warning")

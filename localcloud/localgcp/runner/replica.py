@@ -19,15 +19,15 @@ from typing import Final
 from localgcp.access import callers
 from localgcp.errors import CommandNotFoundError
 from localgcp.home import PRIVATE_UMASK
-from localgcp.runner.joblog import JobLog
 from localgcp.system import processes
+from localgcp.vertex.job_logs import JobLog
 
 #: Seconds between SIGTERM and SIGKILL of a process; a cancelled job must end within 10 s.
 GRACE_SECONDS: Final = 8.0
 
-#: Seconds between two checks of a process whose end is not reported.
+#: Seconds between two checks of a process if the system does not report its end.
 _POLL_SECONDS: Final = 0.05
-#: Seconds between checks of a process whose end is reported. Checks cost training CPU time.
+#: Seconds between two checks of a process if the system reports its end. Checks use CPU time.
 _LOOK_SECONDS: Final = 0.25
 
 
@@ -63,10 +63,9 @@ def run(
 ) -> Outcome:
     """Run a command until it ends, is cancelled or exceeds the time limit.
 
-    Its output goes straight into the log file. ``killed`` is asked all the time, with the seconds
-    it ran: whether to kill it. ``terminate``: see ``ChildProcess.end``. What it leaves in its group
-    is ended too. The process inherits ``descriptors``.
-    Raises CommandNotFoundError.
+    ``killed`` is called repeatedly with the elapsed seconds; True kills the process. ``terminate``:
+    see ``ChildProcess.end``. The process inherits ``descriptors``. Remaining processes of its group
+    are ended. Raises CommandNotFoundError.
     """
     process = _start(command, env, cwd, log, umask, descriptors)
     child = processes.register_child(notes, process.pid, "job")
@@ -76,7 +75,7 @@ def run(
             ending = _watch(process, end, cancelled, timeout_seconds, killed)
     finally:
         child.end(0)
-        if env.get("HOME") == str(cwd):  # a program of a job: nobody else has this home
+        if env.get("HOME") == str(cwd):  # only processes of this job have this home folder
             processes.end_below(cwd)
         processes.unregister_child(notes, child)
     code = process.wait()
@@ -91,7 +90,6 @@ def _start(
     umask: int,
     descriptors: Sequence[int],
 ) -> subprocess.Popen[bytes]:
-    """Start a process in a new group with its output in the log. Raises CommandNotFoundError."""
     with log.open() as output:
         try:
             return subprocess.Popen(
@@ -107,10 +105,9 @@ def _start(
             )
         except OSError as error:
             code = 127 if isinstance(error, FileNotFoundError) else 126
-            name = str(error.filename or command[0])  # its folder may be missing
-            seen = name.replace("\r", "\\r")  # of a script with Windows' ends of lines
-            text = f"{seen}: {error.strerror}"
-            raise CommandNotFoundError(text, code=code) from error
+            # A script with line ends of Windows names an interpreter that ends with \r.
+            name = str(error.filename or command[0]).replace("\r", "\\r")
+            raise CommandNotFoundError(f"{name}: {error.strerror}", code=code) from error
 
 
 def _watch(
@@ -142,10 +139,9 @@ def _watch(
 def _pause(
     process: subprocess.Popen[bytes], cancelled: threading.Event
 ) -> Iterator[Callable[[], object]]:
-    """Yield a function that waits for some time, or until the process ends."""
     try:
         descriptor = os.pidfd_open(process.pid)
-    except (AttributeError, OSError):  # another system, or one that refuses the call
+    except (AttributeError, OSError):  # the system has no pidfd, or refuses the call
         yield lambda: cancelled.wait(_POLL_SECONDS)
         return
     try:
@@ -157,9 +153,7 @@ def _pause(
 
 
 def signal_name(code: int) -> str:
-    """Return the signal's name, such as ``SIGKILL`` for 137; empty if the code is not a
-    signal's.
-    """
+    """Return a signal's name, like ``SIGKILL`` for 137; empty for other exit codes."""
     try:
         return signal.Signals(code - 128).name if code > 128 else ""
     except ValueError:

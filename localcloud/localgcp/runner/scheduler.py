@@ -1,7 +1,4 @@
-"""Runs a few custom jobs at a time; other jobs wait in state QUEUED, as for quota.
-
-Trials of tuning jobs have slots of their own, so that neither kind waits for the other.
-"""
+"""Runs a few custom jobs at a time; other jobs wait in state QUEUED, as for quota."""
 
 from __future__ import annotations
 
@@ -16,7 +13,7 @@ from localgcp.runner.job import STOPPED, JobRun
 from localgcp.system.threads import make_thread
 from localgcp.vertex.records import JobState, JobTable
 
-#: Maximum number of running jobs: training code uses all cores of a laptop by itself.
+#: Maximum number of running jobs, because the code of one job can use all cores of a laptop.
 SLOTS: Final = 2
 #: Maximum number of running trials of all tuning jobs; ``localgcp.tuning`` chooses the trials.
 TRIAL_SLOTS: Final = 4
@@ -24,20 +21,18 @@ TRIAL_SLOTS: Final = 4
 #: Interval at which a job requests its machines again; the plugin may free machines at any time.
 _RETRY_SECONDS: Final = 0.5
 
-#: Function (job id, cancelled, stopping) -> run of the job; None if the job does not exist.
-MakeRun = Callable[[str, threading.Event, threading.Event], JobRun | None]
-
 
 class LocalScheduler:
-    """Threads that run jobs from a queue, oldest first."""
+    """Runs jobs from a queue in threads, oldest first."""
 
     def __init__(
         self,
         jobs: JobTable,
-        make_run: MakeRun,
+        make_run: Callable[[str, threading.Event, threading.Event], JobRun | None],
         slots: int = SLOTS,
         is_trial: Callable[[str], bool] = lambda _job_id: False,
     ) -> None:
+        """``make_run`` returns the run of a job (id, cancelled, stopping), or None."""
         self.jobs = jobs
         self._make_run = make_run
         self._is_trial = is_trial
@@ -55,11 +50,7 @@ class LocalScheduler:
         ]
 
     def start(self) -> None:
-        """Fail jobs that ran on an earlier server, queue its waiting jobs, and start to run jobs.
-
-        A job whose process is gone cannot go on: FAILED. One that had not begun is queued again,
-        and so is a trial, as after the loss of its machine.
-        """
+        """Fail running jobs of an earlier server, and queue its waiting jobs and its trials."""
         for job in reversed(self.jobs.list()):
             if job.state is JobState.RUNNING and not self._is_trial(job.job_id):
                 self.jobs.move(job.job_id, JobState.FAILED, error=(RpcCode.UNAVAILABLE, STOPPED))
@@ -72,7 +63,7 @@ class LocalScheduler:
             thread.start()
 
     def submit(self, job_id: str) -> None:
-        """Queue a job that the table has in state QUEUED."""
+        """Queue a job in state QUEUED."""
         with self._lock:
             self._cancels[job_id] = threading.Event()
         self._put(job_id)
@@ -81,17 +72,17 @@ class LocalScheduler:
         (self._trials if self._is_trial(job_id) else self._queue).put(job_id)
 
     def cancel(self, job_id: str) -> None:
-        """Request the end of a job in state CANCELLING; does not wait for it."""
+        """Request the end of a job in state CANCELLING, without waiting for the end."""
         with self._lock:
             cancelled = self._cancels.get(job_id)
             begun = job_id in self._begun
             if cancelled is not None:
                 cancelled.set()
-        if not begun:  # it waits for a slot, perhaps for hours: nothing has to end first
+        if not begun:  # The job has no process, and may wait for a slot for hours.
             self._end_cancelled(job_id)
 
     def stop(self) -> None:
-        """End running jobs as FAILED and return when all have ended; waiting jobs stay QUEUED."""
+        """Fail running jobs and wait until all have ended; waiting jobs stay QUEUED."""
         self._stopping.set()
         with self._lock:
             cancels = list(self._cancels.values())
@@ -114,7 +105,7 @@ class LocalScheduler:
                 if run := self._make_run(job_id, cancelled, self._stopping):
                     over = run.execute()
             except Exception as error:
-                # A mistake of the runner: the job must not hang, and the trace is in server.log.
+                # The runner has a bug. The job must not hang; the traceback is in server.log.
                 traceback.print_exc()
                 text = f"Internal error of the local cloud: {type(error).__name__}: {error}"
                 self.jobs.move(job_id, JobState.FAILED, error=(RpcCode.INTERNAL, text))
@@ -122,7 +113,6 @@ class LocalScheduler:
                 self._leave(job_id, over)
 
     def _leave(self, job_id: str, over: bool) -> None:
-        """Let another job start, because a job ended or waits for machines."""
         with self._lock:
             self._begun.discard(job_id)
             if over:
@@ -130,11 +120,10 @@ class LocalScheduler:
                 return
             cancelled = self._cancels[job_id].is_set()
             self._parked.append(job_id)
-        if cancelled and not self._stopping.is_set():  # it came while the slot had the job
+        if cancelled and not self._stopping.is_set():  # cancelled while the job had the slot
             self._end_cancelled(job_id)
 
     def _unpark(self) -> None:
-        """Queue the jobs that wait for machines again, in their order."""
         while not self._stopping.wait(_RETRY_SECONDS):
             with self._lock:
                 parked, self._parked = self._parked, []

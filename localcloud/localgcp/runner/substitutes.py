@@ -1,8 +1,4 @@
-"""Records why a job waits, and what replaces its image and its GPUs.
-
-A run on this host, or on another Python, proves less than one in the image: commands say so where
-they tell how a job ended.
-"""
+"""Records why a job waits, and what replaces its image and its GPUs."""
 
 from __future__ import annotations
 
@@ -21,7 +17,7 @@ _PYTHON: Final = re.compile(r"\.py(\d)(\d+)|(?:^|/)python:(\d)\.(\d+)")
 
 
 def host_for(image: str) -> str:
-    """Return the text for a command that ran on this host instead of in its image."""
+    """Return the text about a command that ran on this host instead of in its image."""
     return f"on this host, not in {image}"
 
 
@@ -32,7 +28,7 @@ def command_for(image: str, executor: Executor | None) -> str:
 
 
 def take_nearest(home: Home, *, on: bool) -> None:
-    """Enable or disable the nearest version as the replacement of an unsupported prebuilt image."""
+    """Enable or disable the nearest version for unsupported prebuilt images."""
     if on:
         home.nearest_images.touch(0o600)
     else:
@@ -40,12 +36,11 @@ def take_nearest(home: Home, *, on: bool) -> None:
 
 
 def takes_nearest(home: Home) -> bool:
-    """Return whether ``take_nearest`` is enabled."""
     return home.nearest_images.is_file()
 
 
 def version_for(image: str, executor: Executor) -> str:
-    """Return the text for an environment of another version than the image's; else empty."""
+    """Return the text about another framework version than the image's; empty if equal."""
     if executors.for_image(image):
         return ""
     name = image.rpartition("/")[2].partition(":")[0]
@@ -53,7 +48,7 @@ def version_for(image: str, executor: Executor) -> str:
 
 
 def python_for(image: str, version: str) -> str:
-    """Return the text for another Python version than the image's; else empty."""
+    """Return the text about another Python version than the image's; empty if equal."""
     own = python_of(image) or IMAGE_PYTHON
     return "" if version == own else f"on Python {version}, not the image's {own}"
 
@@ -77,35 +72,35 @@ def note(folder: Path, text: str) -> None:
 
 
 def note_wait(folder: Path, reason: str) -> bool:
-    """Record why a job waits (empty: it does not wait); return whether the reason is new."""
+    """Record why a job waits, or no reason; return whether the reason is new."""
     file = folder / _WAIT
     if not reason:
         file.unlink(missing_ok=True)
-    elif _lines(folder, _WAIT) != [reason]:
-        folder.mkdir(parents=True, exist_ok=True)
-        with open_private(file, "w") as written:
-            written.write(f"{reason}\n")
-        return True
-    return False
+    if not reason or _lines(folder, _WAIT) == [reason]:
+        return False
+    folder.mkdir(parents=True, exist_ok=True)
+    with open_private(file, "w") as written:
+        written.write(f"{reason}\n")
+    return True
 
 
 def read_wait(home: Home, job_id: str) -> str:
-    """Return why a job waits; empty if it does not, or the reason is not recorded."""
+    """Return why a job waits; empty if the job does not wait."""
     return " ".join(_lines(home.jobs / job_id, _WAIT))
 
 
 def read(home: Home, job_id: str) -> list[str]:
-    """Return the substitutes of a job; empty if it has none, or has not begun."""
+    """Return the recorded substitutes of a job."""
     return _lines(home.jobs / job_id)
 
 
-def marked(state: str, found: list[str]) -> str:
+def marked(state: str, substitutes: list[str]) -> str:
     """Return a job's state for display, followed by what replaces its image.
 
     >>> marked("SUCCEEDED", ["on Python 3.11, not the image's 3.10"])
     "SUCCEEDED (on Python 3.11, not the image's 3.10)"
     """
-    return f"{state} ({'; '.join(found)})" if found else state
+    return f"{state} ({'; '.join(substitutes)})" if substitutes else state
 
 
 def _lines(folder: Path, file: str = _FILE) -> list[str]:

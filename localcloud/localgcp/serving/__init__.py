@@ -1,13 +1,11 @@
 """Stand-in for Vertex AI's model registry and online prediction.
 
 ==================  ======================================================================
-``models``          ``ModelService``: versions of models, their aliases
-``endpoints``       ``EndpointService``: what is deployed, and who gets which traffic
-``service``         ``PredictionService``: requests to healthy containers; the three services
-``deployments``     containers of DeployedModels: started, watched, drained and ended
-``replicas``        one such container
-``checks``          what the services refuse
-``artifacts``       the service's own copy of a model's artifacts
-``records``         what there is, as rows of SQLite
+``models``          ``ModelService``: versions of models, with copies of their artifacts
+``endpoints``       ``EndpointService``: deployed models and traffic splits
+``service``         ``PredictionService``, and the assembly of the three services
+``deployments``     starts, checks, drains and ends the containers of deployed models
+``checks``          errors of requests
+``records``         models, endpoints and deployed models as rows of SQLite
 ==================  ======================================================================
 """

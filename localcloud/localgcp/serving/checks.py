@@ -1,8 +1,7 @@
-"""Request checks that make a call of the model or endpoint service fail at once.
+"""Check requests to the model and endpoint services; errors end a call at once.
 
-Fields and rules are those of google-cloud-aiplatform 2.7.0 (``model.py``, ``model_service.py``,
-``endpoint.py``, ``endpoint_service.py``, ``machine_resources.py``) and of
-doc:predictions/custom-container-requirements; the texts are mostly ours.
+Sources: google-cloud-aiplatform 2.7.0 (``model.py``, ``endpoint.py``, ``machine_resources.py`` and
+the services), doc:predictions/custom-container-requirements. Most texts are ours.
 """
 
 from __future__ import annotations
@@ -22,19 +21,17 @@ from localgcp.inventory import resource_paths
 from localgcp.inventory.store import Store
 from localgcp.vertex.admission import READERS, WRITERS
 from localgcp.vertex.agents import IMAGE_READER, has_role, service_agent
-from localgcp.vertex.checks import FieldErrors, env_errors, no_act_as
+from localgcp.vertex.checks import FieldErrors, check_account, env_errors, machine_errors
 
 MODEL_ID: Final = r"[a-z_][a-z0-9_-]{0,62}"
 _ALIAS: Final = re.compile(r"[a-z][a-zA-Z0-9-]{0,126}[a-z0-9]")
 _IMAGE: Final = re.compile(r"(?P<place>[a-z0-9-]+)-docker\.pkg\.dev/(?P<project>[^/]+)/.+")
-_ROUTE: Final = re.compile(r"/[!-~]*")
-_MAX_TIMEOUT: Final = 7200
 _IMAGE_READERS: Final = IMAGE_READER | {"roles/aiplatform.serviceAgent"}
 _BUCKET_READERS: Final = READERS | WRITERS | {"roles/aiplatform.serviceAgent"}
 
 
 def check_model(store: Store, project: str, region: str, body: Mapping[str, Any]) -> None:
-    """Raise ApiError if this version of a model cannot be uploaded."""
+    """Raise ApiError if a model version cannot be uploaded."""
     if bad := [*_model_errors(body, region)]:
         raise invalid_fields(bad)
     agent = service_agent(project)
@@ -88,11 +85,8 @@ def _container_errors(at: str, container: Mapping[str, Any], region: str) -> Fie
     if match is None:
         yield f"{at}.image_uri", f"{image!r} is not an image of Artifact Registry."
     elif match["place"] not in (region, region.partition("-")[0]):
-        text = (
-            f"{image} is in {match['place']}; the image must be in the region of the model, "
-            f"{region}."
-        )
-        yield f"{at}.image_uri", text
+        text = f"{image} is in {match['place']}; the image must be in the region of the model,"
+        yield f"{at}.image_uri", f"{text} {region}."
     yield from env_errors(at, container)
     for name in (variable.get("name", "") for variable in container.get("env", [])):
         if name.startswith("AIP_"):
@@ -102,13 +96,13 @@ def _container_errors(at: str, container: Mapping[str, Any], region: str) -> Fie
     if any("\0" in word for word in words):
         yield at, "command, args and env must not contain a NUL character."
     for field, name in (("predictRoute", "predict_route"), ("healthRoute", "health_route")):
-        if field in container and not _ROUTE.fullmatch(container[field]):
+        if field in container and not re.fullmatch(r"/[!-~]*", container[field]):
             text = "must begin with a slash, and contain neither blanks nor control characters."
             yield f"{at}.{name}", f"{container[field]!r} {text}"
     for port in container.get("ports", []):
         if not 1 <= int(port.get("containerPort", 0)) <= 65535:
             yield f"{at}.ports", "A port must be between 1 and 65535, inclusive."
-    if float(container.get("deploymentTimeout", "0s").removesuffix("s")) > _MAX_TIMEOUT:
+    if float(container.get("deploymentTimeout", "0s").removesuffix("s")) > 2 * 3600:
         yield f"{at}.deployment_timeout", "The limit is 2 hours."
 
 
@@ -118,47 +112,38 @@ def merged_aliases(held: Iterable[str], changes: Iterable[str]) -> list[str]:
     for change in changes:
         name = change.removeprefix("-")
         if not _ALIAS.fullmatch(name):
-            raise invalid_argument(
-                f"Invalid version alias {name!r}: expected a match of {_ALIAS.pattern}."
-            )
+            text = f"Invalid version alias {name!r}: expected a match of {_ALIAS.pattern}."
+            raise invalid_argument(text)
         if change == "-default" and "default" in aliases:
-            raise invalid_argument(
-                "The alias default cannot be removed, only moved to another version."
-            )
+            text = "The alias default cannot be removed, only moved to another version."
+            raise invalid_argument(text)
         (aliases.discard if change.startswith("-") else aliases.add)(name)
     return sorted(aliases)
 
 
 def check_deployed_model(store: Store, deployed: Mapping[str, Any]) -> None:
-    """Raise ApiError if this DeployedModel cannot be deployed."""
+    """Raise ApiError if a model cannot be deployed with these settings."""
     if bad := [*_deployed_errors(deployed)]:
         raise invalid_fields(bad)
-    account = deployed.get("serviceAccount")
-    if account and store.account(account) is None:
-        raise no_act_as(account)
+    check_account(store, deployed.get("serviceAccount"))
 
 
 def _deployed_errors(deployed: Mapping[str, Any]) -> FieldErrors:
     if not re.fullmatch(r"(\d{1,10})?", deployed.get("id", "")):
-        text = f"{deployed['id']!r}: expected 1 to 10 digits."
-        yield "deployed_model.id", text
-    if "dedicatedResources" not in deployed:
+        yield "deployed_model.id", f"{deployed['id']!r}: expected 1 to 10 digits."
+    resources = deployed.get("dedicatedResources")
+    if resources is None:
         text = "a model with a custom container requires dedicated_resources."
         yield "deployed_model.prediction_resources", text
         return
-    yield from replica_errors("deployed_model", deployed["dedicatedResources"])
-    at, machine = "deployed_model.dedicated_resources", deployed["dedicatedResources"]
-    machine = machine.get("machineSpec", {})
-    if not machine.get("machineType"):
-        yield f"{at}.machine_spec.machine_type", "Required field is not set."
-    if ("acceleratorType" in machine) != ("acceleratorCount" in machine):
-        text = "Both `accelerator_type` and `accelerator_count` should be specified or none."
-        yield f"{at}.machine_spec", text
+    yield from replica_errors(resources)
+    machine = resources.get("machineSpec", {})
+    yield from machine_errors("deployed_model.dedicated_resources.machine_spec", machine)
 
 
-def replica_errors(prefix: str, resources: Mapping[str, Any]) -> FieldErrors:
-    """Yield errors in replica counts."""
-    at = f"{prefix}.dedicated_resources"
+def replica_errors(resources: Mapping[str, Any]) -> FieldErrors:
+    """Yield errors in the replica counts of a DeployedModel."""
+    at = "deployed_model.dedicated_resources"
     least, most = replicas(resources), int(resources.get("maxReplicaCount", 0))
     if least < 1:
         yield f"{at}.min_replica_count", "must be greater than or equal to 1."
@@ -169,12 +154,12 @@ def replica_errors(prefix: str, resources: Mapping[str, Any]) -> FieldErrors:
 
 
 def replicas(resources: Mapping[str, Any]) -> int:
-    """Return the number of local replicas: the service's minimum number."""
+    """Return the number of local replicas, which is the service's minimum number."""
     return int(resources.get("minReplicaCount", 0))
 
 
 def check_split(split: Mapping[str, int], ids: Iterable[str]) -> None:
-    """Raise ApiError unless a split is empty, or sums to 100 over these DeployedModels."""
+    """Raise ApiError unless the split is empty or sums to 100 over these DeployedModels."""
     known = set(ids)
     if unknown := sorted(set(split) - known):
         text = f"traffic_split names {', '.join(unknown)}, which the endpoint does not have"
@@ -184,10 +169,10 @@ def check_split(split: Mapping[str, int], ids: Iterable[str]) -> None:
 
 
 def check_idle(id_: str, split: Mapping[str, int], others: int) -> None:
-    """Raise ApiError if a DeployedModel to undeploy still receives traffic."""
+    """Raise ApiError if a DeployedModel that is to be undeployed receives traffic."""
     if others and split.get(id_):
         text = f"DeployedModel {id_} has {split[id_]} percent of the traffic."
-        raise failed_precondition(f"{text} Set its share to 0 first, or give a traffic_split.")
+        raise failed_precondition(f"{text} Set its share to 0 first, or send a traffic_split.")
 
 
 def project_of(store: Store, name: str) -> tuple[str, str]:

@@ -1,35 +1,184 @@
-"""Containers of DeployedModels: starts, checks, drains and ends them, and forwards requests.
+"""Starts, checks, drains and ends the containers of DeployedModels, and forwards requests.
 
-There are as many replicas as ``minReplicaCount`` says: nothing is scaled by load.
+A container is healthy while ``GET`` of its health route returns 200 within 10 s; after three more
+failures it gets no requests (doc:predictions/custom-container-requirements). Load scales nothing.
 """
 
 from __future__ import annotations
 
+import http.client
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Final
 
 from localgcp.apis.refusals import failed_precondition
-from localgcp.errors import ServerStoppingError
+from localgcp.errors import (
+    ContainerDownError,
+    JobCancelledError,
+    NoAnswerError,
+    ServerStoppingError,
+    StandInError,
+)
 from localgcp.home import Home
-from localgcp.runner import environment
+from localgcp.runner import environment, replica
 from localgcp.runner.environment import Folders
-from localgcp.runner.gang.cluster import Replica as Member
-from localgcp.runner.joblog import JobLog
+from localgcp.runner.gang.hosts import Replica as Member
 from localgcp.runner.preparation import Preparation
 from localgcp.runner.programs import CloudHost, Launch
 from localgcp.serving.checks import replicas
 from localgcp.serving.records import COPY
-from localgcp.serving.replicas import HOST, Replica, Timing
 from localgcp.system.folders import delete_folder, make_folder
 from localgcp.system.threads import make_thread
 from localgcp.vertex.collections import Body
+from localgcp.vertex.job_logs import JobLog
 from localgcp.vertex.records import JobRecord, JobState
+
+#: Host at which the containers listen.
+HOST: Final = "127.0.0.1"
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Durations in seconds; tests use shorter durations than the service."""
+
+    health: float = 10.0
+    """Interval of a container's health checks, and time limit of each check."""
+    tries: int = 3
+    """Number of health checks after the first failed check."""
+    startup: float = 0.1
+    """Interval of the checks of a container that has not been healthy since its start."""
+    restart: float = 2.0
+    """Delay before an ended container is restarted."""
+    drain: float = 60.0
+    """Time limit of requests in progress before a container is ended."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    status: int
+    body: bytes
+
+
+class Replica:
+    """A container process with a port."""
+
+    def __init__(
+        self,
+        launch: Callable[[int], AbstractContextManager[Launch]],
+        choose_port: Callable[[], int],
+        *,
+        health_route: str,
+        work: Path,
+        log: JobLog,
+        notes: Path,
+        account: str,
+        timing: Timing,
+    ) -> None:
+        """``launch`` returns the process to start at a port, or raises StandInError."""
+        self._launch, self._choose_port, self._health_route = launch, choose_port, health_route
+        self._work, self.log, self._notes, self._account = work, log, notes, account
+        self._timing = timing
+        self.port = 0
+        self.healthy = False
+        self.failure = ""
+        """The reason why the container does not run, if it ended or could not be started."""
+        self._runs = False
+        """True while the container's process runs; else the port may be another program's."""
+        self.busy = 0
+        """Number of requests in progress."""
+        self.stopped = threading.Event()
+        self._threads = [make_thread(self._run), make_thread(self._watch)]
+
+    def start(self) -> None:
+        """Start the process; ``healthy`` becomes true after a health check."""
+        for thread in self._threads:
+            thread.start()
+
+    def stop(self) -> None:
+        """End the process and wait for its end; a second call has no effect."""
+        self.healthy = False
+        self.stopped.set()
+        for thread in self._threads:
+            if thread.is_alive():
+                thread.join()
+
+    def _run(self) -> None:
+        while not self.stopped.is_set():
+            self.failure = self._run_once()
+            self._runs = self.healthy = False
+            if not self.stopped.is_set():
+                self.log.append(self.failure)
+                self.stopped.wait(self._timing.restart)
+
+    def _run_once(self) -> str:
+        try:
+            port = self._choose_port()
+            with self._launch(port) as made:
+                self.port, self._runs = port, True
+                outcome = replica.run(
+                    made.argv,
+                    env=made.env,
+                    cwd=self._work,
+                    log=self.log,
+                    notes=self._notes,
+                    cancelled=self.stopped,
+                    umask=made.umask,
+                    terminate=made.terminate,
+                    account=self._account,
+                )
+        except JobCancelledError:
+            return "stopped"
+        except (StandInError, OSError, ValueError) as error:
+            return f"cannot start the container: {error}"
+        ended_by = replica.signal_name(outcome.code)
+        return f"the container ended with exit code {outcome.code} {ended_by}".rstrip()
+
+    def _watch(self) -> None:
+        failed, seen = 0, 0
+        timing = self._timing
+        while not self.stopped.wait(timing.health if seen == self.port else timing.startup):
+            was, port = self.healthy, self.port
+            if self._is_well():
+                failed, seen, self.failure = 0, port, ""
+                self.healthy = self._runs and not self.stopped.is_set()
+            else:
+                failed += 1
+                self.healthy = was and self._runs and failed <= timing.tries
+            if was is not self.healthy and not self.stopped.is_set():
+                unhealthy = "unhealthy: the replica receives no requests"
+                self.log.append("healthy" if self.healthy else unhealthy)
+            self.log.stamp()
+
+    def _is_well(self) -> bool:
+        if not self._runs:
+            return False
+        with suppress(ContainerDownError, NoAnswerError):
+            answer = self.ask("GET", self._health_route, seconds=self._timing.health)
+            return self._runs and answer.status == 200
+        return False
+
+    def ask(self, verb: str, route: str, body: bytes = b"", *, seconds: float) -> Answer:
+        """Send a request and return the answer. Raises ContainerDownError or NoAnswerError."""
+        connection = http.client.HTTPConnection(HOST, self.port, timeout=seconds)
+        headers = {"Content-Type": "application/json"} if body else {}
+        try:
+            try:
+                connection.connect()
+            except OSError as error:
+                raise ContainerDownError(str(error)) from None
+            connection.request(verb, route, body, headers)
+            response = connection.getresponse()
+            return Answer(response.status, response.read())
+        except (http.client.HTTPException, OSError) as error:
+            raise NoAnswerError(f"{type(error).__name__} {error}".rstrip()) from None
+        finally:
+            connection.close()
+
 
 #: Seconds within which a container must be healthy, unless the model sets another limit.
 _DEPLOYMENT_TIMEOUT: Final = 1800.0
@@ -39,7 +188,7 @@ _LOGS: Final = "Model server logs can be found at"
 
 @dataclass(frozen=True)
 class Host:
-    """The local cloud's services that containers use."""
+    """Services of the local cloud that containers of models use."""
 
     cloud: CloudHost
     choose_port: Callable[[], int]
@@ -56,7 +205,8 @@ class Deployment:
         self.folder = host.cloud.home.serving / f"{number}-{deployed['id']}"
         self._replicas: list[Replica] = []
         self._changed = threading.Condition()
-        self._closed = False
+        self.closed = False
+        """True if the model is undeployed and accepts no more requests."""
 
     @property
     def predict_route(self) -> str:
@@ -69,7 +219,7 @@ class Deployment:
         return self.version["containerSpec"].get(field) or default
 
     def scale(self, count: int) -> None:
-        """Start missing replicas; drain and end surplus replicas."""
+        """Start missing replicas; end surplus replicas after their requests."""
         with self._changed:
             spare = self._replicas[count:]
             for index in range(len(self._replicas), count):
@@ -78,56 +228,45 @@ class Deployment:
         self._end(spare)
 
     def wait_healthy(self, wanted: int, stopping: threading.Event) -> None:
-        """Return when ``wanted`` replicas are healthy.
-
-        Raises ApiError if one of them ends before, or if it takes too long.
-        """
+        """Wait until ``wanted`` replicas are healthy. Raises ApiError if they are not in time."""
         text = self.version["containerSpec"].get("deploymentTimeout")
         seconds = float(text.removesuffix("s")) if text else _DEPLOYMENT_TIMEOUT
         deadline = time.monotonic() + seconds
-        while self.available < wanted and not stopping.is_set():
-            for replica in self._replicas[:]:
-                if replica.failure:
-                    what = f"Model server exited unexpectedly: {replica.failure}."
-                    raise failed_precondition(f"{what} {_LOGS} {replica.log.path}.")
+        while sum(replica.healthy for replica in self._replicas[:]) < wanted:
+            if stopping.is_set():
+                return
+            for running in self._replicas[:]:
+                if running.failure:
+                    what = f"Model server exited unexpectedly: {running.failure}."
+                    raise failed_precondition(f"{what} {_LOGS} {running.log.path}.")
             if time.monotonic() > deadline:
                 what = "Model server never became ready. Please validate that your model file or"
                 logs = f"{_LOGS} {self._replicas[0].log.path}."
                 raise failed_precondition(f"{what} container configuration are valid. {logs}")
             stopping.wait(_POLL_SECONDS)
 
-    @property
-    def available(self) -> int:
-        """Return the number of healthy replicas."""
-        return sum(replica.healthy for replica in self._replicas[:])
-
     @contextmanager
     def replica(self) -> Iterator[Replica | None]:
-        """Reserve the healthy replica with the fewest requests; None if no replica is healthy."""
+        """Yield the healthy replica with the fewest requests, or None without a healthy replica."""
         with self._changed:
-            able = [
-                candidate for candidate in self._replicas if candidate.healthy and not self._closed
-            ]
-            least_busy = min(able, key=lambda candidate: candidate.busy, default=None)
+            healthy = [one for one in self._replicas if one.healthy and not self.closed]
+            least_busy = min(healthy, key=lambda one: one.busy, default=None)
             if least_busy is not None:
                 least_busy.busy += 1
+        if least_busy is None:
+            yield None
+            return
         try:
             yield least_busy
         finally:
-            if least_busy is not None:
-                with self._changed:
-                    least_busy.busy -= 1
-                    self._changed.notify_all()
-
-    @property
-    def closed(self) -> bool:
-        """Return whether the model is undeployed and accepts no more requests."""
-        return self._closed
+            with self._changed:
+                least_busy.busy -= 1
+                self._changed.notify_all()
 
     def close(self, *, drain: bool) -> None:
-        """Refuse new requests and end all replicas; ``drain`` first waits for answers."""
+        """Refuse new requests and end all replicas; ``drain`` first waits for running requests."""
         with self._changed:
-            self._closed = True
+            self.closed = True
         self._end(self._replicas[:], drain=drain)
         delete_folder(self.folder)
 
@@ -135,13 +274,12 @@ class Deployment:
         with self._changed:
             self._replicas = [replica for replica in self._replicas if replica not in spare]
             if drain:
-                self._changed.wait_for(
-                    lambda: not any(replica.busy for replica in spare), self.host.timing.drain
-                )
-        for replica in spare:
-            replica.stopped.set()  # all at once: each may take seconds
-        for replica in spare:
-            replica.stop()
+                seconds = self.host.timing.drain
+                self._changed.wait_for(lambda: not any(r.busy for r in spare), seconds)
+        for surplus in spare:
+            surplus.stopped.set()  # ends all replicas at the same time, which may take seconds
+        for surplus in spare:
+            surplus.stop()
 
     def _replica(self, index: int) -> Replica:
         base = self.folder / str(index)
@@ -192,7 +330,6 @@ class Deployment:
         )
 
     def _variables(self, port: int) -> dict[str, str]:
-        """Return the service's variables (doc:predictions/custom-container-requirements)."""
         machine = self.deployed["dedicatedResources"]["machineSpec"]
         return {
             "AIP_HTTP_PORT": str(port),
@@ -206,7 +343,7 @@ class Deployment:
             "AIP_PROJECT_NUMBER": self.endpoint.split("/")[1],
             "AIP_FRAMEWORK": "CUSTOM_CONTAINER",
             "AIP_MODE": "PREDICTION",
-            # No variable of the service: its machines are not reached by others, this one may be.
+            # The service has no such variable. Other users may have access to this machine's ports.
             "VERTEX_JOB_HOST": HOST,
         }
 
@@ -221,12 +358,11 @@ class Deployments:
         self._stopped = False
 
     def get(self, endpoint: str, id_: str) -> Deployment | None:
-        """Return the containers of a DeployedModel, or None."""
         with self._lock:
             return self._found.get((endpoint, id_))
 
     def start(self, endpoint: str, deployed: Body, version: Body) -> Deployment:
-        """Start the containers of a DeployedModel; requests may be sent to the model at once."""
+        """Start the containers of a DeployedModel."""
         made = Deployment(self.host, endpoint, deployed, version)
         with self._lock:
             if self._stopped:
@@ -236,27 +372,23 @@ class Deployments:
         return made
 
     def end(self, endpoint: str, id_: str, *, drain: bool = True) -> None:
-        """End the containers of a DeployedModel, if it has containers."""
         deployment = self.get(endpoint, id_)
         if deployment is not None:
-            deployment.close(drain=drain)  # ``stop`` ends it, too, should that come in between
+            deployment.close(drain=drain)  # ``stop`` may close the deployment at the same time
             with self._lock:
                 self._found.pop((endpoint, id_), None)
 
     def stop(self) -> None:
-        """End all containers."""
         with self._lock:
             self._stopped, keys = True, list(self._found)
-        ends = [make_thread(partial(self.end, *thread, drain=False)) for thread in keys]
-        for thread in ends:
+        threads = [make_thread(partial(self.end, *key, drain=False)) for key in keys]
+        for thread in threads:
             thread.start()
-        for thread in ends:
+        for thread in threads:
             thread.join()
 
 
 def log_path(home: Home, endpoint: str, id_: str, index: int) -> Path:
-    """Return the log path of a replica of a DeployedModel; the log remains after the
-    replica's end.
-    """
+    """Return the log path of a replica; the log remains after the replica's end."""
     number = endpoint.rpartition("/")[2]
     return home.serving / "logs" / number / f"{id_}-{index}.log"

@@ -1,8 +1,7 @@
 """``google.cloud.aiplatform.v1.EndpointService``: DeployedModels and their traffic split.
 
-Deploying, undeploying and changing what is deployed are operations, one at a time for an endpoint.
-A DeployedModel is there when its replicas are healthy; it is gone, with its traffic, before its
-containers end.
+An endpoint runs one operation at a time. A DeployedModel is listed after its replicas are healthy.
+It is removed, with its traffic, before its containers end.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ ENDPOINTS: Final = Collection(
 _OF_REPLICAS: Final = (
     *("minReplicaCount", "maxReplicaCount", "requiredReplicaCount", "autoscalingMetricSpecs"),
 )
-#: Key, in a request's traffic split, of the model that the request deploys.
+#: Key of the new model in a request's traffic split.
 _NEW: Final = "0"
 
 
@@ -77,18 +76,15 @@ class EndpointService(ResourceService):
         runner.register("MutateDeployedModel", self._mutate)
 
     def recover(self) -> None:
-        """Start the containers of the models that an earlier server had deployed."""
-        for endpoint_body in self._endpoints.all():
-            for deployed in endpoint_body["deployedModels"]:
+        """Start the containers of all deployed models after a restart of the server."""
+        for body in self._endpoints.all():
+            for deployed in body["deployedModels"]:
                 try:
                     version = self._version(deployed)
-                except ApiError as error:  # somebody wrote into the inventory by hand
-                    print(
-                        f"DeployedModel {deployed['id']} of {endpoint_body['name']}: "
-                        f"{error.message}"
-                    )
+                except ApiError as error:  # the inventory was edited
+                    print(f"DeployedModel {deployed['id']} of {body['name']}: {error.message}")
                     continue
-                self._deployments.start(endpoint_body["name"], deployed, version)
+                self._deployments.start(body["name"], deployed, version)
 
     def _version(self, deployed: Body) -> Body:
         version = self._versions.get(f"{deployed['model']}@{deployed['modelVersionId']}")
@@ -97,7 +93,7 @@ class EndpointService(ResourceService):
         return version
 
     def create(self, parent: str, sent: Any, id_: str, context: Any) -> Body:
-        """Create an endpoint; without an id in the request, the endpoint gets a number."""
+        """Create an endpoint; an endpoint without an id in the request gets a number."""
         made = super().create(parent, sent, id_, context)
         if made.get("dedicatedEndpointEnabled"):
             made = {**made, "dedicatedEndpointDns": dedicated_dns(made["name"])}
@@ -105,61 +101,56 @@ class EndpointService(ResourceService):
         return made
 
     def update(self, sent: Any, mask: Any, context: Any) -> Body:
-        """Update the fields of the mask; a traffic split must name deployed models."""
+        """Update the fields of the mask. A traffic split may only name deployed models."""
         with self._lock:
-            endpoint_body = self.find(sent.name, context)
+            body = self.find(sent.name, context)
             if not mask or {"*", "trafficSplit", "traffic_split"}.intersection(mask):
-                known = [deployed["id"] for deployed in endpoint_body["deployedModels"]]
+                known = [deployed["id"] for deployed in body["deployedModels"]]
                 checks.check_split(sent.traffic_split, known)
             return super().update(sent, mask, context)
 
     def delete(self, name: str, context: Any) -> operations_pb2.Operation:
         """Delete an endpoint without DeployedModels."""
         with self._lock:
-            endpoint_body = self.find(name, context)
-            self._refuse_busy(endpoint_body["name"])
-            if deployed := [model["id"] for model in endpoint_body["deployedModels"]]:
-                text = (
-                    f"Endpoint {endpoint_body['name']} has deployed models: {', '.join(deployed)}."
-                )
+            body = self._find_idle(name, context)
+            if deployed := [model["id"] for model in body["deployedModels"]]:
+                text = f"Endpoint {body['name']} has deployed models: {', '.join(deployed)}."
                 raise failed_precondition(f"{text} Undeploy them first.")
             return super().delete(name, context)
 
-    def _refuse_busy(self, name: str) -> None:
-        if others := [unfinished[0] for unfinished in self.operations.unfinished(name)]:
-            text = f'There are other operations running on the Endpoint "{name}".'
+    def _find_idle(self, name: str, context: Any) -> Body:
+        """Return an endpoint. Raises ApiError if the endpoint has a running operation."""
+        body = self.find(name, context)
+        if others := [unfinished[0] for unfinished in self.operations.unfinished(body["name"])]:
+            text = f'There are other operations running on the Endpoint "{body["name"]}".'
             raise failed_precondition(f"{text} Operation(s) are: {', '.join(others)}.")
+        return body
 
     def deploy_model(
         self, request: requests.DeployModelRequest, context: Any
     ) -> operations_pb2.Operation:
-        """Start to deploy a version; it receives traffic only after it is healthy."""
+        """Start to deploy a version, which receives traffic after it is healthy."""
         sent = json_format.MessageToDict(endpoint.DeployedModel.pb(request.deployed_model))
         with self._lock:
-            endpoint_body = self.find(request.endpoint, context)
-            self._refuse_busy(endpoint_body["name"])
+            body = self._find_idle(request.endpoint, context)
             checks.check_deployed_model(self.store, sent)
-            deployed = self._new_deployed(endpoint_body, sent, context)
-            known = [model["id"] for model in endpoint_body["deployedModels"]]
+            deployed = self._new_deployed(body["name"], sent, context)
+            known = [model["id"] for model in body["deployedModels"]]
             if deployed["id"] in known:
-                text = f"DeployedModel {deployed['id']} already exists in {endpoint_body['name']}."
+                text = f"DeployedModel {deployed['id']} already exists in {body['name']}."
                 raise ApiError(grpc.StatusCode.ALREADY_EXISTS, text)
             split = dict(request.traffic_split)
             checks.check_split(split, [*known, _NEW])
             split = {deployed["id"] if key == _NEW else key: share for key, share in split.items()}
-            asked = {
-                "endpoint": endpoint_body["name"],
-                "deployed": deployed,
-                "split": split or None,
-            }
-            return self._begin("DeployModel", asked)
+            work = {"endpoint": body["name"], "deployed": deployed, "split": split or None}
+            return self._begin("DeployModel", work)
 
-    def _new_deployed(self, endpoint_body: Body, sent: Body, context: Any) -> Body:
+    def _new_deployed(self, endpoint_name: str, sent: Body, context: Any) -> Body:
         name = self.canonical(sent.get("model", ""), context)
         version = self._versions.get(name) if "/models/" in name else None
         if version is None:
             raise not_found(sent.get("model", ""), "Model")
-        if version["name"].split("/")[:4] != endpoint_body["name"].split("/")[:4]:
+        if version["name"].split("/")[:4] != endpoint_name.split("/")[:4]:
             text = f"{version['name']} is not in the project and region of the endpoint."
             raise invalid_argument(text)
         resources = sent["dedicatedResources"]
@@ -174,14 +165,13 @@ class EndpointService(ResourceService):
             "dedicatedResources": {**resources, "maxReplicaCount": most},
         }
 
-    def _begin(self, method: str, asked: Body) -> operations_pb2.Operation:
-        metadata = getattr(requests, f"{method}OperationMetadata")(
-            generic_metadata=operation.GenericOperationMetadata()
-        )
-        return self._runner.begin(asked["endpoint"], method, asked, metadata)
+    def _begin(self, method: str, work: Body) -> operations_pb2.Operation:
+        generic = operation.GenericOperationMetadata()
+        metadata = getattr(requests, f"{method}OperationMetadata")(generic_metadata=generic)
+        return self._runner.begin(work["endpoint"], method, work, metadata)
 
-    def _deploy(self, _: str, asked: Mapping[str, Any]) -> requests.DeployModelResponse:
-        name, deployed = asked["endpoint"], asked["deployed"]
+    def _deploy(self, _: str, work: Mapping[str, Any]) -> requests.DeployModelResponse:
+        name, deployed = work["endpoint"], work["deployed"]
         if not any(other["id"] == deployed["id"] for other in self._endpoints.deployed(name)):
             made = self._deployments.start(name, deployed, self._version(deployed))
             try:
@@ -189,10 +179,7 @@ class EndpointService(ResourceService):
             except ApiError:
                 self._deployments.end(name, deployed["id"], drain=False)
                 raise
-            if self._runner.stopping.is_set():
-                raise ServerStoppingError
-            with self._lock:
-                self._endpoints.add_deployed(name, deployed, asked["split"])
+            self._write_deployed(name, deployed, work["split"])
         return requests.DeployModelResponse(deployed_model=_message(deployed))
 
     def undeploy_model(
@@ -200,27 +187,21 @@ class EndpointService(ResourceService):
     ) -> operations_pb2.Operation:
         """Start to undeploy a model without traffic; the request may remove its traffic."""
         with self._lock:
-            endpoint_body = self.find(request.endpoint, context)
-            id_ = request.deployed_model_id
-            others = [
-                deployed["id"]
-                for deployed in endpoint_body["deployedModels"]
-                if deployed["id"] != id_
-            ]
-            self._deployed(endpoint_body, id_)
-            self._refuse_busy(endpoint_body["name"])
-            split = dict(request.traffic_split) or endpoint_body.get("trafficSplit", {})
+            body, id_ = self._find_idle(request.endpoint, context), request.deployed_model_id
+            self._deployed(body, id_)
+            others = [model["id"] for model in body["deployedModels"] if model["id"] != id_]
+            split = dict(request.traffic_split) or body.get("trafficSplit", {})
             checks.check_idle(id_, split, len(others))
             split = {key: share for key, share in split.items() if key != id_} if others else {}
             if request.traffic_split:
                 checks.check_split(split, others)
-            asked = {"endpoint": endpoint_body["name"], "id": id_, "split": split}
-            return self._begin("UndeployModel", asked)
+            work = {"endpoint": body["name"], "id": id_, "split": split}
+            return self._begin("UndeployModel", work)
 
-    def _undeploy(self, _: str, asked: Mapping[str, Any]) -> requests.UndeployModelResponse:
+    def _undeploy(self, _: str, work: Mapping[str, Any]) -> requests.UndeployModelResponse:
         with self._lock:
-            self._endpoints.remove_deployed(asked["endpoint"], asked["id"], asked["split"])
-        self._deployments.end(asked["endpoint"], asked["id"])
+            self._endpoints.remove_deployed(work["endpoint"], work["id"], work["split"])
+        self._deployments.end(work["endpoint"], work["id"])
         return requests.UndeployModelResponse()
 
     def mutate_deployed_model(
@@ -234,41 +215,40 @@ class EndpointService(ResourceService):
             raise invalid_argument(f"update_mask: {', '.join(fields) or 'empty'}; {text}")
         sent = json_format.MessageToDict(endpoint.DeployedModel.pb(request.deployed_model))
         with self._lock:
-            endpoint_body = self.find(request.endpoint, context)
-            deployed = self._deployed(endpoint_body, sent.get("id", ""))
-            self._refuse_busy(endpoint_body["name"])
-            dedicated_resources = sent.get("dedicatedResources", {})
-            of_replicas = {
-                key: dedicated_resources.get(key) for key in fields if key in _OF_REPLICAS
-            }
-            resources = {**deployed["dedicatedResources"], **of_replicas}
+            body = self._find_idle(request.endpoint, context)
+            deployed = self._deployed(body, sent.get("id", ""))
+            new = sent.get("dedicatedResources", {})
+            changes = {key: new.get(key) for key in fields if key in _OF_REPLICAS}
+            resources = {**deployed["dedicatedResources"], **changes}
             resources = {key: value for key, value in resources.items() if value is not None}
-            if bad := [*checks.replica_errors("deployed_model", resources)]:
+            if bad := [*checks.replica_errors(resources)]:
                 raise invalid_fields(bad)
             deployed = {**deployed, "dedicatedResources": resources}
-            if "disableContainerLogging" in fields:
-                off = sent.get("disableContainerLogging", False)
-                deployed["disableContainerLogging"] = off
-            asked = {"endpoint": endpoint_body["name"], "deployed": deployed}
-            return self._begin("MutateDeployedModel", asked)
+            if (key := "disableContainerLogging") in fields:
+                deployed[key] = sent.get(key, False)
+            work = {"endpoint": body["name"], "deployed": deployed}
+            return self._begin("MutateDeployedModel", work)
 
-    def _mutate(self, _: str, asked: Mapping[str, Any]) -> requests.MutateDeployedModelResponse:
-        name, deployed = asked["endpoint"], asked["deployed"]
+    def _mutate(self, _: str, work: Mapping[str, Any]) -> requests.MutateDeployedModelResponse:
+        name, deployed = work["endpoint"], work["deployed"]
         deployment = self._deployments.get(name, deployed["id"])
         if deployment is not None:
             deployment.scale(checks.replicas(deployed["dedicatedResources"]))
             deployment.wait_healthy(_required(deployed), self._runner.stopping)
+        self._write_deployed(name, deployed, None)
+        return requests.MutateDeployedModelResponse(deployed_model=_message(deployed))
+
+    def _write_deployed(self, name: str, deployed: Body, split: dict[str, int] | None) -> None:
         if self._runner.stopping.is_set():
             raise ServerStoppingError
         with self._lock:
-            self._endpoints.add_deployed(name, deployed, None)
-        return requests.MutateDeployedModelResponse(deployed_model=_message(deployed))
+            self._endpoints.add_deployed(name, deployed, split)
 
-    def _deployed(self, endpoint_body: Body, id_: str) -> Body:
-        for deployed in endpoint_body["deployedModels"]:
+    def _deployed(self, body: Body, id_: str) -> Body:
+        for deployed in body["deployedModels"]:
             if deployed["id"] == id_:
                 return deployed
-        text = f"DeployedModel {id_!r} does not exist in {endpoint_body['name']}."
+        text = f"DeployedModel {id_!r} does not exist in {body['name']}."
         raise ApiError(grpc.StatusCode.NOT_FOUND, text)
 
 

@@ -1,15 +1,19 @@
-"""``google.cloud.aiplatform.v1.ModelService``: versions of models, and their aliases.
+"""``google.cloud.aiplatform.v1.ModelService``: versions of models, their aliases and artifacts.
 
-A version is there when its upload has succeeded: no list and no alias shows it before.
+A version is listed after its upload has succeeded. The service copies the artifacts, so later
+changes of the bucket have no effect.
 """
 
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, ClassVar, Final
 
 import grpc
+from google.api_core.exceptions import Conflict, GoogleAPICallError
 from google.longrunning import operations_pb2
 from google.protobuf import empty_pb2
 
@@ -18,7 +22,8 @@ from localgcp.apis.messages import model, operation
 from localgcp.apis.messages import model_service as requests
 from localgcp.apis.refusals import failed_precondition, invalid_argument, not_found
 from localgcp.errors import ApiError, ServerStoppingError
-from localgcp.serving import artifacts, checks
+from localgcp.runner.gcsfuse import storage_client
+from localgcp.serving import checks
 from localgcp.serving.records import (
     ACCOUNT,
     BEGUN_BY,
@@ -28,7 +33,7 @@ from localgcp.serving.records import (
     VersionTable,
     versioned,
 )
-from localgcp.vertex.checks import no_act_as
+from localgcp.vertex.checks import check_account
 from localgcp.vertex.collections import (
     Body,
     Collection,
@@ -43,8 +48,11 @@ from localgcp.vertex.records import new_id, now
 from localgcp.vertex.service import JobService
 
 _MUTABLE: Final = ("displayName", "description", "versionDescription", "labels")
-_SENT: Final = (*_MUTABLE, "containerSpec", "artifactUri", "versionAliases", "encryptionSpec")
-_SENT_UNUSED: Final = ("predictSchemata", "metadata", "metadataSchemaUri", "explanationSpec")
+#: Fields of an upload that a version keeps; the stand-in has no use for the last ones.
+_SENT: Final = (
+    *(*_MUTABLE, "containerSpec", "artifactUri", "versionAliases", "encryptionSpec"),
+    *("predictSchemata", "metadata", "metadataSchemaUri", "explanationSpec"),
+)
 MODELS: Final = Collection(
     model.Model, "model", "models", requests, checks.MODEL_ID, mutable=_MUTABLE
 )
@@ -87,24 +95,21 @@ class ModelService(ResourceService):
         """Upload a new model, or a new version of an existing model."""
         place = self.canonical(request.parent, context)
         sent = to_body(MODELS, request.model)
-        body = {key: sent[key] for key in (*_SENT, *_SENT_UNUSED) if key in sent}
+        body = {key: sent[key] for key in _SENT if key in sent}
         project, region = checks.project_of(self.store, place)
         checks.check_model(self.store, project, region, body)
-        if request.service_account and self.store.account(request.service_account) is None:
-            raise no_act_as(request.service_account)
+        check_account(self.store, request.service_account)
         name, is_new = self._target(request, place, context)
         if request.service_account:
             body[ACCOUNT] = request.service_account
-        asked = {"name": name, "new": is_new, "model": body}
-        metadata = requests.UploadModelOperationMetadata(
-            generic_metadata=operation.GenericOperationMetadata()
-        )
-        return self._runner.begin(name, "UploadModel", asked, metadata)
+        work = {"name": name, "new": is_new, "model": body}
+        generic = operation.GenericOperationMetadata()
+        metadata = requests.UploadModelOperationMetadata(generic_metadata=generic)
+        return self._runner.begin(name, "UploadModel", work, metadata)
 
     def _target(
         self, request: requests.UploadModelRequest, place: str, context: Any
     ) -> tuple[str, bool]:
-        """Return the model's name, and whether the model is new."""
         if request.parent_model:
             parent = super().find(request.parent_model, context)
             if not parent["name"].startswith(f"{place}/"):
@@ -119,21 +124,21 @@ class ModelService(ResourceService):
             raise _exists(name)
         return name, True
 
-    def _upload(self, name: str, asked: Mapping[str, Any]) -> requests.UploadModelResponse:
-        body: Body = dict(asked["model"])
+    def _upload(self, name: str, work: Mapping[str, Any]) -> requests.UploadModelResponse:
+        body: Body = dict(work["model"])
         uri = body.get("artifactUri")
         stopping = self._runner.stopping
-        copied = artifacts.copy(self._storage_url, uri, name, stopping) if uri else ""
+        copied = _copy_artifacts(self._storage_url, uri, name, stopping) if uri else ""
         if stopping.is_set():
             raise ServerStoppingError
         with self._lock:
-            others = self._versions.versions(asked["name"])
+            target: str = work["name"]
+            others = self._versions.versions(target)
             made = next((other for other in others if other.get(BEGUN_BY) == name), None)
             if made is None:
-                if bool(others) is asked["new"]:
-                    target: str = asked["name"]
+                if bool(others) is work["new"]:
                     raise _exists(target) if others else not_found(target, "Model")
-                made = self._version(body, asked["name"], others)
+                made = self._version(body, target, others)
                 self._versions.put({**made, COPY: copied, BEGUN_BY: name})
         return requests.UploadModelResponse(model=made["name"], model_version_id=made["versionId"])
 
@@ -166,7 +171,7 @@ class ModelService(ResourceService):
     def merge_version_aliases(
         self, request: requests.MergeVersionAliasesRequest, context: Any
     ) -> model.Model:
-        """Add aliases to a version, removing them from other versions, and remove aliases."""
+        """Add aliases to a version, or remove aliases. Other versions lose the added aliases."""
         with self._lock:
             version = self.find(request.name, context)
             held = version.get("versionAliases", [])
@@ -177,25 +182,25 @@ class ModelService(ResourceService):
     def delete_model_version(
         self, request: requests.DeleteModelVersionRequest, context: Any
     ) -> operations_pb2.Operation:
-        """Delete a version; it must not be deployed, the default, or the only version."""
+        """Delete a version that is not deployed, not the default and not the only version."""
         with self._lock:
             version = self.find(request.name, context)
             if "@" not in request.name:
-                raise invalid_argument(
-                    f"Invalid resource name: {request.name!r}; the version is missing."
-                )
+                text = f"Invalid resource name: {request.name!r}; the version is missing."
+                raise invalid_argument(text)
+            text = ""
             if len(self._versions.versions(version["name"])) == 1:
                 text = "is the only version of its model; delete the model instead."
-                raise failed_precondition(f"{versioned(version)} {text}")
-            if DEFAULT in version.get("versionAliases", []):
+            elif DEFAULT in version.get("versionAliases", []):
                 text = "is the default version: move the alias default to another version first."
+            if text:
                 raise failed_precondition(f"{versioned(version)} {text}")
             self._refuse_deployed([version])
             self._versions.delete(versioned(version))
         return self._deleted([version])
 
     def delete(self, name: str, context: Any) -> operations_pb2.Operation:
-        """Delete a model with all its versions; none may be deployed."""
+        """Delete a model with all its versions, if no version is deployed."""
         with self._lock:
             base = super().find(name.partition("@")[0], context)["name"]
             versions = self._versions.versions(base)
@@ -206,19 +211,53 @@ class ModelService(ResourceService):
     def _refuse_deployed(self, versions: list[Body]) -> None:
         for version in versions:
             for use in version["deployedModels"]:
-                where = f"{use['deployedModelId']} of {use['endpoint']}"
-                text = (
-                    f"{versioned(version)} is deployed as DeployedModel {where}: undeploy the "
-                    "model first."
+                raise failed_precondition(
+                    f"{versioned(version)} is deployed as DeployedModel {use['deployedModelId']} "
+                    f"of {use['endpoint']}: undeploy the model first."
                 )
-                raise failed_precondition(text)
 
     def _deleted(self, versions: list[Body]) -> operations_pb2.Operation:
         for version in versions:
-            artifacts.remove(self._storage_url, version.get(COPY, ""))
+            _remove_artifacts(self._storage_url, version.get(COPY, ""))
         metadata = operation.DeleteOperationMetadata()
         return self.operations.finish(versions[0]["name"], empty_pb2.Empty(), metadata)
 
 
 def _exists(name: str) -> ApiError:
     return ApiError(grpc.StatusCode.ALREADY_EXISTS, f"Model {name} already exists.")
+
+
+def _copy_artifacts(url: str, uri: str, name: str, stopping: threading.Event) -> str:
+    """Copy the objects below ``uri`` for the operation ``name``; return the URI of the copy."""
+    _, number, _, region, _, model, _, operation = name.split("/")
+    client: Any = storage_client(url)
+    bucket, _, folder = uri.removeprefix("gs://").partition("/")
+    folder = f"{folder.rstrip('/')}/" if folder.strip("/") else ""
+    # Google also copies artifacts to a bucket of another project.
+    target, below = f"caip-tenant-{number}-{region}", f"{model}/{operation}/artifacts/"
+    count = 0
+    try:
+        with suppress(Conflict):  # the bucket exists since an earlier upload
+            client.create_bucket(target)
+        for blob in client.list_blobs(bucket, prefix=folder):
+            if stopping.is_set():
+                break
+            if rest := blob.name.removeprefix(folder):
+                client.bucket(bucket).copy_blob(blob, client.bucket(target), f"{below}{rest}")
+                count += 1
+    except GoogleAPICallError as error:
+        text = f"The artifacts at {uri} cannot be read: {error.message}"
+        raise failed_precondition(text) from None
+    if not count and not stopping.is_set():
+        text = f"{uri} has no objects; the artifacts of a model must be below this URI."
+        raise failed_precondition(text)
+    return f"gs://{target}/{below.removesuffix('/')}"
+
+
+def _remove_artifacts(url: str, uri: str) -> None:
+    if not uri:
+        return
+    client: Any = storage_client(url)
+    bucket, _, folder = uri.removeprefix("gs://").partition("/")
+    for blob in client.list_blobs(bucket, prefix=f"{folder}/"):
+        blob.delete()

@@ -1,8 +1,7 @@
 """Tables of model versions, endpoints and DeployedModels: JSON form of the API, by name.
 
-A version is the row ``…/models/ID@VERSION``, a DeployedModel the row
-``…/endpoints/ID/deployedModels/ID``. Endpoints of stacks and of clients are where the gcp plugin
-keeps its own.
+Rows: ``…/models/ID@VERSION`` and ``…/endpoints/ID/deployedModels/ID``. Endpoints are in the store
+of the gcp plugin.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ COPY, ACCOUNT, BEGUN_BY = "artifactCopy", "uploadAccount", "begunBy"
 
 
 class VersionTable:
-    """Versions of models. As a table of models, it returns the default version of each model."""
+    """Versions of models; as a table of models, the default version of each model."""
 
     def __init__(self, table: ResourceTable) -> None:
         self._table = table
@@ -28,48 +27,32 @@ class VersionTable:
     def versions(self, name: str) -> list[Body]:
         """Return all versions of the model ``…/models/ID``, oldest first."""
         base = name.partition("@")[0]
-        rows = [
-            resource
-            for resource in self._table.list(base.rpartition("/")[0])
-            if _base(resource) == base
-        ]
-        return sorted(
-            (_to_api(resource) for resource in rows),
-            key=lambda resource: int(resource["versionId"]),
-        )
+        bodies = map(_to_api, self._table.list(base.rpartition("/")[0]))
+        own = (body for body in bodies if body["name"] == base)
+        return sorted(own, key=lambda body: int(body["versionId"]))
 
     def get(self, name: str) -> Body | None:
-        """Return ``…/models/ID``, its version ``@3``, or its version with the alias
-        ``@champion``.
-        """
-        wanted = name.partition("@")[2] or DEFAULT
-        return next(
-            (
-                version
-                for version in self.versions(name)
-                if wanted == version["versionId"] or wanted in version.get("versionAliases", [])
-            ),
-            None,
-        )
+        """Return the default version of ``…/models/ID``, or the version ``@3`` or ``@champion``."""
+        version = name.partition("@")[2] or DEFAULT
+        for body in self.versions(name):
+            if version == body["versionId"] or version in body.get("versionAliases", []):
+                return body
+        return None
 
     def list(self, parent: str) -> list[Body]:
-        """Return the default version of each model."""
         bodies = map(_to_api, self._table.list(parent))
         return [body for body in bodies if DEFAULT in body.get("versionAliases", [])]
 
     def put(self, body: Body) -> None:
         """Write a version; its aliases are removed from the model's other versions."""
-        self._write(body)  # first: at any time some version has the alias
-        own = set(body.get("versionAliases", []))
+        # The new version is written first, so that an alias always has a version.
+        changed, aliases = [body], set(body.get("versionAliases", []))
         for other in self.versions(body["name"]):
             held = other.get("versionAliases", [])
-            if other["versionId"] != body["versionId"] and own.intersection(held):
-                self._write(
-                    {**other, "versionAliases": [alias for alias in held if alias not in own]}
-                )
-
-    def _write(self, body: Body) -> None:
-        self._table.put({**body, "name": versioned(body)})
+            if other["versionId"] != body["versionId"] and aliases.intersection(held):
+                changed.append({**other, "versionAliases": [a for a in held if a not in aliases]})
+        for version in changed:
+            self._table.put({**version, "name": versioned(version)})
 
     def delete(self, name: str) -> None:
         """Delete ``…/models/ID@VERSION``, or a model with all its versions."""
@@ -89,12 +72,8 @@ def versioned(body: Body) -> str:
     return f"{body['name']}@{body['versionId']}"
 
 
-def _base(row: Body) -> str:
-    return row["name"].partition("@")[0]
-
-
 def _to_api(row: Body) -> Body:
-    return {**row, "name": _base(row)}
+    return {**row, "name": row["name"].partition("@")[0]}
 
 
 class EndpointTable:
@@ -104,7 +83,6 @@ class EndpointTable:
         self._store, self._table = store, table
 
     def get(self, name: str) -> Body | None:
-        """Return the endpoint, or None."""
         resource = self._store.get(ENDPOINT, self._id(name))
         return resource and self._to_api(name, resource.outputs)
 
@@ -118,7 +96,7 @@ class EndpointTable:
         ]
 
     def put(self, body: Body) -> None:
-        """Write an endpoint without changing its DeployedModels or the plugin's own fields."""
+        """Write an endpoint; its DeployedModels and the plugin's own fields stay unchanged."""
         id_ = self._id(body["name"])
         _, project, _, region, _, number = id_.split("/")
         before = self._store.get(ENDPOINT, id_)
@@ -135,20 +113,16 @@ class EndpointTable:
         self._store.put(ENDPOINT, id_, project, inputs, {**outputs, "deployedModels": deployed})
 
     def delete(self, name: str) -> None:
-        """Delete an endpoint."""
         self._store.delete(ENDPOINT, self._id(name))
 
     def deployed(self, name: str) -> list[Body]:
-        """Return the DeployedModels of an endpoint."""
         return self._table.list(f"{name}/deployedModels")
 
     def all(self) -> list[Body]:
-        """Return all endpoints."""
         endpoints: list[Body] = []
         for resource in self._store.list(ENDPOINT):
-            name = resource.id.replace(
-                f"/{resource.project}/", f"/{project_number(resource.project)}/", 1
-            )
+            number = project_number(resource.project)
+            name = resource.id.replace(f"/{resource.project}/", f"/{number}/", 1)
             endpoints.append(self._to_api(name, resource.outputs))
         return endpoints
 
@@ -179,9 +153,7 @@ class EndpointTable:
     def _id(self, name: str) -> str:
         """Return the plugin's resource id: the project's id in place of its number."""
         _, number, *rest = name.split("/")
-        projects = (
-            candidate for candidate in self._store.projects() if project_number(candidate) == number
-        )
+        projects = (id_ for id_ in self._store.projects() if project_number(id_) == number)
         return "/".join(["projects", next(projects, number), *rest])
 
 
@@ -192,7 +164,7 @@ def _renamed(old: str, new: str) -> Callable[[Any], Any]:
     return rename
 
 
-#: Fields with another form in the plugin: name, conversion to the plugin's form, to the API's form.
+#: Fields with another form in the plugin: name, function to the plugin's form, function back.
 _OTHERWISE: Final[tuple[tuple[str, Callable[[Any], Any], Callable[[Any], Any]], ...]] = (
     ("trafficSplit", lambda split: json.dumps(split or {}, sort_keys=True), json.loads),
     (

@@ -1,7 +1,7 @@
 """``google.cloud.aiplatform.v1.PredictionService``, and the assembly of all serving services.
 
-Each request goes to a DeployedModel by its share of the traffic, and there to the healthy replica
-with the fewest requests. What a container answers with is passed on.
+A request goes to a DeployedModel by its share of the traffic, then to the healthy replica with the
+fewest requests.
 """
 
 from __future__ import annotations
@@ -21,24 +21,22 @@ from localgcp.apis.rest import CODES
 from localgcp.errors import ApiError, ContainerDownError, NoAnswerError
 from localgcp.faults.calls import OperationFaults
 from localgcp.faults.table import FaultTable
-from localgcp.serving.deployments import Deployment, Deployments, Host
+from localgcp.serving.deployments import Answer, Deployment, Deployments, Host
 from localgcp.serving.endpoints import EndpointService
 from localgcp.serving.models import ModelService
 from localgcp.serving.records import EndpointTable
-from localgcp.serving.replicas import Answer
 from localgcp.vertex.collections import Body, ResourceTable
 from localgcp.vertex.operations import OperationRunner
 from localgcp.vertex.service import JobService
 
 _CODE: Final = grpc.StatusCode
-#: Maximum bytes of a request or answer, and seconds to answer: shared and dedicated endpoints.
+#: Maximum bytes of a request or an answer, and maximum seconds, by kind of endpoint.
 _SHARED: Final = 1_500_000, 60.0
 _DEDICATED: Final = 10_000_000, 300.0
-_MAX_TEXT: Final = 2_000
 
 
 class PredictionService:
-    """Prediction requests to endpoints."""
+    """Forwards prediction requests to endpoints."""
 
     api: ClassVar = Api("google.cloud.aiplatform_v1", "prediction_service")
 
@@ -46,7 +44,7 @@ class PredictionService:
         self._endpoints, self._deployments = endpoints, deployments
 
     def predict(self, request: requests.PredictRequest, context: Any) -> requests.PredictResponse:
-        """Return predictions for instances, as JSON."""
+        """Return the container's predictions for the instances of the request."""
         sent = json_format.MessageToDict(requests.PredictRequest.pb(request))
         payload = {key: sent[key] for key in ("instances", "parameters") if key in sent}
         body = json.dumps({"instances": [], **payload}).encode()
@@ -75,7 +73,7 @@ class PredictionService:
             raise invalid_argument(f"The request size exceeds {size / 1e6:g}MB limit.")
         used, answer = self._answer(endpoint, body, seconds)
         if answer.status != 200:
-            text = answer.body.decode(errors="replace")[:_MAX_TEXT].replace("\0", "")
+            text = answer.body.decode(errors="replace")[:2_000].replace("\0", "")
             code = CODES.get(answer.status)
             code = code or (_CODE.INTERNAL if answer.status >= 500 else _CODE.FAILED_PRECONDITION)
             raise ApiError(code, f"{answer.status} from the container: {text}")
@@ -92,24 +90,21 @@ class PredictionService:
             if used is not None and not used.closed:
                 text = f"DeployedModel {used.deployed['id']} has no healthy replica."
                 raise ApiError(_CODE.UNAVAILABLE, text)
-            # It was undeployed a moment ago: its share is another's by now.
-            endpoint_body = self._endpoints.table.get(endpoint["name"]) or {}
-            if endpoint_body.get("trafficSplit") == endpoint.get("trafficSplit"):
+            # The model was just undeployed, so another model has its share of the traffic.
+            split = (self._endpoints.table.get(endpoint["name"]) or {}).get("trafficSplit")
+            if split == endpoint.get("trafficSplit"):
                 raise ApiError(_CODE.UNAVAILABLE, f"{endpoint['name']} has no running containers.")
-            endpoint = {**endpoint, "trafficSplit": endpoint_body.get("trafficSplit", {})}
+            endpoint = {**endpoint, "trafficSplit": split or {}}
 
     def _pick(self, endpoint: Body) -> Deployment | None:
-        """Return a DeployedModel, chosen at random by its share of the traffic."""
         split = {id_: share for id_, share in endpoint.get("trafficSplit", {}).items() if share}
         if not split:
             raise failed_precondition(f"Endpoint {endpoint['name']} doesn't have traffic_split.")
-        return self._deployments.get(
-            endpoint["name"], random.choices(list(split), list(split.values()))[0]
-        )
+        id_ = random.choices(list(split), list(split.values()))[0]
+        return self._deployments.get(endpoint["name"], id_)
 
 
 def _try_replicas(used: Deployment, body: bytes, seconds: float) -> Answer | None:
-    """Return the answer of a healthy replica; None without a healthy replica. Raises ApiError."""
     while True:
         with used.replica() as replica:
             if replica is None:
@@ -117,9 +112,9 @@ def _try_replicas(used: Deployment, body: bytes, seconds: float) -> Answer | Non
             try:
                 return replica.ask("POST", used.predict_route, body, seconds=seconds)
             except ContainerDownError:
-                replica.healthy = False  # until it is looked at again
+                replica.healthy = False  # until the next health check
             except NoAnswerError as error:
-                text = f"The container gave no answer: {error}"
+                text = f"The container did not answer: {error}"
                 raise ApiError(_CODE.UNAVAILABLE, text) from None
 
 
@@ -147,7 +142,7 @@ class Serving:
         self._runner.recover()
 
     def stop(self) -> None:
-        """End containers; the next server resumes unfinished operations."""
+        """End all containers; the next server resumes unfinished operations."""
         self._runner.stopping.set()
-        self._deployments.stop()  # first: an operation may wait for a container's answers
+        self._deployments.stop()  # before the operations, which may wait for containers
         self._runner.stop()

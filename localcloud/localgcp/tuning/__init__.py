@@ -1,13 +1,11 @@
 """Hyperparameter tuning jobs, which run their trials as CustomJobs of the local cloud.
 
 ==================  ==================================================================
-``service``         the methods of ``JobService`` for tuning jobs; the parts put together
-``checks``          what ``CreateHyperparameterTuningJob`` refuses
-``records``         tuning jobs and trials as rows of SQLite; the best trial
+``service``         methods of ``JobService`` for tuning jobs
+``checks``          errors of CreateHyperparameterTuningJob requests
+``records``         tuning jobs and trials as rows of SQLite
 ``driver``          starts and stops trials, reads their measurements, ends tuning jobs
-``progress``        which trials are started, and when a tuning job ends
-``parameters``      the search space; values as arguments
-``searches``        GRID_SEARCH, RANDOM_SEARCH, and optuna in place of the default algorithm
-``measurements``    the file in which a trial reports its metrics
+``searches``        search spaces, and the algorithms that choose parameter values
+``measurements``    reads the file in which a trial reports its metrics
 ==================  ==================================================================
 """

@@ -1,8 +1,7 @@
-"""Request checks that make CreateHyperparameterTuningJob fail at once.
+"""Check requests to create hyperparameter tuning jobs; errors end a call at once.
 
-Sources: google-cloud-aiplatform 2.7.0 (``hyperparameter_tuning_job.py``, ``study.py``: fields
-marked Required, bounds, what is "not supported by HyperparameterTuningJob"). The sentences are
-ours. The ``trialJobSpec`` is checked as a CustomJob's ``jobSpec``.
+Sources: google-cloud-aiplatform 2.7.0 (``hyperparameter_tuning_job.py``, ``study.py``). The texts
+are ours. ``trialJobSpec`` is checked as a CustomJob's ``jobSpec``.
 """
 
 from __future__ import annotations
@@ -12,14 +11,14 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Final
 
-from localgcp.tuning.parameters import LOG, REVERSE_LOG, Kind, parent_values
+from localgcp.tuning.searches import LOG, REVERSE_LOG, Kind, parent_values
 from localgcp.vertex.checks import FieldErrors
 
 _MOST_DISCRETE: Final = 1000
 _LEAST_APART: Final = 1e-10
 _DEEPEST: Final = 10
 _VIZIER_ONLY: Final = "Only supported by the Vertex AI Vizier service."
-#: Type of the parent parameter -> field with its values in a condition.
+#: Field of a condition with the parent's values, by the parent's type.
 _CONDITIONS: Final = {
     Kind.INTEGER: "parentIntValues",
     Kind.DISCRETE: "parentDiscreteValues",
@@ -31,13 +30,16 @@ def field_errors(job: Mapping[str, Any]) -> FieldErrors:
     """Yield bad fields of a HyperparameterTuningJob (JSON form), except in ``trialJobSpec``."""
     yield from _counts(job)
     study = job.get("studySpec", {})
-    yield from _metrics(study.get("metrics", []))
-    parameters = study.get("parameters", [])
+    metrics = [metric.get("metricId", "") for metric in study.get("metrics", [])]
+    for index, name in enumerate(metrics):
+        yield from _id(f"study_spec.metrics[{index}].metric_id", name)
+    yield from _duplicates("study_spec.metrics", metrics)
+    parameters, at = study.get("parameters", []), "study_spec.parameters"
     grid = study.get("algorithm") == "GRID_SEARCH"
-    yield from _parameters("study_spec.parameters", parameters, grid, 0)
-    if study.get("observationNoise", "OBSERVATION_NOISE_UNSPECIFIED") != (
-        "OBSERVATION_NOISE_UNSPECIFIED"
-    ):
+    for index, parameter in enumerate(parameters):
+        yield from _parameter(f"{at}[{index}]", parameter, grid, 0)
+    yield from _duplicates(at, [parameter.get("parameterId", "") for parameter in parameters])
+    if study.get("observationNoise") not in (None, "OBSERVATION_NOISE_UNSPECIFIED"):
         yield "study_spec.observation_noise", _VIZIER_ONLY
 
 
@@ -54,15 +56,6 @@ def _counts(job: Mapping[str, Any]) -> FieldErrors:
         yield "max_failed_trial_count", f"Must not be greater than max_trial_count ({most})."
 
 
-def _metrics(metrics: Sequence[Mapping[str, Any]]) -> FieldErrors:
-    for index, metric in enumerate(metrics):
-        at = f"study_spec.metrics[{index}].metric_id"
-        yield from _id(at, metric.get("metricId", ""))
-    yield from _duplicates(
-        "study_spec.metrics", [metric_spec.get("metricId", "") for metric_spec in metrics]
-    )
-
-
 def _id(at: str, text: str) -> FieldErrors:
     if any(character.isspace() for character in text):
         yield at, f"Must not contain white space: {text!r}."
@@ -71,17 +64,6 @@ def _id(at: str, text: str) -> FieldErrors:
 def _duplicates(at: str, names: Sequence[str]) -> FieldErrors:
     for name in sorted({name for name in names if name and names.count(name) > 1}):
         yield at, f"Ids must be unique: {name!r}."
-
-
-def _parameters(
-    at: str, parameters: Sequence[Mapping[str, Any]], grid: bool, depth: int
-) -> FieldErrors:
-    for index, parameter in enumerate(parameters):
-        yield from _parameter(f"{at}[{index}]", parameter, grid, depth)
-    if depth == 0:
-        yield from _duplicates(
-            at, [parameter_spec.get("parameterId", "") for parameter_spec in parameters]
-        )
 
 
 def _parameter(at: str, parameter: Mapping[str, Any], grid: bool, depth: int) -> FieldErrors:
@@ -136,24 +118,24 @@ def _choices(at: str, kind: Kind, values: Sequence[Any], scale: str) -> FieldErr
 def _children(
     at: str, kind: Kind, parameter: Mapping[str, Any], grid: bool, depth: int
 ) -> FieldErrors:
-    asked: dict[str, set[object]] = {}
+    active: dict[str, set[object]] = {}
+    field = _CONDITIONS.get(kind)
     for index, child in enumerate(parameter.get("conditionalParameterSpecs", [])):
         place = f"{at}.conditional_parameter_specs[{index}]"
-        wanted = _CONDITIONS.get(kind)
-        if wanted is None:
+        if field is None:
             yield place, "A DOUBLE parameter cannot have conditional parameters."
             continue
-        if wanted not in child:
-            yield place, f"{wanted} must be set, because the type of the parent is {kind.name}."
+        if field not in child:
+            yield place, f"{field} must be set, because the type of the parent is {kind.name}."
             continue
         values = parent_values(child)
         if stray := [value for value in values if not _feasible(kind, parameter[kind], value)]:
             yield place, f"{stray[0]!r} is not a value of {parameter.get('parameterId')}."
         spec = child.get("parameterSpec", {})
         name = spec.get("parameterId", "")
-        if not asked.setdefault(name, set()).isdisjoint(values):
+        if not active.setdefault(name, set()).isdisjoint(values):
             yield place, f"{name!r} occurs twice for the same value of its parent."
-        asked[name].update(values)
+        active[name].update(values)
         yield from _parameter(f"{place}.parameter_spec", spec, grid, depth + 1)
 
 

@@ -1,8 +1,7 @@
 """Starts trials, reads their measurements, and ends tuning jobs.
 
-One thread looks at each tuning job that is not over, a few times a second. All it goes by is in the
-tables, so a server that was killed goes on where it was: a trial that ran begins again, in the same
-CustomJob.
+One thread polls the tables, which have the whole state. After a restart of the server, running
+trials begin again in the same CustomJobs.
 """
 
 from __future__ import annotations
@@ -12,8 +11,8 @@ import json
 import sqlite3
 import threading
 import traceback
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
 from typing import Any, Final
@@ -23,23 +22,81 @@ import psutil
 from localgcp.errors import RpcCode
 from localgcp.home import Home
 from localgcp.runner.environment import metrics_file
-from localgcp.runner.gang.cluster import PRIMARY, REPLICA_BYTES
-from localgcp.runner.joblog import JobLog, log_path
+from localgcp.runner.gang.hosts import PRIMARY, REPLICA_BYTES
 from localgcp.system.threads import make_thread
-from localgcp.tuning import parameters, progress, searches
+from localgcp.tuning import searches
 from localgcp.tuning.measurements import read_report
-from localgcp.tuning.parameters import Parameter
 from localgcp.tuning.records import TrialRecord, TrialState, TuningRecord, TuningTable, Value
+from localgcp.tuning.searches import Parameter
+from localgcp.vertex.job_logs import JobLog, log_path
 from localgcp.vertex.records import JobRecord, JobState, JobTable, now
 from localgcp.vertex.service import CANCELLABLE, Scheduler
 
 _POLL_SECONDS: Final = 0.2
 _LONGEST_NAME: Final = 128
-_CANCELLED: Final = "The tuning job was cancelled."
+
+#: Maximum number of running trials of a tuning job, even if ``parallelTrialCount`` is higher.
+MOST_PARALLEL: Final = 4
+
+#: Error code of a failed tuning job. Google documents no code; failed CustomJobs have this code.
+FAILED: Final = RpcCode.INVALID_ARGUMENT
+
+
+@dataclass(frozen=True)
+class Progress:
+    """The next steps of a tuning job."""
+
+    start: int = 0
+    """Number of trials to start now."""
+    failure: str = ""
+    """Error of a failed tuning job, whose running trials must be ended."""
+    done: bool = False
+    """True if all trials have ended and no trial will start."""
+
+
+def next_step(
+    tuning: TuningRecord, trials: Sequence[TrialRecord], *, points: int, room: int
+) -> Progress:
+    """Return the next steps of a tuning job.
+
+    ``points``: number of distinct trials. ``room``: number of trials that may run now. Sources:
+    ``HyperparameterTuningJob.max_failed_trial_count``, doc:training/using-hyperparameter-tuning (a
+    failed first trial ends the job). The service's other limit is not documented; here it is half
+    of the trials.
+    """
+    failed = [trial for trial in trials if trial.state is TrialState.INFEASIBLE]
+    if text := _failure(tuning, failed):
+        return Progress(failure=text, done=all(trial.state.over for trial in trials))
+    wanted = min(tuning.max_trials, points)
+    running = sum(not trial.state.over for trial in trials)
+    if len(trials) >= wanted:
+        if not running and len(failed) == len(trials):
+            return Progress(failure="All trials failed.", done=True)
+        return Progress(done=not running)
+    at_once = max(1, min(tuning.parallel_trials, MOST_PARALLEL, room))
+    return Progress(start=min(at_once - running, wanted - len(trials)))
+
+
+def _failure(tuning: TuningRecord, failed: Sequence[TrialRecord]) -> str:
+    if not failed:
+        return ""
+    limit = tuning.max_failed_trials
+    last = max(failed, key=lambda trial: trial.end_time or "")
+    because = f"Trial {last.number}: {last.infeasible_reason}"
+    if limit and len(failed) >= limit:
+        return (
+            f"{len(failed)} trials failed, which reaches maxFailedTrialCount ({limit}). {because}"
+        )
+    first = next((trial for trial in failed if trial.number == 1), None)
+    if first and not limit:
+        return f"The first trial failed: {first.infeasible_reason}"
+    if limit or len(failed) < (tuning.max_trials + 1) // 2:
+        return ""
+    return f"{len(failed)} of {tuning.max_trials} trials failed. {because}"
 
 
 class TuningDriver:
-    """Runs all tuning jobs in a thread of its own, between ``start`` and ``stop``."""
+    """Runs all tuning jobs in one thread."""
 
     def __init__(
         self, home: Home, table: TuningTable, jobs: JobTable, scheduler: Scheduler
@@ -57,12 +114,14 @@ class TuningDriver:
                     self._settle(tuning, trial)
         self._thread.start()
 
-    def wake(self) -> None:
-        """Advance the tuning jobs now, because one was created or cancelled."""
+    def submit(self, job_id: str) -> None:
+        """Advance the tuning jobs now, because a job was created or cancelled."""
         self._changed.set()
 
+    cancel = submit
+
     def stop(self) -> None:
-        """Start no further trials, and return when the thread has ended."""
+        """Start no further trials, and wait until the thread has ended."""
         self._stopping.set()
         self._changed.set()
         if self._thread.is_alive():
@@ -77,20 +136,20 @@ class TuningDriver:
                 return
             try:
                 live = self.advance()
-            except sqlite3.Error:  # a full disk, a file that is locked: look again
+            except sqlite3.Error:  # the disk is full or the file is locked: try again
                 traceback.print_exc()
                 self._stopping.wait(1)
 
     def advance(self) -> bool:
         """Advance each tuning job as far as possible now; return False if all have ended."""
-        live = [resource for resource in self.table.list() if not resource.state.terminal]
+        live = [tuning for tuning in self.table.list() if not tuning.state.terminal]
         for tuning in reversed(live):
             try:
                 self._advance(tuning)
             except sqlite3.Error:
                 raise
             except Exception as error:
-                # A mistake of the local cloud: the job must not hang; the trace is in server.log.
+                # The local cloud has a bug. The job must not hang; the traceback is in server.log.
                 traceback.print_exc()
                 text = f"Internal error of the local cloud: {type(error).__name__}: {error}"
                 self._end_trials(self.table.trials(tuning.job_id), text)
@@ -98,11 +157,9 @@ class TuningDriver:
         return bool(live)
 
     def _advance(self, tuning: TuningRecord) -> None:
-        trials = [
-            self._settle(tuning, trial_record) for trial_record in self.table.trials(tuning.job_id)
-        ]
+        trials = [self._settle(tuning, trial) for trial in self.table.trials(tuning.job_id)]
         if tuning.state is JobState.CANCELLING:
-            self._end_trials(trials, _CANCELLED)
+            self._end_trials(trials, "The tuning job was cancelled.")
             if all(trial.state.over for trial in trials):
                 error = (RpcCode.CANCELLED, "The job was cancelled.")
                 self.table.move(tuning.job_id, JobState.CANCELLED, error=error)
@@ -110,22 +167,21 @@ class TuningDriver:
         if tuning.state is not JobState.RUNNING and any(trial.start_time for trial in trials):
             waiting = (JobState.QUEUED, JobState.PENDING)
             self.table.move(tuning.job_id, JobState.RUNNING, only_from=waiting)
-        space = parameters.search_space(tuning.study)
+        space = searches.search_space(tuning.study)
         grid = tuning.study.get("algorithm") == "GRID_SEARCH"
         most = tuning.max_trials
         points = sum(1 for _ in islice(searches.grid(space), most)) if grid else most
-        step = progress.next_step(tuning, trials, points=points, room=self._room(tuning, trials))
+        step = next_step(tuning, trials, points=points, room=self._room(tuning, trials))
         if step.failure:
             self._end_trials(trials, "The tuning job failed.")
         if step.done:
-            error = (progress.FAILED, step.failure) if step.failure else None
+            error = (FAILED, step.failure) if step.failure else None
             state = JobState.FAILED if error else JobState.SUCCEEDED
             self.table.move(tuning.job_id, state, only_from=CANCELLABLE, error=error)
         for _ in range(step.start):
             trials.append(self._start_trial(tuning, space, trials))
 
     def _settle(self, tuning: TuningRecord, trial: TrialRecord) -> TrialRecord:
-        """Update a trial from its CustomJob."""
         if trial.state.over:
             return trial
         job = self.jobs.get(trial.job_id)
@@ -141,7 +197,7 @@ class TuningDriver:
     def _ended(
         self, tuning: TuningRecord, trial: TrialRecord, job: JobRecord | None
     ) -> TrialRecord:
-        # A trial that began again after a preemption has run since its first start.
+        # A trial that was restarted after a preemption keeps its first start time.
         start = trial.start_time or (job.start_time if job else None)
         end = job.end_time if job else None
         trial = replace(trial, start_time=start, end_time=end or now())
@@ -158,31 +214,20 @@ class TuningDriver:
         if report.measurement is None:
             reason = trial.infeasible_reason or f"The trial is infeasible: {report.missing}."
             return replace(trial, state=TrialState.INFEASIBLE, infeasible_reason=reason)
-        measured = report.measurement
-        return replace(
-            trial, state=TrialState.SUCCEEDED, measurement=measured, infeasible_reason=None
-        )
-
-    def _cancel(self, trial: TrialRecord) -> None:
-        """Request the end of a trial's CustomJob; repeated calls have no effect."""
-        if self.jobs.move(trial.job_id, JobState.CANCELLING, only_from=CANCELLABLE):
-            self.scheduler.cancel(trial.job_id)
-
-    def _log(self, job_id: str, text: str) -> None:
-        JobLog(log_path(self.home, job_id, PRIMARY)).append(text)
+        changed: dict[str, Any] = {"measurement": report.measurement, "infeasible_reason": None}
+        return replace(trial, state=TrialState.SUCCEEDED, **changed)
 
     def _end_trials(self, trials: list[TrialRecord], reason: str) -> None:
-        """Request the end of all active trials; repeated calls have no effect."""
         for trial in trials:
             if trial.state.over:
                 continue
-            self._cancel(trial)
+            if self.jobs.move(trial.job_id, JobState.CANCELLING, only_from=CANCELLABLE):
+                self.scheduler.cancel(trial.job_id)
             if trial.state is not TrialState.STOPPING:
                 changed = replace(trial, state=TrialState.STOPPING, infeasible_reason=reason)
                 self.table.change_trial(changed)
 
     def _room(self, tuning: TuningRecord, trials: list[TrialRecord]) -> int:
-        """Return how many trials of this job can run in the machine's memory at the same time."""
         pools = tuning.spec.get("workerPoolSpecs", [])
         replicas = sum(int(pool.get("replicaCount", 1)) for pool in pools if pool)
         free = psutil.virtual_memory().available // (max(replicas, 1) * REPLICA_BYTES)
@@ -196,16 +241,19 @@ class TuningDriver:
         job = _custom_job(tuning, number, values)
         trial = TrialRecord(tuning.job_id, number, job.job_id, job.name, values)
         self.table.add_trial(trial, job)
-        words = " ".join(parameters.arguments(values))
-        text = f"trial {number} of {tuning.display_name}: {words} ({_algorithm(tuning)})"
-        self._log(job.job_id, text)
+        words = " ".join(searches.arguments(values))
+        algorithm = tuning.study.get("algorithm", "")
+        if algorithm not in ("GRID_SEARCH", "RANDOM_SEARCH"):
+            algorithm = f"by {searches.NAME}"
+        text = f"trial {number} of {tuning.display_name}: {words} ({algorithm})"
+        JobLog(log_path(self.home, job.job_id, PRIMARY)).append(text)
         self.scheduler.submit(job.job_id)
         return trial
 
     def _suggest(
         self, tuning: TuningRecord, space: list[Parameter], trials: list[TrialRecord], number: int
     ) -> dict[str, Value]:
-        # Of the study: the same study begins with the same trials.
+        # The seed depends only on the study, so equal studies begin with the same trials.
         seed = f"{json.dumps(tuning.study, sort_keys=True)}/{number}"
         match tuning.study.get("algorithm"):
             case "GRID_SEARCH":
@@ -216,21 +264,13 @@ class TuningDriver:
                 return searches.suggest(space, tuning.study["metrics"], trials, seed)
 
 
-def _algorithm(tuning: TuningRecord) -> str:
-    name = tuning.study.get("algorithm", "")
-    return name if name in ("GRID_SEARCH", "RANDOM_SEARCH") else f"by {searches.NAME}"
-
-
 def _custom_job(tuning: TuningRecord, number: int, values: Mapping[str, Value]) -> JobRecord:
-    """Return the CustomJob of a trial: the tuning job's spec with arguments and output folder.
-
-    Whether the service copies a tuning job's labels is not documented; here it does.
-    """
+    """Return a trial's CustomJob. It is not documented whether the service copies labels."""
     spec: dict[str, Any] = copy.deepcopy(tuning.spec)
     for pool in spec.get("workerPoolSpecs", []):
         task = pool.get("containerSpec") or pool.get("pythonPackageSpec")
         if task is not None:
-            task["args"] = [*task.get("args", []), *parameters.arguments(values)]
+            task["args"] = [*task.get("args", []), *searches.arguments(values)]
     if base := tuning.output_prefix:
         spec["baseOutputDirectory"] = {"outputUriPrefix": f"{base}/{number}"}
     suffix = f"-trial-{number}"

@@ -1,7 +1,4 @@
-"""Tuning jobs and trials as rows of SQLite, in the same file as the CustomJobs.
-
-A trial and its CustomJob are written in one transaction: after a kill there is both or neither.
-"""
+"""Tuning jobs and trials as rows of SQLite, in the same file as the CustomJobs."""
 
 from __future__ import annotations
 
@@ -34,7 +31,7 @@ class TrialState(StrEnum):
 
 @dataclass(frozen=True)
 class Measurement:
-    """Values of metrics at a step."""
+    """Values of all metrics at a step."""
 
     step: int
     metrics: dict[str, float]
@@ -75,7 +72,6 @@ class TuningRecord(JobRecord):
 
     @property
     def study(self) -> dict[str, Any]:
-        """The tuning job's ``studySpec``."""
         return self.request.get("studySpec", {})
 
     @property
@@ -88,7 +84,7 @@ class TuningRecord(JobRecord):
 
     @property
     def max_failed_trials(self) -> int:
-        """Maximum number of failed trials; 0 lets the service decide."""
+        """Maximum number of failed trials; 0 means that the service decides."""
         return int(self.request.get("maxFailedTrialCount", 0))
 
 
@@ -103,59 +99,47 @@ class TuningTable(RecordTable[TuningRecord]):
     def add_trial(self, trial: TrialRecord, job: JobRecord) -> None:
         """Write a new trial and its CustomJob in one transaction."""
         with self._connect() as db:
-            db.execute("BEGIN IMMEDIATE")  # rolled back when the connection closes
+            db.execute("BEGIN IMMEDIATE")  # An error before COMMIT rolls back.
             _TRIALS.insert(db, trial)
             JobTable.rows.insert(db, job)
             db.execute("COMMIT")
 
     def trials(self, tuning_id: str) -> list[TrialRecord]:
-        """Return the trials of a tuning job, ordered by number."""
         with self._connect() as db:
             return _TRIALS.select(db, "WHERE tuning_id = ? ORDER BY number", tuning_id)
 
     def trial_of(self, job_id: str) -> TrialRecord | None:
-        """Return the trial that a CustomJob runs, or None."""
+        """Return the trial that a CustomJob runs; None if the job is not a trial."""
         with self._connect() as db:
             return next(iter(_TRIALS.select(db, "WHERE job_id = ?", job_id)), None)
 
     def change_trial(self, trial: TrialRecord) -> None:
-        """Write a trial that has not ended."""
+        """Write a trial; the record of an ended trial stays unchanged."""
         where = "tuning_id = ? AND number = ? AND state NOT IN (?, ?)"
         over = [state for state in TrialState if state.over]
         with self._connect() as db:
             _TRIALS.update(db, trial, where, trial.tuning_id, trial.number, *over)
 
     def delete(self, job_id: str) -> bool:
-        """Delete a tuning job, its trials and their CustomJobs; return False if it does
-        not exist.
-        """
+        """Delete a tuning job with its trials and CustomJobs; return False if none exists."""
         with self._connect() as db:
             db.execute("BEGIN IMMEDIATE")
-            known = "(SELECT job_id FROM trials WHERE tuning_id = ?)"
-            db.execute(f"DELETE FROM {JobTable.rows.table} WHERE job_id IN {known}", (job_id,))
+            trials = "(SELECT job_id FROM trials WHERE tuning_id = ?)"
+            db.execute(f"DELETE FROM {JobTable.rows.table} WHERE job_id IN {trials}", (job_id,))
             db.execute("DELETE FROM trials WHERE tuning_id = ?", (job_id,))
-            deleted_count = db.execute(
-                f"DELETE FROM {self.rows.table} WHERE job_id = ?", (job_id,)
-            ).rowcount
+            query = f"DELETE FROM {self.rows.table} WHERE job_id = ?"
+            deleted = db.execute(query, (job_id,)).rowcount
             db.execute("COMMIT")
-        return deleted_count == 1
+        return deleted == 1
 
     def _create(self, db: sqlite3.Connection) -> None:
         db.executescript(JobTable.rows.schema + _TRIALS.schema)
 
 
 def best_trial(tuning: TuningRecord, trials: Sequence[TrialRecord]) -> TrialRecord | None:
-    """Return the first trial with the best value of the first metric; None without a
-    measurement.
-    """
+    """Return the first trial with the best value of the first metric, or None."""
     metric = tuning.study["metrics"][0]
-    measured = [trial for trial in trials if trial.measurement]
-    if not measured:
-        return None
-    sign = -1 if metric.get("goal") == "MINIMIZE" else 1
-
-    def score(trial: TrialRecord) -> float:
-        assert trial.measurement is not None
-        return sign * trial.measurement.metrics[metric["metricId"]]
-
-    return max(measured, key=score)
+    choose = min if metric.get("goal") == "MINIMIZE" else max
+    measured = [(t, t.measurement.metrics[metric["metricId"]]) for t in trials if t.measurement]
+    best = choose(measured, key=lambda pair: pair[1], default=None)
+    return best and best[0]

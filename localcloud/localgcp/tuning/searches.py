@@ -1,8 +1,7 @@
-"""Chooses the values of the next trial: GRID_SEARCH, RANDOM_SEARCH and the default algorithm.
+"""Search spaces (google-cloud-aiplatform 2.7.0, ``StudySpec``), and algorithms that choose values.
 
-Google's default is its own (Bayesian optimisation); here optuna's TPE suggests. Its study is built
-anew from the trials in the table for each suggestion: nothing is lost when the server ends. optuna
-takes 0.4 s to load, so it is loaded when a study first asks for it.
+optuna's TPE replaces Google's default algorithm. Its study is built from all trials for each
+suggestion. Only a study that needs optuna imports it, because the import takes 0.4 s.
 """
 
 from __future__ import annotations
@@ -11,11 +10,105 @@ import math
 import random
 import warnings
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
 
-from localgcp.tuning.parameters import LOG, REVERSE_LOG, Kind, Parameter, choose
 from localgcp.tuning.records import TrialRecord, TrialState, Value
+
+LOG: Final = "UNIT_LOG_SCALE"
+REVERSE_LOG: Final = "UNIT_REVERSE_LOG_SCALE"
+
+
+class Kind(StrEnum):
+    """Types of parameters. The value is the name of the field with the specification."""
+
+    DOUBLE = "doubleValueSpec"
+    INTEGER = "integerValueSpec"
+    CATEGORICAL = "categoricalValueSpec"
+    DISCRETE = "discreteValueSpec"
+
+
+@dataclass(frozen=True)
+class Child:
+    """A conditional parameter, and the parent's values that activate it."""
+
+    parent_values: tuple[Value, ...]
+    parameter: Parameter
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter of a study."""
+
+    id: str
+    kind: Kind
+    low: float = 0
+    high: float = 0
+    """``low`` and ``high`` are the bounds of DOUBLE and INTEGER, both inclusive."""
+    choices: tuple[Value, ...] = ()
+    """The values of CATEGORICAL and DISCRETE."""
+    scale: str = ""
+    children: tuple[Child, ...] = ()
+
+
+def search_space(study: Mapping[str, Any]) -> list[Parameter]:
+    """Return the parameters of a checked ``studySpec`` in the API's JSON form."""
+    return [_parameter(parameter) for parameter in study.get("parameters", [])]
+
+
+def _parameter(spec: Mapping[str, Any]) -> Parameter:
+    kind = next(candidate for candidate in Kind if candidate in spec)
+    values = spec[kind]
+    children = tuple(
+        Child(parent_values(candidate), _parameter(candidate["parameterSpec"]))
+        for candidate in spec.get("conditionalParameterSpecs", [])
+    )
+    number: Callable[[Any], float] = int if kind is Kind.INTEGER else float
+    return Parameter(
+        id=spec["parameterId"],
+        kind=kind,
+        # The JSON form omits a bound of 0, and has integers as text.
+        low=number(values.get("minValue", 0)),
+        high=number(values.get("maxValue", 0)),
+        choices=tuple(values.get("values", ())),
+        scale=spec.get("scaleType", ""),
+        children=children,
+    )
+
+
+def parent_values(condition: Mapping[str, Any]) -> tuple[Value, ...]:
+    """Return the parent's values that activate a conditional parameter."""
+    if values := condition.get("parentIntValues"):
+        return tuple(int(value) for value in values.get("values", []))
+    for key in ("parentDiscreteValues", "parentCategoricalValues"):
+        if values := condition.get(key):
+            return tuple(values.get("values", []))
+    return ()
+
+
+def choose(space: Sequence[Parameter], pick: Callable[[Parameter], Value]) -> dict[str, Value]:
+    """Choose a value for each parameter and for the active conditional parameters."""
+    choices: dict[str, Value] = {}
+    for parameter in space:
+        value = choices[parameter.id] = pick(parameter)
+        active = [child.parameter for child in parameter.children if value in child.parent_values]
+        choices |= choose(active, pick)
+    return choices
+
+
+def arguments(values: Mapping[str, Value]) -> list[str]:
+    """Return arguments ``--name value`` for a trial (doc:using-hyperparameter-tuning)."""
+    return [word for name, value in values.items() for word in (f"--{name}", to_text(value))]
+
+
+def to_text(value: Value) -> str:
+    """Return a value as argument text; whole numbers have no ``.0``, so ``int`` can parse them."""
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+        return str(int(value))
+    return str(value)
+
 
 if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution
@@ -29,19 +122,19 @@ _STARTUP_TRIALS: Final = 5
 
 
 def grid(space: Sequence[Parameter]) -> Iterator[dict[str, Value]]:
-    """Yield all points of a grid; the last parameter changes fastest."""
+    """Yield all points of a grid; the value of the last parameter changes fastest."""
     if not space:
         yield {}
         return
     first, *rest = space
     for value in first.choices or range(int(first.low), int(first.high) + 1):
-        asked = [child.parameter for child in first.children if value in child.parent_values]
-        for point in grid([*asked, *rest]):
+        active = [child.parameter for child in first.children if value in child.parent_values]
+        for point in grid([*active, *rest]):
             yield {first.id: value, **point}
 
 
 def random_point(space: Sequence[Parameter], seed: str) -> dict[str, Value]:
-    """Return random values, uniform on each parameter's scale and determined by the seed."""
+    """Return random values, uniform on each parameter's scale. The seed determines the values."""
     chance = random.Random(seed)
     return choose(space, lambda parameter: _random_value(parameter, chance))
 
@@ -65,29 +158,23 @@ def suggest(
     trials: Sequence[TrialRecord],
     seed: str,
 ) -> dict[str, Value]:
-    """Return values for the next trial from earlier measurements (``metrics`` as in
-    ``studySpec``).
-    """
+    """Return values for the next trial, from earlier measurements."""
     import optuna
     from optuna.study import StudyDirection
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # an option that optuna calls experimental
+        warnings.simplefilter("ignore")  # optuna warns about experimental options
         sampler = optuna.samplers.TPESampler(
             n_startup_trials=_STARTUP_TRIALS, constant_liar=True, seed=zlib.crc32(seed.encode())
         )
         up, down = StudyDirection.MAXIMIZE, StudyDirection.MINIMIZE
         goals = [down if metric.get("goal") == "MINIMIZE" else up for metric in metrics]
         study = optuna.create_study(sampler=sampler, directions=goals)
-        for trial in trials:
-            study.add_trial(_past(space, metrics, trial))
-        asked = study.ask()
-
-        def pick(parameter: Parameter) -> Value:
-            return _suggested(asked, parameter)
-
-        return choose(space, pick)
+        for record in trials:
+            study.add_trial(_past(space, metrics, record))
+        trial = study.ask()
+        return choose(space, lambda parameter: _suggested(trial, parameter))
 
 
 def _past(
@@ -122,24 +209,22 @@ def _distribution(parameter: Parameter) -> BaseDistribution:
         return FloatDistribution(parameter.low, parameter.high, log=log)
     if parameter.kind is Kind.INTEGER:
         return IntDistribution(int(parameter.low), int(parameter.high), log=log)
-    if parameter.kind is Kind.DISCRETE:  # places in the list: their order means something
+    if parameter.kind is Kind.DISCRETE:  # indices, because the values are in order
         return IntDistribution(0, len(parameter.choices) - 1)
     return CategoricalDistribution(parameter.choices)
 
 
-def _suggested(asked: Trial, parameter: Parameter) -> Value:
+def _suggested(trial: Trial, parameter: Parameter) -> Value:
     name, log = parameter.id, parameter.scale in (LOG, REVERSE_LOG)
     match parameter.kind:
         case Kind.DOUBLE:
-            value = asked.suggest_float(name, parameter.low, parameter.high, log=log)
+            value = trial.suggest_float(name, parameter.low, parameter.high, log=log)
         case Kind.INTEGER:
-            value = asked.suggest_int(name, int(parameter.low), int(parameter.high), log=log)
+            value = trial.suggest_int(name, int(parameter.low), int(parameter.high), log=log)
         case Kind.DISCRETE:
-            return parameter.choices[asked.suggest_int(name, 0, len(parameter.choices) - 1)]
+            return parameter.choices[trial.suggest_int(name, 0, len(parameter.choices) - 1)]
         case Kind.CATEGORICAL:
-            return str(
-                asked.suggest_categorical(name, [str(choice) for choice in parameter.choices])
-            )
+            return str(trial.suggest_categorical(name, [*map(str, parameter.choices)]))
     return _mirrored(parameter, value)
 
 

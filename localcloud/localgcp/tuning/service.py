@@ -1,23 +1,19 @@
-"""Methods of ``google.cloud.aiplatform.v1.JobService`` for hyperparameter tuning jobs.
-
-States move as a CustomJob's. Which trials there are is decided in
-``localgcp.tuning.driver``.
-"""
+"""Methods of ``google.cloud.aiplatform.v1.JobService`` for hyperparameter tuning jobs."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Final, Protocol
+from typing import Any, ClassVar, Final
 
 from localgcp.apis.messages import hyperparameter_tuning_job, job_service
 from localgcp.apis.refusals import failed_precondition
 from localgcp.home import Home
 from localgcp.tuning.checks import field_errors
 from localgcp.tuning.driver import TuningDriver
-from localgcp.tuning.records import Measurement, TrialRecord, TuningRecord, TuningTable
+from localgcp.tuning.records import TrialRecord, TuningRecord, TuningTable
 from localgcp.vertex.checks import check_custom_job
 from localgcp.vertex.collections import Body, Collection, serves
 from localgcp.vertex.records import JobState
-from localgcp.vertex.service import VERTEX_JOBS, JobCollection, JobService, message_body
+from localgcp.vertex.service import VERTEX_JOBS, JobCollection, JobService, Scheduler, message_body
 
 TUNING_JOBS: Final = Collection(
     hyperparameter_tuning_job.HyperparameterTuningJob,
@@ -27,44 +23,25 @@ TUNING_JOBS: Final = Collection(
 )
 
 
-class Driver(Protocol):
-    """Runs tuning jobs; see ``localgcp.tuning.driver``."""
-
-    def wake(self) -> None: ...
-
-
 @serves(TUNING_JOBS)
 class TuningService(JobCollection[TuningRecord]):
-    """Hyperparameter tuning jobs; list answers omit their trials (T:job_service)."""
+    """Serves hyperparameter tuning jobs; list answers omit trials (T:job_service)."""
 
     api: ClassVar = VERTEX_JOBS
     first = JobState.PENDING
 
-    def __init__(self, jobs: JobService, table: TuningTable, driver: Driver) -> None:
-        super().__init__(jobs.store, table, jobs.operations)
-        self._jobs, self._trials, self._driver = jobs, table, driver
+    def __init__(self, jobs: JobService, table: TuningTable, driver: Scheduler) -> None:
+        super().__init__(jobs.store, table, driver)
+        self._jobs, self._trials = jobs, table
 
     def check(self, body: Body, project: str, region: str) -> None:
-        """Raise ApiError for a tuning job that the service or this machine refuses."""
         spec = body.get("trialJobSpec", {})
         job = {key: body[key] for key in ("displayName", "labels") if key in body}
-        check_custom_job(
-            self.store,
-            self._jobs.jobs,
-            {**job, "jobSpec": spec},
-            project,
-            region,
-            spec_field="trial_job_spec",
-            more=field_errors(body),
-        )
+        job["jobSpec"] = spec
+        options: dict[str, Any] = {"spec_field": "trial_job_spec", "more": field_errors(body)}
+        check_custom_job(self.store, self._jobs.jobs, job, project, region, **options)
         if text := self._jobs.refusal(spec):
             raise failed_precondition(text)
-
-    def begin(self, job_id: str) -> None:
-        """Wake the driver for a new job."""
-        self._driver.wake()
-
-    end = begin
 
     def find(self, name: str, _context: Any = None) -> Body:
         """Return the tuning job with its trials. Raises ApiError."""
@@ -74,29 +51,20 @@ class TuningService(JobCollection[TuningRecord]):
 
 
 def _trial_body(trial: TrialRecord) -> dict[str, Any]:
-    """Return a trial in the API's JSON form, with null for unset fields."""
-    measured = _measurement_body(trial.measurement) if trial.measurement else None
+    measurement, final = trial.measurement, None
+    if measurement:
+        metrics = [{"metricId": id_, "value": n} for id_, n in measurement.metrics.items()]
+        elapsed = f"{measurement.elapsed:.6f}s"
+        final = {"stepCount": str(measurement.step), "elapsedDuration": elapsed, "metrics": metrics}
     return {
         "id": str(trial.number),
         "state": trial.state.value,
-        "parameters": [
-            {"parameterId": name, "value": value} for name, value in trial.parameters.items()
-        ],
+        "parameters": [{"parameterId": id_, "value": v} for id_, v in trial.parameters.items()],
         "customJob": trial.job_name,
         "startTime": trial.start_time,
         "endTime": trial.end_time,
         "infeasibleReason": trial.infeasible_reason,
-        "finalMeasurement": measured,
-    }
-
-
-def _measurement_body(measurement: Measurement) -> dict[str, Any]:
-    return {
-        "stepCount": str(measurement.step),
-        "elapsedDuration": f"{measurement.elapsed:.6f}s",
-        "metrics": [
-            {"metricId": name, "value": value} for name, value in measurement.metrics.items()
-        ],
+        "finalMeasurement": final,
     }
 
 
@@ -108,7 +76,7 @@ class Tuning:
         self._driver: TuningDriver | None = None
 
     def trial_id(self, job_id: str) -> str | None:
-        """Return the id of the trial that a CustomJob runs, or None."""
+        """Return the trial id of a CustomJob; None if the CustomJob is not a trial."""
         trial = self.table.trial_of(job_id)
         return str(trial.number) if trial else None
 
@@ -117,23 +85,18 @@ class Tuning:
         return [(str(trial.number), trial.job_id) for trial in self.table.trials(tuning_id)]
 
     def job(self, tuning_id: str) -> TuningRecord | None:
-        """Return the tuning job with this id."""
         return self.table.get(tuning_id)
 
     def is_trial(self, job_id: str) -> bool:
-        """Return whether this CustomJob runs a trial."""
         return self.table.trial_of(job_id) is not None
 
     def start(self, jobs: JobService) -> TuningService:
-        """Resume the tuning jobs of an earlier server; return the service of tuning jobs.
-
-        The scheduler has begun.
-        """
+        """Resume the tuning jobs of an earlier server; return the service of tuning jobs."""
         self._driver = TuningDriver(self.home, self.table, jobs.jobs, jobs.scheduler)
         self._driver.start()
         return TuningService(jobs, self.table, self._driver)
 
     def stop(self) -> None:
-        """Start no further trials; the scheduler ends running trials."""
+        """Stop the driver; the scheduler ends running trials."""
         if self._driver:
             self._driver.stop()

@@ -1,8 +1,7 @@
 """Errors that the service detects when a job starts; the job is then FAILED with a message.
 
-A custom account needs its grants on the buckets themselves or on the project. Without a custom
-account the job runs as the Custom Code Service Agent, which can read and write all buckets of its
-project (doc:general/access-control).
+A custom account needs grants on the buckets or the project. Other jobs run as the Custom Code
+Service Agent, which can use all buckets of its project (doc:general/access-control).
 """
 
 from __future__ import annotations
@@ -64,46 +63,37 @@ def access_of(store: Store, job: JobRecord) -> Access:
 
 def admit(store: Store, job: JobRecord) -> None:
     """Raise StartRefusedError if the job cannot start."""
-    access = access_of(store, job)
-    if access.account and store.account(access.account) is None:
-        raise StartRefusedError(RpcCode.PERMISSION_DENIED, no_act_as(access.account).message)
-    for uri in _package_uris(job.spec):
-        bucket = _existing(store, uri)
-        if not access.may_read(bucket):
-            raise StartRefusedError(
-                RpcCode.PERMISSION_DENIED, _denied(access, "storage.objects.get", uri, "Viewer")
-            )
-    if prefix := job.output_prefix:
-        bucket = _existing(store, prefix)
-        if not access.may_create(bucket):
-            text = _denied(access, "storage.objects.create", prefix, "User")
-            raise StartRefusedError(RpcCode.PERMISSION_DENIED, text)
-    _admit_named(store, access, job.spec)
+    for code, text in _errors(store, access_of(store, job), job):
+        raise StartRefusedError(code, text)
     networks.admit(store, job)
-    networks.admit_interface(store, job)
     capacity.admit(store, job)
 
 
-def _admit_named(store: Store, access: Access, spec: dict[str, Any]) -> None:
-    """Raise StartRefusedError if the account cannot access a bucket in arguments or variables.
-
-    The storage emulator does not authenticate, so what the cloud would refuse in the middle of
-    the run is refused before it. A bucket this cloud does not have is left to the code.
-    """
-    for text in _words(spec):
-        for uri in _OBJECT.findall(text):
-            bucket = uri.removeprefix("gs://").partition("/")[0]
-            known = store.bucket(bucket) is not None
-            if known and not access.may_read(bucket) and not access.may_create(bucket):
-                denied = _denied(access, "storage.objects.get", uri, "Viewer")
-                raise StartRefusedError(
-                    RpcCode.PERMISSION_DENIED,
-                    f"403 for a bucket in the job's arguments or variables: {denied}",
-                )
+def _errors(store: Store, access: Access, job: JobRecord) -> Iterator[tuple[RpcCode, str]]:
+    if access.account and store.account(access.account) is None:
+        yield RpcCode.PERMISSION_DENIED, no_act_as(access.account).message
+    pools = job.spec.get("workerPoolSpecs", [])
+    uris = [uri for p in pools for uri in p.get("pythonPackageSpec", {}).get("packageUris", [])]
+    for uri in (*uris, *filter(None, [job.output_prefix])):
+        is_output = uri == job.output_prefix
+        if store.bucket(bucket := _bucket(uri)) is None:
+            text = f"The specified bucket does not exist: gs://{bucket} (in {uri})."
+            yield RpcCode.NOT_FOUND, text
+        elif is_output and not access.may_create(bucket):
+            yield RpcCode.PERMISSION_DENIED, _denied(access, "storage.objects.create", uri, "User")
+        elif not is_output and not access.may_read(bucket):
+            yield RpcCode.PERMISSION_DENIED, _denied(access, "storage.objects.get", uri, "Viewer")
+    # The storage emulator does not check permissions, so this check is earlier than the cloud's.
+    for uri in (uri for text in _words(job.spec) for uri in _OBJECT.findall(text)):
+        bucket = _bucket(uri)
+        known = store.bucket(bucket) is not None
+        if known and not access.may_read(bucket) and not access.may_create(bucket):
+            denied = _denied(access, "storage.objects.get", uri, "Viewer")
+            text = f"403 for a bucket in the job's arguments or variables: {denied}"
+            yield RpcCode.PERMISSION_DENIED, text
 
 
 def _words(spec: dict[str, Any]) -> Iterator[str]:
-    """Yield arguments, command and variable values of all pools."""
     for pool in spec.get("workerPoolSpecs", []):
         task = pool.get("containerSpec") or pool.get("pythonPackageSpec") or {}
         yield from task.get("command", [])
@@ -111,24 +101,14 @@ def _words(spec: dict[str, Any]) -> Iterator[str]:
         yield from (variable.get("value", "") for variable in task.get("env", []))
 
 
-def _package_uris(spec: dict[str, Any]) -> Iterator[str]:
-    for pool in spec.get("workerPoolSpecs", []):
-        yield from pool.get("pythonPackageSpec", {}).get("packageUris", [])
-
-
-def _existing(store: Store, uri: str) -> str:
-    bucket = uri.removeprefix("gs://").partition("/")[0]
-    if store.bucket(bucket) is None:
-        raise StartRefusedError(
-            RpcCode.NOT_FOUND, f"The specified bucket does not exist: gs://{bucket} (in {uri})."
-        )
-    return bucket
+def _bucket(uri: str) -> str:
+    return uri.removeprefix("gs://").partition("/")[0]
 
 
 def _denied(access: Access, permission: str, uri: str, role: str) -> str:
     who = access.account or f"the Custom Code Service Agent of project {access.project}"
-    bucket = uri.removeprefix("gs://").partition("/")[0]
     return (
         f"{who} does not have {permission} access to {uri}. Permission '{permission}' denied on "
-        f"resource (or it may not exist). Grant roles/storage.object{role} on bucket {bucket}."
+        "resource (or it may not exist). "
+        f"Grant roles/storage.object{role} on bucket {_bucket(uri)}."
     )

@@ -17,7 +17,7 @@ IMAGE_READER: Final = frozenset(
     }
 )
 LOG_WRITERS: Final = frozenset({"roles/logging.logWriter", "roles/logging.admin"})
-# These contain the permissions of all the others.
+# Roles that contain the permissions of all other roles here.
 _PRIMITIVE: Final = frozenset({"roles/owner", "roles/editor"})
 
 
@@ -27,7 +27,7 @@ def service_agent(project: str) -> str:
 
 
 def has_role(store: Store, email: str, roles: frozenset[str], *places: str) -> bool:
-    """Return whether the account has any of these roles on any of these resources."""
+    """Return whether the account has one of these roles on one of these resources."""
     member = f"serviceAccount:{email}"
     wanted = roles | _PRIMITIVE
     return any(not wanted.isdisjoint(store.roles(place, member)) for place in places)

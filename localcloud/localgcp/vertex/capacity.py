@@ -1,12 +1,12 @@
 """Finds and claims the machines of reservations that a job may use.
 
-Sources: doc:training/use-reservations, doc:predictions/use-reservations (several values are in
-order of priority), D:compute.v1. Sentences are ours. A job whose reservation is used up waits
-PENDING; one that never fits ends FAILED.
+Sources: doc:training/use-reservations, doc:predictions/use-reservations, D:compute.v1. Texts are
+ours. A job stays PENDING while its reservation is used up; a job that never fits is FAILED.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -23,7 +23,7 @@ ANY, SPECIFIC = "ANY_RESERVATION", "SPECIFIC_RESERVATION"
 
 @dataclass
 class Plan:
-    """A job's demand: machines by reservation, their limits, and log lines."""
+    """The machines that a job needs, by reservation, and log lines about them."""
 
     wanted: dict[str, int] = field(default_factory=dict)
     limits: dict[str, int] = field(default_factory=dict)
@@ -32,7 +32,7 @@ class Plan:
     """Error text for missing machines; empty if the job can start."""
 
     def take(self, at: str, found: Iterable[Reservation], left: int, jobs: JobTable | None) -> int:
-        """Take up to ``left`` machines of the reservations, in order; return the missing number."""
+        """Reserve up to ``left`` machines in order; return the number of missing machines."""
         for reservation in found:
             if taken := min(left, self.free(reservation, jobs)):
                 self.wanted[reservation.path] = self.wanted.get(reservation.path, 0) + taken
@@ -55,21 +55,21 @@ def admit(store: Store, job: JobRecord) -> None:
 
 
 def plan(store: Store, jobs: JobTable | None, job: JobRecord) -> Plan:
-    """Plan the machines of reservations; without ``jobs``, as if other jobs used none.
+    """Return the machines that a job needs; without ``jobs``, as if no other job used machines.
 
     Raises StartRefusedError.
     """
     made = Plan()
-    for at, pool in _pools(job):
-        kind, replicas = _kind(pool), _replicas(pool)
+    for index, pool in enumerate(job.spec.get("workerPoolSpecs", [])):
+        affinity = pool.get("machineSpec", {}).get("reservationAffinity", {})
+        kind, at = affinity.get("reservationAffinityType"), f"workerpool{index}"
         if kind == SPECIFIC:
             named = list(_named(store, job, at, pool))
-            if made.take(at, named, replicas, jobs):
-                names, total = (
-                    ", ".join(_values(pool)),
-                    sum(reservation.count for reservation in named),
-                )
-                made.short = f"{at} requests {replicas} machines; {names} has {total}"
+            machines = int(pool.get("replicaCount", 1))
+            if made.take(at, named, machines, jobs):
+                names = ", ".join(affinity.get("values", []))
+                total = sum(reservation.count for reservation in named)
+                made.short = f"{at} requests {machines} machines; {names} has {total}"
         elif kind == ANY:
             _any(store, jobs, job, at, pool, made)
     return made
@@ -78,60 +78,41 @@ def plan(store: Store, jobs: JobTable | None, job: JobRecord) -> Plan:
 def _any(
     store: Store, jobs: JobTable | None, job: JobRecord, at: str, pool: dict[str, Any], made: Plan
 ) -> None:
-    shape, replicas = _shape(pool), _replicas(pool)
-    fitting = [
-        reservation
-        for reservation in reservations.everywhere(store)
-        if (reservation.region, reservation.shape) == (job.region, shape)
-        and not _why_not(reservation, job)
-    ]
-    zones = {
-        zone: sum(
-            made.free(reservation, jobs) for reservation in fitting if reservation.zone == zone
-        )
-        for zone in sorted({reservation.zone for reservation in fitting})
-    }
+    shape, zones = _shape(pool), defaultdict[str, list[Reservation]](list)
+    for reservation in reservations.everywhere(store):
+        is_fitting = (reservation.region, reservation.shape) == (job.region, shape)
+        if is_fitting and not _why_not(reservation, job):
+            zones[reservation.zone].append(reservation)
     if not zones:
-        made.notes.append(
-            f"{at}: no open reservation of {shape} in {job.region}; using on-demand machines"
-        )
+        note = f"no open reservation of {shape} in {job.region}; using on-demand machines"
+        made.notes.append(f"{at}: {note}")
         return
-    zone = max(zones, key=lambda reservation: zones[reservation])
-    if left := made.take(
-        at, [reservation for reservation in fitting if reservation.zone == zone], replicas, jobs
-    ):
-        made.notes.append(
-            f"{at}: {left} on demand in {zone}, because its reservations have too few free machines"
-        )
+    free = {zone: sum(made.free(r, jobs) for r in zones[zone]) for zone in sorted(zones)}
+    zone = max(free, key=lambda name: free[name])
+    if left := made.take(at, zones[zone], int(pool.get("replicaCount", 1)), jobs):
+        reason = "because its reservations have too few free machines"
+        made.notes.append(f"{at}: {left} on demand in {zone}, {reason}")
 
 
 def _named(store: Store, job: JobRecord, at: str, pool: dict[str, Any]) -> Iterator[Reservation]:
-    """Return the reservations that a pool names, in order.
-
-    Raises StartRefusedError for one that cannot serve it.
-    """
-    for value in _values(pool):
+    """Yield the reservations that a pool names. Raises StartRefusedError."""
+    shape, agent = _shape(pool), agents.service_agent(job.project)
+    for value in pool["machineSpec"]["reservationAffinity"].get("values", []):
         resource = reservations.find(store, value)
         if resource is None:
             text = f"{at}: the reservation {value} does not exist or is not visible."
             raise StartRefusedError(RpcCode.NOT_FOUND, text)
-        agent = agents.service_agent(job.project)
         if not agents.has_role(store, agent, agents.VIEWER, f"projects/{resource.project}"):
             text = (
                 f"{agent} does not have compute.reservations.get on {value}. Grant "
                 f"roles/compute.viewer to this service agent in project {resource.project}."
             )
             raise StartRefusedError(RpcCode.PERMISSION_DENIED, text)
-        if reason := _why_not(resource, job, by_name=True):
-            raise StartRefusedError(
-                RpcCode.FAILED_PRECONDITION, f"{at}: the reservation {value} {reason}."
-            )
-        shape = _shape(pool)
-        if resource.shape != shape:
-            text = (
-                f"{at}: the reservation {value} has machines of {resource.shape}, the job "
-                f"requests {shape}."
-            )
+        reason = _why_not(resource, job, by_name=True)
+        if not reason and resource.shape != shape:
+            reason = f"has machines of {resource.shape}, the job requests {shape}"
+        if reason:
+            text = f"{at}: the reservation {value} {reason}."
             raise StartRefusedError(RpcCode.FAILED_PRECONDITION, text)
         yield resource
 
@@ -146,24 +127,6 @@ def _why_not(reservation: Reservation, job: JobRecord, *, by_name: bool = False)
     if reservation.by_name_only and not by_name:
         return "can only be consumed by name"
     return ""
-
-
-def _pools(job: JobRecord) -> Iterator[tuple[str, dict[str, Any]]]:
-    for index, pool in enumerate(job.spec.get("workerPoolSpecs", [])):
-        if pool:
-            yield f"workerpool{index}", pool
-
-
-def _kind(pool: dict[str, Any]) -> str:
-    return pool["machineSpec"].get("reservationAffinity", {}).get("reservationAffinityType", "")
-
-
-def _values(pool: dict[str, Any]) -> list[str]:
-    return pool["machineSpec"]["reservationAffinity"].get("values", [])
-
-
-def _replicas(pool: dict[str, Any]) -> int:
-    return int(pool.get("replicaCount", 1))
 
 
 def _shape(pool: dict[str, Any]) -> Shape:

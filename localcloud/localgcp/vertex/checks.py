@@ -1,7 +1,6 @@
-"""Request checks that make CreateCustomJob fail at once.
+"""Check requests to create CustomJobs; errors end a call at once.
 
-``localgcp.apis.field_rules`` has checked required fields and labels before. What the service finds
-out only when the job starts is in ``localgcp.vertex.admission``.
+``localgcp.apis.field_rules`` checks required fields and labels before.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from localgcp.errors import ApiError
 from localgcp.inventory import machines, resource_paths
 from localgcp.inventory.projects import LOCAL_PREFIX, is_local
 from localgcp.inventory.store import TENSORBOARD, Store, project_number
-from localgcp.vertex import job_networks
+from localgcp.vertex import networks
 from localgcp.vertex.capacity import ANY, SPECIFIC
 from localgcp.vertex.records import JobTable
 
@@ -33,31 +32,27 @@ _PARENT: Final = re.compile(r"projects/(?P<project>[^/]+)/locations/(?P<region>[
 _ENV_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _MAX_POOLS: Final = 4
 FieldErrors = Iterator[tuple[str, str]]
-#: Entry point group of checks of machines and images, which localgcp does not contain: functions of
-#: a CustomJob in the API's JSON form and its region that yield field and message.
+#: Entry point group of functions that check machines and images. The arguments are a CustomJob in
+#: JSON form and its region. A function yields field and message of each error.
 LIMITS: Final = "localgcp.job_limits"
 
 
 def resolve_parent(store: Store, parent: str) -> tuple[str, str]:
     """Return project id and region of ``projects/{id or number}/locations/{region}``.
 
-    Raises ApiError: bad form or region, a project that is not there, Vertex AI not enabled.
+    Raises ApiError for a bad form, region or project, or if Vertex AI is not enabled.
     """
     match = _PARENT.fullmatch(parent)
     if match is None:
-        raise invalid_argument(
-            f"Invalid resource name: {parent!r}; expected projects/P/locations/L."
-        )
+        text = f"Invalid resource name: {parent!r}; expected projects/P/locations/L."
+        raise invalid_argument(text)
     if not machines.is_region(match["region"]):
         raise invalid_argument(f"Unsupported region for Vertex AI: {match['region']!r}.")
     return usable_project(store, match["project"], (API, "Vertex AI API")), match["region"]
 
 
 def usable_project(store: Store, given: str, *apis: tuple[str, str]) -> str:
-    """Return the id of a project (id or number) in which ``apis`` (host, title) are enabled.
-
-    Raises ApiError.
-    """
+    """Return the project's id. Raises ApiError if the project lacks one of the ``apis``."""
     project = resource_paths.project_id(store, given)
     if project is None or not is_local(project):
         raise permission_denied(
@@ -85,8 +80,7 @@ def check_custom_job(
 ) -> None:
     """Raise ApiError if the service would refuse this CustomJob (in the API's JSON form).
 
-    ``spec_field``: what a message of another type calls its ``job_spec``; ``more``: further bad
-    fields of that message.
+    ``spec_field`` is the name of ``job_spec`` in another message type; ``more`` are further errors.
     """
     errors = [*_fields(job), *placement_errors(job, region)]
     errors += [error for limits in _installed_limits() for error in limits(job, region)]
@@ -94,9 +88,7 @@ def check_custom_job(
     if bad := [*named, *more]:
         raise invalid_fields(bad)
     check_network(store, jobs, job, project, region)
-    account = job["jobSpec"].get("serviceAccount")
-    if account and store.account(account) is None:
-        raise no_act_as(account)
+    check_account(store, job["jobSpec"].get("serviceAccount"))
     if name := job["jobSpec"].get("tensorboard"):
         place, _, id_ = name.partition("/tensorboards/")
         project, region = resolve_parent(store, place)
@@ -111,59 +103,64 @@ def _installed_limits() -> tuple[Callable[[dict[str, Any], str], FieldErrors], .
     for point in importlib.metadata.entry_points(group=LIMITS):
         try:
             limits.append(point.load())
-        except ImportError as error:  # its distribution is there in part: a file, an extra
+        except ImportError as error:  # the distribution is incomplete, for example without extra
             print(f"machines and images are not checked by {point.value}: {error}", file=sys.stderr)
     return tuple(limits)
 
 
+def check_account(store: Store, account: str | None) -> None:
+    """Raise ApiError if a service account is set but does not exist."""
+    if account and store.account(account) is None:
+        raise no_act_as(account)
+
+
 def no_act_as(account: str) -> ApiError:
-    """Return the error for a missing account, or an account that the caller may not act as."""
-    return permission_denied(
-        f"You do not have permission to act as service_account: {account}. (or it may not exist)."
-    )
+    """Return the error for an account that is missing, or that the caller may not act as."""
+    text = f"You do not have permission to act as service_account: {account}."
+    return permission_denied(f"{text} (or it may not exist).")
 
 
 def _fields(job: dict[str, Any]) -> FieldErrors:
     spec = job.get("jobSpec", {})
-    pools = spec.get("workerPoolSpecs", [])
+    pools, at = spec.get("workerPoolSpecs", []), "job_spec.worker_pool_specs"
     if pools and not pools[0]:
-        yield "job_spec.worker_pool_specs", "At least one worker pool should be specified."
+        yield at, "At least one worker pool should be specified."
     if len(pools) > _MAX_POOLS:
-        yield "job_spec.worker_pool_specs", f"At most {_MAX_POOLS} worker pools are allowed."
+        yield at, f"At most {_MAX_POOLS} worker pools are allowed."
     for index, pool in enumerate(pools):
         if pool:
-            yield from _pool(f"job_spec.worker_pool_specs[{index}]", pool)
-    if "baseOutputDirectory" in spec:
-        uri = spec["baseOutputDirectory"].get("outputUriPrefix", "")
-        if not re.match(r"gs://[^/]+", uri):
-            field = "job_spec.base_output_directory.output_uri_prefix"
-            yield field, f"Expected a Cloud Storage URI, got {uri!r}."
+            yield from _pool(f"{at}[{index}]", pool)
+    uri = spec.get("baseOutputDirectory", {}).get("outputUriPrefix", "")
+    if "baseOutputDirectory" in spec and not re.match(r"gs://[^/]+", uri):
+        field = "job_spec.base_output_directory.output_uri_prefix"
+        yield field, f"Expected a Cloud Storage URI, got {uri!r}."
     if spec.get("tensorboard") and not spec.get("serviceAccount"):
         message = "must be specified when uploading to TensorBoard"
         yield "job_spec.service_account", f"`custom_job.job_spec.service_account` {message}"
 
 
 def _pool(at: str, pool: dict[str, Any]) -> FieldErrors:
-    machine = pool.get("machineSpec", {})
-    if not machine.get("machineType"):
-        yield f"{at}.machine_spec.machine_type", "Required field is not set."
-    if ("acceleratorType" in machine) != ("acceleratorCount" in machine):
-        message = "Both `accelerator_type` and `accelerator_count` should be specified or none."
-        yield f"{at}.machine_spec", message
+    yield from machine_errors(f"{at}.machine_spec", pool.get("machineSpec", {}))
     if int(pool.get("replicaCount", 0)) < 1:
         yield f"{at}.replica_count", "The replica count must be at least 1."
     if container := pool.get("containerSpec"):
         yield from env_errors(f"{at}.container_spec", container)
     elif package := pool.get("pythonPackageSpec"):
+        field = f"{at}.python_package_spec"
         for uri in package.get("packageUris", []):
             if not re.match(r"gs://[^/]+/.+", uri):
-                yield (
-                    f"{at}.python_package_spec.package_uris",
-                    (f"Expected a Cloud Storage URI, got {uri}"),
-                )
-        yield from env_errors(f"{at}.python_package_spec", package)
+                yield f"{field}.package_uris", f"Expected a Cloud Storage URI, got {uri}"
+        yield from env_errors(field, package)
     else:
         yield at, "One of `container_spec` and `python_package_spec` must be set."
+
+
+def machine_errors(at: str, machine: Mapping[str, Any]) -> FieldErrors:
+    """Yield errors in a ``machineSpec``."""
+    if not machine.get("machineType"):
+        yield f"{at}.machine_type", "Required field is not set."
+    if ("acceleratorType" in machine) != ("acceleratorCount" in machine):
+        yield at, "Both `accelerator_type` and `accelerator_count` should be specified or none."
 
 
 def env_errors(at: str, message: Mapping[str, Any]) -> FieldErrors:
@@ -196,7 +193,11 @@ def placement_errors(job: dict[str, Any], region: str) -> FieldErrors:
     for index, pool in enumerate(spec.get("workerPoolSpecs", [])):
         machine = pool.get("machineSpec", {})
         at = f"job_spec.worker_pool_specs[{index}].machine_spec"
-        yield from _accelerator(at, machine, spec)
+        name = machine.get("acceleratorType")
+        if spec.get("network") and name in machines.WITHOUT_VPC_PEERING:
+            alternative = "use a Private Service Connect interface"
+            message = f"VPC peering is not supported with {name}; {alternative}."
+            yield f"{at}.accelerator_type", message
         if "reservationAffinity" in machine:
             affinity = machine["reservationAffinity"]
             yield from _affinity(f"{at}.reservation_affinity", affinity, spec, region)
@@ -211,22 +212,17 @@ def check_network(
         return
     number = network.split("/")[1]
     if resource_paths.project_id(store, number) is None:
-        raise permission_denied(
-            f"Permission denied on resource project {number} (or it may not exist)."
-        )
+        text = f"Permission denied on resource project {number} (or it may not exist)."
+        raise permission_denied(text)
     path = resource_paths.canonical(store, network)
     for other in jobs.list(project_number(project), region):
-        if other.state.terminal:
-            continue
-        if (used := job_networks.network_of(store, other)) and used != path:
-            raise _second_network(network, other.name, other.spec["network"], region)
-
-
-def _second_network(network: str, other: str, used: str, region: str) -> ApiError:
-    return failed_precondition(
-        f"Training on {network} cannot begin while {other} uses {used}: only one network can be "
-        f"peered in {region} at a time. Wait for it to end, or cancel it."
-    )
+        used = networks.network_of(store, other)
+        if used and used != path and not other.state.terminal:
+            raise failed_precondition(
+                f"Training on {network} cannot begin while {other.name} uses "
+                f"{other.spec['network']}: only one network can be peered in {region} at a time. "
+                "Wait until that job has ended, or cancel the job."
+            )
 
 
 def _network(spec: dict[str, Any]) -> FieldErrors:
@@ -244,8 +240,8 @@ def _network(spec: dict[str, Any]) -> FieldErrors:
         yield "job_spec.reserved_ip_ranges", "Reserved IP ranges require a network."
     for name in ranges:
         if not _RANGE.match(name):
-            message = f"Expected the name of an allocated range, got {name!r}."
-            yield "job_spec.reserved_ip_ranges", message
+            text = f"Expected the name of an allocated range, got {name!r}."
+            yield "job_spec.reserved_ip_ranges", text
 
 
 def _interface(spec: dict[str, Any], region: str) -> FieldErrors:
@@ -253,34 +249,19 @@ def _interface(spec: dict[str, Any], region: str) -> FieldErrors:
     if config is None:
         return
     at = "job_spec.psc_interface_config"
-    network_attachment = config.get("networkAttachment", "")
-    match = _ATTACHMENT.match(network_attachment)
-    if not network_attachment:
-        yield f"{at}.network_attachment", "Required field is not set."
+    attachment, field = config.get("networkAttachment", ""), f"{at}.network_attachment"
+    match = _ATTACHMENT.match(attachment)
+    if not attachment:
+        yield field, "Required field is not set."
     elif match is None:
-        yield (
-            f"{at}.network_attachment",
-            f"Expected the name of a network attachment, got {network_attachment!r}.",
-        )
+        yield field, f"Expected the name of a network attachment, got {attachment!r}."
     elif match["region"] not in (None, region):
-        message = (
-            f"The network attachment must be in the job's region {region}, "
-            f"got {network_attachment}."
-        )
-        yield f"{at}.network_attachment", message
+        place = f"in the job's region {region}"
+        yield field, f"The network attachment must be {place}, got {attachment}."
     for index, peering in enumerate(config.get("dnsPeeringConfigs", [])):
         here = f"{at}.dns_peering_configs[{index}]"
         if peering.get("domain") and not peering["domain"].endswith("."):
             yield f"{here}.domain", f"The domain must end with a dot, got {peering['domain']!r}."
-
-
-def _accelerator(at: str, machine: dict[str, Any], spec: dict[str, Any]) -> FieldErrors:
-    name = machine.get("acceleratorType", "")
-    if spec.get("network") and name in machines.WITHOUT_VPC_PEERING:
-        message = (
-            f"VPC peering is not supported with {name}; use a Private Service Connect interface."
-        )
-        yield f"{at}.accelerator_type", message
 
 
 def _affinity(at: str, affinity: dict[str, Any], spec: dict[str, Any], region: str) -> FieldErrors:
@@ -295,8 +276,7 @@ def _affinity(at: str, affinity: dict[str, Any], spec: dict[str, Any], region: s
     for value in values:
         match = _RESERVATION.match(value)
         if match is None:
-            message = f"Expected projects/P/zones/Z/reservations/R, got {value!r}."
-            yield f"{at}.values", message
+            yield f"{at}.values", f"Expected projects/P/zones/Z/reservations/R, got {value!r}."
         elif match["region"] != region:
             yield f"{at}.values", f"The zone must be in the job's region {region}, got {value}."
     strategy = spec.get("scheduling", {}).get("strategy")

@@ -1,8 +1,7 @@
-"""Create, get, list, update and delete for the resource collections of Vertex AI.
+"""Create, get, list, update and delete resources of Vertex AI's collections.
 
-Names, ids and defaults are those of the API's reference; messages are the client's. A name may have
-a project's id or number; those that are returned have the number. Resources are rows of SQLite in
-the API's JSON form, by name.
+Requests may name a project by id or number; answers have the number. Resources are rows of SQLite
+in the API's JSON form.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ from localgcp.vertex.records import new_id, now
 
 Body = dict[str, Any]
 
-_NAME: Final = re.compile(r"(projects/[^/]+/locations/[^/]+)((?:/[^/]+)*)")
+NAME: Final = re.compile(r"(projects/[^/]+/locations/[^/]+)((?:/[^/]+)*)")
 _PAGE, _MAX_PAGE = 100, 1000
 _FIELDS: Final = re.compile(
     r"name|display_name|description|state|create_time|update_time|is_default|labels\.[\w-]+"
@@ -44,7 +43,7 @@ _ORDER: Final = re.compile(r"(\w+)(?: (asc|desc))?")
 _USERS: Final = frozenset(
     {"roles/aiplatform.user", "roles/aiplatform.admin", "roles/editor", "roles/owner"}
 )
-# The name is that of the first users of the table: existing homes have it.
+# The table is named after its first resources, because existing home folders have this name.
 _SCHEMA: Final = """
 CREATE TABLE IF NOT EXISTS experiment_resources (
     name TEXT PRIMARY KEY, parent TEXT NOT NULL, body TEXT NOT NULL
@@ -96,27 +95,27 @@ class ResourceTable:
         self._path = path
 
     def get(self, name: str) -> Body | None:
-        """Return the resource, or None."""
         with self._connect() as db:
             query = "SELECT body FROM experiment_resources WHERE name = ?"
             row = db.execute(query, (name,)).fetchone()
         return json.loads(row[0]) if row else None
 
     def list(self, parent: str) -> list[Body]:
-        """Return resources whose names are ``parent`` with one more segment."""
+        """Return the resources below ``parent``: their names have one more segment."""
         with self._connect() as db:
             query = "SELECT body FROM experiment_resources WHERE parent = ?"
             return [json.loads(row[0]) for row in db.execute(query, (parent,))]
 
     def put(self, body: Body) -> None:
-        """Write a resource; replaces an existing one."""
         values = (body["name"], body["name"].rpartition("/")[0], json.dumps(body))
         with self._connect() as db:
             db.execute("INSERT OR REPLACE INTO experiment_resources VALUES (?, ?, ?)", values)
 
     def delete(self, name: str) -> None:
-        """Delete a resource and its children: ``0`` is the character after the slash."""
-        below = "name = ?1 OR (name > ?1 || '/' AND name < ?1 || '0')"
+        """Delete a resource and its children."""
+        below = (
+            "name = ?1 OR (name > ?1 || '/' AND name < ?1 || '0')"  # In ASCII, 0 follows the slash.
+        )
         with self._connect() as db:
             db.execute(f"DELETE FROM experiment_resources WHERE {below}", (name,))
 
@@ -129,7 +128,7 @@ class ResourceTable:
 
 
 class ResourceReader:
-    """Serves get and list of one collection."""
+    """Serves the get and list methods of one collection."""
 
     #: The served collection; the decorator ``serves`` sets it.
     collection: Collection
@@ -138,10 +137,8 @@ class ResourceReader:
         self.store, self.operations, self._read_table = store, operations, table
 
     def canonical(self, name: str, context: Any) -> str:
-        """Return the name with the project's number. Raises ApiError: invalid name, or missing
-        permission.
-        """
-        match = _NAME.fullmatch(name)
+        """Return the name with the project's number. Raises ApiError."""
+        match = NAME.fullmatch(name)
         if match is None:
             raise invalid_argument(f"Invalid resource name: {name!r}.")
         project, region = resolve_parent(self.store, match[1])
@@ -149,12 +146,12 @@ class ResourceReader:
         if guest is not None:
             member = f"serviceAccount:{guest.account}"
             if _USERS.isdisjoint(self.store.roles(f"projects/{project}", member)):
+                account = f"The job runs as {guest.account or 'no account'}."
                 text = f"Permission denied on resource '{name}' (or it may not exist)."
-                raise permission_denied(f"{text} The job runs as {guest.account or 'no account'}.")
+                raise permission_denied(f"{text} {account}")
         return f"projects/{project_number(project)}/locations/{region}{match[2]}"
 
     def find(self, name: str, context: Any) -> Body:
-        """Return the resource. Raises ApiError."""
         full, kind = self.canonical(name, context), self.collection.message.__name__
         if full.split("/")[4:-1] != [self.collection.segment]:
             raise invalid_argument(f"Invalid resource name: {full!r}; expected a {kind}.")
@@ -176,9 +173,7 @@ class ResourceReader:
         return self.paged(self._read_table.list(f"{place}/{self.collection.segment}"), request)
 
     def paged(self, found: list[Body], request: Any) -> tuple[list[Body], str]:
-        """Return a page of the resources that match the request's filter, and the next page's
-        token.
-        """
+        """Return a page of resources that match the filter, and the next page's token."""
         try:
             test = filters.parse(request.filter, filters.Fields(_FIELDS, _value))
         except FilterError as error:
@@ -192,15 +187,14 @@ class ResourceReader:
 
 
 class ResourceService(ResourceReader):
-    """Serves create, get, list, update and delete of one collection."""
+    """Serves all methods of one collection."""
 
     def __init__(self, store: Store, operations: OperationTable, table: Table) -> None:
         super().__init__(store, operations, table)
         self.table = table
-        self._lock = threading.RLock()  # for what is read and then written
+        self._lock = threading.RLock()  # held between reading and writing a resource
 
     def create(self, parent: str, sent: Any, id_: str, context: Any) -> Body:
-        """Create a resource. Raises ApiError."""
         collection, place = self.collection, self.place(parent, context)
         if id_ and not re.fullmatch(collection.id, id_):
             form = f"valid ids are {collection.id}"
@@ -242,7 +236,6 @@ class ResourceService(ResourceReader):
 
 
 def to_body(collection: Collection, message: Any) -> Body:
-    """Return a resource in the API's JSON form."""
     return json_format.MessageToDict(collection.message.pb(message))
 
 
@@ -281,10 +274,10 @@ def _methods(collection: Collection, kind: Any) -> dict[str, Callable[..., Any]]
         return to_message(collection, service.find(request.name, context))
 
     def list_(service: Any, request: Any, context: Any) -> Any:
-        methods, token = service.page(request, context)
+        bodies, token = service.page(request, context)
         words = "".join(map(str.title, collection.noun.split("_")))
         response = getattr(collection.requests, f"List{words}sResponse")(next_page_token=token)
-        setattr(response, f"{collection.noun}s", [to_message(collection, body) for body in methods])
+        setattr(response, f"{collection.noun}s", [to_message(collection, body) for body in bodies])
         return response
 
     def update(service: Any, request: Any, context: Any) -> Any:
@@ -304,7 +297,6 @@ def _methods(collection: Collection, kind: Any) -> dict[str, Callable[..., Any]]
 
 
 def _value(body: Body, field: str) -> filters.Value:
-    """Return the value of a filter's field in a resource."""
     value: Any = body
     for part in field.split("."):
         value = value.get(json_name(part)) if isinstance(value, dict) else None
@@ -323,5 +315,5 @@ def _ordered(bodies: list[Body], order: str) -> list[Body]:
 
 
 def json_name(field: str) -> str:
-    """Return a field's name in the API's JSON form."""
+    """Return the JSON name of a field: ``displayName`` for ``display_name``."""
     return re.sub(r"_([a-z])", lambda letter: letter[1].upper(), field)

@@ -1,8 +1,6 @@
-"""Cloud Logging's ``ListLogEntries`` over the log files of jobs, as the official client calls it.
+"""Cloud Logging's ``ListLogEntries`` over the log files of jobs.
 
-Processes write their logs by themselves and say no time. An entry's timestamp is when the runner
-saw that the log had grown, twice a second; so the lines of several replicas are in order to the
-half second. Lines of a log without such notes are a millisecond apart, from the job's creation.
+Timestamps are exact to half a second: the runner polls the sizes of logs twice a second.
 """
 
 from __future__ import annotations
@@ -24,7 +22,7 @@ from localgcp.clients import log_filters
 from localgcp.errors import ApiError, FilterError
 from localgcp.home import Home
 from localgcp.inventory.store import Store, project_number
-from localgcp.vertex.log_times import read_lines
+from localgcp.vertex.job_logs import read_lines
 from localgcp.vertex.records import JobRecord, JobState, JobTable
 
 API: Final = "logging.googleapis.com"
@@ -40,16 +38,15 @@ _KNOWN: Final = (
     *(_BATCH_JOB, "labels.task_id", "resource.labels.location"),
     *("resource.labels.build_id", "timestamp", "insertId", "severity", "textPayload", "logName"),
 )
+#: Attributes of an entry, by field of a filter.
+_FIELDS: Final = {"insertId": "insert_id", "logName": "log_name", "textPayload": "text_payload"}
 _PAGE: Final = 50
 _MAX_PAGE: Final = 1000
 
 
 @dataclass(slots=True)
 class _Line:
-    """A line of a job's log, with the fields of a ``LogEntry``.
-
-    Protobuf messages are large and slow to create, so only those of the answer's page are.
-    """
+    """A line of a job's log. Only lines in answers become a ``LogEntry``, which is slow."""
 
     log_name: str
     resource: monitored_resource_pb2.MonitoredResource
@@ -88,15 +85,14 @@ class TuningJobs(Protocol):
         ...
 
     def job(self, tuning_id: str, /) -> JobRecord | None:
-        """Return the tuning job with this id."""
+        """Return the tuning job with this id, or None."""
         ...
 
 
 class LogService:
     """``google.logging.v2.LoggingServiceV2``, with the methods that read the log of a job.
 
-    ``others`` reads the entries of other types of resources, by project and labels of a filter;
-    ``tuning`` has the tuning jobs.
+    ``others`` maps resource types to functions that yield entries of a project by filter labels.
     """
 
     api: ClassVar = Api("google.cloud.logging_v2", "logging_service_v2")
@@ -112,7 +108,7 @@ class LogService:
     ) -> None:
         self.home, self.store, self.jobs, self.others = home, store, jobs, dict(others or {})
         self.tuning = tuning
-        #: Latest request with further pages -> its entries: to read a long log takes seconds.
+        #: The latest request with further pages, and its entries: a long log takes seconds to read.
         self._next_pages: tuple[tuple[str, ...], list[_Entry]] = ((), [])
 
     def matching(
@@ -152,9 +148,8 @@ class LogService:
     def _query(self, request: types.ListLogEntriesRequest) -> _Query:
         match = re.fullmatch(r"projects/([^/]+)", ",".join(request.resource_names))
         if not match:
-            raise invalid_argument(
-                f"resource_names must be one project, got {request.resource_names}."
-            )
+            text = f"resource_names must be one project, got {request.resource_names}."
+            raise invalid_argument(text)
         if not self.store.service_enabled(match[1], API):
             text = f"Cloud Logging API has not been used in project {match[1]} before or it is"
             raise ApiError(grpc.StatusCode.PERMISSION_DENIED, f"{text} disabled.")
@@ -163,10 +158,8 @@ class LogService:
         except FilterError as error:
             raise invalid_argument(str(error)) from error
         if self._other(log_filter.equal) is None and _JOB not in log_filter.equal:
-            text = (
-                f'Unparseable filter: the local cloud reads only the log of one job, {_JOB}="ID".'
-            )
-            raise invalid_argument(text)
+            problem = "the local cloud reads only the log of one job"
+            raise invalid_argument(f'Unparseable filter: {problem}, {_JOB}="ID".')
         return _Query(match[1], log_filter.equal, lambda entry: log_filter.test(_fields(entry)))
 
     def _entries(self, query: _Query) -> Iterator[_Entry]:
@@ -175,13 +168,11 @@ class LogService:
             return
         if query.equal.get("resource.type", "ml_job") != "ml_job":
             return
-        wanted = query.equal.get(_JOB, "")
-        yield from self._of_job(query, wanted, {"job_id": wanted}, {})
-        for trial, job_id in self.tuning.trials(wanted) if self.tuning else ():
-            labels = {_TRIAL: trial}
-            yield from self._of_job(query, job_id, {"job_id": wanted}, labels)
-        of_tuning = self.tuning.job if self.tuning else self.jobs.get
-        if job := self.jobs.get(wanted) or of_tuning(wanted):
+        id_ = query.equal.get(_JOB, "")
+        yield from self._of_job(query, id_, {"job_id": id_}, {})
+        for trial, job_id in self.tuning.trials(id_) if self.tuning else ():
+            yield from self._of_job(query, job_id, {"job_id": id_}, {_TRIAL: trial})
+        if job := self.jobs.get(id_) or (self.tuning.job(id_) if self.tuning else None):
             yield from filter(query.test, self._of_service(query, job))
 
     def _of_service(self, query: _Query, job: JobRecord) -> Iterator[types.LogEntry]:
@@ -202,14 +193,12 @@ class LogService:
     def _other(
         self, equal: Mapping[str, str]
     ) -> Callable[[str, dict[str, str]], Iterator[types.LogEntry]] | None:
-        """Return the function that reads another resource type's entries, or None."""
         kind = _BATCH if _BATCH_JOB in equal else ""
         return self.others.get(equal.get("resource.type", kind))
 
     def _of_job(
         self, query: _Query, job_id: str, resource: dict[str, str], labels: dict[str, str]
     ) -> Iterator[_Line]:
-        """Yield entries of a CustomJob; set these labels on the resource and on each entry."""
         job = self.jobs.get(job_id)
         if job is None or query.project not in (job.project, project_number(job.project)):
             return
@@ -226,26 +215,16 @@ def _message(entry: _Entry) -> types.LogEntry:
 
 
 def _fields(entry: _Entry) -> Callable[[str], str]:
-    """Return a function that reads fields of an entry, for filters."""
-
     def read(name: str) -> str:
         if name.startswith("labels."):
             return entry.labels.get(name.removeprefix("labels."), "")
         if name.startswith("resource.labels."):
             return entry.resource.labels.get(name.removeprefix("resource.labels."), "")
-        match name:
-            case "resource.type":
-                return entry.resource.type
-            case "timestamp":
-                return entry.timestamp.isoformat()  # pyright: ignore[reportOptionalMemberAccess, reportAttributeAccessIssue]
-            case "insertId":
-                return entry.insert_id
-            case "logName":
-                return entry.log_name
-            case "textPayload":
-                return entry.text_payload
-            case _:
-                return "INFO"
+        if name == "timestamp":
+            return entry.timestamp.isoformat()  # pyright: ignore[reportOptionalMemberAccess, reportAttributeAccessIssue]
+        if name == "resource.type":
+            return entry.resource.type
+        return getattr(entry, _FIELDS[name]) if name in _FIELDS else "INFO"
 
     return read
 
@@ -256,7 +235,6 @@ def _of_replica(
     resource: monitored_resource_pb2.MonitoredResource,
     labels: dict[str, str],
 ) -> Iterator[_Line]:
-    """Yield entries of a replica's log."""
     created, ended = datetime.fromisoformat(job.create_time), job.state.terminal
     name, id_ = f"projects/{job.project}/logs/{file.stem}", f"{job.job_id}-{file.stem}"
     for number, text, time in read_lines(file, created, ended=ended):

@@ -1,7 +1,6 @@
 """Long-running operations as rows of SQLite, which persist across restarts of the server.
 
-An operation that is not done has its method and request beside it, so that the next server can take
-it up again.
+An unfinished operation has its method and request, so the next server can resume it.
 """
 
 from __future__ import annotations
@@ -36,13 +35,13 @@ CREATE INDEX IF NOT EXISTS operation_targets ON operations (target);
 
 
 class OperationTable:
-    """All operations; safe across threads and processes."""
+    """All long-running operations; safe across threads and processes."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
     def finish(self, target: str, response: Any, metadata: Any) -> Operation:
-        """Write an operation that is already done, on a resource of a location."""
+        """Write a completed operation on a resource."""
         place = "/".join(target.split("/")[:4])
         made = self.begin(place, "", {}, metadata)
         made.response.CopyFrom(packed(response))
@@ -53,7 +52,7 @@ class OperationTable:
     def begin(
         self, target: str, method: str, request: Mapping[str, Any], metadata: Any
     ) -> Operation:
-        """Begin an operation on ``target``; ``request`` has the data to execute it."""
+        """Write a new operation on ``target``; ``request`` has the data of its work."""
         made = Operation(name=f"{target}/operations/{new_id()}", metadata=packed(metadata))
         with connection(self._path, _SCHEMA) as db:
             row = (made.name, target, method, json.dumps(request), made.SerializeToString())
@@ -79,7 +78,6 @@ class OperationTable:
             db.execute("UPDATE operations SET done = ?, message = ? WHERE name = ?", row)
 
     def get(self, name: str) -> Operation | None:
-        """Return the operation, or None."""
         with connection(self._path, _SCHEMA) as db:
             query = "SELECT message FROM operations WHERE name = ?"
             row = db.execute(query, (name,)).fetchone()
@@ -88,12 +86,9 @@ class OperationTable:
     def list(self, target: str) -> list[Operation]:
         """Return operations on a resource, or on all resources of a location, oldest first."""
         with connection(self._path, _SCHEMA) as db:
-            query = (
-                "SELECT message FROM operations WHERE target = ?1"
-                " OR (target > ?1 || '/' AND target < ?1 || '0')"
-            )
-            operations = [Operation.FromString(row[0]) for row in db.execute(query, (target,))]
-        return sorted(operations, key=lambda operation: operation.name)
+            below = "target = ?1 OR (target > ?1 || '/' AND target < ?1 || '0')"
+            query = f"SELECT message FROM operations WHERE {below} ORDER BY name"
+            return [Operation.FromString(row[0]) for row in db.execute(query, (target,))]
 
     def unfinished(self, target: str = "") -> list[tuple[str, str, dict[str, Any]]]:
         """Return name, method and request of unfinished operations on ``target`` (default: any)."""
@@ -113,22 +108,23 @@ def packed(message: Any) -> any_pb2.Any:
     return made
 
 
-#: Function that executes an operation from its name and request, and returns the response. Raises
-#: ApiError, or ServerStoppingError if unfinished. An earlier server may have begun it.
+#: Function that executes an operation (name, request) and returns the response. Raises ApiError, or
+#: ServerStoppingError if the operation is unfinished. An earlier server may have begun the work.
 Work = Callable[[str, Mapping[str, Any]], Any]
-#: Called with (before or after work, method, request); may wait, and raises as ``Work`` does.
+#: Function that is called before and after the work ("before" or "after", method, request). It may
+#: wait, and it raises the same errors as ``Work``.
 Around = Callable[[str, str, Mapping[str, Any]], None]
 
 
 class OperationRunner:
-    """Executes the operations of one server."""
+    """Executes the long-running operations of one server."""
 
     def __init__(
         self,
         operations: OperationTable,
         make_around: Callable[[threading.Event], Around] = lambda _: lambda *_: None,
     ) -> None:
-        """Create a runner; ``make_around`` gets the event that is set when the server stops."""
+        """``make_around`` receives an event that is set when the server stops."""
         self.operations = operations
         self.stopping = threading.Event()
         self._around = make_around(self.stopping)
@@ -136,13 +132,12 @@ class OperationRunner:
         self._threads: list[threading.Thread] = []
 
     def register(self, method: str, work: Work) -> None:
-        """Register ``work`` as the function that executes operations of this method."""
         self._work[method] = work
 
     def begin(
         self, target: str, method: str, request: Mapping[str, Any], metadata: Any
     ) -> Operation:
-        """Begin an operation and start to execute it."""
+        """Write a new operation and start its work."""
         made = self.operations.begin(target, method, request, metadata)
         self._start(made.name, method, request)
         return made
@@ -153,7 +148,7 @@ class OperationRunner:
             self._start(name, method, request)
 
     def stop(self) -> None:
-        """Stop; the next server resumes unfinished operations."""
+        """Stop all work; the next server resumes unfinished operations."""
         self.stopping.set()
         for thread in self._threads:
             thread.join()
@@ -173,7 +168,7 @@ class OperationRunner:
         except ServerStoppingError:
             return
         except Exception as error:
-            traceback.print_exc()  # to server.log; the caller gets one line
+            traceback.print_exc()  # The traceback is in server.log.
             text = f"Internal error encountered: {type(error).__name__}."
             outcome = ApiError(grpc.StatusCode.INTERNAL, text)
         self.operations.end(name, outcome)

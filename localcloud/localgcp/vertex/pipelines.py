@@ -1,8 +1,6 @@
-"""``google.cloud.aiplatform.v1.PipelineService`` for pipelines with one CustomJob as their task.
+"""``google.cloud.aiplatform.v1.PipelineService`` for pipelines with one CustomJob.
 
-The task's inputs are a CustomJobSpec; the service makes a CustomJob of them and names it in
-``trainingTaskMetadata.backingCustomJob``. Data sets, and a model that the pipeline would upload,
-are refused: the local cloud has no data sets, and a model is uploaded by itself.
+The task's inputs are a CustomJobSpec. Data sets and models to upload are refused.
 """
 
 from __future__ import annotations
@@ -22,24 +20,20 @@ from localgcp.apis.refusals import invalid_argument, invalid_fields
 from localgcp.errors import ApiError
 from localgcp.inventory.store import connection
 from localgcp.vertex.collections import Body, Collection, ResourceReader, serves, to_body
-from localgcp.vertex.records import JobRecord, JobTable, new_id, now
+from localgcp.vertex.records import JobRecord, JobState, JobTable, new_id, now
 from localgcp.vertex.service import JobService
 
 #: Tasks that run a CustomJob; google/cloud/aiplatform/schema.py of the SDK.
 _CUSTOM_TASK: Final = re.compile(
     r"gs://google-cloud-aiplatform/schema/trainingjob/definition/custom_task_[\d.]+\.yaml"
 )
-#: Job state -> pipeline state, if the names differ.
-_STATES: Final = {"QUEUED": "PENDING"}
 _KEPT: Final = (
     *("displayName", "labels", "encryptionSpec"),
     *("trainingTaskDefinition", "trainingTaskInputs"),
 )
 _MISSING: Final = {
-    "modelToUpload": (
-        "pipeline that uploads a model: remove the model from the request, and upload it afterwards"
-    ),
-    "inputDataConfig": "managed data sets: pass the data's address as an argument",
+    "modelToUpload": "a pipeline that uploads a model. Upload the model in another request",
+    "inputDataConfig": "managed data sets. Pass the address of the data as an argument",
 }
 PIPELINES: Final = Collection(
     training_pipeline.TrainingPipeline, "training_pipeline", "trainingPipelines", pipeline_service
@@ -53,13 +47,12 @@ CREATE TABLE IF NOT EXISTS training_pipelines (
 
 
 class PipelineTable:
-    """The table ``training_pipelines``; a pipeline's state is that of its CustomJob."""
+    """The table of pipelines. A pipeline's state is the state of its CustomJob."""
 
     def __init__(self, jobs: JobTable) -> None:
         self._jobs = jobs
 
     def get(self, name: str) -> Body | None:
-        """Return the pipeline, or None."""
         pipelines = self.list(name.rpartition("/")[0])
         return next((pipeline for pipeline in pipelines if pipeline["name"] == name), None)
 
@@ -72,7 +65,6 @@ class PipelineTable:
         return [self._body(parent, row) for row in rows]
 
     def put(self, name: str, job_id: str, sent: Body) -> None:
-        """Add a pipeline."""
         _, number, _, region, _, id_ = name.split("/")
         request = {key: sent[key] for key in _KEPT if key in sent}
         row = (id_, number, region, job_id, json.dumps(request), now())
@@ -87,7 +79,7 @@ class PipelineTable:
 
 @serves(PIPELINES)
 class PipelineService(ResourceReader):
-    """Training pipelines that run one CustomJob."""
+    """Serves training pipelines that run one CustomJob."""
 
     api: ClassVar = Api("google.cloud.aiplatform_v1", "pipeline_service")
 
@@ -103,11 +95,8 @@ class PipelineService(ResourceReader):
         return self.find(name, context)
 
     def page(self, request: Any, context: Any) -> tuple[list[Body], str]:
-        """Return a page of pipelines, newest first. Raises ApiError for a filter."""
         if request.filter:
-            raise invalid_argument(
-                "filter: the local cloud supports no filter of training pipelines."
-            )
+            raise invalid_argument("filter: the local cloud cannot filter training pipelines.")
         return super().page(request, context)
 
     def cancel(self, name: str, context: Any) -> None:
@@ -118,18 +107,14 @@ class PipelineService(ResourceReader):
 
 
 def _job_of(sent: Body) -> custom_job.CustomJob:
-    """Return the CustomJob of a pipeline. Raises ApiError."""
     definition = sent.get("trainingTaskDefinition", "")
     if not _CUSTOM_TASK.fullmatch(definition):
-        text = (
-            f"training_task_definition: the local cloud runs only custom tasks, not {definition!r}."
-        )
-        raise ApiError(grpc.StatusCode.UNIMPLEMENTED, text)
-    for key, text in _MISSING.items():
+        problem = f"the local cloud runs only custom tasks, not {definition!r}"
+        raise ApiError(grpc.StatusCode.UNIMPLEMENTED, f"training_task_definition: {problem}.")
+    for key, feature in _MISSING.items():
         if key in sent:
-            raise ApiError(
-                grpc.StatusCode.UNIMPLEMENTED, f"{key}: the local cloud does not support a {text}."
-            )
+            text = f"{key}: the local cloud does not support {feature}."
+            raise ApiError(grpc.StatusCode.UNIMPLEMENTED, text)
     body = {"displayName": f"{sent['displayName']}-custom-job"}
     body |= {key: sent[key] for key in ("labels", "encryptionSpec") if key in sent}
     job = custom_job.CustomJob()
@@ -138,7 +123,7 @@ def _job_of(sent: Body) -> custom_job.CustomJob:
         json_format.ParseDict({**body, **spec}, custom_job.CustomJob.pb(job))
     except (json_format.ParseError, ValueError, TypeError) as error:
         raise invalid_argument(f"training_task_inputs: {error}") from None
-    # The pipeline's own message has the job as a value of any type.
+    # The pipeline's message does not define the fields of the job, so the job is checked here.
     body = json_format.MessageToDict(custom_job.CustomJob.pb(job))
     if errors := [*field_rules.errors("aiplatform.v1.GoogleCloudAiplatformV1CustomJob", body)]:
         raise invalid_fields(errors)
@@ -146,18 +131,17 @@ def _job_of(sent: Body) -> custom_job.CustomJob:
 
 
 def _progress(job: JobRecord | None) -> Body:
-    """Return state, times, error and job of a pipeline."""
     if job is None:
         error = {"code": 5, "message": "The CustomJob of the pipeline was deleted."}
         return {"state": "PIPELINE_STATE_FAILED", "error": error}
-    state = _STATES.get(job.state.word, job.state.word)
+    state = "PENDING" if job.state is JobState.QUEUED else job.state.word
     progress: Body = {
         "state": f"PIPELINE_STATE_{state}",
         "updateTime": job.update_time,
         "trainingTaskMetadata": {"backingCustomJob": job.name},
     }
-    progress |= {"startTime": job.start_time} if job.start_time else {}
-    progress |= {"endTime": job.end_time} if job.end_time else {}
+    times = {"startTime": job.start_time, "endTime": job.end_time}
+    progress |= {key: time for key, time in times.items() if time}
     if job.error_code is not None:
         progress["error"] = {"code": job.error_code, "message": job.error_message or ""}
     return progress

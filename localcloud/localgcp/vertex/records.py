@@ -1,7 +1,6 @@
-"""Custom jobs as rows of SQLite, which persist across restarts and need no Google library.
+"""Custom jobs as rows of SQLite, which persist across restarts.
 
-Importing ``google.cloud.aiplatform_v1`` takes more than a second, so ``vt local status``
-and ``up`` read this table; only the server turns rows into API messages.
+``vt local`` commands import this module, so it imports no Google library (1 s).
 """
 
 from __future__ import annotations
@@ -20,8 +19,8 @@ from typing import Any, ClassVar, Final, Generic, Self, TypeVar
 from localgcp.inventory.rows import Rows
 from localgcp.inventory.store import connection, project_number
 
-# Machines of reservations that jobs hold. Triggers give them back together with the change that
-# ends the job, so that no crash comes in between.
+# Machines of reservations that jobs use. Triggers release the machines in the transaction that ends
+# the job, so a crash cannot leave a claim of an ended job.
 _CLAIMS: Final = """
 CREATE TABLE IF NOT EXISTS reservation_claims (
     job_id TEXT NOT NULL, reservation TEXT NOT NULL, machines INTEGER NOT NULL,
@@ -33,8 +32,6 @@ BEGIN DELETE FROM reservation_claims WHERE job_id = NEW.job_id; END;
 CREATE TRIGGER IF NOT EXISTS machines_of_a_job_gone AFTER DELETE ON custom_jobs
 BEGIN DELETE FROM reservation_claims WHERE job_id = OLD.job_id; END;
 """
-
-_HAS_CLAIMS: Final = "SELECT 1 FROM sqlite_master WHERE name = 'machines_of_a_job_gone'"
 
 
 class JobState(StrEnum):
@@ -129,12 +126,10 @@ class RecordTable(Generic[_R]):
         self.path = path
 
     def insert(self, record: _R) -> None:
-        """Add a job."""
         with self._connect() as db:
             self.rows.insert(db, record)
 
     def get(self, job_id: str) -> _R | None:
-        """Return the job, or None."""
         with self._connect() as db:
             return next(iter(self.rows.select(db, "WHERE job_id = ?", job_id)), None)
 
@@ -144,7 +139,7 @@ class RecordTable(Generic[_R]):
         region: str | None = None,
         label: tuple[str, str] | None = None,
     ) -> list[_R]:
-        """Return jobs of a project and a region (None: all) with a label, newest first."""
+        """Return jobs with a label in a project and a region (None: all), newest first."""
         key, value = label or (None, None)
         query = (
             "WHERE (?1 IS NULL OR number = ?1) AND (?2 IS NULL OR region = ?2)"
@@ -162,9 +157,9 @@ class RecordTable(Generic[_R]):
         only_from: builtins.list[JobState] | tuple[JobState, ...] = LIVE_STATES,
         error: tuple[int, str] | None = None,
     ) -> bool:
-        """Set the state and its times if the state is now one of ``only_from``; else return False.
+        """Set the state and its times if the state is one of ``only_from``; else return False.
 
-        This is the one place a state changes, so a job that was cancelled cannot succeed later.
+        All state changes use this method, so a cancelled job cannot succeed later.
         """
         time = now()
         code, message = error or (None, None)
@@ -207,10 +202,10 @@ class JobTable(RecordTable[JobRecord]):
     def claim(self, job_id: str, wanted: dict[str, int], limits: dict[str, int]) -> bool:
         """Claim machines by reservation path, all or none; return False if too few are free.
 
-        ``limits``: how many machines each reservation has.
+        ``limits``: the number of machines of each reservation.
         """
         with self._connect() as db:
-            db.execute("BEGIN IMMEDIATE")  # rolled back when the connection closes
+            db.execute("BEGIN IMMEDIATE")  # A return without COMMIT rolls back.
             for reservation, machines in wanted.items():
                 if _used(db, reservation) + machines > limits[reservation]:
                     return False
@@ -222,18 +217,18 @@ class JobTable(RecordTable[JobRecord]):
         return True
 
     def used(self, reservation: str) -> int:
-        """Return the number of machines that jobs use in the reservation with this path."""
+        """Return the number of machines of a reservation (path) that jobs use."""
         with self._connect() as db:
             return _used(db, reservation)
 
     def users(self, reservation: str) -> builtins.list[JobRecord]:
-        """Return the jobs that use machines of the reservation."""
         query = "JOIN reservation_claims USING (job_id) WHERE reservation = ? ORDER BY create_time"
         with self._connect() as db:
             return self.rows.select(db, query, reservation)
 
     def _create(self, db: sqlite3.Connection) -> None:
-        if not db.execute(_HAS_CLAIMS).fetchone():
+        query = "SELECT 1 FROM sqlite_master WHERE name = 'machines_of_a_job_gone'"
+        if not db.execute(query).fetchone():
             db.executescript(_CLAIMS)
 
 

@@ -1,8 +1,7 @@
 """``JobService`` of ``google.cloud.aiplatform.v1``, and the TensorBoard instances of jobs.
 
-States move as the service's: QUEUED, PENDING while the replica is prepared, RUNNING while its
-code runs, then SUCCEEDED, FAILED or CANCELLED; cancelling is asynchronous. Names carry the project
-number; requests may name a project by id or number.
+States: QUEUED, PENDING while replicas are prepared, RUNNING, then SUCCEEDED, FAILED or CANCELLED.
+Cancellation is asynchronous.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from localgcp.errors import FilterError
 from localgcp.inventory.store import TENSORBOARD, Store, StoredResource, project_number
 from localgcp.vertex import filters
 from localgcp.vertex.checks import check_custom_job, resolve_parent
-from localgcp.vertex.collections import Body, Collection, ResourceReader, serves, to_body
+from localgcp.vertex.collections import NAME, Body, Collection, ResourceReader, serves, to_body
 from localgcp.vertex.operations import OperationTable
 from localgcp.vertex.records import LIVE_STATES, JobRecord, JobState, JobTable, RecordTable
 
@@ -43,7 +42,6 @@ _OUTPUT_ONLY: Final = (
     *("name", "state", "createTime", "startTime", "endTime", "updateTime", "error"),
     *("webAccessUris", "satisfiesPzs", "satisfiesPzi", "trials"),
 )
-_TARGET: Final = re.compile(r"(projects/[^/]+/locations/[^/]+)((?:/[^/]+)*)")
 _DONE: Final = re.compile(r"(?:done[=:](true|false))?", re.IGNORECASE)
 _MAX_PAGE: Final = 100
 #: States in which a job can be cancelled.
@@ -52,53 +50,42 @@ _R = TypeVar("_R", bound=JobRecord)
 
 
 class Scheduler(Protocol):
-    """Runs jobs; see ``localgcp.runner.scheduler``."""
+    """Runs new jobs, and ends jobs in state CANCELLING (``localgcp.runner.scheduler``)."""
 
     def submit(self, job_id: str) -> None: ...
     def cancel(self, job_id: str) -> None: ...
 
 
 class JobCollection(Generic[_R]):
-    """Jobs of one type: checks requests and stores jobs; a scheduler runs them."""
+    """Checks requests for jobs of one type and stores the jobs; a scheduler runs them."""
 
     collection: Collection
     first: ClassVar = JobState.QUEUED
 
-    def __init__(
-        self, store: Store, table: RecordTable[_R], operations: OperationTable | None = None
-    ) -> None:
-        self.store, self.table = store, table
-        self.operations = operations or OperationTable(table.path)
+    def __init__(self, store: Store, table: RecordTable[_R], scheduler: Scheduler) -> None:
+        self.store, self.table, self.scheduler = store, table, scheduler
+        self.operations = OperationTable(table.path)
 
     def check(self, body: Body, project: str, region: str) -> None:
         """Raise ApiError for a job (JSON form) that the service or this machine refuses."""
         raise NotImplementedError
 
-    def begin(self, job_id: str) -> None:
-        """Start to run a new job."""
-        raise NotImplementedError
-
-    def end(self, job_id: str) -> None:
-        """End a job in state CANCELLING."""
-        raise NotImplementedError
-
     def create(self, parent: str, sent: Any, _id: str = "", _context: Any = None) -> Body:
-        """Accept a job. Raises ApiError."""
+        """Store and submit a job. Raises ApiError."""
         project, region = resolve_parent(self.store, parent)
         body = to_body(self.collection, sent)
         body = {key: value for key, value in body.items() if key not in _OUTPUT_ONLY}
         self.check(body, project, region)
         record = self.table.rows.type.new(project, region, body, self.first)
         self.table.insert(record)
-        self.begin(record.job_id)
+        self.scheduler.submit(record.job_id)
         return message_body(record)
 
     def find(self, name: str, _context: Any = None) -> Body:
-        """Return the job in the API's JSON form. Raises ApiError."""
         return message_body(self.record(name))
 
     def record(self, name: str) -> _R:
-        """Return the record of the job of this name. Raises ApiError."""
+        """Return the record of the job with this name. Raises ApiError."""
         kind = self.collection.message.__name__
         match = _NAME.fullmatch(name)
         if match is None or match["segment"] != self.collection.segment:
@@ -110,16 +97,16 @@ class JobCollection(Generic[_R]):
         return job
 
     def cancel(self, name: str, _context: Any = None) -> None:
-        """Cancel a job; no effect on a job that ended or is being cancelled."""
+        """Cancel a job; an ended or cancelled job stays unchanged."""
         job_id = self.record(name).job_id
         if self.table.move(job_id, JobState.CANCELLING, only_from=CANCELLABLE):
-            self.end(job_id)
+            self.scheduler.cancel(job_id)
 
     def delete(self, name: str, _context: Any = None) -> operations_pb2.Operation:
-        """Delete a job that has ended."""
+        """Delete an ended job. Raises ApiError."""
         job = self.record(name)
         if not job.state.terminal:
-            # Not described by the API. Refusing keeps a running job findable.
+            # The API does not document this refusal, which keeps running jobs visible.
             kind = self.collection.message.__name__
             text = f"The {kind} is in state {job.state} and cannot be deleted; cancel it first."
             raise failed_precondition(f"{text} ({job.name})")
@@ -139,22 +126,21 @@ class JobCollection(Generic[_R]):
         text = f"{self.table.rows.table}:{project}/{region}?{request.filter}"
         query = hashlib.sha256(text.encode()).hexdigest()[:16]
         after = _read_token(request.page_token, query)
-        jobs = [
-            job
-            for job in self.table.list(
-                project_number(project), region, filters.label(request.filter)
-            )
-            if test(job) and (after is None or (job.create_time, job.job_id) < after)
-        ]
+        jobs = self.table.list(project_number(project), region, filters.label(request.filter))
+        jobs = [job for job in jobs if test(job)]
+        if after is not None:
+            jobs = [job for job in jobs if (job.create_time, job.job_id) < after]
         size = min(request.page_size or _MAX_PAGE, _MAX_PAGE)
-        page, more = jobs[:size], len(jobs) > size
-        token = _write_token(page[-1], query) if more else ""
-        return [message_body(job_record) for job_record in page], token
+        token = ""
+        if len(jobs) > size:
+            content = json.dumps([query, jobs[size - 1].create_time, jobs[size - 1].job_id])
+            token = base64.urlsafe_b64encode(content.encode()).decode()
+        return [message_body(job) for job in jobs[:size]], token
 
 
 @serves(CUSTOM_JOBS)
 class JobService(JobCollection[JobRecord]):
-    """CustomJobs, and the long-running operations of all services."""
+    """Serves CustomJobs, and the long-running operations of all services."""
 
     api: ClassVar = VERTEX_JOBS
 
@@ -166,53 +152,38 @@ class JobService(JobCollection[JobRecord]):
         refusal: Callable[[Mapping[str, Any]], str | None] = lambda _spec: None,
     ) -> None:
         """``refusal`` returns why this machine cannot run a job's ``jobSpec``, or None."""
-        super().__init__(store, jobs)
-        self.jobs, self.scheduler, self.refusal = jobs, scheduler, refusal
+        super().__init__(store, jobs, scheduler)
+        self.jobs, self.refusal = jobs, refusal
 
     def check(self, body: Body, project: str, region: str) -> None:
-        """Raise ApiError for a CustomJob that the service or this machine refuses."""
         check_custom_job(self.store, self.jobs, body, project, region)
         if text := self.refusal(body["jobSpec"]):
             raise failed_precondition(text)
 
-    def begin(self, job_id: str) -> None:
-        """Submit a job to the scheduler."""
-        self.scheduler.submit(job_id)
-
-    def end(self, job_id: str) -> None:
-        """Request the end of a job from the scheduler."""
-        self.scheduler.cancel(job_id)
-
     def get_operation(
         self, request: operations_pb2.GetOperationRequest
     ) -> operations_pb2.Operation:
-        stored_operation = self.operations.get(request.name)
-        if stored_operation is None:
-            raise not_found(request.name, "Operation")
-        return stored_operation
+        if stored := self.operations.get(request.name):
+            return stored
+        raise not_found(request.name, "Operation")
 
     def list_operations(
         self, request: operations_pb2.ListOperationsRequest
     ) -> operations_pb2.ListOperationsResponse:
-        """Return all operations on a resource or in a location; a filter selects done or unfinished
-        ones.
-        """
-        match = _TARGET.fullmatch(request.name)
+        """Return the operations on a resource or in a location, filtered by ``done``."""
+        match = NAME.fullmatch(request.name)
         if match is None:
             raise invalid_argument(f"Invalid resource name: {request.name!r}.")
         project, region = resolve_parent(self.store, match[1])
-        wanted = _DONE.fullmatch(request.filter)
-        if wanted is None:
+        done = _DONE.fullmatch(request.filter)
+        if done is None:
             text = f"Invalid filter: {request.filter!r}; expected a filter such as done=false."
             raise invalid_argument(text)
         target = f"projects/{project_number(project)}/locations/{region}{match[2]}"
         operations = self.operations.list(target)
-        if wanted[1]:
-            operations = [
-                candidate
-                for candidate in operations
-                if candidate.done is (wanted[1].lower() == "true")
-            ]
+        if done[1]:
+            is_done = done[1].lower() == "true"
+            operations = [stored for stored in operations if stored.done is is_done]
         return operations_pb2.ListOperationsResponse(operations=operations)
 
 
@@ -232,12 +203,6 @@ def message_body(record: JobRecord) -> dict[str, Any]:
     return body
 
 
-def _write_token(last: JobRecord, query: str) -> str:
-    return base64.urlsafe_b64encode(
-        json.dumps([query, last.create_time, last.job_id]).encode()
-    ).decode()
-
-
 def _read_token(token: str, query: str) -> tuple[str, str] | None:
     if not token:
         return None
@@ -246,9 +211,8 @@ def _read_token(token: str, query: str) -> tuple[str, str] | None:
     except (ValueError, TypeError, RecursionError) as error:
         raise invalid_argument(f"Invalid page token: {token[:80]!r}.") from error
     if made_for != query:
-        raise invalid_argument(
-            "The page token belongs to another request: parent and filter must be equal."
-        )
+        text = "The page token belongs to another request: parent and filter must be equal."
+        raise invalid_argument(text)
     return create_time, job_id
 
 
@@ -259,7 +223,7 @@ INSTANCES: Final = Collection(
 
 @serves(INSTANCES)
 class TensorboardService(ResourceReader):
-    """TensorBoard instances, which the gcp plugin creates, changes and deletes."""
+    """Serves TensorBoard instances, which the gcp plugin creates and deletes."""
 
     api: ClassVar = Api("google.cloud.aiplatform_v1", "tensorboard_service")
 
@@ -274,21 +238,15 @@ class InstanceTable:
         self._store = store
 
     def get(self, name: str) -> Body | None:
-        """Return the instance, or None."""
         resource = self._store.get(TENSORBOARD, name)
         return resource and _instance(resource)
 
     def list(self, parent: str) -> list[Body]:
-        """Return instances whose names are ``parent`` with one more segment."""
         resources = self._store.list(TENSORBOARD)
-        return [
-            _instance(resource)
-            for resource in resources
-            if resource.id.rpartition("/")[0] == parent
-        ]
+        return [_instance(r) for r in resources if r.id.rpartition("/")[0] == parent]
 
 
 def _instance(resource: StoredResource) -> Body:
-    """Return an instance without the plugin's empty values: JSON numbers cannot be empty."""
+    """Return an instance without the plugin's empty values, which JSON numbers cannot have."""
     fields = {key: value for key, value in resource.outputs.items() if value not in ("", None)}
     return {**fields, "name": resource.id}

@@ -15,7 +15,7 @@ from localgcp.gcp.services.base import ExistingResource, ResourceType
 from localgcp.inventory import resource_paths
 from localgcp.inventory.store import Store, StoredResource
 from localgcp.inventory.vpc import ADDRESS, ATTACHMENT, NETWORK, SUBNETWORK
-from localgcp.vertex import job_networks
+from localgcp.vertex import networks
 
 FIREWALL: Final = "gcp:compute/firewall:Firewall"
 ROUTER: Final = "gcp:compute/router:Router"
@@ -98,7 +98,7 @@ def users(store: Store, path: str) -> Iterator[str]:
     """Yield paths of resources and jobs that use a network, subnetwork or network attachment."""
     collection = path.split("/")[-2]
     if collection == "networkAttachments":
-        yield from (job.name for job in job_networks.jobs_on_attachment(store, path))
+        yield from (job.name for job in networks.jobs_on_attachment(store, path))
         return
     for type_ in _USERS:
         for resource in store.list(type_):

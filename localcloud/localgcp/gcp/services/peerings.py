@@ -32,7 +32,7 @@ from localgcp.inventory.vpc import (
     in_network,
     network_of,
 )
-from localgcp.vertex import job_networks
+from localgcp.vertex import networks
 
 _STILL_USED: Final = (
     "Failed to delete connection; Producer services (e.g. CloudSQL, Cloud Memstore, etc.) are "
@@ -131,7 +131,7 @@ class Connection(ResourceType):
         return {}
 
     def unmake(self, cloud: Cloud, id_: str, olds: Values) -> None:
-        if job_networks.jobs_on_network(cloud.store, self._network(cloud, olds)):
+        if networks.jobs_on_network(cloud.store, self._network(cloud, olds)):
             doing = f"Unable to remove {self.title}, err: Error waiting for Delete {self.title}"
             raise OperationError(doing, RpcCode.FAILED_PRECONDITION, _STILL_USED)
         super().unmake(cloud, id_, olds)
@@ -171,7 +171,7 @@ class PeeringRoutes(Compute):
 def release(cloud: Cloud, network: str) -> None:
     """Delete the connections of a deleted network. Raises CloudError if a job uses them."""
     for connection in in_network(cloud.store, CONNECTION, network):
-        if jobs := job_networks.jobs_on_network(cloud.store, network):
+        if jobs := networks.jobs_on_network(cloud.store, network):
             raise in_use("Error deleting Network", "network", network, jobs[0].name)
         cloud.store.delete(CONNECTION, connection.id)
 

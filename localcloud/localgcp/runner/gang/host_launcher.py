@@ -1,20 +1,15 @@
 """``host_launcher.py VIEW PROGRAM ARGUMENT…``: run PROGRAM with its own hosts file and ``/gcs``.
 
-Linux only. VIEW is JSON, and both of its parts may be left out:
+Linux only, with the standard library only. VIEW is a JSON object with optional keys:
 
 ``host``
-    ``{"name": …, "hosts": …}``: the name of the machine, and a file that is its ``/etc/hosts``.
+    ``{"name": …, "hosts": …}``: the host name, and a file that replaces ``/etc/hosts``.
 ``gcs``
-    ``{"root": …, "folder": …, "read_only": [folder, …], "objects": {bucket: folder, …}}``: ``/gcs``
-    is this folder. Its folders in ``read_only`` cannot be written to; below it lie the read-only
-    ``objects``. No file outside of it lies below ``/gcs``, and none that the program makes in
-    ``/`` itself reaches the machine: ``root``, an empty folder, is what its ``/`` is made from.
+    ``{"root": …, "folder": …, "read_only": [folder, …], "objects": {bucket: folder, …}}``:
+    ``folder`` replaces ``/gcs``; ``read_only`` lists its read-only folders, ``objects`` maps
+    buckets to read-only folders. ``root`` is an empty folder for the program's ``/``.
 
-All else is this machine's: network, files, users. Exit code 97 and a line if the system does not
-allow it.
-
-A script of its own: it changes the process it runs in. Standard library only, so that it starts in
-a few hundredths of a second.
+The exit code is 97 if the system does not support the view.
 """
 
 from __future__ import annotations
@@ -27,7 +22,7 @@ import sys
 from pathlib import Path
 from typing import Any, Final
 
-if not __package__:  # a script
+if not __package__:  # This file runs as a script.
     sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
 
 from localgcp.system import namespaces
@@ -43,7 +38,7 @@ _MS_RELATIME: Final = 1 << 21
 REFUSED: Final = 97
 #: Exit code of a program that cannot be executed, as in shells.
 _NOT_EXECUTABLE: Final = 126
-#: Folder of the buckets, which hides the machine's folder of the same name.
+#: Name of the folder with the buckets; the machine's folder of this name is hidden.
 _MOUNT: Final = "gcs"
 
 
@@ -51,7 +46,7 @@ def enter(view: dict[str, Any]) -> None:
     """Apply the view to this process. Raises the errors of ``namespaces.unshare``."""
     host_name = namespaces.NEW_HOST_NAME if "host" in view else 0
     namespaces.unshare(namespaces.NEW_MOUNTS | host_name)
-    # Else the mounts would reach all processes of this machine.
+    # Without this call, all processes of this machine would see the mounts.
     mount(None, "/", namespaces.RECURSIVE | namespaces.PRIVATE)
     if gcs := view.get("gcs"):
         _enter_root(gcs)
@@ -61,13 +56,9 @@ def enter(view: dict[str, Any]) -> None:
 
 
 def _enter_root(gcs: dict[str, Any]) -> None:
-    """Enter a new root folder with the content of the machine's root except ``/gcs``.
-
-    ``/gcs`` need not be there, and making it takes root's rights and leaves it behind.
-    """
     root, here = gcs["root"], Path.cwd()
     mount(root, root, namespaces.BIND)
-    mount(None, root, namespaces.UNBINDABLE)  # else it would be part of its own parts
+    mount(None, root, namespaces.UNBINDABLE)  # keeps the folder out of the mounts below it
     for entry in os.scandir("/"):
         if entry.name != _MOUNT:
             _show(entry, os.path.join(root, entry.name))
@@ -90,7 +81,6 @@ def _enter_root(gcs: dict[str, Any]) -> None:
 
 
 def _show(entry: os.DirEntry[str], target: str) -> None:
-    """Mount an entry of the machine's ``/`` in the new root folder."""
     if entry.is_symlink():
         if not os.path.lexists(target):
             Path(target).symlink_to(Path(entry.path).readlink())
@@ -114,10 +104,10 @@ def main() -> int:
     view, *command = sys.argv[1:]
     try:
         enter(json.loads(view))
-    except (OSError, AttributeError) as error:  # no such call, or a container that forbids it
+    except (OSError, AttributeError) as error:  # the system or a container forbids the call
         print(error, file=sys.stderr)
         return REFUSED
-    for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores them, and so would the program
+    for number in (signal.SIGPIPE, signal.SIGXFSZ):  # ignored by Python, inherited by programs
         signal.signal(number, signal.SIG_DFL)
     try:
         os.execvp(command[0], command)

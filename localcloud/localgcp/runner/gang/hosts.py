@@ -1,9 +1,8 @@
-"""Loopback addresses of a job's replicas, and host names where the system supports them.
+"""The replicas of a job, with loopback addresses, host names and a private ``/gcs`` for each.
 
-On Linux every address of 127.0.0.0/8 is this machine's own, so replicas listen on the same port
-without meeting each other. A host name takes namespaces of the kernel; without them CLUSTER_SPEC
-has addresses. Where there is only 127.0.0.1 (macOS), replicas differ by port. The command line of a
-program gives it its host, and where it can, a ``/gcs`` of its own.
+Pools: 0 primary replica, 1 workers, 2 parameter servers or a reduction server, 3 evaluators
+(doc:training/distributed-training). On Linux, all addresses of 127.0.0.0/8 are local, so all
+replicas listen on the same port. On macOS, the replicas have different ports.
 """
 
 from __future__ import annotations
@@ -12,6 +11,7 @@ import errno
 import hashlib
 import json
 import os
+import re
 import secrets
 import shutil
 import socket
@@ -24,9 +24,92 @@ from pathlib import Path
 from typing import Any, Final
 
 from localgcp.errors import CommandNotFoundError, RpcCode, StartRefusedError
+from localgcp.runner.environment import Placement
 from localgcp.runner.gang import host_launcher
-from localgcp.runner.gang.cluster import PORT, Replica
+from localgcp.system.ports import choose_port
 from localgcp.system.processes import succeeds
+
+#: Port of every entry of CLUSTER_SPEC and TF_CONFIG (doc:training/distributed-training).
+PORT: Final = 2222
+#: Name of the primary replica.
+PRIMARY: Final = "workerpool0-0"
+#: Maximum number of replicas of one job, because each replica is a process with a framework.
+MAX_REPLICAS: Final = 16
+#: Memory of a replica without data (an interpreter with a framework), in bytes.
+REPLICA_BYTES: Final = 256 * 1024**2
+
+_REDUCTION_SERVER: Final = re.compile(r"vertex-ai-restricted/training/reductionserver(?::|@|$)")
+
+
+@dataclass(frozen=True)
+class Replica:
+    """One replica: its pool, its index in the pool, and the pool's specification."""
+
+    pool: int
+    index: int
+    spec: Mapping[str, Any]
+    """The ``workerPoolSpec``, in the API's JSON form."""
+
+    @property
+    def name(self) -> str:
+        return f"workerpool{self.pool}-{self.index}"
+
+    @property
+    def task(self) -> Mapping[str, Any]:
+        """The ``containerSpec`` or ``pythonPackageSpec`` of the replica."""
+        return self.spec.get("containerSpec") or self.spec.get("pythonPackageSpec") or {}
+
+
+def replicas(spec: Mapping[str, Any]) -> list[Replica]:
+    """Return all replicas of a job, the primary replica first.
+
+    Raises StartRefusedError for replicas that this machine cannot run.
+    """
+    pools = [pool for pool in enumerate(spec.get("workerPoolSpecs", [])) if pool[1]]
+    counts = {number: int(pool.get("replicaCount", 1)) for number, pool in pools}
+    if (total := sum(counts.values())) > MAX_REPLICAS:
+        raise _refused(
+            f"the local cloud runs at most {MAX_REPLICAS} replicas of a job, and this job has "
+            f"{total}. Rehearse the job with a lower replicaCount: one worker besides the primary "
+            "suffices."
+        )
+    members = [Replica(number, i, pool) for number, pool in pools for i in range(counts[number])]
+    for replica in members:
+        if is_reduction_server(replica.task.get("imageUri", "")):
+            raise _refused(
+                f"{replica.name} is a reduction server, which reduces gradients of GPU workers; "
+                "the local cloud has no GPUs. Rehearse the job without this pool: the result is "
+                "the same."
+            )
+    return members
+
+
+def is_reduction_server(image: str) -> bool:
+    return bool(_REDUCTION_SERVER.search(image))
+
+
+def check_memory(count: int, free_bytes: int) -> None:
+    """Raise StartRefusedError if ``count`` replicas exceed this machine's free memory."""
+    needed = count * REPLICA_BYTES
+    if count > 1 and needed > free_bytes:
+        raise _refused(
+            f"{count} replicas need {needed >> 20} MiB of memory without data, and this machine "
+            f"has {free_bytes >> 20} MiB free. Rehearse the job with a lower replicaCount, or end "
+            "other programs."
+        )
+
+
+def placements(members: Sequence[Replica], hosts: Mapping[str, str]) -> dict[str, Placement]:
+    """Return the placement of each replica by name; ``hosts`` maps names to ``HOST:PORT``."""
+    cluster: dict[str, list[str]] = {}
+    for replica in members:
+        cluster.setdefault(f"workerpool{replica.pool}", []).append(hosts[replica.name])
+    return {r.name: Placement(r.pool, r.index, cluster) for r in members}
+
+
+def _refused(text: str) -> StartRefusedError:
+    return StartRefusedError(RpcCode.FAILED_PRECONDITION, text)
+
 
 _LAUNCH: Final = (sys.executable, "-I", "-S", host_launcher.__file__)
 _ATTEMPTS: Final = 50
@@ -45,7 +128,7 @@ class Host:
 
     @property
     def entry(self) -> str:
-        """The replica's ``HOST:PORT``, as in CLUSTER_SPEC."""
+        """The address ``HOST:PORT``, as in CLUSTER_SPEC."""
         return f"{self.name or self.address}:{self.port}"
 
 
@@ -70,13 +153,13 @@ class BucketView:
 def choose(job_id: str, members: Sequence[Replica], *, named: bool) -> dict[str, Host]:
     """Return the hosts of a job's replicas by name; a single replica is ``localhost``.
 
-    ``named``: all of them are programs of this machine, which may get host names.
-    Raises StartRefusedError if no addresses are free.
+    ``named``: all replicas are programs of this machine. Raises StartRefusedError without free
+    ports.
     """
     if len(members) == 1:
         return {members[0].name: Host("127.0.0.1", PORT, "localhost")}
     if not _can_bind("127.64.0.1", 0):
-        return {member.name: Host("127.0.0.1", _free_port()) for member in members}
+        return {member.name: Host("127.0.0.1", choose_port(0, member.name)) for member in members}
     named = named and has_namespaces()
     tag = hashlib.sha256(job_id.encode()).hexdigest()[:10]
     for _ in range(_ATTEMPTS):
@@ -87,14 +170,11 @@ def choose(job_id: str, members: Sequence[Replica], *, named: bool) -> dict[str,
                 replica.name: Host(address, PORT, host_name(replica, tag) if named else None)
                 for replica, address in zip(members, addresses, strict=True)
             }
-    text = f"port {PORT} is in use at the loopback addresses of this machine."
-    raise StartRefusedError(RpcCode.FAILED_PRECONDITION, text)
+    raise _refused(f"port {PORT} is in use at the loopback addresses of this machine.")
 
 
 def host_name(replica: Replica, tag: str) -> str:
-    """Return a name such as ``cmle-training-workerpool1-ab-0``
-    (doc:training/distributed-training).
-    """
+    """Return a name like ``cmle-training-workerpool1-ab-0`` (doc:training/distributed-training)."""
     return f"cmle-training-workerpool{replica.pool}-{tag}-{replica.index}"
 
 
@@ -106,7 +186,7 @@ def write_hosts(path: Path, hosts: Mapping[str, Host]) -> None:
         own = "127.0.0.1 localhost\n"
     lines = [f"{host.address} {host.name}" for host in hosts.values() if host.name]
     path.write_text("\n".join([own.rstrip("\n"), *lines, ""]), encoding="utf-8")
-    path.chmod(0o644)  # a program may change its user
+    path.chmod(0o644)  # The program may run as another user.
 
 
 def command_on(
@@ -118,10 +198,9 @@ def command_on(
     work: Path,
     buckets: BucketView | None = None,
 ) -> list[str]:
-    """Return the command line that runs ``argv`` in the folder ``work`` on a host with these
-    buckets.
+    """Return the command line that runs ``argv`` in the folder ``work`` on a host.
 
-    Raises CommandNotFoundError: the launcher would find it out only after the start.
+    Raises CommandNotFoundError, which the launcher would report only after the start.
     """
     view: dict[str, Any] = {}
     if host.name not in (None, "localhost"):
@@ -148,7 +227,6 @@ def _as_view(buckets: BucketView, root: Path) -> dict[str, Any]:
 def _check_program(
     name: str, env: Mapping[str, str], work: Path, buckets: BucketView | None
 ) -> None:
-    """Raise CommandNotFoundError if the program does not exist."""
     number = 0
     if os.sep in name:
         path = work / name
@@ -196,9 +274,3 @@ def _can_bind(address: str, port: int) -> bool:
         except OSError:
             return False
     return True
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

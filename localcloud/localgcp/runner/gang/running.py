@@ -1,35 +1,175 @@
-"""Starts, watches and ends all replicas of a job together.
+"""Runs all replicas of a job together, and decides about restarts and retries.
 
-Each replica has a thread that waits for its process. The calling thread alone decides: it hears of
-ends, faults, the timeout and the user's cancel, and asks ``LifeCycle`` what follows.
+Each replica has a thread that waits for its process. The calling thread handles ends, faults, the
+timeout and cancellation.
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from functools import partial
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from localgcp.errors import CommandNotFoundError, JobCancelledError
 from localgcp.runner import replica
 from localgcp.runner.environment import Folders
-from localgcp.runner.gang.life_cycle import Action, Decision, End, Grade, LifeCycle, grade
-from localgcp.runner.joblog import JobLog
 from localgcp.runner.programs import Launch
 from localgcp.system.folders import delete_folder
 from localgcp.system.threads import make_thread
+from localgcp.vertex.job_logs import JobLog
+
+WORKER_RESTARTS: Final = 5
+JOB_RETRIES: Final = 3
+PREEMPTIONS: Final = 6
+
+_TRANSIENT: Final = frozenset({6, 134, 11, 139})
+#: Exit codes after SIGKILL and SIGTERM (128 + N), which code does not return by mistake.
+_KILLED: Final = frozenset({137, 143})
+
+
+class Grade(Enum):
+    """Kinds of failures of a replica, by exit code."""
+
+    PERMANENT = "permanent"
+    TRANSIENT = "transient"
+    KILLED = "killed"
+
+
+class Action(Enum):
+    """Actions of the service after the end of a replica."""
+
+    CONTINUE = "continue"
+    SUCCEED = "succeed"
+    FAIL = "fail"
+    RESTART_REPLICAS = "restart replicas"
+    """Restart the decision's replicas on the same machines."""
+    RESTART_ALL = "restart all"
+    """Restart all replicas on the same machines."""
+    RETRY_JOB = "retry job"
+    """Start all replicas on new machines."""
+
+
+@dataclass(frozen=True)
+class End:
+    """The end of a replica: its name and exit code."""
+
+    name: str
+    code: int
+
+
+@dataclass(frozen=True)
+class Decision:
+    """An action, with the failed replica or the replicas to restart."""
+
+    action: Action
+    ends: tuple[End, ...] = ()
+    note: str = ""
+    """Log line about the cause, and its number and limit."""
+    stockout: bool = False
+    """True if the job fails because no machines are left."""
+
+
+def grade(code: int) -> Grade:
+    """Return the kind of failure of an exit code other than 0."""
+    if code in _TRANSIENT:
+        return Grade.TRANSIENT
+    return Grade.KILLED if code in _KILLED else Grade.PERMANENT
+
+
+@dataclass
+class LifeCycle:
+    """Counts restarts and retries of one job.
+
+    Sources: doc:training/understanding-training-service (2026-08-22), doc:training/use-spot-vms.
+
+    =======================================  ================================================
+    end of a replica                         effect
+    =======================================  ================================================
+    the primary replica exits with 0         the job has succeeded; all replicas are ended
+    another replica exits with 0             the other replicas continue
+    exit 6, 134, 11, 139 (SIGABRT, SIGSEGV)  the whole job runs again, up to 3 times
+    any other exit code                      the job fails
+    SIGKILL or SIGTERM from outside          the replica runs again, up to 5 times each; then
+                                             the whole job, up to 3 times
+    preemption (SPOT)                        the whole job runs again, up to 6 times
+    =======================================  ================================================
+    """
+
+    primary: str
+    disable_retries: bool = False
+    restart_all: bool = False
+    retries: int = 0
+    preemptions: int = 0
+    restarts: Counter[str] = field(default_factory=Counter[str])
+
+    @classmethod
+    def of(cls, primary: str, scheduling: Mapping[str, Any]) -> LifeCycle:
+        """Return the life cycle for a job's ``scheduling`` in the API's JSON form."""
+        once = bool(scheduling.get("disableRetries"))
+        # T:custom_job: disableRetries overrides restartJobOnWorkerRestart.
+        all_ = bool(scheduling.get("restartJobOnWorkerRestart")) and not once
+        return cls(primary, once, all_)
+
+    def preempt(self, names: Sequence[str]) -> Decision:
+        """Count a preemption; return FAIL if the limit is reached or retries are disabled."""
+        self.preemptions += 1
+        ends = tuple(End(name, 143) for name in names)
+        one = f"{names[0]} lost its machine"
+        lost = one if len(names) == 1 else "all replicas lost their machines"
+        if self.disable_retries or self.preemptions > PREEMPTIONS:
+            return Decision(Action.FAIL, ends, f"preempted: {lost}", stockout=True)
+        note = f"preempted: {lost} ({self.preemptions} of {PREEMPTIONS})"
+        return Decision(Action.RETRY_JOB, ends, note)
+
+    def decide(self, ends: Sequence[End]) -> Decision:
+        """Decide after replicas ended at the same time; a killed replica is the cause."""
+        failed = [end for end in ends if end.code]
+        if any(end.name == self.primary and not end.code for end in ends):
+            return Decision(Action.SUCCEED)
+        if not failed:
+            return Decision(Action.CONTINUE)
+        killed = [end for end in failed if grade(end.code) is Grade.KILLED]
+        transient = [end for end in failed if grade(end.code) is Grade.TRANSIENT]
+        cause = (killed or transient or failed)[0]
+        if self.disable_retries or not (killed or transient):
+            return Decision(Action.FAIL, (cause,))
+        if not killed or any(self.restarts[end.name] >= WORKER_RESTARTS for end in killed):
+            return self._retry(cause)
+        self.restarts.update(end.name for end in killed)
+        counted = ", ".join(
+            f"{end.name} was killed (restart {self.restarts[end.name]} of {WORKER_RESTARTS})"
+            for end in killed
+        )
+        if self.restart_all:
+            note = f"{counted}; all replicas restart, because of restartJobOnWorkerRestart"
+            return Decision(Action.RESTART_ALL, tuple(killed), note)
+        return Decision(Action.RESTART_REPLICAS, tuple(killed), counted)
+
+    def _retry(self, cause: End) -> Decision:
+        if self.retries >= JOB_RETRIES:
+            return Decision(Action.FAIL, (cause,))
+        self.retries += 1
+        self.restarts.clear()
+        note = (
+            f"{cause.name} exited with status {cause.code}: retrying the whole job ({self.retries} "
+            f"of {JOB_RETRIES})"
+        )
+        return Decision(Action.RETRY_JOB, (cause,), note)
+
 
 #: Seconds between checks for faults and cancellation. Ends of replicas are reported at once.
 _POLL_SECONDS: Final = 0.25
 _STAMP_SECONDS: Final = 0.5
 _TICK_SECONDS: Final = 2.0
-#: Seconds to wait for further ends after a failure. A killed replica makes other replicas fail a
-#: moment later, and the order in which processes end is random.
+#: Seconds to wait for further ends after a failure: a killed replica makes other replicas fail, and
+#: processes end in random order.
 _SETTLE_SECONDS: Final = 1.0
 
 
@@ -55,14 +195,14 @@ class Member:
     """Service account of the program; empty for Google's service agent."""
 
     def clear(self) -> None:
-        """Delete the replica's files; only buckets survive a restart."""
+        """Delete the replica's files; only buckets persist across a restart."""
         self.remove_root()
         for folder in (self.folders.work, self.folders.tmp):
             delete_folder(folder)
             folder.mkdir(parents=True)
 
     def remove_root(self) -> None:
-        """Delete the replica's root folder with all files that it wrote there."""
+        """Delete the replica's root folder with all files that the program wrote there."""
         delete_folder(self.folders.work.with_name("root"))
 
 
@@ -81,10 +221,9 @@ class Gang:
     _ran: float = 0.0
 
     def run(self) -> Decision:
-        """Run until the job succeeds or fails; return the decision, which names no replica for a
-        timeout.
+        """Run until the job ends; return the decision, which has no ``ends`` after a timeout.
 
-        Raises JobCancelledError, and what making a replica ready raises.
+        Raises JobCancelledError, and errors of ``Member.launch``.
         """
         while True:
             decision = self._attempt()
@@ -104,7 +243,7 @@ class Gang:
             for member, launch in zip(self.members, launches, strict=True):
                 attempt.start(member, launch)
             decision = self._watch(attempt)
-            if decision.note:  # before the others are ended, which may take seconds
+            if decision.note:  # logged before all replicas end, which may take seconds
                 self.members[0].log.append(decision.note)
             return decision
         finally:
@@ -122,7 +261,7 @@ class Gang:
             if self.cancelled.is_set():
                 raise JobCancelledError
             if self._ran + attempt.ran_seconds > self.timeout_seconds:
-                return Decision(Action.FAIL)  # of no replica
+                return Decision(Action.FAIL)
             if lost := self.job.preempted(attempt.ran_seconds):
                 return self.life.preempt(lost)
             if first and (decision := self._decide(attempt, first)):
@@ -137,7 +276,6 @@ class Gang:
                 self.job.tick()
 
     def _decide(self, attempt: _Attempt, first: End) -> Decision | None:
-        """Return the decision that ends this attempt; None if the attempt continues."""
         ends = self._ends(attempt, first)
         decision = self.life.decide(ends)
         if len(self.members) > 1:
@@ -153,9 +291,7 @@ class Gang:
         return None if decision.action is Action.CONTINUE else decision
 
     def _ends(self, attempt: _Attempt, first: End) -> list[End]:
-        """Return the first end; for a failure, also the ends shortly after it, as a failure can
-        spread.
-        """
+        """Return the first end; after a failure, also ends that it caused within a second."""
         exits = [first]
         until = time.monotonic() + _SETTLE_SECONDS
         while (
@@ -173,8 +309,6 @@ class Gang:
 
 @dataclass
 class _Attempt:
-    """The processes of one attempt, and the threads that wait for them."""
-
     job: GangJob
     notes: Path
     _started: float = field(default_factory=time.monotonic)
@@ -186,17 +320,14 @@ class _Attempt:
 
     @property
     def ran_seconds(self) -> float:
-        """Seconds since the start of the first replica."""
         return time.monotonic() - self._started
 
     def start(self, member: Member, launch: Launch) -> None:
-        """Start a replica's process, and a thread that waits for its end."""
         thread = make_thread(self._wait, member, launch)
         self._threads.append(thread)
         thread.start()
 
     def next_end(self, seconds: float) -> End | None:
-        """Return the next end within a time, or None. Raises an error of a replica's start."""
         try:
             end = self._ends.get(timeout=seconds)
         except Empty:
@@ -206,7 +337,6 @@ class _Attempt:
         return end
 
     def end(self) -> None:
-        """End all processes, and return when all have ended."""
         self._stop.set()
         for thread in self._threads:
             thread.join()
@@ -230,5 +360,5 @@ class _Attempt:
                 self._ends.put(End(member.name, outcome.code))
         except CommandNotFoundError as error:
             self._ends.put(CommandNotFoundError(str(error), member.name))
-        except BaseException as error:  # the calling thread decides about it
+        except BaseException as error:  # the calling thread raises the error
             self._ends.put(error)

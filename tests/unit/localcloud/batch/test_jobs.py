@@ -16,7 +16,7 @@ from google.api_core import exceptions
 from localgcp.alerting import spool
 from localgcp.batch.records import State as Stored
 from localgcp.batch.records import TaskState
-from localgcp.batch.volumes import HOSTS_FILE
+from localgcp.batch.runnables import HOSTS_FILE
 from localgcp.containers.engines import Docker
 from localgcp.faults.model import Fault
 from localgcp.faults.table import clear, inject

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from localgcp.batch.records import BatchJob, State
-from localgcp.batch.volumes import HOSTS_FILE, Volumes
+from localgcp.batch.runnables import HOSTS_FILE, Volumes
 from localgcp.containers.host import ContainerHost
 from localgcp.home import Home
 from localgcp.inventory.store import BUCKET, Store

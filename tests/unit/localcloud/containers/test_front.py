@@ -17,9 +17,8 @@ from typing import Any, cast
 import pytest
 
 from localgcp.containers import mirror
-from localgcp.containers.front import RegistryFront
+from localgcp.containers.front import REPOSITORY, RegistryFront
 from localgcp.containers.registry import Registry
-from localgcp.containers.requests import REPOSITORY
 from localgcp.errors import LocalCloudError
 from localgcp.inventory.store import Store
 from tests.unit.localcloud.conftest import free_port

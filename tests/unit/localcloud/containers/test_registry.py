@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from localgcp.containers import registry, requests
+from localgcp.containers import front, registry
 from localgcp.containers.registry import Registry
 from localgcp.errors import LocalCloudError, RefusedRequestError
 
@@ -106,5 +106,5 @@ def test_a_disk_without_space_for_a_layer_is_full(
 )
 def test_addresses_of_others_are_refused(target: str, status: int) -> None:
     with pytest.raises(RefusedRequestError) as refused:
-        requests.parse("POST", target)
+        front.parse("POST", target)
     assert refused.value.status == status

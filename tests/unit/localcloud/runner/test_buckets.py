@@ -171,7 +171,7 @@ def test_a_file_that_the_job_removes_goes_from_the_bucket(make: Callable[..., Mo
     (made.bucket.folder / "b").unlink()
     made.mount.sync(final=True)
     assert made.calls == [("delete", "b")]
-    assert made.said == ["/gcs/out/b did not exist in the bucket any more."]
+    assert made.said == ["/gcs/out/b was already deleted from the bucket."]
     made.mount.sync(final=True)
     assert made.calls == []
 

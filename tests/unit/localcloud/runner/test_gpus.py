@@ -247,12 +247,12 @@ def test_an_unknown_choice_in_the_home_is_the_default(home: Home) -> None:
 @pytest.mark.parametrize(
     ("listing", "count", "choice", "text"),
     [
-        ("0", 1, "auto", f"this machine has no GPU, and the job requests {T4}: it runs on "
-                         "CPUs"),
-        ("0", 1, "wait", f"this machine has no GPU, and the job requests {T4}: it waits"),
+        ("0", 1, "auto", f"this machine has no GPU, and the job requests {T4}: the job "
+                         "runs on CPUs"),
+        ("0", 1, "wait", f"this machine has no GPU, and the job requests {T4}: the job waits"),
         ("1", 1, "auto", f"the job runs on 1 NVIDIA H200, not on {T4}"),
         ("1", 2, "cpu", "this machine has 1 NVIDIA H200, and the job requests 2 NVIDIA_TESLA_T4: "
-                        "it runs on CPUs"),
+                        "the job runs on CPUs"),
         ("8", 0, "wait", ""),
     ],
 )  # fmt: skip

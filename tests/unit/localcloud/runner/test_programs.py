@@ -169,8 +169,8 @@ def test_a_container_has_the_gpus_of_its_replica_and_no_others(
 @pytest.mark.parametrize(
     ("version", "code", "text"),
     [
-        ("1", 1, "cannot pull the image {}; see the log for the reason."),
-        ("2", 0, "the image {} has neither ENTRYPOINT nor CMD. Give a command."),
+        ("1", 1, "cannot pull the image {}; see the job's log."),
+        ("2", 0, "the image {} has neither ENTRYPOINT nor CMD. Set a command."),
         ("3", 0, "cannot inspect the image {}: Expecting value: line 1 column 1 (char 0)"),
     ],
 )

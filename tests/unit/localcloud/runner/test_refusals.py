@@ -75,7 +75,10 @@ def test_replicas_that_do_not_fit_into_the_memory_are_an_error() -> None:
 def test_an_image_of_the_stack_needs_an_engine_and_only_then_is_one_looked_for() -> None:
     assert found(container(LOCAL)) == []
     [only] = found(container(LOCAL), engine="nothing runs containers")
-    assert (only.level, only.what) == ("warning", "cannot run here: nothing runs containers")
+    assert (only.level, only.what) == (
+        "warning",
+        "the image cannot run here: nothing runs containers",
+    )
 
     def never() -> str:
         raise AssertionError

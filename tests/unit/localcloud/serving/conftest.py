@@ -24,8 +24,7 @@ from localgcp.home import Home
 from localgcp.inventory.store import ACCOUNT, BUCKET, SERVICE, Binding, Store
 from localgcp.runner.gcsfuse import storage_client
 from localgcp.runner.programs import CloudHost
-from localgcp.serving.deployments import Host
-from localgcp.serving.replicas import Timing
+from localgcp.serving.deployments import Host, Timing
 from localgcp.serving.service import Serving
 from localgcp.storage.emulator import StorageEmulator
 from localgcp.tuning.records import TuningTable

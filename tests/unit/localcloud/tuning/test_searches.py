@@ -12,9 +12,8 @@ from typing import Any
 
 import pytest
 
+from localgcp.tuning.driver import Progress, next_step
 from localgcp.tuning.measurements import Report, read_report
-from localgcp.tuning.parameters import Parameter, search_space
-from localgcp.tuning.progress import Progress, next_step
 from localgcp.tuning.records import (
     Measurement,
     TrialRecord,
@@ -23,7 +22,7 @@ from localgcp.tuning.records import (
     TuningTable,
     best_trial,
 )
-from localgcp.tuning.searches import grid, random_point, suggest
+from localgcp.tuning.searches import Parameter, grid, random_point, search_space, suggest
 from localgcp.vertex.records import JobState, JobTable
 from tests.unit.localcloud.vertex.rows import PROJECT, job_row
 

@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from localgcp.runner.refusals import Refusal
+from localgcp.runner.refusals import Refusal, stored_only
 from localgcp.system import processes
-from localgcp.tuning.progress import stored_only
 from localgcp.vertex.records import JobState as State
 from tests.unit.localcloud.conftest import Cloud, command_job, wait_until
 from tests.unit.localcloud.tuning.studies import (
@@ -93,8 +92,13 @@ def test_rules_that_are_not_carried_out_are_told() -> None:
         *("medianAutomatedStoppingSpec", "decayCurveStoppingSpec", "convexAutomatedStoppingSpec"),
         "studyStoppingConfig",
     )
-    what = "is stored without effect: every trial runs to its end"
     assert list(stored_only({"metrics": []})) == []
     assert list(stored_only({each: {} for each in fields})) == [
-        Refusal(("studySpec", field), what, "", "warning") for field in fields
+        Refusal(
+            ("studySpec", field),
+            f"the local cloud stores {field} without effect: every trial runs to its end",
+            "",
+            "warning",
+        )
+        for field in fields
     ]

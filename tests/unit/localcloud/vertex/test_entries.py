@@ -13,8 +13,8 @@ from google.cloud.logging_v2 import types
 from localgcp.errors import ApiError
 from localgcp.home import Home
 from localgcp.inventory.store import SERVICE, Store
+from localgcp.vertex.job_logs import read_lines, times_file
 from localgcp.vertex.log_entries import LogService
-from localgcp.vertex.log_times import read_lines, times_file
 from localgcp.vertex.records import JobRecord, JobState, JobTable
 from tests.unit.localcloud.vertex.rows import PROJECT, job_row
 

@@ -10,7 +10,7 @@ from google.cloud import aiplatform_v1 as vertex
 
 from localgcp.errors import StartRefusedError
 from localgcp.inventory.store import Binding, Store
-from localgcp.vertex import job_networks, networks
+from localgcp.vertex import networks
 from localgcp.vertex.records import JobRecord, JobState, JobTable
 from tests.unit.localcloud.conftest import PROJECT, Cloud, command_job
 from tests.unit.localcloud.vertex.estate import AGENT, HOST, HOST_NUMBER, VPC, Estate
@@ -128,7 +128,7 @@ def attached(name: str = "psc", *peerings: dict[str, str]) -> dict[str, Any]:
 
 def test_an_attachment_that_is_not_there(network: Network) -> None:
     network.estate.apis("compute")
-    assert refusal(networks.admit_interface, network, **attached()) == (
+    assert refusal(networks.admit, network, **attached()) == (
         5, f"The network attachment {ATTACHMENT} does not exist or is not visible.",
     )  # fmt: skip
 
@@ -136,15 +136,15 @@ def test_an_attachment_that_is_not_there(network: Network) -> None:
 def test_the_agent_needs_its_right_on_the_attachment(network: Network) -> None:
     network.estate.network()
     network.estate.attachment()
-    assert refusal(networks.admit_interface, network, **attached()) == (
+    assert refusal(networks.admit, network, **attached()) == (
         7,
         f"{EMAIL} does not have compute.networkAttachments.get and .update on {ATTACHMENT}. Grant "
         f"roles/compute.networkAdmin to this service agent in project {PROJECT}.",
     )
     for role in ("roles/compute.networkAdmin", "roles/compute.admin", "roles/editor"):
         network.grant(f"projects/{PROJECT}", role)
-        networks.admit_interface(network.store, job(**attached()))
-        networks.admit_interface(network.store, job(**attached(ATTACHMENT)))
+        networks.admit(network.store, job(**attached()))
+        networks.admit(network.store, job(**attached(ATTACHMENT)))
 
 
 def test_a_subnetwork_of_a_host_needs_its_user(network: Network) -> None:
@@ -154,13 +154,13 @@ def test_a_subnetwork_of_a_host_needs_its_user(network: Network) -> None:
     network.estate.attachment(HOST)
     network.grant(f"projects/{PROJECT}", "roles/compute.networkAdmin")
     subnet = f"projects/{HOST}/regions/us-central1/subnetworks/psc"
-    assert refusal(networks.admit_interface, network, **attached()) == (
+    assert refusal(networks.admit, network, **attached()) == (
         7,
         f"{EMAIL} does not have compute.subnetworks.use on {subnet}. Grant "
         f"roles/compute.networkUser to this service agent in the Shared VPC host project {HOST}.",
     )
     network.grant(subnet, "roles/compute.networkUser")
-    networks.admit_interface(network.store, job(**attached()))
+    networks.admit(network.store, job(**attached()))
 
 
 def test_jobs_that_hold_a_network_or_an_attachment(network: Network) -> None:
@@ -171,14 +171,14 @@ def test_jobs_that_hold_a_network_or_an_attachment(network: Network) -> None:
         network.jobs.insert(row)
     holding = [JobState.CANCELLING, JobState.RUNNING, JobState.PENDING]
     path = f"projects/{PROJECT}/global/networks/vpc"
-    found = job_networks.jobs_on_network(network.store, path)
+    found = networks.jobs_on_network(network.store, path)
     assert [each.state for each in found] == holding
-    found = job_networks.jobs_on_attachment(network.store, ATTACHMENT)
+    found = networks.jobs_on_attachment(network.store, ATTACHMENT)
     assert [each.state for each in found] == holding
-    assert job_networks.jobs_on_network(network.store, f"{path}2") == []
-    assert job_networks.network_of(network.store, job()) is None
-    assert job_networks.network_of(network.store, job(network="vpc")) is None
-    assert job_networks.attachment_of(network.store, job()) is None
+    assert networks.jobs_on_network(network.store, f"{path}2") == []
+    assert networks.network_of(network.store, job()) is None
+    assert networks.network_of(network.store, job(network="vpc")) is None
+    assert networks.attachment_of(network.store, job()) is None
 
 
 SUCCEEDED = vertex.JobState.JOB_STATE_SUCCEEDED

@@ -85,7 +85,7 @@ def tuned(checkout: Path, image: str, stopping: str) -> str:
 @pytest.mark.parametrize(
     ("image", "stopping", "stack", "level", "words"),
     [
-        *((RIGHT, rule, "local", "warning", "stored without effect: every trial runs") for rule in (
+        *((RIGHT, rule, "local", "warning", "without effect: every trial runs") for rule in (
             "decayCurveStoppingSpec: {}", "medianAutomatedStoppingSpec: {}",
             "convex_automated_stopping_spec: {}",
             "studyStoppingConfig: {maxNumTrialsNoProgress: 3}")),
