@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from localgcp.errors import LocalCloudError
-from localgcp.gcp.package_schema import MEASURED, version
+from localgcp.gcp.schema import MEASURED, version
 from localgcp.home import PRIVATE_UMASK, Home, make_private, open_private, path_without
 from localgcp.home.environment import server_environment
 from localgcp.home.server_info import ServerInfo
@@ -125,7 +125,6 @@ def remove(home: Home) -> bool:
 
 
 def _locked(home: Home) -> bool:
-    """Return whether a server holds the home's lock."""
     if not home.server_lock.exists():
         return False
     with open_private(home.server_lock, "r") as lock:
@@ -144,7 +143,6 @@ def _starting(home: Home) -> Iterator[None]:
 
 
 def _wait_ready(home: Home) -> ServerInfo | None:
-    """Wait until the server that holds the lock is ready; return None if it does not respond."""
     wait_until(lambda: ServerInfo.read(home.server_file) or not _locked(home), _START_SECONDS)
     return running(home)
 
@@ -201,7 +199,6 @@ def _startup_error(home: Home, begin: int) -> str:
 
 
 def _end_server(home: Home) -> None:
-    """Send SIGTERM, later SIGKILL, and wait for the server's end."""
     info = _wait_ready(home)
     if info is None:
         if _locked(home):
@@ -309,7 +306,6 @@ def _orphaned_plugins(home: Home) -> list[psutil.Process]:
 
 
 def _processes_of(home: Home) -> dict[int, tuple[psutil.Process, int, str]]:
-    """Yield each process of the home: its id, its parent's id and its command line."""
     import psutil
 
     by_pid: dict[int, tuple[psutil.Process, int, str]] = {}

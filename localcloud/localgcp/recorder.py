@@ -59,8 +59,6 @@ class RecordedRequest:
 
 @dataclass(frozen=True)
 class _Kind:
-    """A kind of job: its message, and its names in methods and paths."""
-
     message: Any
     noun: str
     """Name in methods: ``custom_job``, as in ``create_custom_job``."""
@@ -90,8 +88,6 @@ _PIPELINE: Final = _Kind(
 
 @dataclass
 class _Recorded:
-    """Requests in order, and answers by name."""
-
     requests: list[RecordedRequest] = field(default_factory=list)
     answers: dict[str, Any] = field(default_factory=dict)
 
@@ -115,8 +111,6 @@ class _Recorded:
 
 
 class _Service:
-    """The methods of one Google service that create and read jobs."""
-
     def __init__(self, recorded: _Recorded, api: Api, requests: ModuleType, *kinds: _Kind) -> None:
         self.api, self._recorded, self._requests = api, recorded, requests
         for kind in kinds:
@@ -140,7 +134,6 @@ class _Service:
 
 
 def _services(recorded: _Recorded) -> Sequence[Implementation]:
-    """Return the services with which programs submit training jobs."""
     vertex = "google.cloud.aiplatform_v1"
     pipelines = Api(vertex, "pipeline_service")
     services: Any = [
@@ -151,8 +144,6 @@ def _services(recorded: _Recorded) -> Sequence[Implementation]:
 
 
 class _Storage:
-    """Cloud Storage that creates a bucket at the first request with the bucket's name."""
-
     def __init__(self, folder: Path) -> None:
         emulator = StorageEmulator(
             folder / "storage", folder / "storage.log", folder / "run", private=True
@@ -209,7 +200,6 @@ class Recorder:
         return self._server.port, self._storage.front.port
 
     def __enter__(self) -> Self:
-        """Start to serve. Raises LocalCloudError."""
         (self._folder / "run").mkdir(0o700, parents=True)
         self._storage.front.start(choose_port(0, "storage"))
         apis = _services(self._recorded)

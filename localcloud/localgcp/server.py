@@ -80,7 +80,6 @@ def _live(
     lock: IO[Any],
     stop: threading.Event,
 ) -> None:
-    """Publish the ports, and restart storage and registry when they end, until the server stops."""
     started = time.strftime("%Y-%m-%dT%H:%M:%S%z")
     warnings, registry = _warnings(storage), services.registry
     info = ServerInfo(os.getpid(), port, storage.port, started, registry.port, warnings)
@@ -98,7 +97,6 @@ def _live(
 
 
 def _warnings(storage: StorageFront) -> tuple[str, ...]:
-    """Return warnings about missing access control on this system."""
     warnings: list[str] = []
     if not can_check():
         warnings.append(
@@ -114,7 +112,6 @@ def _warnings(storage: StorageFront) -> tuple[str, ...]:
 
 
 def _lock(home: Home) -> IO[Any]:
-    """Acquire the server lock. Raises LocalCloudError if another server has it."""
     lock = open_private(home.server_lock, "a")
     deadline = time.monotonic() + _LOCK_SECONDS
     while True:

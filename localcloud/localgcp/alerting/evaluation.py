@@ -47,9 +47,6 @@ class Alerting:
         is_trial: Callable[[str], bool],
         entries: Entries,
     ) -> None:
-        """``jobs`` returns jobs of all kinds; ``entries`` returns log entries of a job that match a
-        filter.
-        """
         self._home, self._store, self._jobs, self._entries = home, store, jobs, entries
         self._is_trial = is_trial
         self._over = threading.Event()
@@ -100,7 +97,6 @@ class Alerting:
     def _judge(
         self, alert: LogAlert, job: JobRecord, before: list[Notification]
     ) -> list[Notification]:
-        """Return the notifications of one alert for the log of one job."""
         last_notified = {
             frozenset(notification.labels.items()): notification.time
             for notification in before
@@ -139,7 +135,6 @@ class Alerting:
 
 
 def _where(store: Store, channel: str) -> str:
-    """Return type and address of a notification channel."""
     resource = store.get(CHANNEL, channel)
     if resource is None:
         return (

@@ -80,9 +80,6 @@ def _alert(policy: StoredResource, title: str) -> LogAlert:
 
 
 def _condition(condition: Mapping[str, Any]) -> tuple[LogFilter, Mapping[str, str]]:
-    """Return a condition's filter, and label -> field. Raises FilterError if the local cloud cannot
-    evaluate it.
-    """
     if not (match := condition.get("conditionMatchedLog")):
         raise FilterError("the local cloud has no metrics")
     labels = dict[str, str]()

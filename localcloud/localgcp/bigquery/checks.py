@@ -104,7 +104,6 @@ def check_read(store: Store, guest: Guest | None, place: Mapping[str, str], owne
 
 
 def _policies(place: Mapping[str, str]) -> Iterator[str]:
-    """Yield the resources whose policies apply, the project first."""
     yield (name := f"projects/{place['projectId']}")
     for kind, key in zip(("datasets", "tables"), _KEYS, strict=True):
         if key in place:

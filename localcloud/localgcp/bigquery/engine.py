@@ -182,7 +182,6 @@ def _parsed(sql: str) -> Any:
 
 
 def _fill_in(tree: Any, parameters: Mapping[str, Any]) -> None:
-    """Replace a query's parameters by their values."""
     if tree.find(exp.Placeholder):
         raise RefusedError("the local cloud supports only named query parameters")
     for node in list(tree.find_all(exp.Parameter)):
@@ -207,7 +206,6 @@ def _widen(tree: Any) -> None:
 
 
 def _tables(tree: Any, project: str, dataset: str | None) -> Iterator[tuple[Any, dict[str, str]]]:
-    """Yield the table references of a query."""
     own = {cte.alias_or_name.lower() for cte in tree.find_all(exp.CTE)}
     for node in tree.find_all(exp.Lateral):
         if not isinstance(node.this, exp.Subquery | exp.Unnest):
@@ -236,7 +234,6 @@ def _tables(tree: Any, project: str, dataset: str | None) -> Iterator[tuple[Any,
 
 
 def _as_of(database: Any, version: Any) -> int | None:
-    """Return the time of ``FOR SYSTEM_TIME AS OF`` in milliseconds."""
     if version is None:
         return None
     sql = f"SELECT epoch_ms(CAST({version.expression.sql(dialect='duckdb')} AS TIMESTAMPTZ))"
@@ -246,7 +243,6 @@ def _as_of(database: Any, version: Any) -> int | None:
 
 
 def _ask(question: Mapping[str, Any]) -> Any:
-    """Send a request to the server and return the answer; a refusing server ends this process."""
     print(json.dumps(question), flush=True)
     return json.loads(sys.stdin.readline())
 
@@ -291,7 +287,6 @@ def _name_columns(tree: Any) -> None:
 def _written(
     database: Any, sql: str, fields: list[Any], request: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Write rows to the output file; return schema, number of rows and bytes of each column."""
     output = _text(request["output"])
     columns = ", ".join(
         f"CAST({_quoted(column['name'])} AS {sql_type(column)}) AS {_quoted(column['name'])}"
@@ -305,7 +300,6 @@ def _written(
 
 
 def _fields_of(database: Any, sql: str) -> list[dict[str, Any]]:
-    """Return the schema of a result. Raises RefusedError for duplicate column names."""
     relation = database.sql(sql)
     names = [name.lower() for name in relation.columns]
     if twice := sorted({name for name in names if names.count(name) > 1}):
@@ -352,7 +346,6 @@ def sql_type(field: Field) -> str:
 
 
 def _size(value: str, field: Field, depth: int = 0) -> str:
-    """Return an SQL expression for the bytes of a value; NULL has 0 bytes."""
     if field.get("mode") == "REPEATED":
         one = _size(f"e{depth}", {**field, "mode": ""}, depth + 1)
         return f"coalesce(list_sum(list_transform({value}, lambda e{depth}: {one})), 0)"
@@ -367,7 +360,6 @@ def _size(value: str, field: Field, depth: int = 0) -> str:
 
 
 def _rest(value: Any, field: Field, *, exact: bool) -> Any:
-    """Return a value in the form of REST."""
     if field.get("mode") == "REPEATED":
         one = {**field, "mode": ""}
         return [{"v": _rest(element, one, exact=exact)} for element in value or ()]
@@ -387,7 +379,6 @@ def _rest(value: Any, field: Field, *, exact: bool) -> Any:
 
 
 def _source(table: Mapping[str, Any]) -> str:
-    """Return the SQL source of a table's rows."""
     columns = ", ".join(
         f"CAST(NULL AS {sql_type(column)}) AS {_quoted(column['name'])}"
         for column in table["schema"]
@@ -398,7 +389,6 @@ def _source(table: Mapping[str, Any]) -> str:
 
 
 def _database(allowed: str) -> Any:
-    """Create an in-memory database without network, which accesses only the allowed paths."""
     database = duckdb.connect()
     for setting in (
         "TimeZone = 'UTC'",
@@ -422,13 +412,11 @@ def _paths(files: list[str]) -> str:
 
 
 def _outputs(request: Mapping[str, Any]) -> list[str]:
-    """Return the files that ``COPY`` writes: the output and its temporary file."""
     output = Path(request["output"])
     return [str(output), str(output.with_name(f"tmp_{output.name}"))] if output.name else []
 
 
 def _unused(tree: Any) -> str:
-    """Return a prefix that does not occur in the names of a query."""
     names, unused = {identifier.name.lower() for identifier in tree.find_all(exp.Identifier)}, "t"
     while any(name.startswith(unused) for name in names):
         unused += "_"

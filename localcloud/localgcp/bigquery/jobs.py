@@ -384,7 +384,6 @@ class Jobs:
         return row is not None and has_ended(row)
 
     def _fetched(self, uris: Iterable[str], folder: Path) -> tuple[list[str], int]:
-        """Download objects; return their files and total bytes."""
         files, size, client = list[str](), 0, storage_client(self._storage_url)
         for uri in uris:
             bucket, _, pattern = uri.removeprefix("gs://").partition("/")
@@ -402,7 +401,6 @@ class Jobs:
         return files, size
 
     def _fail_on_purpose(self, kind: str, name: str) -> None:
-        """Apply injected faults to a running job. Raises BigQueryError."""
         for entry in self._faults.count_call(
             Service.BIGQUERY, kind, lambda _: [name], lambda _: True
         ):
@@ -421,7 +419,6 @@ def time_limit(job: Body | None) -> float:
 
 
 def _exchange(process: subprocess.Popen[str], message: object) -> Any:
-    """Send a message to the engine and return its answer."""
     assert process.stdin is not None
     assert process.stdout is not None
     try:
@@ -480,7 +477,6 @@ def new_table(place: Mapping[str, str], location: str, body: Mapping[str, Any] =
 
 
 def _write(store: Store, rows: Rows, job: Body, made: Mapping[str, Any], file: str) -> None:
-    """Write a job's rows to its destination table. Raises BigQueryError."""
     kind = job["configuration"]["jobType"].lower()
     config = job["configuration"][kind]
     place, location = config["destinationTable"], job["jobReference"]["location"]

@@ -231,7 +231,6 @@ class BigQuery:
     def _check(
         self, call: Call, place: Mapping[str, str], roles: frozenset[str], what: str
     ) -> None:
-        """Raise BigQueryError unless the caller has one of the roles on a dataset or table."""
         checks.check_roles(self._store, call.guest, place, roles, what)
 
     def _table(self, place: Mapping[str, str]) -> Body:

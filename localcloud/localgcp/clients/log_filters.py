@@ -245,7 +245,6 @@ def _compare_times(sign: str, value: str) -> Test:
 
 
 def _compare_severities(sign: str, value: str) -> Test:
-    """Return a test that compares severities by rank."""
     if value not in _SEVERITIES:
         raise FilterError(f"Unparseable filter: {value!r} is not a severity.")
     wanted = _SEVERITIES.index(value)

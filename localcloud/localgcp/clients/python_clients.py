@@ -75,8 +75,6 @@ def _patch_auth(module: ModuleType) -> None:
     credentials = importlib.import_module("google.auth.credentials")
 
     class NobodysCredentials(credentials.AnonymousCredentials):
-        """Anonymous credentials, for code that requires a credentials object."""
-
         service_account_email = "nobody@localhost"
 
         def __init__(self) -> None:

@@ -214,7 +214,6 @@ class BuildRunner:
             self._end(build.id, Status.SUCCESS, results=results)
 
     def _fetch(self, build: Build, packed: Path, archive: Path) -> None:
-        """Download and unpack the resolved version of the source."""
         source = build.source_provenance.resolved_storage_source
         blob = storage_client(self.storage_url).bucket(source.bucket).blob(source.object_)
         blob.download_to_filename(str(packed), if_generation_match=int(source.generation))

@@ -50,7 +50,6 @@ class CloudBuild:
         environment: Callable[[], Mapping[str, str]],
         program: tuple[str, ...] = (),
     ) -> None:
-        """Fail builds of a killed server. ``environment`` returns variables for pushing images."""
         self.store, self.builds = store, BuildTable(home.builds)
         self.runner = BuildRunner(self.builds, home.children, storage_url, environment, program)
         self.runner.recover()

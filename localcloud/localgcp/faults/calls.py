@@ -40,11 +40,9 @@ class CallFaults:
         stopping: threading.Event,
         *others: RecordTable[Any],
     ) -> None:
-        """``jobs`` and ``others`` are the tables of all job types."""
         self._table, self._tables, self._stopping = table, (jobs, *others), stopping
 
     def __call__(self, call: Call, proceed: Proceed) -> Any:
-        """Execute the call with its faults. Raises ApiError."""
         service = next(
             (candidate for candidate in _SERVICES if call.method in METHODS[candidate]), None
         )
@@ -81,7 +79,6 @@ class CallFaults:
         return response
 
     def _apply_fault(self, entry: Entry, call: Call) -> None:
-        """Apply a fault; raise ApiError if it ends the call."""
         fault, code = entry.fault, grpc.StatusCode
         match fault.kind:
             case Kind.DROP:
@@ -122,7 +119,6 @@ class CallFaults:
         return response
 
     def _subjects(self, call: Call, fault: Fault) -> list[str]:
-        """Return the texts in which a fault's ``match`` is searched."""
         request = call.request
         if call.method in METHODS[Service.MODELS]:
             return [str(request)]
@@ -142,19 +138,16 @@ def _api_error(code: str, text: str) -> ApiError:
 
 
 def _created(request: Any) -> Any:
-    """Return the job of a create request of any job type; None for other requests."""
     names = ("custom_job", "hyperparameter_tuning_job", "job")
     bodies = (getattr(request, name, None) for name in names)
     return next((job for job in bodies if job is not None), None)
 
 
 def _texts(job: JobRecord | Any) -> list[str]:
-    """Return display name and label values of a row or a message."""
     return [getattr(job, "display_name", ""), *getattr(job, "labels", {}).values()]
 
 
 def _describe(call: Call) -> str:
-    """Return the text with which ``vt local fault list`` shows a held call."""
     request = call.request
     job = _created(request)
     if job is not None:
@@ -174,9 +167,6 @@ class OperationFaults:
         self._table, self._stopping = table, stopping
 
     def __call__(self, when: str, method: str, request: Mapping[str, Any]) -> None:
-        """Apply faults before or after an operation's work. Raises ApiError and
-        ServerStoppingError.
-        """
         for entry in self._table.count_call(
             Service.OPERATIONS,
             method,

@@ -1,4 +1,4 @@
-"""Access to the local cloud for all reads and writes: project guard, enabled APIs, errors."""
+"""The local cloud as the plugin uses it: its state, checks of projects and of enabled APIs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from localgcp.inventory.store import Store, project_number
 Values = dict[str, Any]
 HOME_VARIABLE: Final = "VT_LOCAL_HOME"
 
-# Names of the services in the cloud's own message.
+# Titles of the services in the message about a disabled API.
 _TITLES: Final = {
     "aiplatform.googleapis.com": "Vertex AI API",
     "artifactregistry.googleapis.com": "Artifact Registry API",
@@ -50,17 +50,17 @@ class Cloud:
 
     @cached_property
     def store(self) -> Store:
-        """The local cloud's state. Raises RefusedError outside of the local shell."""
+        """Return the database of the local cloud. Raises RefusedError outside the local shell."""
         home = self.environment.get(HOME_VARIABLE)
         if not home:
             raise RefusedError(
-                f"{HOME_VARIABLE} is not set, so the local cloud cannot be used. Hint: run pulumi "
-                "through `vt local up` or inside `vt local shell`"
+                f"the environment variable {HOME_VARIABLE} is not set, so the plugin cannot find "
+                "the local cloud. Hint: run pulumi with `vt local up` or inside `vt local shell`"
             )
         return Store(Path(home) / "cloud.sqlite")
 
     def in_project_of(self, id_: str, state: Mapping[str, Any]) -> Cloud:
-        """Return a copy for the resource's own project, which may differ from the provider's."""
+        """Return a copy with the project of the resource ``id_`` as the provider's project."""
         project = plain(state.get("project"))
         if not project and self.environment.get(HOME_VARIABLE):
             resource = self.store.get(self.type.token, id_)
@@ -70,11 +70,11 @@ class Cloud:
         return replace(self, settings=replace(self.settings, project=str(project)))
 
     def guard(self, project: str) -> None:
-        """Raise RefusedError for a project that is not local."""
+        """Check that the project is local. Raises RefusedError."""
         if not project:
             raise RefusedError(
                 f"{self.type.token}: project: required field is not set. "
-                "Hint: pulumi config set gcp:project PROJECT, then pulumi up"
+                "Hint: run `pulumi config set gcp:project PROJECT`, then `pulumi up`"
             )
         if not is_local(project):
             raise RefusedError(
@@ -84,7 +84,7 @@ class Cloud:
             )
 
     def need_api(self, project: str, service: str | None, doing: str) -> None:
-        """Raise CloudError 403 if an API is not enabled in the project, as the cloud does."""
+        """Check that an API is enabled in the project. Raises CloudError with status 403."""
         if service is None or self.store.service_enabled(project, service):
             return
         title = _TITLES.get(service, service)
@@ -99,7 +99,7 @@ class Cloud:
 
 
 def normal_project(path: str, project: str) -> str:
-    """Return a resource path with the project's id in place of its number."""
+    """Return a resource path with the project's number replaced by the project's id."""
     number = project_number(project) if project else ""
     return path.replace(f"projects/{number}/", f"projects/{project}/", 1) if number else path
 
@@ -110,11 +110,11 @@ def now() -> str:
 
 
 def new_number() -> str:
-    """Return a random number, as services assign to their resources."""
+    """Return a random resource number of 19 digits."""
     return str(10**18 + secrets.randbelow(8 * 10**18))
 
 
 def text(inputs: Mapping[str, Any], key: str) -> str:
-    """Return a string input; "" if it is unset."""
+    """Return the input ``key`` as a string, or "" if the input is unset."""
     value = inputs.get(key)
     return "" if value is None else str(value)

@@ -1,6 +1,6 @@
-"""Client of the object storage emulator, through the JSON API of Cloud Storage.
+"""A client of the object storage emulator.
 
-The official client library would do, but takes a second to import, at every start of the plugin.
+Importing the official client library would add a second to each start of the plugin.
 """
 
 from __future__ import annotations
@@ -19,29 +19,29 @@ from localgcp.gcp.cloud import Cloud
 
 VARIABLE: Final = "STORAGE_EMULATOR_HOST"
 TIMEOUT_SECONDS: Final = 60.0
-# No proxy: the emulator listens on this machine, whatever the environment says.
+# The emulator runs on this machine, so ignore the proxies of the environment.
 _OPENER: Final = build_opener(ProxyHandler({}))
 
 
 @dataclass(frozen=True)
 class Emulator:
-    """Buckets and objects; methods return ``None`` or ``False`` for a missing bucket or object."""
+    """The emulator's buckets and objects."""
 
     base: str
 
     @staticmethod
     def of(cloud: Cloud) -> Emulator:
-        """Return the emulator at the address in the environment. Raises RefusedError."""
+        """Return the emulator at the address ``STORAGE_EMULATOR_HOST``. Raises RefusedError."""
         host = cloud.environment.get(VARIABLE, "").rstrip("/")
         if not host:
             raise RefusedError(
-                f"{VARIABLE} is not set, so the local object storage cannot be used. Hint: run "
-                "pulumi through `vt local up` or inside `vt local shell`"
+                f"the environment variable {VARIABLE} is not set, so the plugin cannot find the "
+                "local object storage. Hint: run pulumi with `vt local up` or in `vt local shell`"
             )
         return Emulator(host if "://" in host else f"http://{host}")
 
     def create_bucket(self, project: str, name: str, location: str) -> None:
-        """Create a bucket; an existing bucket stays unchanged."""
+        """Create a bucket unless a bucket of this name exists."""
         body = {"name": name, "location": location}
         url = f"/storage/v1/b?{urlencode({'project': project})}"
         self._call("POST", url, json.dumps(body).encode(), absent=409)
@@ -84,7 +84,7 @@ class Emulator:
         return self._call("POST", url, body, f"multipart/related; boundary={boundary}")
 
     def object(self, bucket: str, name: str) -> dict[str, Any] | None:
-        """Return the metadata of an object, or None."""
+        """Return the metadata of an object, or None for a missing object."""
         return self._call("GET", _object_url(bucket, name))
 
     def delete_object(self, bucket: str, name: str) -> None:
@@ -100,7 +100,6 @@ class Emulator:
         *,
         absent: int = 404,
     ) -> dict[str, Any] | None:
-        """Send a request and return the decoded answer; None for the status ``absent``."""
         request = Request(self.base + path, body, {"Content-Type": content_type}, method=method)
         try:
             with _OPENER.open(request, timeout=TIMEOUT_SECONDS) as response:
@@ -116,7 +115,7 @@ class Emulator:
             reason = error.reason if isinstance(error, URLError) else error
             raise RefusedError(
                 f"the local object storage at {self.base} does not answer ({reason}). "
-                "Hint: `vt local up` starts it"
+                "Hint: start the local cloud with `vt local up`"
             ) from error
         return json.loads(answer) if answer.strip() else {}
 

@@ -1,8 +1,7 @@
-"""Rules for single properties beyond the schema, with the plugin's own wording.
+"""Checks of single properties beyond the schema, with the messages of the official plugin.
 
-Each takes the value and returns what is wrong, or None; ``rules`` of a type names it. Measured: the
-fixture ``gcp-invalid-inputs.txt`` lists the refusals, and what passes here though the cloud
-refuses it.
+Each check returns the error of a value, or None. The fixture ``gcp-invalid-inputs.txt`` has the
+measured errors.
 """
 
 from __future__ import annotations
@@ -15,11 +14,9 @@ from typing import Any, Final
 
 _GCE_NAME: Final = "^(?:[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?)$"
 _ACCOUNT: Final = "^[a-z]([-a-z0-9]*[a-z0-9])?$"
-_LABEL_KEY: Final = re.compile(r"^[a-z][a-z0-9_-]{0,62}$")
 _POOL: Final = "workload_identity_pool_id"
 _IAM_DOC: Final = "https://cloud.google.com/billing/docs/reference/rest/v1/Policy#Binding"
 _LABEL_DOC: Final = "https://cloud.google.com/storage/docs/tags-and-labels#bucket-labels"
-_DAY: Final = 86_400
 
 
 def gce_name(value: Any) -> str | None:
@@ -41,8 +38,9 @@ def account_id(value: Any) -> str | None:
 def bucket_labels(value: Any) -> str | None:
     """Check the label keys of a bucket."""
     for key in sorted(value):
-        # International lower-case letters are legal too; str.islower knows them.
-        if not _LABEL_KEY.fullmatch(key) and (key.isascii() or not key.islower()):
+        # International lower-case letters are legal, too.
+        is_plain = re.fullmatch(r"[a-z][a-z0-9_-]{0,62}", key)
+        if not is_plain and (key.isascii() or not key.islower()):
             return f'"{key}" is an invalid label key. See {_LABEL_DOC}'
     return None
 
@@ -89,7 +87,7 @@ def pool_id(value: Any) -> str | None:
 def rotation_period(value: Any) -> str | None:
     """Check the rotation period of a key."""
     seconds = value.removesuffix("s")
-    if seconds.isdecimal() and int(seconds) < _DAY:
+    if seconds.isdecimal() and int(seconds) < 86_400:
         return "Rotation period must be greater than one day"
     return None
 
@@ -103,17 +101,13 @@ def api_name(value: Any) -> str | None:
 
 def reservation_count(value: Any) -> str | None:
     """Check the number of machines of a reservation."""
-    return (
-        f"expected specific_reservation.0.count to be at least (1), got {value}"
-        if value < 1
-        else None
-    )
+    if value < 1:
+        return f"expected specific_reservation.0.count to be at least (1), got {value}"
+    return None
 
 
 def firewall_needs_a_source(inputs: Mapping[str, Any]) -> str | None:
-    """Check that a firewall rule has a source; the plugin checks this while planning, not
-    in Check.
-    """
+    """Check that a firewall rule has a source; the plugin checks this in Diff and Create."""
     if inputs.get("direction", "INGRESS") != "INGRESS":
         return None
     if any(inputs.get(key) for key in ("sourceTags", "sourceRanges", "sourceServiceAccounts")):

@@ -49,8 +49,6 @@ class Ports(NamedTuple):
 
 
 class _Below:
-    """A file or folder of a home."""
-
     def __init__(self, name: str) -> None:
         self._name = name
 
@@ -200,7 +198,6 @@ class Home:
 
 
 def _is_unset(variable: str, file: Path) -> bool:
-    """Return whether ``file`` exists and the user has not set the variable to another file."""
     named = os.environ.get(variable)
     return file.is_file() and (
         not named or home_identity.is_marked(Path(named).parent, cache_dir())

@@ -60,7 +60,6 @@ class Rows(Generic[T]):
 
 
 def _kind(hint: Any) -> tuple[Any, bool]:
-    """Return a field's type, and whether the field may be None."""
     parts = [part for part in typing.get_args(hint) if part is not type(None)]
     optional = type(None) in typing.get_args(hint)
     return (parts[0] if optional else hint), optional

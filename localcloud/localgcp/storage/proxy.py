@@ -65,8 +65,6 @@ _POLICY: Final = re.compile(r"/storage/v1/b/[^/?]+/iam(/testPermissions)?")
 
 
 class _Exchange(LocalHandler):
-    """Serves one request."""
-
     refusals = RefusalLog("storage")
 
     @property
@@ -86,7 +84,6 @@ class _Exchange(LocalHandler):
                 self._refuse(error)
 
     def _accepted(self, content: IO[bytes]) -> StorageRequest:
-        """Read the body and return the checked request. Raises RefusedRequestError."""
         sent = self.sent_headers()
         headers = {name: ", ".join(values) for name, values in sent.items()}
         request = StorageRequest(self.command, self.path, headers)
@@ -148,7 +145,6 @@ class _Exchange(LocalHandler):
                     raise ExchangeEndedError
 
     def _error(self, code: str, text: str) -> ExchangeEndedError:
-        """Answer with an error in the form of the JSON API."""
         error = {"code": int(code), "message": text, "errors": [{"message": text}]}
         body = json.dumps({"error": error}).encode()
         self._answer(int(code), [("Content-Type", "application/json")], body)
@@ -163,7 +159,6 @@ class _Exchange(LocalHandler):
     def _forward_upload(
         self, request: StorageRequest, content: IO[bytes], answer: IO[bytes]
     ) -> tuple[int, list[tuple[str, str]]]:
-        """Answer an IAM policy request or a resumable upload; forward all other requests."""
         if _POLICY.fullmatch(request.target.partition("?")[0]):
             policies = self.front.policies(request.verb, request.target, request.body or b"")
             if policies is not None:
@@ -230,7 +225,6 @@ class _Exchange(LocalHandler):
         size: int | None,
         answer: IO[bytes],
     ) -> tuple[int, list[tuple[str, str]]]:
-        """Send a request, write the answer's body to ``answer``, and return status and headers."""
         headers = {name: text for name, text in request.headers.items() if is_forwarded(name)}
         headers["Host"] = f"127.0.0.1:{self.front.port}"
         if size is not None:
@@ -309,7 +303,6 @@ def describe(verb: str, path: str, body: bytes = b"") -> tuple[str, str]:
 
 
 def _name_in(body: bytes) -> str:
-    """Return an object's name from the metadata of a multipart or resumable upload."""
     named = re.search(rb'"name":\s*("(?:[^"\\]|\\.)*")', body[:8192])
     return json.loads(named[1]) if named else ""
 
@@ -324,7 +317,6 @@ class StorageFront:
         free_port: Callable[[], int],
         before: Callable[[StorageRequest], None] = lambda _request: None,
     ) -> None:
-        """``before`` is called with each accepted request."""
         self.emulator, self.table, self.before = emulator, table, before
         self.policies: Callable[[str, str, bytes], bytes | None] = lambda *_: None
         """Answers requests for IAM policies, from HTTP method, target and body."""

@@ -170,7 +170,6 @@ def _check_segments(text: str) -> None:
 
 
 def _decodings(text: str) -> list[str]:
-    """Return the text and its repeated URL decodings."""
     decodings = [text]
     while (
         len(decodings) <= _ROUNDS
@@ -240,7 +239,6 @@ def _boundary(request: StorageRequest) -> bytes:
 
 
 def _with_plain_json(request: StorageRequest) -> StorageRequest:
-    """Return the request with its JSON normalized and all names in it checked."""
     request = _decompressed(request)
     if not request.body:
         return request

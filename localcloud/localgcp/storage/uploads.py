@@ -152,7 +152,6 @@ class UploadSessions:
             self._remove(insertion.session)
 
     def _append(self, identity: str, request: StorageRequest, content: IO[bytes]) -> bool:
-        """Append new bytes of ``content``; return whether the object is complete."""
         size = content.seek(0, 2)
         stored = self._part(identity).stat().st_size
         content_range = request.headers.get("content-range")
@@ -252,7 +251,6 @@ def _check_chunk(first: int, last: int, total: int | None, size: int, stored: in
 
 
 def _hashes(request: StorageRequest, metadata: Mapping[str, Any]) -> set[str]:
-    """Return the client's CRC32C values of the whole object, in base64."""
     sent = re.findall(r"crc32c=([A-Za-z0-9+/=]+)", request.headers.get("x-goog-hash", ""))
     return {*sent, *([str(metadata["crc32c"])] if metadata.get("crc32c") else [])}
 

@@ -102,7 +102,6 @@ def _listing(program: str) -> str:
 
 
 def _parse(listing: str) -> list[Gpu]:
-    """Return the MIG devices of each divided GPU, and each GPU that is not divided."""
     gpus: list[Gpu] = []
     whole: Gpu | None = None
     for line in listing.splitlines():

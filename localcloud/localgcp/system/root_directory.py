@@ -127,7 +127,6 @@ class RootDirectory:
                         os.close(opened)
 
     def _folders(self, below: str = "") -> Iterator[tuple[str, int]]:
-        """Yield a folder and its subfolders, opened, by relative path."""
         paths = [""]
         while paths:
             inside = paths.pop()
@@ -201,7 +200,6 @@ class RootDirectory:
 
     @contextmanager
     def _parent(self, path: str, *, make: bool = False) -> Iterator[tuple[int, str]]:
-        """Open the parent folder of a path; yield it with the path's last part."""
         if problem := path_problem(path, refuse_git=self._refuse_git):
             raise UnsafePathError(errno.EINVAL, problem, path)
         above, _, name = path.rpartition("/")
@@ -232,7 +230,6 @@ class RootDirectory:
     def _explained(
         self, error: OSError, path: str, folder: int, name: str, *unsafe: int
     ) -> OSError:
-        """Return the error with the whole path, and the kind of the obstacle, such as a link."""
         what = error.strerror or str(error)
         if error.errno in {*_IN_THE_WAY, *unsafe}:
             try:

@@ -1,4 +1,4 @@
-"""Shared code of the Compute Engine services: names, links, references, used resources."""
+"""Common code of the types of Compute Engine: locks, errors and users of networks."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ ROUTER: Final = "gcp:compute/router:Router"
 NAT: Final = "gcp:compute/routerNat:RouterNat"
 INSTANCE: Final = "gcp:compute/instance:Instance"
 
-# Types that refer to a network or a subnetwork, and keep it from being deleted.
+# Resources of these types refer to a network or a subnetwork, which cannot be deleted before.
 _USERS: Final = (SUBNETWORK, FIREWALL, ROUTER, ADDRESS, ATTACHMENT, NAT, INSTANCE)
 _IN_REGIONS: Final = ("region", "zone", "network", "router")
 
 
 @dataclass(frozen=True)
 class Compute(ResourceType):
-    """A resource of Compute Engine."""
+    """A resource type of Compute Engine."""
 
     api: str | None = "compute.googleapis.com"
     exists: str = "The resource '{id}' already exists"
@@ -52,9 +52,7 @@ class Compute(ResourceType):
 
     @contextmanager
     def _exclusive(self, cloud: Cloud, values: Mapping[str, Any]) -> Iterator[None]:
-        """Lock Compute Engine during a change, so that two parallel changes cannot use the same
-        address.
-        """
+        # Two parallel changes must not allocate the same address range.
         cloud.guard(self.project(cloud, plain(values)))
         with cloud.store.path.with_name("compute.lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
@@ -80,10 +78,7 @@ def invalid(doing: str, field: str, value: Any, reason: str) -> CloudError:
 
 
 def own_network(cloud: Cloud, project: str, inputs: Mapping[str, Any], doing: str) -> str:
-    """Return the path of the network in the field ``network``.
-
-    Raises CloudError unless the project owns it.
-    """
+    """Return the path of the project's network in ``inputs["network"]``. Raises CloudError."""
     network = text(inputs, "network")
     path = resource_paths.resolve(cloud.store, network, "networks", project=project)
     if resource_paths.project_of(path) != project:
@@ -95,7 +90,7 @@ def own_network(cloud: Cloud, project: str, inputs: Mapping[str, Any], doing: st
 
 
 def users(store: Store, path: str) -> Iterator[str]:
-    """Yield paths of resources and jobs that use a network, subnetwork or network attachment."""
+    """Yield the paths of resources and jobs that use a network, subnetwork or attachment."""
     collection = path.split("/")[-2]
     if collection == "networkAttachments":
         yield from (job.name for job in job_networks.jobs_on_attachment(store, path))
@@ -108,7 +103,11 @@ def users(store: Store, path: str) -> Iterator[str]:
                 resource_paths.resolve(store, reference, collection, **home) == path
                 for reference in references
             ):
-                yield _path(resource)
+                if type_ == NAT:
+                    project, region, router, _ = resource.id.split("/")
+                    yield f"projects/{project}/regions/{region}/routers/{router}"
+                else:
+                    yield resource.id
 
 
 def _references(resource: StoredResource, collection: str) -> list[str]:
@@ -127,10 +126,3 @@ def _references(resource: StoredResource, collection: str) -> list[str]:
     return [
         reference["name"] if isinstance(reference, dict) else reference for reference in subnetworks
     ]
-
-
-def _path(resource: StoredResource) -> str:
-    if resource.type != NAT:
-        return resource.id
-    project, region, router, _ = resource.id.split("/")
-    return f"projects/{project}/regions/{region}/routers/{router}"

@@ -1,6 +1,4 @@
-"""Compute Engine machines: reservations, billed until deletion, and instances, which never boot
-here.
-"""
+"""Reservations and instances of Compute Engine. The local cloud never boots instances."""
 
 from __future__ import annotations
 
@@ -21,11 +19,10 @@ from localgcp.vertex.records import JobTable
 #: Seconds: https://docs.cloud.google.com/compute/docs/instances/limit-vm-runtime
 _SHORTEST_RUN: Final = 30
 _LONGEST_RUN: Final = 120 * 24 * 3600
-_ZONE: Final = re.compile(r"^[a-z]+-[a-z]+\d+-[a-z]$")
 
 
 class Instance(Compute):
-    """A machine (``gcp.compute.Instance``) with the properties of its schema."""
+    """A machine (``gcp.compute.Instance``)."""
 
     def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
         region = self.part(cloud, inputs, "zone").rpartition("-")[0]
@@ -40,11 +37,8 @@ class Instance(Compute):
                     reason = "The referenced subnetwork resource cannot be found in the region."
                     raise invalid(doing, f"{field}.subnetwork", subnet, reason)
             elif not interface.get("network"):
-                raise invalid(doing, field, "", "Give network or subnetwork.")
-        self._verify_scheduling(inputs.get("scheduling") or {}, doing)
-
-    @staticmethod
-    def _verify_scheduling(scheduling: Values, doing: str) -> None:
+                raise invalid(doing, field, "", "Set the field network or subnetwork.")
+        scheduling = inputs.get("scheduling") or {}
         limit = scheduling.get("maxRunDuration")
         action = scheduling.get("instanceTerminationAction")
         if limit and not _SHORTEST_RUN <= int(limit["seconds"]) <= _LONGEST_RUN:
@@ -65,13 +59,11 @@ class Instance(Compute):
 
 
 class Reservation(Compute):
-    """A reservation (``gcp.compute.Reservation``); ``inUseCount`` counts machines of
-    current jobs.
-    """
+    """A reservation (``gcp.compute.Reservation``); ``inUseCount`` counts machines of jobs."""
 
     def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
         zone = self.part(cloud, inputs, "zone")
-        if not _ZONE.fullmatch(zone):
+        if not re.fullmatch(r"[a-z]+-[a-z]+\d+-[a-z]", zone):
             raise invalid(doing, "zone", zone, "Unknown zone.")
         share = inputs.get("shareSettings") or {}
         projects = share.get("projectMaps") or share.get("projects")
@@ -84,7 +76,7 @@ class Reservation(Compute):
         at = _deleted_at(inputs)
         try:
             is_past = bool(at) and datetime.fromisoformat(at) <= datetime.now(UTC)
-        except (TypeError, ValueError):  # no time, or one without a zone
+        except (TypeError, ValueError):  # also for a time without a time zone
             reason = "Must be a time of RFC 3339."
             raise invalid(doing, "deleteAtTime", at, reason) from None
         if is_past:
@@ -132,8 +124,8 @@ class Reservation(Compute):
         }
 
     def unmake(self, cloud: Cloud, id_: str, olds: Values) -> None:
-        # https://cloud.google.com/compute/docs/instances/reservations-delete: machines that
-        # consume one which is open to all keep running.
+        # Machines keep running after the deletion of a reservation that any machine may use:
+        # https://cloud.google.com/compute/docs/instances/reservations-delete
         jobs = JobTable(cloud.store.path)
         if olds.get("specificReservationRequired") and (users := jobs.users(id_)):
             user = users[0].name
@@ -142,7 +134,6 @@ class Reservation(Compute):
 
 
 def _deleted_at(inputs: Mapping[str, Any]) -> str:
-    """Return the time of automatic deletion as the API returns it; "" without one."""
     if at := text(inputs, "deleteAtTime"):
         return at
     after = (inputs.get("deleteAfterDuration") or {}).get("seconds")
@@ -165,7 +156,6 @@ def _share(inputs: Mapping[str, Any]) -> Values:
 
 
 def _specific(inputs: Mapping[str, Any], used: int) -> Values:
-    """Return ``specificReservation`` in the API's form: all fields, and the used machines."""
     specification = inputs["specificReservation"]
     machine = specification.get("instanceProperties") or {}
     fields = {"guestAccelerators": [], "localSsds": [], "locationHint": "", "machineType": ""}

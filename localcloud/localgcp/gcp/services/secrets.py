@@ -1,8 +1,6 @@
-"""Secret Manager secrets, and Cloud KMS key rings and keys; the local cloud does not encrypt.
+"""Secrets of Secret Manager, and key rings and keys of Cloud KMS.
 
-Values of secrets are in ``localgcp.reads.secretmanager``. Neither a key ring nor a key is ever
-deleted: deleting the resource forgets it, and a second one of its name is refused, as in the cloud
-(https://cloud.google.com/kms/docs/faq#cannot_delete).
+The cloud never deletes key rings and keys (https://cloud.google.com/kms/docs/faq#cannot_delete).
 """
 
 from __future__ import annotations
@@ -22,7 +20,6 @@ SECRET: Final = "gcp:secretmanager/secret:Secret"
 KEY_RING: Final = "gcp:kms/keyRing:KeyRing"
 CRYPTO_KEY: Final = "gcp:kms/cryptoKey:CryptoKey"
 _ID: Final = re.compile(r"^[a-zA-Z0-9_-]{1,255}$")
-_DESTROY_AFTER: Final = "2592000s"
 
 
 class Secret(ResourceType):
@@ -66,7 +63,7 @@ class CryptoKey(ResourceType):
 
     def make(self, cloud: Cloud, project: str, id_: str, inputs: Values) -> Values:
         made: Values = {
-            "destroyScheduledDuration": inputs.get("destroyScheduledDuration") or _DESTROY_AFTER,
+            "destroyScheduledDuration": inputs.get("destroyScheduledDuration") or "2592000s",
             "primaries": [],
         }
         if text(inputs, "purpose") in ("", "ENCRYPT_DECRYPT"):
