@@ -25,11 +25,11 @@ from localgcp.errors import LocalCloudError
 from localgcp.gcp.schema import MEASURED, version
 from localgcp.home import PRIVATE_UMASK, Home, make_private, open_private, path_without
 from localgcp.home.environment import server_environment
-from localgcp.home.server_info import ServerInfo
+from localgcp.home.servers import ServerInfo
 from localgcp.storage.emulator import is_healthy
 from localgcp.system import processes
-from localgcp.system.folders import make_folder
 from localgcp.system.processes import start_time, wait_until
+from localgcp.system.root_directory import make_folder
 
 if TYPE_CHECKING:
     import psutil

@@ -22,13 +22,13 @@ from localgcp.access.callers import can_check
 from localgcp.errors import LocalCloudError
 from localgcp.faults.table import FaultTable
 from localgcp.home import PRIVATE_UMASK, Home, open_private
-from localgcp.home.server_info import ServerInfo
+from localgcp.home.servers import ServerInfo
 from localgcp.lifecycle import end_work
 from localgcp.storage.emulator import StorageEmulator
 from localgcp.storage.proxy import StorageFront
 from localgcp.system import processes
-from localgcp.system.folders import delete_folder
 from localgcp.system.ports import choose_port
+from localgcp.system.root_directory import delete_folder
 
 if TYPE_CHECKING:
     from localgcp.services import Services

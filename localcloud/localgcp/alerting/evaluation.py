@@ -22,7 +22,7 @@ from localgcp.alerting.spool import Notification
 from localgcp.clients.log_filters import LogFilter
 from localgcp.home import Home, touch_private
 from localgcp.inventory.store import ALERT_POLICY, CHANNEL, Store
-from localgcp.system.threads import make_thread
+from localgcp.system.processes import make_thread
 from localgcp.vertex.records import JobRecord
 
 if TYPE_CHECKING:

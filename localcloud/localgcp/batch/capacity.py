@@ -15,8 +15,7 @@ from typing import Any, Final
 
 from localgcp.batch.records import ACTIVE, BatchJob, BatchTable, State
 from localgcp.batch.run import faults_of
-from localgcp.faults.jobs import stockout_message
-from localgcp.faults.table import FaultTable
+from localgcp.faults.table import FaultTable, stockout_message
 from localgcp.inventory import machines, reservations
 from localgcp.inventory.store import Store
 

@@ -15,8 +15,7 @@ from typing import Any, Final
 
 from localgcp.batch import messages
 from localgcp.home import Home
-from localgcp.inventory.rows import Rows
-from localgcp.inventory.store import connection
+from localgcp.inventory.store import Rows, connection
 
 GROUP: Final = "group0"
 

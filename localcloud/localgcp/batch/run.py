@@ -20,8 +20,7 @@ from localgcp.batch.runnables import Machine
 from localgcp.batch.tasks import Attempt, is_retried
 from localgcp.batch.volumes import Volumes
 from localgcp.errors import PreparationError, StartRefusedError
-from localgcp.faults.jobs import JobFaults
-from localgcp.faults.table import FaultTable
+from localgcp.faults.table import FaultTable, JobFaults
 from localgcp.home import make_private
 from localgcp.runner import environment, replica
 from localgcp.runner.environment import Folders
@@ -30,8 +29,8 @@ from localgcp.runner.gang.cluster import Replica
 from localgcp.runner.gang.hosts import Host
 from localgcp.runner.joblog import JobLog
 from localgcp.runner.programs import CloudHost
-from localgcp.system.folders import delete_folder, make_folder
-from localgcp.system.threads import make_thread
+from localgcp.system.processes import make_thread
+from localgcp.system.root_directory import delete_folder, make_folder
 
 _SPOT: Final = ("SPOT", "PREEMPTIBLE")
 _TICK_SECONDS: Final = 2.0

@@ -19,8 +19,8 @@ from localgcp.batch.records import LIVE, LOST, WAITING, BatchJob, BatchTable, St
 from localgcp.batch.run import BatchRun
 from localgcp.home import Home
 from localgcp.inventory.store import Store
-from localgcp.system.folders import delete_folder
-from localgcp.system.threads import make_thread
+from localgcp.system.processes import make_thread
+from localgcp.system.root_directory import delete_folder
 from localgcp.vertex.agents import has_role
 from localgcp.vertex.operations import OperationTable
 

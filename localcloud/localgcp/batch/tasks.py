@@ -31,8 +31,8 @@ from localgcp.batch.runnables import Machine
 from localgcp.errors import CommandNotFoundError, ImageError, PreparationError
 from localgcp.runner import replica
 from localgcp.runner.joblog import JobLog
-from localgcp.system.folders import delete_folder
-from localgcp.system.threads import make_thread
+from localgcp.system.processes import make_thread
+from localgcp.system.root_directory import delete_folder
 
 _NO_IMAGE: Final = 125
 _LOOK_SECONDS: Final = 0.25

@@ -21,7 +21,7 @@ from localgcp.runner.gang import hosts
 from localgcp.runner.gang.hosts import BucketView
 from localgcp.runner.gcsfuse import Mount
 from localgcp.runner.programs import CloudHost
-from localgcp.system.folders import delete_folder, make_folder
+from localgcp.system.root_directory import delete_folder, make_folder
 from localgcp.vertex.admission import Access
 
 #: File on a machine that lists all machines (doc:batch/…, requireHostsFile).

@@ -33,8 +33,8 @@ from localgcp.runner import replica
 from localgcp.runner.gcsfuse import storage_client
 from localgcp.runner.joblog import JobLog
 from localgcp.runner.replica import Ending
-from localgcp.system.folders import delete_folder
-from localgcp.system.threads import make_thread
+from localgcp.system.processes import make_thread
+from localgcp.system.root_directory import delete_folder
 from localgcp.vertex.admission import READERS as VIEWERS
 from localgcp.vertex.admission import WRITERS
 from localgcp.vertex.agents import LOG_WRITERS, has_role

@@ -24,7 +24,7 @@ from localgcp.runner.gang.cluster import Replica
 from localgcp.runner.gang.hosts import BucketView
 from localgcp.runner.gcsfuse import Mount
 from localgcp.runner.programs import CloudHost
-from localgcp.system.folders import delete_folder, make_folder
+from localgcp.system.root_directory import delete_folder, make_folder
 from localgcp.vertex.admission import Access
 
 #: Maximum size and number of files of the copied buckets that a job does not name, in all.

@@ -27,8 +27,8 @@ from packaging.specifiers import SpecifierSet
 from localgcp.errors import ExecutorError, LocalCloudError
 from localgcp.home import cache_dir
 from localgcp.home.environment import installer_environment
-from localgcp.system.folders import delete_folder, make_folder
 from localgcp.system.gpus import VISIBLE
+from localgcp.system.root_directory import delete_folder, make_folder
 
 _TABLE: Final = Path(__file__).with_name("executors.yaml")
 #: Python version of a prebuilt image whose name has no version.

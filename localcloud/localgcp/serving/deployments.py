@@ -26,8 +26,8 @@ from localgcp.runner.programs import CloudHost, Launch
 from localgcp.serving.checks import replicas
 from localgcp.serving.records import COPY
 from localgcp.serving.replicas import HOST, Replica, Timing
-from localgcp.system.folders import delete_folder, make_folder
-from localgcp.system.threads import make_thread
+from localgcp.system.processes import make_thread
+from localgcp.system.root_directory import delete_folder, make_folder
 from localgcp.vertex.collections import Body
 from localgcp.vertex.records import JobRecord, JobState
 

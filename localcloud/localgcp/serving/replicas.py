@@ -20,7 +20,7 @@ from localgcp.errors import ContainerDownError, JobCancelledError, NoAnswerError
 from localgcp.runner import replica
 from localgcp.runner.joblog import JobLog
 from localgcp.runner.programs import Launch
-from localgcp.system.threads import make_thread
+from localgcp.system.processes import make_thread
 
 #: Host at which the containers listen.
 HOST: Final = "127.0.0.1"

@@ -33,8 +33,8 @@ from localgcp.access import network
 from localgcp.access.network import PrivateNetwork
 from localgcp.errors import LocalCloudError, NoPrivateNetworkError
 from localgcp.home import PRIVATE_UMASK
-from localgcp.home.child_server import ChildServer
-from localgcp.system.folders import make_folder
+from localgcp.home.servers import ChildServer
+from localgcp.system.root_directory import make_folder
 
 _ARCHITECTURES: Final = {"x86_64": "amd64", "amd64": "amd64", "aarch64": "arm64", "arm64": "arm64"}
 

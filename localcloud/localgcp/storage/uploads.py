@@ -26,7 +26,7 @@ import google_crc32c
 from localgcp.errors import RefusedRequestError
 from localgcp.home import open_private
 from localgcp.storage.requests import StorageRequest
-from localgcp.system.folders import make_folder
+from localgcp.system.root_directory import make_folder
 
 #: The size of each chunk, except the last, is a multiple of this number of bytes.
 UNIT: Final = 256 << 10

@@ -25,7 +25,7 @@ from localgcp.home import Home
 from localgcp.runner.environment import metrics_file
 from localgcp.runner.gang.cluster import PRIMARY, REPLICA_BYTES
 from localgcp.runner.joblog import JobLog, log_path
-from localgcp.system.threads import make_thread
+from localgcp.system.processes import make_thread
 from localgcp.tuning import parameters, progress, searches
 from localgcp.tuning.measurements import read_report
 from localgcp.tuning.parameters import Parameter

@@ -17,8 +17,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, ClassVar, Final, Generic, Self, TypeVar
 
-from localgcp.inventory.rows import Rows
-from localgcp.inventory.store import connection, project_number
+from localgcp.inventory.store import Rows, connection, project_number
 
 # Machines of reservations that jobs hold. Triggers give them back together with the change that
 # ends the job, so that no crash comes in between.

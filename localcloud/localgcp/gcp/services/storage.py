@@ -22,7 +22,7 @@ from localgcp.gcp.emulator import Emulator
 from localgcp.gcp.services.base import ExistingResource, ResourceType
 from localgcp.inventory.projects import is_local
 from localgcp.inventory.store import BUCKET, project_number
-from localgcp.system.folders import delete_folder
+from localgcp.system.root_directory import delete_folder
 
 REPOSITORY: Final = "gcp:artifactregistry/repository:Repository"
 # https://cloud.google.com/storage/docs/buckets#naming

@@ -21,8 +21,8 @@ from localgcp.runner.environment import Folders
 from localgcp.runner.gang.life_cycle import Action, Decision, End, Grade, LifeCycle, grade
 from localgcp.runner.joblog import JobLog
 from localgcp.runner.programs import Launch
-from localgcp.system.folders import delete_folder
-from localgcp.system.threads import make_thread
+from localgcp.system.processes import make_thread
+from localgcp.system.root_directory import delete_folder
 
 #: Seconds between checks for faults and cancellation. Ends of replicas are reported at once.
 _POLL_SECONDS: Final = 0.25

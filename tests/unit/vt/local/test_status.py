@@ -13,7 +13,7 @@ from localgcp.batch.records import BatchJob, BatchTable, State, TaskState
 from localgcp.faults.model import Fault
 from localgcp.faults.table import FaultTable
 from localgcp.home import Home
-from localgcp.home.server_info import ServerInfo
+from localgcp.home.servers import ServerInfo
 from localgcp.inventory.store import BUCKET, BUDGET, ENDPOINT, Store
 from localgcp.tuning.records import TrialRecord, TrialState, TuningRecord, TuningTable
 from localgcp.vertex.records import JobState, JobTable
