@@ -14,7 +14,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
-from localgcp.alerting import spool
+from localgcp import alerting
 
 #: Alert name of a notification that no alert policy requested.
 SOURCE: Final = "Batch"
@@ -51,7 +51,7 @@ def write(
         if wanted.get("type") != _TYPES[level] or wanted.get(field, state) != state:
             continue
         attributes = {"type": _TYPES[level], field: state, "job" if task is None else "task": name}
-        note = spool.Notification(
+        note = alerting.Notification(
             time=datetime.fromisoformat(time),
             alert=SOURCE,
             title=f"{name.partition('/jobs/')[2]} is {state}",
@@ -60,5 +60,5 @@ def write(
             text=json.dumps(attributes, indent=2),
         )
         identity = hashlib.sha256(f"{name} {change} {number}".encode()).hexdigest()[:12]
-        spool.write(folder, note, f"batch-{identity}")
+        alerting.write_notification(folder, note, f"batch-{identity}")
         print(f"message (stand-in, no message is published): {note.title!r} to {note.channel}")

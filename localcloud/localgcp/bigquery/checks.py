@@ -1,14 +1,13 @@
-"""Refuses requests with missing fields, missing permissions or invalid names.
+"""Check the fields, names and permissions of requests.
 
-Google's discovery document calls the fields required, and says what names may have. A job asks by
-the roles of its account; the owner's own programs may all:
+A job needs roles of its account; programs outside of jobs have all permissions.
 https://docs.cloud.google.com/bigquery/docs/access-control
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 from localgcp.access.callers import Guest
@@ -17,18 +16,16 @@ from localgcp.inventory.store import Store
 
 _KEYS: Final = ("datasetId", "tableId")
 _PLACE: Final = ("projectId", *_KEYS)
-#: Required fields in a job's configuration, by kind of job.
+#: Kind of job -> required fields of the job's configuration.
 _NEEDED: Final = {
     "query": ("query",),
     "load": ("sourceUris", *(f"destinationTable.{field}" for field in _PLACE)),
     "extract": ("destinationUris", *(f"sourceTable.{field}" for field in _PLACE)),
 }
-_JOB: Final = re.compile(r"[A-Za-z0-9_-]{1,1024}")
-_DATASET: Final = re.compile(r"[A-Za-z0-9_]{1,1024}")
 
 
 def require(document: Mapping[str, Any], *paths: str) -> None:
-    """Raise BigQueryError for the first unset field; ``paths`` are like ``a.b``."""
+    """Check that fields with paths such as ``a.b`` are set. Raises BigQueryError."""
     for path in paths:
         value: Any = document
         for name in path.split("."):
@@ -40,40 +37,37 @@ def require(document: Mapping[str, Any], *paths: str) -> None:
 def check_job(
     kind: str, reference: Mapping[str, str], config: Mapping[str, Any], *, has_content: bool
 ) -> None:
-    """Raise BigQueryError for a job that can never run.
+    """Check a job of a kind with the configuration ``config``. Raises BigQueryError.
 
-    ``config`` is that of its kind; ``has_content``: the rows came with the request.
+    ``has_content`` is true if the request contains the rows.
     """
     require(config, *_NEEDED[kind][has_content:])
     if config.get("destinationTable"):
         require(config, *_NEEDED["load"][1:])
-    if (name := reference.get("jobId")) and not _JOB.fullmatch(name):
-        raise BigQueryError("invalid", f"Invalid job ID {name!r}: {_JOB.pattern} is expected.")
+    form = r"[A-Za-z0-9_-]{1,1024}"
+    if (name := reference.get("jobId")) and not re.fullmatch(form, name):
+        raise BigQueryError("invalid", f"Invalid job ID {name!r}: {form} is expected.")
 
 
 def check_dataset(name: str) -> None:
-    """Raise BigQueryError for an invalid dataset id."""
-    if not _DATASET.fullmatch(name):
-        raise BigQueryError("invalid", f"Invalid dataset ID {name!r}: {_DATASET.pattern}")
+    """Check the id of a dataset. Raises BigQueryError."""
+    if not re.fullmatch(form := r"[A-Za-z0-9_]{1,1024}", name):
+        raise BigQueryError("invalid", f"Invalid dataset ID {name!r}: {form}")
 
 
-def check_same(place: Mapping[str, str], given: Mapping[str, str]) -> None:
-    """Raise BigQueryError if a reference in the body differs from the request's path."""
+def check_same(place: Mapping[str, str], reference: Mapping[str, str]) -> None:
+    """Check that a reference in the body agrees with the request's path. Raises BigQueryError."""
     for key, value in place.items():
-        if (other := given.get(key) or value) != value:
+        if (other := reference.get(key) or value) != value:
             text = f"Value {other} in content does not agree with value {value} of the path."
             raise BigQueryError("invalid", text)
 
 
 _ALL: Final = frozenset({"roles/bigquery.admin", "roles/owner"})
-#: Roles that contain bigquery.jobs.create, on a project.
-ASKERS: Final = _ALL | {"roles/bigquery.jobUser", "roles/bigquery.user", "roles/editor"}
+#: Roles that contain bigquery.jobs.create.
+JOB_USERS: Final = _ALL | {"roles/bigquery.jobUser", "roles/bigquery.user", "roles/editor"}
 #: Roles that contain bigquery.tables.updateData and bigquery.tables.getData.
-WRITERS: Final = _ALL | {
-    "roles/bigquery.dataEditor",
-    "roles/bigquery.dataOwner",
-    "roles/editor",
-}
+WRITERS: Final = _ALL | {"roles/bigquery.dataEditor", "roles/bigquery.dataOwner", "roles/editor"}
 #: Roles that contain bigquery.datasets.delete.
 OWNERS: Final = _ALL | {"roles/bigquery.dataOwner"}
 READERS: Final = WRITERS | {"roles/bigquery.dataViewer", "roles/viewer"}
@@ -82,11 +76,15 @@ READERS: Final = WRITERS | {"roles/bigquery.dataViewer", "roles/viewer"}
 def check_roles(
     store: Store, guest: Guest | None, place: Mapping[str, str], roles: frozenset[str], what: str
 ) -> None:
-    """Raise BigQueryError unless the caller has one of the roles on a project, dataset or table."""
+    """Check that the caller has a role on a project, dataset or table. Raises BigQueryError."""
     if guest is None:
         return
     member = f"serviceAccount:{guest.account}"
-    if not any(roles & store.roles(policy, member) for policy in _policies(place)):
+    policies = [f"projects/{place['projectId']}"]
+    for kind, key in zip(("datasets", "tables"), _KEYS, strict=True):
+        if key in place:
+            policies.append(f"{policies[-1]}/{kind}/{place[key]}")
+    if not any(roles & store.roles(policy, member) for policy in policies):
         label = ".".join([place["projectId"], *(place.get(k, "") for k in _KEYS)]).rstrip(".")
         who = f"The job runs as {guest.account}" if guest.account else "The job has no account"
         text = f"Access Denied: {label}: {what} denied (or it may not exist). {who}."
@@ -94,17 +92,10 @@ def check_roles(
 
 
 def check_read(store: Store, guest: Guest | None, place: Mapping[str, str], owner: object) -> None:
-    """Raise BigQueryError unless the caller may read a table.
+    """Check that the caller may read a table. Raises BigQueryError.
 
-    A result in the service's own table is for the account alone whose job made it, ``owner``.
+    ``owner`` is the account whose query created an anonymous table.
     """
     if guest is not None and guest.account and guest.account == owner:
         return
     check_roles(store, guest, place, READERS, "bigquery.tables.getData")
-
-
-def _policies(place: Mapping[str, str]) -> Iterator[str]:
-    yield (name := f"projects/{place['projectId']}")
-    for kind, key in zip(("datasets", "tables"), _KEYS, strict=True):
-        if key in place:
-            yield (name := f"{name}/{kind}/{place[key]}")

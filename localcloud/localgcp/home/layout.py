@@ -65,9 +65,9 @@ class Home:
 
     @classmethod
     def find(cls, env: Mapping[str, str] | None = None, cwd: Path | None = None) -> Home:
-        """Return the home in ``VT_LOCAL_HOME``, else ``.vt-local`` in the checkout of ``cwd``.
+        """Return the home ``VT_LOCAL_HOME``, or else ``.vt-local`` in the checkout around ``cwd``.
 
-        Raises LocalCloudError if a folder is there that is none (``localgcp.home.layout``).
+        Raises LocalCloudError if ``vt local`` did not create the folder.
         """
         env = os.environ if env is None else env
         cwd = (cwd or Path.cwd()).resolve()

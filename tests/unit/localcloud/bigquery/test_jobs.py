@@ -370,4 +370,4 @@ def test_roles_have_the_rights_of_googles_table() -> None:
     assert writers == checks.WRITERS
     assert writers | {"roles/bigquery.dataViewer", "roles/viewer"} == checks.READERS
     askers = {"roles/bigquery.jobUser", "roles/bigquery.user", "roles/editor"}
-    assert all_ | askers == checks.ASKERS
+    assert all_ | askers == checks.JOB_USERS
