@@ -1,8 +1,4 @@
-"""Cloud Monitoring alerts that match log lines of jobs.
-
-Notifications are written as files and never sent. The local cloud has no metrics and no costs, so
-alerts on metrics and budgets are reported as not evaluated.
-"""
+"""Cloud Monitoring alerts on log lines of jobs; notifications are written to files, never sent."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Exceptions of the local cloud.
-
-Commands show a ``LocalCloudError`` to the user. The other exceptions represent answers of Google
-Cloud or end work inside the local cloud; this package catches them.
-"""
+"""Exceptions of the local cloud; commands show only a ``LocalCloudError`` to the user."""
 
 from __future__ import annotations
 

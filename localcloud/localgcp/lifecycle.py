@@ -1,7 +1,4 @@
-"""Start and stop the local cloud's server, and clean up after a crash.
-
-A running server holds a lock. A starting or stopping command holds another lock.
-"""
+"""Start and stop the local cloud's server, and clean up after a crash."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Record the requests of a program to Vertex AI without running jobs.
-
-A ``Recorder`` serves Cloud Storage and the methods that submit training. Every job succeeds
-immediately, and a bucket is created at the first request. Other calls are rejected and recorded.
-"""
+"""Record the requests of a program to Vertex AI; every job succeeds without running."""
 
 from __future__ import annotations
 

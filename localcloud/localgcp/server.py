@@ -1,8 +1,4 @@
-"""The server process of the local cloud.
-
-``python -m localgcp.server --home DIR --repo DIR`` runs until SIGTERM and holds the lock file. The
-file ``server.json`` exists while the server is ready.
-"""
+"""The server process of the local cloud: ``python -m localgcp.server --home DIR --repo DIR``."""
 
 from __future__ import annotations
 

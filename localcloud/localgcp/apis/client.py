@@ -1,8 +1,4 @@
-"""The methods of an API as Google's client defines them: path, messages and REST rules.
-
-A REST rule (google/api/http.proto) has a path template such as
-``/v1/{name=projects/*/locations/*/customJobs/*}:cancel``.
-"""
+"""The methods of an API as Google's client defines them: path, messages and REST rules."""
 
 from __future__ import annotations
 

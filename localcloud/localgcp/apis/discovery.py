@@ -1,8 +1,4 @@
-"""REST methods from Google's discovery documents: paths, parameters and messages.
-
-``python -m tools.generate.discovery`` writes ``discovery.json`` with the methods of
-``localgcp.reads``. The id of a method is, for example, ``compute.v1.firewalls.insert``.
-"""
+"""REST methods from Google's discovery documents (written by ``tools.generate.discovery``)."""
 
 from __future__ import annotations
 

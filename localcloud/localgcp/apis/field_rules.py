@@ -1,8 +1,4 @@
-"""Rules for the fields of resources in the API's JSON form.
-
-``discovery.json`` marks required fields and labels. ``ROWS`` has the rules that Google's
-documentation states in prose. gRPC, REST and the gcp plugin share these rules.
-"""
+"""Rules for the fields of resources, shared by gRPC, REST and the gcp plugin."""
 
 from __future__ import annotations
 

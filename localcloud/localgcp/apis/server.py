@@ -1,7 +1,4 @@
-"""Serve Google's APIs at one port, over gRPC and REST, from objects with the APIs' methods.
-
-Hooks inject faults: a hook wraps every call, and may raise an error or wait before or after it.
-"""
+"""Serve Google's APIs at one port, over gRPC and REST; hooks around calls inject faults."""
 
 from __future__ import annotations
 

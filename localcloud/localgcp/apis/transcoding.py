@@ -1,7 +1,4 @@
-"""Convert REST requests to messages (google/api/http.proto), and check JSON documents.
-
-Errors have the wording of Google's front end. https://protobuf.dev/programming-guides/json/
-"""
+"""Convert REST requests to messages, and check JSON documents as Google's front end does."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Store datasets, jobs, and tables with earlier versions of their rows.
-
-Parquet files contain rows and never change. A version of a table is a list of files.
-"""
+"""Datasets, jobs, and tables, whose versions are lists of Parquet files that never change."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Check the fields, names and permissions of requests.
-
-A job needs roles of its account; programs outside of jobs have all permissions.
-https://docs.cloud.google.com/bigquery/docs/access-control
-"""
+"""Check the fields, names and permissions of requests of BigQuery."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""BigQuery jobs: queries, loads and exports, each in a process of ``localgcp.bigquery.engine``.
-
-The next server restarts the unfinished jobs of a killed server. A server that stops ends its jobs.
-"""
+"""BigQuery jobs in processes of the engine; a new server restarts a killed server's jobs."""
 
 from __future__ import annotations
 

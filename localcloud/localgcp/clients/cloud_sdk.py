@@ -1,8 +1,4 @@
-"""Settings that let ``gcloud`` and ``gsutil`` use the local cloud without credentials.
-
-``gcloud`` reads its properties from variables (``gcloud topic configurations``). ``gsutil``, which
-requires HTTPS, runs ``gcloud storage`` instead; other commands of ``gsutil`` fail.
-"""
+"""Settings that let ``gcloud`` and ``gsutil`` use the local cloud without credentials."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Parse filters of Cloud Logging; list filters of other APIs use the same parser.
-
-The parser supports comparisons, ``AND``, ``OR``, ``NOT`` and parentheses of
-cloud.google.com/logging/docs/view/logging-query-language, and rejects other filters.
-"""
+"""Parse filters of Cloud Logging; list filters of other APIs use the same parser."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Cloud Build v1: create, get, list and cancel builds; permissions of the build's account.
-
-Errors have the service's wording where public threads show the wording.
-"""
+"""Cloud Build v1: create, get, list and cancel builds; permissions of the build's account."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The added faults and the held calls, in one SQLite file of the home folder.
-
-The file does not exist until the first fault is added. Faults remain when the server restarts.
-"""
+"""The added faults and the held calls, in one SQLite file of the home folder."""
 
 from __future__ import annotations
 

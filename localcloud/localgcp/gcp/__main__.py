@@ -1,7 +1,4 @@
-"""The command ``python -m localgcp.gcp [ENGINE_ADDRESS]``, with which the engine starts the plugin.
-
-The command prints the plugin's port on stdout and serves until the engine ends.
-"""
+"""The command ``python -m localgcp.gcp [ENGINE_ADDRESS]``, which starts the plugin."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Convert property values between Pulumi's protobuf form and Python.
-
-The SDK's deserializer is not used: importing the SDK takes longer than the rest of the start.
-"""
+"""Convert property values between protobuf and Python, without the SDK, whose import is slow."""
 
 from __future__ import annotations
 

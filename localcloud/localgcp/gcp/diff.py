@@ -1,7 +1,4 @@
-"""Compare a resource's new inputs with its old outputs, as the official plugin does.
-
-A value that the service filled in is not a change. A change outside of Pulumi is one.
-"""
+"""Compare a resource's new inputs with the old outputs, as the official plugin does."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Checks of single properties beyond the schema, with the messages of the official plugin.
-
-Each check returns the error of a value, or None. The fixture ``gcp-invalid-inputs.txt`` has the
-measured errors.
-"""
+"""Checks of single properties, which return the error of the official plugin or None."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Property trees of the resource types, measured with the official plugin (``schema.json``).
-
-``package_schema`` returns these trees as Pulumi's package schema.
-"""
+"""Property trees of the resource types (``schema.json``), and Pulumi's package schema."""
 
 from __future__ import annotations
 

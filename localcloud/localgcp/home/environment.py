@@ -1,7 +1,4 @@
-"""Environment variables of programs in the local cloud, of the server and of package installers.
-
-Code of jobs must not read the user's variables (``docs/local-stack.md``, Who gets in).
-"""
+"""Environment variables of local programs, of the server and of package installers."""
 
 from __future__ import annotations
 

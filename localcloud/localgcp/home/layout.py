@@ -1,8 +1,4 @@
-"""The home ``VT_LOCAL_HOME`` of a local cloud (default ``<repository>/.vt-local``): its files.
-
-Only the user can access the home. A marker shows that ``vt local`` created the folder on this
-machine for this user: a checkout or an archive could contain a folder with programs to execute.
-"""
+"""The home of a local cloud (``VT_LOCAL_HOME``): its files, marker and environment."""
 
 from __future__ import annotations
 

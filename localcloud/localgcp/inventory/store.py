@@ -1,8 +1,4 @@
-"""Resources and IAM policies of the local cloud in one SQLite file, and rows of dataclasses.
-
-Several processes use the file. Each call opens a connection, waits up to ``BUSY_SECONDS`` for other
-writers, and creates a missing file.
-"""
+"""Resources and IAM policies in one SQLite file that several processes use; rows of dataclasses."""
 
 from __future__ import annotations
 

@@ -1,10 +1,4 @@
-"""REST methods that read, create, change and delete resources of the inventory, without checks.
-
-Operations end before they are answered.
-
-https://docs.cloud.google.com/compute/docs/reference/rest/v1
-https://docs.cloud.google.com/iam/docs/reference/rest/v1/Policy
-"""
+"""REST methods that read, create, change and delete resources of the inventory, without checks."""
 
 from __future__ import annotations
 

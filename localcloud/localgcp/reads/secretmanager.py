@@ -1,8 +1,4 @@
-"""Values of secrets, and the method ``AccessSecretVersion`` of Secret Manager.
-
-A job needs a role on the secret; other programs of the user do not. The process at the other end of
-the connection identifies the job.
-"""
+"""Values of secrets, and the method ``AccessSecretVersion``, for which a job needs a role."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""The HTTP proxy of Cloud Storage, which checks requests and forwards requests to the emulator.
-
-The proxy rejects other users, web pages and unsafe names, serves resumable uploads and IAM
-policies, and applies faults.
-"""
+"""The HTTP proxy of Cloud Storage: checks requests, applies faults, calls the emulator."""
 
 from __future__ import annotations
 

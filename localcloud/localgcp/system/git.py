@@ -1,7 +1,4 @@
-"""Run git in a checkout, independent of the user's variables and settings.
-
-Variables such as ``GIT_DIR`` refer to another folder, and settings start programs such as hooks.
-"""
+"""Run git in a checkout, independent of the user's variables and settings."""
 
 from __future__ import annotations
 

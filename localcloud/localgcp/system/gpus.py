@@ -1,8 +1,4 @@
-"""List the GPUs of this machine, and lock GPUs so that two jobs never use the same GPU.
-
-Programs of a job inherit the lock's descriptor, so a killed server's GPUs stay locked until the job
-ends.
-"""
+"""List the GPUs of this machine, and lock GPUs so that two jobs never use the same GPU."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Child processes of the server, identified by process id and start time.
-
-Each child has a record ``run/<pid>.json``, with which the next server ends a killed server's
-children.
-"""
+"""Child processes with records for the next server, identified by process id and start time."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Access files below one folder without following links, like Go's ``os.Root``.
-
-Each part of a path is opened with ``O_NOFOLLOW`` relative to the open folder before it, so a link
-that another user adds at any time cannot lead out of the folder.
-"""
+"""Access files below one folder without following links, like Go's ``os.Root``; create folders."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""IAM grants of one role to one member on one resource (``…IAMMember``).
-
-Each change rewrites the resource's whole policy and checks the etag, as the official plugin does.
-"""
+"""IAM grants of one role to one member (``…IAMMember``), as changes of the whole policy."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""APIs, roles, service accounts, workload identity pools, deny policies and tags.
-
-The local cloud stores deny policies but does not enforce them.
-"""
+"""APIs, roles, accounts, workload identity pools, tags and deny policies, which have no effect."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Networks, subnetworks, firewall rules, routers, NAT, network attachments and Shared VPC.
-
-The local cloud checks and stores these resources but does not route packets through them.
-"""
+"""Networks, subnetworks, firewall rules, NAT, attachments and Shared VPC, without traffic."""
 
 from __future__ import annotations
 

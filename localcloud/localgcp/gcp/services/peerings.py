@@ -1,8 +1,4 @@
-"""Private services access: allocated ranges, connections to Google's network, peering routes.
-
-A connection in use cannot be deleted; for the message see
-github.com/hashicorp/terraform-provider-google/issues/16275.
-"""
+"""Private services access: allocated ranges, private connections, peering routes."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Secrets of Secret Manager, and key rings and keys of Cloud KMS.
-
-The cloud never deletes key rings and keys (https://cloud.google.com/kms/docs/faq#cannot_delete).
-"""
+"""Secrets, key rings and keys (https://cloud.google.com/kms/docs/faq#cannot_delete)."""
 
 from __future__ import annotations
 

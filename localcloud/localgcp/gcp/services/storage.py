@@ -1,7 +1,4 @@
-"""Buckets and objects of Cloud Storage, and repositories of Artifact Registry.
-
-The emulator stores the contents of buckets; the local registry stores packages.
-"""
+"""Buckets and objects of Cloud Storage, and repositories of Artifact Registry."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Endpoints and TensorBoards of Vertex AI; metrics, channels, alerts, dashboards and budgets.
-
-``localgcp.serving.records`` writes ``deployedModels`` and ``trafficSplit`` of an endpoint.
-"""
+"""Endpoints and TensorBoards of Vertex AI; metrics, channels, alerts, dashboards and budgets."""
 
 from __future__ import annotations
 
