@@ -168,10 +168,7 @@ class UnsupportedBuildError(StandInError):
 
 
 class CommandNotFoundError(StandInError):
-    """The program of ``replica`` cannot be started.
-
-    ``code`` is the exit code of a shell: 127 for a missing file, 126 for one without permission.
-    """
+    """The program of ``replica`` cannot be started; ``code`` is the exit code of a shell."""
 
     def __init__(self, message: str, replica: str = "", code: int = 127) -> None:
         self.replica, self.code = replica, code

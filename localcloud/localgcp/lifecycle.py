@@ -104,10 +104,7 @@ def check_removable(home: Home) -> bool:
 
 
 def remove(home: Home) -> bool:
-    """Delete the home of a stopped local cloud; return whether it existed.
-
-    Raises LocalCloudError.
-    """
+    """Delete a stopped local cloud; return whether its home existed. Raises LocalCloudError."""
     if not check_removable(home):
         return False
     shutil.rmtree(home.root)
@@ -163,20 +160,17 @@ def _spawn(home: Home) -> ServerInfo:
         if info and info.pid == process.pid:
             return info
         if process.poll() is not None:
-            raise LocalCloudError(f"the local cloud did not start: {_startup_error(home, begin)}")
+            with home.server_log.open("rb") as log:
+                log.seek(begin)
+                lines = log.read().decode(errors="replace").splitlines()
+            errors = [line.removeprefix(_ERROR) for line in lines if line.startswith(_ERROR)]
+            text = errors[-1] if errors else f"see {home.server_log}"
+            raise LocalCloudError(f"the local cloud did not start: {text}")
         if time.monotonic() > deadline:
             process.kill()
             text = f"the local cloud was not ready after {_START_SECONDS:.0f} s."
             raise LocalCloudError(text, f"see {home.server_log}.")
         time.sleep(0.03)
-
-
-def _startup_error(home: Home, begin: int) -> str:
-    with home.server_log.open("rb") as log:
-        log.seek(begin)
-        lines = log.read().decode(errors="replace").splitlines()
-    errors = [line.removeprefix(_ERROR) for line in lines if line.startswith(_ERROR)]
-    return errors[-1] if errors else f"see {home.server_log}"
 
 
 def _end_server(home: Home) -> None:

@@ -74,10 +74,7 @@ class Api:
 
 
 class Implementation(Protocol):
-    """An object with methods of ``api``, which accept a request and, optionally, ``context``.
-
-    The methods return the response or raise ApiError.
-    """
+    """An object with methods of ``api``, which return the response or raise ApiError."""
 
     api: ClassVar[Api]
 

@@ -13,14 +13,6 @@ from localgcp.errors import FilterError
 from localgcp.inventory.machines import is_region, machine_error
 
 Document = Mapping[str, Any]
-DOC: Final = "description of the field"
-_ALERTS: Final = (
-    "https://docs.cloud.google.com/monitoring/api/ref_v3/rest/v3/projects.alertPolicies"
-)
-_CHANNELS: Final = (
-    "https://docs.cloud.google.com/monitoring/api/ref_v3/rest/v3/"
-    "projects.notificationChannelDescriptors/list"
-)
 _EXTRACTOR: Final = re.compile(r'(?:EXTRACT\([^,()]+\)|REGEXP_EXTRACT\([^,]+,\s*(["\']).+\1\))')
 #: Type of notification channel -> required labels: name -> regular expression of the value.
 _CHANNEL_LABELS: Final[Mapping[str, Mapping[str, str]]] = {
@@ -44,61 +36,49 @@ class Row:
     field: str
     check: Callable[[Document], Iterator[str]]
     """Yields an error if the message violates the rule."""
-    source: str = DOC
 
 
-def _value(field: str, wrong: Callable[[Any], str]) -> Callable[[Document], Iterator[str]]:
+def _value(field: str, error: Callable[[Any], str]) -> Row:
     def check(document: Document) -> Iterator[str]:
         value = document.get(field)
-        if value not in (None, "") and (text := wrong(value)):
+        if value not in (None, "") and (text := error(value)):
             yield text
 
-    return check
+    return Row(field, check)
 
 
-def pattern(field: str, form: str, source: str = DOC) -> Row:
+def pattern(field: str, form: str) -> Row:
     """Check that the whole text matches a regular expression."""
     bad = f"does not match {form}."
-    return Row(
-        field,
-        _value(field, lambda v: "" if re.fullmatch(form, str(v)) else f"{str(v)[:80]!r} {bad}"),
-        source,
-    )
+    return _value(field, lambda v: "" if re.fullmatch(form, str(v)) else f"{str(v)[:80]!r} {bad}")
 
 
-def length(field: str, least: int, most: int, unit: str, source: str = DOC) -> Row:
+def length(field: str, least: int, most: int, unit: str) -> Row:
     """Check the length of a text or a list."""
 
-    def wrong(value: Any) -> str:
+    def error(value: Any) -> str:
         text = f"{least} to {most} {unit} are allowed, got {len(value)}."
         return "" if least <= len(value) <= most else text
 
-    return Row(field, _value(field, wrong), source)
+    return _value(field, error)
 
 
-def number(field: str, least: float, source: str = DOC) -> Row:
+def number(field: str, least: float) -> Row:
     """Check that a number is not below a minimum."""
-    return Row(
-        field,
-        _value(field, lambda v: "" if float(v) >= least else f"Must be at least {least}, got {v}."),
-        source,
-    )
+    text = f"Must be at least {least}, got"
+    return _value(field, lambda v: "" if float(v) >= least else f"{text} {v}.")
 
 
-def one_of(field: str, *values: str, source: str = DOC) -> Row:
+def one_of(field: str, *values: str) -> Row:
     """Check that the value is in a list."""
     listed = ", ".join(values)
-    return Row(
-        field,
-        _value(field, lambda v: "" if v in values else f"{v!r} is not one of {listed}."),
-        source,
-    )
+    return _value(field, lambda v: "" if v in values else f"{v!r} is not one of {listed}.")
 
 
-def duration(field: str, least: int, most: int = 0, multiple: int = 1, source: str = DOC) -> Row:
+def duration(field: str, least: int, most: int = 0, multiple: int = 1) -> Row:
     """Check that a duration such as ``300s`` is a multiple of some seconds within bounds."""
 
-    def wrong(value: Any) -> str:
+    def error(value: Any) -> str:
         if not re.fullmatch(r"\d{1,12}(\.\d{1,9})?s", str(value)):
             return f"A duration such as 300s is expected, got {str(value)[:80]!r}."
         seconds = float(str(value)[:-1])
@@ -107,54 +87,54 @@ def duration(field: str, least: int, most: int = 0, multiple: int = 1, source: s
             return f"Must be {bound} seconds, got {value}."
         return f"Must be a multiple of {multiple} seconds, got {value}." * bool(seconds % multiple)
 
-    return Row(field, _value(field, wrong), source)
+    return _value(field, error)
 
 
-def exclusive(field: str, other: str, source: str = DOC) -> Row:
+def exclusive(field: str, other: str) -> Row:
     """Check that two fields are not both set."""
 
     def check(document: Document) -> Iterator[str]:
         if document.get(field) and document.get(other) is not None:
             yield f"{field} and {other} are mutually exclusive."
 
-    return Row(field, check, source)
+    return Row(field, check)
 
 
-def log_filter(field: str, most: int, source: str = DOC) -> Row:
+def log_filter(field: str, most: int) -> Row:
     """Check a filter in the Logging query language."""
 
-    def wrong(value: Any) -> str:
+    def error(value: Any) -> str:
         try:
             check_syntax(str(value))
-        except FilterError as error:
-            return str(error)[:300]
+        except FilterError as problem:
+            return str(problem)[:300]
         return f"At most {most} characters are allowed." * (len(str(value)) > most)
 
-    return Row(field, _value(field, wrong), source)
+    return _value(field, error)
 
 
 def metric_filter(field: str) -> Row:
     """Check a Monitoring filter, which must contain a metric type."""
     form = r"\bmetric\.type\s*=\s*|\bmetric\.types?\s*=\s*\w+\(|\bselect_slo_"
 
-    def wrong(value: Any) -> str:
+    def error(value: Any) -> str:
         if not re.search(form, str(value)):
             return 'The filter must specify a metric type: metric.type="…".'
         return "At most 2048 characters are allowed." * (len(str(value)) > 2048)
 
-    return Row(field, _value(field, wrong))
+    return _value(field, error)
 
 
 def extractors(field: str) -> Row:
     """Check one extractor, or a map of extractors."""
 
-    def wrong(value: Any) -> str:
+    def error(value: Any) -> str:
         texts = value.values() if isinstance(value, Mapping) else [value]
         bad = next((str(text) for text in texts if not _EXTRACTOR.fullmatch(str(text))), "")
         form = "EXTRACT(FIELD) or REGEXP_EXTRACT(FIELD, REGEX) is expected"
         return f"{form}, got {bad[:80]!r}." if bad else ""
 
-    return Row(field, _value(field, wrong))
+    return _value(field, error)
 
 
 def _conditions(policy: Document) -> Iterator[str]:
@@ -208,10 +188,10 @@ def _machine(field: str) -> Row:
         if text := machine_error(spec):
             yield text
 
-    return Row(field, check, "localgcp.inventory.machines")
+    return Row(field, check)
 
 
-#: Name of a message in the discovery documents -> rules.
+#: Name of a message in the discovery documents -> rules from the descriptions of the fields.
 ROWS: Final[Mapping[str, tuple[Row, ...]]] = {
     **{
         f"aiplatform.v1.GoogleCloudAiplatformV1{message}": (_NAME_128,)
@@ -233,7 +213,8 @@ ROWS: Final[Mapping[str, tuple[Row, ...]]] = {
         Row("conditions", _conditions),
         Row("alertStrategy", _rate_limit),
     ),
-    "monitoring.v3.AlertStrategy": (duration("autoClose", 1800, 604_800, source=_ALERTS),),
+    # https://docs.cloud.google.com/monitoring/api/ref_v3/rest/v3/projects.alertPolicies
+    "monitoring.v3.AlertStrategy": (duration("autoClose", 1800, 604_800),),
     "monitoring.v3.MetricThreshold": (
         duration("duration", 0, multiple=60),
         one_of("comparison", "COMPARISON_GT", "COMPARISON_LT"),
@@ -247,7 +228,8 @@ ROWS: Final[Mapping[str, tuple[Row, ...]]] = {
     "monitoring.v3.LogMatch": (log_filter("filter", 20_000), extractors("labelExtractors")),
     "monitoring.v3.NotificationChannel": (
         _LONG_NAME,
-        Row("labels", _channel, _CHANNELS),
+        # https://docs.cloud.google.com/monitoring/api/ref_v3/rest/v3/projects.notificationChannelDescriptors/list
+        Row("labels", _channel),
         length("description", 0, 1024, "characters"),
     ),
     "logging.v2.LogMetric": (
@@ -270,11 +252,8 @@ ROWS: Final[Mapping[str, tuple[Row, ...]]] = {
     ),
     "bigquery.v2.Dataset": (
         number("defaultTableExpirationMs", 3_600_000),
-        Row(
-            "location",
-            _value("location", _dataset_location),
-            "https://docs.cloud.google.com/bigquery/docs/locations",
-        ),
+        # https://docs.cloud.google.com/bigquery/docs/locations
+        _value("location", _dataset_location),
     ),
     "bigquery.v2.DatasetReference": (pattern("datasetId", r"[A-Za-z0-9_]{1,1024}"),),
     "bigquery.v2.TableReference": (pattern("tableId", r"[\w\- $]{1,1024}"),),

@@ -126,7 +126,14 @@ class _Exchange(LocalHandler):
             self._answer(200, answer)
         except RefusedRequestError as error:
             self.close_connection = True
-            self._answer(error.status, _refusal(error))
+            name = error.name or _NAMES.get(error.status, "UNKNOWN")
+            if isinstance(error, InvalidRequestError):
+                detail = {"@type": "type.googleapis.com/google.rpc.BadRequest"}
+                detail |= {"fieldViolations": error.violations}
+                body = _error(error.status, name, str(error), detail)
+            else:
+                body = _error(error.status, name, f"local cloud: {error}", reason=error.reason)
+            self._answer(error.status, body)
         except grpc.RpcError as error:
             code, text = _CODE.UNKNOWN, str(error)
             if isinstance(error, grpc.Call):
@@ -180,27 +187,13 @@ def unserved(call: str) -> str:
     return f"{text} docs/local-stack.md lists the served methods."
 
 
-def _refusal(error: RefusedRequestError) -> bytes:
-    name = _NAMES.get(error.status, "UNKNOWN")
-    if isinstance(error, InvalidRequestError):
-        kind = "type.googleapis.com/google.rpc.BadRequest"
-        return _error(error.status, name, str(error), {"fieldViolations": error.violations}, kind)
-    text = f"local cloud: {error}"
-    return _error(error.status, error.name or name, text, reason=error.reason)
-
-
 def _error(
-    code: int,
-    status: str,
-    message: str,
-    detail: dict[str, Any] | None = None,
-    kind: str = "",
-    reason: str = "",
+    code: int, status: str, message: str, detail: dict[str, Any] | None = None, reason: str = ""
 ) -> bytes:
     # The form is that of google.aip.dev/193; clients of older APIs read ``reason``.
     error: dict[str, Any] = {"code": code, "message": message, "status": status}
     if reason:
         error["errors"] = [{"message": message, "domain": "global", "reason": reason}]
     if detail is not None:
-        error["details"] = [{"@type": kind, **detail}]
+        error["details"] = [detail]
     return json.dumps({"error": error}, indent=2).encode() + b"\n"

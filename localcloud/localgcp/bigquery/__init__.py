@@ -2,9 +2,8 @@
 
 ==============  ==========================================================================
 ``service``     the methods of the REST API
-``checks``      checks of requests and permissions
-``jobs``        runs jobs, and resumes the jobs of a killed server
-``catalog``     datasets, tables and jobs as rows of SQLite
+``jobs``        runs jobs, and restarts the jobs of a killed server
+``catalog``     datasets, tables and jobs as rows of SQLite; checks of requests
 ``engine``      the program that executes one job, in a separate Python environment
 ==============  ==========================================================================
 """

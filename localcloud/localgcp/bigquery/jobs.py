@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from localgcp.access.callers import Guest
-from localgcp.bigquery import checks, engine_environment
+from localgcp.bigquery import catalog, engine_environment
 from localgcp.bigquery.catalog import (
     DATASET,
     JOB,
@@ -85,7 +85,7 @@ class Jobs:
         self, project: str, body: Mapping[str, Any], guest: Guest | None, content: bytes | None
     ) -> Body:
         """Accept a job; ``content`` has the uploaded rows of a load job. Raises BigQueryError."""
-        checks.require(body, "configuration")
+        catalog.require(body, "configuration")
         reference, configuration = dict(body.get("jobReference") or {}), body["configuration"]
         name = reference.get("jobId") or uuid.uuid4().hex
         location = reference.get("location") or "US"
@@ -96,7 +96,7 @@ class Jobs:
         if content is not None and kind != "load":
             text = f"Uploaded content requires a load job, not a job of type {kind}."
             raise BigQueryError("invalid", text)
-        checks.check_job(kind, reference, configuration[kind], has_content=content is not None)
+        catalog.check_job(kind, reference, configuration[kind], has_content=content is not None)
         if engine_environment().python is None:
             raise not_installed()
         job: Body = {
@@ -289,7 +289,7 @@ class Jobs:
         project, name = place["projectId"], table_name(place)
         label = f"{project}:{name}"
         table = self._catalog.get(TABLE, project, name)
-        checks.check_read(self._store, guest_of(job), place, (table or {}).get("_account"))
+        catalog.check_read(self._store, guest_of(job), place, (table or {}).get("_account"))
         location = job["jobReference"]["location"]
         if table is None or (job["_located"] and table["location"].lower() != location.lower()):
             text = f"Not found: Table {label} was not found in location {location}"
@@ -455,7 +455,7 @@ def _write(store: Store, rows: Rows, job: Body, made: Mapping[str, Any], file: s
     label, table = f"{project}:{name}", rows.get(TABLE, project, name)
     if not place["datasetId"].startswith("_"):
         permission = "bigquery.tables.updateData"
-        checks.check_roles(store, guest_of(job), place, checks.WRITERS, permission)
+        catalog.check_roles(store, guest_of(job), place, catalog.WRITERS, permission)
     elif table is not None and table.get("_account") != job["_account"]:
         text = f"Access Denied: Table {label}: the result of another account's query"
         raise BigQueryError("accessDenied", text)

@@ -10,7 +10,7 @@ from typing import Any, Final
 from urllib.parse import parse_qs
 
 from localgcp.access.callers import Guest
-from localgcp.bigquery import checks
+from localgcp.bigquery import catalog
 from localgcp.bigquery.catalog import DATASET, JOB, TABLE, Body, Catalog, now, to_rest
 from localgcp.bigquery.jobs import Jobs, has_ended, new_table, table_name
 from localgcp.errors import BigQueryError
@@ -54,7 +54,7 @@ class BigQuery:
     def insert_job(self, call: Call) -> Body:
         """Create a job."""
         place = {"projectId": call.variables[0]}
-        self._check(call, place, checks.JOB_USERS, "bigquery.jobs.create")
+        self._check(call, place, catalog.JOB_USERS, "bigquery.jobs.create")
         return self.jobs.begin(place["projectId"], call.body, call.guest, call.content)
 
     def cancel_job(self, call: Call) -> Body:
@@ -144,11 +144,11 @@ class BigQuery:
         """Create a dataset."""
         project = call.variables[0]
         place = {"projectId": project}
-        checks.require(call.body, "datasetReference.datasetId")
+        catalog.require(call.body, "datasetReference.datasetId")
         name = call.body["datasetReference"]["datasetId"]
-        checks.check_same(place, call.body["datasetReference"])
-        checks.check_dataset(name)
-        self._check(call, place, checks.WRITERS, "bigquery.datasets.create")
+        catalog.check_same(place, call.body["datasetReference"])
+        catalog.check_dataset(name)
+        self._check(call, place, catalog.WRITERS, "bigquery.datasets.create")
         moment = str(now())
         dataset = {
             "location": "US",
@@ -169,7 +169,7 @@ class BigQuery:
         """Return a dataset."""
         project, name = call.variables[:2]
         place = {"projectId": project, "datasetId": name}
-        self._check(call, place, checks.READERS, "bigquery.datasets.get")
+        self._check(call, place, catalog.READERS, "bigquery.datasets.get")
         if (dataset := self._catalog.get(DATASET, project, name)) is None:
             raise BigQueryError("notFound", f"Not found: Dataset {project}:{name}")
         return dataset
@@ -178,7 +178,7 @@ class BigQuery:
         """Delete a dataset; ``deleteContents`` also deletes the dataset's tables."""
         dataset = self.get_dataset(call)
         place = dataset["datasetReference"]
-        self._check(call, place, checks.OWNERS, "bigquery.datasets.delete")
+        self._check(call, place, catalog.OWNERS, "bigquery.datasets.delete")
         project, name = place["projectId"], place["datasetId"]
         with self._catalog.change() as rows:
             names = [table for _, _, table, _ in rows.all(TABLE, project)]
@@ -194,10 +194,10 @@ class BigQuery:
     def insert_table(self, call: Call) -> Body:
         """Create a table without rows."""
         dataset = self.get_dataset(call)
-        checks.require(call.body, "tableReference.tableId")
-        checks.check_same(dataset["datasetReference"], call.body["tableReference"])
+        catalog.require(call.body, "tableReference.tableId")
+        catalog.check_same(dataset["datasetReference"], call.body["tableReference"])
         place = dataset["datasetReference"] | {"tableId": call.body["tableReference"]["tableId"]}
-        self._check(call, place, checks.WRITERS, "bigquery.tables.create")
+        self._check(call, place, catalog.WRITERS, "bigquery.tables.create")
         if "view" in call.body or "materializedView" in call.body:
             raise BigQueryError("notImplemented", "the local cloud does not support views.")
         table = new_table(place, dataset["location"], call.body)
@@ -212,13 +212,13 @@ class BigQuery:
         keys = ("projectId", "datasetId", "tableId")
         place = dict(zip(keys, call.variables, strict=True))
         own = self._catalog.get(TABLE, place["projectId"], table_name(place)) or {}
-        checks.check_read(self._store, call.guest, place, own.get("_account"))
+        catalog.check_read(self._store, call.guest, place, own.get("_account"))
         return self._table(place)
 
     def _check(
         self, call: Call, place: Mapping[str, str], roles: frozenset[str], what: str
     ) -> None:
-        checks.check_roles(self._store, call.guest, place, roles, what)
+        catalog.check_roles(self._store, call.guest, place, roles, what)
 
     def _table(self, place: Mapping[str, str]) -> Body:
         table = self._catalog.get(TABLE, place["projectId"], table_name(place))
@@ -229,10 +229,7 @@ class BigQuery:
 
 
 def parse_upload(target: str, body: bytes) -> tuple[str, bytes, bytes]:
-    """Return the target of ``jobs.insert``, the job and the content of an upload.
-
-    Raises BigQueryError.
-    """
+    """Return the target, the job and the content of an upload. Raises BigQueryError."""
     path, _, query = target.partition("?")
     if parse_qs(query).get("uploadType") != ["multipart"]:
         text = "the local cloud does not support resumable uploads of rows. Give their size, below"

@@ -99,10 +99,7 @@ class FaultTable:
         )
 
     def clear(self, fault_id: int | None = None) -> int:
-        """Remove one fault or all faults and return their number; held calls fail.
-
-        Raises LocalCloudError if no fault has this id.
-        """
+        """Remove one fault or all faults and return their number. Raises LocalCloudError."""
         if fault_id is not None:
             self.get(fault_id)
         if not self.any():
@@ -143,10 +140,7 @@ class FaultTable:
         stopping: threading.Event,
         error: Callable[[str, str], Exception],
     ) -> bool:
-        """Delay or hold a call; return False if the fault was cleared while it held the call.
-
-        Raises ``error(code, text)`` for a fault of the kind ``error``.
-        """
+        """Delay or hold a call; return False for a cleared fault. Raises ``error(code, text)``."""
         fault = entry.fault
         if fault.kind is Kind.ERROR:
             raise error(fault.code, f"fault {entry.id} of the local cloud")

@@ -9,11 +9,9 @@ plugin previews every project, but writes only to local projects.
 ``codec``     converts property values between protobuf and Python
 ``schema``    property trees of the resource types; the package's schema
 ``check``     checks inputs; fills in automatic names and defaults
-``rules``     rules for single properties
 ``plan``      computes outputs in previews and after changes
 ``diff``      computes which changes update or replace a resource
-``cloud``     checks the project and the enabled API before each write
-``emulator``  client of the object storage emulator
+``cloud``     the local cloud's database, project checks and object storage
 ``services``  behavior of each resource type
 ============  ==============================================================
 """

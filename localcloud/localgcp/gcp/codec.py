@@ -24,12 +24,6 @@ class Unknown:
     def __repr__(self) -> str:
         return "UNKNOWN"
 
-    def __copy__(self) -> Unknown:
-        return self
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Unknown:
-        return self
-
 
 UNKNOWN: Final = Unknown()
 

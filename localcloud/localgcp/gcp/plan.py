@@ -50,16 +50,6 @@ def preview(
     return _marked(type_, inputs, result)
 
 
-def created(
-    type_: TypeSchema,
-    inputs: Mapping[str, Any],
-    settings: Settings,
-    computed: Mapping[str, Any],
-) -> dict[str, Any]:
-    """Return the outputs of a new resource; ``computed`` has the values that the service set."""
-    return updated(type_, inputs, {}, settings, computed, planning=False)
-
-
 def updated(
     type_: TypeSchema,
     inputs: Mapping[str, Any],
@@ -69,7 +59,7 @@ def updated(
     *,
     planning: bool,
 ) -> dict[str, Any]:
-    """Return the outputs after an update; values that the service set earlier stay unchanged."""
+    """Return the outputs after a change of a resource with the outputs ``olds`` (empty if new)."""
     result: dict[str, Any] = {}
     for name, prop in type_.properties.items():
         if name in computed:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import importlib.metadata
 import json
-from collections.abc import Callable, Collection, Mapping
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
@@ -25,9 +26,9 @@ class Property:
     sensitive: bool = False
     auto_name: bool = False
     default: Any = None
-    values: tuple[str, ...] = ()
-    exactly_one_of: tuple[str, ...] = ()
-    conflicts_with: tuple[str, ...] = ()
+    values: Sequence[str] = ()
+    exactly_one_of: Sequence[str] = ()
+    conflicts_with: Sequence[str] = ()
     has_unset: bool = False
     unset: Any = None
     # True if the property has nested fields that schema.json does not list.
@@ -147,23 +148,13 @@ def _build(token: str) -> TypeSchema:
 
 
 def _property(name: str, row: dict[str, Any]) -> Property:
-    return Property(
-        name=name,
-        tf=row["tf"],
-        type=row["type"],
-        required=row.get("required", False),
-        optional=row.get("optional", False),
-        computed=row.get("computed", False),
-        force_new=row.get("forceNew", False),
-        sensitive=row.get("sensitive", False),
-        auto_name=row.get("autoName", False),
-        default=row.get("pulumiDefault", row.get("default")),
-        values=tuple(row.get("values", ())),
-        exactly_one_of=tuple(row.get("exactlyOneOf", ())),
-        conflicts_with=tuple(row.get("conflictsWith", ())),
-        has_unset="unset" in row,
-        unset=row.get("unset"),
-    )
+    other = ("name", "minItems", "maxItems")
+    fields = {
+        re.sub("[A-Z]", lambda letter: f"_{letter[0].lower()}", key): value
+        for key, value in row.items()
+        if key not in other
+    }
+    return Property(name, has_unset="unset" in row, **fields)
 
 
 _SCALARS = {"string": "string", "bool": "boolean", "int": "integer", "number": "number"}
@@ -256,10 +247,7 @@ MEASURED: Final = "9.35.0"
 
 
 def version() -> str:
-    """Return the version of the installed SDK, if its major version is supported (decision 75).
-
-    Otherwise return the measured version. The engine compares the result with the SDK's version.
-    """
+    """Return the version of the installed SDK if supported (decision 75), or else ``MEASURED``."""
     try:
         installed = importlib.metadata.version("pulumi-gcp")
     except importlib.metadata.PackageNotFoundError:

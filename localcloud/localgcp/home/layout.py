@@ -156,10 +156,7 @@ class Home:
         return is_marked(self.root, cache_dir())
 
     def environment(self, ports: Ports | None) -> dict[str, str]:
-        """Return variables that make pulumi and Google's clients use the local cloud.
-
-        Previews need no emulators: ``ports`` is None.
-        """
+        """Return variables for pulumi and Google's clients; previews need no ports."""
         tools = self.repo / ".venv" / "bin"
         if not tools.is_dir():
             tools = Path(sys.executable).parent
@@ -218,10 +215,7 @@ def make_private(tree: Path, keep: Collection[Path] = ()) -> None:
 
 
 def cache_dir(env: Mapping[str, str] | None = None) -> Path:
-    """Return ``VT_CACHE_DIR``, or else ``vertex-training`` in the user's cache folder.
-
-    Raises LocalCloudError if the user has no home folder.
-    """
+    """Return ``VT_CACHE_DIR``, or else a folder in the user's cache. Raises LocalCloudError."""
     env = os.environ if env is None else env
     try:
         if named := env.get("VT_CACHE_DIR"):
@@ -279,10 +273,7 @@ def is_marked(root: Path, cache: Path) -> bool:
 
 
 def ensure_usable(root: Path, cache: Path) -> None:
-    """Check that ``root`` is a home, an empty folder or missing, without files of git.
-
-    Raises LocalCloudError.
-    """
+    """Check that ``root`` is a home, empty or missing. Raises LocalCloudError."""
     hint = "point VT_LOCAL_HOME at a new folder."
     if root.is_symlink():
         raise LocalCloudError(f"{root} is a link.", hint)

@@ -76,10 +76,7 @@ def is_location(name: str) -> bool:
 
 
 def machine_error(spec: Mapping[str, Any]) -> str:
-    """Return the error of a machine type and its accelerators, or "".
-
-    ``spec`` is a message of Vertex AI, Batch or Compute Engine with ``machineType``.
-    """
+    """Return the error of a machine type and the accelerators in a message, or an empty text."""
     name = str(spec.get("machineType") or "").rpartition("/")[2]
     if name and not _MACHINE.fullmatch(name):
         return f'Machine type "{name[:80]}" is not supported.'

@@ -184,10 +184,7 @@ class Store:
     def set_policy(
         self, resource: str, bindings: tuple[Binding, ...], *, expected_etag: str
     ) -> Policy:
-        """Replace a policy with the etag ``expected_etag``; return the new version.
-
-        Raises PolicyConflictError if another writer changed the policy.
-        """
+        """Replace a policy with this etag; return the new policy. Raises PolicyConflictError."""
         with self._connect() as db:
             row = db.execute("SELECT etag FROM policies WHERE resource = ?", (resource,)).fetchone()
             if expected_etag != (row["etag"] if row else EMPTY_POLICY.etag):
@@ -213,27 +210,18 @@ class Store:
     @contextmanager
     def _connect(self) -> Iterator[sqlite3.Connection]:
         make_folder(self.path.parent)
-        touch_private(self.path)
-        db = sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None)
-        try:
-            db.row_factory = sqlite3.Row
-            db.execute("PRAGMA synchronous = NORMAL")
+        with connection(self.path, "PRAGMA synchronous = NORMAL") as db:
             if db.execute("PRAGMA user_version").fetchone()[0] != _SCHEMA_VERSION:
                 _initialise(db)
             # A deferred transaction that reads before it writes would not wait for other writers.
             db.execute("BEGIN IMMEDIATE")
             yield db
             db.execute("COMMIT")
-        finally:
-            db.close()  # rolls back an uncommitted transaction
 
 
 @contextmanager
 def connection(path: Path, schema: str) -> Iterator[sqlite3.Connection]:
-    """Open a connection to a database file; ``schema`` creates missing tables.
-
-    Without ``BEGIN``, each statement is a transaction.
-    """
+    """Open a connection to a database file; ``schema`` creates missing tables."""
     touch_private(path)
     db = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
     try:
@@ -241,7 +229,7 @@ def connection(path: Path, schema: str) -> Iterator[sqlite3.Connection]:
         db.executescript(schema)
         yield db
     finally:
-        db.close()
+        db.close()  # rolls back an uncommitted transaction
 
 
 def _initialise(db: sqlite3.Connection) -> None:

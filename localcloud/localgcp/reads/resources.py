@@ -110,10 +110,7 @@ def policy(request: Request) -> dict[str, Any]:
 
 
 def list_in_project(store: Store, project: str, collection: str) -> list[dict[str, Any]]:
-    """Return a project's firewall rules, subnetworks, addresses or routes.
-
-    Routes include default routes, as in https://docs.cloud.google.com/vpc/docs/routes.
-    """
+    """Return a project's firewall rules, subnetworks, addresses or routes with default routes."""
     type_ = vpc.ADDRESS if collection == "addresses" else COLLECTIONS[collection]
     documents = [_to_rest(store, resource) for resource in store.list(type_, project)]
     for network in store.list(vpc.NETWORK, project) if collection == "routes" else ():
@@ -365,42 +362,31 @@ def _done(request: Request, target: str = "") -> dict[str, Any]:
 _ACCOUNTS: Final = "iam.v1.projects.serviceAccounts"
 _REPOSITORIES: Final = "artifactregistry.v1.projects.locations.repositories"
 _SECRETS: Final = "secretmanager.v1.projects.secrets"
-_SERVICES: Final = "serviceusage.v1.services"
+_VERBS: Final = {"get": get, "insert": insert, "patch": change, "update": change, "delete": delete}
+_CHANGES: Final = {
+    "compute.v1.firewalls": "get insert patch delete",
+    "compute.v1.networkAttachments": "patch delete",
+    "compute.v1.networks": "delete",
+    "compute.v1.reservations": "update delete",
+    "compute.v1.routers": "get patch delete",
+    "compute.v1.routes": "get insert delete",
+    "compute.v1.subnetworks": "get insert patch delete",
+    "storage.v1.buckets": "patch",
+    _ACCOUNTS: "delete",
+    _REPOSITORIES: "patch delete",
+    _SECRETS: "patch delete",
+}
 #: Method id (``localgcp.apis.discovery``) -> function.
 METHODS: Final[Mapping[str, Callable[[Request], dict[str, Any]]]] = {
-    "compute.v1.firewalls.get": get,
-    "compute.v1.firewalls.insert": insert,
-    "compute.v1.firewalls.patch": change,
-    "compute.v1.firewalls.delete": delete,
-    "compute.v1.networkAttachments.patch": change,
-    "compute.v1.networkAttachments.delete": delete,
+    **{f"{name}.{verb}": _VERBS[verb] for name in _CHANGES for verb in _CHANGES[name].split()},
     "compute.v1.networks.addPeering": add_peering,
     "compute.v1.networks.removePeering": remove_peering,
-    "compute.v1.networks.delete": delete,
-    "compute.v1.reservations.update": change,
-    "compute.v1.reservations.delete": delete,
-    "compute.v1.routers.get": get,
-    "compute.v1.routers.patch": change,
-    "compute.v1.routers.delete": delete,
-    "compute.v1.routes.get": get,
-    "compute.v1.routes.insert": insert,
-    "compute.v1.routes.delete": delete,
-    "compute.v1.subnetworks.get": get,
-    "compute.v1.subnetworks.insert": insert,
-    "compute.v1.subnetworks.patch": change,
-    "compute.v1.subnetworks.delete": delete,
-    f"{_REPOSITORIES}.patch": change,
-    f"{_REPOSITORIES}.delete": delete,
-    f"{_SECRETS}.patch": change,
-    f"{_SECRETS}.delete": delete,
-    "storage.v1.buckets.patch": change,
     f"{_ACCOUNTS}.create": create_account,
     f"{_ACCOUNTS}.list": list_accounts,
-    f"{_ACCOUNTS}.delete": delete,
     f"{_ACCOUNTS}.disable": disable_account,
-    f"{_SERVICES}.enable": enable,
-    f"{_SERVICES}.batchEnable": enable,
-    f"{_SERVICES}.disable": disable,
+    "serviceusage.v1.services.enable": enable,
+    "serviceusage.v1.services.batchEnable": enable,
+    "serviceusage.v1.services.disable": disable,
 }
 #: Collections of resources with IAM policies.
 _WITH_POLICIES: Final = (

@@ -7,7 +7,6 @@ import json
 import re
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 from urllib.parse import parse_qs, unquote
@@ -39,28 +38,19 @@ _TIME_SERIES: Final = "monitoring.v3.projects.timeSeries.list"
 _RESOURCE: Final = "cloudml_job"
 
 
-@dataclass(frozen=True)
-class SelectedJob:
-    """A running job that a request for time series selects."""
-
-    record: JobRecord
-
-    @property
-    def subjects(self) -> list[str]:
-        """Return the texts in which the ``match`` of a fault is searched."""
-        job = self.record
-        return [job.job_id, job.display_name, *job.labels.values()]
-
-    def replicas(self) -> Iterator[str]:
-        """Yield the names of the replicas with accelerators."""
-        for number, pool in enumerate(self.record.spec.get("workerPoolSpecs", ())):
-            if int((pool or {}).get("machineSpec", {}).get("acceleratorCount", 0)):
-                for replica in range(int(pool.get("replicaCount", 1))):
-                    yield f"workerpool{number}-{replica}"
+def _subjects(job: JobRecord) -> list[str]:
+    return [job.job_id, job.display_name, *job.labels.values()]
 
 
-def selected_jobs(request: Request) -> list[SelectedJob]:
-    """Return the jobs that the request's filter selects. Raises RefusedRequestError."""
+def _replicas_with_accelerators(job: JobRecord) -> Iterator[str]:
+    for number, pool in enumerate(job.spec.get("workerPoolSpecs", ())):
+        if int((pool or {}).get("machineSpec", {}).get("acceleratorCount", 0)):
+            for replica in range(int(pool.get("replicaCount", 1))):
+                yield f"workerpool{number}-{replica}"
+
+
+def selected_jobs(request: Request) -> list[JobRecord]:
+    """Return the running jobs that the request's filter selects. Raises RefusedRequestError."""
     known = ("metric.type", "resource.type", "resource.labels.job_id")
     try:
         conditions = log_filters.parse(request.parameter("filter"), known).equal
@@ -69,10 +59,9 @@ def selected_jobs(request: Request) -> list[SelectedJob]:
     resource_type = conditions.get("resource.type", _RESOURCE)
     if (conditions.get("metric.type"), resource_type) != (METRIC, _RESOURCE):
         raise RefusedRequestError(400, f"the local cloud supports only the metric {METRIC}.")
-    jobs = JobTable(request.store.path).list()
     return [
-        SelectedJob(job)
-        for job in jobs
+        job
+        for job in JobTable(request.store.path).list()
         if job.project == request.project
         and job.state is JobState.RUNNING
         and conditions.get("resource.labels.job_id") in (None, job.job_id)
@@ -83,13 +72,15 @@ def time_series(request: Request) -> dict[str, Any]:
     """Return one series for each replica with accelerators, newest points first."""
     series = []
     for job in selected_jobs(request):
-        matching = (f for f in request.utilization if any(f.match in text for text in job.subjects))
-        if fault := next(matching, None):
-            series += [_series(job, replica, fault, request) for replica in job.replicas()]
+        texts = _subjects(job)
+        faults = (f for f in request.utilization if any(f.match in text for text in texts))
+        if fault := next(faults, None):
+            replicas = _replicas_with_accelerators(job)
+            series += [_series(job, replica, fault, request) for replica in replicas]
     return {"timeSeries": series, "unit": "10^2.%"} if series else {"unit": "10^2.%"}
 
 
-def _series(job: SelectedJob, replica: str, fault: Any, request: Request) -> dict[str, Any]:
+def _series(job: JobRecord, replica: str, fault: Any, request: Request) -> dict[str, Any]:
     now = datetime.now(UTC).replace(second=0, microsecond=0)
     bounds = []
     for name in ("interval.startTime", "interval.endTime"):
@@ -104,8 +95,8 @@ def _series(job: SelectedJob, replica: str, fault: Any, request: Request) -> dic
         "resource": {
             "type": _RESOURCE,
             "labels": {
-                "project_id": job.record.project,
-                "job_id": job.record.job_id,
+                "project_id": job.project,
+                "job_id": job.job_id,
                 "task_name": replica,
             },
         },
@@ -202,7 +193,7 @@ class Reads:
             request = dataclasses.replace(request, guest=guest, bigquery=self._bigquery)
         subjects = [path, *request.permissions]
         if id_ == _TIME_SERIES:
-            subjects += [text for job in selected_jobs(request) for text in job.subjects]
+            subjects += [text for job in selected_jobs(request) for text in _subjects(job)]
         if reference := request.body.get("jobReference"):
             subjects.append(str(reference.get("jobId")))
         taken = self._faults.count_call(service, method, lambda _: subjects, lambda _: True)

@@ -107,10 +107,7 @@ class StorageEmulator(ChildServer):
         return http.client.HTTPConnection(self.host, self.port, timeout=timeout)
 
     def start(self, port: int, public_port: int | None = None) -> None:
-        """Start at ``port`` and wait for the first answer. Raises LocalCloudError.
-
-        ``public_port`` is the port for clients, if this port differs.
-        """
+        """Start at ``port``; clients use ``public_port`` if it differs. Raises LocalCloudError."""
         make_folder(self.root)
         self.port, self._public_port = port, public_port or port
         self.name = f"object storage emulator on port {port}"

@@ -120,10 +120,7 @@ class UploadSessions:
         return Answer(200, [location, ("X-GUploader-UploadID", identity)])
 
     def answer(self, request: StorageRequest, content: IO[bytes]) -> Answer | Insertion | None:
-        """Return the answer to a request of a session, or None for another request.
-
-        Raises RefusedRequestError.
-        """
+        """Return the answer to a session's request, or None. Raises RefusedRequestError."""
         identity, path = _pairs(request).get("upload_id", ""), request.target.partition("?")[0]
         if not re.fullmatch("upload-[0-9a-f]{32}", identity) or not _INSERT.fullmatch(path):
             return None

@@ -51,10 +51,7 @@ def keep_user(user: int, group: int) -> None:
 
 
 def unshare(spaces: int) -> None:
-    """Move this process into new namespaces, and into a user namespace if this is necessary.
-
-    Raises OSError or AttributeError.
-    """
+    """Move this process into new namespaces. Raises OSError or AttributeError."""
     user, group = os.geteuid(), os.getegid()
     try:
         call("unshare", spaces)

@@ -151,10 +151,7 @@ def unregister_child(folder: Path, child: ChildProcess) -> None:
 
 
 def end_below(folder: Path) -> None:
-    """Kill every process whose ``HOME`` is this folder or a folder below, such as a job's programs.
-
-    Processes of torchrun lead their own sessions, so the end of a group does not end them.
-    """
+    """Kill every process whose ``HOME`` is this folder or a folder below."""
     import psutil
 
     for process in psutil.process_iter():

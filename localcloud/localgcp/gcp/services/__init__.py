@@ -1,13 +1,12 @@
 """The resource types of each Google service: ids, computed outputs and errors.
 
 =============  =========================================================================
-``base``       ``ResourceType``: attributes and hooks of a resource type
+``base``       ``ResourceType`` with its hooks; common behavior of Compute Engine
 ``identity``   APIs, roles, service accounts, workload identity pools, deny policies, tags
 ``grants``     IAM grants of one role to one member on one resource
 ``storage``    Cloud Storage buckets and objects, Artifact Registry repositories
 ``secrets``    Secret Manager secrets, Cloud KMS key rings and keys
 ``vertex``     Vertex AI endpoints, TensorBoards; alerts, dashboards, budgets
-``compute``    common behavior of the types of Compute Engine
 ``networks``   networks, subnetworks, firewalls, NAT, attachments, Shared VPC
 ``peerings``   allocated ranges, private connections, peering routes
 ``machines``   reservations and instances

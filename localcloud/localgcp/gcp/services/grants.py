@@ -6,15 +6,14 @@ import random
 import re
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from localgcp.errors import CloudError, PolicyConflictError
-from localgcp.gcp import rules
-from localgcp.gcp.cloud import Cloud, Values, normal_project, text
+from localgcp.gcp import check
+from localgcp.gcp.cloud import Cloud, Emulator, Values, normal_project, text
 from localgcp.gcp.codec import plain, stored
-from localgcp.gcp.emulator import Emulator
-from localgcp.gcp.plan import created
+from localgcp.gcp.plan import updated
 from localgcp.gcp.services.base import ExistingResource, ResourceType
 from localgcp.gcp.services.identity import CUSTOM_ROLE, missing_account
 from localgcp.gcp.services.secrets import CRYPTO_KEY, SECRET
@@ -32,21 +31,21 @@ Rewrite = Callable[[tuple[Binding, ...]], tuple[Binding, ...]]
 
 
 @dataclass(frozen=True)
-class Target:
-    """The kind of resource on which grants of one type are made."""
+class Grant(ResourceType):
+    """A type of grants (``gcp.*.…IAMMember``) on resources of one kind."""
 
-    property: str
-    path: str
+    target: str = ""
+    """The input with the resource."""
+    path: str = ""
     """Template of the resource's path, for an input that has only the resource's name."""
-    title: str
-    resource: str | None
+    resource: str | None = None
     """Type token of the resource; None for a project."""
     returns: tuple[str, ...] = ()
     """Outputs that are parts of the path: ``project``, ``region`` or ``location``."""
 
     def resolve(self, cloud: Cloud, inputs: Mapping[str, Any]) -> str:
         """Return the path of the resource in the inputs."""
-        name = text(inputs, self.property)
+        name = text(inputs, self.target)
         project = text(inputs, "project") or cloud.settings.project
         place = text(inputs, "location") or text(inputs, "region")
         location = place or cloud.settings.region
@@ -57,16 +56,9 @@ class Target:
             name = self.path.format(name=name, project=project, location=location)
         return normal_project(name, cloud.settings.project)
 
-
-@dataclass(frozen=True)
-class Grant(ResourceType):
-    """A type of grants (``gcp.*.…IAMMember``) on resources of the kind ``target``."""
-
-    target: Target = Target("project", "projects/{name}", "project", None)
-
     def id(self, cloud: Cloud, inputs: Mapping[str, Any]) -> str:
-        path = self.target.resolve(cloud, inputs)
-        if self.target.resource is None:
+        path = self.resolve(cloud, inputs)
+        if self.resource is None:
             path = path.removeprefix("projects/")  # measured with the official plugin
         parts = [path, text(inputs, "role"), text(inputs, "member")]
         condition = inputs.get("condition")
@@ -88,7 +80,7 @@ class Grant(ResourceType):
         return parts[1] if parts[0] == "projects" else parts[0]
 
     def project(self, cloud: Cloud, values: Mapping[str, Any]) -> str:
-        path = self.target.resolve(cloud, values)
+        path = self.resolve(cloud, values)
         return self._bucket_project(cloud, path) if path.startswith("b/") else path.split("/")[1]
 
     def _bucket_project(self, cloud: Cloud, path: str) -> str:
@@ -102,16 +94,17 @@ class Grant(ResourceType):
         values = plain(inputs)
         project = self.project(cloud, values)
         cloud.guard(project)
-        path, id_ = self.target.resolve(cloud, values), self.id(cloud, values)
-        doing = f'Error applying IAM policy for {self.target.title} "{path}"'
+        path, id_ = self.resolve(cloud, values), self.id(cloud, values)
+        doing = f'Error applying IAM policy for {self.title} "{path}"'
         # A change of a project's policy needs the Resource Manager API in the caller's project.
-        caller = project if self.target.resource else cloud.settings.project or project
+        caller = project if self.resource else cloud.settings.project or project
         cloud.need_api(caller, self.api, doing)
         self._verify(cloud, path, values, doing)
         role, member = text(values, "role"), text(values, "member")
         condition = _condition(values)
         policy = rewrite(cloud, path, doing, lambda b: add_member(b, role, member, condition))
-        outputs = created(cloud.type, inputs, cloud.settings, self._made(path, policy))
+        made = self._made(path, policy)
+        outputs = updated(cloud.type, inputs, {}, cloud.settings, made, planning=False)
         cloud.store.put(cloud.type.token, id_, project, stored(values), stored(outputs))
         return ExistingResource(id_, inputs, outputs)
 
@@ -119,7 +112,7 @@ class Grant(ResourceType):
         resource = super().read(cloud, id_)
         if resource is None:
             return None
-        path = self.target.resolve(cloud, resource.inputs)
+        path = self.resolve(cloud, resource.inputs)
         if path.startswith("b/") and not Emulator.of(cloud).has_bucket(path.removeprefix("b/")):
             return None  # a client of Cloud Storage deleted the bucket and the bucket's policy
         policy = cloud.store.policy(path)
@@ -132,21 +125,21 @@ class Grant(ResourceType):
         )
 
     def unmake(self, cloud: Cloud, id_: str, olds: Values) -> None:
-        path = self.target.resolve(cloud, olds)
+        path = self.resolve(cloud, olds)
         role, member, condition = text(olds, "role"), text(olds, "member"), _condition(olds)
-        doing = f'Error applying IAM policy for {self.target.title} "{path}"'
+        doing = f'Error applying IAM policy for {self.title} "{path}"'
         rewrite(cloud, path, doing, lambda b: remove_member(b, role, member, condition))
 
     def _made(self, path: str, policy: Policy) -> Values:
         made: Values = {"etag": policy.etag}
-        if self.target.resource is not None:
-            made[self.target.property] = path
-        for name in self.target.returns:
+        if self.resource is not None:
+            made[self.target] = path
+        for name in self.returns:
             made[name] = path.split("/")[1 if name == "project" else 3]
         return made
 
     def _verify(self, cloud: Cloud, path: str, values: Values, doing: str) -> None:
-        kind = self.target.resource
+        kind = self.resource
         if kind not in (None, DATASET):
             key = path.removeprefix("b/") if path.startswith("b/") else path
             if cloud.store.get(kind, key) is None:
@@ -241,63 +234,54 @@ class DatasetGrant(Grant):
         return {"etag": policy.etag, "project": path.split("/")[1]}
 
 
-def _grant(
-    service: str, target: Target, kind: type[Grant] = Grant, *, later: bool = False
-) -> Grant:
-    checks = {"member": rules.iam_member}
-    api = f"{service}.googleapis.com"
-    return kind(api=api, target=target, project_later=later, rules=checks)
+def _grant(service: str, target: str, path: str, title: str, resource: str | None) -> Grant:
+    return Grant(
+        title,
+        f"{service}.googleapis.com",
+        target=target,
+        path=path,
+        resource=resource,
+        rules={"member": check.iam_member},
+    )
 
 
-_SUBNETWORK: Final = "projects/{project}/regions/{location}/subnetworks/{name}"
+_ACCOUNT: Final = "projects/{project}/serviceAccounts/{name}"
 _REPOSITORY: Final = "projects/{project}/locations/{location}/repositories/{name}"
+_REGISTRY: Final = "artifactregistry"
+_SECRET: Final = "projects/{project}/secrets/{name}"
+_SUBNETWORK: Final = "projects/{project}/regions/{location}/subnetworks/{name}"
 TYPES: Final[dict[str, ResourceType]] = {
     "gcp:projects/iAMMember:IAMMember": _grant(
-        "cloudresourcemanager", Target("project", "projects/{name}", "project", None)
+        "cloudresourcemanager", "project", "projects/{name}", "project", None
     ),
     "gcp:serviceaccount/iAMMember:IAMMember": _grant(
-        "iam",
-        Target(
-            "serviceAccountId",
-            "projects/{project}/serviceAccounts/{name}",
-            "service account",
-            ACCOUNT,
-        ),
+        "iam", "serviceAccountId", _ACCOUNT, "service account", ACCOUNT
     ),
     "gcp:storage/bucketIAMMember:BucketIAMMember": _grant(
-        "storage", Target("bucket", "b/{name}", "storage bucket", BUCKET)
+        "storage", "bucket", "b/{name}", "storage bucket", BUCKET
     ),
-    "gcp:artifactregistry/repositoryIamMember:RepositoryIamMember": _grant(
-        "artifactregistry",
-        Target(
-            "repository",
-            _REPOSITORY,
-            "artifactregistry repository",
-            REPOSITORY,
-            ("project", "location"),
-        ),
+    "gcp:artifactregistry/repositoryIamMember:RepositoryIamMember": replace(
+        _grant(_REGISTRY, "repository", _REPOSITORY, f"{_REGISTRY} repository", REPOSITORY),
+        returns=("project", "location"),
     ),
-    "gcp:secretmanager/secretIamMember:SecretIamMember": _grant(
-        "secretmanager",
-        Target(
-            "secretId",
-            "projects/{project}/secrets/{name}",
-            "secretmanager secret",
-            SECRET,
-            ("project",),
-        ),
-        later=True,
+    "gcp:secretmanager/secretIamMember:SecretIamMember": replace(
+        _grant("secretmanager", "secretId", _SECRET, "secretmanager secret", SECRET),
+        returns=("project",),
+        project_later=True,
     ),
-    "gcp:compute/subnetworkIAMMember:SubnetworkIAMMember": _grant(
-        "compute",
-        Target("subnetwork", _SUBNETWORK, "compute subnetwork", SUBNETWORK, ("project", "region")),
+    "gcp:compute/subnetworkIAMMember:SubnetworkIAMMember": replace(
+        _grant("compute", "subnetwork", _SUBNETWORK, "compute subnetwork", SUBNETWORK),
+        returns=("project", "region"),
     ),
-    "gcp:bigquery/datasetIamMember:DatasetIamMember": _grant(
-        "bigquery",
-        Target("datasetId", "projects/{project}/datasets/{name}", "Bigquery Dataset", DATASET),
-        DatasetGrant,
+    "gcp:bigquery/datasetIamMember:DatasetIamMember": DatasetGrant(
+        "Bigquery Dataset",
+        "bigquery.googleapis.com",
+        target="datasetId",
+        path="projects/{project}/datasets/{name}",
+        resource=DATASET,
+        rules={"member": check.iam_member},
     ),
     "gcp:kms/cryptoKeyIAMMember:CryptoKeyIAMMember": _grant(
-        "cloudkms", Target("cryptoKeyId", "projects/{project}/{name}", "KMS CryptoKey", CRYPTO_KEY)
+        "cloudkms", "cryptoKeyId", "projects/{project}/{name}", "KMS CryptoKey", CRYPTO_KEY
     ),
 }

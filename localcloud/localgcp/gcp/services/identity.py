@@ -10,7 +10,7 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from localgcp.errors import CloudError
-from localgcp.gcp import rules
+from localgcp.gcp import check
 from localgcp.gcp.cloud import Cloud, Values, new_number, text
 from localgcp.gcp.codec import has_unknown, plain
 from localgcp.gcp.diff import UPDATE, Change
@@ -284,7 +284,7 @@ TYPES: Final[dict[str, ResourceType]] = {
         "Project Service",
         form="{{project}}/{{service}}",
         overwrites=True,
-        rules={"service": rules.api_name},
+        rules={"service": check.api_name},
     ),
     CUSTOM_ROLE: CustomRole(
         "Custom Project Role",
@@ -303,13 +303,13 @@ TYPES: Final[dict[str, ResourceType]] = {
         _IAM,
         exists="Service account {name} already exists within project {project}.",
         longest_name=30,
-        rules={"accountId": rules.account_id},
+        rules={"accountId": check.account_id},
     ),
     POOL: Pool(
         "WorkloadIdentityPool",
         _IAM,
         exists=_TAKEN,
-        rules={"workloadIdentityPoolId": rules.pool_id},
+        rules={"workloadIdentityPoolId": check.pool_id},
     ),
     "gcp:iam/workloadIdentityPoolProvider:WorkloadIdentityPoolProvider": Provider(
         "WorkloadIdentityPoolProvider", _IAM, exists=_TAKEN

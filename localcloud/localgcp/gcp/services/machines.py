@@ -7,10 +7,17 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from localgcp.gcp import rules
+from localgcp.gcp import check
 from localgcp.gcp.cloud import Cloud, Values, new_number, now, text
-from localgcp.gcp.services.base import ExistingResource, ResourceType
-from localgcp.gcp.services.compute import INSTANCE, Compute, in_use, invalid, own_network
+from localgcp.gcp.services.base import (
+    INSTANCE,
+    Compute,
+    ExistingResource,
+    ResourceType,
+    in_use,
+    invalid,
+    own_network,
+)
 from localgcp.inventory import reservations, resource_paths
 from localgcp.inventory.reservations import RESERVATION
 from localgcp.inventory.vpc import SUBNETWORK
@@ -177,11 +184,11 @@ def _without_defaults(value: Any) -> Any:
 
 TYPES: Final[dict[str, ResourceType]] = {
     INSTANCE: Instance(
-        "instance", noun="instance", verifies_updates=True, rules={"name": rules.gce_name}
+        "instance", noun="instance", verifies_updates=True, rules={"name": check.gce_name}
     ),
     RESERVATION: Reservation(
         "Reservation",
         noun="reservation",
-        rules={"specificReservation.count": rules.reservation_count},
+        rules={"specificReservation.count": check.reservation_count},
     ),
 }

@@ -7,17 +7,17 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from localgcp.errors import CloudError
-from localgcp.gcp import rules
+from localgcp.gcp import check
 from localgcp.gcp.cloud import Cloud, Values, new_number, text
 from localgcp.gcp.codec import Unknown, plain
 from localgcp.gcp.diff import UPDATE, Change
 from localgcp.gcp.services import peerings
-from localgcp.gcp.services.base import ResourceType
-from localgcp.gcp.services.compute import (
+from localgcp.gcp.services.base import (
     FIREWALL,
     NAT,
     ROUTER,
     Compute,
+    ResourceType,
     invalid,
     own_network,
 )
@@ -141,7 +141,7 @@ class Firewall(Compute):
     """A firewall rule (``gcp.compute.Firewall``); an ingress rule requires a source."""
 
     def refuse(self, inputs: Mapping[str, Any]) -> str | None:
-        return rules.firewall_needs_a_source(plain(inputs))
+        return check.firewall_needs_a_source(plain(inputs))
 
     def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
         own_network(cloud, project, inputs, doing)
@@ -303,11 +303,11 @@ class ServiceProject(Compute):
                     raise CloudError(doing, 400, reason, "resourceInUseByAnotherResource")
 
 
-_NAMED: Final = {"name": rules.gce_name}
+_NAMED: Final = {"name": check.gce_name}
 TYPES: Final[dict[str, ResourceType]] = {
     NETWORK: Network("Network", noun="network", rules=_NAMED),
     SUBNETWORK: Subnetwork(
-        "Subnetwork", noun="subnetwork", rules={**_NAMED, "ipCidrRange": rules.cidr}
+        "Subnetwork", noun="subnetwork", rules={**_NAMED, "ipCidrRange": check.cidr}
     ),
     FIREWALL: Firewall("Firewall", noun="firewall", verifies_updates=True, rules=_NAMED),
     ROUTER: Router("Router", noun="router", rules=_NAMED),

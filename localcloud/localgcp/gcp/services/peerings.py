@@ -10,8 +10,14 @@ from urllib.parse import quote, unquote
 
 from localgcp.errors import CloudError, OperationError, RpcCode
 from localgcp.gcp.cloud import Cloud, Values, text
-from localgcp.gcp.services.base import ExistingResource, ResourceType
-from localgcp.gcp.services.compute import Compute, in_use, invalid, own_network
+from localgcp.gcp.services.base import (
+    Compute,
+    ExistingResource,
+    ResourceType,
+    in_use,
+    invalid,
+    own_network,
+)
 from localgcp.inventory import resource_paths
 from localgcp.inventory.projects import is_local
 from localgcp.inventory.vpc import (

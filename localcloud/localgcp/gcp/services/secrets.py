@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from localgcp.errors import CloudError, RefusedError
-from localgcp.gcp import rules
+from localgcp.gcp import check
 from localgcp.gcp.cloud import Cloud, Values, text
 from localgcp.gcp.services.base import ResourceType
 from localgcp.inventory import resource_paths
@@ -89,6 +89,6 @@ TYPES: Final[dict[str, ResourceType]] = {
         outlives=True,
         name_as_given=True,
         longest_name=255,
-        rules={"rotationPeriod": rules.rotation_period},
+        rules={"rotationPeriod": check.rotation_period},
     ),
 }

@@ -11,11 +11,10 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from localgcp.errors import CloudError, RefusedError, UnlistableBucketError
-from localgcp.gcp import rules
-from localgcp.gcp.cloud import Cloud, Values, now, text
+from localgcp.gcp import check
+from localgcp.gcp.cloud import Cloud, Emulator, Values, now, text
 from localgcp.gcp.codec import Asset, plain
 from localgcp.gcp.diff import UPDATE, Change
-from localgcp.gcp.emulator import Emulator
 from localgcp.gcp.services.base import ExistingResource, ResourceType
 from localgcp.inventory.projects import is_local
 from localgcp.inventory.store import BUCKET, project_number
@@ -312,7 +311,7 @@ TYPES: Final[dict[str, ResourceType]] = {
         project_later=True,
         ignored_case=("location",),
         new_when_changed=("condition",),
-        rules={"labels": rules.bucket_labels},
+        rules={"labels": check.bucket_labels},
     ),
     "gcp:storage/bucketObject:BucketObject": BucketObject(
         "object",

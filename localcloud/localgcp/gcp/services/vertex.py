@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from localgcp.apis import discovery
 from localgcp.errors import CloudError
-from localgcp.gcp import rules
+from localgcp.gcp import check
 from localgcp.gcp.cloud import Cloud, Values, new_number, now, text
 from localgcp.gcp.services.base import ResourceType
 from localgcp.inventory.store import (
@@ -177,7 +177,7 @@ TYPES: Final[dict[str, ResourceType]] = {
         _MONITORING,
         collection="dashboards",
         verifies_updates=True,
-        rules={"dashboardJson": rules.json_object},
+        rules={"dashboardJson": check.json_object},
     ),
     BUDGET: Budget(
         "Budget",
