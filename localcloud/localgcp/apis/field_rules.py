@@ -126,7 +126,7 @@ def metric_filter(field: str) -> Row:
 
 
 def extractors(field: str) -> Row:
-    """Check one extractor, or a map of extractors."""
+    """Check a label extractor of a log filter, or a map of extractors."""
 
     def error(value: Any) -> str:
         texts = value.values() if isinstance(value, Mapping) else [value]

@@ -1,4 +1,4 @@
-"""The message types of Vertex AI and Batch, imported without their clients, which takes seconds."""
+"""The message types of Vertex AI and Batch, without the slow import of Google's clients."""
 
 from __future__ import annotations
 

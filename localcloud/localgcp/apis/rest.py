@@ -182,7 +182,7 @@ class _Rest(io.RawIOBase):
 
 
 def unserved(call: str) -> str:
-    """Return the error text for an unserved call, over REST and gRPC."""
+    """Return the error for a call of a method that the local cloud does not serve."""
     text = f"the local cloud does not serve the method {call}."
     return f"{text} docs/local-stack.md lists the served methods."
 

@@ -65,7 +65,7 @@ class Catalog:
             db.execute("COMMIT")
 
     def get(self, kind: str, project: str, name: str) -> Body | None:
-        """Return one row, or None."""
+        """Return a dataset, table or job, or None."""
         with self.change() as rows:
             return rows.get(kind, project, name)
 
@@ -98,7 +98,7 @@ class Rows:
         self._db = db
 
     def get(self, kind: str, project: str, name: str) -> Body | None:
-        """Return one row, or None for a missing row or an expired table."""
+        """Return a dataset, table or job, or None for a missing row or an expired table."""
         query = "SELECT body FROM bigquery WHERE kind = ? AND project = ? AND name = ?"
         row = self._db.execute(query, (kind, project, name)).fetchone()
         body = json.loads(row[0]) if row else None

@@ -422,7 +422,7 @@ OPERATIONS: Final[Mapping[str, Callable[[Mapping[str, Any]], dict[str, Any]]]] =
 
 
 def main() -> None:
-    """Answer one request."""
+    """Read one request from stdin, execute the request, and write the answer to stdout."""
     request = json.loads(sys.stdin.readline())
     try:
         answer = {"done": OPERATIONS[request["operation"]](request)}

@@ -36,7 +36,7 @@ class BuildTable:
             self._write(build)
 
     def get(self, build_id: str) -> Build | None:
-        """Return the build, or None."""
+        """Return the build with this id, or None."""
         if not re.fullmatch(r"[0-9a-f-]{1,64}", build_id):
             return None
         try:

@@ -30,7 +30,7 @@ API: Final = "cloudbuild.googleapis.com"
 
 
 class CloudBuild:
-    """``google.devtools.cloudbuild.v1.CloudBuild`` of one server. Methods raise ApiError."""
+    """Serves ``google.devtools.cloudbuild.v1.CloudBuild``. Methods raise ApiError."""
 
     api: ClassVar = Api("google.cloud.devtools.cloudbuild_v1", "cloud_build")
 

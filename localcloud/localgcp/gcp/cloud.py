@@ -47,7 +47,7 @@ _TITLES: Final = {
 
 @dataclass
 class Cloud:
-    """The local cloud for one resource type and one provider configuration."""
+    """The local cloud, for calls of one resource type with one provider configuration."""
 
     type: TypeSchema
     settings: Settings

@@ -117,7 +117,7 @@ class Store:
             return cursor.rowcount == 1
 
     def get(self, type_: str, id_: str) -> StoredResource | None:
-        """Return the resource, or None."""
+        """Return the resource of this type with this id, or None."""
         query = "SELECT * FROM resources WHERE type = ? AND id = ?"
         with self._connect() as db:
             row = db.execute(query, (type_, id_)).fetchone()

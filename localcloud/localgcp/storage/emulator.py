@@ -60,7 +60,7 @@ def is_healthy(connection: http.client.HTTPConnection) -> bool:
 
 
 def hidden_address() -> str:
-    """Return an address for an emulator without access control: on Linux, a random one."""
+    """Return a loopback address that web pages cannot guess (only on Linux)."""
     if not sys.platform.startswith("linux"):
         return "127.0.0.1"
     return ".".join(map(str, (127, *(1 + secrets.randbelow(254) for _ in range(3)))))

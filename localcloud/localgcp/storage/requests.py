@@ -83,7 +83,7 @@ def accepted(request: StorageRequest) -> StorageRequest:
 
 
 def condition_source(request: StorageRequest) -> str | None:
-    """Return the path of the object for the request's preconditions, or None without them."""
+    """Return the path of the object to which a request's preconditions refer, or None."""
     path, pairs = _split(request.target)
     match = re.fullmatch(r"(?:/download)?(/storage/v1/b/[^/]+/o/[^/]+)", path)
     if match is None or _CONDITIONS.keys().isdisjoint(dict(pairs)):

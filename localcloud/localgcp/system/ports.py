@@ -8,12 +8,12 @@ from typing import Final
 
 from localgcp.errors import LocalCloudError
 
-#: Ports below those of outgoing connections (from 32768 or 49152) and of replicas (from 29500).
+#: Replicas use ports from 29500; the system uses ports from 32768 for outgoing connections.
 _PORTS: Final = range(20_000, 29_000)
 
 
 def listen(wanted: int, service: str) -> socket.socket:
-    """Listen at the port ``wanted`` if it is free, else at another. Raises LocalCloudError."""
+    """Listen at the port ``wanted`` or at another free port. Raises LocalCloudError."""
     chosen = (secrets.choice(_PORTS) for _ in range(20))
     for port in (*((wanted,) if wanted else ()), *chosen, 0):
         try:
