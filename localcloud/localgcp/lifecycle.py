@@ -57,7 +57,7 @@ def start(home: Home, report: Report) -> ServerInfo:
             if info and healthy(info):
                 _report_warnings(info, report)
                 return info
-            report("the server does not answer; restarting it")
+            report("the server does not answer; restarting the server")
             _end_server(home)
         if before := ServerInfo.read(home.server_file):
             report(f"the server (process {before.pid}) was killed; starting a new one")

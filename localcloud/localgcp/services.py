@@ -73,7 +73,7 @@ class Services:
         faults, storage = self._faults, self._storage.url
         self.registry.start()
         if not self.registry.port:
-            print("no container registry: run `make containers` to install it")
+            print("no container registry: run `make containers` to install a registry")
         self.containers = containers = ContainerHost(home, self.registry.port)
         containers.start()
         cloud = CloudHost(home, store, containers, storage, self._url)

@@ -30,7 +30,6 @@ _SCALARS: Final = {
     "string": Scalar.STRING,
     "any": Scalar.ANY,
 }
-_TIMES: Final = {"google-datetime": Timestamp, "google-duration": Duration}
 
 
 @dataclass(frozen=True)
@@ -162,7 +161,7 @@ def _shape(schema: Mapping[str, Any]) -> Shape:
     form = resolved.get("format", "")
     if form == "byte":
         return Shape(scalar=Scalar.BYTES)
-    if kind := _TIMES.get(form):
+    if kind := {"google-datetime": Timestamp, "google-duration": Duration}.get(form):
         return message_shape(kind.DESCRIPTOR)
     return Shape(scalar=_INTEGERS.get(form) or _SCALARS[resolved["type"]])
 

@@ -113,7 +113,7 @@ class Jobs:
         if configuration.get("dryRun"):
             return self._dry_run(job)
         if guest is not None and kind != "query":
-            raise BigQueryError("notImplemented", "the code of a job may run only queries here.")
+            raise BigQueryError("notImplemented", "a Vertex AI job may run only queries.")
         if content is not None:
             job["_upload"] = uuid.uuid4().hex
             with open_private(self._home.bigquery / job["_upload"], "wb") as file:

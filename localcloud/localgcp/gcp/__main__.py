@@ -8,9 +8,6 @@ import signal
 import sys
 import threading
 from types import FrameType
-from typing import Final
-
-_WATCH_SECONDS: Final = 1.0
 
 
 def main() -> None:
@@ -35,7 +32,7 @@ def main() -> None:
     signal.signal(signal.SIGINT, end)
     server, port = serve(os.environ)
     print(port, flush=True)
-    while not ended.wait(_WATCH_SECONDS) and os.getppid() == engine:
+    while not ended.wait(1.0) and os.getppid() == engine:
         pass
     server.stop(grace=5).wait()
 

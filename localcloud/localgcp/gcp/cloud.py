@@ -126,7 +126,6 @@ def text(inputs: Mapping[str, Any], key: str) -> str:
 
 
 VARIABLE: Final = "STORAGE_EMULATOR_HOST"
-TIMEOUT_SECONDS: Final = 60.0
 # The emulator runs on this machine, so ignore the proxies of the environment.
 _OPENER: Final = build_opener(ProxyHandler({}))
 
@@ -210,7 +209,7 @@ class Emulator:
     ) -> dict[str, Any] | None:
         request = Request(self.base + path, body, {"Content-Type": content_type}, method=method)
         try:
-            with _OPENER.open(request, timeout=TIMEOUT_SECONDS) as response:
+            with _OPENER.open(request, timeout=60.0) as response:
                 answer = response.read()
         except HTTPError as error:
             if error.code == absent:

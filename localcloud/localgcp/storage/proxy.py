@@ -327,7 +327,7 @@ class StorageFront:
     def reconcile(self) -> None:
         """Restart the emulator if it ended."""
         if not self.emulator.alive():
-            print("the object storage emulator ended; restarting it")
+            print("the object storage emulator ended; restarting the emulator")
             self.emulator.stop()
             self.emulator.start(self.emulator.port, self.port)
 

@@ -284,7 +284,6 @@ INSTANCE: Final = "gcp:compute/instance:Instance"
 
 # Resources of these types refer to a network or a subnetwork, which cannot be deleted before.
 _USERS: Final = (SUBNETWORK, FIREWALL, ROUTER, ADDRESS, ATTACHMENT, NAT, INSTANCE)
-_IN_REGIONS: Final = ("region", "zone", "network", "router")
 
 
 @dataclass(frozen=True)
@@ -296,7 +295,8 @@ class Compute(ResourceType):
 
     def part(self, cloud: Cloud, inputs: Mapping[str, Any], tf: str) -> str:
         part = super().part(cloud, inputs, tf)
-        return resource_paths.short_name(part) if tf in _IN_REGIONS else part
+        is_link = tf in ("region", "zone", "network", "router")
+        return resource_paths.short_name(part) if is_link else part
 
     def create(self, cloud: Cloud, inputs: Values) -> ExistingResource:
         with self._exclusive(cloud, inputs):

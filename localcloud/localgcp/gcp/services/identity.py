@@ -31,10 +31,7 @@ _AGENT_DOMAINS: Final = {
     "container.googleapis.com": "container-engine-robot",
     "storage.googleapis.com": "gs-project-accounts",
 }
-# https://cloud.google.com/iam/docs/reference/rest/v1/projects.roles/create
-_ROLE_ID: Final = re.compile(r"[a-zA-Z0-9_.]{3,64}")
 _ATTACHMENT: Final = re.compile(r"cloudresourcemanager\.googleapis\.com%2Fprojects%2F([^%/]+)\Z")
-_POLICY_ID: Final = re.compile(r"[a-z][a-z0-9.-]{2,62}\Z")
 # https://docs.cloud.google.com/iam/docs/deny-permissions-support; "*" stands for every verb.
 _PERMISSION: Final = re.compile(r"[a-z0-9.-]+\.googleapis\.com/[A-Za-z]+\.([A-Za-z]+|\*)\Z")
 _PRINCIPAL: Final = re.compile(r"principal(Set)?://\S+\Z")
@@ -66,7 +63,8 @@ class CustomRole(ResourceType):
 
     def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
         role = text(inputs, "roleId")
-        if not _ROLE_ID.fullmatch(role):
+        # https://cloud.google.com/iam/docs/reference/rest/v1/projects.roles/create
+        if not re.fullmatch(r"[a-zA-Z0-9_.]{3,64}", role):
             raise CloudError(doing, 400, f"The role_id {role} has an invalid form.", "badRequest")
         for permission in inputs.get("permissions") or []:
             if not re.fullmatch(r"[a-z0-9-]+(\.[a-zA-Z0-9]+){2}", permission):
@@ -188,7 +186,7 @@ class DenyPolicy(ResourceType):
     def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
         if not _ATTACHMENT.match(text(inputs, "parent")):
             raise _invalid(doing, f"Attachment point {text(inputs, 'parent')} is invalid.")
-        if not _POLICY_ID.match(text(inputs, "name")):
+        if not re.fullmatch(r"[a-z][a-z0-9.-]{2,62}", text(inputs, "name")):
             raise _invalid(doing, f"Policy ID {text(inputs, 'name')} is invalid.")
         for rule in inputs.get("rules") or []:
             denied = rule.get("denyRule") or {}

@@ -23,8 +23,6 @@ from localgcp.system.root_directory import delete_folder
 REPOSITORY: Final = "gcp:artifactregistry/repository:Repository"
 # https://cloud.google.com/storage/docs/buckets#naming
 _BUCKET_NAME: Final = re.compile(r"^[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]$")
-_LABEL_VALUE: Final = re.compile(r"^[\w-]{0,63}$")
-_MULTI_REGIONS: Final = frozenset({"US", "EU", "ASIA"})
 _TAKEN: Final = (
     "The requested bucket name is not available. The bucket namespace is shared by all users of "
     "the system. Please select a different name and try again."
@@ -65,7 +63,7 @@ class Bucket(ResourceType):
         if not legal_name(name):
             raise CloudError(doing, 400, f"Invalid bucket name: '{name}'", "invalid")
         for key, value in (inputs.get("labels") or {}).items():
-            if not _LABEL_VALUE.fullmatch(str(value)) or str(value) != str(value).lower():
+            if not re.fullmatch(r"[\w-]{0,63}", str(value)) or str(value) != str(value).lower():
                 reason = f"Invalid argument: label {key} has an illegal value '{value}'"
                 raise CloudError(doing, 400, reason, "invalid")
         held = cloud.store.get(BUCKET, name)
@@ -86,13 +84,13 @@ class Bucket(ResourceType):
             "project": project,
             "projectNumber": int(project_number(project)),
             "location": location,
-            "rpo": "DEFAULT" if location in _MULTI_REGIONS and not inputs.get("rpo") else None,
+            "rpo": inputs.get("rpo") or ("DEFAULT" if location in ("US", "EU", "ASIA") else None),
             "selfLink": f"https://www.googleapis.com/storage/v1/b/{id_}",
             "softDeletePolicy": _soft_delete(inputs, created),
             "timeCreated": created,
             "updated": created,
             "url": f"gs://{id_}",
-        } | ({"rpo": inputs["rpo"]} if inputs.get("rpo") else {})
+        }
 
     def remake(self, cloud: Cloud, id_: str, inputs: Values, olds: Values) -> Values:
         before, after = (int(_retention(b).get("retentionPeriod") or 0) for b in (olds, inputs))
