@@ -146,9 +146,10 @@ class FaultTable:
             raise error(fault.code, f"fault {entry.id} of the local cloud")
         if fault.kind is Kind.DELAY:
             stopping.wait(fault.seconds)
-        return fault.kind is not Kind.HOLD or self._hold(entry.id, call, stopping)
+        return fault.kind is not Kind.HOLD or self.hold(entry.id, call, stopping)
 
-    def _hold(self, fault_id: int, call: str, stopping: threading.Event) -> bool:
+    def hold(self, fault_id: int, call: str, stopping: threading.Event) -> bool:
+        """Hold a call until its fault is released; return False if the fault is cleared."""
         insertion = "INSERT INTO held (fault, call) VALUES (?, ?)"
         selection = "SELECT released FROM faults WHERE id = ?"
         with self._connect() as db:
