@@ -210,7 +210,7 @@ class BigQuery:
     def read_table(self, call: Call) -> Body:
         """Return a table."""
         keys = ("projectId", "datasetId", "tableId")
-        place = dict(zip(keys, call.variables, strict=True))
+        place: dict[str, str] = dict(zip(keys, call.variables, strict=True))
         own = self._catalog.get(TABLE, place["projectId"], table_name(place)) or {}
         catalog.check_read(self._store, call.guest, place, own.get("_account"))
         return self._table(place)

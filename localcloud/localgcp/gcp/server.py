@@ -38,11 +38,8 @@ _KINDS: Final = {
 }
 
 
-def _with_resource_type(
-    run: Callable[[Provider, Any, ResourceType, Cloud], Any],
-) -> Callable[[Provider, Any, Any], Any]:
-    """Return an RPC that runs ``run`` and reports each error to the user in one line."""
-
+def _with_resource_type(run: Callable[[Provider, Any, ResourceType, Cloud], Any]) -> Any:
+    # Returns an RPC that runs ``run`` and reports each error to the user in one line.
     @functools.wraps(run)
     def rpc(provider: Provider, request: Any, context: Any) -> Any:
         token = request.type or request.urn.split("::")[2].rpartition("$")[2]
