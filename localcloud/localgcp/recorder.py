@@ -159,7 +159,7 @@ class Recorder:
         self._folder, self._recorded = folder, _Recorded()
         self._storage = _Storage(folder)
         self.refused: list[str] = []
-        """The rejected calls, in order."""
+        """The calls that the recorder rejected, in order."""
 
     @property
     def requests(self) -> list[RecordedRequest]:

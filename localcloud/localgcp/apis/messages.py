@@ -24,7 +24,7 @@ class _LazyPackage(ModuleType):
                 spec = self.__spec__
                 assert spec is not None
                 assert spec.loader is not None
-                vars(self)[_RAN] = True  # before the execution, which reads names of the package
+                vars(self)[_RAN] = True  # set before the execution, which reads names
                 try:
                     spec.loader.exec_module(self)
                 except BaseException:
@@ -37,7 +37,7 @@ class _LazyPackage(ModuleType):
 
 
 def load_lazily(name: str) -> None:
-    """Import a package without executing ``__init__.py``, unless the package is imported."""
+    """Make a package importable without executing ``__init__.py``, unless already imported."""
     with _lock:
         parent, _, own = name.rpartition(".")
         # Finding a package's specification imports the parent package.

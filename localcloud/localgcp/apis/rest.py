@@ -145,7 +145,7 @@ class _Exchange(LocalHandler):
         except (ExchangeEndedError, OSError):
             raise
         except Exception as error:
-            traceback.print_exc()  # to server.log
+            traceback.print_exc()  # writes to server.log
             text = f"Internal error encountered: {type(error).__name__}."
             self._answer(500, _error(500, "INTERNAL", text))
 

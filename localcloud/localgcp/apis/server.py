@@ -129,7 +129,7 @@ def _handler(
         except json_format.SerializeToJsonError as error:  # a time or a number without a JSON form
             context.abort(grpc.StatusCode.INVALID_ARGUMENT, f"Invalid value: {error}")
         except Exception as error:
-            traceback.print_exc()  # to server.log
+            traceback.print_exc()  # writes to server.log
             text = f"Internal error encountered: {type(error).__name__}."
             context.abort(grpc.StatusCode.INTERNAL, text)
 

@@ -72,7 +72,7 @@ def query(request: Mapping[str, Any]) -> dict[str, Any]:
     # Functions of the query can read only these files.
     files = [file for table in tables for file in table["files"]]
     if (output := Path(request["output"])).name:
-        files += [str(output), str(output.with_name(f"tmp_{output.name}"))]  # both of COPY
+        files += [str(output), str(output.with_name(f"tmp_{output.name}"))]  # COPY writes both
     database = _database(_paths(files))
     names, prefix = {identifier.name.lower() for identifier in tree.find_all(exp.Identifier)}, "t"
     while any(name.startswith(prefix) for name in names):

@@ -209,7 +209,7 @@ class Jobs:
 
         def weigh(columns: list[list[str]]) -> object:
             for table, names in zip(tables, columns, strict=True):
-                version = version_of(*table)  # None for a table without rows
+                version = version_of(*table)  # a table without rows has no version
                 read.append(sum(version.bytes[name] for name in names) if version else 0)
             limit, needed = config.get("maximumBytesBilled"), billed(read)
             if output and limit and needed > int(limit):

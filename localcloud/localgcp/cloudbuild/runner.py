@@ -140,7 +140,7 @@ class BuildRunner:
             if self._builds.change(build_id, begin):
                 self._work(build_id, access)
         except Exception as error:
-            traceback.print_exc()  # to the server's log
+            traceback.print_exc()  # writes to server.log
             self._end(build_id, Status.INTERNAL_ERROR, f"internal error: {type(error).__name__}")
         finally:
             delete_folder(self._builds.work(build_id))

@@ -58,7 +58,7 @@ class CloudBuild:
         """Accept and start a build."""
         parent = request.parent or f"projects/{request.project_id}"
         project, region = resolve_parent(self.store, parent)
-        build = Build(request.build)  # a copy
+        build = Build(request.build)  # copies the build
         access = check_build(self.store, project, build)
         generation = resolve_source(access, build, self.runner.storage_url)
         build.id = str(uuid.uuid4())

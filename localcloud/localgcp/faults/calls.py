@@ -183,7 +183,7 @@ def rewrite(fault: Fault, request: Any, answer: Callable[[], Any], response_type
         request.page_size = 1
         return answer()
     response = answer()
-    assert fault.seconds is not None  # required for the kind ``stale``
+    assert fault.seconds is not None  # a fault of the kind ``stale`` has seconds
     newest = datetime.now(UTC) - timedelta(seconds=fault.seconds)
     field = listed(response)
     jobs = getattr(response, field)

@@ -109,11 +109,11 @@ class Kind(StrEnum):
     DROP = "drop"
     """The service does not answer the call, so the caller's deadline passes."""
     DELAY = "delay"
-    """The call takes ``seconds`` longer."""
+    """The service delays the call by ``seconds``."""
     RESET = "reset"
     """The service closes the caller's connection."""
     TRUNCATE = "truncate"
-    """The answer ends in the middle."""
+    """The service sends only the first part of the answer."""
     HOLD = "hold"
     """The call waits until the fault is released."""
     STALE = "stale"
@@ -239,7 +239,7 @@ class Fault(BaseModel):
         )
 
     def happens(self, seen: int, fired: int) -> bool:
-        """Return whether the fault happens to matching call ``seen`` after ``fired`` events."""
+        """Return whether the fault happens to matching call ``seen``, after ``fired`` events."""
         if seen < self.nth or (self.limit and fired >= self.limit):
             return False
         return random.Random(f"{self.seed}:{seen}").random() < self.probability

@@ -83,9 +83,10 @@ class Cloud:
             )
         if not is_local(project):
             raise RefusedError(
-                f"project '{project}' is not a local project (its id does not begin with "
-                f"'{LOCAL_PREFIX}'); the stand-in for the gcp plugin previews it but refuses to "
-                "read or write it. Hint: run pulumi outside `vt local shell` to reach Google Cloud"
+                f"project '{project}' is not a local project: the id does not begin with "
+                f"'{LOCAL_PREFIX}'. The local gcp plugin can preview this project, but cannot read "
+                "or change its resources. Hint: run pulumi outside `vt local shell` to reach "
+                "Google Cloud"
             )
 
     def need_api(self, project: str, service: str | None, doing: str) -> None:

@@ -82,7 +82,7 @@ def updated(
 def _foretold(
     type_: TypeSchema, prop: Property, inputs: Mapping[str, Any], settings: Settings
 ) -> Any:
-    # None: the official plugin omits the unset property from the preview.
+    # None means that the official plugin omits the unset property from the preview.
     if prop.name in LABEL_OUTPUTS:
         return settings.labels(inputs.get("labels"))
     if prop.computed:

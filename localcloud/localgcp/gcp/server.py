@@ -47,10 +47,10 @@ def _with_resource_type(run: Callable[[Provider, Any, ResourceType, Cloud], Any]
         if registration is None:
             context.abort(
                 grpc.StatusCode.UNIMPLEMENTED,
-                f"the stand-in for the gcp plugin does not support the resource type {token}: it "
-                "can be neither rehearsed nor previewed offline. Hint: declare the resource only "
-                "outside of local projects, and preview with Google Cloud credentials; or add the "
-                "type to localcloud/localgcp/gcp/services/__init__.py (docs/components.md)",
+                f"the local gcp plugin does not support the resource type {token}. Hint: declare "
+                "the resource only outside of local projects, and preview with Google Cloud "
+                "credentials; or add the type to localcloud/localgcp/gcp/services/__init__.py "
+                "(docs/components.md)",
             )
             raise AssertionError("abort returned")
         type_, kind = registration
@@ -179,7 +179,7 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
         if state is None:
             return provider_pb2.ReadResponse()
         outputs = {**state.outputs, "id": state.id}
-        if before:  # a refresh; otherwise an import
+        if before:  # the call is a refresh; otherwise, the call is an import
             outputs = {
                 name: before.get(name) if _is_placeholder(value) else value
                 for name, value in outputs.items()
@@ -217,8 +217,8 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
     def Invoke(self, request: Any, context: Any) -> Any:
         context.abort(
             grpc.StatusCode.UNIMPLEMENTED,
-            f"{request.tok}: the stand-in for the gcp plugin has no data sources; "
-            "a program that uses one cannot be previewed without Google Cloud",
+            f"{request.tok}: the local gcp plugin does not support data sources. Hint: preview a "
+            "program with data sources with Google Cloud credentials",
         )
 
 

@@ -41,7 +41,7 @@ class Ports(NamedTuple):
     vertex: int
     storage: int
     registry: int = 0
-    """0 if this machine has no container registry."""
+    """Port of the container registry, or 0 without a registry."""
 
 
 class _Below:
@@ -263,7 +263,7 @@ _KEY: Final = "local-home.key"
 
 
 def mark(root: Path, cache: Path) -> None:
-    """Mark a folder as a home. The user's cache folder ``cache`` has the key of markers."""
+    """Write the marker of a home into a folder. ``cache`` is the user's cache folder."""
     (root / _marker(root, cache)).touch(0o600)
 
 

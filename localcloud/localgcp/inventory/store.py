@@ -161,7 +161,7 @@ class Store:
             return resource.outputs
         if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):  # such as ``..``
             return None
-        folder = self.path.with_name("storage") / name  # the emulator's folder
+        folder = self.path.with_name("storage") / name  # where the emulator stores the bucket
         return {"name": name} if folder.is_dir() else None
 
     def roles(self, resource: str, member: str) -> set[str]:

@@ -13,9 +13,10 @@ from localgcp.inventory.reservations import RESERVATION
 from localgcp.reads.methods import ReadMethod, Request, refused
 from localgcp.reads.resources import (
     FIREWALL,
+    PEERING,
     SELF_LINK,
+    get,
     list_in_project,
-    read_network,
     read_resource,
 )
 
@@ -57,7 +58,12 @@ def reservation(request: Request) -> dict[str, Any]:
 
 def network(request: Request) -> dict[str, Any]:
     """Return a network with its peerings."""
-    return read_network(request.store, request.name)
+    store, path = request.store, request.name
+    connections = vpc.in_network(store, vpc.CONNECTION, path)
+    names = [connection.outputs.get("peering") for connection in connections]
+    names += [peering.outputs["name"] for peering in vpc.in_network(store, PEERING, path)]
+    peerings = [{"name": name, "state": "ACTIVE"} for name in names if name]
+    return {**read_resource(store, path), "peerings": peerings}
 
 
 def listed(request: Request) -> dict[str, Any]:
@@ -81,11 +87,6 @@ def addresses(request: Request) -> dict[str, Any]:
     """Return global addresses, including the ranges of peerings."""
     resources = list_in_project(request.store, request.project, "addresses")
     return {"kind": "compute#addressList", "items": resources}
-
-
-def attachment(request: Request) -> dict[str, Any]:
-    """Return a network attachment."""
-    return read_resource(request.store, request.name)
 
 
 def host(request: Request) -> dict[str, Any]:
@@ -180,7 +181,7 @@ METHODS: Final = {
     "compute.v1.routes.list": ReadMethod(listed, None),
     "compute.v1.subnetworks.aggregatedList": ReadMethod(listed, None),
     "compute.v1.globalAddresses.list": ReadMethod(addresses),
-    "compute.v1.networkAttachments.get": ReadMethod(attachment),
+    "compute.v1.networkAttachments.get": ReadMethod(get),
     "compute.v1.projects.getXpnHost": ReadMethod(host, "compute.projects.get"),
     "compute.v1.projects.get": ReadMethod(project_of_compute),
     "compute.v1.regions.get": ReadMethod(region),

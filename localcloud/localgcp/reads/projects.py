@@ -15,7 +15,7 @@ from localgcp.inventory.projects import is_local, local_project_number
 from localgcp.inventory.store import ALERT_POLICY, BUDGET, CHANNEL, DASHBOARD, SERVICE, Store
 from localgcp.reads import secretmanager
 from localgcp.reads.methods import ReadMethod, Request, refused
-from localgcp.reads.resources import read_resource
+from localgcp.reads.resources import get, read_resource
 
 if TYPE_CHECKING:
     from google.cloud.resourcemanager_v3 import types
@@ -93,14 +93,9 @@ def bucket(request: Request) -> dict[str, Any]:
     return read_resource(request.store, request.name)
 
 
-def resource(request: Request) -> dict[str, Any]:
-    """Return the resource with this path."""
-    return read_resource(request.store, request.name)
-
-
 def key(request: Request) -> dict[str, Any]:
     """Return an encryption key with its primary version."""
-    key_resource = resource(request)
+    key_resource = get(request)
     primary = next(iter(key_resource.get("primaries") or ()), None)
     purpose = key_resource.get("purpose") or "ENCRYPT_DECRYPT"
     return {"name": request.name, "purpose": purpose, "primary": primary}
@@ -150,20 +145,18 @@ METHODS: Final = {
     "cloudbilling.v1.projects.getBillingInfo": ReadMethod(billing, _GET_PROJECT),
     "serviceusage.v1.services.list": ReadMethod(services),
     "storage.v1.buckets.get": ReadMethod(bucket),
-    "iam.v1.projects.serviceAccounts.get": ReadMethod(resource, fault="iam.serviceAccounts.get"),
+    "iam.v1.projects.serviceAccounts.get": ReadMethod(get, fault="iam.serviceAccounts.get"),
     "artifactregistry.v1.projects.locations.repositories.get": ReadMethod(
-        resource, fault="artifactregistry.repositories.get"
+        get, fault="artifactregistry.repositories.get"
     ),
-    "secretmanager.v1.projects.secrets.get": ReadMethod(
-        resource, fault="secretmanager.secrets.get"
-    ),
+    "secretmanager.v1.projects.secrets.get": ReadMethod(get, fault="secretmanager.secrets.get"),
     "secretmanager.v1.projects.secrets.versions.get": ReadMethod(
         secret_version, fault="secretmanager.versions.get"
     ),
     "cloudkms.v1.projects.locations.keyRings.cryptoKeys.get": ReadMethod(
         key, fault="cloudkms.cryptoKeys.get"
     ),
-    "monitoring.v3.projects.notificationChannels.get": ReadMethod(resource),
+    "monitoring.v3.projects.notificationChannels.get": ReadMethod(get),
     "monitoring.v3.projects.notificationChannels.list": ReadMethod(watching),
     "monitoring.v3.projects.alertPolicies.list": ReadMethod(watching),
     "monitoring.v1.projects.dashboards.list": ReadMethod(watching),

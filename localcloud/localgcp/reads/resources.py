@@ -123,21 +123,6 @@ def list_in_project(store: Store, project: str, collection: str) -> list[dict[st
     return documents
 
 
-def read_network(store: Store, path: str) -> dict[str, Any]:
-    """Return a network with its peerings."""
-    resource = store.get(vpc.NETWORK, path)
-    if resource is None:
-        raise RefusedRequestError(404, f"The resource '{path}' was not found")
-    names = [
-        str(connection.outputs["peering"])
-        for connection in vpc.in_network(store, vpc.CONNECTION, path)
-        if connection.outputs.get("peering")
-    ]
-    names += [connection.outputs["name"] for connection in vpc.in_network(store, PEERING, path)]
-    peerings = [{"name": name, "state": "ACTIVE"} for name in names]
-    return {**_to_rest(store, resource), "peerings": peerings}
-
-
 def read_resource(store: Store, name: str) -> dict[str, Any]:
     """Return a resource in the API's form. Raises RefusedRequestError (404)."""
     return _to_rest(store, _find(store, name))

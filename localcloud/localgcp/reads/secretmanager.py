@@ -88,7 +88,7 @@ def add_version(folder: Path, project: str, secret: str, value: bytes) -> int:
     place = folder / project / secret
     for place_ in (folder, place.parent, place):
         place_.mkdir(0o700, exist_ok=True)
-    with tempfile.NamedTemporaryFile(dir=place, prefix=".value-") as part:  # 0600 from the start
+    with tempfile.NamedTemporaryFile(dir=place, prefix=".value-") as part:  # with mode 0600
         part.write(value)
         part.flush()
         number = max(versions(folder, project, secret), default=0) + 1

@@ -145,7 +145,7 @@ class StorageEmulator(ChildServer):
             self._network = None
 
 
-#: Status, headers and body.
+#: An answer to an HTTP request: status, headers and body.
 Answer = tuple[int, list[tuple[str, str]], bytes]
 
 _LAYOUT: Final = re.compile(

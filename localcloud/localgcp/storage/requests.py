@@ -157,7 +157,7 @@ def _decodings(text: str) -> list[str]:
 
 def _upload(request: StorageRequest, pairs: list[tuple[str, str]]) -> str:
     # Return the type that the emulator detects; "" for other requests.
-    query = dict(reversed(pairs))  # the first value of a key counts
+    query = dict(reversed(pairs))  # the first value of each key is used
     if kind := query.get("uploadType", ""):
         return kind
     is_resumable = "X-Goog-Algorithm" in query and request.verb == "POST"

@@ -59,7 +59,7 @@ class ProjectService(ResourceType):
 
 
 class CustomRole(ResourceType):
-    """A custom role of a project (``gcp.projects.IAMCustomRole``). The plugin was not measured."""
+    """A custom role of a project (``gcp.projects.IAMCustomRole``), as Google documents roles."""
 
     def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
         role = text(inputs, "roleId")
@@ -174,7 +174,7 @@ class Provider(Pool):
 
 
 class DenyPolicy(ResourceType):
-    """A deny policy of a project (``gcp.iam.DenyPolicy``). The plugin was not measured."""
+    """A deny policy of a project (``gcp.iam.DenyPolicy``), as Google documents deny policies."""
 
     def project(self, cloud: Cloud, values: Mapping[str, Any]) -> str:
         match = _ATTACHMENT.match(text(values, "parent"))
@@ -207,7 +207,7 @@ class DenyPolicy(ResourceType):
 
 @dataclass(frozen=True)
 class Tag(ResourceType):
-    """A tag key or a tag value (``gcp.tags.TagKey``, ``TagValue``). The plugin was not measured."""
+    """A tag key or value (``gcp.tags.TagKey``, ``TagValue``), as Google documents tags."""
 
     parent: str | None = None
     """Type token of the parent; None if the parent is a project."""
@@ -241,7 +241,7 @@ class Tag(ResourceType):
 
 
 class TagBinding(ResourceType):
-    """A tag on a resource (``gcp.tags.TagBinding``). The plugin was not measured."""
+    """A tag on a resource (``gcp.tags.TagBinding``), as Google documents tags."""
 
     def project(self, cloud: Cloud, values: Mapping[str, Any]) -> str:
         parent = text(values, "parent")

@@ -83,7 +83,7 @@ class Reservation(Compute):
         at = _deleted_at(inputs)
         try:
             is_past = bool(at) and datetime.fromisoformat(at) <= datetime.now(UTC)
-        except (TypeError, ValueError):  # also for a time without a time zone
+        except (TypeError, ValueError):  # TypeError: the time has no time zone
             reason = "Must be a time of RFC 3339."
             raise invalid(doing, "deleteAtTime", at, reason) from None
         if is_past:
