@@ -280,7 +280,7 @@ def main() -> int:
 
     report: dict[str, Any] = {"machine": f"{platform.machine()}, {os.cpu_count()} cores"}
     with tempfile.TemporaryDirectory() as folder, module.project(Path(folder)) as project:
-        from localgcp.home.server_info import ServerInfo
+        from localgcp.home.servers import ServerInfo
 
         info = ServerInfo.read(project.home.server_file)
         assert info

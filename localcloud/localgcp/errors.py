@@ -1,45 +1,12 @@
-"""Exceptions of the local cloud.
-
-A person reads a ``LocalCloudError``. The others stand for answers of Google Cloud, or end work
-inside the local cloud; each is caught in this package. ::
-
-    LocalCloudError                   the local cloud cannot be started, reached or removed
-    StandInError
-    ├── PluginError                   the stand-in for the gcp plugin answers with an error
-    │   ├── CloudError                the cloud refuses the call, as the official plugin words it
-    │   │   └── OperationError        a long-running operation failed
-    │   ├── RefusedError              the stand-in itself refuses the call
-    │   └── NameTooLongError          no automatic name of legal length exists
-    ├── UnsafePathError               a path leads through a link, or out of its folder
-    ├── RefusedRequestError           a request over HTTP is refused, or goes to no emulator
-    │   ├── InvalidRequestError       it does not fit its message
-    │   └── BigQueryError             BigQuery refuses it, or a job of it fails
-    ├── NoPrivateNetworkError         this system gives a process no network of its own
-    ├── UnlistableBucketError         the storage emulator cannot list a bucket
-    ├── PolicyConflictError           an IAM policy changed between read and write
-    ├── ApiError                      the job service answers a call with a status that is not OK
-    ├── FilterError                   the filter of a list request is not valid
-    ├── StartRefusedError             a job cannot start: it ends FAILED with this code and text
-    ├── PreparationError              what a job needs cannot be prepared: it ends FAILED
-    │   ├── ExecutorError             the environment of its image cannot be built
-    │   ├── PackageError              one of its packages cannot be fetched or installed
-    │   └── ImageError                its image cannot be had, or runs nothing
-    ├── UnsupportedBuildError         the stand-in of Cloud Build cannot run a build
-    ├── CommandNotFoundError          a job's program cannot be started on this machine
-    ├── JobCancelledError             a job was cancelled while it was prepared
-    ├── ContainerDownError            a model's container cannot be reached
-    ├── NoAnswerError                 a model's container gave no answer to a request
-    ├── ServerStoppingError           an operation is left to the next server
-    └── ExchangeEndedError            the fault proxy ends an HTTP exchange without a whole answer
-"""
+"""Exceptions of the local cloud; commands show only a ``LocalCloudError`` to the user."""
 
 from __future__ import annotations
 
+from enum import IntEnum
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     import grpc
-from enum import IntEnum
 
 
 class RpcCode(IntEnum):
@@ -55,15 +22,8 @@ class RpcCode(IntEnum):
     UNAVAILABLE = 14
 
 
-#: Prefix of error texts of Google's front end.
-_INVALID = "Invalid JSON payload received. "
-
-
 class LocalCloudError(Exception):
-    """The local cloud cannot be started, reached or removed; the text is one line for users.
-
-    ``message`` has what, where and the value; ``hint`` has what to do.
-    """
+    """The local cloud cannot be started, reached or removed; ``hint`` has what users can do."""
 
     def __init__(self, message: str, hint: str = "") -> None:
         self.message = message
@@ -76,14 +36,11 @@ class StandInError(Exception):
 
 
 class PluginError(StandInError):
-    """An error with which the stand-in for the gcp plugin answers a call."""
+    """An error of the stand-in for the gcp plugin."""
 
 
 class CloudError(PluginError):
-    """An error of the cloud, in the wording of the official plugin.
-
-    ``code`` is the HTTP status, ``status`` the reason Google puts behind the text.
-    """
+    """An error of Google Cloud with an HTTP status, in the wording of the official plugin."""
 
     def __init__(self, doing: str, code: int, text: str, status: str) -> None:
         self.code = code
@@ -91,7 +48,7 @@ class CloudError(PluginError):
 
 
 class OperationError(CloudError):
-    """A failed long-running operation; ``code`` is that of ``google.rpc.Code``."""
+    """A failed long-running operation with a code of ``google.rpc.Code``."""
 
     def __init__(self, doing: str, code: int, text: str) -> None:
         self.code = code
@@ -99,45 +56,38 @@ class OperationError(CloudError):
 
 
 class RefusedError(PluginError):
-    """A call that the stand-in itself refuses, not the service that it imitates."""
+    """A call that the stand-in refuses although Google Cloud would accept the call."""
 
 
 class NameTooLongError(PluginError):
-    """A resource's name from which no valid cloud name can be generated."""
+    """A resource's name that is too long for an automatic name."""
 
 
 class UnsafePathError(StandInError, OSError):
-    """A path that leads out of its folder, through a link, or to a special file.
-
-    As an OSError: ``strerror`` says what is wrong, ``filename`` is the part of the path.
-    """
+    """A path that leads out of its folder, through a link, or to a special file."""
 
 
 class RefusedRequestError(StandInError):
-    """A refused HTTP request, with its status."""
+    """A refused HTTP request; ``name`` is the code if several codes share the status."""
 
     def __init__(self, status: int, message: str, name: str = "") -> None:
-        """``name`` is the code (``ALREADY_EXISTS``) if several codes share the status."""
         super().__init__(message)
         self.status, self.name, self.reason = status, name, ""
 
 
 class InvalidRequestError(RefusedRequestError):
-    """A request does not fit its message: path and text of each mistake, in Google's wording."""
+    """A request with a field or a parameter that does not fit the message."""
 
     def __init__(self, mistakes: list[tuple[str, str]]) -> None:
-        self.violations = [
-            {**({"field": place} if place else {}), "description": f"{_INVALID}{text}"}
-            for place, text in mistakes
-        ]
+        self.violations: list[dict[str, str]] = []
+        for place, text in mistakes:
+            description = {"description": f"Invalid JSON payload received. {text}"}
+            self.violations.append({"field": place, **description} if place else description)
         super().__init__(400, "\n".join(violation["description"] for violation in self.violations))
 
 
 class BigQueryError(RefusedRequestError):
-    """BigQuery refuses a request or fails a job; ``reason`` is one of BigQuery's error reasons.
-
-    https://docs.cloud.google.com/bigquery/docs/error-messages
-    """
+    """An error of BigQuery (https://docs.cloud.google.com/bigquery/docs/error-messages)."""
 
     STATUSES: Final = {
         "duplicate": 409,
@@ -154,18 +104,15 @@ class BigQueryError(RefusedRequestError):
 
 
 class NoPrivateNetworkError(StandInError):
-    """This system cannot give a process a private network; the text has the reason."""
+    """This system cannot create a private network for a process; the text has the reason."""
 
 
 class UnlistableBucketError(StandInError):
-    """A bucket whose folder has a file that the emulator did not write.
-
-    It then answers 404 to every listing (measured, fake-gcs-server 1.52).
-    """
+    """A bucket that the emulator cannot list, because another program wrote a file into it."""
 
 
 class PolicyConflictError(StandInError):
-    """An IAM policy was changed after it was read: HTTP 409, status ABORTED, as in the cloud."""
+    """An IAM policy that changed between a read and a write."""
 
     code = 409
     status = "ABORTED"
@@ -179,7 +126,7 @@ class PolicyConflictError(StandInError):
 
 
 class ApiError(StandInError):
-    """An error answer of a service: a gRPC code and the service's message."""
+    """An error of a service with a gRPC code."""
 
     def __init__(self, code: grpc.StatusCode, message: str) -> None:
         self.code = code
@@ -188,11 +135,11 @@ class ApiError(StandInError):
 
 
 class FilterError(StandInError, ValueError):
-    """An invalid filter; the text names the position."""
+    """An invalid filter; the text has the position."""
 
 
 class StartRefusedError(StandInError):
-    """The job cannot start: the code (``google.rpc.Code``) and the text of its ``error``."""
+    """A job cannot start; the job ends as FAILED with this code (``google.rpc.Code``) and text."""
 
     def __init__(self, code: int, message: str) -> None:
         self.code = code
@@ -201,30 +148,27 @@ class StartRefusedError(StandInError):
 
 
 class PreparationError(StandInError):
-    """A requirement of a job cannot be prepared; the text has the reason."""
+    """A requirement of a job cannot be prepared; the job ends as FAILED."""
 
 
 class ExecutorError(PreparationError):
-    """The Python environment cannot be installed; the text has the reason."""
+    """The Python environment of a job's image cannot be installed."""
 
 
 class PackageError(PreparationError):
-    """A package cannot be fetched or installed; the text has the name and the reason."""
+    """A package of a job cannot be fetched or installed."""
 
 
 class ImageError(PreparationError):
-    """An image cannot be pulled, or has no command; the text has the name and the reason."""
+    """An image of a job cannot be pulled, or has no command."""
 
 
 class UnsupportedBuildError(StandInError):
-    """A build that the local cloud cannot run; the text names the unsupported part."""
+    """A build that the local cloud cannot run; the text has the unsupported part."""
 
 
 class CommandNotFoundError(StandInError):
-    """The program of ``replica`` cannot be started on this machine.
-
-    ``code`` is what a shell exits with: 127 if there is no such file, 126 if it cannot be executed.
-    """
+    """The program of ``replica`` cannot be started; ``code`` is the exit code of a shell."""
 
     def __init__(self, message: str, replica: str = "", code: int = 127) -> None:
         self.replica, self.code = replica, code
@@ -232,7 +176,7 @@ class CommandNotFoundError(StandInError):
 
 
 class JobCancelledError(StandInError):
-    """The job was cancelled during its preparation."""
+    """The job was cancelled during the job's preparation."""
 
 
 class ExchangeEndedError(StandInError):
@@ -240,7 +184,7 @@ class ExchangeEndedError(StandInError):
 
 
 class ContainerDownError(StandInError):
-    """No process listens at the port of a model's container; the request was not sent."""
+    """A model's container does not accept connections."""
 
 
 class NoAnswerError(StandInError):

@@ -1,8 +1,4 @@
-"""Starts and stops the local cloud's server, and cleans up after a crash.
-
-A server runs if it holds its lock; no file that may be stale decides. A start or stop holds
-another lock, so two commands at once give one server.
-"""
+"""Start and stop the local cloud's server, and clean up after a crash."""
 
 from __future__ import annotations
 
@@ -19,33 +15,26 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from localgcp.errors import LocalCloudError
-from localgcp.gcp.package_schema import MEASURED, version
+from localgcp.gcp.schema import MEASURED, version
 from localgcp.home import PRIVATE_UMASK, Home, make_private, open_private, path_without
 from localgcp.home.environment import server_environment
-from localgcp.home.server_info import ServerInfo
+from localgcp.home.servers import ServerInfo
 from localgcp.storage.emulator import is_healthy
 from localgcp.system import processes
-from localgcp.system.folders import make_folder
 from localgcp.system.processes import start_time, wait_until
-
-if TYPE_CHECKING:
-    import psutil
-
+from localgcp.system.root_directory import make_folder
 
 _START_SECONDS: Final = 60.0
-_STOP_SECONDS: Final = 30.0
-_DYING_SECONDS: Final = 5.0
-_POLL_SECONDS: Final = 0.03
 _ERROR: Final = "error: "
 
 Report = Callable[[str], None]
 
 
 def running(home: Home) -> ServerInfo | None:
-    """Return the server of this home if it is ready, else None."""
+    """Return the ready server of this home, or None."""
     return ServerInfo.read(home.server_file) if _locked(home) else None
 
 
@@ -59,9 +48,7 @@ def healthy(info: ServerInfo) -> bool:
 
 
 def start(home: Home, report: Report) -> ServerInfo:
-    """Return the running server; start it if necessary. Raises LocalCloudError if the
-    start fails.
-    """
+    """Start the server unless it runs, and return the server. Raises LocalCloudError."""
     home.create()
     with _starting(home):
         install_tools(home)
@@ -70,9 +57,12 @@ def start(home: Home, report: Report) -> ServerInfo:
             if info and healthy(info):
                 _report_warnings(info, report)
                 return info
-            report("the server does not answer; restarting it")
+            report("the server does not answer; restarting the server")
             _end_server(home)
-        _report_orphaned_processes(home, report)
+        if before := ServerInfo.read(home.server_file):
+            report(f"the server (process {before.pid}) was killed; starting a new one")
+        for child in processes.live_children(home.children):
+            report(f"ending process {child.pid} ({child.role}) of the killed server")
         make_private(home.root, keep=(home.containers,))
         info = _spawn(home)
     report(f"local cloud started: vertex {info.vertex_port}, storage {info.storage_port}")
@@ -81,8 +71,8 @@ def start(home: Home, report: Report) -> ServerInfo:
 
 
 def stop(home: Home) -> bool:
-    """Stop the server and its child processes. Return False if none was running. Repeatable."""
-    if not home.is_ours():  # not made yet, or another's folder: no file may be left in it
+    """Stop the server and the child processes; return whether a process was running."""
+    if not home.is_ours():  # do not write to a missing folder or a folder of another program
         return False
     with _starting(home):
         ran = _locked(home)
@@ -96,16 +86,13 @@ def stop(home: Home) -> bool:
 
 
 def end_work(home: Home) -> None:
-    """End the programs of jobs, models and queries that a killed server left running."""
+    """End the programs of a killed server's jobs, models and queries."""
     for folder in (home.jobs, home.batch, home.serving, home.bigquery):
         processes.end_below(folder)
 
 
 def check_removable(home: Home) -> bool:
-    """Return whether the home has files that ``remove`` may delete.
-
-    Raises LocalCloudError if the folder is not ours.
-    """
+    """Return whether the home exists. Raises LocalCloudError for a folder that is not a home."""
     if not home.root.exists():
         return False
     if not home.is_ours():
@@ -117,7 +104,7 @@ def check_removable(home: Home) -> bool:
 
 
 def remove(home: Home) -> bool:
-    """Delete the files of a stopped local cloud. Returns and raises like ``check_removable``."""
+    """Delete a stopped local cloud; return whether its home existed. Raises LocalCloudError."""
     if not check_removable(home):
         return False
     shutil.rmtree(home.root)
@@ -125,7 +112,6 @@ def remove(home: Home) -> bool:
 
 
 def _locked(home: Home) -> bool:
-    """Return whether a server holds the home's lock."""
     if not home.server_lock.exists():
         return False
     with open_private(home.server_lock, "r") as lock:
@@ -144,7 +130,6 @@ def _starting(home: Home) -> Iterator[None]:
 
 
 def _wait_ready(home: Home) -> ServerInfo | None:
-    """Wait until the server that holds the lock is ready; return None if it does not respond."""
     wait_until(lambda: ServerInfo.read(home.server_file) or not _locked(home), _START_SECONDS)
     return running(home)
 
@@ -152,13 +137,6 @@ def _wait_ready(home: Home) -> ServerInfo | None:
 def _report_warnings(info: ServerInfo, report: Report) -> None:
     for warning in info.warnings:
         report(f"warning: {warning} (docs/local-stack.md, Who gets in)")
-
-
-def _report_orphaned_processes(home: Home, report: Report) -> None:
-    if before := ServerInfo.read(home.server_file):
-        report(f"the server (process {before.pid}) was killed; starting a new one")
-    for child in processes.live_children(home.children):
-        report(f"ending process {child.pid} ({child.role}) of the killed server")
 
 
 def _spawn(home: Home) -> ServerInfo:
@@ -182,84 +160,62 @@ def _spawn(home: Home) -> ServerInfo:
         if info and info.pid == process.pid:
             return info
         if process.poll() is not None:
-            raise LocalCloudError(f"the local cloud did not start: {_startup_error(home, begin)}")
+            with home.server_log.open("rb") as log:
+                log.seek(begin)
+                lines = log.read().decode(errors="replace").splitlines()
+            errors = [line.removeprefix(_ERROR) for line in lines if line.startswith(_ERROR)]
+            text = errors[-1] if errors else f"see {home.server_log}"
+            raise LocalCloudError(f"the local cloud did not start: {text}")
         if time.monotonic() > deadline:
             process.kill()
-            raise LocalCloudError(
-                f"the local cloud was not ready after {_START_SECONDS:.0f} s.",
-                f"see {home.server_log}.",
-            )
-        time.sleep(_POLL_SECONDS)
-
-
-def _startup_error(home: Home, begin: int) -> str:
-    with home.server_log.open("rb") as log:
-        log.seek(begin)
-        lines = log.read().decode(errors="replace").splitlines()
-    errors = [line.removeprefix(_ERROR) for line in lines if line.startswith(_ERROR)]
-    return errors[-1] if errors else f"see {home.server_log}"
+            text = f"the local cloud was not ready after {_START_SECONDS:.0f} s."
+            raise LocalCloudError(text, f"see {home.server_log}.")
+        time.sleep(0.03)
 
 
 def _end_server(home: Home) -> None:
-    """Send SIGTERM, later SIGKILL, and wait for the server's end."""
-    info = _wait_ready(home)
+    info, hint = _wait_ready(home), f"end the process that has {home.server_lock} open."
     if info is None:
         if _locked(home):
-            raise LocalCloudError(
-                "the server holds its lock but does not become ready.",
-                f"end the process that has {home.server_lock} open.",
-            )
+            raise LocalCloudError("the server holds its lock but does not become ready.", hint)
         return
     if not processes.runs(info.pid, "localgcp.server", str(home.root)):
-        # A killed one keeps its lock until it is gone, and has no command line any more.
-        if wait_until(lambda: not _locked(home), _DYING_SECONDS):
+        # A killed process has no command line, but holds the lock until the process ends.
+        if wait_until(lambda: not _locked(home), 5.0):
             return
-        raise LocalCloudError(
-            f"{home.server_file} contains process id {info.pid}, which is not the server's.",
-            f"end the process that has {home.server_lock} open.",
-        )
+        text = f"{home.server_file} contains process id {info.pid}, which is not the server's."
+        raise LocalCloudError(text, hint)
     server = processes.ChildProcess(info.pid, processes.start_time(info.pid) or "gone", "server")
     for number in (signal.SIGTERM, signal.SIGKILL):
         try:
             os.kill(info.pid, number)
         except ProcessLookupError:
             return
-        if wait_until(lambda: not server.is_alive(), _STOP_SECONDS):
+        if wait_until(lambda: not server.is_alive(), 30.0):
             return
 
 
-_PACKAGE_PARENT: Final = Path(__file__).resolve().parents[1]
-
-
 def install_tools(home: Home) -> None:
-    """Write the shims of pulumi and other programs, unless they are current."""
+    """Write the scripts that replace pulumi, its gcp plugin and gcloud in the local shell."""
     python = shlex.quote(sys.executable)
     shim = shlex.quote(str(Path(__file__).with_name("access") / "pulumi_shim.py"))
-    parent = shlex.quote(str(_PACKAGE_PARENT))
-    # -S and -I: the shim is standard library only, and starts in a few hundredths of a second.
-    # The engine writes state, plans and plugins below the home.
+    parent = shlex.quote(str(Path(__file__).resolve().parents[1]))
+    # The engine writes state, plans and plugins to the home.
     private = f"umask {PRIVATE_UMASK:03o}\n"
+    # The shim needs only the standard library: -S and -I make its start faster.
     _write(home.bin / "pulumi", f'{private}exec {python} -S -I {shim} "$@"')
+    plugin = f"{private}export PYTHONPATH={parent}${{PYTHONPATH:+:$PYTHONPATH}}\n"
+    plugin += f'exec {python} -m localgcp.gcp "$@"'
     plugins = home.pulumi_home / "plugins"
-    versions = sorted({version(), MEASURED})
-    for folder in (
-        home.bin,
-        *(plugins / f"resource-gcp-v{plugin_version}" for plugin_version in versions),
-    ):
-        _write(
-            folder / "pulumi-resource-gcp",
-            f"{private}export PYTHONPATH={parent}${{PYTHONPATH:+:$PYTHONPATH}}\n"
-            f'exec {python} -m localgcp.gcp "$@"',
-        )
+    for folder in (home.bin, *(plugins / f"resource-gcp-v{v}" for v in {version(), MEASURED})):
+        _write(folder / "pulumi-resource-gcp", plugin)
     gcloud = shutil.which("gcloud", path=path_without(home.bin))
     if gcloud is None:
         (home.bin / "gcloud").unlink(missing_ok=True)
         return
-    own = shlex.quote(str(home.cloud_sdk / "home"))
-    _write(
-        home.bin / "gcloud",
-        f'unset DOCKER_CONFIG KUBECONFIG\nHOME={own} exec {shlex.quote(gcloud)} "$@"',
-    )
+    folder = shlex.quote(str(home.cloud_sdk / "home"))
+    script = f'unset DOCKER_CONFIG KUBECONFIG\nHOME={folder} exec {shlex.quote(gcloud)} "$@"'
+    _write(home.bin / "gcloud", script)
 
 
 def _write(path: Path, body: str) -> None:
@@ -273,43 +229,8 @@ def _write(path: Path, body: str) -> None:
     partial.replace(path)
 
 
-_PLUGINS: Final = (
-    "pulumi.dynamic",
-    "pulumi-resource-",
-    "localgcp.gcp",
-    "language_host",
-)
-_GRACE_SECONDS: Final = 3.0
-
-
 def end_orphaned_plugins(home: Home) -> list[int]:
-    """End the orphaned plugins of this home and return their process ids."""
-    import psutil
-
-    plugins = _orphaned_plugins(home)
-    for number in (signal.SIGTERM, signal.SIGKILL):
-        for plugin in plugins:
-            try:
-                plugin.send_signal(number)
-            except psutil.NoSuchProcess:
-                continue
-        wait_until(lambda: not any(start_time(orphan.pid) for orphan in plugins), _GRACE_SECONDS)
-    return [plugin.pid for plugin in plugins]
-
-
-def _orphaned_plugins(home: Home) -> list[psutil.Process]:
-    processes = _processes_of(home)
-
-    def is_orphaned(pid: int) -> bool:
-        _, parent, command = processes[pid]
-        is_plugin = any(plugin in command for plugin in _PLUGINS)
-        return is_plugin and (parent not in processes or is_orphaned(parent))
-
-    return [processes[pid][0] for pid in sorted(processes) if is_orphaned(pid)]
-
-
-def _processes_of(home: Home) -> dict[int, tuple[psutil.Process, int, str]]:
-    """Yield each process of the home: its id, its parent's id and its command line."""
+    """End the plugins of this home whose engine ended, and return their process ids."""
     import psutil
 
     by_pid: dict[int, tuple[psutil.Process, int, str]] = {}
@@ -318,5 +239,20 @@ def _processes_of(home: Home) -> dict[int, tuple[psutil.Process, int, str]]:
             if process.environ().get("VT_LOCAL_HOME") == str(home.root):
                 by_pid[process.pid] = process, process.ppid(), "\0".join(process.cmdline())
         except (psutil.Error, OSError):
-            continue  # it ended meanwhile, or belongs to another user
-    return by_pid
+            continue  # the process ended, or belongs to another user
+
+    def is_orphaned(pid: int) -> bool:
+        _, parent, command = by_pid[pid]
+        names = ("pulumi.dynamic", "pulumi-resource-", "localgcp.gcp", "language_host")
+        is_plugin = any(name in command for name in names)
+        return is_plugin and (parent not in by_pid or is_orphaned(parent))
+
+    plugins = [by_pid[pid][0] for pid in sorted(by_pid) if is_orphaned(pid)]
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        for plugin in plugins:
+            try:
+                plugin.send_signal(number)
+            except psutil.NoSuchProcess:
+                continue
+        wait_until(lambda: not any(start_time(plugin.pid) for plugin in plugins), 3.0)
+    return [plugin.pid for plugin in plugins]

@@ -1,16 +1,12 @@
-"""Records the requests of a program to Vertex AI without running a job.
-
-A ``Recorder`` serves the methods that submit training, and Cloud Storage, at two ports of this
-machine. Every job is accepted as it is and has succeeded at once, so that code that waits goes on.
-A bucket is there as soon as somebody names it. What else a program calls is refused, and noted.
-"""
+"""Record the requests of a program to Vertex AI; every job succeeds without running."""
 
 from __future__ import annotations
 
 import json
 import re
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -21,7 +17,7 @@ from urllib.parse import unquote
 import grpc
 from google.protobuf import empty_pb2, json_format
 
-from localgcp.apis.client import Api, Implementation
+from localgcp.apis.client import Api
 from localgcp.apis.messages import (
     custom_job,
     hyperparameter_tuning_job,
@@ -40,33 +36,27 @@ from localgcp.storage.requests import StorageRequest
 from localgcp.system.ports import choose_port
 from localgcp.vertex.records import new_id, now
 
-_BUCKET: Final = re.compile(r"(?:/(?:upload|download|resumable/upload))?/storage/v1/b/([^/?]+)")
-#: Form of bucket names (docs.cloud.google.com/storage/docs/buckets#naming).
-_BUCKET_NAME: Final = re.compile(r"[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]")
-
 
 @dataclass(frozen=True)
 class RecordedRequest:
     """A request to create a job."""
 
     kind: str
-    """``CustomJob``, ``HyperparameterTuningJob`` or ``TrainingPipeline``."""
+    """Name of the message, such as ``CustomJob``."""
     parent: str
-    """``projects/PROJECT/locations/REGION``."""
+    """Path ``projects/PROJECT/locations/REGION``."""
     message: dict[str, Any]
     """The message in the API's JSON form."""
 
 
 @dataclass(frozen=True)
 class _Kind:
-    """A kind of job: its message, and its names in methods and paths."""
-
     message: Any
     noun: str
-    """Name in methods: ``custom_job``, as in ``create_custom_job``."""
+    """Name in methods, such as ``custom_job`` in ``create_custom_job``."""
     collection: str
     ended: Mapping[str, Any]
-    """Fields of a job that has succeeded."""
+    """Fields of a succeeded job."""
     has_cancel: bool = True
 
 
@@ -90,20 +80,18 @@ _PIPELINE: Final = _Kind(
 
 @dataclass
 class _Recorded:
-    """Requests in order, and answers by name."""
-
     requests: list[RecordedRequest] = field(default_factory=list)
     answers: dict[str, Any] = field(default_factory=dict)
 
     def add(self, kind: _Kind, parent: str, sent: Any) -> Any:
-        """Record a job and return it as succeeded."""
+        """Record a request and return a succeeded job."""
         name = f"{parent}/{kind.collection}/{new_id()}"
         body, time = json_format.MessageToDict(kind.message.pb(sent)), now()
         self.requests.append(RecordedRequest(kind.message.__name__, parent, body))
         answer = kind.message()
         times = dict.fromkeys(("createTime", "startTime", "endTime", "updateTime"), time)
         body = {**body, "name": name, **kind.ended, **times}
-        # Not each kind has all of these fields.
+        # Some messages do not have all of these fields.
         json_format.ParseDict(body, kind.message.pb(answer), ignore_unknown_fields=True)
         self.answers[name] = answer
         return answer
@@ -115,8 +103,6 @@ class _Recorded:
 
 
 class _Service:
-    """The methods of one Google service that create and read jobs."""
-
     def __init__(self, recorded: _Recorded, api: Api, requests: ModuleType, *kinds: _Kind) -> None:
         self.api, self._recorded, self._requests = api, recorded, requests
         for kind in kinds:
@@ -139,24 +125,10 @@ class _Service:
         return response(**{f"{kind.noun}s": entries})
 
 
-def _services(recorded: _Recorded) -> Sequence[Implementation]:
-    """Return the services with which programs submit training jobs."""
-    vertex = "google.cloud.aiplatform_v1"
-    pipelines = Api(vertex, "pipeline_service")
-    services: Any = [
-        _Service(recorded, Api(vertex, "job_service"), job_service, *_JOBS),
-        _Service(recorded, pipelines, pipeline_service, _PIPELINE),
-    ]
-    return services
-
-
 class _Storage:
-    """Cloud Storage that creates a bucket at the first request with the bucket's name."""
-
     def __init__(self, folder: Path) -> None:
-        emulator = StorageEmulator(
-            folder / "storage", folder / "storage.log", folder / "run", private=True
-        )
+        files = (folder / "storage", folder / "storage.log", folder / "run")
+        emulator = StorageEmulator(*files, private=True)
         faults = FaultTable(folder / "faults.sqlite")
         free_port = partial(choose_port, 0, "storage")
         self.front = StorageFront(emulator, faults, free_port, self._make_bucket)
@@ -164,55 +136,54 @@ class _Storage:
         self._lock = threading.Lock()
 
     def _make_bucket(self, request: StorageRequest) -> None:
-        match = _BUCKET.match(request.target)
+        path = r"(?:/(?:upload|download|resumable/upload))?/storage/v1/b/([^/?]+)"
+        match = re.match(path, request.target)
         name = unquote(match[1]) if match else ""
-        with self._lock:  # clients look at a bucket while they write to it
-            if name not in self._known and _BUCKET_NAME.fullmatch(name):
-                self._send(name)
-                self._known.add(name)
-
-    def _send(self, name: str) -> None:
-        connection = self.front.emulator.connection(timeout=10)
-        try:
-            headers = {"Content-Type": "application/json"}
-            body = json.dumps({"name": name})
-            connection.request("POST", "/storage/v1/b?project=local", body, headers)
-            connection.getresponse().read()
-        finally:
-            connection.close()
+        # docs.cloud.google.com/storage/docs/buckets#naming
+        if not re.fullmatch(r"[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]", name):
+            return
+        with self._lock:  # clients send parallel requests to a bucket
+            if name in self._known:
+                return
+            with closing(self.front.emulator.connection(timeout=10)) as connection:
+                headers, body = {"Content-Type": "application/json"}, json.dumps({"name": name})
+                connection.request("POST", "/storage/v1/b?project=local", body, headers)
+                connection.getresponse().read()
+            self._known.add(name)
 
 
 class Recorder:
-    """Records a program's requests from ``__enter__`` to ``__exit__``, with its files in
-    ``folder``.
-    """
+    """Records the requests of a program while the context is active; ``folder`` is for files."""
 
     def __init__(self, folder: Path) -> None:
         self._folder, self._recorded = folder, _Recorded()
         self._storage = _Storage(folder)
         self.refused: list[str] = []
-        """Methods that a program called and that the recorder does not serve, in order."""
+        """The calls that the recorder rejected, in order."""
 
     @property
     def requests(self) -> list[RecordedRequest]:
-        """The requests to create jobs, in order."""
+        """Return the requests to create jobs, in order."""
         return self._recorded.requests
 
     @property
     def buckets(self) -> Path:
-        """The folder of uploaded objects: ``BUCKET/OBJECT``."""
+        """Return the folder with uploaded objects as files ``BUCKET/OBJECT``."""
         return self._storage.front.emulator.root
 
     @property
     def ports(self) -> tuple[int, int]:
-        """The ports of 127.0.0.1 at which the recorder serves."""
+        """Return the ports of Vertex AI and Cloud Storage at 127.0.0.1."""
         return self._server.port, self._storage.front.port
 
     def __enter__(self) -> Self:
-        """Start to serve. Raises LocalCloudError."""
         (self._folder / "run").mkdir(0o700, parents=True)
         self._storage.front.start(choose_port(0, "storage"))
-        apis = _services(self._recorded)
+        vertex, recorded = "google.cloud.aiplatform_v1", self._recorded
+        apis: Any = [
+            _Service(recorded, Api(vertex, "job_service"), job_service, *_JOBS),
+            _Service(recorded, Api(vertex, "pipeline_service"), pipeline_service, _PIPELINE),
+        ]
         sockets = self._folder / "sockets"
         refused = self.refused.append
         self._server = serve(apis, 0, (), sockets, self._refuse, refused, takes_beta=True)
@@ -224,18 +195,15 @@ class Recorder:
         self.refused.append(f"{verb} {target.partition('?')[0][:300]}")
 
     def __exit__(self, *_: object) -> None:
-        self._server.stop(0)  # not waited for: gRPC rarely never tells of a server's end
+        self._server.stop(0)  # do not wait: gRPC sometimes does not report a server's end
         self._storage.front.stop()
 
     def environment(self, env: Mapping[str, str]) -> dict[str, str]:
-        """Return ``env`` with variables that send a program's clients to the recorder.
-
-        It diverts Google's clients for Python, gcloud and gsutil, and isolates nothing.
-        """
+        """Return ``env`` with variables that redirect Python clients, gcloud and gsutil."""
         folder, (vertex, storage) = self._folder / "cloud-sdk", self.ports
         return {
             **without_real_cloud(env),
-            # Of a client that nothing leads here: it stops, and asks no cloud by a login of yours.
+            # A client that is not redirected must fail instead of calling Google Cloud.
             "GOOGLE_APPLICATION_CREDENTIALS": str(folder / "no-credentials.json"),
             python_clients.VERTEX: f"127.0.0.1:{vertex}",
             python_clients.STORAGE: self._storage.front.url,

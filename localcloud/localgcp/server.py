@@ -1,8 +1,4 @@
-"""The single server process of the local cloud: object storage, job service and runner.
-
-``python -m localgcp.server --home DIR --repo DIR`` runs until SIGTERM. Its lock
-file is held as long as it lives, and ``server.json`` is there while it is ready.
-"""
+"""The server process of the local cloud: ``python -m localgcp.server --home DIR --repo DIR``."""
 
 from __future__ import annotations
 
@@ -16,25 +12,22 @@ import time
 import traceback
 from dataclasses import replace
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Final
+from typing import IO, TYPE_CHECKING, Any
 
 from localgcp.access.callers import can_check
 from localgcp.errors import LocalCloudError
 from localgcp.faults.table import FaultTable
 from localgcp.home import PRIVATE_UMASK, Home, open_private
-from localgcp.home.server_info import ServerInfo
+from localgcp.home.servers import ServerInfo
 from localgcp.lifecycle import end_work
 from localgcp.storage.emulator import StorageEmulator
 from localgcp.storage.proxy import StorageFront
 from localgcp.system import processes
-from localgcp.system.folders import delete_folder
 from localgcp.system.ports import choose_port
+from localgcp.system.root_directory import delete_folder
 
 if TYPE_CHECKING:
     from localgcp.services import Services
-
-_LOCK_SECONDS: Final = 3.0
-_WATCH_SECONDS: Final = 0.5
 
 
 def run(home: Home) -> None:
@@ -43,7 +36,7 @@ def run(home: Home) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
     lock = _lock(home)
-    # First of all: a command that finds the lock held would take the dead server's id for ours.
+    # Delete the file first, so that commands do not read the process id of a killed server.
     before = ServerInfo.read(home.server_file)
     home.server_file.unlink(missing_ok=True)
     for child in processes.end_orphaned_children(home.children):
@@ -56,7 +49,7 @@ def run(home: Home) -> None:
     storage = StorageFront(emulator, FaultTable(home.faults), lambda: choose_port(0, "storage"))
     try:
         storage.start(choose_port(before.storage_port if before else 0, "storage"))
-        # Google's library takes more than a second to import: only here, after storage began.
+        # Importing Google's library takes more than a second, so storage starts before.
         from localgcp.services import Services
 
         services = Services(home, storage, before and before.ports, stop)
@@ -80,15 +73,20 @@ def _live(
     lock: IO[Any],
     stop: threading.Event,
 ) -> None:
-    """Publish the ports, and restart storage and registry when they end, until the server stops."""
     started = time.strftime("%Y-%m-%dT%H:%M:%S%z")
-    warnings, registry = _warnings(storage), services.registry
-    info = ServerInfo(os.getpid(), port, storage.port, started, registry.port, warnings)
+    warnings, registry = list[str](), services.registry
+    if not can_check():
+        text = "this system does not report who owns a connection: other users of this machine"
+        warnings.append(f"{text} can connect")
+    if storage.refusal:
+        text = "other users of this machine can reach the storage emulator: it has no private"
+        warnings.append(f"{text} network ({storage.refusal})")
+    info = ServerInfo(os.getpid(), port, storage.port, started, registry.port, tuple(warnings))
     info.write(home.server_file)
     print(f"ready: vertex 127.0.0.1:{port}, storage {storage.url}")
-    while not stop.wait(_WATCH_SECONDS) and _is_ours(lock, home):
+    while not stop.wait(0.5) and _is_ours(lock, home):
         if ServerInfo.read(home.server_file) != info:
-            info.write(home.server_file)  # damaged by hand: only this process knows its contents
+            info.write(home.server_file)  # repair the file
         storage.reconcile()
         registry.reconcile()
         services.containers.reconcile(registry.port)
@@ -97,46 +95,23 @@ def _live(
         home.server_file.unlink(missing_ok=True)
 
 
-def _warnings(storage: StorageFront) -> tuple[str, ...]:
-    """Return warnings about missing access control on this system."""
-    warnings: list[str] = []
-    if not can_check():
-        warnings.append(
-            "this system does not report who owns a connection: other users of this machine can "
-            "connect"
-        )
-    if storage.refusal:
-        warnings.append(
-            "other users of this machine can reach the storage emulator: it has no private network "
-            f"({storage.refusal})"
-        )
-    return tuple(warnings)
-
-
 def _lock(home: Home) -> IO[Any]:
-    """Acquire the server lock. Raises LocalCloudError if another server has it."""
     lock = open_private(home.server_lock, "a")
-    deadline = time.monotonic() + _LOCK_SECONDS
+    deadline = time.monotonic() + 3.0
     while True:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return lock
         except BlockingIOError:
-            # A command that asks whether a server runs holds the lock for an instant.
+            # A command that checks for a running server also holds the lock for a moment.
             if time.monotonic() > deadline:
-                raise LocalCloudError(
-                    f"another server is already running in {home.root}."
-                ) from None
+                text = f"another server is already running in {home.root}."
+                raise LocalCloudError(text) from None
             time.sleep(0.02)
 
 
 def _is_ours(lock: IO[Any], home: Home) -> bool:
-    """Return whether this server's lock file still exists in the folder.
-
-    If not, the folder was removed (``rm -rf``, ``git clean``) with all state.
-
-    Nobody could find this server any more, and another may already run in a folder of that name.
-    """
+    # False after a user removed the home folder: commands cannot find this server.
     try:
         return os.path.samestat(os.fstat(lock.fileno()), home.server_lock.stat())
     except FileNotFoundError:

@@ -1,11 +1,12 @@
-"""All services of the server except object storage, and their connections."""
+"""All services of the server except object storage."""
 
 from __future__ import annotations
 
 import threading
+from functools import partial
 from typing import Final
 
-from localgcp.alerting.evaluation import Alerting
+from localgcp.alerting import Alerting
 from localgcp.apis.server import serve
 from localgcp.batch.service import Batch, BatchService
 from localgcp.bigquery.service import BigQuery
@@ -33,10 +34,9 @@ from localgcp.tuning.service import Tuning, TuningService
 from localgcp.vertex.collections import ResourceTable
 from localgcp.vertex.log_entries import LogService
 from localgcp.vertex.pipelines import PipelineService
-from localgcp.vertex.records import JobTable
+from localgcp.vertex.records import JobRecord, JobTable
 from localgcp.vertex.service import JobService, TensorboardService
 
-_STOP_GRACE_SECONDS: Final = 1.0
 #: Services over gRPC.
 SERVICES: Final = (
     *(JobService, TuningService, PipelineService, TensorboardService, ProjectService, LogService),
@@ -45,38 +45,35 @@ SERVICES: Final = (
 
 
 class Services:
-    """All services except storage. The registry may still run after ``start`` raises."""
+    """All services except storage. If ``start`` fails, the registry may still run."""
 
     def __init__(
         self, home: Home, storage: StorageFront, before: Ports | None, stopping: threading.Event
     ) -> None:
-        """``before`` has the ports of the previous server. Raises LocalCloudError."""
+        # ``before`` has the ports of the previous server.
         self._home, self._storage, self._stopping = home, storage, stopping
         self._faults, self._store = FaultTable(home.faults), Store(home.database)
         self._jobs, self._tuning = JobTable(home.database), Tuning(home)
-        # Held from here on: the scheduler knows the port seconds before it is served.
+        # The scheduler needs the port before the server is ready.
         self._listener = listen(before.vertex if before else 0, "vertex")
         self._url = "http://{}:{}/".format(*self._listener.getsockname())
         port = before.registry if before else 0
-        self.registry = RegistryFront(
-            self._find_registry, self._store, lambda: choose_port(port, "registry")
-        )
 
-    def _find_registry(self) -> Registry | None:
-        home = self._home
-        if (program := find_program()) is None:
-            return None
-        return Registry(program, home.registry, home.registry_log, home.children)
+        def find_registry() -> Registry | None:
+            if (program := find_program()) is None:
+                return None
+            return Registry(program, home.registry, home.registry_log, home.children)
+
+        free_port = partial(choose_port, port, "registry")
+        self.registry = RegistryFront(find_registry, self._store, free_port)
 
     def start(self) -> int:
-        """Start all services, resume the jobs of an earlier server, and return the port of the
-        APIs.
-        """
+        """Start all services, resume an earlier server's jobs, and return the port of the APIs."""
         home, store, jobs, tuning = self._home, self._store, self._jobs, self._tuning
         faults, storage = self._faults, self._storage.url
         self.registry.start()
         if not self.registry.port:
-            print("no container registry: run `make containers` to install it")
+            print("no container registry: run `make containers` to install a registry")
         self.containers = containers = ContainerHost(home, self.registry.port)
         containers.start()
         cloud = CloudHost(home, store, containers, storage, self._url)
@@ -109,13 +106,11 @@ class Services:
         self._server = serve(apis, self._listener, hooks, home.sockets, reads.answer)
         containers.wait_ready()
         serving.start()
-        alerting = Alerting(
-            home,
-            store,
-            lambda: [*jobs.list(), *tuning.table.list()],
-            tuning.is_trial,
-            logs.matching,
-        )
+
+        def all_jobs() -> list[JobRecord]:
+            return [*jobs.list(), *tuning.table.list()]
+
+        alerting = Alerting(home, store, all_jobs, tuning.is_trial, logs.matching)
         alerting.start()
         ended_in_order = (serving, tuning, scheduler, batch.scheduler, builds, bigquery.jobs)
         self._parts = (*ended_in_order, alerting)
@@ -123,6 +118,6 @@ class Services:
 
     def stop(self) -> None:
         """Stop accepting calls, then end all running work."""
-        self._server.stop(_STOP_GRACE_SECONDS).wait()
+        self._server.stop(1.0).wait()
         for part in self._parts:
             part.stop()

@@ -18,7 +18,7 @@ from typing import Any
 from google.cloud import storage
 
 from localgcp.home import Home
-from localgcp.home.server_info import ServerInfo
+from localgcp.home.servers import ServerInfo
 from localgcp.inventory.store import BUCKET, SERVICE, Store
 from localgcp.runner.gcsfuse import storage_client
 from localgcp.vertex.records import JobRecord, JobState, JobTable

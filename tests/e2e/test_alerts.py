@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 import yaml
 
-from localgcp.alerting import spool
-from localgcp.alerting.spool import Notification
+from localgcp import alerting
+from localgcp.alerting import Notification
 from tests.conftest import Checkout, copy_checkout
 from tests.e2e.small_stacks import SmallStack, job_file
 
@@ -60,7 +60,7 @@ def stack(checkout: Checkout) -> SmallStack:
 
 
 def told(stack: SmallStack) -> list[Notification]:
-    return spool.read(stack.checkout.home / "notifications")
+    return alerting.read_notifications(stack.checkout.home / "notifications")
 
 
 def test_only_the_failed_of_three_jobs_is_notified(checkout: Checkout, stack: SmallStack) -> None:
@@ -91,7 +91,7 @@ def test_log_of_a_failed_job_has_the_line_of_the_service(
 def test_status_lists_notifications_and_unevaluated_alerts(checkout: Checkout) -> None:
     said = " ".join(checkout.run("vt", "local", "status").stdout.split())
     assert "notifications: 2 in" in said
-    assert spool.STAND_IN in said
+    assert alerting.STAND_IN in said
     assert "alert not evaluated locally: Accelerators of a job below 5% for 30m (watched)" in said
     assert "alert not evaluated locally: Training watched" in said
 

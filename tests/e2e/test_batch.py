@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from localgcp.alerting import spool
+from localgcp import alerting
 from localgcp.batch.records import ENDED, BatchJob, BatchTable
 from localgcp.faults.model import Fault
 from localgcp.faults.table import FaultTable, inject
@@ -150,7 +150,7 @@ def test_jobs_train_on_batch_like_on_vertex_ai(stack: SmallStack) -> None:
         for found in (mine, theirs):
             found.pop("run", None)  # how long it took, and by whose paths
         assert mine == theirs
-    [message] = spool.read(stack.home.notifications)
+    [message] = alerting.read_notifications(stack.home.notifications)
     assert message.title.startswith(f"{stack.name}-titanic-batch-")
     assert message.title.endswith(" is SUCCEEDED")
     assert message.channel == f"pubsub projects/{stack.project}/topics/states"

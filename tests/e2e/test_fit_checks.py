@@ -16,7 +16,7 @@ from google.cloud import aiplatform_v1 as vertex
 from google.cloud.aiplatform_v1.services.job_service.transports.grpc import JobServiceGrpcTransport
 
 from localgcp.errors import CloudError
-from localgcp.home.server_info import ServerInfo
+from localgcp.home.servers import ServerInfo
 from localgcp.vertex.records import JobState, JobTable
 from tests.e2e.small_stacks import MACHINE, REGION, SmallStack, job_file
 from tests.unit.localcloud.conftest import wait_until

@@ -8,7 +8,7 @@ import json
 import pytest
 
 from localgcp.home import Home
-from localgcp.home.server_info import ServerInfo
+from localgcp.home.servers import ServerInfo
 from localgcp.runner.gcsfuse import storage_client
 from tests.conftest import running_checkout
 

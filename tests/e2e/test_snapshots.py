@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from localgcp.home.server_info import ServerInfo
+from localgcp.home.servers import ServerInfo
 from tests.conftest import Checkout
 from tests.e2e.small_stacks import MACHINE, PROGRAMS, SmallStack
 from tests.warehouse import Warehouse

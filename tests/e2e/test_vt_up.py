@@ -21,7 +21,7 @@ from typing import Any
 import grpc
 import pytest
 
-from localgcp.home.server_info import ServerInfo
+from localgcp.home.servers import ServerInfo
 from localgcp.system import processes
 from tests.chaos.ways import provider_of
 from tests.e2e import only_jobs

@@ -20,7 +20,7 @@ import yaml
 from localgcp.batch.records import LIVE as BATCH_LIVE
 from localgcp.batch.records import WAITING, BatchTable, State, TaskState
 from localgcp.home import Home, open_private
-from localgcp.home.server_info import ServerInfo
+from localgcp.home.servers import ServerInfo
 from localgcp.tuning.records import Measurement, TrialRecord, TrialState, TuningRecord, TuningTable
 from localgcp.vertex.job_logs import JobLog, log_path
 from localgcp.vertex.records import JobRecord, JobState

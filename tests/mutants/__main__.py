@@ -45,7 +45,6 @@ SETS: Final = {
         "cli/vertex_training_cli/engine/values.py",
         "cli/vertex_training_cli/init/branches.py",
         *("localcloud/localgcp/access", "localcloud/localgcp/home/environment.py"),
-        "localcloud/localgcp/gcp/services/denial.py",
         "localcloud/localgcp/gcp/services/identity.py",
         *(
             "localcloud/localgcp/access/pulumi_shim.py",

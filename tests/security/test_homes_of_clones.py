@@ -18,7 +18,7 @@ import pytest
 from localgcp import lifecycle
 from localgcp.errors import LocalCloudError
 from localgcp.home import Home
-from localgcp.home.server_info import ServerInfo
+from localgcp.home.servers import ServerInfo
 from localgcp.system import processes
 from tests.conftest import git
 

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from google.cloud import storage
 
-from localgcp.gcp.emulator import Emulator
+from localgcp.gcp.cloud import Emulator
 from localgcp.home import Home
 from localgcp.runner.gcsfuse import storage_client
 from localgcp.storage.proxy import StorageFront

@@ -10,7 +10,7 @@ from google.auth.credentials import AnonymousCredentials
 from google.cloud import resourcemanager_v3, storage
 from google.cloud.resourcemanager_v3.services.projects.transports.rest import ProjectsRestTransport
 
-from localgcp.home.server_info import ServerInfo
+from localgcp.home.servers import ServerInfo
 from tests.e2e.small_stacks import IMAGE, MACHINE, REGION, SmallStack
 
 #: A tuning job's trial gets its parameters as further arguments.

@@ -22,7 +22,7 @@ from typing import Any, Final
 from google.cloud.aiplatform.constants.base import SUPPORTED_REGIONS
 
 from localgcp.apis import discovery
-from localgcp.apis.documented import ROWS
+from localgcp.apis.field_rules import ROWS
 from localgcp.apis.server import schema_of
 from localgcp.gcp.services import MESSAGES
 from localgcp.reads import resources, serving

@@ -27,7 +27,7 @@ from vertex_training_cli.engine import paths
 from vertex_training_cli.engine.pulumi_cli import BACKEND, find_pulumi
 
 if TYPE_CHECKING:
-    from localgcp.home.server_info import ServerInfo
+    from localgcp.home.servers import ServerInfo
 
 #: The stack of a command if no stack is named or selected.
 DEFAULT: Final = "local"

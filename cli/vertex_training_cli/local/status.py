@@ -9,8 +9,7 @@ from typing import Final
 import typer
 from rich.console import Console
 
-from localgcp import lifecycle
-from localgcp.alerting import policies, spool
+from localgcp import alerting, lifecycle
 from localgcp.faults.table import FaultTable
 from localgcp.home import Home
 from localgcp.inventory import reservations
@@ -109,15 +108,15 @@ def _show_endpoints(home: Home, out: Console) -> None:
 
 def _show_notifications(home: Home, out: Console) -> None:
     """Print the last notifications of alerts, and the alerts that are not evaluated locally."""
-    store, messages = Store(home.database), spool.read(home.notifications)
+    store, messages = Store(home.database), alerting.read_notifications(home.notifications)
     if messages:
-        out.print(f"notifications: {len(messages)} in {home.notifications} ({spool.STAND_IN})")
+        out.print(f"notifications: {len(messages)} in {home.notifications} ({alerting.STAND_IN})")
         rows = [
             (f"{n.time:%Y-%m-%d %H:%M:%S}", n.title, n.channel, n.labels.get("job_id", ""))
             for n in messages[-LAST:]
         ]
         out.print(table("TIME", "ALERT", "CHANNEL", "JOB", rows=rows))
-    _, others = policies.read([*store.list(ALERT_POLICY), *store.list(BUDGET)])
+    _, others = alerting.read_alerts([*store.list(ALERT_POLICY), *store.list(BUDGET)])
     for title, reason in others.items():
         out.print(f"alert not evaluated locally: {title} ({reason})", markup=False)
 

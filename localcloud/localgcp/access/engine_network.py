@@ -15,7 +15,7 @@ from contextlib import suppress
 from typing import Final
 
 from localgcp.system.namespaces import enter_network
-from localgcp.system.threads import make_thread
+from localgcp.system.processes import make_thread
 
 _LOOPBACK: Final = "127.0.0.1"
 _BLOCK: Final = 1 << 16

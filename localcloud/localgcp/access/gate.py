@@ -27,8 +27,8 @@ from localgcp.access import callers
 from localgcp.access.callers import REFUSAL, Guest, RefusalLog, caller, plain_address
 from localgcp.access.web import refuse
 from localgcp.errors import ApiError, LocalCloudError
-from localgcp.system.folders import delete_folder
-from localgcp.system.threads import make_thread
+from localgcp.system.processes import make_thread
+from localgcp.system.root_directory import delete_folder
 
 #: Metadata key with the name of the connection of a call.
 CONNECTION: Final = "vt-connection"

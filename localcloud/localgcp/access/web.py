@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from localgcp.access.callers import REFUSAL, RefusalLog, caller
 from localgcp.errors import ExchangeEndedError, RefusedRequestError
-from localgcp.system.threads import make_thread
+from localgcp.system.processes import make_thread
 
 #: Maximum bytes and seconds to read from a refused request, so that the client gets the answer.
 _DRAIN_BYTES: Final = 64 << 20

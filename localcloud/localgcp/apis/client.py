@@ -1,9 +1,4 @@
-"""Methods of an API as Google's own client defines them: path, messages and REST rules.
-
-Nothing is written here for a single method: a method that a class has is served. A rule of
-``google.api.http`` (google/api/http.proto) says which request of HTTP calls which method; its path
-is a template such as ``/v1/{name=projects/*/locations/*/customJobs/*}:cancel``.
-"""
+"""The methods of an API as Google's client defines them: path, messages and REST rules."""
 
 from __future__ import annotations
 
@@ -23,9 +18,9 @@ from localgcp.apis.messages import load_lazily
 
 _VARIABLE: Final = re.compile(r"\{([\w.]+)(?:=([^}]+))?\}")
 _OPERATIONS: Final = "google.longrunning.Operations"
-#: Resources with operations in the local cloud; the client lists paths of all of Google's services.
+#: Resources with operations in the local cloud.
 _TARGETS: Final = [f"projects/*/locations/*{below}" for below in ("", "/models/*", "/endpoints/*")]
-#: REST rules that clients lack (google/logging/v2/logging.proto) or have for other resources only.
+#: REST rules that Google's clients lack (google/logging/v2/logging.proto).
 _OTHER_RULES: Final[Mapping[str, Sequence[Mapping[str, str]]]] = {
     f"{_OPERATIONS}/GetOperation": [
         {"method": "get", "uri": f"/v1/{{name={target}/operations/*}}"} for target in _TARGETS
@@ -41,7 +36,7 @@ _OTHER_RULES: Final[Mapping[str, Sequence[Mapping[str, str]]]] = {
 
 @dataclass(frozen=True)
 class Api:
-    """An API of Google Cloud: its client's package, and the service's module in the package."""
+    """An API of Google Cloud, as the client's package and the service's module."""
 
     package: str
     module: str
@@ -51,7 +46,12 @@ class Api:
         transport = self._transport("grpc", "GrpcTransport")
         made, channel = transport.__new__(transport), _RecordingChannel()
         made._stubs, made._logged_channel = {}, channel
-        names = [name for name in dir(implementation) if _is_method(transport, name)]
+        names = [
+            name
+            for name in dir(implementation)
+            if isinstance(getattr(transport, name, None), property)
+            and name not in ("grpc_channel", "kind", "operations_client")
+        ]
         for name in names:
             getattr(made, name)
         return [
@@ -69,29 +69,25 @@ class Api:
         for package in (self.package, folder, f"{folder}.transports"):
             load_lazily(package)
         name = "".join(map(str.title, self.module.split("_")))
-        return getattr(
-            importlib.import_module(f"{folder}.transports.{module}"), prefix + name + suffix
-        )
+        transports = importlib.import_module(f"{folder}.transports.{module}")
+        return getattr(transports, prefix + name + suffix)
 
 
 class Implementation(Protocol):
-    """Serves ``api``: each method takes the request and returns the response, or raises ApiError.
-
-    A method that has a parameter ``context`` gets the call's.
-    """
+    """An object with methods of ``api``, which return the response or raise ApiError."""
 
     api: ClassVar[Api]
 
 
 @dataclass(frozen=True)
 class Method:
-    """A method of an API; ``request`` and ``response`` are the client's types."""
+    """A method of an API; ``request`` and ``response`` are types of the client."""
 
     api: Api
     path: str
-    """``PACKAGE.SERVICE/METHOD``."""
+    """The method's path ``PACKAGE.SERVICE/METHOD``."""
     verb: str
-    """Name of the method in Python, like ``create_custom_job``."""
+    """The method's name in Python, such as ``create_custom_job``."""
     request: Any
     response: Any
 
@@ -103,7 +99,7 @@ class Method:
     def read(self, data: bytes) -> Any:
         """Parse a serialized request."""
         kind = self.request
-        return kind.FromString(data) if _is_plain(kind) else kind.deserialize(data)
+        return kind.FromString(data) if issubclass(kind, Message) else kind.deserialize(data)
 
     def write(self, response: Any) -> bytes:
         """Serialize a response."""
@@ -120,17 +116,15 @@ class Method:
         return _plain(self.response)()
 
     def rules(self) -> list[HttpRule]:
-        """Return the HTTP rules of the method, in order of precedence."""
-        own = _OTHER_RULES.get(self.path)
+        """Return the REST rules of the method, in order of precedence."""
+        rules = _OTHER_RULES.get(self.path) or self.api.http_options(self.name)
         return [
             HttpRule(self, rule["method"].upper(), rule["uri"], rule.get("body", ""))
-            for rule in (own or self.api.http_options(self.name))
+            for rule in rules
         ]
 
 
 class _RecordingChannel:
-    """Records the message types that the client's stubs send and receive."""
-
     def __init__(self) -> None:
         self.recorded: list[tuple[str, Any, Any]] = []
 
@@ -138,91 +132,62 @@ class _RecordingChannel:
         self, path: str, request_serializer: Any, response_deserializer: Any
     ) -> Callable[..., None]:
         _, service, name = path.split("/")
-        if service == _OPERATIONS:  # the client drops what WaitOperation returns
+        if service == _OPERATIONS:  # the client ignores the response of WaitOperation
             types = operations_pb2.DESCRIPTOR.services_by_name["Operations"].methods_by_name[name]
             request, response = map(GetMessageClass, (types.input_type, types.output_type))
-        else:  # functions of message types
+        else:  # the serializers are methods of message types
             request, response = request_serializer.__self__, response_deserializer.__self__
         self.recorded.append((path, request, response))
         return lambda *_: None
 
 
-def _is_method(transport: type, name: str) -> bool:
-    """True if the client's transport has a stub of this name."""
-    attribute = getattr(transport, name, None)
-    return isinstance(attribute, property) and name not in (
-        "grpc_channel",
-        "kind",
-        "operations_client",
-    )
-
-
-def _is_plain(kind: Any) -> bool:
-    """True if a message type is plain protobuf, not a proto-plus wrapper."""
-    return issubclass(kind, Message)
-
-
 def _plain(kind: Any) -> Callable[[], Message]:
-    return kind if _is_plain(kind) else kind.pb()
+    return kind if issubclass(kind, Message) else kind.pb()
 
 
 @dataclass(frozen=True)
 class HttpRule:
-    """One way to call ``method`` over HTTP."""
+    """One REST rule of ``method``."""
 
     method: Method
     verb: str
     template: str
     body: str
-    """Field of the request that the body contains; ``*``: the whole request; empty: no body."""
+    """The request's field in the body; ``*`` for the whole request, empty without a body."""
 
     @cached_property
     def fields(self) -> tuple[str, ...]:
-        """Paths of the message fields in the template."""
+        """Return the paths of the message fields in the template."""
         return tuple(variable[1] for variable in _VARIABLE.finditer(self.template))
 
     @cached_property
     def _pattern(self) -> re.Pattern[str]:
         text, end = "", 0
+        segments = {"*": "[^/]+", "**": ".+"}
         for variable in _VARIABLE.finditer(self.template):
-            text += (
-                re.escape(self.template[end : variable.start()])
-                + f"({_segments(variable[2] or '*')})"
-            )
+            parts = (variable[2] or "*").split("/")
+            form = "/".join(segments.get(part, re.escape(part)) for part in parts)
+            text += re.escape(self.template[end : variable.start()]) + f"({form})"
             end = variable.end()
         return re.compile(text + re.escape(self.template[end:]))
 
     def match(self, verb: str, path: str) -> dict[str, str] | None:
-        """Return the values of the template's fields; None if the path does not match."""
+        """Return the values of the template's fields; None if the request does not match."""
         path_match = self._pattern.fullmatch(path) if verb == self.verb else None
         if path_match is None:
             return None
+        # Encoded slashes stay encoded, because they do not separate segments.
         return {
-            name: _decoded(value)
+            name: "%2F".join(unquote(part) for part in re.split("%2[Ff]", value))
             for name, value in zip(self.fields, path_match.groups(), strict=True)
         }
-
-
-def _segments(pattern: str) -> str:
-    parts = {"*": "[^/]+", "**": ".+"}
-    return "/".join(parts.get(part, re.escape(part)) for part in pattern.split("/"))
-
-
-def _decoded(value: str) -> str:
-    """Decode a path, except encoded slashes: they do not separate segments."""
-    return "%2F".join(unquote(part) for part in re.split("%2[Ff]", value))
 
 
 def find_rule(
     rules: Iterable[HttpRule], verb: str, path: str
 ) -> tuple[HttpRule, dict[str, str]] | None:
-    """Return the first matching rule with the fields of its path.
-
-    ``:read`` at the end of a path is a verb where a rule has it, and else part of a name.
-    """
-    for rule in sorted(
-        rules, key=lambda candidate: ":" not in candidate.template.rpartition("}")[2]
-    ):
+    """Return the first matching rule with the fields of its path; rules with verbs come first."""
+    for rule in sorted(rules, key=lambda rule: ":" not in rule.template.rpartition("}")[2]):
         fields = rule.match(verb, path)
         if fields is not None:
             return rule, fields

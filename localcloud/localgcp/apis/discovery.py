@@ -1,9 +1,4 @@
-"""REST methods as Google's discovery documents describe them: paths, parameters and messages.
-
-``discovery.json`` has those that ``localgcp.reads`` answers; ``python -m tools.generate.discovery``
-writes it. A method is named by its document and its place in it:
-``compute.v1.firewalls.insert``.
-"""
+"""REST methods from Google's discovery documents (written by ``tools.generate.discovery``)."""
 
 from __future__ import annotations
 
@@ -19,11 +14,9 @@ from urllib.parse import parse_qsl, unquote
 from google.protobuf.duration_pb2 import Duration
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from localgcp.apis.json_shapes import BOOLEANS, Scalar, Shape, check
-from localgcp.apis.transcoding import message_shape
+from localgcp.apis.transcoding import BOOLEANS, Scalar, Shape, check, message_shape
 from localgcp.errors import InvalidRequestError
 
-_VERSION: Final = re.compile(r"/(?:\w+/)?v\d\w*/")
 _INTEGERS: Final = {
     "int32": Scalar.INT32,
     "uint32": Scalar.UINT32,
@@ -37,7 +30,6 @@ _SCALARS: Final = {
     "string": Scalar.STRING,
     "any": Scalar.ANY,
 }
-_TIMES: Final = {"google-datetime": Timestamp, "google-duration": Duration}
 
 
 @dataclass(frozen=True)
@@ -47,28 +39,33 @@ class DescribedMethod:
     id: str
     verb: str
     template: str
-    """Path like ``/compute/v1/projects/{project}/global/firewalls``."""
+    """Path template such as ``/compute/v1/projects/{project}/global/firewalls``."""
     parameters: Mapping[str, Any]
-    """Query parameters: name -> schema."""
+    """Name of a query parameter -> schema."""
     request: str = ""
-    """Name of the request's message in ``schemas``; empty: no body."""
+    """Name of the request's message in ``schemas``; empty for a method without a body."""
     response: str = ""
 
     @cached_property
     def _pattern(self) -> re.Pattern[str]:
-        # The path behind its version, up to the last variable, is the name of a resource.
-        base = _VERSION.match(self.template)
+        # The path after the version, up to the last variable, is the name of a resource.
+        base = re.match(r"/(?:\w+/)?v\d\w*/", self.template)
         assert base is not None, self.template
-        start, end = base.end(), self.template.rfind("}") + 1
-        name, rest = (_segments(part) for part in (self.template[start:end], self.template[end:]))
+
+        def pattern(template: str) -> str:
+            form = re.sub(r"\\{v\d\w*Id\\}", "projects", re.escape(template))
+            return re.sub(r"\\{\w+\\}", "[^/:]+", form)
+
+        end = self.template.rfind("}") + 1
+        name, rest = pattern(self.template[base.end() : end]), pattern(self.template[end:])
         return re.compile(f"{re.escape(base[0])}(?P<name>{name})(?P<rest>{rest})")
 
-    def takes(self, verb: str, path: str) -> bool:
+    def matches(self, verb: str, path: str) -> bool:
         """Return whether the request (HTTP method and path) calls this method."""
         return verb == self.verb and self._pattern.fullmatch(path) is not None
 
     def parts(self, path: str) -> tuple[str, str]:
-        """Return the resource name in a request's path, and the part of the path after it."""
+        """Return the resource name in a request's path, and the rest of the path."""
         match = self._pattern.fullmatch(path)
         assert match is not None, path
         return unquote(match["name"]), match["rest"]
@@ -80,18 +77,17 @@ class DescribedMethod:
             unquote(segment.partition(":")[0]) for segment, name in segments if "{" in name
         )
 
-    def check_query(self, query: str, taken: Collection[str] = ()) -> None:
-        """Raise InvalidRequestError that lists each unknown or malformed query parameter.
-
-        Those of ``taken`` are taken, though no description has them.
-        """
+    def check_query(self, query: str, undocumented: Collection[str] = ()) -> None:
+        """Check all query parameters, which may be undocumented. Raises InvalidRequestError."""
         mistakes: list[tuple[str, str]] = []
         for name, value in parse_qsl(query, keep_blank_values=True):
             if name in self.parameters:
                 shape = _shape(self.parameters[name])
                 argument = BOOLEANS.get(value, value) if shape.scalar is Scalar.BOOL else value
                 mistakes += check(argument, shape, name)
-            elif name not in taken and name.removeprefix("$") not in _system():
+            elif (
+                name not in undocumented and name.removeprefix("$") not in _document()["parameters"]
+            ):
                 text = f"Field '{name}' could not be found in request message."
                 text = f'Unknown name "{name}": Cannot bind query parameter. {text}'
                 mistakes.append(("", text))
@@ -99,30 +95,20 @@ class DescribedMethod:
             raise InvalidRequestError(mistakes)
 
     def check_body(self, document: Mapping[str, Any]) -> None:
-        """Raise InvalidRequestError that lists each mismatch with the request's message."""
+        """Check that a body fits the request's message. Raises InvalidRequestError."""
         shape = _shape({"$ref": self.request}) if self.request else Shape(fields={}.get)
         at = "resource" if self.id.startswith("compute.") else ""
         if errors := list(check(document, shape, at)):
             raise InvalidRequestError(errors)
 
     def fit(self, answer: Mapping[str, Any]) -> dict[str, Any]:
-        """Convert an answer to the method's message: 64-bit numbers as text, without unknown
-        fields.
-        """
+        """Return the answer without unknown fields, and with 64-bit numbers as text."""
         return _fit(answer, {"$ref": self.response}) if self.response else {}
-
-
-def _segments(template: str) -> str:
-    """Return the regular expression of a template variable, which matches names within
-    a project.
-    """
-    pattern = re.sub(r"\\{v\d\w*Id\\}", "projects", re.escape(template))
-    return re.sub(r"\\{\w+\\}", "[^/:]+", pattern)
 
 
 def find(verb: str, path: str) -> DescribedMethod | None:
     """Return the method that a request calls, or None."""
-    return next((method for method in methods().values() if method.takes(verb, path)), None)
+    return next((method for method in methods().values() if method.matches(verb, path)), None)
 
 
 @cache
@@ -131,18 +117,13 @@ def _document() -> dict[str, Any]:
 
 
 def shape_errors(schema: str, document: Any) -> list[tuple[str, str]]:
-    """Return path and text of each mismatch with a message: unknown fields, wrong types."""
+    """Return path and text of each unknown field and each wrong type in a document."""
     return list(check(document, _shape({"$ref": schema})))
 
 
 def fields_of(schema: str) -> Mapping[str, Mapping[str, Any]]:
-    """Return the fields of a message by name; empty for a message that the document lacks."""
+    """Return the fields of a message by name; empty for an unknown message."""
     return _document()["schemas"].get(schema, {}).get("properties", {})
-
-
-@cache
-def _system() -> frozenset[str]:
-    return frozenset(_document()["parameters"])
 
 
 @cache
@@ -165,7 +146,6 @@ def _message(name: str) -> Shape:
 
 
 def _shape(schema: Mapping[str, Any]) -> Shape:
-    """Convert a schema of a discovery document to a JSON shape."""
     resolved = _resolved(schema)
     if "enum" in resolved:
         return Shape(scalar=Scalar.ENUM, values=frozenset(resolved["enum"]))
@@ -181,7 +161,7 @@ def _shape(schema: Mapping[str, Any]) -> Shape:
     form = resolved.get("format", "")
     if form == "byte":
         return Shape(scalar=Scalar.BYTES)
-    if kind := _TIMES.get(form):
+    if kind := {"google-datetime": Timestamp, "google-duration": Duration}.get(form):
         return message_shape(kind.DESCRIPTOR)
     return Shape(scalar=_INTEGERS.get(form) or _SCALARS[resolved["type"]])
 
@@ -199,7 +179,7 @@ def _fit(value: Any, schema: Mapping[str, Any]) -> Any:
         return {
             key: _fit(element, fields[key])
             for key, element in value.items()
-            # What is not set is left out; a value of any type is a message of its own.
+            # Unset fields are omitted, unless the field may have any type.
             if key in fields and (element not in (None, "") or fields[key].get("type") == "any")
         }
     if isinstance(value, list) and "items" in resolved:

@@ -1,4 +1,4 @@
-"""Errors of the job service in Google's wording."""
+"""API errors in the wording of Google's job service."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ def not_found(name: str, kind: str = "CustomJob") -> ApiError:
     return ApiError(grpc.StatusCode.NOT_FOUND, f"The {kind} does not exist: {name}")
 
 
-def invalid_fields(found: list[tuple[str, str]]) -> ApiError:
-    """Return one error for several bad fields, in the service's format (seen in public threads)."""
+def invalid_fields(mistakes: list[tuple[str, str]]) -> ApiError:
+    """Return one error for several fields, in the service's format (seen in public threads)."""
     listed = "\t ".join(
         f"{number}.Field: {field}; Message: {message}"
-        for number, (field, message) in enumerate(found, start=1)
+        for number, (field, message) in enumerate(mistakes, start=1)
     )
     return invalid_argument(f"List of found errors:\t{listed}\t")

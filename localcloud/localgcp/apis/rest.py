@@ -1,8 +1,4 @@
-"""Serves REST requests through calls to the local gRPC server.
-
-So a request over REST meets the same checks, faults and answers as over gRPC. Web pages are
-refused as at every port (``localgcp.access.web``).
-"""
+"""Serve REST requests through calls to the local gRPC server, except requests of web pages."""
 
 from __future__ import annotations
 
@@ -26,9 +22,8 @@ from localgcp.apis import transcoding
 from localgcp.apis.client import HttpRule, Method, find_rule
 from localgcp.errors import ExchangeEndedError, InvalidRequestError, RefusedRequestError
 
-#: Maximum bytes of a request's body; a call over gRPC has the same limit.
+#: Maximum bytes of a request's body, as for a gRPC call.
 _MAX_BYTES: Final = 32 << 20
-_TIMEOUT_SECONDS: Final = 300.0
 _CODE: Final = grpc.StatusCode
 #: gRPC code -> HTTP status (google/rpc/code.proto).
 _STATUS: Final = {
@@ -46,12 +41,11 @@ _STATUS: Final = {
     _CODE.UNIMPLEMENTED: 501,
     _CODE.UNAVAILABLE: 503,
 }
-#: HTTP status -> gRPC code; of several codes, the first in ``_STATUS``.
+#: HTTP status -> the first gRPC code in ``_STATUS``.
 CODES: Final = {number: code for code, number in reversed(_STATUS.items())}
-_JSON: Final = "application/json; charset=UTF-8"
 #: Function (HTTP method, target, body, connection name) -> answer; None for an unknown request.
 Also = Callable[[str, str, bytes, str], bytes | None]
-#: HTTP status -> name of the code in errors; of several codes, the code used here.
+#: HTTP status -> name of the code in errors.
 _NAMES: Final = {number: code.name for code, number in _STATUS.items()} | {
     400: "INVALID_ARGUMENT",
     409: "ABORTED",
@@ -61,15 +55,12 @@ _NAMES: Final = {number: code.name for code, number in _STATUS.items()} | {
 
 
 class RestFront:
-    """Serves ``methods`` over HTTP."""
+    """Serves ``methods`` over REST."""
 
     def __init__(
         self, methods: Iterable[Method], also: Also = lambda *_: None, *, takes_beta: bool = False
     ) -> None:
-        """Create a front; ``also`` answers other requests, or returns None for an unknown method.
-
-        ``takes_beta``: requests of ``v1beta1`` are answered as those of ``v1`` are.
-        """
+        # ``also`` answers other requests; ``takes_beta`` serves v1beta1 like v1.
         self.port, self._server, self._methods, self._also = 0, Path(), methods, also
         self._takes_beta = takes_beta
 
@@ -88,14 +79,11 @@ class RestFront:
         return [rule for method in self._methods for rule in method.rules()]
 
     def serve(self, connection: socket.socket, begin: bytes) -> None:
-        """Answer the requests of a connection, whose first bytes are ``begin``, until it ends."""
+        """Answer all requests of a connection. ``begin`` has the bytes that were already read."""
         _Exchange(connection, begin, self)
 
     def answer(self, verb: str, target: str, body: bytes, connection: str = "") -> bytes:
-        """Return the method's answer; ``connection`` names where the request came from.
-
-        Raises RefusedRequestError, RpcError or DecodeError.
-        """
+        """Return the answer as JSON. Raises RefusedRequestError, RpcError or DecodeError."""
         path, _, query = target.partition("?")
         if self._takes_beta and path.startswith("/v1beta1/"):
             path = path.replace("/v1beta1/", "/v1/", 1)
@@ -108,18 +96,16 @@ class RestFront:
         pairs = parse_qsl(query, keep_blank_values=True)
         request: Any = rule.method.plain_request()
         request = transcoding.request_message(rule, fields, pairs, body, request)
-        # Without serializers, a call takes and returns bytes.
+        # Without serializers, the argument and the result are bytes.
         call: Callable[..., bytes] = self._channel.unary_unary(f"/{rule.method.path}", None, None)
         metadata = ((CONNECTION, connection),) if connection else ()
-        sent = call(request.SerializeToString(), timeout=_TIMEOUT_SECONDS, metadata=metadata)
+        sent = call(request.SerializeToString(), timeout=300.0, metadata=metadata)
         response: Any = rule.method.plain_response()
         response.ParseFromString(sent)
         return transcoding.response_body(response)
 
 
 class _Exchange(LocalHandler):
-    """Serves the requests of one connection."""
-
     refusals = RefusalLog("vertex")
 
     def __init__(self, connection: socket.socket, begin: bytes, front: RestFront) -> None:
@@ -140,17 +126,26 @@ class _Exchange(LocalHandler):
             self._answer(200, answer)
         except RefusedRequestError as error:
             self.close_connection = True
-            self._answer(error.status, _refusal(error))
+            name = error.name or _NAMES.get(error.status, "UNKNOWN")
+            if isinstance(error, InvalidRequestError):
+                detail = {"@type": "type.googleapis.com/google.rpc.BadRequest"}
+                detail |= {"fieldViolations": error.violations}
+                body = _error(error.status, name, str(error), detail)
+            else:
+                body = _error(error.status, name, f"local cloud: {error}", reason=error.reason)
+            self._answer(error.status, body)
         except grpc.RpcError as error:
-            code, text = _code_and_text(error)
+            code, text = _CODE.UNKNOWN, str(error)
+            if isinstance(error, grpc.Call):
+                code, text = error.code(), error.details() or ""
             number = _STATUS.get(code, 500)
             self._answer(number, _error(number, code.name, text))
         except DecodeError:
-            raise ExchangeEndedError from None  # a fault cut the answer
+            raise ExchangeEndedError from None  # a fault truncated the answer
         except (ExchangeEndedError, OSError):
             raise
         except Exception as error:
-            traceback.print_exc()  # to server.log; the client gets one line
+            traceback.print_exc()  # writes to server.log
             text = f"Internal error encountered: {type(error).__name__}."
             self._answer(500, _error(500, "INTERNAL", text))
 
@@ -163,14 +158,15 @@ class _Exchange(LocalHandler):
         return bytes(body)
 
     def _answer(self, status: int, body: bytes) -> None:
-        headers = {"Content-Type": _JSON, "Date": self.date_time_string()}
+        headers = {
+            "Content-Type": "application/json; charset=UTF-8",
+            "Date": self.date_time_string(),
+        }
         headers |= {"Cache-Control": "private", "X-Content-Type-Options": "nosniff"}
         self.answer(status, headers, body)
 
 
 class _Rest(io.RawIOBase):
-    """Reads buffered bytes first, then the socket."""
-
     def __init__(self, begin: bytes, connection: socket.socket) -> None:
         self._begin, self._connection = begin, connection
 
@@ -186,41 +182,18 @@ class _Rest(io.RawIOBase):
 
 
 def unserved(call: str) -> str:
-    """Return the error text for an unserved call, over REST and gRPC."""
+    """Return the error for a call of a method that the local cloud does not serve."""
     text = f"the local cloud does not serve the method {call}."
     return f"{text} docs/local-stack.md lists the served methods."
 
 
-def _code_and_text(error: grpc.RpcError) -> tuple[grpc.StatusCode, str]:
-    if isinstance(error, grpc.Call):
-        return error.code(), error.details() or ""
-    return _CODE.UNKNOWN, str(error)
-
-
-def _refusal(error: RefusedRequestError) -> bytes:
-    name = _NAMES.get(error.status, "UNKNOWN")
-    if isinstance(error, InvalidRequestError):
-        kind = "type.googleapis.com/google.rpc.BadRequest"
-        return _error(error.status, name, str(error), {"fieldViolations": error.violations}, kind)
-    text = f"local cloud: {error}"
-    return _error(error.status, error.name or name, text, reason=error.reason)
-
-
 def _error(
-    code: int,
-    status: str,
-    message: str,
-    detail: dict[str, Any] | None = None,
-    kind: str = "",
-    reason: str = "",
+    code: int, status: str, message: str, detail: dict[str, Any] | None = None, reason: str = ""
 ) -> bytes:
-    """Return the JSON of an error in the form of all Google APIs (google.aip.dev/193).
-
-    A ``reason`` stands where clients of older APIs look for it (google/api_core/exceptions.py).
-    """
+    # The form is that of google.aip.dev/193; clients of older APIs read ``reason``.
     error: dict[str, Any] = {"code": code, "message": message, "status": status}
     if reason:
         error["errors"] = [{"message": message, "domain": "global", "reason": reason}]
     if detail is not None:
-        error["details"] = [{"@type": kind, **detail}]
+        error["details"] = [detail]
     return json.dumps({"error": error}, indent=2).encode() + b"\n"

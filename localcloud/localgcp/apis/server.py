@@ -1,8 +1,4 @@
-"""Serves Google's APIs at one port, over gRPC and REST, from objects with the API's methods.
-
-``Hook`` is the one seam for what goes wrong on the way: a hook wraps every call, and may raise
-before it (429, 503), after it (accepted, answer lost) or wait past the caller's deadline.
-"""
+"""Serve Google's APIs at one port, over gRPC and REST; hooks around calls inject faults."""
 
 from __future__ import annotations
 
@@ -22,22 +18,19 @@ from google.protobuf.descriptor import Descriptor
 from localgcp.access import gate
 from localgcp.apis import discovery, field_rules
 from localgcp.apis.client import Implementation, Method
-from localgcp.apis.documented import ROWS
+from localgcp.apis.field_rules import ROWS
 from localgcp.apis.refusals import invalid_fields
 from localgcp.apis.rest import Also, RestFront, unserved
 from localgcp.errors import ApiError
 
-_WORKERS: Final = 16
-
-
-#: Package of a message over gRPC -> prefix of its messages in the discovery document.
+#: Package of a message -> prefix of the message's name in the discovery documents.
 PREFIXES: Final = {
     "google.cloud.aiplatform.v1.": "aiplatform.v1.GoogleCloudAiplatformV1",
     "google.cloud.batch.v1.": "batch.v1.",
     "google.cloud.secretmanager.v1.": "secretmanager.v1.",
     "google.devtools.cloudbuild.v1.": "cloudbuild.v1.",
 }
-#: Bodies whose fields appear in error texts without the body's name.
+#: Bodies whose fields appear in errors without the body's name.
 _UNPREFIXED: Final = frozenset({"*", "custom_job", "hyperparameter_tuning_job"})
 
 
@@ -52,16 +45,13 @@ class Call:
 
 @dataclass(frozen=True)
 class TruncatedResponse:
-    """A response without its last byte, which a hook returns in place of the real response."""
+    """A response that a hook truncates: the client receives all bytes except the last."""
 
     response: Any
 
 
 class Hook(Protocol):
-    """Wraps a call; ``proceed()`` executes it.
-
-    Returns the response or a TruncatedResponse. May raise ApiError.
-    """
+    """Executes a call with ``proceed()`` and returns the response. May raise ApiError."""
 
     def __call__(self, call: Call, proceed: Callable[[], Any]) -> Any: ...
 
@@ -76,13 +66,11 @@ def serve(
     *,
     takes_beta: bool = False,
 ) -> gate.GatedServer:
-    """Start a server at a port of 127.0.0.1 (0: any free port), or at a listening socket.
+    """Start a server for processes of this user, at a port (0: a free one) or a listening socket.
 
-    Only processes of this user get in (``localgcp.access``); ``folder`` is for its sockets.
-    ``also`` answers what is asked over REST alone, where ``takes_beta`` lets ``v1beta1`` in.
-    ``on_unserved`` is called with each method that a client asks for over gRPC and nothing has.
-
-    Raises LocalCloudError if the port is taken.
+    ``folder`` is for Unix sockets. ``also`` answers other REST requests. ``takes_beta`` serves
+    v1beta1 over REST. ``on_unserved`` is called with each unknown gRPC method. Raises
+    LocalCloudError if the port is in use.
     """
     tables: dict[str, dict[str, grpc.RpcMethodHandler]] = {}
     methods: list[Method] = []
@@ -92,12 +80,9 @@ def serve(
             table = tables.setdefault(method.path.partition("/")[0], {})
             table[method.name] = _handler(method, getattr(implementation, method.verb), hooks)
     server = grpc.server(
-        futures.ThreadPoolExecutor(_WORKERS),
+        futures.ThreadPoolExecutor(16),
         handlers=[
-            *(
-                grpc.method_handlers_generic_handler(*named_handlers)
-                for named_handlers in tables.items()
-            ),
+            *(grpc.method_handlers_generic_handler(*table) for table in tables.items()),
             _Unserved(on_unserved),
         ],
         interceptors=[gate.PageInterceptor()],
@@ -108,8 +93,6 @@ def serve(
 
 
 class _Unserved(grpc.GenericRpcHandler):
-    """Answers every unserved method with UNIMPLEMENTED and reports the call."""
-
     def __init__(self, report: Callable[[str], None]) -> None:
         self._report = report
 
@@ -127,7 +110,7 @@ class _Unserved(grpc.GenericRpcHandler):
 def _handler(
     method: Method, function: Callable[..., Any], hooks: Sequence[Hook]
 ) -> grpc.RpcMethodHandler:
-    wants_context = "context" in inspect.signature(function).parameters
+    has_context = "context" in inspect.signature(function).parameters
     check = checker(method)
 
     def answer(request: Any, context: grpc.ServicerContext) -> Any:
@@ -137,18 +120,16 @@ def _handler(
             if index < len(hooks):
                 return hooks[index](call, lambda: proceed(index + 1))
             check(request)
-            return function(request, context) if wants_context else function(request)
+            return function(request, context) if has_context else function(request)
 
         try:
             return proceed(0)
         except ApiError as error:
             context.abort(error.code, error.message)
-        except (
-            json_format.SerializeToJsonError
-        ) as error:  # a time, or a number, that JSON cannot have
+        except json_format.SerializeToJsonError as error:  # a time or a number without a JSON form
             context.abort(grpc.StatusCode.INVALID_ARGUMENT, f"Invalid value: {error}")
         except Exception as error:
-            traceback.print_exc()  # to server.log; the caller gets one line
+            traceback.print_exc()  # writes to server.log
             text = f"Internal error encountered: {type(error).__name__}."
             context.abort(grpc.StatusCode.INTERNAL, text)
 
@@ -163,7 +144,7 @@ def _handler(
 
 
 def schema_of(descriptor: Descriptor) -> str:
-    """Return the name of a message in the discovery documents, or ""."""
+    """Return the name of a message in the discovery documents, or "" for other messages."""
     for package, prefix in PREFIXES.items():
         if descriptor.full_name.startswith(package):
             return prefix + descriptor.full_name.removeprefix(package).replace(".", "")
@@ -171,9 +152,7 @@ def schema_of(descriptor: Descriptor) -> str:
 
 
 def checker(method: Method) -> Callable[[Any], None]:
-    """Return a function that raises ApiError for a request of the method that breaks a
-    field rule.
-    """
+    """Return a function that raises ApiError for a request with invalid fields."""
     body = next((rule.body for rule in method.rules() if rule.body), "")
     request: Any = method.plain_request().DESCRIPTOR
     field = request.fields_by_name.get(body)

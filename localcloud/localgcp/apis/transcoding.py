@@ -1,13 +1,14 @@
-"""Converts HTTP requests to the method's message, using the message's descriptor (pure).
-
-Source: google/api/http.proto. Fields of the path and of the body are taken out of the query; names
-are those of JSON or of the message; a field that the message does not have is refused.
-"""
+"""Convert REST requests to messages, and check JSON documents as Google's front end does."""
 
 from __future__ import annotations
 
+import base64
 import json
-from collections.abc import Iterable, Iterator
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
 from functools import cache
 from typing import Any, Final, TypeVar
 
@@ -17,8 +18,134 @@ from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 
 from localgcp.apis.client import HttpRule
-from localgcp.apis.json_shapes import BOOLEANS, Scalar, Shape, check
 from localgcp.errors import InvalidRequestError, RefusedRequestError
+
+
+class Scalar(StrEnum):
+    """A scalar type with its name in error messages."""
+
+    STRING = "TYPE_STRING"
+    BOOL = "TYPE_BOOL"
+    INT32 = "TYPE_INT32"
+    UINT32 = "TYPE_UINT32"
+    INT64 = "TYPE_INT64"
+    UINT64 = "TYPE_UINT64"
+    DOUBLE = "TYPE_DOUBLE"
+    BYTES = "TYPE_BYTES"
+    ENUM = "TYPE_ENUM"
+    ANY = "TYPE_MESSAGE"
+    """Any JSON value that ``Shape.parses`` accepts."""
+
+
+#: Text of a boolean query parameter -> value.
+BOOLEANS: Final = {"true": True, "false": False, "True": True, "False": False, "1": True}
+_RANGES: Final = {
+    Scalar.INT32: (-(2**31), 2**31 - 1),
+    Scalar.UINT32: (0, 2**32 - 1),
+    Scalar.INT64: (-(2**63), 2**63 - 1),
+    Scalar.UINT64: (0, 2**64 - 1),
+}
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The accepted JSON value: a message, a list, a map or a scalar."""
+
+    fields: Callable[[str], Shape | None] | None = None
+    """For a message, a function that returns the shape of a field; None for an unknown field."""
+    item: Shape | None = None
+    value: Shape | None = None
+    scalar: Scalar = Scalar.ANY
+    values: frozenset[str] = frozenset()
+    """The names of an enum's values."""
+    name: str = ""
+    """The name of a message or an enum in errors."""
+    parses: Callable[[Any], bool] = lambda _value: True
+    """Returns whether a value of ``ANY`` is valid for its type."""
+
+
+def check(value: Any, shape: Shape, path: str = "") -> Iterator[tuple[str, str]]:
+    """Yield path and text of each mistake in a value, which is at ``path`` in the request."""
+    if path.count(".") + path.count("[") > 100:  # as in protobuf's parsers
+        yield path, f"Message too deep. Max recursion depth reached for key '{path[-40:]}'"
+    elif value is None:
+        return
+    elif shape.item is not None:
+        if not isinstance(value, list):
+            yield path, _invalid(value, shape.item, path)
+            return
+        for index, element in enumerate(value):
+            yield from check(element, shape.item, f"{path}[{index}]")
+    elif shape.value is not None or shape.fields is not None:
+        yield from _object(value, shape, path)
+    elif isinstance(value, list) and shape.scalar is not Scalar.ANY:
+        parent, _, last = path.rpartition(".")
+        at = f" at '{parent}'" if parent else ""
+        text = f'Unknown name "{last}"{at}: Proto field is not repeating, cannot start list.'
+        yield parent, text
+    elif not _is_scalar(value, shape):
+        yield path, _invalid(value, shape, path)
+
+
+def _object(value: Any, shape: Shape, path: str) -> Iterator[tuple[str, str]]:
+    if not isinstance(value, dict):
+        yield path, _invalid(value, shape, path)
+        return
+    for key, member in value.items():
+        field = shape.value or (shape.fields and shape.fields(key))
+        if field is None:
+            at = f" at '{path}'" if path else ""
+            yield path, f'Unknown name "{key}"{at}: Cannot find field.'
+            continue
+        own = f"[{key}]" if shape.value else re.sub(r"[A-Z]", lambda c: f"_{c[0].lower()}", key)
+        yield from check(member, field, f"{path}.{own}" if path else own)
+
+
+def _invalid(value: Any, shape: Shape, path: str) -> str:
+    kind = f"type.googleapis.com/{shape.name}" if shape.name else shape.scalar
+    text = json.dumps(value, ensure_ascii=False)[:200]
+    return f"Invalid value at '{path}' ({kind}), {text}"
+
+
+def _is_scalar(value: Any, shape: Shape) -> bool:
+    match shape.scalar:
+        case Scalar.STRING:
+            return isinstance(value, str) and not re.search(r"[\ud800-\udfff]", value)
+        case Scalar.BOOL:
+            return isinstance(value, bool)
+        case Scalar.DOUBLE:
+            return _number(value) is not None
+        case Scalar.BYTES:
+            return isinstance(value, str) and _is_base64(value)
+        case Scalar.ENUM:
+            is_number = isinstance(value, int) and not isinstance(value, bool)
+            return value in shape.values if isinstance(value, str) else is_number
+        case Scalar.ANY:
+            return shape.parses(value)
+        case integer:
+            low, high = _RANGES[integer]
+            number = _number(value)
+            return number is not None and number == int(number) and low <= int(number) <= high
+
+
+def _number(value: Any) -> int | float | None:
+    if isinstance(value, str) and re.fullmatch(r"-?\d{1,400}", value):
+        return int(value)
+    if isinstance(value, str) and re.fullmatch(r"-?\d+(\.\d+)?([eE][-+]?\d+)?", value):
+        value = float(value)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return value if isinstance(value, int) or math.isfinite(value) else None
+
+
+def _is_base64(encoded: str) -> bool:
+    text = encoded.replace("-", "+").replace("_", "/").rstrip("=")
+    try:
+        base64.b64decode(text + "=" * (-len(text) % 4), validate=True)
+    except ValueError:  # also for a character outside of ASCII
+        return False
+    return True
+
 
 #: Query parameters of every method (cloud.google.com/apis/docs/system-parameters).
 _SYSTEM: Final = frozenset(
@@ -44,6 +171,8 @@ _SCALARS: Final = {
     FieldDescriptor.CPPTYPE_INT64: Scalar.INT64,
     FieldDescriptor.CPPTYPE_UINT64: Scalar.UINT64,
 }
+#: Errors that ParseDict raises for some wrong values instead of ParseError.
+_WRONG_VALUE: Final = (ValueError, TypeError, AttributeError)
 _M = TypeVar("_M", bound=Message)
 
 
@@ -54,10 +183,16 @@ def request_message(
     body: bytes,
     message: _M,
 ) -> _M:
-    """Fill ``message``, the method's empty request. Raises RefusedRequestError (400)."""
+    """Fill in ``message``, an empty request of the method. Raises RefusedRequestError (400)."""
     descriptor: Any = message.DESCRIPTOR
-    document = _of_body(rule, body, descriptor)
-    if mistakes := list(_mistakes(rule, document, descriptor)):
+    document, mistakes = _document(body) if rule.body else {}, []
+    if rule.body == "*":
+        mistakes = list(check(document, message_shape(descriptor)))
+    elif rule.body and body.strip():
+        field = descriptor.fields_by_name[rule.body]
+        mistakes = list(check(document, _field_shape(field), rule.body))
+        document = {field.json_name: document}
+    if mistakes:
         raise InvalidRequestError(mistakes)
     _parse(document, message)
     taken = {*rule.fields, *([rule.body] if rule.body else [])}
@@ -75,28 +210,14 @@ def request_message(
     return message
 
 
-def _of_body(rule: HttpRule, body: bytes, descriptor: Descriptor) -> dict[str, Any]:
-    if not rule.body or not body.strip():
-        return {}
+def _document(body: bytes) -> dict[str, Any]:
     try:
-        document = json.loads(body)
+        document = json.loads(body) if body.strip() else {}
     except (ValueError, RecursionError) as error:
         raise _refused(str(error)) from None
     if not isinstance(document, dict):
         raise _refused("Root element must be a message.")
-    if rule.body == "*":
-        return document
-    return {descriptor.fields_by_name[rule.body].json_name: document}
-
-
-def _mistakes(
-    rule: HttpRule, document: dict[str, Any], descriptor: Descriptor
-) -> Iterator[tuple[str, str]]:
-    if rule.body == "*":
-        yield from check(document, message_shape(descriptor))
-    elif rule.body:
-        field = descriptor.fields_by_name[rule.body]
-        yield from check(document.get(field.json_name), _field_shape(field), rule.body)
+    return document
 
 
 @cache
@@ -104,7 +225,15 @@ def message_shape(descriptor: Descriptor) -> Shape:
     """Return the JSON shape that a message accepts."""
     name = descriptor.full_name
     if name in _WELL_KNOWN:
-        return Shape(name=name, parses=lambda document: _parses(document, descriptor))
+
+        def parses(document: Any) -> bool:
+            try:
+                json_format.ParseDict(document, GetMessageClass(descriptor)())
+            except (json_format.ParseError, RecursionError, *_WRONG_VALUE):
+                return False
+            return True
+
+        return Shape(name=name, parses=parses)
     fields = {field.name: field for field in descriptor.fields}
     fields |= {field_.json_name: field_ for field_ in descriptor.fields}
     return Shape(fields=lambda key: fields.get(key) and _field_shape(fields[key]), name=name)
@@ -115,30 +244,21 @@ def _field_shape(field: FieldDescriptor) -> Shape:
     kind = field.message_type
     if kind is not None and kind.GetOptions().map_entry:
         return Shape(value=_field_shape(kind.fields_by_name["value"]))
-    one = message_shape(kind) if kind is not None else _scalar_shape(field)
-    return Shape(item=one) if field.is_repeated else one
-
-
-def _scalar_shape(field: FieldDescriptor) -> Shape:
-    if field.enum_type is None:
+    if kind is not None:
+        one = message_shape(kind)
+    elif enum := field.enum_type:
+        values = frozenset(value.name for value in enum.values)
+        one = Shape(scalar=Scalar.ENUM, values=values, name=enum.full_name)
+    else:
         is_bytes = field.type == FieldDescriptor.TYPE_BYTES
-        return Shape(scalar=Scalar.BYTES if is_bytes else _SCALARS[field.cpp_type])
-    values = frozenset(value.name for value in field.enum_type.values)
-    return Shape(scalar=Scalar.ENUM, values=values, name=field.enum_type.full_name)
-
-
-def _parses(document: Any, descriptor: Descriptor) -> bool:
-    try:
-        json_format.ParseDict(document, GetMessageClass(descriptor)())
-    except (json_format.ParseError, RecursionError, ValueError, TypeError, AttributeError):
-        return False
-    return True
+        one = Shape(scalar=Scalar.BYTES if is_bytes else _SCALARS[field.cpp_type])
+    return Shape(item=one) if field.is_repeated else one
 
 
 def _add(
     document: dict[str, Any], key: str, value: str, descriptor: Descriptor, taken: set[str]
 ) -> None:
-    """Add a query parameter; ``a.b`` is field ``b`` of the message in field ``a``."""
+    # The parameter ``a.b`` is the field ``b`` of the message in the field ``a``.
     *parents, last = key.split(".")
     target, kind = document, descriptor
     for name in parents:
@@ -161,7 +281,7 @@ def _add(
 
 
 def is_repeated(field: FieldDescriptor) -> bool:
-    """Return whether a field is repeated, in protobuf 5 and in later versions."""
+    """Return whether a field is repeated; protobuf 5 has no attribute ``is_repeated``."""
     if hasattr(field, "is_repeated"):
         return field.is_repeated
     return field.label == FieldDescriptor.LABEL_REPEATED  # pyright: ignore[reportAttributeAccessIssue]
@@ -177,9 +297,7 @@ def _field(descriptor: Descriptor, name: str, key: str) -> FieldDescriptor:
 def _parse(document: dict[str, Any], message: Message) -> None:
     try:
         json_format.ParseDict(document, message)
-    except (json_format.ParseError, RecursionError) as error:
-        raise _refused(str(error)) from None
-    except (ValueError, TypeError, AttributeError) as error:  # some values get past its checks
+    except (json_format.ParseError, RecursionError, *_WRONG_VALUE) as error:
         raise _refused(str(error)) from None
 
 
@@ -193,5 +311,5 @@ def _refused(text: str, field: str = "") -> InvalidRequestError:
 
 
 def response_body(message: Message) -> bytes:
-    """Return the response's JSON."""
+    """Return a response as JSON."""
     return json_format.MessageToJson(message, ensure_ascii=False).encode() + b"\n"

@@ -14,10 +14,9 @@ from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Any, Final
 
-from localgcp.alerting import spool
+from localgcp.alerting import Notification, write_notification
 from localgcp.home import Home
-from localgcp.inventory.rows import Rows
-from localgcp.inventory.store import connection
+from localgcp.inventory.store import Rows, connection
 
 #: Alert name of a notification that no alert policy requested.
 SOURCE: Final = "Batch"
@@ -298,7 +297,7 @@ class BatchTable:
             requested = notification.get("message", {})
             if requested.get("type") != kind or requested.get(field, state) != state:
                 continue
-            message = spool.Notification(
+            message = Notification(
                 time=datetime.fromisoformat(time),
                 alert=SOURCE,
                 title=f"{name.partition('/jobs/')[2]} is {state}",
@@ -307,7 +306,7 @@ class BatchTable:
                 text=json.dumps({"type": kind, field: state, key: name}, indent=2),
             )
             identity = hashlib.sha256(f"{name} {change} {number}".encode()).hexdigest()[:12]
-            spool.write(self._notifications, message, f"batch-{identity}")
+            write_notification(self._notifications, message, f"batch-{identity}")
             print(f"message (not published): {message.title!r} to {message.channel}")
 
     def _select(self, where: str, *values: Any) -> builtins.list[BatchJob]:

@@ -28,16 +28,15 @@ from localgcp.batch.records import (
 )
 from localgcp.batch.runnables import Machine, Volumes
 from localgcp.errors import CommandNotFoundError, ImageError, PreparationError, StartRefusedError
-from localgcp.faults.jobs import JobFaults
-from localgcp.faults.table import FaultTable
+from localgcp.faults.table import FaultTable, JobFaults
 from localgcp.home import make_private
 from localgcp.runner import environment, replica
 from localgcp.runner.environment import Folders
 from localgcp.runner.gang import hosts
 from localgcp.runner.gang.hosts import Host, Replica
 from localgcp.runner.programs import CloudHost
-from localgcp.system.folders import delete_folder, make_folder
-from localgcp.system.threads import make_thread
+from localgcp.system.processes import make_thread
+from localgcp.system.root_directory import delete_folder, make_folder
 from localgcp.vertex.job_logs import JobLog
 
 _LOOK_SECONDS: Final = 0.25

@@ -28,13 +28,12 @@ from localgcp.batch.records import (
     TaskState,
 )
 from localgcp.batch.run import BatchRun, faults_of
-from localgcp.faults.jobs import stockout_message
-from localgcp.faults.table import FaultTable
+from localgcp.faults.table import FaultTable, stockout_message
 from localgcp.home import Home
 from localgcp.inventory import machines, reservations
 from localgcp.inventory.store import Store
-from localgcp.system.folders import delete_folder
-from localgcp.system.threads import make_thread
+from localgcp.system.processes import make_thread
+from localgcp.system.root_directory import delete_folder
 from localgcp.vertex.agents import has_role
 from localgcp.vertex.operations import OperationTable
 

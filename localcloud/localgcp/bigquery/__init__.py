@@ -1,11 +1,10 @@
 """Stand-in for BigQuery: DuckDB executes queries, loads and exports.
 
 ==============  ==========================================================================
-``service``     methods of REST, and who may call them
-``checks``      what a request must have; who may ask, read and write
-``jobs``        jobs, carried out one after the other also where a server was killed
-``catalog``     datasets, tables and jobs as rows of SQLite
-``engine``      a program in an environment of its own that does a job's work
+``service``     the methods of the REST API
+``jobs``        runs jobs, and restarts the jobs of a killed server
+``catalog``     datasets, tables and jobs as rows of SQLite; checks of requests
+``engine``      the program that executes one job, in a separate Python environment
 ==============  ==========================================================================
 """
 
@@ -14,7 +13,7 @@ from typing import Final
 
 from localgcp.home import ToolEnvironment
 
-#: The engine's packages by hash (requirements/bigquery.in).
+#: File with the engine's packages by hash (requirements/bigquery.in).
 PINS: Final = Path(__file__).with_name("packages.txt")
 
 

@@ -1,9 +1,7 @@
-"""Executes one request of BigQuery: SQLGlot translates the SQL, DuckDB runs it on Parquet files.
+"""The program that executes one request: SQLGlot translates SQL, DuckDB runs it on Parquet files.
 
-A program of its own, in an environment of its own (``packages.txt``), started for each job:
-it reads a request as a line of JSON and writes the answer as one. A query asks in between which
-files hold the tables that it names, and says which columns it will read, so that it can be ended.
-It reads and writes in the folder that it is given alone.
+The program reads a request as a line of JSON and writes the answer as a line of JSON. In between, a
+query requests the files of its tables, and reports the columns that it will read.
 """
 
 from __future__ import annotations
@@ -27,8 +25,8 @@ projections: Any = importlib.import_module("sqlglot.optimizer.pushdown_projectio
 scopes: Any = importlib.import_module("sqlglot.optimizer.scope")
 
 Field = Mapping[str, Any]
-#: Column type in REST -> DuckDB type, and bytes of a value
-#: (https://cloud.google.com/bigquery/pricing#data); 0: two bytes plus the bytes of the text.
+#: Column type in REST -> DuckDB type, and bytes of a value (0: two bytes plus the text's bytes),
+#: from https://cloud.google.com/bigquery/pricing#data.
 TYPES: Final = {
     "INTEGER": ("BIGINT", 8), "FLOAT": ("DOUBLE", 8), "BOOLEAN": ("BOOLEAN", 1),
     "STRING": ("VARCHAR", 0), "BYTES": ("BLOB", 0), "DATE": ("DATE", 8), "TIME": ("TIME", 8),
@@ -36,25 +34,19 @@ TYPES: Final = {
     "NUMERIC": ("DECIMAL(38,9)", 16), "BIGNUMERIC": ("DECIMAL(38,19)", 32), "JSON": ("JSON", 0),
 }  # fmt: skip
 _ALIASES: Final = {"INT64": "INTEGER", "FLOAT64": "FLOAT", "BOOL": "BOOLEAN", "STRUCT": "RECORD"}
-#: Id of a DuckDB type -> BigQuery type of a result column, for types that are not in ``TYPES``.
+#: Id of a DuckDB type -> BigQuery type of a result column.
 _RESULTS: Final = {
     "date": "DATE", "time": "TIME", "timestamp": "DATETIME",
     "timestamp with time zone": "TIMESTAMP", "boolean": "BOOLEAN", "varchar": "STRING",
     "blob": "BYTES", "double": "FLOAT", "float": "FLOAT", "json": "JSON",
     "null": "INTEGER", "uuid": "STRING",
 }  # fmt: skip
-#: Terminal codes with which SQLGlot underlines the position of an error.
-_COLOURS: Final = re.compile(r"\x1b\[[0-9;]*m")
-_EPOCH: Final = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
-#: Limits of each request. DuckDB's memory limit does not count values in transit.
-_SETTINGS: Final = ("memory_limit = '1GiB'", "threads = 2", "temp_directory = ''")
-_MOST_BYTES: Final = 4 << 30
-#: DuckDB functions that BigQuery does not have and that return properties of this machine.
+#: DuckDB functions that return properties of this machine, which BigQuery does not have.
 _OF_MACHINE: Final = re.compile(r"(current_setting|getenv|(duckdb|pg)_\w+)$", re.IGNORECASE)
 
 
 class RefusedError(Exception):
-    """A refused request; ``reason`` is one of BigQuery's error reasons."""
+    """A rejected request with one of BigQuery's error reasons."""
 
     def __init__(self, message: str, reason: str = "invalidQuery") -> None:
         self.reason = reason
@@ -62,9 +54,7 @@ class RefusedError(Exception):
 
 
 def query(request: Mapping[str, Any]) -> dict[str, Any]:
-    """Run a query: write its result to a file and return its schema; ``dryRun`` returns only the
-    schema.
-    """
+    """Run a query, write the result to a file, and return the schema; ``dryRun`` writes no file."""
     tree = _parsed(request["sql"])
     for node in tree.find_all(exp.Anonymous):
         if _OF_MACHINE.match(node.name):
@@ -78,10 +68,16 @@ def query(request: Mapping[str, Any]) -> dict[str, Any]:
         for node, reference in named
     ]
     schema: dict[str, dict[str, str]] = {}
-    tables = _ask({"tables": references})
-    # A function that reads files gets no others, however the query hides it.
-    database = _database(_paths([*_outputs(request), *(f for t in tables for f in t["files"])]))
-    views = [f"{_unused(tree)}{i}" for i in range(len(named))]
+    tables = _request({"tables": references})
+    # Functions of the query can read only these files.
+    files = [file for table in tables for file in table["files"]]
+    if (output := Path(request["output"])).name:
+        files += [str(output), str(output.with_name(f"tmp_{output.name}"))]  # COPY writes both
+    database = _database(_paths(files))
+    names, prefix = {identifier.name.lower() for identifier in tree.find_all(exp.Identifier)}, "t"
+    while any(name.startswith(prefix) for name in names):
+        prefix += "_"
+    views = [f"{prefix}{i}" for i in range(len(named))]
     for view, table in zip(views, tables, strict=True):
         database.execute(f"CREATE TEMP VIEW {view} AS SELECT * FROM {_source(table)}")
         schema[view] = {parameter["name"]: sql_type(parameter) for parameter in table["schema"]}
@@ -93,14 +89,14 @@ def query(request: Mapping[str, Any]) -> dict[str, Any]:
     sql = tree.sql(dialect="duckdb")
     fields = _fields_of(database, sql)
     read = _columns_read(tree, schema)
-    _ask({"read": [sorted(read.get(view, ())) for view in views]})
+    _request({"read": [sorted(read.get(view, ())) for view in views]})
     if request["dryRun"]:
         return {"schema": fields}
     return _written(database, sql, fields, request)
 
 
 def load(request: Mapping[str, Any]) -> dict[str, Any]:
-    """Convert CSV, JSON or Parquet files to a file of a table."""
+    """Convert CSV, JSON or Parquet files to one file of a table."""
     database, config = _database(_folder(request)), request["config"]
     fields = [_canonical(column) for column in request["schema"]]
     files = f"[{', '.join(map(_text, request['files']))}]"
@@ -133,7 +129,7 @@ def load(request: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def export(request: Mapping[str, Any]) -> dict[str, Any]:
-    """Write the rows of a table to a file for a bucket."""
+    """Write the rows of a table to a file, which the caller uploads to a bucket."""
     config, kind = request["config"], request["config"].get("destinationFormat") or "CSV"
     compression = (config.get("compression") or "NONE").lower()
     options = f"FORMAT parquet, COMPRESSION {compression.replace('none', 'uncompressed')}"
@@ -172,17 +168,15 @@ def _parsed(sql: str) -> Any:
         parts = sqlglot.parse(sql, dialect="bigquery")
     except sqlglot.errors.SqlglotError as error:
         raise RefusedError(f"Syntax error: {_words(error)}") from None
-    # Between two semicolons there is nothing, or a comment behind the first.
+    # Between two semicolons, SQLGlot returns None, or a Semicolon with a comment.
     statements = [part for part in parts if not isinstance(part, exp.Semicolon | None)]
     if len(statements) != 1 or not isinstance(statements[0], exp.Query):
-        raise RefusedError(
-            "the local cloud runs one query at a time; scripts, DDL and DML are not supported"
-        )
+        text = "the local cloud runs one query at a time; scripts, DDL and DML are not supported"
+        raise RefusedError(text)
     return statements[0]
 
 
 def _fill_in(tree: Any, parameters: Mapping[str, Any]) -> None:
-    """Replace a query's parameters by their values."""
     if tree.find(exp.Placeholder):
         raise RefusedError("the local cloud supports only named query parameters")
     for node in list(tree.find_all(exp.Parameter)):
@@ -199,7 +193,7 @@ def _fill_in(tree: Any, parameters: Mapping[str, Any]) -> None:
 
 
 def _widen(tree: Any) -> None:
-    """Give NUMERIC types the scale of BigQuery; DuckDB's default has three decimal places."""
+    # DuckDB's DECIMAL has three decimal places by default, unlike BigQuery's NUMERIC.
     kinds = {"DECIMAL": "NUMERIC", "BIGDECIMAL": "BIGNUMERIC"}
     for node in list(tree.find_all(exp.DataType)):
         if (kind := kinds.get(node.this.value)) and not node.expressions:
@@ -207,18 +201,13 @@ def _widen(tree: Any) -> None:
 
 
 def _tables(tree: Any, project: str, dataset: str | None) -> Iterator[tuple[Any, dict[str, str]]]:
-    """Yield the table references of a query."""
     own = {cte.alias_or_name.lower() for cte in tree.find_all(exp.CTE)}
-    for node in tree.find_all(exp.Lateral):
-        if not isinstance(node.this, exp.Subquery | exp.Unnest):
-            raise RefusedError(
-                f"the local cloud does not support table functions: {node.sql('bigquery')}"
-            )
+    for node in tree.find_all(exp.Lateral, exp.Table):
+        is_table = isinstance(node, exp.Table)
+        if not isinstance(node.this, exp.Identifier if is_table else exp.Subquery | exp.Unnest):
+            text = f"the local cloud does not support table functions: {node.sql('bigquery')}"
+            raise RefusedError(text)
     for node in list(tree.find_all(exp.Table)):
-        if not isinstance(node.this, exp.Identifier):
-            raise RefusedError(
-                f"the local cloud does not support table functions: {node.sql('bigquery')}"
-            )
         parts = [part.name for part in node.parts]
         if len(parts) == 1 and parts[0].lower() in own:
             continue
@@ -226,17 +215,13 @@ def _tables(tree: Any, project: str, dataset: str | None) -> Iterator[tuple[Any,
             text = f'Table "{parts[0]}" must be qualified with a dataset (e.g. dataset.table).'
             raise RefusedError(text, "invalid")
         if parts[-1].endswith("*") or "INFORMATION_SCHEMA" in node.sql().upper():
-            raise RefusedError(
-                f"the local cloud does not support wildcard tables or INFORMATION_SCHEMA: {parts}"
-            )
-        parts_of_name = [project, dataset or "", *parts][-3:] if len(parts) < 3 else parts
-        if len(parts) == 2:
-            parts_of_name = [project, *parts]
-        yield node, dict(zip(("projectId", "datasetId", "tableId"), parts_of_name, strict=True))
+            text = "the local cloud does not support wildcard tables or INFORMATION_SCHEMA"
+            raise RefusedError(f"{text}: {parts}")
+        names = [project, dataset or ""][: max(0, 3 - len(parts))] + parts
+        yield node, dict(zip(("projectId", "datasetId", "tableId"), names, strict=True))
 
 
 def _as_of(database: Any, version: Any) -> int | None:
-    """Return the time of ``FOR SYSTEM_TIME AS OF`` in milliseconds."""
     if version is None:
         return None
     sql = f"SELECT epoch_ms(CAST({version.expression.sql(dialect='duckdb')} AS TIMESTAMPTZ))"
@@ -245,14 +230,13 @@ def _as_of(database: Any, version: Any) -> int | None:
     return moment
 
 
-def _ask(question: Mapping[str, Any]) -> Any:
-    """Send a request to the server and return the answer; a refusing server ends this process."""
-    print(json.dumps(question), flush=True)
+def _request(message: Mapping[str, Any]) -> Any:
+    print(json.dumps(message), flush=True)
     return json.loads(sys.stdin.readline())
 
 
 def _columns_read(tree: Any, schema: Mapping[str, Any]) -> dict[str, set[str]]:
-    """Return the columns that a query reads, by table: BigQuery bills their bytes."""
+    # BigQuery bills the bytes of these columns.
     known = {
         name: {column.lower(): column for column in table_columns}
         for name, table_columns in schema.items()
@@ -272,12 +256,12 @@ def _columns_read(tree: Any, schema: Mapping[str, Any]) -> dict[str, set[str]]:
                         columns[name] for name in names if name in columns
                     )
         return columns_by_table
-    except sqlglot.errors.SqlglotError:  # what SQLGlot cannot resolve may read all
+    except sqlglot.errors.SqlglotError:  # an unresolved query may read all columns
         return {name: set(table_columns) for name, table_columns in schema.items()}
 
 
 def _name_columns(tree: Any) -> None:
-    """Give unnamed result columns the names that BigQuery gives them."""
+    # BigQuery names unnamed result columns f0_, f1_, …
     select = tree
     while isinstance(select, exp.SetOperation | exp.Subquery):
         select = select.this
@@ -291,7 +275,6 @@ def _name_columns(tree: Any) -> None:
 def _written(
     database: Any, sql: str, fields: list[Any], request: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Write rows to the output file; return schema, number of rows and bytes of each column."""
     output = _text(request["output"])
     columns = ", ".join(
         f"CAST({_quoted(column['name'])} AS {sql_type(column)}) AS {_quoted(column['name'])}"
@@ -305,7 +288,6 @@ def _written(
 
 
 def _fields_of(database: Any, sql: str) -> list[dict[str, Any]]:
-    """Return the schema of a result. Raises RefusedError for duplicate column names."""
     relation = database.sql(sql)
     names = [name.lower() for name in relation.columns]
     if twice := sorted({name for name in names if names.count(name) > 1}):
@@ -324,18 +306,17 @@ def _field(name: str, kind: Any) -> dict[str, Any]:
         return {**field, "type": "BIGNUMERIC" if wide else "NUMERIC"}
     number = "INTEGER" if kind.id.endswith("int") or kind.id == "integer" else None
     if (type_name := number or _RESULTS.get(kind.id)) is None:
-        raise RefusedError(
-            f"the local cloud does not support results of type {kind} (column {name})"
-        )
+        text = f"the local cloud does not support results of type {kind} (column {name})"
+        raise RefusedError(text)
     return {**field, "type": type_name}
 
 
 def _canonical(field: Field) -> dict[str, Any]:
     kind = field["type"].upper()
-    inner = (
-        {"fields": [_canonical(column) for column in field["fields"]]} if "fields" in field else {}
-    )
-    return {"mode": "NULLABLE", **field, "type": _ALIASES.get(kind, kind), **inner}
+    canonical = {"mode": "NULLABLE", **field, "type": _ALIASES.get(kind, kind)}
+    if "fields" in field:
+        canonical["fields"] = [_canonical(column) for column in field["fields"]]
+    return canonical
 
 
 def sql_type(field: Field) -> str:
@@ -352,7 +333,6 @@ def sql_type(field: Field) -> str:
 
 
 def _size(value: str, field: Field, depth: int = 0) -> str:
-    """Return an SQL expression for the bytes of a value; NULL has 0 bytes."""
     if field.get("mode") == "REPEATED":
         one = _size(f"e{depth}", {**field, "mode": ""}, depth + 1)
         return f"coalesce(list_sum(list_transform({value}, lambda e{depth}: {one})), 0)"
@@ -367,7 +347,6 @@ def _size(value: str, field: Field, depth: int = 0) -> str:
 
 
 def _rest(value: Any, field: Field, *, exact: bool) -> Any:
-    """Return a value in the form of REST."""
     if field.get("mode") == "REPEATED":
         one = {**field, "mode": ""}
         return [{"v": _rest(element, one, exact=exact)} for element in value or ()]
@@ -381,28 +360,27 @@ def _rest(value: Any, field: Field, *, exact: bool) -> Any:
     if kind == "BYTES":
         return base64.b64encode(value).decode()
     if kind == "TIMESTAMP":
-        micros = (value - _EPOCH) // datetime.timedelta(microseconds=1)
+        epoch = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+        micros = (value - epoch) // datetime.timedelta(microseconds=1)
         return str(micros) if exact else repr(micros / 1e6)
     return value.isoformat() if kind in ("DATE", "TIME", "DATETIME") else str(value)
 
 
 def _source(table: Mapping[str, Any]) -> str:
-    """Return the SQL source of a table's rows."""
+    if table["files"]:
+        return f"read_parquet([{', '.join(map(_text, table['files']))}], union_by_name = true)"
     columns = ", ".join(
         f"CAST(NULL AS {sql_type(column)}) AS {_quoted(column['name'])}"
         for column in table["schema"]
     )
-    if not table["files"]:
-        return f"(SELECT {columns or '1'} WHERE false)"
-    return f"read_parquet([{', '.join(map(_text, table['files']))}], union_by_name = true)"
+    return f"(SELECT {columns or '1'} WHERE false)"
 
 
 def _database(allowed: str) -> Any:
-    """Create an in-memory database without network, which accesses only the allowed paths."""
     database = duckdb.connect()
     for setting in (
         "TimeZone = 'UTC'",
-        *_SETTINGS,
+        *("memory_limit = '1GiB'", "threads = 2", "temp_directory = ''"),
         allowed,
         "enable_external_access = false",
         "lock_configuration = true",
@@ -412,27 +390,13 @@ def _database(allowed: str) -> Any:
 
 
 def _folder(request: Mapping[str, Any]) -> str:
-    """Return the DuckDB setting that allows access to the rows' folder, for SQL of this module."""
+    # Only for SQL of this module.
     return f"allowed_directories = [{_text(request['folder'])}]"
 
 
 def _paths(files: list[str]) -> str:
-    """Return the DuckDB setting that allows access to these files only, for SQL of users."""
+    # For SQL of users.
     return f"allowed_paths = [{', '.join(map(_text, files))}]"
-
-
-def _outputs(request: Mapping[str, Any]) -> list[str]:
-    """Return the files that ``COPY`` writes: the output and its temporary file."""
-    output = Path(request["output"])
-    return [str(output), str(output.with_name(f"tmp_{output.name}"))] if output.name else []
-
-
-def _unused(tree: Any) -> str:
-    """Return a prefix that does not occur in the names of a query."""
-    names, unused = {identifier.name.lower() for identifier in tree.find_all(exp.Identifier)}, "t"
-    while any(name.startswith(unused) for name in names):
-        unused += "_"
-    return unused
 
 
 def _quoted(name: str) -> str:
@@ -444,7 +408,8 @@ def _text(value: str) -> str:
 
 
 def _words(error: Exception) -> str:
-    lines = [line.strip() for line in _COLOURS.sub("", str(error)).splitlines()]
+    # SQLGlot underlines the position of an error with terminal codes.
+    lines = [line.strip() for line in re.sub(r"\x1b\[[0-9;]*m", "", str(error)).splitlines()]
     return " ".join(line for line in lines[:3] if line) or type(error).__name__
 
 
@@ -457,23 +422,21 @@ OPERATIONS: Final[Mapping[str, Callable[[Mapping[str, Any]], dict[str, Any]]]] =
 
 
 def main() -> None:
-    """Answer one request."""
+    """Read one request from stdin, execute the request, and write the answer to stdout."""
     request = json.loads(sys.stdin.readline())
     try:
         answer = {"done": OPERATIONS[request["operation"]](request)}
     except RefusedError as error:
         answer = {"error": {"reason": error.reason, "message": str(error)}}
     except (MemoryError, duckdb.OutOfMemoryException):
-        text = (
-            "Resources exceeded during query execution: the local cloud limits a query to 1 GiB of"
-        )
-        answer = {"error": {"reason": "resourcesExceeded", "message": f"{text} memory."}}
+        text = "Resources exceeded during query execution: the local cloud limits a query to"
+        answer = {"error": {"reason": "resourcesExceeded", "message": f"{text} 1 GiB of memory."}}
     except duckdb.Error as error:
         answer = {"error": {"reason": "invalidQuery", "message": _words(error)}}
     print(json.dumps(answer), flush=True)
 
 
 if __name__ == "__main__":
-    if sys.platform.startswith("linux"):  # elsewhere the kernel does not apply it
-        resource.setrlimit(resource.RLIMIT_AS, (_MOST_BYTES, _MOST_BYTES))
+    if sys.platform.startswith("linux"):  # other kernels do not apply this limit
+        resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
     main()

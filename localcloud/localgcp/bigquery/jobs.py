@@ -1,8 +1,4 @@
-"""BigQuery jobs: queries, loads and exports, each in a process of ``localgcp.bigquery.engine``.
-
-A job is a row from the moment it is answered. A job that a killed server left runs again from its
-start under the next one, and its rows count when it ends. A server that stops ends its jobs.
-"""
+"""BigQuery jobs in processes of the engine; a new server restarts a killed server's jobs."""
 
 from __future__ import annotations
 
@@ -18,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from localgcp.access.callers import Guest
-from localgcp.bigquery import checks, engine_environment
+from localgcp.bigquery import catalog, engine_environment
 from localgcp.bigquery.catalog import (
     DATASET,
     JOB,
@@ -39,14 +35,9 @@ from localgcp.home import Home, open_private
 from localgcp.inventory.store import Store
 from localgcp.runner.gcsfuse import storage_client
 
-#: Minimum of the billed bytes of a table, and the unit to which bytes are rounded up:
-#: https://cloud.google.com/bigquery/pricing#on_demand_pricing.
-LEAST_BILLED: Final = 10 << 20
-MEBIBYTE: Final = 1 << 20
-#: Time for which the service's own table stores a result.
+#: Lifetime of an anonymous table with a result.
 RESULT_MILLISECONDS: Final = 24 * 3600 * 1000
-KINDS: Final = ("query", "load", "extract")
-#: Seconds that a job may run, unless its ``jobTimeoutMs`` is less.
+#: Maximum seconds of a job.
 MOST_SECONDS: Final = 600.0
 
 
@@ -69,7 +60,7 @@ class Jobs:
         with self._catalog.change() as rows:
             unfinished = [(p, name) for _, p, name, job in rows.all(JOB) if not has_ended(job)]
         for project, name in unfinished:
-            self._pool.submit(self._carry_out, project, name)
+            self._pool.submit(self._run, project, name)
 
     def stop(self) -> None:
         """End all jobs as failed."""
@@ -83,7 +74,7 @@ class Jobs:
             process.kill()
 
     def cancel(self, job: Body, reason: str = "user requested cancellation.") -> None:
-        """End a job as failed, unless it has ended."""
+        """End an active job as failed."""
         text = f"Job execution was cancelled: {reason}"
         self._end(job, {"error": BigQueryError("stopped", text)}, "")
         for process, id_ in list(self._running.items()):
@@ -93,24 +84,19 @@ class Jobs:
     def begin(
         self, project: str, body: Mapping[str, Any], guest: Guest | None, content: bytes | None
     ) -> Body:
-        """Accept a job; ``content`` is the uploaded data of a load job.
-
-        Raises BigQueryError if its id is taken, or it can never run.
-        """
-        checks.require(body, "configuration")
+        """Accept a job; ``content`` has the uploaded rows of a load job. Raises BigQueryError."""
+        catalog.require(body, "configuration")
         reference, configuration = dict(body.get("jobReference") or {}), body["configuration"]
         name = reference.get("jobId") or uuid.uuid4().hex
         location = reference.get("location") or "US"
-        kind = next((candidate for candidate in KINDS if candidate in configuration), None)
+        kind = next((kind for kind in ("query", "load", "extract") if kind in configuration), None)
         if kind is None:
-            raise BigQueryError(
-                "notImplemented", "the local cloud does not support jobs of this type."
-            )
+            text = "the local cloud does not support jobs of this type."
+            raise BigQueryError("notImplemented", text)
         if content is not None and kind != "load":
-            raise BigQueryError(
-                "invalid", f"Uploaded content requires a load job, not a job of type {kind}."
-            )
-        checks.check_job(kind, reference, configuration[kind], has_content=content is not None)
+            text = f"Uploaded content requires a load job, not a job of type {kind}."
+            raise BigQueryError("invalid", text)
+        catalog.check_job(kind, reference, configuration[kind], has_content=content is not None)
         if engine_environment().python is None:
             raise not_installed()
         job: Body = {
@@ -127,7 +113,7 @@ class Jobs:
         if configuration.get("dryRun"):
             return self._dry_run(job)
         if guest is not None and kind != "query":
-            raise BigQueryError("notImplemented", "the code of a job may run only queries here.")
+            raise BigQueryError("notImplemented", "a Vertex AI job may run only queries.")
         if content is not None:
             job["_upload"] = uuid.uuid4().hex
             with open_private(self._home.bigquery / job["_upload"], "wb") as file:
@@ -141,13 +127,11 @@ class Jobs:
             if rows.get(JOB, project, name):
                 raise BigQueryError("duplicate", f"Already Exists: Job {job['id']}")
             rows.put(JOB, project, name, job)
-        self._pool.submit(self._carry_out, project, name)
+        self._pool.submit(self._run, project, name)
         return job
 
     def wait(self, project: str, name: str, seconds: float) -> Body | None:
-        """Return the job after its end or after ``seconds``, whichever comes first; None if
-        unknown.
-        """
+        """Wait at most ``seconds`` for the end of a job; return the job, or None if missing."""
         deadline = now() + seconds * 1000
         while (job := self._catalog.get(JOB, project, name)) and not has_ended(job):
             if now() > deadline or self._stopping.wait(0.05):
@@ -168,25 +152,27 @@ class Jobs:
         job["statistics"] |= answer["statistics"]
         return {**job, "status": {"state": "DONE"}}
 
-    def _carry_out(self, project: str, name: str) -> None:
+    def _run(self, project: str, name: str) -> None:
         job = self._catalog.get(JOB, project, name)
         if job is None or has_ended(job):
             return
         output = self._home.bigquery / f"{uuid.uuid4().hex}.parquet"
         kind = job["configuration"]["jobType"].lower()
         try:
-            self._fail_on_purpose(kind, name)
+            for entry in self._faults.count_call(
+                Service.BIGQUERY, kind, lambda _: [name], lambda _: True
+            ):
+                self._faults.meet(entry, f"{kind} {name}", self._stopping, _fault)
             work = {"query": self._query, "load": self._load, "extract": self._export}[kind]
             self._end(job, work(job, str(output)), str(output.name))
         except Exception as error:
-            refused = error
-            if not isinstance(refused, BigQueryError):
+            if not isinstance(error, BigQueryError):
                 text = f"An internal error occurred: {type(error).__name__}: {error}"
-                refused = BigQueryError("internalError", text)
-            self._end(job, {"error": refused}, "")
+                error = BigQueryError("internalError", text)
+            self._end(job, {"error": error}, "")
 
     def _end(self, job: Body, made: Mapping[str, Any], file: str) -> None:
-        """Write a job's result and end state in one transaction; no effect if the job has ended."""
+        # Write the result and the state of an active job in one transaction.
         project, name = job["jobReference"]["projectId"], job["jobReference"]["jobId"]
         error = made.get("error")
         with self._catalog.change() as rows:
@@ -209,9 +195,8 @@ class Jobs:
     def _query(self, job: Body, output: str) -> dict[str, Any]:
         config = job["configuration"]["query"]
         if config.get("useLegacySql", True):
-            raise BigQueryError(
-                "invalid", "the local cloud does not support legacy SQL; set useLegacySql: false"
-            )
+            text = "the local cloud does not support legacy SQL; set useLegacySql: false"
+            raise BigQueryError("invalid", text)
         tables: list[tuple[Body, int | None]] = []
         read: list[int] = []
 
@@ -224,12 +209,12 @@ class Jobs:
 
         def weigh(columns: list[list[str]]) -> object:
             for table, names in zip(tables, columns, strict=True):
-                version = version_of(*table)  # a table that never had rows has none
+                version = version_of(*table)  # a table without rows has no version
                 read.append(sum(version.bytes[name] for name in names) if version else 0)
-            bound, wanted = config.get("maximumBytesBilled"), billed(read)
-            if output and bound and wanted > int(bound):
+            limit, needed = config.get("maximumBytesBilled"), billed(read)
+            if output and limit and needed > int(limit):
                 text = (
-                    f"Query exceeded limit for bytes billed: {bound}. {wanted} or higher required."
+                    f"Query exceeded limit for bytes billed: {limit}. {needed} or higher required."
                 )
                 raise BigQueryError("bytesBilledLimitExceeded", text)
             return True
@@ -293,23 +278,18 @@ class Jobs:
         try:
             self._engine({**request, "output": output}, {}, job)
             bucket, _, name = uris[0].removeprefix("gs://").partition("/")
-            blob = (
-                storage_client(self._storage_url).bucket(bucket).blob(name.replace("*", "0" * 12))
-            )
-            blob.upload_from_filename(output)
+            client = storage_client(self._storage_url)
+            client.bucket(bucket).blob(name.replace("*", "0" * 12)).upload_from_filename(output)
         finally:
             Path(output).unlink(missing_ok=True)
         return {"statistics": {"extract": {"destinationUriFileCounts": ["1"]}}}
 
     def _found(self, place: Mapping[str, str], as_of: int | None, job: Body) -> Body:
-        """Return a table that the job's caller may read and that has data at the time ``as_of``.
-
-        https://docs.cloud.google.com/bigquery/docs/access-historical-data. Raises BigQueryError.
-        """
+        # https://docs.cloud.google.com/bigquery/docs/access-historical-data
         project, name = place["projectId"], table_name(place)
         label = f"{project}:{name}"
         table = self._catalog.get(TABLE, project, name)
-        checks.check_read(self._store, guest_of(job), place, (table or {}).get("_account"))
+        catalog.check_read(self._store, guest_of(job), place, (table or {}).get("_account"))
         location = job["jobReference"]["location"]
         if table is None or (job["_located"] and table["location"].lower() != location.lower()):
             text = f"Not found: Table {label} was not found in location {location}"
@@ -335,10 +315,7 @@ class Jobs:
         answers: Mapping[str, Callable[[Any], object]] = {},
         job: Body | None = None,
     ) -> dict[str, Any]:
-        """Run the engine for a job and return its result; ``answers`` serve the engine's requests.
-
-        Raises BigQueryError for what it refuses, and if it takes too long.
-        """
+        # ``answers`` has a function for each kind of request from the engine.
         python = engine_environment().python
         if python is None:
             raise not_installed()
@@ -349,11 +326,12 @@ class Jobs:
             stdout=subprocess.PIPE,
             text=True,
             cwd=home,
-            env={"HOME": home},  # by which the next server finds it
+            env={"HOME": home},  # lifecycle.end_work ends processes with this home
             start_new_session=True,
         )
         self._running[process] = job["id"] if job else ""
-        if self._stopping.is_set() or self._was_cancelled(job):  # before it could be found
+        # A cancellation before the process was registered could not kill the process.
+        if self._stopping.is_set() or self._was_cancelled(job):
             process.kill()
         seconds, expired = time_limit(job), threading.Event()
         timer = threading.Timer(seconds, lambda: (expired.set(), process.kill()))
@@ -361,8 +339,8 @@ class Jobs:
         timer.start()
         try:
             reply = _exchange(process, {**request, "folder": home})
-            while question := next((answer for answer in answers if answer in reply), None):
-                reply = _exchange(process, answers[question](reply[question]))
+            while kind := next((kind for kind in answers if kind in reply), None):
+                reply = _exchange(process, answers[kind](reply[kind]))
         except BigQueryError as error:
             if not expired.is_set():
                 raise
@@ -384,15 +362,12 @@ class Jobs:
         return row is not None and has_ended(row)
 
     def _fetched(self, uris: Iterable[str], folder: Path) -> tuple[list[str], int]:
-        """Download objects; return their files and total bytes."""
         files, size, client = list[str](), 0, storage_client(self._storage_url)
         for uri in uris:
             bucket, _, pattern = uri.removeprefix("gs://").partition("/")
-            blobs = [
-                blob
-                for blob in client.list_blobs(bucket, prefix=pattern.partition("*")[0])
-                if fnmatch.fnmatchcase(blob.name, pattern.replace("[", "[[]"))
-            ]
+            form = pattern.replace("[", "[[]")
+            candidates = client.list_blobs(bucket, prefix=pattern.partition("*")[0])
+            blobs = [blob for blob in candidates if fnmatch.fnmatchcase(blob.name, form)]
             if not blobs:
                 raise BigQueryError("notFound", f"Not found: URI {uri}")
             for blob in blobs:
@@ -401,27 +376,18 @@ class Jobs:
                 size += int(blob.size or 0)
         return files, size
 
-    def _fail_on_purpose(self, kind: str, name: str) -> None:
-        """Apply injected faults to a running job. Raises BigQueryError."""
-        for entry in self._faults.count_call(
-            Service.BIGQUERY, kind, lambda _: [name], lambda _: True
-        ):
-            self._faults.meet(
-                entry,
-                f"{kind} {name}",
-                self._stopping,
-                lambda _, text: BigQueryError("backendError", text),
-            )
+
+def _fault(_code: str, text: str) -> BigQueryError:
+    return BigQueryError("backendError", text)
 
 
 def time_limit(job: Body | None) -> float:
     """Return the engine's time limit for a job, in seconds."""
-    asked = (job or {}).get("configuration", {}).get("jobTimeoutMs")
-    return min(int(asked) / 1000, MOST_SECONDS) if asked else MOST_SECONDS
+    timeout = (job or {}).get("configuration", {}).get("jobTimeoutMs")
+    return min(int(timeout) / 1000, MOST_SECONDS) if timeout else MOST_SECONDS
 
 
 def _exchange(process: subprocess.Popen[str], message: object) -> Any:
-    """Send a message to the engine and return its answer."""
     assert process.stdin is not None
     assert process.stdout is not None
     try:
@@ -450,12 +416,14 @@ def has_ended(job: Body) -> bool:
 
 
 def billed(read: Iterable[int]) -> int:
-    """Return the billed bytes, from the bytes read of each table.
+    """Return the billed bytes for the bytes read from each table.
+
+    The minimum is 10 MiB per table (https://cloud.google.com/bigquery/pricing#on_demand_pricing).
 
     >>> billed([0]), billed([1, 11_000_000])
     (0, 22020096)
     """
-    return sum(max(LEAST_BILLED, -(-size // MEBIBYTE) * MEBIBYTE) for size in read if size)
+    return sum(max(10, -(-size // (1 << 20))) << 20 for size in read if size)
 
 
 def table_name(place: Mapping[str, str]) -> str:
@@ -480,20 +448,17 @@ def new_table(place: Mapping[str, str], location: str, body: Mapping[str, Any] =
 
 
 def _write(store: Store, rows: Rows, job: Body, made: Mapping[str, Any], file: str) -> None:
-    """Write a job's rows to its destination table. Raises BigQueryError."""
     kind = job["configuration"]["jobType"].lower()
     config = job["configuration"][kind]
     place, location = config["destinationTable"], job["jobReference"]["location"]
     project, name = place["projectId"], table_name(place)
     label, table = f"{project}:{name}", rows.get(TABLE, project, name)
     if not place["datasetId"].startswith("_"):
-        checks.check_roles(
-            store, guest_of(job), place, checks.WRITERS, "bigquery.tables.updateData"
-        )
+        permission = "bigquery.tables.updateData"
+        catalog.check_roles(store, guest_of(job), place, catalog.WRITERS, permission)
     elif table is not None and table.get("_account") != job["_account"]:
-        raise BigQueryError(
-            "accessDenied", f"Access Denied: Table {label}: the result of another account's query"
-        )
+        text = f"Access Denied: Table {label}: the result of another account's query"
+        raise BigQueryError("accessDenied", text)
     how = config.get("writeDisposition") or ("WRITE_EMPTY" if kind == "query" else "WRITE_APPEND")
     version = Version(now(), [file], made["rows"], made["bytes"], made["schema"])
     if table is None:
@@ -510,19 +475,17 @@ def _write(store: Store, rows: Rows, job: Body, made: Mapping[str, Any], file: s
             raise BigQueryError("notFound", f"Not found: Table {label}")
         table = new_table(place, location, {"schema": {"fields": made["schema"]}, **expires})
     elif how == "WRITE_APPEND" and table.get("schema"):
-        wanted = [(column["name"].lower(), column["type"]) for column in table["schema"]["fields"]]
-        if wanted != [(column["name"].lower(), column["type"]) for column in made["schema"]]:
+        fields = table["schema"]["fields"]
+        before, after = (
+            [(f["name"].lower(), f["type"]) for f in s] for s in (fields, made["schema"])
+        )
+        if before != after:
             raise BigQueryError("invalid", f"Provided Schema does not match Table {label}.")
-        if before := version_of(table, None):
-            sums = {key: size + made["bytes"][key] for key, size in before.bytes.items()}
-            version = Version(
-                version.time,
-                [*before.files, file],
-                before.rows + version.rows,
-                sums,
-                table["schema"]["fields"],
-            )
-    elif how == "WRITE_EMPTY" and (before := version_of(table, None)) and before.rows:
+        if old := version_of(table, None):
+            sums = {key: size + made["bytes"][key] for key, size in old.bytes.items()}
+            files, count = [*old.files, file], old.rows + version.rows
+            version = Version(version.time, files, count, sums, fields)
+    elif how == "WRITE_EMPTY" and (old := version_of(table, None)) and old.rows:
         raise BigQueryError("duplicate", f"Already Exists: Table {label}")
     else:
         table["schema"] = {"fields": made["schema"]}

@@ -1,7 +1,4 @@
-"""Methods of BigQuery's REST API.
-
-https://docs.cloud.google.com/bigquery/docs/reference/rest
-"""
+"""The methods of BigQuery's REST API (https://docs.cloud.google.com/bigquery/docs/reference/rest)."""
 
 from __future__ import annotations
 
@@ -13,7 +10,7 @@ from typing import Any, Final
 from urllib.parse import parse_qs
 
 from localgcp.access.callers import Guest
-from localgcp.bigquery import checks
+from localgcp.bigquery import catalog
 from localgcp.bigquery.catalog import DATASET, JOB, TABLE, Body, Catalog, now, to_rest
 from localgcp.bigquery.jobs import Jobs, has_ended, new_table, table_name
 from localgcp.errors import BigQueryError
@@ -26,13 +23,10 @@ _OF_QUERIES: Final = (
     *("query", "useLegacySql", "maximumBytesBilled", "parameterMode", "queryParameters"),
     *("defaultDataset", "useQueryCache"),
 )
-#: Method -> parameters that Google's Python client sends but the discovery document lacks.
+#: Method -> parameters of Google's Python client that the discovery document lacks.
 UNDESCRIBED: Final = {"bigquery.v2.jobs.get": ("projection",)}
-#: Path to which clients send rows together with the load job.
+#: Path of requests with a load job and the job's rows.
 UPLOAD: Final = "/upload/bigquery/v2/"
-#: Defaults: rows of a page, and seconds to wait for results.
-PAGE: Final = 10_000
-PATIENCE: Final = 10.0
 
 
 @dataclass(frozen=True)
@@ -40,13 +34,13 @@ class Call:
     """One call of a method."""
 
     variables: tuple[str, ...]
-    """Variables of the path: the project, and a job, or a dataset and a table."""
+    """Variables of the path: the project, then a job, or a dataset and a table."""
     body: Mapping[str, Any]
     query: Mapping[str, list[str]]
     guest: Guest | None
-    """The Vertex AI job whose code calls; None for a program outside of jobs."""
+    """The Vertex AI job whose code sent the call; None for a program outside of jobs."""
     content: bytes | None = None
-    """Rows to load that came with the request."""
+    """Uploaded rows of a load job."""
 
 
 class BigQuery:
@@ -60,7 +54,7 @@ class BigQuery:
     def insert_job(self, call: Call) -> Body:
         """Create a job."""
         place = {"projectId": call.variables[0]}
-        self._check(call, place, checks.ASKERS, "bigquery.jobs.create")
+        self._check(call, place, catalog.JOB_USERS, "bigquery.jobs.create")
         return self.jobs.begin(place["projectId"], call.body, call.guest, call.content)
 
     def cancel_job(self, call: Call) -> Body:
@@ -80,19 +74,17 @@ class BigQuery:
         return job
 
     def list_jobs(self, call: Call) -> Body:
-        """Return a project's jobs, newest first; a Vertex AI job gets only its account's jobs."""
+        """Return a project's jobs, newest first; for a Vertex AI job, the jobs of its account."""
         with self._catalog.change() as rows:
-            job_bodies = [job_body for *_, job_body in rows.all(JOB, call.variables[0])]
+            jobs = [job for *_, job in rows.all(JOB, call.variables[0])]
         if call.guest is not None:
-            job_bodies = [
-                job_body for job_body in job_bodies if job_body["_account"] == call.guest.account
-            ]
-        job_bodies.sort(key=lambda job: int(job["statistics"]["creationTime"]), reverse=True)
-        jobs = [{**job, "state": job["status"]["state"]} for job in job_bodies]
+            jobs = [job for job in jobs if job["_account"] == call.guest.account]
+        jobs.sort(key=lambda job: int(job["statistics"]["creationTime"]), reverse=True)
+        jobs = [{**job, "state": job["status"]["state"]} for job in jobs]
         return {"kind": "bigquery#jobList", "jobs": jobs}
 
     def query(self, call: Call) -> Body:
-        """Run a query (``jobs.query``); return its result if it ends in time."""
+        """Run a query (``jobs.query``), and return the result if the query ends in time."""
         arguments = dict(call.body)
         configuration = {"query": {k: v for k, v in arguments.items() if k in _OF_QUERIES}}
         configuration["query"].setdefault("useLegacySql", True)
@@ -114,7 +106,7 @@ class BigQuery:
 
     def _results(self, call: Call, job: Body, arguments: Mapping[str, Any]) -> Body:
         reference = job["jobReference"]
-        seconds = int(arguments.get("timeoutMs") or PATIENCE * 1000) / 1000
+        seconds = int(arguments.get("timeoutMs") or 10_000) / 1000
         job = self.jobs.wait(reference["projectId"], reference["jobId"], seconds) or job
         answer: Body = {"jobReference": reference, "jobComplete": has_ended(job)}
         if not has_ended(job):
@@ -136,14 +128,12 @@ class BigQuery:
         if not re.fullmatch(r"[0-9]{0,18}", token := str(arguments.get("pageToken") or "")):
             raise BigQueryError("invalid", f"Invalid page token {token[:80]!r}.")
         start = int(token or arguments.get("startIndex") or 0)
-        limit = int(PAGE if arguments.get("maxResults") is None else arguments["maxResults"])
+        limit = int(10_000 if arguments.get("maxResults") is None else arguments["maxResults"])
         total = int(table["numRows"])
-        form = arguments.get("formatOptions")
-        exact = arguments.get("formatOptions.useInt64Timestamp") or (form or {}).get(
-            "useInt64Timestamp"
-        )
+        options = arguments.get("formatOptions") or {}
+        exact = arguments.get("formatOptions.useInt64Timestamp") or options.get("useInt64Timestamp")
         answer: Body = {"totalRows": str(total)}
-        if limit and start < total:  # without rows, a client asks once more
+        if limit and start < total:  # for an answer without rows, a client sends another request
             is_exact = str(exact).lower() == "true"
             answer["rows"] = self.jobs.rows(table, start, limit, exact=is_exact)
         if limit and start + limit < total:
@@ -154,11 +144,11 @@ class BigQuery:
         """Create a dataset."""
         project = call.variables[0]
         place = {"projectId": project}
-        checks.require(call.body, "datasetReference.datasetId")
+        catalog.require(call.body, "datasetReference.datasetId")
         name = call.body["datasetReference"]["datasetId"]
-        checks.check_same(place, call.body["datasetReference"])
-        checks.check_dataset(name)
-        self._check(call, place, checks.WRITERS, "bigquery.datasets.create")
+        catalog.check_same(place, call.body["datasetReference"])
+        catalog.check_dataset(name)
+        self._check(call, place, catalog.WRITERS, "bigquery.datasets.create")
         moment = str(now())
         dataset = {
             "location": "US",
@@ -179,24 +169,20 @@ class BigQuery:
         """Return a dataset."""
         project, name = call.variables[:2]
         place = {"projectId": project, "datasetId": name}
-        self._check(call, place, checks.READERS, "bigquery.datasets.get")
+        self._check(call, place, catalog.READERS, "bigquery.datasets.get")
         if (dataset := self._catalog.get(DATASET, project, name)) is None:
             raise BigQueryError("notFound", f"Not found: Dataset {project}:{name}")
         return dataset
 
     def delete_dataset(self, call: Call) -> Body:
-        """Delete a dataset; ``deleteContents`` also deletes its tables."""
+        """Delete a dataset; ``deleteContents`` also deletes the dataset's tables."""
         dataset = self.get_dataset(call)
         place = dataset["datasetReference"]
-        self._check(call, place, checks.OWNERS, "bigquery.datasets.delete")
+        self._check(call, place, catalog.OWNERS, "bigquery.datasets.delete")
         project, name = place["projectId"], place["datasetId"]
         with self._catalog.change() as rows:
-            prefix = f"{name}."
-            tables = [
-                table_id
-                for *_, table_id, _ in rows.all(TABLE, project)
-                if table_id.startswith(prefix)
-            ]
+            names = [table for _, _, table, _ in rows.all(TABLE, project)]
+            tables = [table for table in names if table.startswith(f"{name}.")]
             if tables and call.query.get("deleteContents") != ["true"]:
                 text = f"Dataset {dataset['id']} is still in use"
                 raise BigQueryError("resourceInUse", text)
@@ -208,10 +194,10 @@ class BigQuery:
     def insert_table(self, call: Call) -> Body:
         """Create a table without rows."""
         dataset = self.get_dataset(call)
-        checks.require(call.body, "tableReference.tableId")
-        checks.check_same(dataset["datasetReference"], call.body["tableReference"])
+        catalog.require(call.body, "tableReference.tableId")
+        catalog.check_same(dataset["datasetReference"], call.body["tableReference"])
         place = dataset["datasetReference"] | {"tableId": call.body["tableReference"]["tableId"]}
-        self._check(call, place, checks.WRITERS, "bigquery.tables.create")
+        self._check(call, place, catalog.WRITERS, "bigquery.tables.create")
         if "view" in call.body or "materializedView" in call.body:
             raise BigQueryError("notImplemented", "the local cloud does not support views.")
         table = new_table(place, dataset["location"], call.body)
@@ -223,16 +209,16 @@ class BigQuery:
 
     def read_table(self, call: Call) -> Body:
         """Return a table."""
-        place = _place(call)
+        keys = ("projectId", "datasetId", "tableId")
+        place: dict[str, str] = dict(zip(keys, call.variables, strict=True))
         own = self._catalog.get(TABLE, place["projectId"], table_name(place)) or {}
-        checks.check_read(self._store, call.guest, place, own.get("_account"))
+        catalog.check_read(self._store, call.guest, place, own.get("_account"))
         return self._table(place)
 
     def _check(
         self, call: Call, place: Mapping[str, str], roles: frozenset[str], what: str
     ) -> None:
-        """Raise BigQueryError unless the caller has one of the roles on a dataset or table."""
-        checks.check_roles(self._store, call.guest, place, roles, what)
+        catalog.check_roles(self._store, call.guest, place, roles, what)
 
     def _table(self, place: Mapping[str, str]) -> Body:
         table = self._catalog.get(TABLE, place["projectId"], table_name(place))
@@ -243,34 +229,22 @@ class BigQuery:
 
 
 def parse_upload(target: str, body: bytes) -> tuple[str, bytes, bytes]:
-    """Return the target of ``jobs.insert``, the job as JSON, and the content of an upload.
-
-    Raises BigQueryError.
-    """
+    """Return the target, the job and the content of an upload. Raises BigQueryError."""
     path, _, query = target.partition("?")
     if parse_qs(query).get("uploadType") != ["multipart"]:
-        text = (
-            "the local cloud does not support resumable uploads of rows. Give their size, below 5 "
-            "MiB"
-        )
-        raise BigQueryError(
-            "notImplemented",
-            f"{text} (load_table_from_file(…, size=…)), or load the rows from gs://.",
-        )
+        text = "the local cloud does not support resumable uploads of rows. Give their size, below"
+        text = f"{text} 5 MiB (load_table_from_file(…, size=…)), or load the rows from gs://."
+        raise BigQueryError("notImplemented", text)
     mark = body.partition(b"\r\n")[0]
     parts = [part.partition(b"\r\n\r\n") for part in body.split(b"\r\n" + mark)]
     if not mark.startswith(b"--") or len(parts) != 3:
-        raise BigQueryError(
-            "invalid", "an upload must be a multipart body: the job, then its content."
-        )
+        text = "an upload must be a multipart body: the job, then its content."
+        raise BigQueryError("invalid", text)
     return path.removeprefix("/upload"), parts[0][2], parts[1][2]
 
 
 def with_texts(document: Any) -> Any:
-    """Return a request with the values of parameters as text.
-
-    Google's client for Python sends numbers; the service takes both.
-    """
+    """Return a request with parameter values as text; Google's Python client sends numbers."""
     if isinstance(document, list):
         return [with_texts(element) for element in document]
     if not isinstance(document, dict):
@@ -280,10 +254,6 @@ def with_texts(document: Any) -> Any:
         else with_texts(element)
         for key, element in document.items()
     }  # fmt: skip
-
-
-def _place(call: Call) -> dict[str, str]:
-    return dict(zip(("projectId", "datasetId", "tableId"), call.variables, strict=True))
 
 
 def _totals(job: Body) -> Body:

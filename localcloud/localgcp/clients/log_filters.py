@@ -1,9 +1,4 @@
-"""Parses filters of Cloud Logging; list filters of other APIs use the same parser (pure).
-
-Comparisons, ``AND``, ``OR``, ``NOT`` and parentheses; comparisons side by side mean ``AND``.
-Source: cloud.google.com/logging/docs/view/logging-query-language. Anything else is refused: a
-filter that is half understood shows lines that it should not.
-"""
+"""Parse filters of Cloud Logging; list filters of other APIs use the same parser."""
 
 from __future__ import annotations
 
@@ -34,15 +29,12 @@ _ORDERED: Final[dict[str, Any]] = {
 _SEVERITIES: Final = (
     *("DEFAULT", "DEBUG", "INFO", "NOTICE", "WARNING", "ERROR", "CRITICAL", "ALERT", "EMERGENCY"),
 )
-_TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(Z|[+-]\d\d:?\d\d)?")
-#: Maximum depth of parentheses and NOTs.
-_DEPTH: Final = 20
-#: Maximum characters of a filter in a message.
+#: Maximum characters of a filter in an error.
 SHOWN: Final = 200
 
 
 class Token(NamedTuple):
-    """A ``word``, a ``string`` without its quotes, or an ``op``."""
+    """A token of the kind ``word``, ``string`` (without quotes) or ``op``."""
 
     kind: str
     text: str
@@ -55,15 +47,15 @@ class LogFilter:
     test: Test
     """Returns whether an entry matches the filter."""
     equal: dict[str, str] = field(default_factory=dict[str, str])
-    """Field -> value that every matching entry has: comparisons with ``=`` outside of OR."""
+    """Field -> value of all matching entries, from comparisons with ``=`` outside of OR."""
 
 
 class FilterReader:
     """Parses a filter; a subclass parses comparisons. Raises FilterError."""
 
-    #: Operators that join terms, the weakest first.
+    #: Operators between terms, from the lowest precedence.
     words: tuple[str, str] = ("OR", "AND")
-    #: True if terms without an operator between them mean AND.
+    #: True if a missing operator between two terms means AND.
     joins_neighbors = True
     prefix = "Unparseable filter"
 
@@ -103,7 +95,7 @@ class FilterReader:
         raise NotImplementedError
 
     def error(self) -> FilterError:
-        """Return an error that points to the next token."""
+        """Return an error that names the next token."""
         token = self._peek()
         where = f"near {token.text[:SHOWN]!r}" if token else "at the end"
         return FilterError(f"{self.prefix}: {self.text!r}, {where}.")
@@ -130,7 +122,10 @@ class FilterReader:
         if level == len(self.words):
             return self._term()
         word, terms = self.words[level], [self._joined(level + 1)]
-        while self.accept("word", word) or (word == "AND" and self._has_neighbor()):
+        ends = (None, ("op", ")"), ("word", "OR"))
+        while self.accept("word", word) or (
+            word == "AND" and self.joins_neighbors and self._peek() not in ends
+        ):
             terms.append(self._joined(level + 1))
         tests = [term.test for term in terms]
         if len(terms) == 1:
@@ -140,36 +135,29 @@ class FilterReader:
         equal = {name: value for term in terms for name, value in term.equal.items()}
         return LogFilter(lambda entry: all(test(entry) for test in tests), equal)
 
-    def _has_neighbor(self) -> bool:
-        others = (None, ("op", ")"), ("word", "OR"))
-        return self.joins_neighbors and self._peek() not in others
-
     def _term(self) -> LogFilter:
         self._depth += 1
-        if self._depth > _DEPTH:
+        if self._depth > 20:
             raise FilterError(f"{self.prefix}: {self.text!r}, nested too deeply.")
-        term = self._nested()
-        self._depth -= 1
-        return term
-
-    def _nested(self) -> LogFilter:
         if self.accept("word", "NOT"):
             test = self._term().test
-            return LogFilter(lambda entry: not test(entry))
-        if self.accept("op", "("):
+            term = LogFilter(lambda entry: not test(entry))
+        elif self.accept("op", "("):
             term = self._joined(0)
             if not self.accept("op", ")"):
                 raise self.error()
-            return term
-        return self.comparison()
+        else:
+            term = self.comparison()
+        self._depth -= 1
+        return term
 
 
 def parse(text: str, known: Collection[str]) -> LogFilter:
-    """Parse a filter whose fields must be among ``known``. Raises FilterError."""
+    """Return a parsed filter, in which only the fields ``known`` may occur. Raises FilterError."""
     return _LogReader(text, known).whole()
 
 
-#: Tokens of a syntax check; a comparison's value may be a function or a list in parentheses.
+#: Tokens of ``check_syntax``. A value may be a function or a list in parentheses.
 _SYNTAX: Final = re.compile(
     r"\s*(?:(?P<comment>--[^\n]*)|(?P<mark>[(),])|(?P<op>=~|!~|!=|>=|<=|=|>|<|:)|"
     r'(?P<value>(?:"(?:[^"\\]|\\.)*"|[^\s()=<>!:",])+))'
@@ -177,11 +165,7 @@ _SYNTAX: Final = re.compile(
 
 
 def check_syntax(text: str) -> None:
-    """Raise FilterError unless the text is a valid Logging query; checks the syntax only.
-
-    Any field, function and value passes; operators stand between a field and a value, and
-    parentheses and quotation marks are closed.
-    """
+    """Check the operators, parentheses and quotes of a Logging query. Raises FilterError."""
     position, depth, before, text = 0, 0, "", text.rstrip()
     while position < len(text):
         match = _SYNTAX.match(text, position)
@@ -214,17 +198,22 @@ class _LogReader(FilterReader):
     def comparison(self) -> LogFilter:
         name, sign, value = self.take("word"), self.take("op"), self.take("word", "string")
         if name not in self._known:
-            raise FilterError(
-                f"Unparseable filter: the local cloud does not support the field {name!r}."
-            )
+            text = f"the local cloud does not support the field {name!r}."
+            raise FilterError(f"Unparseable filter: {text}")
         if sign in ("=~", "!~"):
-            raise FilterError(
-                "Unparseable filter: the local cloud does not support regular expressions."
-            )
+            text = "the local cloud does not support regular expressions."
+            raise FilterError(f"Unparseable filter: {text}")
         if name == "timestamp":
-            return LogFilter(_compare_times(sign, value))
+            time = parse_time(value)
+            compare = {**_ORDERED, "=": operator.eq, "!=": operator.ne}.get(sign)
+            if compare is None:
+                raise FilterError(f"Unparseable filter: timestamp{sign}.")
+            return LogFilter(lambda entry: bool(compare(parse_time(entry(name)), time)))
         if name == "severity" and sign in _ORDERED:
-            return LogFilter(_compare_severities(sign, value))
+            if value not in _SEVERITIES:
+                raise FilterError(f"Unparseable filter: {value!r} is not a severity.")
+            rank = _SEVERITIES.index
+            return LogFilter(lambda entry: bool(_ORDERED[sign](rank(entry(name)), rank(value))))
         if sign == ":":
             return LogFilter(lambda entry: value.lower() in entry(name).lower())
         if sign in _ORDERED:
@@ -236,25 +225,10 @@ class _LogReader(FilterReader):
         return LogFilter(lambda entry: entry(name) == value, {name: value})
 
 
-def _compare_times(sign: str, value: str) -> Test:
-    wanted = parse_time(value)
-    compare = {**_ORDERED, "=": operator.eq, "!=": operator.ne}.get(sign)
-    if compare is None:
-        raise FilterError(f"Unparseable filter: timestamp{sign}.")
-    return lambda entry: bool(compare(parse_time(entry("timestamp")), wanted))
-
-
-def _compare_severities(sign: str, value: str) -> Test:
-    """Return a test that compares severities by rank."""
-    if value not in _SEVERITIES:
-        raise FilterError(f"Unparseable filter: {value!r} is not a severity.")
-    wanted = _SEVERITIES.index(value)
-    return lambda entry: bool(_ORDERED[sign](_SEVERITIES.index(entry("severity")), wanted))
-
-
 def parse_time(text: str) -> datetime:
-    """Parse an RFC 3339 time; truncates to microseconds. Raises FilterError."""
-    match = _TIME.fullmatch(text)
+    """Return an RFC 3339 time, truncated to microseconds. Raises FilterError."""
+    form = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(Z|[+-]\d\d:?\d\d)?"
+    match = re.fullmatch(form, text)
     if match is None:
         raise FilterError(f"Unparseable filter: {text!r} is not a time.")
     try:

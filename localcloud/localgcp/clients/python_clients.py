@@ -1,14 +1,10 @@
-"""Redirects Google's Python clients to the local cloud; every Python of the local shell runs it
-first.
+"""Redirect Google's Python clients to the local cloud, in every Python of the local shell.
 
-A stand-in for settings that these clients do not have: no variable gives the SDK of Vertex AI
-another address, or credentials that are none. So an import of ``google.auth``, ``grpc``,
-``requests`` or ``httplib2`` is followed by a change of one function in it: calls to Google's hosts
-go to ``VERTEX_EMULATOR_HOST`` and ``STORAGE_EMULATOR_HOST``, and credentials are those of nobody.
-It isolates nothing (``localgcp.access.isolation`` does): other libraries, ``python -I``, ``-S``,
-``-E`` and a replaced ``PYTHONPATH`` lead to Google.
+This file patches ``google.auth``, ``grpc``, ``requests`` and ``httplib2`` after their import: calls
+to Google's hosts go to ``VERTEX_EMULATOR_HOST`` and ``STORAGE_EMULATOR_HOST``, with anonymous
+credentials. Isolated Python (``-I``) and other libraries still call Google.
 
-Any Python runs this file, also one without this package: it needs the standard library alone.
+The file imports only the standard library, because a Python without this package also runs it.
 """
 
 from __future__ import annotations
@@ -24,26 +20,24 @@ from types import ModuleType
 from typing import Any, Final
 from urllib.parse import urlsplit, urlunsplit
 
-#: Variable with the address of all services except Cloud Storage: HOST:PORT.
+#: Variable with the address HOST:PORT of all services except Cloud Storage.
 VERTEX: Final = "VERTEX_EMULATOR_HOST"
-#: Variable with the address of Cloud Storage: http://HOST:PORT.
+#: Variable with the address http://HOST:PORT of Cloud Storage.
 STORAGE: Final = "STORAGE_EMULATOR_HOST"
 _GOOGLE: Final = ".googleapis.com"
-#: Suffix of the host names of dedicated endpoints.
-_ENDPOINTS: Final = ".prediction.vertexai.goog"
 _FILE: Final = "sitecustomize"
-#: Global variable that ``sitecustomize`` sets in this module: the folder of ``sitecustomize``.
+#: Global variable of this module with the folder of ``sitecustomize``.
 _FOLDER: Final = "FOLDER"
 
 
 def environment(folder: Path, env: Mapping[str, str]) -> dict[str, str]:
-    """Return variables with which Python runs the module that ``write_settings(folder)`` wrote."""
+    """Return variables with which Python runs the module of ``write_settings(folder)``."""
     paths = [str(folder / "python"), env.get("PYTHONPATH", "")]
     return {"PYTHONPATH": os.pathsep.join(path for path in paths if path)}
 
 
 def write_settings(folder: Path) -> None:
-    """Write the module that Python runs first (https://docs.python.org/3/library/site.html)."""
+    """Write the module that each Python runs (https://docs.python.org/3/library/site.html)."""
     target = folder / "python" / f"{_FILE}.py"
     target.parent.mkdir(0o700, parents=True, exist_ok=True)
     target.write_text(
@@ -54,10 +48,10 @@ def write_settings(folder: Path) -> None:
 
 
 def local_host(host: str) -> str:
-    """Return the local ``HOST:PORT`` of one of Google's hosts; empty for any other host."""
+    """Return the local ``HOST:PORT`` for one of Google's hosts, or "" for another host."""
     name = host.removeprefix("dns:///")
     name = (name.partition("://")[2] or name).partition("/")[0].partition(":")[0]
-    if not name.endswith((_GOOGLE, _ENDPOINTS)):
+    if not name.endswith((_GOOGLE, ".prediction.vertexai.goog")):  # or a dedicated endpoint
         return ""
     if name == f"storage{_GOOGLE}" or name.endswith(f".storage{_GOOGLE}"):
         return os.environ.get(STORAGE, "").partition("://")[2]
@@ -65,7 +59,7 @@ def local_host(host: str) -> str:
 
 
 def local_url(url: str) -> str:
-    """Return the local URL of one of Google's URLs; any other URL unchanged."""
+    """Return the local URL for one of Google's URLs; other URLs stay unchanged."""
     parts = urlsplit(url)
     host = local_host(parts.netloc)
     return urlunsplit(("http", host, *parts[2:])) if host else url
@@ -74,9 +68,7 @@ def local_url(url: str) -> str:
 def _patch_auth(module: ModuleType) -> None:
     credentials = importlib.import_module("google.auth.credentials")
 
-    class NobodysCredentials(credentials.AnonymousCredentials):
-        """Anonymous credentials, for code that requires a credentials object."""
-
+    class LocalCredentials(credentials.AnonymousCredentials):
         service_account_email = "nobody@localhost"
 
         def __init__(self) -> None:
@@ -86,20 +78,18 @@ def _patch_auth(module: ModuleType) -> None:
         def refresh(self, request: object) -> None:
             """Do nothing: anonymous credentials do not expire."""
 
-        def with_quota_project(self, quota_project_id: str) -> NobodysCredentials:
+        def with_quota_project(self, quota_project_id: str) -> LocalCredentials:
             return self
 
     def default(*_args: object, **_options: object) -> tuple[object, str | None]:
-        return NobodysCredentials(), os.environ.get("GOOGLE_CLOUD_PROJECT")
+        return LocalCredentials(), os.environ.get("GOOGLE_CLOUD_PROJECT")
 
     module.default = default  # type: ignore[attr-defined]
 
 
 def _patch_service_account(module: ModuleType) -> None:
     def from_key(*_args: object, **_options: object) -> object:
-        """Return anonymous credentials instead of those of a key, which Google would have to
-        verify.
-        """
+        """Return anonymous credentials, because only Google can verify a key."""
         return importlib.import_module("google.auth").default()[0]
 
     for name in ("from_service_account_file", "from_service_account_info"):
@@ -121,20 +111,20 @@ def _patch_grpc(module: ModuleType) -> None:
 def _patch_requests(module: ModuleType) -> None:
     send = module.HTTPAdapter.send
 
-    def send_here(self: Any, request: Any, *args: Any, **options: Any) -> Any:
+    def send_locally(self: Any, request: Any, *args: Any, **options: Any) -> Any:
         request.url = local_url(request.url)
         return send(self, request, *args, **options)
 
-    module.HTTPAdapter.send = send_here
+    module.HTTPAdapter.send = send_locally
 
 
 def _patch_httplib2(module: ModuleType) -> None:
     request = module.Http.request
 
-    def request_here(self: Any, uri: str, *args: Any, **options: Any) -> Any:
+    def request_locally(self: Any, uri: str, *args: Any, **options: Any) -> Any:
         return request(self, local_url(uri), *args, **options)
 
-    module.Http.request = request_here
+    module.Http.request = request_locally
 
 
 class _Patcher(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -150,7 +140,7 @@ class _Patcher(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     ) -> importlib.machinery.ModuleSpec | None:
         if name not in self._patches or name == self._searched:
             return None
-        self._searched = name  # the search below comes here again
+        self._searched = name  # find_spec calls this method again
         try:
             spec = importlib.util.find_spec(name)
         finally:
@@ -172,8 +162,8 @@ class _Patcher(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 
 def _run_others(own: str) -> None:
-    """Run the ``sitecustomize`` module that the module in the folder ``own`` hides."""
-    # Paths before it have no such file, and `own` may stand there twice.
+    """Run another ``sitecustomize`` module, which the module in the folder ``own`` hides."""
+    # Paths before `own` have no such module, and sys.path may contain `own` twice.
     after = sys.path[sys.path.index(own) + 1 :] if own in sys.path else []
     others = [path for path in after if path != own]
     spec = importlib.machinery.PathFinder.find_spec(_FILE, others)

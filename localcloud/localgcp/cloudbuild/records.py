@@ -1,4 +1,4 @@
-"""Builds as files: ``builds/ID/build.json`` and ``builds/ID/log.txt`` in the home folder."""
+"""Builds as files ``builds/ID/build.json`` and ``builds/ID/log.txt`` in the home folder."""
 
 from __future__ import annotations
 
@@ -20,11 +20,10 @@ Status = cloudbuild_v1.Build.Status
 
 #: States of a build that has not ended.
 LIVE: Final = (Status.PENDING, Status.QUEUED, Status.WORKING)
-_ID: Final = re.compile(r"[0-9a-f-]{1,64}\Z")
 
 
 class BuildTable:
-    """All builds of all local projects; safe across threads of one process."""
+    """The builds of all local projects, for use by several threads."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -37,8 +36,8 @@ class BuildTable:
             self._write(build)
 
     def get(self, build_id: str) -> Build | None:
-        """Return the build, or None."""
-        if not _ID.match(build_id):
+        """Return the build with this id, or None."""
+        if not re.fullmatch(r"[0-9a-f-]{1,64}", build_id):
             return None
         try:
             text = (self.folder / build_id / "build.json").read_text(encoding="utf-8")
@@ -53,7 +52,7 @@ class BuildTable:
         return sorted(builds, key=lambda build: (build.create_time, build.id), reverse=True)  # pyright: ignore[reportCallIssue, reportArgumentType]
 
     def change(self, build_id: str, change: Callable[[Build], None]) -> bool:
-        """Change a build that is active; return False, without a change, for any other build."""
+        """Change an active build; return False for a missing or ended build."""
         with self._lock:
             build = self.get(build_id)
             if build is None or build.status not in LIVE:
@@ -63,7 +62,7 @@ class BuildTable:
             return True
 
     def log(self, build_id: str) -> Path:
-        """Return the path of a build's log, which exists from its first line on."""
+        """Return the path of a build's log."""
         return self.folder / build_id / "log.txt"
 
     def work(self, build_id: str) -> Path:
@@ -82,9 +81,7 @@ ID_LABEL: Final = "resource.labels.build_id"
 
 
 def entries_of(builds: BuildTable) -> Callable[[str, dict[str, str]], Iterator[types.LogEntry]]:
-    """Return a reader of the log entries of a project's build, selected by the labels of
-    a filter.
-    """
+    """Return a function that yields the log entries of the build in a filter's labels."""
 
     def read(project: str, equal: dict[str, str]) -> Iterator[types.LogEntry]:
         build = builds.get(equal.get(ID_LABEL, ""))

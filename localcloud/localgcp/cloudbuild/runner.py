@@ -1,4 +1,4 @@
-"""Runs builds of one image each, with a thread and a process for each build.
+"""Run builds of one image, with a thread and a process for each build.
 
 QUEUED ─► WORKING ─► SUCCESS, FAILURE, TIMEOUT, INTERNAL_ERROR
    └──────────┴────► CANCELLED
@@ -17,7 +17,7 @@ import sys
 import threading
 import traceback
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -32,24 +32,23 @@ from localgcp.inventory.store import Store
 from localgcp.runner import replica
 from localgcp.runner.gcsfuse import storage_client
 from localgcp.runner.replica import Ending
-from localgcp.system.folders import delete_folder
-from localgcp.system.threads import make_thread
+from localgcp.system.processes import make_thread
+from localgcp.system.root_directory import delete_folder
 from localgcp.vertex.admission import READERS as VIEWERS
 from localgcp.vertex.admission import WRITERS
 from localgcp.vertex.agents import LOG_WRITERS, has_role
 from localgcp.vertex.job_logs import JobLog
 
-#: Entry point group of the image builder: a module for ``python -m``, whose arguments are a file
-#: with the build and a file for the digest. localgcp contains no builder.
+#: Entry point group of the image builder. ``python -m MODULE BUILD DIGEST`` reads the file BUILD
+#: and writes the file DIGEST.
 BUILDER: Final = "localgcp.image_builder"
 DOCKER: Final = "gcr.io/cloud-builders/docker"
-#: Options with a value that have no effect here: there is one builder, one platform and no cache.
+#: Options with a value but without effect in the local cloud.
 IGNORED: Final = frozenset(
     {"--builder", "--platform", "--provenance", "--progress", "--cache-from", "--cache-to"}
 )
 REPEATED: Final = frozenset({"--build-arg", "--label"})
 SINGLE: Final = frozenset({"--file", "--tag", "--target"})
-_SUBSTITUTION: Final = re.compile(r"\$\$|\$\{?(_[A-Z0-9_]+|[A-Z][A-Z0-9_]*)\}?")
 _Failure = cloudbuild_v1.Build.FailureInfo
 PUSHERS: Final = frozenset(
     f"roles/artifactregistry.{role}" for role in ("writer", "repoAdmin", "admin")
@@ -61,7 +60,7 @@ IMAGE: Final = re.compile(
 
 @dataclass(frozen=True)
 class BuildAccess:
-    """Permissions of the account of one build."""
+    """The permissions of a build's account."""
 
     store: Store
     project: str
@@ -70,9 +69,8 @@ class BuildAccess:
     def reads(self, bucket: str) -> bool:
         """Return whether the account may read objects of the bucket."""
         owner = (self.store.bucket(bucket) or {}).get("project") or self.project
-        return has_role(
-            self.store, self.email, VIEWERS | WRITERS, f"projects/{owner}", f"b/{bucket}"
-        )
+        places = (f"projects/{owner}", f"b/{bucket}")
+        return has_role(self.store, self.email, VIEWERS | WRITERS, *places)
 
     def writes_logs(self) -> bool:
         """Return whether the account may write log entries."""
@@ -99,11 +97,8 @@ class BuildRunner:
         environment: Callable[[], Mapping[str, str]],
         program: tuple[str, ...] = (),
     ) -> None:
-        """``children`` is the folder of process records; ``environment`` returns variables for
-        pushing.
-
-        ``program`` builds images; without one the installed builder does.
-        """
+        # ``children`` is the folder of process records; ``environment`` returns variables for
+        # pushing images; ``program`` replaces the installed image builder.
         self.storage_url = storage_url
         self._builds, self._children, self._environment = builds, children, environment
         self._program = program
@@ -111,20 +106,20 @@ class BuildRunner:
         self._threads: list[threading.Thread] = []
 
     def recover(self) -> None:
-        """Fail the builds that a killed server left active."""
+        """Set the active builds of a killed server to failed."""
         for build in self._builds.all():
             if build.status in LIVE:
                 self._end(build.id, Status.INTERNAL_ERROR, "the local cloud was stopped")
 
     def start(self, build_id: str, access: BuildAccess) -> None:
-        """Run an accepted build."""
+        """Start an accepted build."""
         self._cancelled[build_id] = threading.Event()
         thread = make_thread(self._run, build_id, access)
         self._threads.append(thread)
         thread.start()
 
     def cancel(self, build_id: str) -> None:
-        """Cancel a build: its record changes at once, its process ends within seconds."""
+        """Cancel a build: change the record, and request the end of the process."""
         self._end(build_id, Status.CANCELLED)
         if event := self._cancelled.get(build_id):
             event.set()
@@ -137,11 +132,15 @@ class BuildRunner:
             thread.join()
 
     def _run(self, build_id: str, access: BuildAccess) -> None:
+        def begin(build: Build) -> None:
+            build.status = Status.WORKING
+            build.start_time = datetime.datetime.now(tz=datetime.UTC)  # pyright: ignore[reportAttributeAccessIssue]
+
         try:
-            if self._builds.change(build_id, _begin):
+            if self._builds.change(build_id, begin):
                 self._work(build_id, access)
         except Exception as error:
-            traceback.print_exc()  # to the server's log
+            traceback.print_exc()  # writes to server.log
             self._end(build_id, Status.INTERNAL_ERROR, f"internal error: {type(error).__name__}")
         finally:
             delete_folder(self._builds.work(build_id))
@@ -149,7 +148,7 @@ class BuildRunner:
     def _work(self, build_id: str, access: BuildAccess) -> None:
         build = self._builds.get(build_id)
         assert build is not None
-        # nowhere if the account may not write it
+        # Discard the log if the account may not write log entries.
         log = JobLog(self._builds.log(build_id) if access.writes_logs() else Path(os.devnull))
         work = self._builds.work(build_id)
         work.mkdir()
@@ -164,9 +163,8 @@ class BuildRunner:
         try:
             request = engine_request(build, str(archive))
         except UnsupportedBuildError as error:
-            log.append(
-                f"the local cloud supports only builds by docker buildx; not supported: {error}"
-            )
+            text = "the local cloud supports only builds by docker buildx; not supported:"
+            log.append(f"{text} {error}")
             self._fail(build_id, types.USER_BUILD_STEP, "the local cloud cannot run this build")
             return
         if not access.pushes(build.images[0]):
@@ -214,7 +212,6 @@ class BuildRunner:
             self._end(build.id, Status.SUCCESS, results=results)
 
     def _fetch(self, build: Build, packed: Path, archive: Path) -> None:
-        """Download and unpack the resolved version of the source."""
         source = build.source_provenance.resolved_storage_source
         blob = storage_client(self.storage_url).bucket(source.bucket).blob(source.object_)
         blob.download_to_filename(str(packed), if_generation_match=int(source.generation))
@@ -236,37 +233,32 @@ class BuildRunner:
 
 
 def installed_builder() -> tuple[str, ...]:
-    """Return the command of the installed image builder; empty if none is installed."""
+    """Return the command of the installed image builder; empty without a builder."""
     for entry_point in importlib.metadata.entry_points(group=BUILDER):
         return sys.executable, "-m", entry_point.module
     return ()
 
 
-def _begin(build: Build) -> None:
-    build.status = Status.WORKING
-    build.start_time = datetime.datetime.now(tz=datetime.UTC)  # pyright: ignore[reportAttributeAccessIssue]
-
-
 def engine_request(build: cloudbuild_v1.Build, archive: str) -> dict[str, Any]:
-    """Return the fields of a build for the engine. Raises UnsupportedBuildError for other
-    builds.
-    """
+    """Return the fields of a build for the image builder. Raises UnsupportedBuildError."""
     for step in build.steps:
         if step.name.partition(":")[0] != DOCKER or step.entrypoint:
             raise UnsupportedBuildError(f"step {step.name}")
-    commands = [_substituted(step.args, build.substitutions) for step in build.steps]
+
+    def value(match: re.Match[str]) -> str:  # an unset variable is empty, as with ALLOW_LOOSE
+        return "$" if match[0] == "$$" else build.substitutions.get(match[1], "")
+
+    variable = r"\$\$|\$\{?(_[A-Z0-9_]+|[A-Z][A-Z0-9_]*)\}?"
+    commands = [[re.sub(variable, value, arg) for arg in step.args] for step in build.steps]
     builds = [args[2:] for args in commands if args[:2] == ["buildx", "build"]]
-    others = [
-        args for args in commands if args[:2] not in (["buildx", "build"], ["buildx", "create"])
-    ]
-    if len(builds) != 1 or others:
-        raise UnsupportedBuildError(
-            "docker commands other than `buildx create` and one `buildx build`"
-        )
+    creations = [args for args in commands if args[:2] == ["buildx", "create"]]
+    if len(builds) != 1 or len(builds) + len(creations) != len(commands):
+        text = "docker commands other than `buildx create` and one `buildx build`"
+        raise UnsupportedBuildError(text)
     options = _options(builds[0])
     reference = options["--tag"]
-    folder, slash, named = reference.rpartition("/")  # a host may have a port
-    name, _, tag = named.partition(":")
+    folder, slash, last = reference.rpartition("/")  # the host may have a port
+    name, _, tag = last.partition(":")
     if list(build.images) != [reference]:
         raise UnsupportedBuildError(f"images {list(build.images)} differ from --tag {reference}")
     return {
@@ -277,20 +269,11 @@ def engine_request(build: cloudbuild_v1.Build, archive: str) -> dict[str, Any]:
         "build_args": options["--build-arg"],
         "target": options.get("--target", ""),
         "image": f"{folder}{slash}{name}",
-        "tag": tag or "latest",  # as docker has it
+        "tag": tag or "latest",  # docker's default
         "labels": options["--label"],
         "identity": build.substitutions.get("_IDENTITY", ""),
         "timeout": build.timeout.total_seconds(),  # pyright: ignore[reportAttributeAccessIssue]
     }
-
-
-def _substituted(args: Sequence[str], values: Mapping[str, str]) -> list[str]:
-    """Replace variables; ``$$`` is a dollar, an unset variable is empty (as with ALLOW_LOOSE)."""
-
-    def replace(match: re.Match[str]) -> str:
-        return "$" if match[0] == "$$" else values.get(match[1], "")
-
-    return [_SUBSTITUTION.sub(replace, arg) for arg in args]
 
 
 def _options(args: list[str]) -> dict[str, Any]:

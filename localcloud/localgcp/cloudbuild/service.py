@@ -1,7 +1,4 @@
-"""Cloud Build v1: create, get, list by tag and cancel; permissions of the build's account.
-
-Texts follow the service's as far as public threads show them.
-"""
+"""Cloud Build v1: create, get, list and cancel builds; permissions of the build's account."""
 
 from __future__ import annotations
 
@@ -29,16 +26,11 @@ from localgcp.inventory.store import Store, project_number
 from localgcp.runner.gcsfuse import storage_client
 from localgcp.vertex.checks import usable_project
 
-_DAY: Final = datetime.timedelta(days=1)
-_NAME: Final = re.compile(r"(?P<parent>projects/[^/]+/locations/[^/]+)/builds/(?P<id>[^/]+)\Z")
-_TAGGED: Final = re.compile(r'tags\s*=\s*"(?P<tag>[^"]*)"\Z')
 API: Final = "cloudbuild.googleapis.com"
-_PARENT: Final = re.compile(r"projects/(?P<project>[^/]+)(?:/locations/(?P<region>[^/]+))?\Z")
-_ACCOUNT: Final = re.compile(r"projects/[^/]+/serviceAccounts/(?P<email>[^/]+@[^/]+)\Z")
 
 
 class CloudBuild:
-    """``google.devtools.cloudbuild.v1.CloudBuild`` of one server. Methods raise ApiError."""
+    """Serves ``google.devtools.cloudbuild.v1.CloudBuild``. Methods raise ApiError."""
 
     api: ClassVar = Api("google.cloud.devtools.cloudbuild_v1", "cloud_build")
 
@@ -50,7 +42,6 @@ class CloudBuild:
         environment: Callable[[], Mapping[str, str]],
         program: tuple[str, ...] = (),
     ) -> None:
-        """Fail builds of a killed server. ``environment`` returns variables for pushing images."""
         self.store, self.builds = store, BuildTable(home.builds)
         self.runner = BuildRunner(self.builds, home.children, storage_url, environment, program)
         self.runner.recover()
@@ -64,10 +55,10 @@ class CloudBuild:
         self.runner.stop()
 
     def create_build(self, request: cloudbuild_v1.CreateBuildRequest) -> operations_pb2.Operation:
-        """Accept a build and start it."""
+        """Accept and start a build."""
         parent = request.parent or f"projects/{request.project_id}"
         project, region = resolve_parent(self.store, parent)
-        build = Build(request.build)  # a copy
+        build = Build(request.build)  # copies the build
         access = check_build(self.store, project, build)
         generation = resolve_source(access, build, self.runner.storage_url)
         build.id = str(uuid.uuid4())
@@ -76,7 +67,7 @@ class CloudBuild:
         build.status = Status.QUEUED
         build.create_time = datetime.datetime.now(tz=datetime.UTC)  # pyright: ignore[reportAttributeAccessIssue]
         build.timeout = build.timeout or datetime.timedelta(hours=1)  # pyright: ignore[reportAttributeAccessIssue]
-        if build.timeout > _DAY:  # pyright: ignore[reportOperatorIssue]
+        if build.timeout > datetime.timedelta(days=1):  # pyright: ignore[reportOperatorIssue]
             raise invalid_argument("invalid build: timeout exceeds 24h")
         resolved = build.source.storage_source
         build.source_provenance.resolved_storage_source = cloudbuild_v1.StorageSource(
@@ -88,7 +79,11 @@ class CloudBuild:
         )
         self.builds.add(build)
         self.runner.start(build.id, access)
-        return _operation(build)
+        packed = any_pb2.Any()
+        metadata = cloudbuild_v1.BuildOperationMetadata(build=build)
+        packed.Pack(cloudbuild_v1.BuildOperationMetadata.pb(metadata))
+        name = f"operations/build/{build.project_id}/{uuid.UUID(build.id).hex}"
+        return operations_pb2.Operation(name=name, metadata=packed)
 
     def get_build(self, request: cloudbuild_v1.GetBuildRequest) -> Build:
         """Return the build."""
@@ -100,23 +95,19 @@ class CloudBuild:
         """Return the builds of a project's region, newest first."""
         parent = request.parent or f"projects/{request.project_id}/locations/global"
         project, region = resolve_parent(self.store, parent)
-        tagged = _TAGGED.match(request.filter.strip())
+        tagged = re.fullmatch(r'tags\s*=\s*"(?P<tag>[^"]*)"', request.filter.strip())
         if request.page_token or (request.filter and tagged is None):
             text = f"filter {request.filter!r}, page_token {request.page_token[:80]!r}"
-            raise invalid_argument(
-                f"the local cloud lists builds only by one tag, on one page: {text}"
-            )
+            rule = "the local cloud lists builds only by one tag, on one page"
+            raise invalid_argument(f"{rule}: {text}")
         place = f"projects/{project_number(project)}/locations/{region}/"
-        return cloudbuild_v1.ListBuildsResponse(
-            builds=[
-                build
-                for build in self.builds.all()
-                if build.name.startswith(place) and (not tagged or tagged["tag"] in build.tags)
-            ]
-        )
+        builds = [build for build in self.builds.all() if build.name.startswith(place)]
+        if tagged:
+            builds = [build for build in builds if tagged["tag"] in build.tags]
+        return cloudbuild_v1.ListBuildsResponse(builds=builds)
 
     def cancel_build(self, request: cloudbuild_v1.CancelBuildRequest) -> Build:
-        """End a build and return it. Raises ApiError if it has ended."""
+        """Cancel a build and return the build."""
         build = self._existing(request.name or f"builds/{request.id}", request.project_id)
         if build.status not in LIVE:
             raise failed_precondition("cannot cancel a build that has completed")
@@ -124,7 +115,7 @@ class CloudBuild:
         return self.builds.get(build.id) or build
 
     def _existing(self, name: str, project_id: str) -> Build:
-        match = _NAME.match(name)
+        match = re.fullmatch(r"(?P<parent>projects/[^/]+/locations/[^/]+)/builds/[^/]+", name)
         parent = match["parent"] if match else f"projects/{project_id}"
         project, _ = resolve_parent(self.store, parent)
         build = self.builds.get(name.rpartition("/")[2])
@@ -133,44 +124,31 @@ class CloudBuild:
         return build
 
 
-def _operation(build: Build) -> operations_pb2.Operation:
-    metadata = cloudbuild_v1.BuildOperationMetadata(build=build)
-    packed = any_pb2.Any()
-    packed.Pack(cloudbuild_v1.BuildOperationMetadata.pb(metadata))
-    encoded = uuid.UUID(build.id).hex
-    return operations_pb2.Operation(
-        name=f"operations/build/{build.project_id}/{encoded}", metadata=packed
-    )
-
-
 def resolve_parent(store: Store, parent: str) -> tuple[str, str]:
-    """Return project id and region. Raises ApiError: bad form, unknown project, or API
-    not enabled.
-    """
-    match = _PARENT.match(parent)
+    """Return project id and region of a parent. Raises ApiError."""
+    form = r"projects/(?P<project>[^/]+)(?:/locations/(?P<region>[^/]+))?"
+    match = re.fullmatch(form, parent)
     if match is None:
         raise invalid_argument(f"invalid parent {parent!r}: expected projects/P/locations/L")
     region = match["region"] or "global"
     if region != "global" and not is_region(region):
-        raise invalid_argument(
-            f"invalid parent {parent!r}: location {region[:80]!r} does not exist"
-        )
+        text = f"location {region[:80]!r} does not exist"
+        raise invalid_argument(f"invalid parent {parent!r}: {text}")
     return usable_project(store, match["project"], (API, "Cloud Build API")), region
 
 
 def check_build(store: Store, project: str, build: cloudbuild_v1.Build) -> BuildAccess:
-    """Return the account's access. Raises ApiError if the service would refuse this build."""
+    """Check a build, and return the access of the build's account. Raises ApiError."""
     if not build.steps:
         raise invalid_argument("invalid build: no build steps defined")
     for image in build.images:
         if not IMAGE.match(image):
             raise invalid_argument(f"invalid image name {image!r}")
-    match = _ACCOUNT.match(build.service_account)
-    if match is None:
-        # The local cloud has no default account of Google's that could do everything.
-        raise invalid_argument(
-            "invalid value for 'build.service_account': expected the name of an account"
-        )
+    form = r"projects/[^/]+/serviceAccounts/(?P<email>[^/]+@[^/]+)"
+    match = re.fullmatch(form, build.service_account)
+    if match is None:  # the local cloud has no default account
+        text = "expected the name of an account"
+        raise invalid_argument(f"invalid value for 'build.service_account': {text}")
     if store.account(match["email"]) is None:
         raise permission_denied(
             f"caller does not have permission to act as service account {build.service_account} "
@@ -180,7 +158,7 @@ def check_build(store: Store, project: str, build: cloudbuild_v1.Build) -> Build
 
 
 def resolve_source(access: BuildAccess, build: cloudbuild_v1.Build, storage_url: str) -> int:
-    """Return the version of the source's object. Raises ApiError if the account cannot read it."""
+    """Return the generation of the source's object. Raises ApiError."""
     source = build.source.storage_source
     where = f"{source.bucket}/{source.object_}"
     if not source.bucket or not source.object_:

@@ -21,8 +21,7 @@ from localgcp.containers.mirror import MIRROR
 from localgcp.home import Home, open_private
 from localgcp.home.environment import installer_environment
 from localgcp.system.gpus import VISIBLE
-from localgcp.system.processes import succeeds
-from localgcp.system.threads import make_thread
+from localgcp.system.processes import make_thread, succeeds
 
 #: Command whose end also ends the processes and mounts below it (unshare(1), util-linux 2.32).
 _NAMESPACES: Final = ("unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc")

@@ -20,7 +20,7 @@ from typing import Any, Final
 from localgcp.containers.registry import RegistryConnection
 from localgcp.errors import LocalCloudError
 from localgcp.home import cache_dir
-from localgcp.system.folders import delete_folder, make_folder
+from localgcp.system.root_directory import delete_folder, make_folder
 
 #: Public name of the image that the stand-in replaces.
 BASE: Final = "docker.io/library/python:3.11-slim-bookworm"

@@ -17,8 +17,8 @@ from typing import Final
 import yaml
 
 from localgcp.home import open_private
-from localgcp.home.child_server import ChildServer
-from localgcp.system.folders import make_folder
+from localgcp.home.servers import ChildServer
+from localgcp.system.root_directory import make_folder
 
 #: The program's names: Debian's package docker-registry, and distribution's own releases.
 PROGRAMS: Final = ("docker-registry", "registry")

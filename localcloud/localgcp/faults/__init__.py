@@ -1,11 +1,10 @@
-"""Injected faults: lost answers, refusals, stale lists, stock-outs, preemptions.
+"""Injected faults: lost answers, errors, stale lists, stock-outs, preemptions.
 
 ================  ====================================================================
-``model``         what a fault is, and which calls it fits
-``table``         the faults that a person added, in SQLite; adds and removes them
-``calls``         applies faults to calls of the job service, lists among them
-``jobs``          faults of running jobs: stock-outs and preemptions
+``model``         the fields of a fault, and the calls that the fault matches
+``table``         the added faults in SQLite; faults of running jobs
+``calls``         applies faults to calls and long-running operations
 ================  ====================================================================
 
-Without a fault, nothing here acts. ``docs/local-stack.md`` is the guide.
+``docs/local-stack.md`` describes the use of faults.
 """

@@ -1,4 +1,4 @@
-"""Faults of calls (an ``apis.server.Hook``) and of long-running operations."""
+"""Apply faults to calls (as an ``apis.server.Hook``) and to long-running operations."""
 
 from __future__ import annotations
 
@@ -25,13 +25,12 @@ _LISTS: Final = {
     "ListHyperparameterTuningJobs": job_service.ListHyperparameterTuningJobsResponse,
     "ListJobs": batch.ListJobsResponse,
 }
-_SERVICES: Final = (Service.JOBS, Service.MODELS)
-#: Collection in a resource name -> kind of resource in error texts.
+#: Collection in a resource name -> kind of resource in errors.
 _KINDS: Final = {"hyperparameterTuningJobs": "HyperparameterTuningJob", "jobs": "Job"}
 
 
 class CallFaults:
-    """Applies faults to calls; of several, the oldest fault is the outermost."""
+    """Applies faults to calls. The oldest of several faults is applied first."""
 
     def __init__(
         self,
@@ -40,14 +39,11 @@ class CallFaults:
         stopping: threading.Event,
         *others: RecordTable[Any],
     ) -> None:
-        """``jobs`` and ``others`` are the tables of all job types."""
         self._table, self._tables, self._stopping = table, (jobs, *others), stopping
 
     def __call__(self, call: Call, proceed: Proceed) -> Any:
-        """Execute the call with its faults. Raises ApiError."""
-        service = next(
-            (candidate for candidate in _SERVICES if call.method in METHODS[candidate]), None
-        )
+        services = (Service.JOBS, Service.MODELS)
+        service = next((s for s in services if call.method in METHODS[s]), None)
         if service is None:
             return proceed()
         taken = self._table.count_call(
@@ -81,11 +77,12 @@ class CallFaults:
         return response
 
     def _apply_fault(self, entry: Entry, call: Call) -> None:
-        """Apply a fault; raise ApiError if it ends the call."""
         fault, code = entry.fault, grpc.StatusCode
         match fault.kind:
             case Kind.DROP:
-                self._wait_until_caller_gives_up(call.context)
+                ended = threading.Event()
+                if call.context.add_callback(ended.set):
+                    ended.wait()  # until the caller's deadline or the end of the server
                 raise ApiError(code.DEADLINE_EXCEEDED, "fault `drop`: no answer is sent")
             case Kind.RESET:
                 reset_peer(call.context.peer())
@@ -96,20 +93,11 @@ class CallFaults:
                         code.UNAVAILABLE, f"fault {entry.id} was cleared while it held the call"
                     )
 
-    def _wait_until_caller_gives_up(self, context: grpc.ServicerContext) -> None:
-        over = threading.Event()
-        if context.add_callback(over.set):
-            over.wait()  # the end of the server ends the call, too
-
     def _without_record(self, fault: Fault, call: Call, inner: Proceed) -> Any:
-        """Remove matching jobs from list answers, and answer 404 to a request that names one of the
-        jobs.
-        """
+        """Omit matching jobs from lists, and raise an error 404 for requests of a matching job."""
         if call.method.startswith(("Get", "Cancel", "Delete")) and "Operation" not in call.method:
             name: str = call.request.name
-            raise not_found(
-                name, _KINDS.get(name.rpartition("/")[0].rpartition("/")[2], "CustomJob")
-            )
+            raise not_found(name, _KINDS.get(name.split("/")[-2], "CustomJob"))
         response = inner()
         if call.method.startswith("List"):
             field = listed(response)
@@ -122,7 +110,6 @@ class CallFaults:
         return response
 
     def _subjects(self, call: Call, fault: Fault) -> list[str]:
-        """Return the texts in which a fault's ``match`` is searched."""
         request = call.request
         if call.method in METHODS[Service.MODELS]:
             return [str(request)]
@@ -130,7 +117,7 @@ class CallFaults:
         if job is not None:
             return [getattr(request, "job_id", ""), *_texts(job)]
         if call.method.startswith("List"):
-            # A record that is lost is lost from the answer, whatever was asked for.
+            # A lost record is missing in the lists of all filters.
             return [fault.match if fault.kind is Kind.LOST_RECORD else request.filter]
         rows = (table.get(request.name.rpartition("/")[2]) for table in self._tables)
         record = next(filter(None, rows), None)
@@ -142,41 +129,33 @@ def _api_error(code: str, text: str) -> ApiError:
 
 
 def _created(request: Any) -> Any:
-    """Return the job of a create request of any job type; None for other requests."""
     names = ("custom_job", "hyperparameter_tuning_job", "job")
     bodies = (getattr(request, name, None) for name in names)
     return next((job for job in bodies if job is not None), None)
 
 
 def _texts(job: JobRecord | Any) -> list[str]:
-    """Return display name and label values of a row or a message."""
     return [getattr(job, "display_name", ""), *getattr(job, "labels", {}).values()]
 
 
 def _describe(call: Call) -> str:
-    """Return the text with which ``vt local fault list`` shows a held call."""
     request = call.request
     job = _created(request)
     if job is not None:
         return f"{call.method} {getattr(request, 'job_id', '') or _texts(job)[0]}"
     fields = ("name", "parent_model", "model_id", "endpoint", "filter", "parent")
     candidates = (getattr(request, field, "") for field in fields)
-    named = next(
-        (candidate for candidate in candidates if candidate and isinstance(candidate, str)), ""
-    )
-    return f"{call.method} {named}".strip()
+    name = next((text for text in candidates if text and isinstance(text, str)), "")
+    return f"{call.method} {name}".strip()
 
 
 class OperationFaults:
-    """Delays operations, fails them, or stops them halfway."""
+    """Applies faults to long-running operations: delays, holds and errors."""
 
     def __init__(self, table: FaultTable, stopping: threading.Event) -> None:
         self._table, self._stopping = table, stopping
 
     def __call__(self, when: str, method: str, request: Mapping[str, Any]) -> None:
-        """Apply faults before or after an operation's work. Raises ApiError and
-        ServerStoppingError.
-        """
         for entry in self._table.count_call(
             Service.OPERATIONS,
             method,
@@ -188,43 +167,31 @@ class OperationFaults:
                 raise ServerStoppingError
 
 
-#: Page token that an empty first page returns.
-_BEGINNING: Final = "beginning"
-
-
 def rewrite(fault: Fault, request: Any, answer: Callable[[], Any], response_type: type) -> Any:
-    """Return the list answer as the fault changes it; ``answer`` returns the unchanged answer."""
+    """Return a list answer with the fault; ``answer`` returns the answer without the fault."""
     if fault.kind is Kind.SHORT_PAGES:
-        return _short_pages(request, answer, response_type)
+        # Pages may be shorter than requested, or empty before the last page (google.aip.dev/158).
+        if not request.page_token:
+            return response_type(next_page_token="beginning")
+        if request.page_token == "beginning":
+            request.page_token = ""
+        request.page_size = 1
+        return answer()
     if fault.kind is Kind.LOST_PAGE:
         if request.page_token:
             return response_type()
         request.page_size = 1
         return answer()
     response = answer()
-    assert fault.seconds is not None  # a stale list has them
+    assert fault.seconds is not None  # a fault of the kind ``stale`` has seconds
     newest = datetime.now(UTC) - timedelta(seconds=fault.seconds)
     field = listed(response)
-    setattr(
-        response, field, [job for job in getattr(response, field) if _create_time(job) <= newest]
-    )
+    jobs = getattr(response, field)
+    old = [job for job in jobs if type(job).pb(job).create_time.ToDatetime(UTC) <= newest]
+    setattr(response, field, old)
     return response
 
 
 def listed(response: Any) -> str:
-    """Return the name of the field that contains the jobs in a list answer."""
+    """Return the name of a list answer's field with the jobs."""
     return next(name for name in type(response).meta.fields if name != "next_page_token")
-
-
-def _create_time(job: Any) -> datetime:
-    return type(job).pb(job).create_time.ToDatetime(UTC)
-
-
-def _short_pages(request: Any, answer: Callable[[], Any], response_type: type) -> Any:
-    """Return pages shorter than requested, or empty before the last (google.aip.dev/158)."""
-    if not request.page_token:
-        return response_type(next_page_token=_BEGINNING)
-    if request.page_token == _BEGINNING:
-        request.page_token = ""
-    request.page_size = 1
-    return answer()

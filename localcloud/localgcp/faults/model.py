@@ -1,10 +1,11 @@
-"""Faults and the checks of their fields (pure)."""
+"""Faults, and the checks of their fields."""
 
 from __future__ import annotations
 
 import difflib
 import json
 import random
+import re
 import shlex
 from collections.abc import Iterable
 from enum import StrEnum
@@ -15,15 +16,15 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from localgcp.errors import LocalCloudError
 
-#: gRPC codes except OK: https://grpc.io/docs/guides/status-codes.
+#: gRPC codes except OK (https://grpc.io/docs/guides/status-codes).
 GRPC_CODES: Final = frozenset({
     *("CANCELLED", "UNKNOWN", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", "NOT_FOUND"),
     *("ALREADY_EXISTS", "PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION"),
     *("ABORTED", "OUT_OF_RANGE", "UNIMPLEMENTED", "INTERNAL", "UNAVAILABLE", "DATA_LOSS"),
     "UNAUTHENTICATED",
 })  # fmt: skip
-#: Service -> short API names of the methods that faults apply to. ``jobs`` includes Batch's
-#: methods; ``bigquery`` includes running jobs (``query``, ``load``, ``extract``).
+#: Service -> names of the methods to which faults apply. ``jobs`` includes methods of Batch;
+#: ``bigquery`` includes running jobs (``query``, ``load``, ``extract``).
 METHODS: Final = {
     service: frozenset(names.split())
     for service, names in {
@@ -81,7 +82,7 @@ class Service(StrEnum):
     JOBS = "jobs"
     MODELS = "models"
     OPERATIONS = "operations"
-    """Long-running operations, which continue after the answer to a call of ``models``."""
+    """Long-running operations, which calls of ``models`` start."""
     STORAGE = "storage"
     IAM = "iam"
     COMPUTE = "compute"
@@ -97,86 +98,81 @@ class Service(StrEnum):
     SERVICE_NETWORKING = "servicenetworking"
     DNS = "dns"
     BIGQUERY = "bigquery"
-    """Calls, and running jobs: ``query``, ``load``, ``extract``."""
+    """Calls of BigQuery and running jobs (``query``, ``load``, ``extract``)."""
 
 
 class Kind(StrEnum):
     """Kinds of faults."""
 
     ERROR = "error"
-    """The call is answered with ``code``."""
+    """The service answers the call with the error ``code``."""
     DROP = "drop"
-    """No answer is sent: the caller's deadline passes."""
+    """The service does not answer the call, so the caller's deadline passes."""
     DELAY = "delay"
-    """The call takes ``seconds`` longer."""
+    """The service delays the call by ``seconds``."""
     RESET = "reset"
-    """The caller's connection is closed."""
+    """The service closes the caller's connection."""
     TRUNCATE = "truncate"
-    """The answer ends in the middle."""
+    """The service sends only the first part of the answer."""
     HOLD = "hold"
     """The call waits until the fault is released."""
     STALE = "stale"
     """Lists omit jobs younger than ``seconds``."""
     SHORT_PAGES = "short-pages"
-    """The first page of a list is empty and each further page has one job, as the API allows."""
+    """The first page of a list is empty, and each further page has one job."""
     LOST_PAGE = "lost-page"
     """The first page of a list has one job, and later pages are empty."""
     LOST_RECORD = "lost-record"
-    """The record of a job is missing: requests get 404, and lists omit the job."""
+    """The record of a job is missing: requests fail with 404, and lists omit the job."""
     STOCKOUT = "stockout"
-    """No machine is available: the job waits ``seconds``. Without ``seconds``, FLEX_START and Batch
-    jobs wait, and other jobs fail."""
+    """No machine is available, so the job waits ``seconds``. Without ``seconds``, FLEX_START and
+    Batch jobs wait, and other jobs fail."""
     PREEMPT = "preempt"
-    """A running job with strategy SPOT loses machines after ``seconds`` and is restarted; a Batch
+    """A running job with the strategy SPOT loses machines after ``seconds`` and restarts; a Batch
     task ends with exit code 50001."""
     KILL = "kill"
     """SIGKILL ends a replica of a running job after ``seconds``."""
     DENY = "deny"
-    """The answer is a denial: a missing permission, no reservation, a quota of 0."""
+    """The answer denies the request: a missing permission, no reservation, a quota of 0."""
     PATCH = "patch"
-    """The values of ``patch`` are merged into the answer, to rehearse a project that differs from
-    this cloud: no billing, a disabled API, a policy, a quota, a bucket of another owner. For a
-    missing resource, the answer is ``patch`` alone."""
+    """The service merges ``patch`` into the answer, to simulate another project: no billing, a
+    disabled API, a policy, a quota. For a missing resource, the answer is ``patch`` alone."""
     UTILIZATION = "utilization"
     """Accelerators of running jobs have the utilization ``value`` in each minute of the last
-    ``seconds``; the local cloud itself measures none."""
+    ``seconds``. Without this fault, the local cloud has no utilization data."""
 
 
 LISTS: Final = frozenset({Kind.STALE, Kind.SHORT_PAGES, Kind.LOST_PAGE})
 _LIST_METHODS: Final = ("ListCustomJobs", "ListHyperparameterTuningJobs", "ListJobs")
-#: Kinds that apply to running jobs, not to calls.
+#: Kinds that apply to running jobs instead of calls.
 OF_JOBS: Final = frozenset({Kind.STOCKOUT, Kind.PREEMPT, Kind.KILL})
 #: Kinds that apply to one replica of a job, or to all replicas.
 _OF_REPLICAS: Final = frozenset({Kind.PREEMPT, Kind.KILL})
-#: Services over gRPC, then services over REST (``localgcp.reads``) and the kinds for REST.
+#: Services over gRPC.
 _BY_GRPC: Final = frozenset({Service.JOBS, Service.MODELS, Service.OPERATIONS})
-_ASKED: Final = frozenset(
+#: Services with only the kinds of REST methods (``localgcp.reads``).
+_BY_REST: Final = frozenset(
     {*Service} - _BY_GRPC - {Service.STORAGE, Service.BIGQUERY, Service.MONITORING}
 )
-_KINDS_OF_ASKED: Final = frozenset({Kind.DENY, Kind.PATCH, Kind.ERROR, Kind.DELAY})
+_KINDS_OF_REST: Final = frozenset({Kind.DENY, Kind.PATCH, Kind.ERROR, Kind.DELAY})
 _OF_CALLS: Final = frozenset(
     {Kind.ERROR, Kind.DROP, Kind.DELAY, Kind.RESET, Kind.TRUNCATE, Kind.HOLD}
 )
 _KINDS_OF: Final = {
     Service.MODELS: _OF_CALLS,
     Service.OPERATIONS: frozenset({Kind.ERROR, Kind.DELAY, Kind.HOLD}),
-    Service.BIGQUERY: _KINDS_OF_ASKED | {Kind.RESET, Kind.HOLD},
-    Service.MONITORING: _KINDS_OF_ASKED | {Kind.RESET, Kind.HOLD, Kind.UTILIZATION},
+    Service.BIGQUERY: _KINDS_OF_REST | {Kind.RESET, Kind.HOLD},
+    Service.MONITORING: _KINDS_OF_REST | {Kind.RESET, Kind.HOLD, Kind.UTILIZATION},
 }
-_ONLY_ON_JOBS: Final = LISTS | OF_JOBS | {Kind.LOST_RECORD}
-_HAS_WHEN: Final = frozenset({Kind.ERROR, Kind.DROP, Kind.DELAY, Kind.RESET, Kind.HOLD})
 _NEEDS_SECONDS: Final = frozenset({Kind.DELAY, Kind.STALE, Kind.UTILIZATION})
-_TAKES_SECONDS: Final = _NEEDS_SECONDS | OF_JOBS
-#: Kinds that describe a condition, not an event: they last until they are cleared.
-_LASTING: Final = LISTS | {Kind.LOST_RECORD, Kind.PATCH, Kind.UTILIZATION}
 
 
 class Fault(BaseModel):
-    """One fault, and the calls or jobs that it matches. Raises ValidationError for a contradiction.
+    """One fault. Raises ValidationError for contradictory fields.
 
-    A call that fits is counted; the fault happens from the ``nth`` on, ``times`` times (0: until it
-    is cleared; None: once, or until cleared for stale lists and lost pages and records), each
-    time with ``probability``. The same ``seed`` gives the same choices.
+    The fault starts with the ``nth`` matching call and happens ``times`` times (0: until cleared;
+    None: once, or until cleared for lists, lost records, patches and utilization), each time with
+    ``probability``. The same ``seed`` results in the same choices.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -184,17 +180,17 @@ class Fault(BaseModel):
     service: Service
     kind: Kind
     method: str = "*"
-    """Short name of the method, or a pattern (``objects.*``)."""
+    """Short name of the method, or a pattern such as ``objects.*``."""
     match: str = ""
-    """Text in the job's name, labels, id or list filter; in BUCKET/OBJECT; in a path; or in a
-    tested permission: then ``deny`` denies only that permission."""
+    """Text in the job's name, labels, id or list filter, in BUCKET/OBJECT, in a path, or in a
+    tested permission. With a permission, ``deny`` denies only this permission."""
     when: Literal["before", "after"] = "before"
-    """Before or after the service executes the request."""
+    """Whether the fault happens before or after the service executes the request."""
     code: str = ""
-    """gRPC code (UNAVAILABLE) on jobs, models and operations, HTTP status (503) elsewhere."""
+    """gRPC code (UNAVAILABLE) for jobs, models and operations, HTTP status (503) otherwise."""
     replica: str = Field(default="", pattern=r"^(workerpool[0-3]-\d+|task-\d+)?$")
-    """The replica (Batch: ``task-0``) that is killed (default: the first) or preempted (default:
-    all; for Batch, one task)."""
+    """The replica (Batch: ``task-0``) to kill (default: the first) or to preempt (default: all
+    replicas, or one Batch task)."""
     seconds: float | None = Field(default=None, ge=0, allow_inf_nan=False)
     nth: int = Field(default=1, ge=1)
     times: int | None = Field(default=None, ge=0)
@@ -206,19 +202,25 @@ class Fault(BaseModel):
     """Utilization of accelerators, from 0 to 1."""
 
     @classmethod
-    def parse(cls, **given: object) -> Fault:
+    def parse(cls, **fields: object) -> Fault:
         """Return a Fault. Raises one LocalCloudError that lists all mistakes."""
         try:
-            return cls.model_validate(given)
+            return cls.model_validate(fields)
         except ValidationError as error:
-            raise LocalCloudError("; ".join(map(_words, error.errors())) + ".", _HINT) from None
+            texts = []
+            for mistake in error.errors():
+                place = ".".join(map(str, mistake["loc"]))
+                text = mistake["msg"].removeprefix("Value error, ")
+                texts.append(f"{place}: {text} (got {mistake['input']!r})" if place else text)
+            hint = "`vt local fault add --help` lists kinds and options; docs/local-stack.md has"
+            raise LocalCloudError("; ".join(texts) + ".", f"{hint} examples.") from None
 
     @property
     def limit(self) -> int:
-        """Maximum number of times that the fault happens; 0 means until it is cleared."""
+        """Return how often the fault happens; 0 means until the fault is cleared."""
         if self.times is not None:
             return self.times
-        return 0 if self.kind in _LASTING else 1
+        return 0 if self.kind in LISTS | {Kind.LOST_RECORD, Kind.PATCH, Kind.UTILIZATION} else 1
 
     def describe(self) -> str:
         """Return the fault as arguments of ``vt local fault add``."""
@@ -228,9 +230,7 @@ class Fault(BaseModel):
         return " ".join([self.service, self.kind, *(f"--{k} {v}" for k, v in conditions.items())])
 
     def fits(self, service: Service, method: str, subjects: Iterable[str]) -> bool:
-        """Return whether the fault matches a call; ``match`` is searched in the texts
-        ``subjects``.
-        """
+        """Return whether the fault matches a call; ``subjects`` must contain ``match``."""
         return (
             self.service is service
             and (self.kind not in LISTS or method in _LIST_METHODS)
@@ -239,9 +239,7 @@ class Fault(BaseModel):
         )
 
     def happens(self, seen: int, fired: int) -> bool:
-        """Return whether the fault happens to matching call number ``seen``, if it has already
-        happened ``fired`` times.
-        """
+        """Return whether the fault happens to matching call ``seen``, after ``fired`` events."""
         if seen < self.nth or (self.limit and fired >= self.limit):
             return False
         return random.Random(f"{self.seed}:{seen}").random() < self.probability
@@ -254,21 +252,16 @@ class Fault(BaseModel):
         return self
 
 
-_HINT: Final = (
-    "`vt local fault add --help` lists kinds and options; docs/local-stack.md has examples."
-)
-
-
 def _place_problems(fault: Fault) -> Iterable[str]:
     kind, service = fault.kind, fault.service
-    if service is Service.STORAGE and kind in _ONLY_ON_JOBS:
+    if service is Service.STORAGE and kind in LISTS | OF_JOBS | {Kind.LOST_RECORD}:
         yield (
             f"{kind} requires a service of jobs; Cloud Storage lists and reads are strongly "
             "consistent"
         )
-    is_asked = service in _ASKED or (service, fault.method) == (Service.STORAGE, "buckets.get")
+    is_rest = service in _BY_REST or (service, fault.method) == (Service.STORAGE, "buckets.get")
     kinds = _KINDS_OF.get(service, frozenset({*Kind} - {Kind.DENY, Kind.PATCH, Kind.UTILIZATION}))
-    if kind not in (_KINDS_OF_ASKED if is_asked else kinds):
+    if kind not in (_KINDS_OF_REST if is_rest else kinds):
         yield f"service {service} does not support fault {kind}"
     known = METHODS[service]
     if not any(fnmatchcase(name, fault.method) for name in known):
@@ -283,25 +276,21 @@ def _value_problems(fault: Fault) -> Iterable[str]:
     kind = fault.kind
     if kind is Kind.ERROR:
         yield from _code_problems(fault)
-    if kind is not Kind.ERROR and fault.code:
+    elif fault.code:
         yield f"{kind} does not accept a code"
-    if kind not in _HAS_WHEN and fault.when != "before":
+    if kind not in (_OF_CALLS - {Kind.TRUNCATE}) and fault.when != "before":
         yield f"{kind} does not accept `when`"
-    if (kind is Kind.PATCH) is not bool(fault.patch):
-        yield (
-            (f"{kind} does not accept a patch")
-            if fault.patch
-            else ("kind patch requires a patch, a JSON object")
-        )
-    if (kind is Kind.UTILIZATION) is (fault.value is None):
-        yield (
-            (f"{kind} does not accept a value")
-            if fault.value is not None
-            else f"{kind} needs a value"
-        )
+    if kind is Kind.PATCH and not fault.patch:
+        yield "kind patch requires a patch, a JSON object"
+    elif kind is not Kind.PATCH and fault.patch:
+        yield f"{kind} does not accept a patch"
+    if kind is Kind.UTILIZATION and fault.value is None:
+        yield f"{kind} needs a value"
+    elif kind is not Kind.UTILIZATION and fault.value is not None:
+        yield f"{kind} does not accept a value"
     if kind in _NEEDS_SECONDS and fault.seconds is None:
         yield f"{kind} needs seconds"
-    if kind not in _TAKES_SECONDS and fault.seconds is not None:
+    if kind not in _NEEDS_SECONDS | OF_JOBS and fault.seconds is not None:
         yield f"{kind} does not accept seconds"
     if kind in _OF_REPLICAS and (fault.nth, fault.probability) != (1, 1.0):
         yield f"{kind} accepts neither nth nor probability: it applies to all matching jobs"
@@ -316,16 +305,5 @@ def _code_problems(fault: Fault) -> Iterable[str]:
     elif fault.service in _BY_GRPC and fault.code not in GRPC_CODES:
         near = difflib.get_close_matches(fault.code.upper(), GRPC_CODES)
         yield f"'{fault.code}' is not a gRPC code ({near[0] if near else 'UNAVAILABLE, …'})"
-    elif fault.service not in _BY_GRPC and not _is_http_error(fault.code):
+    elif fault.service not in _BY_GRPC and not re.fullmatch("[45][0-9]{2}", fault.code):
         yield f"'{fault.code}' is not an HTTP status from 400 to 599"
-
-
-def _is_http_error(code: str) -> bool:
-    return code.isdecimal() and 400 <= int(code) <= 599
-
-
-def _words(error: object) -> str:
-    assert isinstance(error, dict)
-    place = ".".join(map(str, error["loc"]))
-    text = str(error["msg"]).removeprefix("Value error, ")
-    return f"{place}: {text} (got {error['input']!r})" if place else text

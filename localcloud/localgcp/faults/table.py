@@ -1,16 +1,11 @@
-"""The added faults and the calls that they hold, in one SQLite file of the home folder.
-
-Commands write it, the server reads it at every call. Until the first fault is added there is
-no file, and a call costs one look for it. Faults outlive the server: a restart is one of the things
-worth rehearsing with them.
-"""
+"""The added faults and the held calls, in one SQLite file of the home folder."""
 
 from __future__ import annotations
 
 import sqlite3
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +15,7 @@ from localgcp.errors import LocalCloudError
 from localgcp.faults.model import Fault, Kind, Service
 from localgcp.home import Home
 from localgcp.inventory.store import connection
+from localgcp.vertex.records import JobRecord
 
 _POLL_SECONDS: Final = 0.02
 _SCHEMA: Final = """
@@ -35,13 +31,16 @@ CREATE TABLE IF NOT EXISTS held (
 
 @dataclass(frozen=True)
 class Entry:
-    """A fault, the calls that it now holds, and its counts of matching calls and of events."""
+    """An added fault with its counters."""
 
     id: int
     fault: Fault
     seen: int
+    """Number of matching calls."""
     fired: int
+    """Number of times that the fault happened."""
     held: tuple[str, ...] = ()
+    """The calls that the fault holds now."""
 
     @property
     def spent(self) -> bool:
@@ -50,7 +49,7 @@ class Entry:
 
     @property
     def uses(self) -> str:
-        """Return the number of times the fault happened: ``1 of 3``, or ``5`` without a limit."""
+        """Return how often the fault happened, such as ``1 of 3``, or ``5`` without a limit."""
         return f"{self.fired} of {self.fault.limit}" if self.fault.limit else str(self.fired)
 
     def as_json(self) -> dict[str, object]:
@@ -60,15 +59,13 @@ class Entry:
 
 
 class FaultTable:
-    """The SQLite file; safe across threads and processes (a connection for each call)."""
+    """The SQLite file of the faults, for use by several threads and processes."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def any(self) -> bool:
-        """Return whether faults may exist; checks only the file system, because every call needs
-        it.
-        """
+        """Return whether the file exists. Every call of the local cloud runs this check."""
         return self.path.exists()
 
     def add(self, fault: Fault) -> int:
@@ -102,18 +99,14 @@ class FaultTable:
         )
 
     def clear(self, fault_id: int | None = None) -> int:
-        """Remove one fault or all faults and return their number; the calls that they hold fail.
-
-        Raises LocalCloudError if there is none of this id.
-        """
+        """Remove one fault or all faults and return their number. Raises LocalCloudError."""
         if fault_id is not None:
             self.get(fault_id)
         if not self.any():
             return 0
         with self._connect() as db:
-            return db.execute(
-                "DELETE FROM faults WHERE ?1 IS NULL OR id = ?1", (fault_id,)
-            ).rowcount
+            deletion = "DELETE FROM faults WHERE ?1 IS NULL OR id = ?1"
+            return db.execute(deletion, (fault_id,)).rowcount
 
     def count_call(
         self,
@@ -122,8 +115,8 @@ class FaultTable:
         subjects: Callable[[Fault], list[str]],
         accept: Callable[[Fault], bool],
     ) -> list[Entry]:
-        """Count a call against the matching accepted faults, and return the faults that happen."""
-        fitting = [
+        """Count a call for each matching accepted fault, and return the faults that happen."""
+        matching = [
             entry.id
             for entry in self.entries()
             if not entry.spent
@@ -132,13 +125,13 @@ class FaultTable:
                 service, method, subjects(entry.fault) if entry.fault.match else ()
             )
         ]
-        if not fitting:
+        if not matching:
             return []
         with self._connect() as db:
-            db.execute("BEGIN IMMEDIATE")  # two calls at once are counted one after the other
-            taken = [entry for fault_id in fitting if (entry := _count(db, fault_id))]
+            db.execute("BEGIN IMMEDIATE")  # count parallel calls one after the other
+            entries = [entry for fault_id in matching if (entry := _count(db, fault_id))]
             db.execute("COMMIT")
-        return taken
+        return entries
 
     def meet(
         self,
@@ -147,10 +140,7 @@ class FaultTable:
         stopping: threading.Event,
         error: Callable[[str, str], Exception],
     ) -> bool:
-        """Delay or hold a call; return False if the call was held and its fault was cleared.
-
-        Raises ``error(code, text)`` for a fault of kind ``error``. Other kinds are the caller's.
-        """
+        """Delay or hold a call; return False for a cleared fault. Raises ``error(code, text)``."""
         fault = entry.fault
         if fault.kind is Kind.ERROR:
             raise error(fault.code, f"fault {entry.id} of the local cloud")
@@ -159,25 +149,24 @@ class FaultTable:
         return fault.kind is not Kind.HOLD or self.hold(entry.id, call, stopping)
 
     def hold(self, fault_id: int, call: str, stopping: threading.Event) -> bool:
-        """Wait until the fault is released. False if it was cleared, or the server stops."""
+        """Hold a call until its fault is released; return False if the fault is cleared."""
+        insertion = "INSERT INTO held (fault, call) VALUES (?, ?)"
+        selection = "SELECT released FROM faults WHERE id = ?"
         with self._connect() as db:
-            held = db.execute(
-                "INSERT INTO held (fault, call) VALUES (?, ?)", (fault_id, call)
-            ).lastrowid
+            held = db.execute(insertion, (fault_id, call)).lastrowid
         try:
-            while (released := self._released(fault_id)) is False:
-                if stopping.wait(_POLL_SECONDS):
-                    return False
-            return bool(released)
+            while not stopping.wait(_POLL_SECONDS):
+                with self._connect() as db:
+                    row = db.execute(selection, (fault_id,)).fetchone()
+                if row is None or row[0]:
+                    return row is not None
+            return False
         finally:
             with self._connect() as db:
                 db.execute("DELETE FROM held WHERE id = ?", (held,))
 
     def release(self, fault_id: int) -> tuple[str, ...]:
-        """Let a fault's held calls continue, hold no later calls, and return the released calls.
-
-        Raises LocalCloudError if there is no such fault, or it is none that holds.
-        """
+        """Continue the calls that a fault holds, and return these calls. Raises LocalCloudError."""
         entry = self.get(fault_id)
         if entry.fault.kind is not Kind.HOLD:
             raise LocalCloudError(
@@ -189,10 +178,7 @@ class FaultTable:
         return entry.held
 
     def wait_held(self, fault_id: int, seconds: float) -> str:
-        """Wait until a fault holds a call, and return the call.
-
-        Raises LocalCloudError after ``seconds``.
-        """
+        """Wait until a fault holds a call, and return the call. Raises LocalCloudError."""
         deadline = time.monotonic() + seconds
         while not (held := self.get(fault_id).held):
             if time.monotonic() > deadline:
@@ -206,24 +192,18 @@ class FaultTable:
             with self._connect() as db:
                 db.execute("DELETE FROM held")
 
-    def _released(self, fault_id: int) -> bool | None:
-        with self._connect() as db:
-            row = db.execute("SELECT released FROM faults WHERE id = ?", (fault_id,)).fetchone()
-        return None if row is None else bool(row[0])
-
     def _connect(self) -> AbstractContextManager[sqlite3.Connection]:
         return connection(self.path, _SCHEMA)
 
 
 def _count(db: sqlite3.Connection, fault_id: int) -> Entry | None:
-    """Count a matching call; return the fault if it happens, else None."""
     row = db.execute(
         "UPDATE faults SET seen = seen + 1 WHERE id = ? AND released = 0"
         " RETURNING body, seen, fired",
         (fault_id,),
     ).fetchone()
     if row is None:
-        return None  # cleared or released meanwhile
+        return None  # another process cleared or released the fault
     fault = Fault.model_validate_json(row[0])
     if not fault.happens(row[1], row[2]):
         return None
@@ -232,14 +212,70 @@ def _count(db: sqlite3.Connection, fault_id: int) -> Entry | None:
 
 
 def inject(home: Home, fault: Fault) -> int:
-    """Add a fault, effective at once, and return its id."""
+    """Add a fault and return its id."""
     home.create()
     return FaultTable(home.faults).add(fault)
 
 
 def clear(home: Home, fault_id: int | None = None) -> int:
-    """Remove one fault or all faults, effective at once, and return their number.
-
-    Raises LocalCloudError if there is no fault of this id.
-    """
+    """Remove one fault or all faults and return their number. Raises LocalCloudError."""
     return FaultTable(home.faults).clear(fault_id)
+
+
+def stockout_message(region: str) -> str:
+    """Return the text of github.com/openreview/openreview-expertise/issues/401."""
+    return f"STOCKOUT: Resources are insufficient in region: {region}."
+
+
+@dataclass(frozen=True)
+class JobFaults:
+    """The faults of one running job."""
+
+    table: FaultTable
+    subjects: Sequence[str]
+    """Texts in which a fault's ``match`` is searched."""
+    first: str
+    """The replica to kill if a fault names no replica."""
+    is_spot: bool
+    """True for the strategy SPOT. Only SPOT jobs lose machines."""
+
+    def stockout(self) -> Entry | None:
+        """Return the stock-out of this job, which requests machines now, or None."""
+        return self._take(lambda fault: fault.kind is Kind.STOCKOUT)
+
+    def preempted(self, names: Sequence[str], ran_seconds: float) -> Sequence[str]:
+        """Return the replicas that lose their machines now."""
+        if not self.is_spot:
+            return ()
+        due = self._take(
+            lambda fault: (
+                fault.kind is Kind.PREEMPT
+                and ran_seconds >= (fault.seconds or 0)
+                and fault.replica in ("", *names)
+            )
+        )
+        return () if due is None else [due.fault.replica] if due.fault.replica else names
+
+    def killed(self, name: str, ran_seconds: float) -> bool:
+        """Return whether this running replica is killed now."""
+        return None is not self._take(
+            lambda fault: (
+                fault.kind is Kind.KILL
+                and ran_seconds >= (fault.seconds or 0)
+                and (fault.replica or self.first) == name
+            )
+        )
+
+    def _take(self, accept: Callable[[Fault], bool]) -> Entry | None:
+        taken = self.table.count_call(Service.JOBS, "", lambda _: [*self.subjects], accept)
+        return taken[0] if taken else None
+
+
+def faults_of(table: FaultTable, job: JobRecord) -> JobFaults:
+    """Return the faults of a CustomJob, which may match the strategy, machine or accelerator."""
+    strategy = job.spec.get("scheduling", {}).get("strategy", "STANDARD")
+    machines = [(pool or {}).get("machineSpec", {}) for pool in job.spec.get("workerPoolSpecs", ())]
+    fields = ("machineType", "acceleratorType")
+    requested = [machine.get(field, "") for machine in machines for field in fields]
+    subjects = (job.job_id, job.display_name, *job.labels.values(), strategy, *requested)
+    return JobFaults(table, subjects, "workerpool0-0", strategy == "SPOT")

@@ -1,7 +1,4 @@
-"""``python -m localgcp.gcp [ENGINE_ADDRESS]``: the command with which the engine starts the plugin.
-
-Prints the port on stdout, as the engine expects, and serves until the engine ends it.
-"""
+"""The command ``python -m localgcp.gcp [ENGINE_ADDRESS]``, which starts the plugin."""
 
 from __future__ import annotations
 
@@ -11,17 +8,14 @@ import signal
 import sys
 import threading
 from types import FrameType
-from typing import Final
-
-_WATCH_SECONDS: Final = 1.0
 
 
 def main() -> None:
     """Serve until SIGINT, SIGTERM or the end of the engine, then finish the running calls."""
-    # A killed engine does not end its plugins: init or another reaper becomes their parent.
-    # Read before the port is printed: after that, the engine may be gone at any time.
+    # A killed engine does not end its plugins; another process becomes their parent. The engine
+    # may end at any time after the port is printed, so read the engine's id before.
     engine = os.getppid()
-    # The SDK's stubs alone: the SDK around them takes half of a start, and each preview has one.
+    # Import only the stubs of the SDK: importing the whole SDK doubles the plugin's start time.
     for name in ("pulumi", "pulumi.runtime"):
         module_spec = importlib.util.find_spec(name)
         assert module_spec
@@ -34,12 +28,11 @@ def main() -> None:
         ended.set()
 
     signal.signal(signal.SIGTERM, end)
-    # Ctrl-C reaches every process of the terminal, and the engine ends plugins with SIGINT too:
-    # either way, finish what runs and leave without a traceback.
+    # Ctrl-C sends SIGINT to every process of the terminal, and the engine ends plugins with SIGINT.
     signal.signal(signal.SIGINT, end)
     server, port = serve(os.environ)
     print(port, flush=True)
-    while not ended.wait(_WATCH_SECONDS) and os.getppid() == engine:
+    while not ended.wait(1.0) and os.getppid() == engine:
         pass
     server.stop(grace=5).wait()
 

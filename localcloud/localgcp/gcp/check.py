@@ -1,10 +1,14 @@
-"""Checks the inputs of a resource: fills in names and defaults, reports mistakes in the plugin's
-wording.
+"""Check the inputs of a resource, and fill in automatic names and defaults.
+
+Checks of single properties, such as ``cidr``, return the official plugin's error or None.
 """
 
 from __future__ import annotations
 
 import hashlib
+import ipaddress
+import json
+import re
 import secrets
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -19,12 +23,12 @@ DEFAULTS: Final = "__defaults"
 
 @dataclass(frozen=True)
 class Place:
-    """Location of a property in the forms of users (Pulumi), messages (Terraform) and rules."""
+    """A property's path in Pulumi's spelling, in Terraform's spelling, and without indices."""
 
     pulumi: str = ""
     tf: str = ""
     rule: str = ""
-    # A set's elements have no stable place: messages stop at the set.
+    # The elements of a set have no stable order, so messages name only the set.
     inside_set: bool = False
 
     def child(self, prop: Property) -> Place:
@@ -47,9 +51,7 @@ class Place:
 
 @dataclass(frozen=True)
 class CheckedInputs:
-    """Inputs with names and defaults, and messages for the user; no messages if the inputs are
-    valid.
-    """
+    """Inputs with automatic names and defaults, and the errors in these inputs."""
 
     inputs: dict[str, Any]
     failures: list[str] = field(default_factory=list)
@@ -58,10 +60,7 @@ class CheckedInputs:
 def check(
     type_: TypeSchema, name: str, olds: Mapping[str, Any], news: Mapping[str, Any], seed: bytes
 ) -> CheckedInputs:
-    """Fill in and validate the inputs ``news`` of the resource ``name``.
-
-    Raises NameTooLongError if no name can be made.
-    """
+    """Return the inputs ``news`` with defaults, and their errors. Raises NameTooLongError."""
     inputs = dict(news)
     defaulted: list[str] = []
     for prop in type_.properties.values():
@@ -83,7 +82,7 @@ def _with_defaults(
         for key, item in value.items()
     }
     for prop in props.values():
-        # The plugin fills in defaults that differ from the type's zero value.
+        # The official plugin fills in only defaults that differ from the type's zero value.
         if prop.input and prop.default and result.get(prop.name) is None:
             result[prop.name] = prop.default
             made.append(prop.name)
@@ -108,7 +107,6 @@ def _nested_defaults(prop: Property, value: Any) -> Any:
 def _problems(
     type_: TypeSchema, props: Mapping[str, Property], value: Mapping[str, Any], place: Place
 ) -> Iterator[tuple[str, str]]:
-    """Yield location and message of each mistake in an object and its nested values."""
     for key in value:
         if key not in props and key != DEFAULTS:
             yield f"{place.pulumi}.{key}".lstrip("."), "Invalid or unknown key"
@@ -117,9 +115,15 @@ def _problems(
         here = place.child(prop)
         if item is None:
             if prop.required:
-                yield here.pulumi, _missing(here.tf)
+                text = f'The argument "{here.tf}" is required, but no definition was found.'
+                yield here.pulumi, f"Missing required argument. {text}"
         elif not prop.input:
-            yield here.pulumi, _computed(prop)
+            text = f'Can\'t configure a value for "{prop.tf}": its value will be decided'
+            yield (
+                here.pulumi,
+                f"Value for unconfigurable attribute. {text} automatically based on the result of "
+                "applying this configuration",
+            )
         else:
             yield from _value_problems(type_, prop, item, here)
         yield from _combination_problems(prop, props, value, here)
@@ -131,12 +135,16 @@ def _value_problems(
     if isinstance(item, Unknown):
         return
     if prop.values and item != "" and item not in prop.values:
-        # The plugin lists "" for an optional property: it means "not given".
+        # The official plugin lists "" for an optional property, which means "unset".
         allowed = [*prop.values, *([] if prop.required else [""])]
         listed = " ".join(f'"{choice}"' for choice in allowed)
         yield here.pulumi, f"expected {here.tf} to be one of [{listed}], got {item}"
     rule = type_.traits.rules.get(here.rule)
-    if rule and _checkable(prop, item) and (message := rule(item)):
+    if prop.type.startswith("map<"):
+        checkable = isinstance(item, dict) and not has_unknown(item)
+    else:
+        checkable = isinstance(item, int | float if prop.type == "int" else str)
+    if rule and checkable and (message := rule(item)):
         yield here.pulumi, message
     if prop.open or not prop.children:
         return
@@ -171,36 +179,11 @@ def _combination_problems(
             yield here.pulumi, f"{rule}conflicts with {other}"
 
 
-def _checkable(prop: Property, item: Any) -> bool:
-    """Return whether the value is known and has the type that the property's rule expects."""
-    if prop.type.startswith("map<"):
-        return isinstance(item, dict) and not has_unknown(item)
-    if prop.type == "int":
-        return isinstance(item, int | float)
-    return isinstance(item, str)
-
-
-def _missing(tf: str) -> str:
-    return (
-        f'Missing required argument. The argument "{tf}" is required, but no definition was found.'
-    )
-
-
-def _computed(prop: Property) -> str:
-    return (
-        f'Value for unconfigurable attribute. Can\'t configure a value for "{prop.tf}": its value '
-        "will be decided automatically based on the result of applying this configuration"
-    )
-
-
 RANDOM_LENGTH: Final = 7
 
 
 def auto_name(type_: TypeSchema, name: str, seed: bytes) -> str:
-    """Return an automatic name for the resource ``name``; the seed is the engine's.
-
-    Raises NameTooLongError.
-    """
+    """Return an automatic name for the resource ``name``. Raises NameTooLongError."""
     traits = type_.traits
     prefix, longest = name if traits.name_as_given else name.lower(), traits.longest_name
     if len(prefix) + 1 + RANDOM_LENGTH > longest:
@@ -210,3 +193,106 @@ def auto_name(type_: TypeSchema, name: str, seed: bytes) -> str:
         )
     digest = hashlib.sha256(seed).hexdigest() if seed else secrets.token_hex(RANDOM_LENGTH)
     return f"{prefix}-{digest[:RANDOM_LENGTH]}"
+
+
+_GCE_NAME: Final = "^(?:[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?)$"
+_ACCOUNT: Final = "^[a-z]([-a-z0-9]*[a-z0-9])?$"
+_POOL: Final = "workload_identity_pool_id"
+_IAM_DOC: Final = "https://cloud.google.com/billing/docs/reference/rest/v1/Policy#Binding"
+_LABEL_DOC: Final = "https://cloud.google.com/storage/docs/tags-and-labels#bucket-labels"
+
+
+def gce_name(value: Any) -> str | None:
+    """Check a name of Compute Engine."""
+    if re.fullmatch(_GCE_NAME, value):
+        return None
+    return f'"name" ("{value}") doesn\'t match regexp "{_GCE_NAME}"'
+
+
+def account_id(value: Any) -> str | None:
+    """Check the id of a service account."""
+    if not 6 <= len(value) <= 30:
+        return f'"account_id" ("{value}") must be between 6 and 30 characters long'
+    if not re.fullmatch(_ACCOUNT, value):
+        return f'"account_id" ("{value}") must match regex "{_ACCOUNT}"'
+    return None
+
+
+def bucket_labels(value: Any) -> str | None:
+    """Check the label keys of a bucket."""
+    for key in sorted(value):
+        # International lower-case letters are legal, too.
+        is_plain = re.fullmatch(r"[a-z][a-z0-9_-]{0,62}", key)
+        if not is_plain and (key.isascii() or not key.islower()):
+            return f'"{key}" is an invalid label key. See {_LABEL_DOC}'
+    return None
+
+
+def json_object(value: Any) -> str | None:
+    """Check that a text is a JSON object."""
+    try:
+        is_object = isinstance(json.loads(value), dict)
+    except (TypeError, ValueError):
+        is_object = False
+    return None if is_object else '"dashboard_json" contains an invalid JSON'
+
+
+def iam_member(value: Any) -> str | None:
+    """Check a member of an IAM policy."""
+    if ":" in value or value in ("allUsers", "allAuthenticatedUsers"):
+        return None
+    return (
+        f'invalid value "{value}" for member (IAM members must have one of the values outlined '
+        f"here: {_IAM_DOC})"
+    )
+
+
+def cidr(value: Any) -> str | None:
+    """Check a CIDR range."""
+    try:
+        ipaddress.ip_network(value, strict=False)
+    except ValueError:
+        return f'"ip_cidr_range" is not a valid IP CIDR range: invalid CIDR address: {value}'
+    return None
+
+
+def pool_id(value: Any) -> str | None:
+    """Check the id of a workload identity pool."""
+    if len(value) < 4:
+        return f'"{_POOL}" cannot be smaller than 4 characters'
+    if len(value) > 32:
+        return f'"{_POOL}" cannot be greater than 32 characters'
+    if value.startswith("gcp-"):
+        return f'"{_POOL}" ("{value}") can not start with "gcp-"'
+    return None
+
+
+def rotation_period(value: Any) -> str | None:
+    """Check the rotation period of a key."""
+    seconds = value.removesuffix("s")
+    if seconds.isdecimal() and int(seconds) < 86_400:
+        return "Rotation period must be greater than one day"
+    return None
+
+
+def api_name(value: Any) -> str | None:
+    """Check the name of an API."""
+    if "." in value:
+        return None
+    return f"expected {value} to be a domain like serviceusage.googleapis.com"
+
+
+def reservation_count(value: Any) -> str | None:
+    """Check the number of machines of a reservation."""
+    if value < 1:
+        return f"expected specific_reservation.0.count to be at least (1), got {value}"
+    return None
+
+
+def firewall_needs_a_source(inputs: Mapping[str, Any]) -> str | None:
+    """Check that a firewall rule has a source; the plugin checks this in Diff and Create."""
+    if inputs.get("direction", "INGRESS") != "INGRESS":
+        return None
+    if any(inputs.get(key) for key in ("sourceTags", "sourceRanges", "sourceServiceAccounts")):
+        return None
+    return "one of source_tags, source_ranges, or source_service_accounts must be defined"

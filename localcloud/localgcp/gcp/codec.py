@@ -1,12 +1,7 @@
-"""Converts property values between the wire (protobuf Struct with signatures) and Python.
-
-Own code, because the SDK's deserialiser builds ``Output``s and assets of a running program and
-importing it takes longer than everything else this plugin does at start.
-"""
+"""Convert property values between protobuf and Python, without the SDK, whose import is slow."""
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,12 +24,6 @@ class Unknown:
     def __repr__(self) -> str:
         return "UNKNOWN"
 
-    def __copy__(self) -> Unknown:
-        return self
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Unknown:
-        return self
-
 
 UNKNOWN: Final = Unknown()
 
@@ -48,17 +37,13 @@ class Secret:
 
 @dataclass(frozen=True)
 class Asset:
-    """A file, a text or a remote file; equal assets have the same content.
-
-    The engine sends the fields that say where the content is only with a create or an update;
-    a diff or a refresh gets the hash alone.
-    """
+    """A file, a text or a remote file. Calls of Diff and Read have only the content's hash."""
 
     hash: str
     fields: tuple[tuple[str, str], ...] = field(compare=False)
 
     def read(self) -> bytes:
-        """Return the content. Raises OSError if it cannot be read."""
+        """Return the asset's content. Raises OSError."""
         fields = dict(self.fields)
         if "text" in fields:
             return fields["text"].encode()
@@ -67,11 +52,11 @@ class Asset:
         if "uri" in fields:
             with urlopen(fields["uri"]) as response:
                 return response.read()
-        raise OSError("the engine sent only the hash of an asset")
+        raise OSError("the engine sent the asset's hash without the asset's content")
 
 
 def decode(struct: struct_pb2.Struct) -> dict[str, Any]:
-    """Decode the properties of a message; values may be Secret, Asset and UNKNOWN."""
+    """Return the properties of a message. Values may be Secret, Asset and UNKNOWN."""
     return {key: _decode(value) for key, value in struct.fields.items()}
 
 
@@ -106,15 +91,15 @@ def _decode_struct(struct: struct_pb2.Struct) -> Any:
         return fields.get("id", UNKNOWN)
     if signature == ASSET:
         kept = {k: v for k, v in fields.items() if k in ("text", "path", "uri")}
-        # The engine sends ``text: ""`` beside a path; an asset has exactly one source.
+        # The engine adds ``text: ""`` to an asset with a path or a URI.
         if kept.get("path") or kept.get("uri"):
             kept.pop("text", None)
         return Asset(fields.get("hash", ""), tuple(sorted(kept.items())))
-    raise ValueError(f"a property value of kind {signature} is not supported")
+    raise ValueError(f"the plugin does not support property values of the kind {signature}")
 
 
 def encode(properties: Mapping[str, Any]) -> struct_pb2.Struct:
-    """Encode properties as a message."""
+    """Return properties as a protobuf message."""
     return struct_pb2.Struct(fields={key: _encode(item) for key, item in properties.items()})
 
 
@@ -139,7 +124,7 @@ def _encode(value: Any) -> struct_pb2.Value:
         case list() | tuple():
             items = [_encode(item) for item in value]
             return struct_pb2.Value(list_value=struct_pb2.ListValue(values=items))
-    raise TypeError(f"{type(value).__name__} is not a property value")
+    raise TypeError(f"a property cannot have a value of the type {type(value).__name__}")
 
 
 def plain(value: Any) -> Any:
@@ -165,7 +150,6 @@ def has_secret(value: Any) -> bool:
 
 
 def _parts(value: Any) -> Iterator[Any]:
-    """Yield the value and all its nested values."""
     yield value
     match value:
         case Secret():
@@ -176,7 +160,7 @@ def _parts(value: Any) -> Iterator[Any]:
 
 
 def stored(value: Any) -> Any:
-    """Return the value as JSON: assets by their hash, without secret markers."""
+    """Return the value as JSON, with assets replaced by their hashes, without secret markers."""
     if isinstance(value, Asset):
         return {"asset": value.hash}
     if isinstance(value, dict):
@@ -184,8 +168,3 @@ def stored(value: Any) -> Any:
     if isinstance(value, list):
         return [stored(item) for item in value]
     return stored(value.value) if isinstance(value, Secret) else value
-
-
-def base64_of(digest: bytes) -> str:
-    """Encode bytes as base64, the form of Cloud Storage's checksums."""
-    return base64.b64encode(digest).decode()

@@ -1,8 +1,4 @@
-"""Computes the changed properties of a resource, and whether each updates or replaces it.
-
-The new inputs are compared with the old outputs, as the official plugin does: a value the service
-filled in is no change, and what was changed behind the program's back is.
-"""
+"""Compare a resource's new inputs with the old outputs, as the official plugin does."""
 
 from __future__ import annotations
 
@@ -22,9 +18,7 @@ UPDATE: Final = "update"
 
 @dataclass(frozen=True)
 class Change:
-    """One changed property: path, ``add``/``delete``/``update``, and whether it replaces the
-    resource.
-    """
+    """One changed property; its kind is ``add``, ``delete`` or ``update``."""
 
     path: str
     kind: str
@@ -36,7 +30,7 @@ class Change:
         return self.path.replace("[", ".").partition(".")[0]
 
 
-# Properties that hold a reference: a full link, a resource name and a bare name are the same.
+# In these properties, a link, a path and a bare name of the same resource are equal.
 _REFERENCES: Final = frozenset(
     {
         "bucket",
@@ -63,9 +57,7 @@ def changes(
     settings: Settings,
     hook: Callable[[dict[str, Any], dict[str, Any]], list[Change]],
 ) -> list[Change]:
-    """Return all changes, sorted by path. ``hook`` adds the changes that the type's service
-    predicts.
-    """
+    """Return all changes, sorted by path. ``hook`` returns additional changes of the type."""
     news, before = plain(dict(inputs)), plain(dict(olds))
     changed: dict[str, Change] = {}
     for name, prop in type_.properties.items():
@@ -84,7 +76,7 @@ def changes(
 
 
 def delete_first(type_: TypeSchema, inputs: Mapping[str, Any]) -> bool:
-    """Return whether a replacement deletes the old resource first, because names must be unique."""
+    """Return whether a replacement must delete the old resource before creating the new one."""
     defaulted = inputs.get(DEFAULTS) or ()
     named = any(p.auto_name and p.name not in defaulted for p in type_.properties.values())
     return type_.delete_before_replace or named
@@ -224,10 +216,8 @@ def _same_reference(old: str, new: str) -> bool:
 
 
 def _leaf(traits: Traits, block: Property, name: str) -> Property:
-    """Return a property of a block whose fields schema.json does not list. It replaces the resource
-    if the block does: the plugin declares this for each field (resource_compute_reservation.go,
-    resource_secret_manager_secret.go).
-    """
+    # A field that schema.json does not list replaces the resource if its block does, as declared
+    # in resource_compute_reservation.go and resource_secret_manager_secret.go.
     replaces = block.force_new and name not in traits.updated_in_place
     return Property(
         name=name, tf=name, type="string", optional=True, computed=True, force_new=replaces
@@ -239,5 +229,5 @@ def _replaces(prop: Property) -> bool:
 
 
 def _empty(value: Any) -> bool:
-    """Return whether a value is missing or a zero value; Terraform does not distinguish them."""
+    # Terraform does not distinguish a missing value from a zero value.
     return value in (None, "", 0, False, [], {})

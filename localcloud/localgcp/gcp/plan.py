@@ -1,4 +1,4 @@
-"""Outputs of a resource, in a preview and after its creation."""
+"""Compute the outputs of a resource in a preview and after a change."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LABEL_OUTPUTS: Final = ("effectiveLabels", "pulumiLabels")
 
 @dataclass(frozen=True)
 class Settings:
-    """The provider's own configuration (``gcp:project``, ``gcp:region``, …)."""
+    """The provider's configuration (``gcp:project``, ``gcp:region``, …)."""
 
     project: str = ""
     region: str = ""
@@ -25,7 +25,7 @@ class Settings:
     attribution: bool = True
 
     def labels(self, own: Any) -> Any:
-        """Return the labels of a resource; UNKNOWN while one of its own labels is unknown."""
+        """Return all labels of a resource with the labels ``own``; UNKNOWN if one is unknown."""
         if has_unknown(own):
             return UNKNOWN
         return {
@@ -38,7 +38,7 @@ class Settings:
 def preview(
     type_: TypeSchema, inputs: Mapping[str, Any], settings: Settings, known: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return outputs of a planned resource; ``known`` has the outputs that the service predicts."""
+    """Return the outputs of a planned resource; ``known`` has predicted outputs."""
     result: dict[str, Any] = {}
     for name, prop in type_.properties.items():
         if inputs.get(name) is not None:
@@ -50,16 +50,6 @@ def preview(
     return _marked(type_, inputs, result)
 
 
-def created(
-    type_: TypeSchema,
-    inputs: Mapping[str, Any],
-    settings: Settings,
-    computed: Mapping[str, Any],
-) -> dict[str, Any]:
-    """Return outputs of a new resource; ``computed`` has the values that its service set."""
-    return updated(type_, inputs, {}, settings, computed, planning=False)
-
-
 def updated(
     type_: TypeSchema,
     inputs: Mapping[str, Any],
@@ -69,7 +59,7 @@ def updated(
     *,
     planning: bool,
 ) -> dict[str, Any]:
-    """Return outputs after an update; values that the service set before (``olds``) stay."""
+    """Return the outputs after a change of a resource with the outputs ``olds`` (empty if new)."""
     result: dict[str, Any] = {}
     for name, prop in type_.properties.items():
         if name in computed:
@@ -92,7 +82,7 @@ def updated(
 def _foretold(
     type_: TypeSchema, prop: Property, inputs: Mapping[str, Any], settings: Settings
 ) -> Any:
-    """Return an unset property's value in a preview; None if the plugin omits the property."""
+    # None means that the official plugin omits the unset property from the preview.
     if prop.name in LABEL_OUTPUTS:
         return settings.labels(inputs.get("labels"))
     if prop.computed:
@@ -109,7 +99,6 @@ def _foretold(
 
 
 def _fill(prop: Property, value: Any, old: Any, *, planning: bool) -> Any:
-    """Return the value with nested defaults, and with nested values that the service sets."""
     value = plain(value)
     if prop.is_object and isinstance(value, dict):
         return _fill_object(prop, value, old, planning=planning)
@@ -122,7 +111,7 @@ def _fill(prop: Property, value: Any, old: Any, *, planning: bool) -> Any:
             for i, item in enumerate(value)
         ]
         if prop.is_set and not planning and all(isinstance(f, dict) and "id" in f for f in filled):
-            # A set comes back in an order of its own: a stable one, not the program's.
+            # The cloud returns a set in a stable order, which differs from the program's order.
             filled.sort(key=lambda item: item["id"])
         return filled
     return value
@@ -148,7 +137,6 @@ def _fill_object(prop: Property, value: dict[str, Any], old: Any, *, planning: b
 def _marked(
     type_: TypeSchema, inputs: Mapping[str, Any], outputs: dict[str, Any]
 ) -> dict[str, Any]:
-    """Return the outputs with secrets marked: sensitive properties, and inputs that were secret."""
     return {
         name: Secret(value)
         if type_.properties[name].sensitive or has_secret(inputs.get(name))

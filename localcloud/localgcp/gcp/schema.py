@@ -1,9 +1,11 @@
-"""Property trees of the resource types, from ``schema.json``, which was measured at the plugin."""
+"""Property trees of the resource types (``schema.json``), and Pulumi's package schema."""
 
 from __future__ import annotations
 
+import importlib.metadata
 import json
-from collections.abc import Callable, Collection, Mapping
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
@@ -12,7 +14,7 @@ from typing import Any, Final
 
 @dataclass
 class Property:
-    """One property: Pulumi name, Terraform name (messages use it), flags, nested properties."""
+    """One property with its Pulumi name, its Terraform name and its nested properties."""
 
     name: str
     tf: str
@@ -24,12 +26,12 @@ class Property:
     sensitive: bool = False
     auto_name: bool = False
     default: Any = None
-    values: tuple[str, ...] = ()
-    exactly_one_of: tuple[str, ...] = ()
-    conflicts_with: tuple[str, ...] = ()
+    values: Sequence[str] = ()
+    exactly_one_of: Sequence[str] = ()
+    conflicts_with: Sequence[str] = ()
     has_unset: bool = False
     unset: Any = None
-    # Deeper fields than schema.json lists exist: they pass unchecked.
+    # True if the property has nested fields that schema.json does not list.
     open: bool = False
     children: dict[str, Property] = field(default_factory=dict)
 
@@ -40,7 +42,7 @@ class Property:
 
     @property
     def is_set(self) -> bool:
-        """Return whether the property is a set, without order."""
+        """Return whether the property is a set."""
         return self.type.startswith("set<")
 
     @property
@@ -54,7 +56,7 @@ class Property:
         return self.required or self.optional
 
     def zero(self) -> Any:
-        """Return the plugin's value for an unset property."""
+        """Return the official plugin's value for an unset property."""
         if self.has_unset:
             return json.loads(json.dumps(self.unset))
         if self.is_collection:
@@ -66,35 +68,32 @@ class Property:
 
 @dataclass(frozen=True, kw_only=True)
 class Traits:
-    """The plugin's rules for one type that the schema lacks, from measurements."""
+    """Measured behavior of the official plugin for one type, which the schema does not describe."""
 
     longest_name: int = 63
     """Maximum length of an automatic name; the default is Compute Engine's maximum."""
     name_as_given: bool = False
     """True if automatic names keep upper case."""
     project_later: bool = False
-    """True if ``project``, which the plugin fills in, is unknown until the resource exists."""
+    """True if ``project`` is unknown until the resource exists."""
     deletion_policy_later: bool = False
     """True if ``deletionPolicy`` is unknown until the resource exists."""
     ignored_case: Collection[str] = ()
     """Properties whose values are compared without case."""
     new_when_changed: Collection[str] = ()
-    """Blocks that the plugin stores as a set: any change inside recreates the whole block, so
-    numbers and booleans that had their zero value are reported as deleted."""
+    """Blocks that the plugin stores as sets. Any change inside recreates the whole block, so the
+    plugin reports numbers and booleans with zero values as deleted."""
     left_to_hook: Collection[str] = ()
-    """Inputs with the location of content; ``ResourceType.changed`` compares the content."""
+    """Inputs that ``ResourceType.changed`` compares instead of the generic comparison."""
     updated_in_place: Collection[str] = ()
-    """Fields that are updated although other changes of their block replace the resource."""
+    """Fields whose changes update the resource although other changes of the block replace it."""
     rules: Mapping[str, Callable[[Any], str | None]] = field(default_factory=dict)
-    """Property (dotted path without indices) -> check, which returns an error or None."""
-
-
-_NO_TRAITS: Final = Traits()
+    """Dotted path of a property without indices -> check that returns an error or None."""
 
 
 @dataclass(frozen=True)
 class TypeSchema:
-    """The schema of a resource type, its id format, and measured traits of the official plugin."""
+    """The schema of one resource type."""
 
     token: str
     properties: Mapping[str, Property]
@@ -102,7 +101,7 @@ class TypeSchema:
     import_ids: tuple[str, ...]
     delete_before_replace: bool
     meta: str | None
-    traits: Traits = _NO_TRAITS
+    traits: Traits = field(default_factory=Traits)
 
     def by_tf(self, tf: str) -> Property:
         """Return the top-level property with this Terraform name."""
@@ -110,19 +109,13 @@ class TypeSchema:
 
 
 def find(token: str) -> TypeSchema | None:
-    """Return the resource type, or None if the stand-in does not support it."""
-    raw = _document()["types"].get(token)
-    return _build(token) if raw else None
+    """Return the schema of a resource type; None if the plugin does not support the type."""
+    return _build(token) if token in _document()["types"] else None
 
 
 def tokens() -> list[str]:
-    """Return all resource types."""
+    """Return the tokens of all resource types."""
     return list(_document()["types"])
-
-
-def documented() -> list[str]:
-    """Return resource types whose schema follows the documentation instead of a measurement."""
-    return list(_document()["documented"])
 
 
 @cache
@@ -155,20 +148,108 @@ def _build(token: str) -> TypeSchema:
 
 
 def _property(name: str, row: dict[str, Any]) -> Property:
-    return Property(
-        name=name,
-        tf=row["tf"],
-        type=row["type"],
-        required=row.get("required", False),
-        optional=row.get("optional", False),
-        computed=row.get("computed", False),
-        force_new=row.get("forceNew", False),
-        sensitive=row.get("sensitive", False),
-        auto_name=row.get("autoName", False),
-        default=row.get("pulumiDefault", row.get("default")),
-        values=tuple(row.get("values", ())),
-        exactly_one_of=tuple(row.get("exactlyOneOf", ())),
-        conflicts_with=tuple(row.get("conflictsWith", ())),
-        has_unset="unset" in row,
-        unset=row.get("unset"),
-    )
+    other = ("name", "minItems", "maxItems")
+    fields = {
+        re.sub("[A-Z]", lambda letter: f"_{letter[0].lower()}", key): value
+        for key, value in row.items()
+        if key not in other
+    }
+    return Property(name, has_unset="unset" in row, **fields)
+
+
+_SCALARS = {"string": "string", "bool": "boolean", "int": "integer", "number": "number"}
+_TEXT = {"type": "string"}
+#: Inputs of pulumi_gcp.Provider (9.35.0 and 10.2.0) by type, without the addresses of services.
+_OF_PROVIDER = (
+    (
+        _TEXT,
+        "accessToken billingProject credentials deletionPolicy googlePartnerName "
+        "impersonateServiceAccount pollInterval project pulumiAttributionLabelAdditionStrategy "
+        "region requestReason requestTimeout universeDomain zone",
+    ),
+    (
+        {"type": "boolean"},
+        "addPulumiAttributionLabel disableGooglePartnerName preferGlobalEndpoints "
+        "preferRegionalEndpoints userProjectOverride",
+    ),
+    ({"type": "array", "items": _TEXT}, "impersonateServiceAccountDelegates scopes"),
+    ({"type": "object", "additionalProperties": _TEXT}, "defaultLabels"),
+)
+
+
+def package_schema(version: str) -> dict[str, Any]:
+    """Return Pulumi's package schema of all resource types, which the YAML host requests.
+
+    https://www.pulumi.com/docs/iac/guides/building-extending/packages/schema/
+    """
+    types: dict[str, Any] = {}
+    resources: dict[str, Any] = {}
+    for token in tokens():
+        properties = _build(token).properties
+        inputs = {name: prop for name, prop in properties.items() if prop.input}
+        resources[token] = {
+            "inputProperties": _properties(token, inputs, types),
+            # Names that Pulumi generates are not required, as in the official schema.
+            "requiredInputs": sorted(
+                name for name, prop in inputs.items() if prop.required and not prop.auto_name
+            ),
+            "properties": _properties(token, properties, types),
+            "required": sorted(name for name, prop in properties.items() if prop.required),
+        }
+    return {
+        "name": "gcp",
+        "version": version,
+        "config": {"variables": {"project": _TEXT, "region": _TEXT}},
+        "provider": {
+            "inputProperties": {
+                name: type_ for type_, names in _OF_PROVIDER for name in names.split()
+            },
+        },
+        "types": types,
+        "resources": resources,
+    }
+
+
+def _properties(
+    token: str, properties: Mapping[str, Property], types: dict[str, Any]
+) -> dict[str, Any]:
+    return {name: _type_of(token, prop, types) for name, prop in properties.items()}
+
+
+def _type_of(token: str, prop: Property, types: dict[str, Any]) -> dict[str, Any]:
+    outer, _, inner = prop.type.removesuffix(">").partition("<")
+    if outer == "map":
+        return {"type": "object", "additionalProperties": {"type": _SCALARS[inner]}}
+    if outer == "asset":
+        return {"$ref": "pulumi.json#/Asset"}
+    one = inner or outer
+    item = _object(token, prop, types) if one == "object" else {"type": _SCALARS[one]}
+    return {"type": "array", "items": item} if prop.is_collection else item
+
+
+def _object(token: str, prop: Property, types: dict[str, Any]) -> dict[str, Any]:
+    if prop.open and not prop.children:
+        return {"$ref": "pulumi.json#/Any"}
+    module, _, name = token.rpartition(":")
+    path = f"{name}{prop.name[0].upper()}{prop.name[1:]}"
+    # The official package names nested types so: gcp:storage/BucketCors:BucketCors.
+    nested = f"{module.partition('/')[0]}/{path}:{path}"
+    types[nested] = {
+        "type": "object",
+        "properties": _properties(nested, prop.children, types),
+        "required": sorted(key for key, child in prop.children.items() if child.required),
+    }
+    return {"$ref": f"#/types/{nested}"}
+
+
+#: Version of the official plugin whose behavior was measured.
+MEASURED: Final = "9.35.0"
+
+
+def version() -> str:
+    """Return the version of the installed SDK if supported (decision 75), or else ``MEASURED``."""
+    try:
+        installed = importlib.metadata.version("pulumi-gcp")
+    except importlib.metadata.PackageNotFoundError:
+        return MEASURED
+    return installed if installed.startswith(("9.", "10.")) else MEASURED

@@ -1,13 +1,13 @@
-"""Pulumi's ResourceProvider protocol for the stand-in: one method per RPC."""
+"""The plugin's server: one method for each RPC of Pulumi's ResourceProvider protocol."""
 
 from __future__ import annotations
 
+import functools
 import json
 import sys
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -18,40 +18,72 @@ from pulumi.runtime.proto import plugin_pb2, provider_pb2, provider_pb2_grpc
 
 from localgcp.access import gate
 from localgcp.errors import PluginError, RefusedError
-from localgcp.gcp import check, diff, plan, wire
+from localgcp.gcp import check, diff, plan
 from localgcp.gcp.cloud import HOME_VARIABLE, Cloud
-from localgcp.gcp.codec import UNKNOWN, decode, encode, plain
-from localgcp.gcp.package_schema import package_schema, version
+from localgcp.gcp.codec import UNKNOWN, Secret, decode, encode, plain
 from localgcp.gcp.plan import Settings
-from localgcp.gcp.schema import TypeSchema
+from localgcp.gcp.schema import TypeSchema, package_schema, version
 from localgcp.gcp.services import find
 from localgcp.gcp.services.base import ResourceType
 
-#: End of the error text for an unsupported type, in one line: the engine prints it unchanged.
-_UNSERVED: Final = (
-    ": it can be neither rehearsed nor previewed offline. Hint: declare the resource only outside "
-    "of local projects, and preview with Google Cloud credentials; or add the type to "
-    "localcloud/localgcp/gcp/services/__init__.py (docs/components.md)"
-)
-# Values travel inside messages: allow what the engine allows.
+# Property values travel inside messages, so accept messages of the engine's maximum size.
 _MESSAGE_BYTES: Final = 400 * 1024 * 1024
+_KINDS: Final = {
+    ("add", False): provider_pb2.PropertyDiff.ADD,
+    ("add", True): provider_pb2.PropertyDiff.ADD_REPLACE,
+    ("delete", False): provider_pb2.PropertyDiff.DELETE,
+    ("delete", True): provider_pb2.PropertyDiff.DELETE_REPLACE,
+    ("update", False): provider_pb2.PropertyDiff.UPDATE,
+    ("update", True): provider_pb2.PropertyDiff.UPDATE_REPLACE,
+}
 
 
-@dataclass(frozen=True)
-class Call:
-    """The resource type and local cloud of one RPC."""
+def _with_resource_type(run: Callable[[Provider, Any, ResourceType, Cloud], Any]) -> Any:
+    # Returns an RPC that runs ``run`` and reports each error to the user in one line.
+    @functools.wraps(run)
+    def rpc(provider: Provider, request: Any, context: Any) -> Any:
+        token = request.type or request.urn.split("::")[2].rpartition("$")[2]
+        registration = find(token)
+        if registration is None:
+            context.abort(
+                grpc.StatusCode.UNIMPLEMENTED,
+                f"the local gcp plugin does not support the resource type {token}. Hint: declare "
+                "the resource only outside of local projects, and preview with Google Cloud "
+                "credentials; or add the type to localcloud/localgcp/gcp/services/__init__.py "
+                "(docs/components.md)",
+            )
+            raise AssertionError("abort returned")
+        type_, kind = registration
+        try:
+            return run(
+                provider, request, kind, Cloud(type_, provider.settings, provider.environment)
+            )
+        except PluginError as error:
+            text = str(error)
+        except Exception as error:
+            text = f"unexpected {type(error).__name__}: {error}{_log(provider.environment)}"
+        context.abort(grpc.StatusCode.UNKNOWN, text)
 
-    type: TypeSchema
-    kind: ResourceType
-    cloud: Cloud
+    return rpc
+
+
+def _log(environment: Mapping[str, str]) -> str:
+    home = environment.get(HOME_VARIABLE)
+    if not home or not Path(home).is_dir():
+        print(traceback.format_exc(), file=sys.stderr)
+        return ""
+    path = Path(home) / "gcp-plugin.log"
+    with path.open("a", encoding="utf-8") as log:
+        log.write(f"{datetime.now(UTC).isoformat()}\n{traceback.format_exc()}\n")
+    return f" (details in {path})"
 
 
 class Provider(provider_pb2_grpc.ResourceProviderServicer):
-    """The plugin. It stores only its configuration; the resources are in the store."""
+    """The plugin. It stores only the provider's configuration; the database stores resources."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
-        self._environment = dict(environment)
-        self._settings = Settings()
+        self.environment = dict(environment)
+        self.settings = Settings()
 
     def Handshake(self, request: Any, context: Any) -> Any:
         return provider_pb2.ProviderHandshakeResponse(
@@ -76,17 +108,24 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
         return provider_pb2.CheckResponse(inputs=request.news)
 
     def DiffConfig(self, request: Any, context: Any) -> Any:
-        changed = decode(request.olds) != decode(request.news)
-        kind = (
-            provider_pb2.DiffResponse.DIFF_SOME if changed else provider_pb2.DiffResponse.DIFF_NONE
-        )
-        return provider_pb2.DiffResponse(changes=kind)
+        response = provider_pb2.DiffResponse
+        is_changed = decode(request.olds) != decode(request.news)
+        return response(changes=response.DIFF_SOME if is_changed else response.DIFF_NONE)
 
     def Configure(self, request: Any, context: Any) -> Any:
         arguments = plain(decode(request.args))
         for key, value in request.variables.items():
             arguments.setdefault(key.rpartition(":")[2], value)
-        self._settings = wire.settings(arguments, self._environment)
+        labels = arguments.get("defaultLabels") or {}
+        attribution = arguments.get("addPulumiAttributionLabel", True)
+        environment = self.environment
+        self.settings = Settings(
+            project=arguments.get("project") or environment.get("GOOGLE_PROJECT", ""),
+            region=arguments.get("region") or environment.get("GOOGLE_REGION", ""),
+            zone=arguments.get("zone") or environment.get("GOOGLE_ZONE", ""),
+            default_labels=json.loads(labels) if isinstance(labels, str) else labels,
+            attribution=str(attribution).lower() != "false",
+        )
         return provider_pb2.ConfigureResponse(
             acceptSecrets=True,
             supportsPreview=True,
@@ -94,138 +133,97 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
             acceptOutputs=False,
         )
 
-    def Check(self, request: Any, context: Any) -> Any:
-        def run(call: Call) -> Any:
-            olds, news = decode(request.olds), decode(request.news)
-            name, seed = wire.resource_name(request), request.randomSeed
-            checked = check.check(call.type, name, plain(olds), news, seed)
-            failures = [provider_pb2.CheckFailure(reason=text) for text in checked.failures]
-            return provider_pb2.CheckResponse(inputs=encode(checked.inputs), failures=failures)
+    @_with_resource_type
+    def Check(self, request: Any, kind: ResourceType, cloud: Cloud) -> Any:
+        name = request.name or request.urn.split("::")[3]
+        olds, news = plain(decode(request.olds)), decode(request.news)
+        checked = check.check(cloud.type, name, olds, news, request.randomSeed)
+        failures = [provider_pb2.CheckFailure(reason=text) for text in checked.failures]
+        return provider_pb2.CheckResponse(inputs=encode(checked.inputs), failures=failures)
 
-        return self._guarded(request, context, run)
+    @_with_resource_type
+    def Diff(self, request: Any, kind: ResourceType, cloud: Cloud) -> Any:
+        olds, news = decode(request.olds), decode(request.news)
+        _ignore_changes(request.ignoreChanges, news, decode(request.old_inputs))
+        _refuse(kind, news, f"diffing {request.urn}")
+        changes = diff.changes(cloud.type, news, olds, self.settings, kind.changed)
+        if not changes:
+            return provider_pb2.DiffResponse(changes=provider_pb2.DiffResponse.DIFF_NONE)
+        replaces = sorted({change.top for change in changes if change.replace})
+        return provider_pb2.DiffResponse(
+            changes=provider_pb2.DiffResponse.DIFF_SOME,
+            replaces=replaces,
+            deleteBeforeReplace=bool(replaces) and diff.delete_first(cloud.type, news),
+            diffs=sorted({change.top for change in changes}),
+            detailedDiff={
+                c.path: provider_pb2.PropertyDiff(kind=_KINDS[c.kind, c.replace]) for c in changes
+            },
+            hasDetailedDiff=True,
+        )
 
-    def Diff(self, request: Any, context: Any) -> Any:
-        def run(call: Call) -> Any:
-            olds, news = decode(request.olds), decode(request.news)
-            wire.ignore_changes(request.ignoreChanges, news, decode(request.old_inputs))
-            _refuse(call.kind, news, f"diffing {request.urn}")
-            changes = diff.changes(call.type, news, olds, self._settings, call.kind.changed)
-            return wire.diff_response(call.type, news, changes)
+    @_with_resource_type
+    def Create(self, request: Any, kind: ResourceType, cloud: Cloud) -> Any:
+        inputs = decode(request.properties)
+        _refuse(kind, inputs, f"diffing {request.urn}")
+        if request.preview:
+            outputs = plan.preview(cloud.type, inputs, self.settings, kind.known(cloud, inputs))
+            return provider_pb2.CreateResponse(properties=_encoded(cloud.type, outputs))
+        created = kind.create(cloud, inputs)
+        outputs = {**created.outputs, "id": created.id}
+        return provider_pb2.CreateResponse(id=created.id, properties=_encoded(cloud.type, outputs))
 
-        return self._guarded(request, context, run)
+    @_with_resource_type
+    def Read(self, request: Any, kind: ResourceType, cloud: Cloud) -> Any:
+        before = decode(request.properties)
+        state = kind.read(cloud.in_project_of(request.id, before), request.id)
+        if state is None:
+            return provider_pb2.ReadResponse()
+        outputs = {**state.outputs, "id": state.id}
+        if before:  # the call is a refresh; otherwise, the call is an import
+            outputs = {
+                name: before.get(name) if _is_placeholder(value) else value
+                for name, value in outputs.items()
+            }
+            inputs = _drifted(cloud.type, decode(request.inputs), outputs, self.settings)
+        else:
+            inputs = {k: v for k, v in state.inputs.items() if not _is_placeholder(v)}
+            inputs = _with_secrets(cloud.type, inputs)
+        return provider_pb2.ReadResponse(
+            id=state.id,
+            properties=_encoded(cloud.type, _with_secrets(cloud.type, outputs)),
+            inputs=encode(inputs),
+        )
 
-    def Create(self, request: Any, context: Any) -> Any:
-        def run(call: Call) -> Any:
-            inputs = decode(request.properties)
-            _refuse(call.kind, inputs, f"diffing {request.urn}")
-            if request.preview:
-                known = call.kind.known(call.cloud, inputs)
-                outputs = plan.preview(call.type, inputs, self._settings, known)
-                return provider_pb2.CreateResponse(
-                    properties=encode(wire.with_meta(call.type, outputs))
-                )
-            created = call.kind.create(call.cloud, inputs)
-            outputs = {**created.outputs, "id": created.id}
-            return provider_pb2.CreateResponse(
-                id=created.id, properties=encode(wire.with_meta(call.type, outputs))
-            )
+    @_with_resource_type
+    def Update(self, request: Any, kind: ResourceType, cloud: Cloud) -> Any:
+        olds, news = decode(request.olds), decode(request.news)
+        _ignore_changes(request.ignoreChanges, news, decode(request.old_inputs))
+        if request.preview:
+            changes = diff.changes(cloud.type, news, olds, self.settings, kind.changed)
+            tops = {change.top for change in changes} - {*plan.LABEL_OUTPUTS}
+            later = {top: UNKNOWN for top in tops if not cloud.type.properties[top].input}
+            outputs = plan.updated(cloud.type, news, olds, self.settings, later, planning=True)
+        else:
+            outputs = kind.update(cloud.in_project_of(request.id, olds), request.id, news, olds)
+        outputs["id"] = request.id
+        return provider_pb2.UpdateResponse(properties=_encoded(cloud.type, outputs))
 
-        return self._guarded(request, context, run)
-
-    def Read(self, request: Any, context: Any) -> Any:
-        def run(call: Call) -> Any:
-            before = decode(request.properties)
-            state = call.kind.read(call.cloud.in_project_of(request.id, before), request.id)
-            if state is None:
-                return provider_pb2.ReadResponse()
-            outputs = {**state.outputs, "id": state.id}
-            if before:  # a refresh; otherwise an import
-                outputs = {k: wire.known_asset(v, before.get(k)) for k, v in outputs.items()}
-                inputs = decode(request.inputs)
-                inputs = wire.drifted(call.type, inputs, outputs, self._settings)
-            else:
-                inputs = {k: v for k, v in state.inputs.items() if not wire.is_placeholder(v)}
-                inputs = wire.mark_secrets(call.type, inputs)
-            outputs = wire.mark_secrets(call.type, outputs)
-            return provider_pb2.ReadResponse(
-                id=state.id,
-                properties=encode(wire.with_meta(call.type, outputs)),
-                inputs=encode(inputs),
-            )
-
-        return self._guarded(request, context, run)
-
-    def Update(self, request: Any, context: Any) -> Any:
-        def run(call: Call) -> Any:
-            olds, news = decode(request.olds), decode(request.news)
-            wire.ignore_changes(request.ignoreChanges, news, decode(request.old_inputs))
-            if request.preview:
-                changes = diff.changes(call.type, news, olds, self._settings, call.kind.changed)
-                later = {c.top: UNKNOWN for c in changes if not call.type.properties[c.top].input}
-                later = {k: v for k, v in later.items() if k not in plan.LABEL_OUTPUTS}
-                outputs = plan.updated(call.type, news, olds, self._settings, later, planning=True)
-            else:
-                cloud = call.cloud.in_project_of(request.id, olds)
-                outputs = call.kind.update(cloud, request.id, news, olds)
-            outputs["id"] = request.id
-            return provider_pb2.UpdateResponse(
-                properties=encode(wire.with_meta(call.type, outputs))
-            )
-
-        return self._guarded(request, context, run)
-
-    def Delete(self, request: Any, context: Any) -> Any:
-        def run(call: Call) -> Any:
-            olds = decode(request.properties)
-            call.kind.delete(call.cloud.in_project_of(request.id, olds), request.id, olds)
-            return empty_pb2.Empty()
-
-        return self._guarded(request, context, run)
+    @_with_resource_type
+    def Delete(self, request: Any, kind: ResourceType, cloud: Cloud) -> Any:
+        olds = decode(request.properties)
+        kind.delete(cloud.in_project_of(request.id, olds), request.id, olds)
+        return empty_pb2.Empty()
 
     def Invoke(self, request: Any, context: Any) -> Any:
         context.abort(
             grpc.StatusCode.UNIMPLEMENTED,
-            f"{request.tok}: the stand-in for the gcp plugin has no data sources; "
-            "a program that uses one cannot be previewed without Google Cloud",
+            f"{request.tok}: the local gcp plugin does not support data sources. Hint: preview a "
+            "program with data sources with Google Cloud credentials",
         )
-
-    def _guarded(self, request: Any, context: Any, run: Callable[[Call], Any]) -> Any:
-        """Run one RPC; each error becomes one line for the user."""
-        token = request.type or request.urn.split("::")[2].rpartition("$")[2]
-        registration = find(token)
-        if registration is None:
-            context.abort(
-                grpc.StatusCode.UNIMPLEMENTED,
-                "the stand-in for the gcp plugin does not support the resource type "
-                f"{token}{_UNSERVED}",
-            )
-            raise AssertionError("abort returned")
-        type_, kind = registration
-        cloud = Cloud(type_, self._settings, self._environment)
-        try:
-            return run(Call(type_, kind, cloud))
-        except PluginError as error:
-            text = str(error)
-        except Exception as error:
-            text = f"unexpected {type(error).__name__}: {error}{self._log()}"
-        context.abort(grpc.StatusCode.UNKNOWN, text)
-
-    def _log(self) -> str:
-        """Write the current exception to a log file; return the file's path for the
-        message, or "".
-        """
-        home = self._environment.get(HOME_VARIABLE)
-        if not home or not Path(home).is_dir():
-            print(traceback.format_exc(), file=sys.stderr)
-            return ""
-        path = Path(home) / "gcp-plugin.log"
-        with path.open("a", encoding="utf-8") as log:
-            log.write(f"{datetime.now(UTC).isoformat()}\n{traceback.format_exc()}\n")
-        return f" (details in {path})"
 
 
 def serve(environment: Mapping[str, str]) -> tuple[gate.GatedServer, int]:
-    """Start the plugin on a free port, for processes of this user; return server and port."""
+    """Start the plugin on a free port for processes of this user. Return the server and port."""
     options = [
         ("grpc.max_receive_message_length", _MESSAGE_BYTES),
         ("grpc.max_send_message_length", _MESSAGE_BYTES),
@@ -242,6 +240,47 @@ def serve(environment: Mapping[str, str]) -> tuple[gate.GatedServer, int]:
 
 
 def _refuse(kind: ResourceType, inputs: dict[str, Any], doing: str) -> None:
-    reason = kind.refuse(inputs)
-    if reason:
+    if reason := kind.refuse(inputs):
         raise RefusedError(f"{doing}: {reason}")
+
+
+def _ignore_changes(paths: Iterable[str], news: dict[str, Any], olds: dict[str, Any]) -> None:
+    for path in paths:
+        top = path.replace("[", ".").partition(".")[0]
+        if top in olds:
+            news[top] = olds[top]
+        else:
+            news.pop(top, None)
+
+
+def _encoded(type_: TypeSchema, outputs: dict[str, Any]) -> Any:
+    # The official plugin adds Terraform's metadata to each state.
+    return encode({**outputs, "__meta": type_.meta} if type_.meta else outputs)
+
+
+def _with_secrets(type_: TypeSchema, values: dict[str, Any]) -> dict[str, Any]:
+    return {
+        name: Secret(plain(value))
+        if name in type_.properties and type_.properties[name].sensitive
+        else value
+        for name, value in values.items()
+    }
+
+
+def _is_placeholder(value: Any) -> bool:
+    # The database has only the hash of an asset.
+    return isinstance(value, dict) and "asset" in value
+
+
+def _drifted(
+    type_: TypeSchema,
+    inputs: dict[str, Any],
+    outputs: dict[str, Any],
+    settings: Settings,
+) -> dict[str, Any]:
+    result = dict(inputs)
+    for change in diff.changes(type_, inputs, outputs, settings, lambda _news, _olds: []):
+        prop = type_.properties.get(change.top)
+        if prop and prop.input and change.top in inputs and change.top != "source":
+            result[change.top] = outputs.get(change.top)
+    return result

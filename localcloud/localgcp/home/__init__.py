@@ -1,11 +1,9 @@
-"""The folder of a local cloud: its path, its owner, and its processes.
+"""The home folder of a local cloud.
 
 ====================  ==========================================================================
-``layout``            ``Home``: its files and folders; private files
-``identity``          whether a folder is a local cloud's own, and not one that a checkout carries
-``environment``       the variables with which tools reach the local cloud
-``child_server``      a server of somebody else as a child process
-``server_info``       where the server listens, and its process
+``layout``            ``Home`` with its files and folders; private files; the marker of homes
+``environment``       environment variables of programs, installers and the server
+``servers``           servers of other projects as child processes; ``server.json``
 ====================  ==========================================================================
 """
 

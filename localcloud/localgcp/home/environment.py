@@ -1,8 +1,4 @@
-"""Environment variables of programs in the local cloud, of its server, and of package installers.
-
-The server and installers get listed variables of this machine, and jobs none of them: code that a
-job brings along must not read what the user's shell holds (``docs/local-stack.md``, Who gets in).
-"""
+"""Environment variables of local programs, of the server and of package installers."""
 
 from __future__ import annotations
 
@@ -14,30 +10,24 @@ from localgcp.clients import cloud_sdk
 from localgcp.home import Home, Ports
 from localgcp.system import gpus
 
-# Each of these would lead pulumi or a client past the local cloud, or contradict what is set.
+# Variables that point pulumi or a client to another cloud or another home.
 _REMOVED: Final = (
     "PULUMI_CONFIG_PASSPHRASE_FILE",
     "PULUMI_ACCESS_TOKEN",
     "GOOGLE_APPLICATION_CREDENTIALS",
-    # Of another home, or of `vt local shell` around what needs no cloud.
     *("VERTEX_EMULATOR_HOST", "STORAGE_EMULATOR_HOST", "BIGQUERY_EMULATOR_HOST"),
     "ARTIFACT_REGISTRY_EMULATOR_HOST",
 )
 #: Variables for user, files and language.
 _BASIC: Final = ("PATH", "HOME", "USER", "LOGNAME", "TMPDIR", "LANG", "LANGUAGE", "TZ")
-#: Variables for access to a package index; proxies also in lower case.
+#: Variables for access to a package index. Proxies may also be in lower case.
 _NETWORK: Final = ("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NETRC")
 _PROXIES: Final = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
-_INSTALLER_PREFIXES: Final = ("LC_", "XDG_", "PIP_", "UV_")
-#: Prefix of uv's tokens for publishing, which no installation needs.
-_PUBLISHING: Final = "UV_PUBLISH_"
 _SERVER_PREFIXES: Final = ("VT_", "PYTHON", "GRPC_", "LD_LIBRARY_PATH", "DYLD_", gpus.VISIBLE)
 
 
 def environment(home: Home, ports: Ports | None) -> dict[str, str]:
-    """Return this process's environment with that of the local cloud added; see
-    ``Home.environment``.
-    """
+    """Return this process's environment with the variables of ``Home.environment``."""
     return without_real_cloud(os.environ) | home.environment(ports)
 
 
@@ -57,10 +47,7 @@ def installer_environment(env: Mapping[str, str] | None = None) -> dict[str, str
 
 
 def server_environment(env: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return the server's variables: those of installers, and its own settings.
-
-    The server is the parent of every job, which can read the variables of its parent.
-    """
+    """Return the server's variables. Jobs can read the variables of the server, their parent."""
     env = os.environ if env is None else env
     return {
         name: value
@@ -72,4 +59,6 @@ def server_environment(env: Mapping[str, str] | None = None) -> dict[str, str]:
 def _is_for_installers(name: str) -> bool:
     if name in _BASIC or name in _NETWORK or name.upper() in _PROXIES:
         return True
-    return name.startswith(_INSTALLER_PREFIXES) and not name.startswith(_PUBLISHING)
+    # Variables UV_PUBLISH_* contain tokens that no installation needs.
+    prefixes = ("LC_", "XDG_", "PIP_", "UV_")
+    return name.startswith(prefixes) and not name.startswith("UV_PUBLISH_")

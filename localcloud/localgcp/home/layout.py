@@ -1,17 +1,13 @@
-"""Paths of the local cloud's files, and the environment variables of its programs.
-
-Everything at run time lies below one folder, ``VT_LOCAL_HOME`` (default
-``<repository>/.vt-local``). Executor environments are large and shared by checkouts: they lie in
-the user's cache folder.
-
-The home is for its user alone: folders are 0700 and files 0600, whatever the umask.
-"""
+"""The home of a local cloud (``VT_LOCAL_HOME``): its files, marker and environment."""
 
 from __future__ import annotations
 
 import hashlib
+import hmac
 import os
+import secrets
 import stat
+import subprocess
 import sys
 from collections.abc import Collection, Mapping
 from contextlib import suppress
@@ -21,20 +17,20 @@ from typing import IO, Any, Final, NamedTuple
 
 from localgcp.clients import cloud_sdk
 from localgcp.errors import LocalCloudError
-from localgcp.home import identity as home_identity
-from localgcp.system.folders import make_folder
+from localgcp.system import git
+from localgcp.system.root_directory import make_folder
 
 #: Passphrase that encrypts the state of the local stack, which contains no valuable secrets.
 PASSPHRASE: Final = "local"
 
-#: Umask of the server, of the programs it starts and of the commands that write below the home.
+#: Umask of the server, of its programs and of commands that write to the home.
 PRIVATE_UMASK: Final = 0o077
 
-#: Variable with the address of the container registry: HOST:PORT.
+#: Variable with the address HOST:PORT of the container registry.
 REGISTRY: Final = "ARTIFACT_REGISTRY_EMULATOR_HOST"
-#: Variable with the BigQuery address for Google's Python client: http://HOST:PORT.
+#: Variable with the address http://HOST:PORT of BigQuery for Google's Python client.
 BIGQUERY: Final = "BIGQUERY_EMULATOR_HOST"
-#: Variables of buildah and podman: containers-registries.conf(5), containers.conf(5).
+#: Variables of buildah and podman (containers-registries.conf(5), containers.conf(5)).
 REGISTRIES: Final = "CONTAINERS_REGISTRIES_CONF"
 BUILDERS: Final = "CONTAINERS_CONF"
 
@@ -45,12 +41,10 @@ class Ports(NamedTuple):
     vertex: int
     storage: int
     registry: int = 0
-    """0 if this machine has no container registry."""
+    """Port of the container registry, or 0 without a registry."""
 
 
 class _Below:
-    """A file or folder of a home."""
-
     def __init__(self, name: str) -> None:
         self._name = name
 
@@ -67,92 +61,90 @@ class Home:
 
     @classmethod
     def find(cls, env: Mapping[str, str] | None = None, cwd: Path | None = None) -> Home:
-        """Return the home in ``VT_LOCAL_HOME``, else ``.vt-local`` in the checkout of ``cwd``.
+        """Return the home ``VT_LOCAL_HOME``, or else ``.vt-local`` in the checkout around ``cwd``.
 
-        Raises LocalCloudError if a folder is there that is none (``localgcp.home.identity``).
+        Raises LocalCloudError if ``vt local`` did not create the folder.
         """
         env = os.environ if env is None else env
-        repo = _checkout((cwd or Path.cwd()).resolve())
+        cwd = (cwd or Path.cwd()).resolve()
+        folders = (cwd, *cwd.parents, Path(__file__).resolve().parents[3])
+        repo = next((folder for folder in folders if (folder / "Pulumi.yaml").is_file()), cwd)
         named = env.get("VT_LOCAL_HOME")
         root = Path(os.path.abspath(Path(named).expanduser() if named else repo / ".vt-local"))
-        home_identity.ensure_usable(root, cache_dir())
+        ensure_usable(root, cache_dir())
         return cls(root, repo)
 
     database = _Below("cloud.sqlite")
     """Resources, policies and job records (SQLite)."""
     faults = _Below("faults.sqlite")
-    """Injected faults (SQLite); missing until the first fault."""
+    """Injected faults (SQLite)."""
     storage = _Below("storage")
-    """``storage/BUCKET/OBJECT``, the files of the object storage emulator."""
+    """The object storage emulator's files ``storage/BUCKET/OBJECT``."""
     storage_log = _Below("storage.log")
     registry = _Below("registry")
-    """Files of the container registry: layers and manifests."""
+    """Layers and manifests of the container registry."""
     registry_log = _Below("registry.log")
     registries = _Below("registries.conf")
     """Mirror of base images for image builders (``localgcp.containers.host``)."""
     builders = _Below("containers.conf")
-    """Mounts of files of this machine for image builders (``localgcp.containers.host``)."""
+    """Mounts of this machine's files for image builders (``localgcp.containers.host``)."""
     cloud_sdk = _Below("cloud-sdk")
     """Settings and logs of gcloud and gsutil in the local shell."""
     containers = _Below("containers")
     """Pulled images and running containers."""
     builds = _Below("builds")
-    """One folder per build of Cloud Build, named by its id."""
+    """One folder for each build of Cloud Build, named by the build's id."""
     jobs = _Below("jobs")
-    """One folder per job, named by its id."""
+    """One folder for each job, named by the job's id."""
     batch = _Below("batch")
-    """One folder per Batch job, named by its uid."""
+    """One folder for each Batch job, named by the job's uid."""
     serving = _Below("serving")
-    """One folder per DeployedModel, with the files and logs of its processes."""
+    """One folder for each DeployedModel, with files and logs of the model's processes."""
     bigquery = _Below("bigquery")
     """BigQuery tables as Parquet files, which ``cloud.sqlite`` lists."""
     notifications = _Below("notifications")
-    """Notifications as files instead of messages (``localgcp.alerting.spool``)."""
+    """Notifications as files instead of messages (``localgcp.alerting``)."""
     wheels = _Below("wheels")
     """Built packages of jobs, by content (``localgcp.runner.packages``)."""
     secrets = _Below("secrets")
-    """Values of secrets: one folder per project, with one folder per secret."""
+    """Values of secrets, in a folder for each project with a folder for each secret."""
     nearest_images = _Below("nearest-images")
-    """Exists while the nearest version replaces an unsupported prebuilt image."""
+    """This file exists while the nearest version replaces unsupported prebuilt images."""
     gpu_shortage = _Below("gpu-shortage")
-    """The choice for jobs that request more GPUs than are free; missing for the default."""
+    """The setting for jobs that request more GPUs than are free."""
     server_file = _Below("server.json")
-    """Process id, ports and start time; exists while the server is ready."""
+    """Process id, ports and start time of the server. The file exists while the server is ready."""
     server_log = _Below("server.log")
     server_lock = _Below("server.lock")
-    """Lock of the running server. The lock shows whether a server runs."""
+    """Lock of the running server."""
     start_lock = _Below("start.lock")
     """Lock of a command that starts or stops the server."""
     children = _Below("run")
     """One file for each process of the server (``localgcp.system.processes``)."""
     sockets = _Below("sockets")
-    """Unix sockets of the server, in a folder for each of its runs."""
+    """Unix sockets of the server, in a folder for each run."""
     pulumi = _Below("pulumi")
     """State of the stacks (file backend)."""
     pulumi_home = _Below("pulumi-home")
-    """Settings of the ``pulumi`` CLI, such as the selected stack, outside of the user's home."""
+    """Settings of the ``pulumi`` CLI, such as the selected stack."""
     stacks = _Below("stacks")
     """Stack files that the ``pulumi`` shim passes to the engine."""
     bin = _Below("bin")
     """First folder on PATH in the local shell, with the ``pulumi`` shim and the gcp stand-in."""
 
     def create(self) -> None:
-        """Create the folder and mark it as a home; ``remove`` deletes only marked folders.
-
-        Raises LocalCloudError if it is there, not empty and not marked, or cannot be written to,
-        or belongs to another user.
-        """
+        """Create the folder and mark the folder as a home. Raises LocalCloudError."""
         hint = "point VT_LOCAL_HOME at a new folder."
         folders = (self.storage, self.jobs, self.children, self.pulumi, self.bin, self.stacks)
         folders = (*folders, self.sockets)
         try:
-            home_identity.ensure_usable(self.root, cache_dir())
+            ensure_usable(self.root, cache_dir())
             make_folder(self.root, 0o700)
             if self.root.stat().st_uid != os.geteuid():
                 raise LocalCloudError(f"{self.root} belongs to another user.", hint)
             self.root.chmod(0o700)
-            # The marker comes first: a start that fails half-way stays ours.
-            home_identity.mark(self.root, cache_dir())
+            # Write the marker first, so that `vt local` can remove the home of a failed start.
+            mark(self.root, cache_dir())
             for folder in folders:
                 folder.mkdir(0o700, exist_ok=True)
         except OSError as error:
@@ -161,13 +153,10 @@ class Home:
 
     def is_ours(self) -> bool:
         """Return whether ``create`` created this folder."""
-        return home_identity.is_marked(self.root, cache_dir())
+        return is_marked(self.root, cache_dir())
 
     def environment(self, ports: Ports | None) -> dict[str, str]:
-        """Return variables that make pulumi and Google's clients use the local cloud.
-
-        ``ports`` None leaves the emulators out: previews need none.
-        """
+        """Return variables for pulumi and Google's clients; previews need no ports."""
         tools = self.repo / ".venv" / "bin"
         if not tools.is_dir():
             tools = Path(sys.executable).parent
@@ -188,50 +177,37 @@ class Home:
         return env
 
     def image_environment(self, port: int) -> dict[str, str]:
-        """Return variables for the registry at ``port``, and for builders' base images.
-
-        None for 0. Builders get settings only where there are some, and the user has none.
-        """
+        """Return variables for the registry at ``port``, and for builders without user settings."""
         if not port:
             return {}
-        files = {REGISTRIES: self.registries, BUILDERS: self.builders}
-        env = {name: str(file) for name, file in files.items() if _is_unset(name, file)}
-        return {REGISTRY: f"127.0.0.1:{port}", **env}
-
-
-def _is_unset(variable: str, file: Path) -> bool:
-    """Return whether ``file`` exists and the user has not set the variable to another file."""
-    named = os.environ.get(variable)
-    return file.is_file() and (
-        not named or home_identity.is_marked(Path(named).parent, cache_dir())
-    )
+        env = {REGISTRY: f"127.0.0.1:{port}"}
+        for variable, file in ((REGISTRIES, self.registries), (BUILDERS, self.builders)):
+            setting = os.environ.get(variable)
+            is_unset = not setting or is_marked(Path(setting).parent, cache_dir())
+            if file.is_file() and is_unset:
+                env[variable] = str(file)
+        return env
 
 
 def open_private(path: Path, mode: str) -> IO[Any]:
-    """Open a file; a new file has mode 0600. Does not follow a link."""
+    """Open a file without following a link; a new file has mode 0600."""
     return open(path, mode, opener=lambda name, flags: os.open(name, flags | os.O_NOFOLLOW, 0o600))
 
 
 def touch_private(path: Path) -> None:
-    """Create an empty file with mode 0600, if it does not exist.
-
-    SQLite gives the files beside a database the rights of the database. Where the file cannot be
-    made, the database says so.
-    """
+    """Create an empty file with mode 0600, unless the file exists."""
+    # SQLite copies the database's mode to other files, and reports an error for a missing file.
     with suppress(OSError):
         path.touch(0o600)
 
 
 def make_private(tree: Path, keep: Collection[Path] = ()) -> None:
-    """Remove other users' permissions from a folder tree. Does not follow symbolic links.
-
-    What lies below the folders ``keep`` stays as it is: files of images have rights of their own.
-    """
+    """Remove other users' permissions from a folder tree, except below the folders ``keep``."""
     for folder, folders, files in os.walk(tree):
         folders[:] = [name for name in folders if Path(folder, name) not in keep]
         for name in (".", *folders, *files):
             path = os.path.join(folder, name)
-            # Files come and go while a server runs; those of another user keep their rights.
+            # A server may delete files, and another user may own files.
             with suppress(FileNotFoundError, PermissionError):
                 mode = os.lstat(path).st_mode
                 if not stat.S_ISLNK(mode) and mode & 0o077:
@@ -239,11 +215,7 @@ def make_private(tree: Path, keep: Collection[Path] = ()) -> None:
 
 
 def cache_dir(env: Mapping[str, str] | None = None) -> Path:
-    """Return ``VT_CACHE_DIR``, else ``vertex-training`` in the user's cache folder.
-
-    The same place as that of ``make setup``. Raises LocalCloudError if the user has no home, and
-    nothing else is named.
-    """
+    """Return ``VT_CACHE_DIR``, or else a folder in the user's cache. Raises LocalCloudError."""
     env = os.environ if env is None else env
     try:
         if named := env.get("VT_CACHE_DIR"):
@@ -257,9 +229,7 @@ def cache_dir(env: Mapping[str, str] | None = None) -> Path:
 
 @dataclass(frozen=True)
 class ToolEnvironment:
-    """A cached Python environment with a tool's packages; other versions get another
-    environment.
-    """
+    """A cached Python environment with one set of a tool's packages."""
 
     name: str
     pins: Path
@@ -273,25 +243,84 @@ class ToolEnvironment:
 
     @property
     def marker(self) -> Path:
-        """The file that marks a complete installation; it is written last."""
+        """Return the file that marks a complete installation."""
         return self.folder / ".installed"
 
     @property
     def python(self) -> Path | None:
-        """The environment's Python; None if it is not installed."""
+        """Return the environment's Python, or None for an incomplete installation."""
         return self.folder / "bin" / "python" if self.marker.is_file() else None
 
 
-def _checkout(cwd: Path) -> Path:
-    for folder in (cwd, *cwd.parents):
-        if (folder / "Pulumi.yaml").is_file():
-            return folder
-    checkout = Path(__file__).resolve().parents[3]
-    return checkout if (checkout / "Pulumi.yaml").is_file() else cwd
-
-
 def path_without(*folders: Path) -> str:
-    """Return PATH without ``folders``, so that nested shells do not add the folders twice."""
+    """Return PATH without ``folders``, which a nested local shell would add again."""
     drop = {str(folder) for folder in folders}
     parts = os.environ.get("PATH", os.defpath).split(os.pathsep)
     return os.pathsep.join(part for part in parts if part and part not in drop)
+
+
+_KEY: Final = "local-home.key"
+
+
+def mark(root: Path, cache: Path) -> None:
+    """Write the marker of a home into a folder. ``cache`` is the user's cache folder."""
+    (root / _marker(root, cache)).touch(0o600)
+
+
+def is_marked(root: Path, cache: Path) -> bool:
+    """Return whether a folder (not a link) is a home of this user."""
+    return root.is_dir() and not root.is_symlink() and (root / _marker(root, cache)).is_file()
+
+
+def ensure_usable(root: Path, cache: Path) -> None:
+    """Check that ``root`` is a home, empty or missing. Raises LocalCloudError."""
+    hint = "point VT_LOCAL_HOME at a new folder."
+    if root.is_symlink():
+        raise LocalCloudError(f"{root} is a link.", hint)
+    if not root.is_dir() or not any(root.iterdir()):
+        return
+    if not is_marked(root, cache):
+        text = f"{root} is not empty, and `vt local` did not create it on this machine."
+        hint = f"{hint[:-1]}, or remove the folder: it may be part of a checkout."
+        raise LocalCloudError(text, hint)
+    if checkout := _tracking_checkout(root):
+        text = f"git tracks files in {root}: they are part of {checkout}."
+        raise LocalCloudError(text, f"{hint[:-1]}, or `git rm -r` the files.")
+
+
+def _marker(root: Path, cache: Path) -> str:
+    # A checkout or a copy has another inode; another user has another key.
+    inode = str(root.stat().st_ino).encode()
+    return f".vt-local-home-{hmac.new(_key(cache), inode, 'sha256').hexdigest()[:32]}"
+
+
+def _key(cache: Path) -> bytes:
+    # Parallel calls create and return the same secret of this user.
+    path = cache / _KEY
+    if not path.exists():
+        make_folder(cache, 0o700)
+        new = cache / f"{_KEY}.{secrets.token_hex(8)}"
+        with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            file.write(secrets.token_bytes(32))
+        try:
+            with suppress(FileExistsError):
+                os.link(new, path)
+        finally:
+            new.unlink()
+    return path.read_bytes()
+
+
+def _tracking_checkout(root: Path) -> Path | None:
+    # Git would use a nested repository, whose settings can start programs; --git-dir prevents this.
+    # Some file systems ignore case.
+    checkout = git.checkout_around(root.parent)
+    if checkout is None:
+        return None
+    place = f":(icase,literal){root.relative_to(checkout)}"
+    named = f"--git-dir={checkout / '.git'}"
+    command = git.command(checkout, named, "ls-files", "-z", "--", place)
+    try:
+        done = subprocess.run(command, env=git.variables(), capture_output=True, check=False)
+    except FileNotFoundError:
+        return None
+    return checkout if done.stdout else None

@@ -1,13 +1,11 @@
-"""Resources and IAM policies of the local cloud: the gcp plugin writes them, all services read
-them.
+"""Resources and IAM policies of the local cloud. The gcp plugin writes; all services read.
 
 ====================  ================================================================
-``store``             resources and IAM policies in one SQLite file
-``rows``              dataclasses as rows of SQLite
-``resource_paths``    references to resources, and the one form that the store compares
-``vpc``               networks, what belongs to them, and their address ranges
-``projects``          which projects are local, and their numbers
-``machines``          machine types and their GPUs
-``reservations``      Compute Engine reservations, as jobs and the plugin see them
+``store``             resources and IAM policies in SQLite; dataclasses as rows
+``resource_paths``    references to resources, and their canonical paths
+``vpc``               networks, their subnetworks and address ranges
+``projects``          ids and numbers of local projects
+``machines``          regions, machine types and GPUs
+``reservations``      reservations of Compute Engine
 ====================  ================================================================
 """

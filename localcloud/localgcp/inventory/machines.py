@@ -1,8 +1,7 @@
 """Regions, machine types and GPUs that Compute Engine and Vertex AI accept.
 
 Sources: doc:training/configure-compute; https://docs.cloud.google.com/compute/docs/machine-resource
-and .../compute/docs/gpus for families and GPUs; regions and zones come from ``discovery.json``,
-into which the generator copies those of the catalogue and of Google's client.
+and .../compute/docs/gpus.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from importlib import resources
 from types import MappingProxyType
 from typing import Any, Final
 
-#: GPUs that machine types always have, so that no request needs to name them.
+#: GPU -> machine types that always have this GPU, with the number of GPUs.
 _BUILT_IN: Final[Mapping[str, Mapping[str, int]]] = {
     "NVIDIA_L4": {
         **{f"g2-standard-{vcpus}": 1 for vcpus in (4, 8, 12, 16, 32)},
@@ -41,7 +40,7 @@ BUILT_IN_GPUS: Final[Mapping[str, tuple[str, int]]] = MappingProxyType(
 WITHOUT_VPC_PEERING: Final = frozenset(
     {"NVIDIA_H100_MEGA_80GB", "NVIDIA_H200_141GB", "NVIDIA_B200"}
 )
-#: Machine types of Compute Engine and TPUs. Only the first row lists all numbers of CPUs.
+#: Machine types of Compute Engine and TPUs. Only the first row lists all numbers of vCPUs.
 _MACHINE: Final = re.compile(
     r"(?:e2|n1|n2|n2d|n4)-(?:standard|highmem|highcpu)-(?:1|2|4|8|16|32|48|64|80|96|128|224)"
     r"|e2-(?:micro|small|medium)|f1-micro|g1-small"
@@ -49,12 +48,8 @@ _MACHINE: Final = re.compile(
     r"|(?:c2d?|c3d?|c4[ad]?|n4[ad]|h3|h4d|m[1-4]|t2[ad]|x4|z3)-[a-z]+-\d+[a-z-]*|n1-(?:mega|ultra)mem-\d+"
     r"|(?:a2|a3|a4x?|ct\d\w*|g2|g4|tpu\w+)-[a-z]+-\d+[gt]?|g2-custom-\d+-\d+|cloud-tpu"
 )
-#: GPUs that only machines of family N1 can have.
+#: GPUs that only machines of the family N1 can have.
 _OF_N1: Final = frozenset(f"NVIDIA_TESLA_{model}" for model in ("K80", "P4", "P100", "T4", "V100"))
-_GPUS: Final = _OF_N1 | _BUILT_IN.keys()
-_TPU: Final = re.compile(r"TPU_\w+")
-
-
 _MULTI_REGION: Final = re.compile(r"us|eu|europe|asia|global|nam-eur-asia1|(?:[a-z]{2,4})\d{1,2}")
 
 
@@ -70,7 +65,7 @@ def is_region(name: str) -> bool:
 
 
 def is_zone(name: str) -> bool:
-    """Return whether a zone exists; a region without a known list of zones has zones a to f."""
+    """Return whether a zone exists. Regions with an unknown list of zones have zones a to f."""
     region, _, letter = name.rpartition("-")
     return is_region(region) and bool(letter) and letter in _places()["zones"].get(region, "abcdef")
 
@@ -81,32 +76,25 @@ def is_location(name: str) -> bool:
 
 
 def machine_error(spec: Mapping[str, Any]) -> str:
-    """Return why a machine type with these accelerators is invalid, or "".
-
-    ``spec`` is a message with ``machineType``: ``acceleratorType`` and ``acceleratorCount``, or
-    lists of accelerators, as Batch and Compute Engine have them.
-    """
+    """Return the error of a machine type and the accelerators in a message, or an empty text."""
     name = str(spec.get("machineType") or "").rpartition("/")[2]
     if name and not _MACHINE.fullmatch(name):
         return f'Machine type "{name[:80]}" is not supported.'
     listed = [*(spec.get("accelerators") or ()), *(spec.get("guestAccelerators") or ())]
     listed.append({"type": spec.get("acceleratorType"), "count": spec.get("acceleratorCount")})
     for accelerator in listed:
-        accelerator_type = str(
-            accelerator.get("type") or accelerator.get("acceleratorType") or ""
-        ).rpartition("/")[2]
-        if accelerator_type and (
-            text := _accelerator_error(name, accelerator_type, accelerator.get("count"))
-        ):
+        type_ = str(accelerator.get("type") or accelerator.get("acceleratorType") or "")
+        type_ = type_.rpartition("/")[2]
+        if type_ and (text := _accelerator_error(name, type_, accelerator.get("count"))):
             return text
     return ""
 
 
 def _accelerator_error(machine: str, accelerator: str, count: Any) -> str:
     gpu = accelerator.upper().replace("-", "_").removesuffix("_VWS")
-    if _TPU.fullmatch(gpu):
+    if re.fullmatch(r"TPU_\w+", gpu):
         return ""
-    if gpu not in _GPUS:
+    if gpu not in _OF_N1 | _BUILT_IN.keys():
         return f'Accelerator "{accelerator[:80]}" does not exist.'
     built_in, most = BUILT_IN_GPUS.get(machine, ("", 0))
     if not machine or machine.startswith(("custom-", "g2-custom-")):

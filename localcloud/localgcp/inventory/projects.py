@@ -1,16 +1,16 @@
-"""Project ids of the local cloud, and project numbers."""
+"""Ids and numbers of the local cloud's projects."""
 
 from __future__ import annotations
 
 import hashlib
 from typing import Final
 
-#: Prefix of the ids of local projects; no other module compares it.
+#: Prefix of the ids of local projects. Other modules call ``is_local``.
 LOCAL_PREFIX: Final = "local-"
 
 
 def is_local(project: str) -> bool:
-    """Return whether the project id is one of the local cloud."""
+    """Return whether a project id belongs to the local cloud."""
     return project.startswith(LOCAL_PREFIX)
 
 

@@ -1,29 +1,25 @@
-"""State of the local cloud: resources and IAM policies in one SQLite file.
-
-The gcp plugin writes what it created here, and the other control planes (the Vertex job service,
-``vt local status``) ask their questions of it. Several processes use the file at the same time:
-every call opens a connection of its own in WAL mode and waits up to ``BUSY_SECONDS`` for a writer.
-The file may vanish between two calls (``vt local down --clean``); the next call starts an empty
-one.
-"""
+"""Resources and IAM policies in one SQLite file that several processes use; rows of dataclasses."""
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 import secrets
 import sqlite3
 import time
+import typing
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from enum import Enum
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Generic, TypeVar
 
 from localgcp.errors import PolicyConflictError
 from localgcp.home import touch_private
 from localgcp.inventory.projects import local_project_number
-from localgcp.system.folders import make_folder
+from localgcp.system.root_directory import make_folder
 
 BUSY_SECONDS: Final = 30.0
 
@@ -37,16 +33,14 @@ CHANNEL: Final = "gcp:monitoring/notificationChannel:NotificationChannel"
 DASHBOARD: Final = "gcp:monitoring/dashboard:Dashboard"
 BUDGET: Final = "gcp:billing/budget:Budget"
 
-#: Basic role -> legacy basic role with the same permissions on every API here:
-#: https://docs.cloud.google.com/iam/docs/roles-overview#basic
-_AS_BEFORE: Final = {
+#: Basic role -> legacy basic role with the same permissions on all local APIs
+#: (https://docs.cloud.google.com/iam/docs/roles-overview#basic).
+_LEGACY_ROLES: Final = {
     "roles/admin": "roles/owner",
     "roles/writer": "roles/editor",
     "roles/reader": "roles/viewer",
 }
 
-#: Names for which the emulator may have created a folder.
-_BUCKET: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _SCHEMA_VERSION: Final = 1
 _SCHEMA: Final = """
 CREATE TABLE IF NOT EXISTS resources (
@@ -73,7 +67,7 @@ class StoredResource:
 
 @dataclass(frozen=True)
 class Binding:
-    """A role with its members; bindings of the same role differ by their condition."""
+    """A role with its members, and an optional condition."""
 
     role: str
     members: tuple[str, ...]
@@ -82,7 +76,7 @@ class Binding:
 
 @dataclass(frozen=True)
 class Policy:
-    """The IAM policy of one resource. ``etag`` identifies the version that was read."""
+    """The IAM policy of one resource; ``etag`` identifies the policy's version."""
 
     etag: str
     bindings: tuple[Binding, ...] = field(default=())
@@ -95,8 +89,7 @@ EMPTY_POLICY: Final = Policy(etag="ACAB")
 class Store:
     """Resources and policies of all local projects.
 
-    Paths of IAM policies: ``b/BUCKET``, ``projects/P``, ``projects/P/serviceAccounts/EMAIL``,
-    ``projects/P/secrets/S``, ``projects/P/locations/L/repositories/R``.
+    A policy has the path of its resource, such as ``b/BUCKET`` or ``projects/P/secrets/S``.
     """
 
     def __init__(self, path: Path) -> None:
@@ -105,7 +98,7 @@ class Store:
     def put(
         self, type_: str, id_: str, project: str, inputs: dict[str, Any], outputs: dict[str, Any]
     ) -> None:
-        """Write a resource; replaces an existing one."""
+        """Write a resource, or replace the existing resource."""
         with self._connect() as db:
             db.execute(
                 "INSERT OR REPLACE INTO resources VALUES (?, ?, ?, ?, ?)",
@@ -115,7 +108,7 @@ class Store:
     def insert(
         self, type_: str, id_: str, project: str, inputs: dict[str, Any], outputs: dict[str, Any]
     ) -> bool:
-        """Write a new resource; return False if it exists (the cloud's 409)."""
+        """Write a new resource; return False if the resource exists."""
         with self._connect() as db:
             cursor = db.execute(
                 "INSERT OR IGNORE INTO resources VALUES (?, ?, ?, ?, ?)",
@@ -124,21 +117,20 @@ class Store:
             return cursor.rowcount == 1
 
     def get(self, type_: str, id_: str) -> StoredResource | None:
-        """Return the resource, or None."""
+        """Return the resource of this type with this id, or None."""
+        query = "SELECT * FROM resources WHERE type = ? AND id = ?"
         with self._connect() as db:
-            row = db.execute(
-                "SELECT * FROM resources WHERE type = ? AND id = ?", (type_, id_)
-            ).fetchone()
+            row = db.execute(query, (type_, id_)).fetchone()
         return _resource(row) if row else None
 
     def delete(self, type_: str, id_: str) -> bool:
-        """Delete a resource; return False if it does not exist."""
+        """Delete a resource; return False if the resource does not exist."""
         with self._connect() as db:
             cursor = db.execute("DELETE FROM resources WHERE type = ? AND id = ?", (type_, id_))
             return cursor.rowcount == 1
 
     def list(self, type_: str | None = None, project: str | None = None) -> list[StoredResource]:
-        """Return resources of a type and a project (None: all), ordered by type and id."""
+        """Return the resources of a type and a project, or of all, ordered by type and id."""
         with self._connect() as db:
             rows = db.execute(
                 "SELECT * FROM resources WHERE (?1 IS NULL OR type = ?1)"
@@ -153,37 +145,29 @@ class Store:
             return {row[0] for row in db.execute("SELECT DISTINCT project FROM resources")}
 
     def service_enabled(self, project: str, service: str) -> bool:
-        """Return whether the API (``aiplatform.googleapis.com``) is enabled in the project (id, not
-        number).
-        """
+        """Return whether an API (``aiplatform.googleapis.com``) is enabled in a project (id)."""
         return self.get(SERVICE, f"{project}/{service}") is not None
 
     def account(self, email: str) -> dict[str, Any] | None:
         """Return the outputs of the service account with this address, or None."""
-        return self._outputs_where(ACCOUNT, "$.email", email)
+        query = "SELECT * FROM resources WHERE type = ? AND json_extract(outputs, '$.email') = ?"
+        with self._connect() as db:
+            row = db.execute(query, (ACCOUNT, email)).fetchone()
+        return _resource(row).outputs if row else None
 
     def bucket(self, name: str) -> dict[str, Any] | None:
-        """Return the outputs of the bucket, or None. Names are unique across all projects.
-
-        One that a client made, like ``gsutil mb``, is of no project.
-        """
+        """Return the outputs of a bucket, or None. A client's bucket belongs to no project."""
         if resource := self.get(BUCKET, name):
             return resource.outputs
-        if not _BUCKET.fullmatch(name):  # a path: ``..`` is a folder, too
+        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):  # such as ``..``
             return None
-        folder = self.path.with_name("storage") / name  # where the emulator keeps it
+        folder = self.path.with_name("storage") / name  # where the emulator stores the bucket
         return {"name": name} if folder.is_dir() else None
 
     def roles(self, resource: str, member: str) -> set[str]:
-        """Return roles of ``member`` (``serviceAccount:…``) in the policy of exactly this resource.
-
-        Conditional bindings count: their expressions are not evaluated here. A basic role goes by
-        the name that it had before IAM.
-        """
-        held = (
-            binding.role for binding in self.policy(resource).bindings if member in binding.members
-        )
-        return {_AS_BEFORE.get(role, role) for role in held}
+        """Return the roles of a member in the policy of this resource, with any condition."""
+        bindings = self.policy(resource).bindings
+        return {_LEGACY_ROLES.get(b.role, b.role) for b in bindings if member in b.members}
 
     def policy(self, resource: str) -> Policy:
         """Return the resource's IAM policy; an empty policy if it has no grants."""
@@ -192,7 +176,7 @@ class Store:
         return _policy(row) if row else EMPTY_POLICY
 
     def policies(self, prefix: str = "") -> dict[str, Policy]:
-        """Return all non-empty policies by path, for paths that begin with ``prefix``."""
+        """Return the policies of all paths that begin with ``prefix``, by path."""
         with self._connect() as db:
             rows = db.execute("SELECT * FROM policies ORDER BY resource").fetchall()
         return {row["resource"]: _policy(row) for row in rows if row["resource"].startswith(prefix)}
@@ -200,11 +184,7 @@ class Store:
     def set_policy(
         self, resource: str, bindings: tuple[Binding, ...], *, expected_etag: str
     ) -> Policy:
-        """Replace a policy if its etag is ``expected_etag``; return the new version.
-
-        Raises PolicyConflictError if another writer came first: read again and retry.
-        A policy left without bindings is removed.
-        """
+        """Replace a policy with this etag; return the new policy. Raises PolicyConflictError."""
         with self._connect() as db:
             row = db.execute("SELECT etag FROM policies WHERE resource = ?", (resource,)).fetchone()
             if expected_etag != (row["etag"] if row else EMPTY_POLICY.etag):
@@ -217,10 +197,7 @@ class Store:
             db.execute("DELETE FROM policies WHERE resource = ?", (resource,))
 
     def delete_member(self, member: str) -> None:
-        """Remove a deleted member from all policies.
-
-        The cloud keeps it as ``deleted:serviceAccount:…``, which grants nothing.
-        """
+        """Remove a deleted member from all policies."""
         with self._connect() as db:
             for row in db.execute("SELECT * FROM policies").fetchall():
                 before = _policy(row).bindings
@@ -230,35 +207,21 @@ class Store:
                 if left != before:
                     _replace_policy(db, row["resource"], left)
 
-    def _outputs_where(self, type_: str, json_path: str, value: str) -> dict[str, Any] | None:
-        with self._connect() as db:
-            row = db.execute(
-                "SELECT * FROM resources WHERE type = ? AND json_extract(outputs, ?) = ?",
-                (type_, json_path, value),
-            ).fetchone()
-        return _resource(row).outputs if row else None
-
     @contextmanager
     def _connect(self) -> Iterator[sqlite3.Connection]:
-        """Open a connection for one write transaction; commit unless the block raises."""
-        db = _open(self.path)
-        try:
-            # IMMEDIATE takes the write lock at once: a deferred transaction that reads and then
-            # writes fails with "database is locked" instead of waiting.
+        make_folder(self.path.parent)
+        with connection(self.path, "PRAGMA synchronous = NORMAL") as db:
+            if db.execute("PRAGMA user_version").fetchone()[0] != _SCHEMA_VERSION:
+                _initialise(db)
+            # A deferred transaction that reads before it writes would not wait for other writers.
             db.execute("BEGIN IMMEDIATE")
             yield db
             db.execute("COMMIT")
-        finally:
-            db.close()  # rolls back what was not committed
 
 
 @contextmanager
 def connection(path: Path, schema: str) -> Iterator[sqlite3.Connection]:
-    """Open a connection to another database file; ``schema`` creates missing tables.
-
-    Each statement is committed by itself, but after a ``BEGIN``: what was not committed when the
-    block ends is rolled back.
-    """
+    """Open a connection to a database file; ``schema`` creates missing tables."""
     touch_private(path)
     db = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
     try:
@@ -266,18 +229,7 @@ def connection(path: Path, schema: str) -> Iterator[sqlite3.Connection]:
         db.executescript(schema)
         yield db
     finally:
-        db.close()
-
-
-def _open(path: Path) -> sqlite3.Connection:
-    make_folder(path.parent)
-    touch_private(path)
-    db = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
-    db.row_factory = sqlite3.Row
-    db.execute("PRAGMA synchronous = NORMAL")
-    if db.execute("PRAGMA user_version").fetchone()[0] != _SCHEMA_VERSION:
-        _initialise(db)
-    return db
+        db.close()  # rolls back an uncommitted transaction
 
 
 def _initialise(db: sqlite3.Connection) -> None:
@@ -307,7 +259,6 @@ def _policy(row: sqlite3.Row) -> Policy:
 
 
 def _replace_policy(db: sqlite3.Connection, resource: str, bindings: tuple[Binding, ...]) -> Policy:
-    """Write a new version of a policy; delete bindings without members."""
     kept = tuple(b for b in bindings if b.members)
     if not kept:
         db.execute("DELETE FROM policies WHERE resource = ?", (resource,))
@@ -321,3 +272,67 @@ def _replace_policy(db: sqlite3.Connection, resource: str, bindings: tuple[Bindi
 def project_number(project_id: str) -> str:
     """Return the 12-digit number of a local project, which is the same on every machine."""
     return local_project_number(project_id)
+
+
+T = TypeVar("T")
+
+
+class Rows(Generic[T]):
+    """The rows of one dataclass in one table, with a column for each field.
+
+    ``keys`` are the fields of the primary key. Connections and transactions belong to the caller.
+    """
+
+    def __init__(self, type_: type[T], table: str, *keys: str, unique: str = "") -> None:
+        self.type, self.table = type_, table
+        hints = typing.get_type_hints(type_)
+        self._kinds: dict[str, Any] = {}
+        columns = []
+        for column in dataclasses.fields(type_):  # pyright: ignore[reportArgumentType]
+            hint = hints[column.name]
+            arguments = typing.get_args(hint)
+            optional = type(None) in arguments
+            kind = next(a for a in arguments if a is not type(None)) if optional else hint
+            self._kinds[column.name] = kind
+            sql = {int: "INTEGER", float: "REAL"}.get(kind, "TEXT")
+            columns.append(f"{column.name} {sql}{'' if optional else ' NOT NULL'}")
+        columns += [f"PRIMARY KEY ({', '.join(keys)})", *([f"UNIQUE ({unique})"] if unique else [])]
+        self.schema = f"CREATE TABLE IF NOT EXISTS {table} ({', '.join(columns)}) WITHOUT ROWID;"
+
+    def insert(self, db: sqlite3.Connection, row: T, verb: str = "INSERT") -> bool:
+        """Add a row. With the verb ``INSERT OR IGNORE``, return False if the key exists."""
+        values = [_encoded(getattr(row, name)) for name in self._kinds]
+        marks = ", ".join("?" * len(values))
+        query = f"{verb} INTO {self.table} ({', '.join(self._kinds)}) VALUES ({marks})"
+        return db.execute(query, values).rowcount == 1
+
+    def select(self, db: sqlite3.Connection, rest: str = "", *values: Any) -> list[T]:
+        """Return the rows of a query; ``rest`` has the query's joins, conditions and order."""
+        rows = db.execute(f"SELECT {self.table}.* FROM {self.table} {rest}", values)
+        return [
+            self.type(**{name: _decoded(kind, row[name]) for name, kind in self._kinds.items()})
+            for row in rows
+        ]
+
+    def update(self, db: sqlite3.Connection, row: T, where: str, *values: Any) -> bool:
+        """Write all fields of the row that meets a condition; return False without such a row."""
+        sets = ", ".join(f"{name} = ?" for name in self._kinds)
+        new = [_encoded(getattr(row, name)) for name in self._kinds]
+        query = f"UPDATE {self.table} SET {sets} WHERE {where}"
+        return db.execute(query, [*new, *values]).rowcount == 1
+
+
+def _encoded(value: Any) -> Any:
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return json.dumps(dataclasses.asdict(value))
+    return value if value is None or isinstance(value, str | int | float) else json.dumps(value)
+
+
+def _decoded(kind: Any, value: Any) -> Any:
+    if value is None or kind in (str, int, float):
+        return value
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return kind(value)
+    document = json.loads(value)
+    make: Any = kind if dataclasses.is_dataclass(kind) else dict
+    return make(**document) if isinstance(document, dict) else document

@@ -1,4 +1,4 @@
-"""Networks of the local cloud, for services other than the gcp plugin."""
+"""Networks, their subnetworks and address ranges, for all services of the local cloud."""
 
 from __future__ import annotations
 
@@ -26,65 +26,51 @@ def attached(store: Store, host: str, project: str) -> bool:
 
 def network_of(store: Store, resource: StoredResource) -> str | None:
     """Return the network path of a subnetwork, an address or a connection."""
-    network = resource.outputs.get("network")
-    return (
-        resource_paths.resolve(store, network, "networks", project=resource.project)
-        if network
-        else None
-    )
+    if network := resource.outputs.get("network"):
+        return resource_paths.resolve(store, network, "networks", project=resource.project)
+    return None
 
 
 def in_network(store: Store, type_: str, network: str) -> list[StoredResource]:
     """Return the resources of a type in the network with this path."""
-    project = resource_paths.project_of(network)
-    return [
-        resource
-        for resource in store.list(type_, project)
-        if network_of(store, resource) == network
-    ]
+    resources = store.list(type_, resource_paths.project_of(network))
+    return [resource for resource in resources if network_of(store, resource) == network]
 
 
 def subnetworks_of(store: Store, attachment: StoredResource) -> list[str]:
     """Return the paths of an attachment's subnetworks, which may belong to a host project."""
     home = {"project": attachment.project, "region": attachment.outputs["region"]}
-    subnetworks = attachment.outputs.get("subnetworks") or []
-    return [
-        resource_paths.resolve(store, subnetwork, "subnetworks", **home)
-        for subnetwork in subnetworks
-    ]
+    links = attachment.outputs.get("subnetworks") or []
+    return [resource_paths.resolve(store, link, "subnetworks", **home) for link in links]
 
 
 Block = ipaddress.IPv4Network
 
-#: Range of subnetworks of an auto mode network: https://cloud.google.com/vpc/docs/subnets.
+#: Range of the subnetworks of an auto mode network (https://cloud.google.com/vpc/docs/subnets).
 AUTO_MODE: Final = Block("10.128.0.0/9")
 
-# Where an allocated range without an address is looked for. Google's order is not documented.
+# Pools for allocated ranges without an address. Google does not document the order.
 _POOLS: Final = (Block("10.0.0.0/8"), Block("192.168.0.0/16"))
 
 
 @dataclass(frozen=True)
 class AllocatedRange:
-    """An address block of a resource in the network."""
+    """The address block of a resource in a network."""
 
     block: Block
     owner: str
-    """Name of the resource in messages: ``existing subnetwork 'a' in region 'b'``."""
+    """The resource in messages, such as ``existing subnetwork 'a' in region 'b'``."""
     path: str
 
 
 def allocated_ranges(store: Store, network: str) -> Iterator[AllocatedRange]:
-    """Return the used blocks of the network: subnetworks and allocated ranges."""
+    """Yield the address blocks of a network's subnetworks and allocated ranges."""
     for subnet in in_network(store, SUBNETWORK, network):
         values = subnet.outputs
         region = resource_paths.short_name(values.get("region") or "")
         owner = f"existing subnetwork '{values['name']}' in region '{region}'"
-        secondary = values.get("secondaryIpRanges") or []
-        for cidr in (
-            values.get("ipCidrRange"),
-            *(secondary_range.get("ipCidrRange") for secondary_range in secondary),
-        ):
-            if cidr:
+        for range_ in (values, *(values.get("secondaryIpRanges") or [])):
+            if cidr := range_.get("ipCidrRange"):
                 yield AllocatedRange(Block(cidr, strict=False), owner, subnet.id)
     for address in in_network(store, ADDRESS, network):
         if block := peering_block(address):
@@ -102,29 +88,25 @@ def find_overlap(store: Store, network: str, block: Block, own: str = "") -> All
 
 def free_block(store: Store, network: str, prefix: int) -> Block | None:
     """Return a free address block with this prefix length, or None."""
-    held = [range_.block for range_ in allocated_ranges(store, network)]
+    used = [range_.block for range_ in allocated_ranges(store, network)]
     for pool in _POOLS:
-        if prefix < pool.prefixlen:
-            continue
-        for block in pool.subnets(new_prefix=prefix):
-            if not any(block.overlaps(other) for other in held):
+        for block in pool.subnets(new_prefix=prefix) if prefix >= pool.prefixlen else ():
+            if not any(block.overlaps(other) for other in used):
                 return block
     return None
 
 
 def find_peering_range(store: Store, network: str, name: str) -> StoredResource | None:
-    """Return the network's allocated range of this name for services, or None."""
+    """Return the network's allocated range of this name, or None."""
     path = f"projects/{resource_paths.project_of(network)}/global/addresses/{name}"
     resource = store.get(ADDRESS, path)
-    return (
-        resource
-        if resource and peering_block(resource) and network_of(store, resource) == network
-        else None
-    )
+    if resource and peering_block(resource) and network_of(store, resource) == network:
+        return resource
+    return None
 
 
 def peering_block(address: StoredResource) -> Block | None:
-    """Return the block of an allocated range; None for an address of another purpose."""
+    """Return the block of an allocated range, or None for an address with another purpose."""
     values = address.outputs
     if values.get("purpose") != "VPC_PEERING" or not values.get("address"):
         return None

@@ -1,13 +1,4 @@
-"""Compute Engine: networks and their connections, constraints and quotas.
-
-Here nothing is forbidden, until a fault patches an answer.
-
-https://docs.cloud.google.com/compute/docs/reference/rest/v1
-https://docs.cloud.google.com/service-infrastructure/docs/service-networking/reference/rest/v1/services.connections/list
-https://docs.cloud.google.com/dns/docs/reference/rest/v1/managedZones/list
-https://docs.cloud.google.com/resource-manager/docs/reference/orgpolicy/rest/v2/projects.policies/getEffectivePolicy
-https://docs.cloud.google.com/service-usage/docs/reference/rest/v1beta1/services.consumerQuotaMetrics/get
-"""
+"""Compute Engine: reservations, networks and their connections, constraints and quotas."""
 
 from __future__ import annotations
 
@@ -22,25 +13,22 @@ from localgcp.inventory.reservations import RESERVATION
 from localgcp.reads.methods import ReadMethod, Request, refused
 from localgcp.reads.resources import (
     FIREWALL,
+    PEERING,
     SELF_LINK,
+    get,
     list_in_project,
-    read_network,
     read_resource,
 )
 
-#: Fields of a reservation with the same form in the provider and in the API.
-_SAME: Final = ("specificReservationRequired", "reservationSharingPolicy", "deleteAtTime")
-_UNLIMITED: Final = "-1"
-#: Limit of every Compute Engine quota; these limits must be numbers.
-_MANY: Final = 1_000_000
-#: Constraints that are enforced or not; other constraints list values.
+#: Constraints with boolean rules; other constraints list values.
 _BOOLEAN: Final = re.compile(r"iam\.(disable|managed).*|storage\.(uniform|publicAccess).*")
-#: Type -> quota that limits the number of its resources.
+#: Type of regional resources -> quota for their number.
 _OF_A_REGION: Final = {
     RESERVATION: "RESERVATIONS",
     vpc.ATTACHMENT: "NETWORK_ATTACHMENTS",
     "gcp:compute/routerNat:RouterNat": "IN_USE_ADDRESSES",
 }
+#: Type of global resources -> quota for their number.
 _OF_A_PROJECT: Final = {
     vpc.NETWORK: "NETWORKS",
     vpc.SUBNETWORK: "SUBNETWORKS",
@@ -51,7 +39,7 @@ _OF_A_PROJECT: Final = {
 
 
 def reservation(request: Request) -> dict[str, Any]:
-    """Return an existing reservation."""
+    """Return a reservation. Raises RefusedRequestError (404)."""
     name = request.name
     resource = None if request.denied else reservations.find(request.store, name)
     if resource is None:
@@ -59,26 +47,27 @@ def reservation(request: Request) -> dict[str, Any]:
     stored = request.store.get(reservations.RESERVATION, resource.path)
     values = dict(stored.outputs) if stored else {}
     share = values.get("shareSettings") or {}
-    maps = {
-        project["id"]: {"projectId": project["id"]} for project in share.get("projectMaps") or ()
-    }
+    maps = {p["id"]: {"projectId": p["id"]} for p in share.get("projectMaps") or ()}
     shared = {"shareType": resource.share_type} | ({"projectMap": maps} if maps else {})
-    machines = {
-        **values["specificReservation"],
-        "count": str(resource.count),
-    }  # int64, as JSON has it
-    same = {key: values[key] for key in _SAME if key in values}
+    machines = {**values["specificReservation"], "count": str(resource.count)}  # int64 in JSON
+    unchanged = ("specificReservationRequired", "reservationSharingPolicy", "deleteAtTime")
+    same = {key: values[key] for key in unchanged if key in values}
     fields = {"shareSettings": shared, "specificReservation": machines, "status": "READY"}
     return {**read_resource(request.store, resource.path), **same, **fields}
 
 
 def network(request: Request) -> dict[str, Any]:
     """Return a network with its peerings."""
-    return read_network(request.store, request.name)
+    store, path = request.store, request.name
+    connections = vpc.in_network(store, vpc.CONNECTION, path)
+    names = [connection.outputs.get("peering") for connection in connections]
+    names += [peering.outputs["name"] for peering in vpc.in_network(store, PEERING, path)]
+    peerings = [{"name": name, "state": "ACTIVE"} for name in names if name]
+    return {**read_resource(store, path), "peerings": peerings}
 
 
 def listed(request: Request) -> dict[str, Any]:
-    """Return firewall rules, routes or subnetworks of a project; regional resources by region."""
+    """Return firewall rules, routes or subnetworks of a project, or subnetworks by region."""
     collection = request.rest.rpartition("/")[2]
     if request.denied:
         raise refused(f"compute.{collection}.list", request.name)
@@ -100,11 +89,6 @@ def addresses(request: Request) -> dict[str, Any]:
     return {"kind": "compute#addressList", "items": resources}
 
 
-def attachment(request: Request) -> dict[str, Any]:
-    """Return a network attachment."""
-    return read_resource(request.store, request.name)
-
-
 def host(request: Request) -> dict[str, Any]:
     """Return the host project of a service project; empty for a project without a host."""
     project = request.project
@@ -115,12 +99,12 @@ def host(request: Request) -> dict[str, Any]:
 
 
 def connections(request: Request) -> dict[str, Any]:
-    """Return the connections of a network with Google's services."""
+    """Return the private connections of a network."""
     network_name = request.parameter("network")
     if not network_name.startswith("projects/"):
         raise RefusedRequestError(400, "network must be projects/NUMBER/global/networks/NAME.")
     path = resource_paths.canonical(request.store, network_name)
-    connections_of_network = [
+    documents = [
         {
             "network": network_name,
             "peering": connection.outputs.get("peering"),
@@ -129,15 +113,14 @@ def connections(request: Request) -> dict[str, Any]:
         }
         for connection in vpc.in_network(request.store, vpc.CONNECTION, path)
     ]
-    return {"connections": connections_of_network} if connections_of_network else {}
+    return {"connections": documents} if documents else {}
 
 
 def zones(request: Request) -> dict[str, Any]:
-    """Return one private DNS zone for all names: jobs resolve names with this machine's DNS."""
-    project = request.project
+    """Return one private DNS zone for all names, because jobs use the DNS of this machine."""
     seen = [
         {"networkUrl": f"{resource_paths.SELF_LINK}{resource.id}"}
-        for resource in request.store.list(vpc.NETWORK, project)
+        for resource in request.store.list(vpc.NETWORK, request.project)
     ]
     zone = {"name": "this-machine", "dnsName": ".", "visibility": "private"}
     visibility = {"privateVisibilityConfig": {"networks": seen}}
@@ -145,7 +128,7 @@ def zones(request: Request) -> dict[str, Any]:
 
 
 def constraint(request: Request) -> dict[str, Any]:
-    """Return the effective policy of a constraint; the policy never restricts anything."""
+    """Return the effective policy of a constraint, which allows everything."""
     project, name = request.variables
     rule = {"enforce": False} if _BOOLEAN.fullmatch(name) else {"allowAll": True}
     number = local_project_number(project)
@@ -153,8 +136,8 @@ def constraint(request: Request) -> dict[str, Any]:
 
 
 def quota(request: Request) -> dict[str, Any]:
-    """Return one quota limit; the local cloud's limits are unlimited."""
-    bucket = {} if request.denied else {"effectiveLimit": _UNLIMITED}  # JSON leaves 0 out
+    """Return one quota limit, which is unlimited without a ``deny`` fault."""
+    bucket = {} if request.denied else {"effectiveLimit": "-1"}  # JSON omits the limit 0
     limits = [{"unit": "1/{project}/{region}", "quotaBuckets": [bucket]}]
     metric = request.variables[-1]
     return {"name": request.name, "metric": metric, "consumerQuotaLimits": limits}
@@ -186,7 +169,7 @@ def project_of_compute(request: Request) -> dict[str, Any]:
 
 def _quotas(used: Counter[str]) -> list[dict[str, Any]]:
     return [
-        {"metric": metric, "limit": float(_MANY), "usage": float(count)}
+        {"metric": metric, "limit": 1_000_000.0, "usage": float(count)}
         for metric, count in sorted(used.items())
     ]
 
@@ -198,7 +181,7 @@ METHODS: Final = {
     "compute.v1.routes.list": ReadMethod(listed, None),
     "compute.v1.subnetworks.aggregatedList": ReadMethod(listed, None),
     "compute.v1.globalAddresses.list": ReadMethod(addresses),
-    "compute.v1.networkAttachments.get": ReadMethod(attachment),
+    "compute.v1.networkAttachments.get": ReadMethod(get),
     "compute.v1.projects.getXpnHost": ReadMethod(host, "compute.projects.get"),
     "compute.v1.projects.get": ReadMethod(project_of_compute),
     "compute.v1.regions.get": ReadMethod(region),

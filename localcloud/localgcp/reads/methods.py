@@ -1,4 +1,4 @@
-"""One REST method of a service: its handler, and its name in faults."""
+"""Requests to REST methods, and the handlers of the methods."""
 
 from __future__ import annotations
 
@@ -23,36 +23,36 @@ class Request:
     store: Store
     method: DescribedMethod
     name: str
-    """Resource name in the path: ``projects/p/global/networks/n``, ``b/bucket``."""
+    """Resource name in the path, such as ``projects/p/global/networks/n`` or ``b/bucket``."""
     rest: str
-    """Part of the path after the name: ``/global/firewalls``, ``:disable``."""
+    """Part of the path after the name, such as ``/global/firewalls`` or ``:disable``."""
     variables: tuple[str, ...]
-    """Variables of the path, in order."""
+    """Values of the path's variables, in order."""
     body: Mapping[str, Any]
     query: Mapping[str, list[str]]
     guest: Guest | None = None
-    """The job whose process calls; None for a program outside of jobs."""
+    """The job whose process sent the request; None for a program outside of jobs."""
     bigquery: BigQuery | None = None
     """The BigQuery service, for the methods of BigQuery."""
     denied: tuple[str, ...] = ()
-    """``match`` of each ``deny`` fault on this request; an empty text denies all subjects."""
+    """``match`` of each ``deny`` fault of this request; an empty text denies all subjects."""
     utilization: tuple[Fault, ...] = ()
-    """Faults of kind ``utilization`` on this request."""
+    """Faults of the kind ``utilization`` of this request."""
     content: bytes | None = None
-    """Content that an upload sends with the body."""
+    """Content of an upload."""
 
     @property
     def project(self) -> str:
-        """The project in the request's path."""
+        """Return the project in the request's path."""
         return self.name.split("/")[1]
 
     @property
     def permissions(self) -> list[str]:
-        """The permissions to test."""
+        """Return the permissions that the request tests."""
         return list(self.body.get("permissions") or self.query.get("permissions", ()))
 
     def parameter(self, name: str) -> str:
-        """Return a query parameter, or ""."""
+        """Return a query parameter, or "" for an unset parameter."""
         return self.query.get(name, [""])[0]
 
     def denies(self, *subjects: str) -> bool:
@@ -62,23 +62,23 @@ class Request:
 
 @dataclass(frozen=True)
 class ReadMethod:
-    """The handler of a method; ``fault`` is its name in faults and errors, if not its id."""
+    """The handler of a method."""
 
     answer: Callable[[Request], dict[str, Any]]
     """Returns the answer. Raises RefusedRequestError."""
     permission: str | None = ""
-    """The required permission, which a ``deny`` fault reports as missing. "": SERVICE and the last
-    two parts of the id. None: ``answer`` itself handles denials."""
+    """The permission that a ``deny`` fault reports as missing. "": the permission follows from the
+    method's id. None: ``answer`` handles denials."""
     fault: str = ""
-    """Name of the method in faults, ``SERVICE.METHOD``. "": the id without its version."""
+    """The name ``SERVICE.METHOD`` in faults. "": the id without the version."""
 
     def permission_of(self, id_: str) -> str | None:
-        """Return the IAM permission of the method with this id."""
+        """Return the permission that the method with this id requires."""
         service, *_, collection, verb = id_.split(".")
         return f"{service}.{collection}.{verb}" if self.permission == "" else self.permission
 
     def fault_of(self, id_: str) -> tuple[Service, str]:
-        """Return service and method name, as in faults, of the method with this id."""
+        """Return the service and the name that faults use for the method with this id."""
         service, _, place = id_.split(".", 2)
         if self.fault:
             service, _, place = self.fault.partition(".")
@@ -86,6 +86,6 @@ class ReadMethod:
 
 
 def refused(permission: str, on: str) -> RefusedRequestError:
-    """Return IAM's permission error, which all services share."""
+    """Return IAM's error for a missing permission on a resource."""
     text = f"Permission '{permission}' denied on resource '{on}' (or it may not exist)."
     return RefusedRequestError(403, text)

@@ -1,16 +1,4 @@
-"""Projects (number, state, billing, APIs) and resources with globally unique names.
-
-https://docs.cloud.google.com/resource-manager/reference/rest/v3/projects/get
-https://docs.cloud.google.com/billing/docs/reference/rest/v1/projects/getBillingInfo
-https://docs.cloud.google.com/service-usage/docs/reference/rest/v1/services/list
-https://docs.cloud.google.com/storage/docs/json_api/v1/buckets/get
-https://docs.cloud.google.com/iam/docs/reference/rest/v1/projects.serviceAccounts/get
-https://docs.cloud.google.com/artifact-registry/docs/reference/rest/v1/projects.locations.repositories/get
-https://docs.cloud.google.com/secret-manager/docs/reference/rest/v1/projects.secrets.versions/get
-https://docs.cloud.google.com/kms/docs/reference/rest/v1/projects.locations.keyRings.cryptoKeys/get
-https://docs.cloud.google.com/monitoring/api/ref_v3/rest/v3/projects.notificationChannels/get
-https://docs.cloud.google.com/billing/docs/reference/budget/rest/v1/billingAccounts.budgets/list
-"""
+"""Projects, their billing and APIs, and resources with globally unique names."""
 
 from __future__ import annotations
 
@@ -27,23 +15,21 @@ from localgcp.inventory.projects import is_local, local_project_number
 from localgcp.inventory.store import ALERT_POLICY, BUDGET, CHANNEL, DASHBOARD, SERVICE, Store
 from localgcp.reads import secretmanager
 from localgcp.reads.methods import ReadMethod, Request, refused
-from localgcp.reads.resources import read_resource
+from localgcp.reads.resources import get, read_resource
 
 if TYPE_CHECKING:
     from google.cloud.resourcemanager_v3 import types
 
-#: APIs that are enabled in every project, as after ``bootstrap``; the stack enables the others.
+#: APIs that are enabled in every project, as ``bootstrap`` enables them.
 FIRST: Final = ("cloudresourcemanager.googleapis.com", "serviceusage.googleapis.com")
 _CODES: Final = {
     403: grpc.StatusCode.PERMISSION_DENIED,
     404: grpc.StatusCode.NOT_FOUND,
 }
-#: Billing account of every local project; the local cloud is free of charge.
-_ACCOUNT: Final = "billingAccounts/000000-000000-000000"
 
 
 def project(request: Request) -> dict[str, Any]:
-    """Return a project; each local project exists, with or without resources."""
+    """Return a project; every local project exists. Raises RefusedRequestError."""
     name = request.project
     if not is_local(name) and name not in request.store.projects():
         raise refused("resourcemanager.projects.get", f"projects/{name}")
@@ -54,31 +40,25 @@ def project(request: Request) -> dict[str, Any]:
 def billing(request: Request) -> dict[str, Any]:
     """Return the billing account of a project."""
     name = request.project
-    document = {"name": f"projects/{name}/billingInfo", "projectId": name}
-    return {**document, "billingAccountName": _ACCOUNT, "billingEnabled": True}
+    document = {"name": f"projects/{name}/billingInfo", "projectId": name, "billingEnabled": True}
+    return {**document, "billingAccountName": "billingAccounts/000000-000000-000000"}
 
 
 def services(request: Request) -> dict[str, Any]:
     """Return the enabled APIs."""
     name = request.project
-    ids = {service.id.rpartition("/")[2] for service in request.store.list(SERVICE, name)} | {
-        *FIRST
-    }
+    ids = {service.id.rpartition("/")[2] for service in request.store.list(SERVICE, name)}
     on = {"state": "ENABLED", "parent": f"projects/{name}"}
     return {
         "services": [
             {"name": f"projects/{name}/services/{id_}", "config": {"name": id_}, **on}
-            for id_ in sorted(ids)
+            for id_ in sorted(ids | {*FIRST})
         ]
     }
 
 
 class ProjectService:
-    """``google.cloud.resourcemanager.v3.Projects``, which the SDK calls in a job for the project's
-    id.
-
-    It answers as over REST, where ``answer`` is ``Reads.answer``, for ids and for numbers.
-    """
+    """Serves ``google.cloud.resourcemanager.v3.Projects``; ``answer`` is ``Reads.answer``."""
 
     api: ClassVar = Api("google.cloud.resourcemanager_v3", "projects")
 
@@ -103,7 +83,7 @@ class ProjectService:
 
 
 def bucket(request: Request) -> dict[str, Any]:
-    """Return a bucket with its project's number; 404 for a bucket outside of the local cloud."""
+    """Return a bucket with the project's number. Raises RefusedRequestError (404)."""
     name = request.name.removeprefix("b/")
     bucket_resource = request.store.bucket(name)
     if bucket_resource is None:
@@ -113,23 +93,16 @@ def bucket(request: Request) -> dict[str, Any]:
     return read_resource(request.store, request.name)
 
 
-def resource(request: Request) -> dict[str, Any]:
-    """Return a resource of the inventory by its path."""
-    return read_resource(request.store, request.name)
-
-
 def key(request: Request) -> dict[str, Any]:
     """Return an encryption key with its primary version."""
-    key_resource = resource(request)
+    key_resource = get(request)
     primary = next(iter(key_resource.get("primaries") or ()), None)
     purpose = key_resource.get("purpose") or "ENCRYPT_DECRYPT"
     return {"name": request.name, "purpose": purpose, "primary": primary}
 
 
 def watching(request: Request) -> dict[str, Any]:
-    """Return all channels, alert policies or dashboards of a project, or budgets of a billing
-    account.
-    """
+    """Return a project's channels, alert policies or dashboards, or a billing account's budgets."""
     collection, scope = request.rest.removeprefix("/"), request.parameter("scope")
     documents = []
     for policy in request.store.list(_WATCHING[collection]):
@@ -172,20 +145,18 @@ METHODS: Final = {
     "cloudbilling.v1.projects.getBillingInfo": ReadMethod(billing, _GET_PROJECT),
     "serviceusage.v1.services.list": ReadMethod(services),
     "storage.v1.buckets.get": ReadMethod(bucket),
-    "iam.v1.projects.serviceAccounts.get": ReadMethod(resource, fault="iam.serviceAccounts.get"),
+    "iam.v1.projects.serviceAccounts.get": ReadMethod(get, fault="iam.serviceAccounts.get"),
     "artifactregistry.v1.projects.locations.repositories.get": ReadMethod(
-        resource, fault="artifactregistry.repositories.get"
+        get, fault="artifactregistry.repositories.get"
     ),
-    "secretmanager.v1.projects.secrets.get": ReadMethod(
-        resource, fault="secretmanager.secrets.get"
-    ),
+    "secretmanager.v1.projects.secrets.get": ReadMethod(get, fault="secretmanager.secrets.get"),
     "secretmanager.v1.projects.secrets.versions.get": ReadMethod(
         secret_version, fault="secretmanager.versions.get"
     ),
     "cloudkms.v1.projects.locations.keyRings.cryptoKeys.get": ReadMethod(
         key, fault="cloudkms.cryptoKeys.get"
     ),
-    "monitoring.v3.projects.notificationChannels.get": ReadMethod(resource),
+    "monitoring.v3.projects.notificationChannels.get": ReadMethod(get),
     "monitoring.v3.projects.notificationChannels.list": ReadMethod(watching),
     "monitoring.v3.projects.alertPolicies.list": ReadMethod(watching),
     "monitoring.v1.projects.dashboards.list": ReadMethod(watching),

@@ -1,20 +1,11 @@
-"""REST methods that read, create, change and delete resources of the inventory.
-
-The gcp plugin is one client of the cloud; these are the doors of others. Paths, fields and answers
-are those of Google's references. A change is made to what the inventory has and checked no further:
-who changes things by hand has the console, and what it refuses is not drift. Operations are done
-when they are answered.
-
-https://docs.cloud.google.com/compute/docs/reference/rest/v1
-https://docs.cloud.google.com/iam/docs/reference/rest/v1/Policy
-"""
+"""REST methods that read, create, change and delete resources of the inventory, without checks."""
 
 from __future__ import annotations
 
 import base64
 import json
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from localgcp.errors import InvalidRequestError, PolicyConflictError, RefusedRequestError
@@ -37,18 +28,8 @@ ROUTE: Final = "gcp:compute/route:Route"
 PEERING: Final = "gcp:compute/networkPeering:NetworkPeering"
 #: Collection of Compute Engine -> type token.
 COLLECTIONS: Final = {"firewalls": FIREWALL, "routes": ROUTE, "subnetworks": vpc.SUBNETWORK}
-#: Collections with a list method -> type token.
-_LISTED: Final = {**COLLECTIONS, "addresses": vpc.ADDRESS}
 #: Field in the API -> the provider's different name.
 _RENAMED: Final = {"allowed": "allows", "denied": "denies", "IPProtocol": "protocol"}
-_TO_REST: Final = {name: field for field, name in _RENAMED.items()}
-_GATEWAY: Final = "global/gateways/default-internet-gateway"
-#: Fields of a new account that a client may set.
-_DESCRIBED: Final = ("displayName", "description")
-
-
-#: Permissions that apply to a project and not to a bucket.
-_OF_NO_BUCKET: Final = frozenset({"storage.buckets.create", "storage.buckets.list"})
 
 
 def read_policy(store: Store, name: str) -> dict[str, Any]:
@@ -65,10 +46,9 @@ def read_policy(store: Store, name: str) -> dict[str, Any]:
 
 
 def write_policy(store: Store, name: str, policy: Mapping[str, Any]) -> dict[str, Any]:
-    """Replace an IAM policy. Raises RefusedRequestError for an outdated ``etag``, a member without
-    a name or a binding without a role.
+    """Replace an IAM policy; merge bindings with the same role and condition, as IAM does.
 
-    Bindings of one role and condition are made one, as IAM does.
+    Raises RefusedRequestError for an outdated ``etag``, an invalid member or a missing role.
     """
     merged: dict[str, Binding] = {}
     for binding in policy.get("bindings", ()):
@@ -96,15 +76,15 @@ def write_policy(store: Store, name: str, policy: Mapping[str, Any]) -> dict[str
 def permissions(request: Request) -> dict[str, Any]:
     """Return the tested permissions on an existing resource, except those that a fault denies."""
     name = request.name
-    asked = request.permissions
+    tested = request.permissions
     if not _exists(request.store, name):
         if (name.startswith("projects/") and name.count("/") > 3) or name.startswith("b/"):
             raise RefusedRequestError(404, f"{name} was not found.")
         return {}
-    if name.startswith("b/") and not _OF_NO_BUCKET.isdisjoint(asked):
+    if name.startswith("b/") and {"storage.buckets.create", "storage.buckets.list"} & {*tested}:
         raise RefusedRequestError(400, "a bucket does not have permissions of projects.")
-    held = [permission for permission in asked if not request.denies(name, permission)]
-    return {"permissions": held} if held else {}
+    granted = [permission for permission in tested if not request.denies(name, permission)]
+    return {"permissions": granted} if granted else {}
 
 
 def _exists(store: Store, name: str) -> bool:
@@ -130,33 +110,21 @@ def policy(request: Request) -> dict[str, Any]:
 
 
 def list_in_project(store: Store, project: str, collection: str) -> list[dict[str, Any]]:
-    """Return firewall rules, subnetworks, addresses or routes, including default routes.
-
-    https://docs.cloud.google.com/vpc/docs/routes: to the internet, and one for each subnet.
-    """
-    documents = [_to_rest(store, resource) for resource in store.list(_LISTED[collection], project)]
-    if collection == "routes":
-        documents += _routes_of_networks(store, project)
+    """Return a project's firewall rules, subnetworks, addresses or routes with default routes."""
+    type_ = vpc.ADDRESS if collection == "addresses" else COLLECTIONS[collection]
+    documents = [_to_rest(store, resource) for resource in store.list(type_, project)]
+    for network in store.list(vpc.NETWORK, project) if collection == "routes" else ():
+        link = SELF_LINK + network.id
+        gateway = f"{SELF_LINK}projects/{project}/global/gateways/default-internet-gateway"
+        documents.append(_route(project, link, "0.0.0.0/0", {"nextHopGateway": gateway}))
+        for subnet in vpc.in_network(store, vpc.SUBNETWORK, network.id):
+            target = subnet.outputs["ipCidrRange"]
+            documents.append(_route(project, link, target, {"nextHopNetwork": link}))
     return documents
 
 
-def read_network(store: Store, path: str) -> dict[str, Any]:
-    """Return a network with its peerings."""
-    resource = store.get(vpc.NETWORK, path)
-    if resource is None:
-        raise RefusedRequestError(404, f"The resource '{path}' was not found")
-    names = [
-        str(connection.outputs["peering"])
-        for connection in vpc.in_network(store, vpc.CONNECTION, path)
-        if connection.outputs.get("peering")
-    ]
-    names += [connection.outputs["name"] for connection in vpc.in_network(store, PEERING, path)]
-    peerings = [{"name": name, "state": "ACTIVE"} for name in names]
-    return {**_to_rest(store, resource), "peerings": peerings}
-
-
 def read_resource(store: Store, name: str) -> dict[str, Any]:
-    """Return a resource in its API's form. Raises RefusedRequestError (404)."""
+    """Return a resource in the API's form. Raises RefusedRequestError (404)."""
     return _to_rest(store, _find(store, name))
 
 
@@ -173,7 +141,7 @@ def change(request: Request) -> dict[str, Any]:
 
 
 def delete(request: Request) -> dict[str, Any]:
-    """Delete a resource with its IAM policy; for an account, delete its grants too."""
+    """Delete a resource with its IAM policy, and the grants of a service account."""
     resource = _find(request.store, request.name)
     request.store.delete(resource.type, resource.id)
     request.store.delete_policy(resource.id)
@@ -186,7 +154,10 @@ def insert(request: Request) -> dict[str, Any]:
     """Create a resource of Compute Engine."""
     collection, project = request.rest.rpartition("/")[2], request.project
     id_ = f"{request.name}{request.rest}/{request.body['name']}"
-    values = _from_rest(dict(request.body)) | {"project": project, "selfLink": SELF_LINK + id_}
+    values = _renamed(dict(request.body), _RENAMED) | {
+        "project": project,
+        "selfLink": SELF_LINK + id_,
+    }
     if "/regions/" in id_:
         values["region"] = request.name.rpartition("/")[2]
     if not request.store.insert(COLLECTIONS[collection], id_, project, values, values):
@@ -196,7 +167,7 @@ def insert(request: Request) -> dict[str, Any]:
 
 
 def add_peering(request: Request) -> dict[str, Any]:
-    """Peer a network with another network."""
+    """Add a peering to a network."""
     name = request.body.get("name") or request.body.get("networkPeering", {}).get("name")
     if not name:
         text = "Required field 'resource.name' not specified"
@@ -220,8 +191,9 @@ def create_account(request: Request) -> dict[str, Any]:
     """Create a service account."""
     project, id_ = request.project, request.body.get("accountId", "")
     email = f"{id_}@{project}.iam.gserviceaccount.com"
-    named = {k: v for k, v in (request.body.get("serviceAccount") or {}).items() if k in _DESCRIBED}
-    values = {"email": email, "project": project, "accountId": id_, **named}
+    account = request.body.get("serviceAccount") or {}
+    texts = {key: account[key] for key in ("displayName", "description") if key in account}
+    values = {"email": email, "project": project, "accountId": id_, **texts}
     name = f"{request.name}/serviceAccounts/{email}"
     if not request.store.insert(ACCOUNT, name, project, values, values):
         text = f"Service account {id_} already exists within project {request.name}."
@@ -231,17 +203,14 @@ def create_account(request: Request) -> dict[str, Any]:
 
 def list_accounts(request: Request) -> dict[str, Any]:
     """Return the service accounts of a project."""
-    project = request.project
-    accounts = [
-        _to_rest(request.store, resource) for resource in request.store.list(ACCOUNT, project)
-    ]
-    if request.store.service_enabled(project, "compute.googleapis.com"):
+    project, store = request.project, request.store
+    accounts = [_to_rest(store, resource) for resource in store.list(ACCOUNT, project)]
+    if store.service_enabled(project, "compute.googleapis.com"):
         # https://docs.cloud.google.com/compute/docs/access/service-accounts#default_service_account
         email = f"{project_number(project)}-compute@developer.gserviceaccount.com"
         name = {"name": f"{request.name}/serviceAccounts/{email}", "projectId": project}
-        accounts.append(
-            {**name, "email": email, "displayName": "Compute Engine default service account"}
-        )
+        title = "Compute Engine default service account"
+        accounts.append({**name, "email": email, "displayName": title})
     return {"accounts": sorted(accounts, key=lambda resource: resource["email"])}
 
 
@@ -267,7 +236,6 @@ def disable(request: Request) -> dict[str, Any]:
 
 
 def _find(store: Store, name: str) -> StoredResource:
-    """Return the stored resource. Raises RefusedRequestError (404)."""
     if name.startswith("b/"):
         stored = store.get(BUCKET, name.removeprefix("b/"))
         if stored is None:
@@ -280,27 +248,13 @@ def _find(store: Store, name: str) -> StoredResource:
 
 
 def _change(store: Store, resource: StoredResource, body: Mapping[str, Any]) -> None:
-    fields = _from_rest(dict(body))
+    fields = _renamed(dict(body), _RENAMED)
     for name, value in (fields.pop("iamConfiguration", None) or {}).items():
         fields[name] = value["enabled"] if isinstance(value, dict) else value
     if "labels" in fields:
         fields["effectiveLabels"] = fields["labels"]
-    store.put(
-        resource.type,
-        resource.id,
-        resource.project,
-        resource.inputs,
-        {**resource.outputs, **fields},
-    )
-
-
-def _routes_of_networks(store: Store, project: str) -> Iterator[dict[str, Any]]:
-    for network in store.list(vpc.NETWORK, project):
-        link = SELF_LINK + network.id
-        gateway = f"{SELF_LINK}projects/{project}/{_GATEWAY}"
-        yield _route(project, link, "0.0.0.0/0", {"nextHopGateway": gateway})
-        for subnet in vpc.in_network(store, vpc.SUBNETWORK, network.id):
-            yield _route(project, link, subnet.outputs["ipCidrRange"], {"nextHopNetwork": link})
+    outputs = {**resource.outputs, **fields}
+    store.put(resource.type, resource.id, resource.project, resource.inputs, outputs)
 
 
 def _route(project: str, network: str, target: str, hop: dict[str, str]) -> dict[str, Any]:
@@ -312,8 +266,8 @@ def _route(project: str, network: str, target: str, hop: dict[str, str]) -> dict
 
 
 def _to_rest(store: Store, resource: StoredResource) -> dict[str, Any]:
-    """Convert a resource to its API's form; ``DescribedMethod.fit`` drops fields of the plugin."""
-    document: dict[str, Any] = _renamed(resource.outputs, _TO_REST)
+    names = {name: field for field, name in _RENAMED.items()}
+    document: dict[str, Any] = _renamed(resource.outputs, names)
     _, _, word = resource.type.rpartition(":")
     service = resource.type.removeprefix("gcp:").partition("/")[0]
     if "effectiveLabels" in document:
@@ -325,15 +279,11 @@ def _to_rest(store: Store, resource: StoredResource) -> dict[str, Any]:
     if resource.type == ACCOUNT:
         project = {"name": resource.id, "projectId": resource.project}
         return document | project | {"oauth2ClientId": document.get("uniqueId")}
-    if policies := document.get("cleanupPolicies"):
-        document["cleanupPolicies"] = {
-            cleanup_policy["id"]: cleanup_policy for cleanup_policy in policies
-        }
-    else:
-        document.pop("cleanupPolicies", None)
-    return document | {
-        "name": document["name"] if "/" in str(document.get("name")) else resource.id
-    }
+    if policies := document.pop("cleanupPolicies", None):
+        document["cleanupPolicies"] = {item["id"]: item for item in policies}
+    if "/" not in str(document.get("name")):
+        document["name"] = resource.id
+    return document
 
 
 def _compute_fields(store: Store, resource: StoredResource, word: str) -> dict[str, Any]:
@@ -365,10 +315,6 @@ def _bucket_fields(resource: StoredResource) -> dict[str, Any]:
     }
 
 
-def _from_rest(body: dict[str, Any]) -> dict[str, Any]:
-    return _renamed(body, _RENAMED)
-
-
 def _renamed(value: Any, names: Mapping[str, str]) -> Any:
     if isinstance(value, list):
         return [_renamed(element, names) for element in value]
@@ -382,7 +328,6 @@ def _is_compute(request: Request) -> bool:
 
 
 def _done(request: Request, target: str = "") -> dict[str, Any]:
-    """Return a completed operation; an empty object for a method without operations."""
     if request.method.response.endswith(".Empty"):
         return {}
     if not _is_compute(request):
@@ -402,45 +347,34 @@ def _done(request: Request, target: str = "") -> dict[str, Any]:
 _ACCOUNTS: Final = "iam.v1.projects.serviceAccounts"
 _REPOSITORIES: Final = "artifactregistry.v1.projects.locations.repositories"
 _SECRETS: Final = "secretmanager.v1.projects.secrets"
-_SERVICES: Final = "serviceusage.v1.services"
+_VERBS: Final = {"get": get, "insert": insert, "patch": change, "update": change, "delete": delete}
+_CHANGES: Final = {
+    "compute.v1.firewalls": "get insert patch delete",
+    "compute.v1.networkAttachments": "patch delete",
+    "compute.v1.networks": "delete",
+    "compute.v1.reservations": "update delete",
+    "compute.v1.routers": "get patch delete",
+    "compute.v1.routes": "get insert delete",
+    "compute.v1.subnetworks": "get insert patch delete",
+    "storage.v1.buckets": "patch",
+    _ACCOUNTS: "delete",
+    _REPOSITORIES: "patch delete",
+    _SECRETS: "patch delete",
+}
 #: Method id (``localgcp.apis.discovery``) -> function.
 METHODS: Final[Mapping[str, Callable[[Request], dict[str, Any]]]] = {
-    "compute.v1.firewalls.get": get,
-    "compute.v1.firewalls.insert": insert,
-    "compute.v1.firewalls.patch": change,
-    "compute.v1.firewalls.delete": delete,
-    "compute.v1.networkAttachments.patch": change,
-    "compute.v1.networkAttachments.delete": delete,
+    **{f"{name}.{verb}": _VERBS[verb] for name in _CHANGES for verb in _CHANGES[name].split()},
     "compute.v1.networks.addPeering": add_peering,
     "compute.v1.networks.removePeering": remove_peering,
-    "compute.v1.networks.delete": delete,
-    "compute.v1.reservations.update": change,
-    "compute.v1.reservations.delete": delete,
-    "compute.v1.routers.get": get,
-    "compute.v1.routers.patch": change,
-    "compute.v1.routers.delete": delete,
-    "compute.v1.routes.get": get,
-    "compute.v1.routes.insert": insert,
-    "compute.v1.routes.delete": delete,
-    "compute.v1.subnetworks.get": get,
-    "compute.v1.subnetworks.insert": insert,
-    "compute.v1.subnetworks.patch": change,
-    "compute.v1.subnetworks.delete": delete,
-    f"{_REPOSITORIES}.patch": change,
-    f"{_REPOSITORIES}.delete": delete,
-    f"{_SECRETS}.patch": change,
-    f"{_SECRETS}.delete": delete,
-    "storage.v1.buckets.patch": change,
     f"{_ACCOUNTS}.create": create_account,
     f"{_ACCOUNTS}.list": list_accounts,
-    f"{_ACCOUNTS}.delete": delete,
     f"{_ACCOUNTS}.disable": disable_account,
-    f"{_SERVICES}.enable": enable,
-    f"{_SERVICES}.batchEnable": enable,
-    f"{_SERVICES}.disable": disable,
+    "serviceusage.v1.services.enable": enable,
+    "serviceusage.v1.services.batchEnable": enable,
+    "serviceusage.v1.services.disable": disable,
 }
-#: Collections whose resources have an IAM policy.
-_GOVERNED: Final = (
+#: Collections of resources with IAM policies.
+_WITH_POLICIES: Final = (
     "cloudkms.v1.projects.locations.keyRings.cryptoKeys",
     "cloudresourcemanager.v1.projects",
     "cloudresourcemanager.v3.projects",
@@ -452,7 +386,7 @@ _GOVERNED: Final = (
 )
 POLICIES: Final = {
     f"{prefix}.{verb}{noun}": ReadMethod(answer, None, f"iam.{verb.capitalize()}{noun}")
-    for prefix in _GOVERNED
+    for prefix in _WITH_POLICIES
     for verb, noun, answer in (
         ("test", "IamPermissions", permissions),
         ("get", "IamPolicy", policy),

@@ -1,8 +1,4 @@
-"""``AccessSecretVersion``: a job needs a role on the secret; other programs of the user do not.
-
-Whose call it is follows from the process that holds the connection, not from what it sends. So code
-without credentials is answered as its job's account.
-"""
+"""Values of secrets, and the method ``AccessSecretVersion``, for which a job needs a role."""
 
 from __future__ import annotations
 
@@ -24,7 +20,6 @@ from localgcp.home import Home
 from localgcp.inventory.store import Store, project_number
 
 API: Final = "secretmanager.googleapis.com"
-_SECRET: Final = "gcp:secretmanager/secret:Secret"
 _NAME: Final = re.compile(r"projects/([^/]+)/secrets/([a-zA-Z0-9_-]{1,255})/versions/([^/]+)")
 #: Roles that contain secretmanager.versions.access.
 SECRET_READERS: Final = frozenset(
@@ -34,7 +29,7 @@ _CODE: Final = grpc.StatusCode
 
 
 class SecretService:
-    """``google.cloud.secretmanager.v1.SecretManagerService`` with the one method that jobs call."""
+    """Serves ``AccessSecretVersion`` of ``google.cloud.secretmanager.v1.SecretManagerService``."""
 
     api: ClassVar = Api("google.cloud.secretmanager_v1", "secret_manager_service")
 
@@ -44,7 +39,7 @@ class SecretService:
     def access_secret_version(
         self, request: types.AccessSecretVersionRequest, context: grpc.ServicerContext
     ) -> types.AccessSecretVersionResponse:
-        """Return the value. Raises ApiError in the service's wording."""
+        """Return the value of a secret's version. Raises ApiError."""
         guest = gate.guest_behind(context)
         match = _NAME.fullmatch(request.name)
         if not match or not re.fullmatch(r"latest|[1-9][0-9]{0,8}", match[3]):
@@ -55,11 +50,10 @@ class SecretService:
             text = f"Secret Manager API has not been used in project {match[1]} before or it is"
             raise ApiError(_CODE.PERMISSION_DENIED, f"{text} disabled.")
         if guest is not None and not self._may_access(guest, project, secret):
+            text = "Permission 'secretmanager.versions.access' denied for resource"
+            text = f"{text} '{request.name}' (or it may not exist)."
             who = f" The job runs as {guest.account}." if guest.account else ""
-            text = (
-                f"Permission 'secretmanager.versions.access' denied for resource '{request.name}'"
-            )
-            raise ApiError(_CODE.PERMISSION_DENIED, f"{text} (or it may not exist).{who}")
+            raise ApiError(_CODE.PERMISSION_DENIED, text + who)
         name = f"projects/{project_number(project)}/secrets/{secret}"
         resource = find_version(self.store, self.home.secrets, project, secret, version)
         if resource is None:
@@ -75,7 +69,6 @@ class SecretService:
         )
 
     def _project(self, name: str) -> str:
-        """Return the id of the project with this id or number."""
         known = {project_number(project): project for project in self.store.projects()}
         return known.get(name, name)
 
@@ -91,54 +84,37 @@ LATEST: Final = "latest"
 
 
 def add_version(folder: Path, project: str, secret: str, value: bytes) -> int:
-    """Store a value as the next version and return its number. Earlier versions remain.
-
-    ``project`` and ``secret`` are ids. Raises OSError.
-    """
+    """Store a value as the secret's next version and return its number. Raises OSError."""
     place = folder / project / secret
     for place_ in (folder, place.parent, place):
         place_.mkdir(0o700, exist_ok=True)
-    with tempfile.NamedTemporaryFile(dir=place, prefix=".value-") as part:  # 0600 from the start
+    with tempfile.NamedTemporaryFile(dir=place, prefix=".value-") as part:  # with mode 0600
         part.write(value)
         part.flush()
         number = max(versions(folder, project, secret), default=0) + 1
-        while not _linked(part.name, place / str(number)):
-            number += 1
-    return number
+        while True:
+            try:
+                os.link(part.name, place / str(number))
+                return number
+            except FileExistsError:
+                number += 1
 
 
 def versions(folder: Path, project: str, secret: str) -> list[int]:
-    """Return the numbers of the existing versions, in order."""
+    """Return the numbers of the secret's versions, in order."""
     place = folder / project / secret
     names = [file.name for file in place.iterdir()] if place.is_dir() else []
     return sorted(int(name) for name in names if name.isascii() and name.isdecimal())
 
 
-def read_version(folder: Path, project: str, secret: str, wanted: str) -> tuple[int, bytes] | None:
-    """Return number and value of a version, by number or ``latest``; None if it does not exist."""
-    known = versions(folder, project, secret)
-    chosen = known[-1:] if wanted == LATEST else [n for n in known if str(n) == wanted]
+def find_version(
+    store: Store, folder: Path, project: str, secret: str, version: str
+) -> tuple[int, bytes] | None:
+    """Return number and value of a version (a number or ``latest``) of an existing secret."""
+    if store.get("gcp:secretmanager/secret:Secret", f"projects/{project}/secrets/{secret}") is None:
+        return None
+    numbers = versions(folder, project, secret)
+    chosen = numbers[-1:] if version == LATEST else [n for n in numbers if str(n) == version]
     if not chosen:
         return None
     return chosen[0], (folder / project / secret / str(chosen[0])).read_bytes()
-
-
-def find_version(
-    store: Store, folder: Path, project: str, secret: str, wanted: str
-) -> tuple[int, bytes] | None:
-    """Return ``read_version`` of an existing secret; values of a deleted secret remain on disk.
-
-    No name leads out of ``folder``: the names of what is there are checked.
-    """
-    if store.get(_SECRET, f"projects/{project}/secrets/{secret}") is None:
-        return None
-    return read_version(folder, project, secret, wanted)
-
-
-def _linked(source: str, target: Path) -> bool:
-    """Give a file its final name atomically; return False if that name exists."""
-    try:
-        os.link(source, target)
-    except FileExistsError:
-        return False
-    return True

@@ -1,4 +1,4 @@
-"""Finds the method of a request, and applies its faults."""
+"""Find the method of a REST request, apply faults and answer the request."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import dataclasses
 import json
 import re
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 from urllib.parse import parse_qs, unquote
 
@@ -14,9 +15,11 @@ from localgcp.access.gate import guest_at, named_connection, reset_connection
 from localgcp.apis import discovery, field_rules
 from localgcp.bigquery import service as bigquery
 from localgcp.bigquery.service import BigQuery, Call
+from localgcp.clients import log_filters
 from localgcp.errors import (
     BigQueryError,
     ExchangeEndedError,
+    FilterError,
     InvalidRequestError,
     RefusedRequestError,
 )
@@ -24,8 +27,89 @@ from localgcp.faults.model import Kind, Service
 from localgcp.faults.table import Entry, FaultTable
 from localgcp.inventory.machines import is_region
 from localgcp.inventory.store import Store
-from localgcp.reads import compute, projects, resources, time_series
+from localgcp.reads import compute, projects, resources
 from localgcp.reads.methods import ReadMethod, Request, refused
+from localgcp.vertex.records import JobRecord, JobState, JobTable
+
+#: The only metric with time series: the accelerator utilization that faults set
+#: (https://docs.cloud.google.com/monitoring/api/ref_v3/rest/v3/projects.timeSeries/list).
+METRIC: Final = "ml.googleapis.com/training/accelerator/utilization"
+_TIME_SERIES: Final = "monitoring.v3.projects.timeSeries.list"
+_RESOURCE: Final = "cloudml_job"
+
+
+def _subjects(job: JobRecord) -> list[str]:
+    return [job.job_id, job.display_name, *job.labels.values()]
+
+
+def _replicas_with_accelerators(job: JobRecord) -> Iterator[str]:
+    for number, pool in enumerate(job.spec.get("workerPoolSpecs", ())):
+        if int((pool or {}).get("machineSpec", {}).get("acceleratorCount", 0)):
+            for replica in range(int(pool.get("replicaCount", 1))):
+                yield f"workerpool{number}-{replica}"
+
+
+def selected_jobs(request: Request) -> list[JobRecord]:
+    """Return the running jobs that the request's filter selects. Raises RefusedRequestError."""
+    known = ("metric.type", "resource.type", "resource.labels.job_id")
+    try:
+        conditions = log_filters.parse(request.parameter("filter"), known).equal
+    except FilterError as error:
+        raise RefusedRequestError(400, str(error)) from None
+    resource_type = conditions.get("resource.type", _RESOURCE)
+    if (conditions.get("metric.type"), resource_type) != (METRIC, _RESOURCE):
+        raise RefusedRequestError(400, f"the local cloud supports only the metric {METRIC}.")
+    return [
+        job
+        for job in JobTable(request.store.path).list()
+        if job.project == request.project
+        and job.state is JobState.RUNNING
+        and conditions.get("resource.labels.job_id") in (None, job.job_id)
+    ]
+
+
+def time_series(request: Request) -> dict[str, Any]:
+    """Return one series for each replica with accelerators, newest points first."""
+    series = []
+    for job in selected_jobs(request):
+        texts = _subjects(job)
+        faults = (f for f in request.utilization if any(f.match in text for text in texts))
+        if fault := next(faults, None):
+            replicas = _replicas_with_accelerators(job)
+            series += [_series(job, replica, fault, request) for replica in replicas]
+    return {"timeSeries": series, "unit": "10^2.%"} if series else {"unit": "10^2.%"}
+
+
+def _series(job: JobRecord, replica: str, fault: Any, request: Request) -> dict[str, Any]:
+    now = datetime.now(UTC).replace(second=0, microsecond=0)
+    bounds = []
+    for name in ("interval.startTime", "interval.endTime"):
+        try:
+            bounds.append(log_filters.parse_time(request.parameter(name)))
+        except FilterError as error:
+            raise RefusedRequestError(400, f"{name}: {error}") from None
+    times = [now - timedelta(minutes=n) for n in range(int(fault.seconds // 60) + 1)]
+    texts = [t.isoformat().replace("+00:00", "Z") for t in times if bounds[0] < t <= bounds[1]]
+    return {
+        "metric": {"type": METRIC, "labels": {}},
+        "resource": {
+            "type": _RESOURCE,
+            "labels": {
+                "project_id": job.project,
+                "job_id": job.job_id,
+                "task_name": replica,
+            },
+        },
+        "metricKind": "GAUGE",
+        "valueType": "DOUBLE",
+        "points": [
+            {
+                "interval": {"startTime": time, "endTime": time},
+                "value": {"doubleValue": fault.value},
+            }
+            for time in texts
+        ],
+    }
 
 
 def _of_bigquery(answer: Callable[[BigQuery, Call], dict[str, Any]]) -> ReadMethod:
@@ -42,7 +126,7 @@ METHODS: Final[Mapping[str, ReadMethod]] = {
     **resources.POLICIES,
     **compute.METHODS,
     **projects.METHODS,
-    **time_series.METHODS,
+    _TIME_SERIES: ReadMethod(time_series),
     **{f"bigquery.v2.{name}": _of_bigquery(answer) for name, answer in bigquery.METHODS.items()},
 }
 
@@ -61,10 +145,7 @@ class Reads:
         self._bigquery = warehouse
 
     def answer(self, verb: str, target: str, body: bytes, connection: str = "") -> bytes | None:
-        """Return the answer as JSON; None for an unknown method. Raises RefusedRequestError.
-
-        A method is one of Google's: what its description does not have is refused, and left out.
-        """
+        """Return the answer as JSON; None for an unknown method. Raises RefusedRequestError."""
         content = None
         if target.startswith(bigquery.UPLOAD):
             target, body, content = bigquery.parse_upload(target, body)
@@ -72,7 +153,13 @@ class Reads:
         called = discovery.find(verb, path)
         if called is None:
             return None
-        document = _document(body)
+        try:
+            document = json.loads(body) if body.strip() else {}
+        except (ValueError, RecursionError):
+            document = None
+        if not isinstance(document, dict):
+            raise RefusedRequestError(400, "the body is not a JSON object.")
+        document = _without_nulls(document)
         if called.id.startswith("bigquery."):
             document = bigquery.with_texts(document)
         called.check_query(query, bigquery.UNDESCRIBED.get(called.id, ()))
@@ -98,7 +185,6 @@ class Reads:
     def _answer(
         self, read: ReadMethod, request: Request, path: str, connection: str
     ) -> dict[str, Any]:
-        """Apply faults and return the method's answer. Raises RefusedRequestError."""
         id_ = request.method.id
         service, method = read.fault_of(id_)
         if service is Service.BIGQUERY:
@@ -106,8 +192,8 @@ class Reads:
             guest = None if peer is None else guest_at(peer)
             request = dataclasses.replace(request, guest=guest, bigquery=self._bigquery)
         subjects = [path, *request.permissions]
-        if id_ == time_series.METHOD:
-            subjects += [text for job in time_series.asked(request) for text in job.subjects]
+        if id_ == _TIME_SERIES:
+            subjects += [text for job in selected_jobs(request) for text in _subjects(job)]
         if reference := request.body.get("jobReference"):
             subjects.append(str(reference.get("jobId")))
         taken = self._faults.count_call(service, method, lambda _: subjects, lambda _: True)
@@ -132,10 +218,7 @@ class Reads:
         return answer
 
     def _meet(self, taken: list[Entry], when: str, path: str, connection: str) -> None:
-        """Apply faults before or after a call.
-
-        Raises RefusedRequestError for an error, ExchangeEndedError where no answer comes.
-        """
+        # Raises ExchangeEndedError for a fault that ends the connection.
         for entry in taken:
             if entry.fault.when != when:
                 continue
@@ -151,10 +234,9 @@ class Reads:
 def _check_fields(
     called: discovery.DescribedMethod, path: str, document: Mapping[str, Any]
 ) -> None:
-    """Raise RefusedRequestError for a new resource with invalid fields or an unknown region."""
     of_compute = called.id.startswith("compute.")
     errors = list(field_rules.errors(called.request, document, "resource" if of_compute else ""))
-    # The checks of BigQuery's own jobs word what is required.
+    # BigQuery's job checks report missing fields of jobs.
     words = "" if called.id == "bigquery.v2.jobs.insert" else "Required parameter is missing: "
     for field, text in errors if called.id.startswith("bigquery.") else ():
         name = field_rules.json_name(field)
@@ -176,7 +258,7 @@ def _check_fields(
 
 
 def merged(value: object, patch: Mapping[str, Any]) -> dict[str, Any]:
-    """Return ``value`` with a merge patch (https://www.rfc-editor.org/rfc/rfc7396) applied.
+    """Return ``value`` after a merge patch (https://www.rfc-editor.org/rfc/rfc7396).
 
     >>> merged({"a": 1, "b": {"c": 2}}, {"a": None, "b": {"d": 3}})
     {'b': {'c': 2, 'd': 3}}
@@ -190,20 +272,7 @@ def merged(value: object, patch: Mapping[str, Any]) -> dict[str, Any]:
     return document
 
 
-def _document(body: bytes) -> Mapping[str, Any]:
-    try:
-        document = json.loads(body) if body.strip() else {}
-    except (ValueError, RecursionError):
-        document = None
-    if not isinstance(document, dict):
-        raise RefusedRequestError(400, "the body is not a JSON object.")
-    return _without_nulls(document)
-
-
 def _without_nulls(value: Any) -> Any:
-    """Drop fields that are null, which means unset
-    (https://protobuf.dev/programming-guides/json).
-    """
     if isinstance(value, list):
         return [_without_nulls(element) for element in value]
     if isinstance(value, dict):

@@ -18,7 +18,7 @@ from localgcp.runner.gang import hosts
 from localgcp.runner.gang.hosts import BucketView, Replica
 from localgcp.runner.gcsfuse import Mount
 from localgcp.runner.programs import CloudHost
-from localgcp.system.folders import delete_folder, make_folder
+from localgcp.system.root_directory import delete_folder, make_folder
 from localgcp.vertex.admission import Access
 
 #: Folder at which the service mounts buckets.

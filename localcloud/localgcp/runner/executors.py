@@ -25,8 +25,8 @@ from packaging.specifiers import SpecifierSet
 from localgcp.errors import ExecutorError, LocalCloudError
 from localgcp.home import cache_dir
 from localgcp.home.environment import installer_environment
-from localgcp.system.folders import delete_folder, make_folder
 from localgcp.system.gpus import VISIBLE
+from localgcp.system.root_directory import delete_folder, make_folder
 
 #: Python version of a prebuilt image whose name has no version.
 IMAGE_PYTHON: Final = "3.10"

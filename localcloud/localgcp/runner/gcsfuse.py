@@ -16,8 +16,7 @@ from typing import Any
 
 from localgcp.errors import UnsafePathError
 from localgcp.runner.programs import CloudHost
-from localgcp.system.folders import delete_folder
-from localgcp.system.root_directory import RootDirectory
+from localgcp.system.root_directory import RootDirectory, delete_folder
 from localgcp.vertex.admission import Access
 
 #: Modification time (ns), size and inode of a file; the emulator replaces files as a whole.

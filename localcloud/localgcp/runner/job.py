@@ -21,8 +21,7 @@ from localgcp.errors import (
     RpcCode,
     StartRefusedError,
 )
-from localgcp.faults.jobs import faults_of, stockout_message
-from localgcp.faults.table import FaultTable
+from localgcp.faults.table import FaultTable, faults_of, stockout_message
 from localgcp.home import make_private
 from localgcp.runner import environment, replica, substitutes
 from localgcp.runner.allotment import Allotment, GpuShortage, allot
@@ -33,8 +32,8 @@ from localgcp.runner.gang.hosts import PRIMARY, Host, Replica
 from localgcp.runner.gang.running import Action, Decision, Gang, LifeCycle, Member
 from localgcp.runner.preparation import Preparation
 from localgcp.runner.programs import CloudHost, HostProgram, Launch, Program
-from localgcp.system.folders import make_folder
 from localgcp.system.gpus import VISIBLE
+from localgcp.system.root_directory import make_folder
 from localgcp.vertex import capacity
 from localgcp.vertex.admission import access_of, admit
 from localgcp.vertex.job_logs import JobLog, log_path

@@ -24,7 +24,7 @@ from localgcp.errors import JobCancelledError, PackageError
 from localgcp.home.environment import installer_environment
 from localgcp.runner.gcsfuse import storage_client
 from localgcp.runner.programs import Run
-from localgcp.system.folders import delete_folder, make_folder
+from localgcp.system.root_directory import delete_folder, make_folder
 
 _COMMON: Final = (
     *("-m", "pip", "--quiet", "--disable-pip-version-check", "--no-input", "--no-cache-dir"),

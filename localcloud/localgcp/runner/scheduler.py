@@ -10,7 +10,7 @@ from typing import Final
 
 from localgcp.errors import RpcCode
 from localgcp.runner.job import STOPPED, JobRun
-from localgcp.system.threads import make_thread
+from localgcp.system.processes import make_thread
 from localgcp.vertex.records import JobState, JobTable
 
 #: Maximum number of running jobs, because the code of one job can use all cores of a laptop.

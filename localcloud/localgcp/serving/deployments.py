@@ -32,8 +32,8 @@ from localgcp.runner.preparation import Preparation
 from localgcp.runner.programs import CloudHost, Launch
 from localgcp.serving.checks import replicas
 from localgcp.serving.records import COPY
-from localgcp.system.folders import delete_folder, make_folder
-from localgcp.system.threads import make_thread
+from localgcp.system.processes import make_thread
+from localgcp.system.root_directory import delete_folder, make_folder
 from localgcp.vertex.collections import Body
 from localgcp.vertex.job_logs import JobLog
 from localgcp.vertex.records import JobRecord, JobState

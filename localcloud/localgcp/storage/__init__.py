@@ -1,9 +1,9 @@
 """Stand-in for Cloud Storage: the emulator process, and features that the emulator lacks.
 
 ============  ==========================================================
-``emulator``  starts and stops the emulator
-``requests``  refuses requests that the emulator would answer wrongly
+``emulator``  runs the emulator, and completes the emulator's answers
+``requests``  checks requests and rewrites requests for the emulator
 ``uploads``   sessions of resumable uploads
-``proxy``     what clients see: passes requests to the emulator, but for faults
+``proxy``     forwards requests to the emulator, and applies faults
 ============  ==========================================================
 """

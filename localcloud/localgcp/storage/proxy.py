@@ -1,10 +1,4 @@
-"""The HTTP proxy of Cloud Storage, which checks requests and forwards them to the emulator.
-
-It refuses other users and web pages (``localgcp.access``) and names that would
-leave the emulator's folder (``localgcp.storage.requests``), keeps the sessions of
-resumable uploads (``localgcp.storage.uploads``), and applies the faults that were
-added.
-"""
+"""The HTTP proxy of Cloud Storage: checks requests, applies faults, calls the emulator."""
 
 from __future__ import annotations
 
@@ -40,10 +34,8 @@ from localgcp.storage.requests import (
 )
 from localgcp.storage.uploads import Insertion, UploadSessions
 
-_TIMEOUT_SECONDS: Final = 300.0
 _BLOCK: Final = 1 << 16
-_POLL_SECONDS: Final = 0.1
-#: Maximum bytes of a body in memory; a larger body is in an unnamed file.
+#: Maximum bytes of a body in memory. Larger bodies are stored in temporary files.
 _SPOOLED: Final = 8 << 20
 #: The service's answer to an unmet precondition.
 _UNMET: Final = json.dumps({"error": {
@@ -51,8 +43,6 @@ _UNMET: Final = json.dumps({"error": {
     "message": "At least one of the pre-conditions you specified did not hold.",
     "errors": [{"reason": "conditionNotMet", "locationType": "header", "location": "If-Match"}],
 }}).encode()  # fmt: skip
-#: Maximum bytes of a body that contains metadata and names of objects.
-_MAX_NAMING: Final = 64 << 20
 #: JSON API, media and upload paths (docs.cloud.google.com/storage/docs/request-endpoints).
 _PATH: Final = re.compile(
     r"/(?:(?P<upload>upload|resumable/upload)/)?(?P<download>download/)?storage/v1"
@@ -60,13 +50,7 @@ _PATH: Final = re.compile(
 )
 
 
-#: Paths of buckets' IAM policies, which the emulator does not have.
-_POLICY: Final = re.compile(r"/storage/v1/b/[^/?]+/iam(/testPermissions)?")
-
-
 class _Exchange(LocalHandler):
-    """Serves one request."""
-
     refusals = RefusalLog("storage")
 
     @property
@@ -86,7 +70,6 @@ class _Exchange(LocalHandler):
                 self._refuse(error)
 
     def _accepted(self, content: IO[bytes]) -> StorageRequest:
-        """Read the body and return the checked request. Raises RefusedRequestError."""
         sent = self.sent_headers()
         headers = {name: ", ".join(values) for name, values in sent.items()}
         request = StorageRequest(self.command, self.path, headers)
@@ -95,7 +78,7 @@ class _Exchange(LocalHandler):
             named = not is_content(request)
         except RefusedRequestError:
             for _ in self.body_blocks():
-                pass  # a client that still sends would not read the answer
+                pass  # some clients read the answer only after sending the whole body
             raise
         for block in self.body_blocks():
             content.write(block)
@@ -103,7 +86,7 @@ class _Exchange(LocalHandler):
         content.seek(0)
         if not named:
             return accepted(request)
-        if size > _MAX_NAMING:
+        if size > 64 << 20:
             raise RefusedRequestError(413, "the request is larger than 64 MiB.")
         return accepted(replace(request, body=content.read()))
 
@@ -132,39 +115,33 @@ class _Exchange(LocalHandler):
         self._answer(status, headers, answer, cut=cut)
 
     def _apply_fault(self, entry: Entry, call: str) -> None:
-        """Apply a fault to the exchange. Returns only if the exchange continues.
-
-        Raises ExchangeEndedError, after the answer if there is one.
-        """
+        # Raises ExchangeEndedError for a fault that ends the exchange.
         match entry.fault.kind:
             case Kind.DROP:
-                self._wait_until_caller_gives_up()
+                while not self.front.stopping.is_set():  # until the caller closes the connection
+                    readable, _, _ = select.select([self.connection], [], [], 0.1)
+                    if readable and not self.connection.recv(1, socket.MSG_PEEK):
+                        break
                 raise ExchangeEndedError
             case Kind.RESET:
                 reset_connection(self.connection)
                 raise ExchangeEndedError
-            case _:  # or of the answer: see there
+            case _:
                 if not self.front.table.meet(entry, call, self.front.stopping, self._error):
                     raise ExchangeEndedError
 
     def _error(self, code: str, text: str) -> ExchangeEndedError:
-        """Answer with an error in the form of the JSON API."""
         error = {"code": int(code), "message": text, "errors": [{"message": text}]}
         body = json.dumps({"error": error}).encode()
         self._answer(int(code), [("Content-Type", "application/json")], body)
         return ExchangeEndedError()
 
-    def _wait_until_caller_gives_up(self) -> None:
-        while not self.front.stopping.is_set():
-            readable, _, _ = select.select([self.connection], [], [], _POLL_SECONDS)
-            if readable and not self.connection.recv(1, socket.MSG_PEEK):
-                return
-
     def _forward_upload(
         self, request: StorageRequest, content: IO[bytes], answer: IO[bytes]
     ) -> tuple[int, list[tuple[str, str]]]:
-        """Answer an IAM policy request or a resumable upload; forward all other requests."""
-        if _POLICY.fullmatch(request.target.partition("?")[0]):
+        path = request.target.partition("?")[0]
+        # The emulator does not have IAM policies.
+        if re.fullmatch(r"/storage/v1/b/[^/?]+/iam(/testPermissions)?", path):
             policies = self.front.policies(request.verb, request.target, request.body or b"")
             if policies is not None:
                 answer.write(policies)
@@ -230,12 +207,11 @@ class _Exchange(LocalHandler):
         size: int | None,
         answer: IO[bytes],
     ) -> tuple[int, list[tuple[str, str]]]:
-        """Send a request, write the answer's body to ``answer``, and return status and headers."""
         headers = {name: text for name, text in request.headers.items() if is_forwarded(name)}
         headers["Host"] = f"127.0.0.1:{self.front.port}"
         if size is not None:
             headers["Content-Length"] = str(size)
-        connection = self.front.emulator.connection(_TIMEOUT_SECONDS)
+        connection = self.front.emulator.connection(300.0)
         target = storage.layout_source(request.verb, request.target) or request.target
         try:
             connection.request(request.verb, target, body, headers)
@@ -244,8 +220,8 @@ class _Exchange(LocalHandler):
             if request.verb != "DELETE" and target == request.target:
                 return response.status, response.getheaders()
             answer.seek(0)
-            got = response.status, response.getheaders(), answer.read()
-            status, answer_headers, text = storage.completed(request.verb, request.target, got)
+            emulated = response.status, response.getheaders(), answer.read()
+            status, answer_headers, text = storage.completed(request.verb, request.target, emulated)
             _rewrite(answer, text)
             return status, answer_headers
         except (OSError, http.client.HTTPException) as error:
@@ -290,7 +266,7 @@ def _rewrite(file: IO[bytes], body: bytes) -> None:
 
 
 def describe(verb: str, path: str, body: bytes = b"") -> tuple[str, str]:
-    """Return the API method's name, and BUCKET/OBJECT as far as the request names them."""
+    """Return the name of the API's method, and BUCKET/OBJECT or a part of it."""
     parts = urlsplit(path)
     query = parse_qs(parts.query)
     match = _PATH.match(parts.path)
@@ -299,7 +275,9 @@ def describe(verb: str, path: str, body: bytes = b"") -> tuple[str, str]:
     bucket = unquote(match["bucket"] or "")
     name = unquote(match["object"] or "")
     if match["upload"] or (verb in ("POST", "PUT") and not name and "/o" in parts.path):
-        return "objects.insert", f"{bucket}/{(query.get('name') or [_name_in(body)])[0]}"
+        sent = re.search(rb'"name":\s*("(?:[^"\\]|\\.)*")', body[:8192])
+        name = query["name"][0] if query.get("name") else json.loads(sent[1]) if sent else ""
+        return "objects.insert", f"{bucket}/{name}"
     if name:
         media = query.get("alt") == ["media"] or match["download"]
         reads = "objects.download" if media else "objects.get"
@@ -308,14 +286,8 @@ def describe(verb: str, path: str, body: bytes = b"") -> tuple[str, str]:
     return ("objects.list" if parts.path.rstrip("/").endswith("/o") else "buckets"), bucket
 
 
-def _name_in(body: bytes) -> str:
-    """Return an object's name from the metadata of a multipart or resumable upload."""
-    named = re.search(rb'"name":\s*("(?:[^"\\]|\\.)*")', body[:8192])
-    return json.loads(named[1]) if named else ""
-
-
 class StorageFront:
-    """Cloud Storage at one port. Not thread-safe: only the server's main thread manages it."""
+    """Cloud Storage at one port. Only one thread may start, reconcile and stop the front."""
 
     def __init__(
         self,
@@ -324,30 +296,29 @@ class StorageFront:
         free_port: Callable[[], int],
         before: Callable[[StorageRequest], None] = lambda _request: None,
     ) -> None:
-        """``before`` is called with each accepted request."""
         self.emulator, self.table, self.before = emulator, table, before
         self.policies: Callable[[str, str, bytes], bytes | None] = lambda *_: None
-        """Answers requests for IAM policies, from HTTP method, target and body."""
+        """Answers a request for an IAM policy (method, target, body), or returns None."""
         self._free_port = free_port
         self._server: LocalServer | None = None
         self.stopping = threading.Event()
         self.uploads = UploadSessions(emulator.root.with_name("uploads"))
-        #: Locked from the check of a precondition until the end of the request that depends on it.
+        #: Lock for requests with preconditions.
         self.conditions = threading.Lock()
         self.port = 0
 
     @property
     def url(self) -> str:
-        """The address for clients."""
+        """Return the address for clients."""
         return f"http://127.0.0.1:{self.port}"
 
     @property
     def refusal(self) -> str | None:
-        """The reason why other users can reach the emulator; None if they cannot."""
+        """Return the reason why other users can reach the emulator, or None."""
         return self.emulator.refusal
 
     def start(self, port: int) -> None:
-        """Start to serve at ``port``. Raises LocalCloudError if the emulator does not start."""
+        """Start to serve at ``port``. Raises LocalCloudError."""
         self.port = port
         self.emulator.start(self._free_port(), port)
         self.uploads.remove_expired()
@@ -356,12 +327,12 @@ class StorageFront:
     def reconcile(self) -> None:
         """Restart the emulator if it ended."""
         if not self.emulator.alive():
-            print("the object storage emulator ended; restarting it")
+            print("the object storage emulator ended; restarting the emulator")
             self.emulator.stop()
             self.emulator.start(self.emulator.port, self.port)
 
     def stop(self) -> None:
-        """Stop proxy and emulator, and release held calls. Repeatable."""
+        """Stop the proxy and the emulator, and end held calls."""
         self.stopping.set()
         if self._server is not None:
             self._server.stop()

@@ -1,8 +1,7 @@
-"""Checks requests of Cloud Storage's API and rewrites them for the emulator (pure).
+"""Check requests of Cloud Storage's API, and rewrite requests for the emulator.
 
-The emulator joins names of buckets and objects to a path in its folder. Every name is checked here,
-and the request is written anew, so that the emulator finds no other name in it than the one that
-was checked: a query has one encoding, a JSON body no key twice, an upload its name in the query.
+The emulator joins names to paths, so every name is checked, and the rewritten request contains only
+checked names: one encoding of the query, no duplicate JSON keys, an upload's name in the query.
 """
 
 from __future__ import annotations
@@ -19,13 +18,11 @@ from localgcp.errors import RefusedRequestError
 
 HEALTHCHECK: Final = "/_internal/healthcheck"
 
-_BATCH: Final = re.compile(r"/batch(/storage/v1)?/?")
-#: Paths of requests that create objects and may have the object's name in the body.
+#: Paths of requests that create objects, with the object's name in the query or the body.
 _INSERT: Final = re.compile(r"(/upload|/resumable/upload)?/storage/v1/b/[^/]+/o/?")
 _CHUNK: Final = re.compile(r"/upload/resumable/[^/]+")
 _API: Final = re.compile(r"(/(upload|resumable/upload|download))?/storage/v1(/|$)")
-_OBJECT: Final = re.compile(r"(?:/download)?(/storage/v1/b/[^/]+/o/[^/]+)")
-#: Precondition of the JSON API -> field of the object, and whether the field must have the value
+#: Precondition of the JSON API -> field of the object, and whether the field must equal the value
 #: (docs.cloud.google.com/storage/docs/request-preconditions).
 _CONDITIONS: Final = {
     "ifGenerationMatch": ("generation", True),
@@ -33,31 +30,23 @@ _CONDITIONS: Final = {
     "ifMetagenerationMatch": ("metageneration", True),
     "ifMetagenerationNotMatch": ("metageneration", False),
 }
-_BUCKETS: Final = re.compile(r"(?:/storage/v1|/copyTo|/rewriteTo)/b/([^/]*)")
-_BUCKET: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-_ABSOLUTE: Final = re.compile(r"/b/[^/]*/o[/\\]{2}|^/[^/\\]*[/\\]{2}|/o/\.$")
-_BOUNDARY: Final = re.compile(r"""boundary=(?:"([^"]+)"|'([^']+)'|([^;\s]+))""", re.IGNORECASE)
-_BLANK_LINE: Final = re.compile(rb"\r?\n\r?\n")
-_UPLOADS: Final = frozenset({"x-goog-upload-protocol", "x-goog-upload-command"})
 _WRITING: Final = frozenset({"POST", "PUT", "PATCH"})
-#: Number of times that a text is decoded to find a path: several clients in use encode twice.
-_ROUNDS: Final = 5
-#: Maximum bytes of metadata; the service itself accepts 8 MiB.
-_MAX_BYTES: Final = 64 << 20
 
 
 @dataclass(frozen=True)
 class StorageRequest:
-    """A request; ``headers`` have lower-case names. ``body`` is None for an object's content."""
+    """A request of Cloud Storage's API."""
 
     verb: str
     target: str
     headers: Mapping[str, str]
+    """Headers with lower-case names."""
     body: bytes | None = None
+    """The body, or None for an object's content."""
 
 
 def is_content(request: StorageRequest) -> bool:
-    """Return whether the body is only an object's content, without names."""
+    """Return whether the body is an object's content without names."""
     path, pairs = _split(request.target)
     if request.verb not in _WRITING or _CHUNK.fullmatch(path):
         return True
@@ -76,12 +65,9 @@ def accepted(request: StorageRequest) -> StorageRequest:
         if key.lower() == "name":
             _check_object(value)
     if request.verb in _WRITING:
-        if _BATCH.fullmatch(path):
-            text = (
-                "the local cloud does not serve batches of storage requests: send each request by "
-                "itself."
-            )
-            raise RefusedRequestError(400, text)
+        if re.fullmatch(r"/batch(/storage/v1)?/?", path):
+            text = "the local cloud does not serve batches of storage requests: send each request"
+            raise RefusedRequestError(400, f"{text} by itself.")
         if _INSERT.fullmatch(path):
             return _insertion(request, path, pairs)
         if _CHUNK.fullmatch(path):
@@ -91,39 +77,31 @@ def accepted(request: StorageRequest) -> StorageRequest:
         if _API.match(path):
             request = _with_plain_json(request)
         elif request.verb != "PUT" or path.count("/") < 2:
-            raise RefusedRequestError(
-                400,
-                "the XML API of the local cloud supports no other write than PUT /BUCKET/OBJECT.",
-            )
+            text = "the XML API of the local cloud supports no other write than PUT /BUCKET/OBJECT."
+            raise RefusedRequestError(400, text)
     return replace(request, target=_joined(path, pairs))
 
 
 def condition_source(request: StorageRequest) -> str | None:
-    """Return the path of the object whose preconditions must be checked first, else None.
-
-    The emulator ignores them.
-    """
+    """Return the path of the object to which a request's preconditions refer, or None."""
     path, pairs = _split(request.target)
-    match = _OBJECT.fullmatch(path)
+    match = re.fullmatch(r"(?:/download)?(/storage/v1/b/[^/]+/o/[^/]+)", path)
     if match is None or _CONDITIONS.keys().isdisjoint(dict(pairs)):
         return None
     return _joined(match[1], [pair for pair in pairs if pair[0] == "generation"])
 
 
 def unmet_condition(request: StorageRequest, metadata: Mapping[str, Any]) -> int | None:
-    """Return the HTTP status of the precondition that the object does not meet; else None.
-
-    Raises RefusedRequestError.
-    """
+    """Return the HTTP status for an unmet precondition, or None. Raises RefusedRequestError."""
     for key, value in _split(request.target)[1]:
         if key not in _CONDITIONS:
             continue
         if not re.fullmatch(r"[0-9]{1,19}", value):
             raise RefusedRequestError(400, f"{key} is not a number.")
-        field, wanted = _CONDITIONS[key]
-        # The emulator counts no changes of metadata: each object has the first number.
-        if (int(metadata.get(field) or 1) == int(value)) is not wanted:
-            return 412 if wanted or request.verb not in ("GET", "HEAD") else 304
+        field, must_equal = _CONDITIONS[key]
+        # The emulator does not count changes of metadata, so each metageneration is 1.
+        if (int(metadata.get(field) or 1) == int(value)) is not must_equal:
+            return 412 if must_equal or request.verb not in ("GET", "HEAD") else 304
     return None
 
 
@@ -143,10 +121,11 @@ def _joined(path: str, pairs: list[tuple[str, str]]) -> str:
 def _check_path(path: str) -> None:
     for text in _decodings(path):
         _check_segments(text)
-        if _ABSOLUTE.search(text):
+        if re.search(r"/b/[^/]*/o[/\\]{2}|^/[^/\\]*[/\\]{2}|/o/\.$", text):
             raise RefusedRequestError(400, "an object's name must not begin with a slash.")
-    # What an API's path begins with could be a bucket's name, too.
-    for bucket in (path.split("/")[1], *_BUCKETS.findall(path)):
+    # The first part of an API's path could be a bucket's name.
+    buckets = re.findall(r"(?:/storage/v1|/copyTo|/rewriteTo)/b/([^/]*)", path)
+    for bucket in (path.split("/")[1], *buckets):
         _check_bucket(bucket)
 
 
@@ -158,7 +137,7 @@ def _check_object(name: str) -> None:
 
 
 def _check_bucket(name: str) -> None:
-    if not _BUCKET.fullmatch(name):
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
         raise RefusedRequestError(400, f"{name[:80]!r} is not a valid bucket name.")
 
 
@@ -170,77 +149,60 @@ def _check_segments(text: str) -> None:
 
 
 def _decodings(text: str) -> list[str]:
-    """Return the text and its repeated URL decodings."""
     decodings = [text]
-    while (
-        len(decodings) <= _ROUNDS
-        and (decoded := unquote(decodings[-1], errors="replace")) != decodings[-1]
-    ):
-        decodings.append(decoded)
+    for _ in range(5):  # some clients encode names twice
+        decodings.append(unquote(decodings[-1], errors="replace"))
     return decodings
 
 
 def _upload(request: StorageRequest, pairs: list[tuple[str, str]]) -> str:
-    """Return the upload type that the emulator detects; empty if the request is not an upload."""
-    query = dict(reversed(pairs))  # the first of a name counts
+    # Return the type that the emulator detects; "" for other requests.
+    query = dict(reversed(pairs))  # the first value of each key is used
     if kind := query.get("uploadType", ""):
         return kind
-    signed = "X-Goog-Algorithm" in query and request.verb == "POST"
-    return "resumable" if signed or not _UPLOADS.isdisjoint(request.headers) else ""
+    is_resumable = "X-Goog-Algorithm" in query and request.verb == "POST"
+    headers = {"x-goog-upload-protocol", "x-goog-upload-command"}
+    return "resumable" if is_resumable or headers & request.headers.keys() else ""
 
 
 def _insertion(request: StorageRequest, path: str, pairs: list[tuple[str, str]]) -> StorageRequest:
     kind = _upload(request, pairs)
     if kind == "media" and any("generationmatch" in key.lower() for key, _value in pairs):
-        raise RefusedRequestError(
-            501, "conditions are not supported for media uploads: send a multipart upload."
-        )
-    named = any(key == "name" and value for key, value in pairs)
-    if is_content(request) or named:
+        text = "conditions are not supported for media uploads: send a multipart upload."
+        raise RefusedRequestError(501, text)
+    has_name = any(key == "name" and value for key, value in pairs)
+    if is_content(request) or has_name:
         return replace(request, target=_joined(path, pairs))
     request = _decompressed(request)
     body = request.body or b""
     metadata = _first_part(request) if kind == "multipart" else body
-    name = _name_of(_parsed(metadata))
+    document = _parsed(metadata)
+    name = document.get("name") if isinstance(document, dict) else None
+    if not isinstance(name, str) or not name:
+        raise RefusedRequestError(400, "the upload has no object name.")
+    if re.search(r"[\ud800-\udfff]", name):
+        raise RefusedRequestError(400, "an object's name is not valid UTF-8.")
     _check_object(name)
     kept = [pair for pair in pairs if pair[0] != "name"]
     return replace(request, target=_joined(path, [*kept, ("name", name)]))
 
 
-def _name_of(metadata: Any) -> str:
-    name = metadata.get("name") if isinstance(metadata, dict) else None
-    if not isinstance(name, str) or not name:
-        raise RefusedRequestError(400, "the upload has no object name.")
-    if any("\ud800" <= character <= "\udfff" for character in name):
-        raise RefusedRequestError(400, "an object's name is not valid UTF-8.")
-    return name
-
-
 def _first_part(request: StorageRequest) -> bytes:
-    """Return the first part of a multipart upload.
-
-    Lines end with CR LF, as RFC 2046 says, or with LF alone, as gcloud writes them. The emulator
-    takes both, too; a name that it would read otherwise does not count beside that of the query.
-    """
-    mark = b"--" + _boundary(request)
-    body = request.body or b""
-    first = body.partition(mark)[2]
-    match = _BLANK_LINE.search(first)
+    # Lines end with CR LF (RFC 2046), or with LF as in requests of gcloud.
+    form = r"""(?i)boundary=(?:"([^"]+)"|'([^']+)'|([^;\s]+))"""
+    boundary = re.search(form, request.headers.get("content-type", ""))
+    if boundary is None:
+        raise RefusedRequestError(400, "the multipart body has no boundary.")
+    mark = b"--" + next(filter(None, boundary.groups())).encode()
+    first = (request.body or b"").partition(mark)[2]
+    match = re.search(rb"\r?\n\r?\n", first)
     if match is None or mark in first[: match.end()]:
         raise RefusedRequestError(400, "the multipart body has no metadata.")
     end = re.search(rb"\r?\n" + re.escape(mark), first[match.end() :])
     return first[match.end() :][: end.start() if end else None]
 
 
-def _boundary(request: StorageRequest) -> bytes:
-    match = _BOUNDARY.search(request.headers.get("content-type", ""))
-    if match is None:
-        raise RefusedRequestError(400, "the multipart body has no boundary.")
-    return next(filter(None, match.groups())).encode()
-
-
 def _with_plain_json(request: StorageRequest) -> StorageRequest:
-    """Return the request with its JSON normalized and all names in it checked."""
     request = _decompressed(request)
     if not request.body:
         return request
@@ -278,7 +240,7 @@ def _decompressed(request: StorageRequest) -> StorageRequest:
         return request
     try:
         reader = zlib.decompressobj(wbits=31)
-        body = reader.decompress(request.body, _MAX_BYTES)
+        body = reader.decompress(request.body, 64 << 20)
     except zlib.error:
         raise RefusedRequestError(400, "the body is not valid gzip data.") from None
     if not reader.eof:

@@ -1,9 +1,7 @@
-"""Resumable uploads of Cloud Storage.
+"""Sessions of resumable uploads (docs.cloud.google.com/storage/docs/performing-resumable-uploads).
 
-Source: docs.cloud.google.com/storage/docs/performing-resumable-uploads. The emulator takes a
-client's question for what has arrived for the end of the upload, and keeps that much as the object;
-it also ignores preconditions of such uploads. So their sessions are kept here, in files, and
-outlive the server. The emulator gets what arrived whole as one insertion.
+The emulator ends an upload at the first status request and ignores preconditions. So files store
+the sessions, and the emulator receives each complete object as one insertion.
 """
 
 from __future__ import annotations
@@ -26,17 +24,12 @@ import google_crc32c
 from localgcp.errors import RefusedRequestError
 from localgcp.home import open_private
 from localgcp.storage.requests import StorageRequest
-from localgcp.system.folders import make_folder
+from localgcp.system.root_directory import make_folder
 
-#: The size of each chunk, except the last, is a multiple of this number of bytes.
+#: The size of each chunk except the last is a multiple of this number of bytes.
 UNIT: Final = 256 << 10
-#: Seconds after which a session expires.
-_LIFE_SECONDS: Final = 7 * 24 * 3600
 _INSERT: Final = re.compile(r"/(?:resumable/)?upload/storage/v1/b/([^/]+)/o/?")
-_ID: Final = re.compile(r"upload-[0-9a-f]{32}")
-_RANGE: Final = re.compile(r"bytes (?:(\d{1,15})-(\d{1,15})|\*)/(?:(\d{1,15})|\*)")
 _BLOCK: Final = 1 << 20
-_JSON: Final = ("Content-Type", "application/json; charset=UTF-8")
 
 
 class Answer(NamedTuple):
@@ -49,7 +42,7 @@ class Answer(NamedTuple):
 
 @dataclass(frozen=True)
 class Insertion:
-    """A complete object for the emulator; ``session`` gets the result."""
+    """A complete object for the emulator."""
 
     session: str
     target: str
@@ -60,7 +53,7 @@ class Insertion:
 
     @property
     def size(self) -> int:
-        """Number of bytes of the body."""
+        """Return the number of bytes of the body."""
         return len(self.head) + self.content.stat().st_size + len(self.tail)
 
     def body(self) -> Iterator[bytes]:
@@ -74,9 +67,7 @@ class Insertion:
 
 @dataclass
 class UploadSessions:
-    """Sessions below ``folder``: ``ID.json`` has the first request, ``ID.part`` the
-    received bytes.
-    """
+    """Sessions in ``folder``: ``ID.json`` has the first request, ``ID.part`` the received bytes."""
 
     folder: Path
     _locks: tuple[threading.Lock, ...] = field(
@@ -85,7 +76,7 @@ class UploadSessions:
 
     def remove_expired(self) -> None:
         """Delete sessions that are at least a week old."""
-        oldest = time.time() - _LIFE_SECONDS
+        oldest = time.time() - 7 * 24 * 3600
         for path in self.folder.glob("upload-*"):
             if path.stat().st_mtime < oldest:
                 path.unlink()
@@ -96,7 +87,7 @@ class UploadSessions:
         return self._locks[hash(identity) % len(self._locks)] if identity else nullcontext()
 
     def begins(self, request: StorageRequest) -> str | None:
-        """Return the bucket of the upload that ``request`` begins; None for other requests."""
+        """Return the bucket of an upload that the request begins, or None for other requests."""
         pairs = _pairs(request)
         match = _INSERT.fullmatch(request.target.partition("?")[0])
         begins = pairs.get("uploadType") == "resumable" and "upload_id" not in pairs
@@ -105,8 +96,17 @@ class UploadSessions:
     def begin(self, request: StorageRequest, address: str) -> Answer:
         """Begin a session; ``address`` is the client's address of this server."""
         pairs = _pairs(request)
-        kind = request.headers.get("x-upload-content-type", "")
-        metadata = _metadata(request.body or b"", kind)
+        try:
+            metadata = json.loads(request.body or b"{}")
+        except (ValueError, RecursionError):
+            metadata = None
+        if not isinstance(metadata, dict):
+            raise RefusedRequestError(400, "the metadata is not a JSON object.")
+        default = request.headers.get("x-upload-content-type", "")
+        if kind := str(metadata.get("contentType") or default):
+            metadata["contentType"] = kind
+        if not kind.isprintable():
+            raise RefusedRequestError(400, "the content type contains non-printable characters.")
         identity = f"upload-{secrets.token_hex(16)}"
         record = {"target": request.target, "metadata": metadata, "answer": None}
         make_folder(self.folder, 0o700)
@@ -116,17 +116,13 @@ class UploadSessions:
         path = request.target.partition("?")[0]
         name = quote(pairs.get("name", ""), safe="")
         query = f"uploadType=resumable&name={name}&upload_id={identity}"
-        return Answer(
-            200, [("Location", f"{address}{path}?{query}"), ("X-GUploader-UploadID", identity)]
-        )
+        location = ("Location", f"{address}{path}?{query}")
+        return Answer(200, [location, ("X-GUploader-UploadID", identity)])
 
     def answer(self, request: StorageRequest, content: IO[bytes]) -> Answer | Insertion | None:
-        """Return the answer to a request of a session; None if it belongs to no session.
-
-        Raises RefusedRequestError.
-        """
-        identity = _pairs(request).get("upload_id", "")
-        if not _ID.fullmatch(identity) or not _INSERT.fullmatch(request.target.partition("?")[0]):
+        """Return the answer to a session's request, or None. Raises RefusedRequestError."""
+        identity, path = _pairs(request).get("upload_id", ""), request.target.partition("?")[0]
+        if not re.fullmatch("upload-[0-9a-f]{32}", identity) or not _INSERT.fullmatch(path):
             return None
         record = self._read(identity)
         if request.verb == "DELETE":
@@ -135,11 +131,17 @@ class UploadSessions:
         if request.verb not in ("PUT", "POST"):
             raise RefusedRequestError(405, "an upload session accepts only PUT and DELETE.")
         if record["answer"] is not None:
-            return Answer(200, [_JSON], record["answer"].encode())
-        whole = self._append(identity, request, content)
-        if not whole:
-            return Answer(308, _range(self._part(identity).stat().st_size))
-        _check_hashes(self._part(identity), _hashes(request, record["metadata"]))
+            headers = [("Content-Type", "application/json; charset=UTF-8")]
+            return Answer(200, headers, record["answer"].encode())
+        part = self._part(identity)
+        if not self._append(identity, request, content):
+            size = part.stat().st_size
+            return Answer(308, [("Range", f"bytes=0-{size - 1}")] if size else [])
+        hashes = {*re.findall(r"crc32c=([A-Za-z0-9+/=]+)", request.headers.get("x-goog-hash", ""))}
+        if checksum := record["metadata"].get("crc32c"):
+            hashes.add(str(checksum))
+        if hashes:
+            _check_hashes(part, hashes)
         return self._insertion(identity, record)
 
     def finish(self, insertion: Insertion, status: int, body: bytes) -> None:
@@ -152,13 +154,12 @@ class UploadSessions:
             self._remove(insertion.session)
 
     def _append(self, identity: str, request: StorageRequest, content: IO[bytes]) -> bool:
-        """Append new bytes of ``content``; return whether the object is complete."""
         size = content.seek(0, 2)
         stored = self._part(identity).stat().st_size
         content_range = request.headers.get("content-range")
-        match = _RANGE.fullmatch(
-            content_range if content_range is not None else f"bytes 0-{size - 1}/{size}"
-        )
+        form = r"bytes (?:(\d{1,15})-(\d{1,15})|\*)/(?:(\d{1,15})|\*)"
+        whole = f"bytes 0-{size - 1}/{size}"
+        match = re.fullmatch(form, whole if content_range is None else content_range)
         if content_range is None and not size:
             return stored == 0
         if match is None:
@@ -167,7 +168,15 @@ class UploadSessions:
         if match[1] is None:
             return total == stored
         first, last = int(match[1]), int(match[2])
-        _check_chunk(first, last, total, size, stored)
+        if last - first + 1 != size or (total is not None and last >= total):
+            text = "Content-Range does not match the length of the body."
+            raise RefusedRequestError(400, text)
+        if first > stored:
+            text = f"the chunk begins at byte {first}, but only {stored} bytes were received."
+            raise RefusedRequestError(400, text)
+        if total != last + 1 and size % UNIT:
+            text = f"the size of each chunk except the last must be a multiple of {UNIT} bytes."
+            raise RefusedRequestError(400, text)
         content.seek(stored - first)
         with self._part(identity).open("ab") as file:
             while block := content.read(_BLOCK):
@@ -176,9 +185,7 @@ class UploadSessions:
 
     def _insertion(self, identity: str, record: dict[str, Any]) -> Insertion:
         path, _, query = record["target"].partition("?")
-        pairs = [
-            pair for pair in parse_qsl(query, keep_blank_values=True) if pair[0] != "uploadType"
-        ]
+        pairs = [p for p in parse_qsl(query, keep_blank_values=True) if p[0] != "uploadType"]
         metadata = record["metadata"]
         kind = metadata.get("contentType") or "application/octet-stream"
         mark = secrets.token_hex(16)
@@ -202,9 +209,8 @@ class UploadSessions:
         try:
             return json.loads((self.folder / f"{identity}.json").read_bytes())
         except FileNotFoundError:
-            raise RefusedRequestError(
-                404, "the upload session does not exist or has expired."
-            ) from None
+            text = "the upload session does not exist or has expired."
+            raise RefusedRequestError(404, text) from None
 
     def _write(self, identity: str, record: Mapping[str, Any]) -> None:
         path, new = self.folder / f"{identity}.json", self.folder / f"{identity}.new"
@@ -221,45 +227,7 @@ def _pairs(request: StorageRequest) -> dict[str, str]:
     return dict(parse_qsl(request.target.partition("?")[2], keep_blank_values=True))
 
 
-def _metadata(body: bytes, kind: str) -> dict[str, Any]:
-    try:
-        document = json.loads(body or b"{}")
-    except (ValueError, RecursionError):
-        document = None
-    if not isinstance(document, dict):
-        raise RefusedRequestError(400, "the metadata is not a JSON object.")
-    kind = str(document.get("contentType") or kind)
-    if not kind.isprintable():
-        raise RefusedRequestError(400, "the content type contains non-printable characters.")
-    return {**document, **({"contentType": kind} if kind else {})}
-
-
-def _range(size: int) -> list[tuple[str, str]]:
-    return [("Range", f"bytes=0-{size - 1}")] if size else []
-
-
-def _check_chunk(first: int, last: int, total: int | None, size: int, stored: int) -> None:
-    if last - first + 1 != size or (total is not None and last >= total):
-        raise RefusedRequestError(400, "Content-Range does not match the length of the body.")
-    if first > stored:
-        raise RefusedRequestError(
-            400, f"the chunk begins at byte {first}, but only {stored} bytes were received."
-        )
-    if total != last + 1 and size % UNIT:
-        raise RefusedRequestError(
-            400, f"the size of each chunk except the last must be a multiple of {UNIT} bytes."
-        )
-
-
-def _hashes(request: StorageRequest, metadata: Mapping[str, Any]) -> set[str]:
-    """Return the client's CRC32C values of the whole object, in base64."""
-    sent = re.findall(r"crc32c=([A-Za-z0-9+/=]+)", request.headers.get("x-goog-hash", ""))
-    return {*sent, *([str(metadata["crc32c"])] if metadata.get("crc32c") else [])}
-
-
 def _check_hashes(content: Path, expected: set[str]) -> None:
-    if not expected:
-        return
     checksum = google_crc32c.Checksum()
     with content.open("rb") as file:
         for _ in checksum.consume(file, _BLOCK):
@@ -268,6 +236,5 @@ def _check_hashes(content: Path, expected: set[str]) -> None:
     if expected != {digest}:
         content.unlink()
         content.with_suffix(".json").unlink()
-        raise RefusedRequestError(
-            400, f"the CRC32C of the received bytes is {digest}, which differs from the client's."
-        )
+        text = f"the CRC32C of the received bytes is {digest}, which differs from the client's."
+        raise RefusedRequestError(400, text)

@@ -1,8 +1,4 @@
-"""Runs git on a checkout, independent of variables and settings of its caller.
-
-``GIT_DIR``, ``GIT_WORK_TREE`` and their like, or ``core.worktree``, lead git to files of another
-folder. Settings name programs that git starts on its way: a monitor of files, and hooks.
-"""
+"""Run git in a checkout, independent of the user's variables and settings."""
 
 from __future__ import annotations
 
@@ -10,8 +6,7 @@ import os
 from pathlib import Path
 from typing import Final
 
-#: Options of git: ignore `git replace`, accept no folder of a checkout as a bare repository, and
-#: start no program.
+#: Options that ignore `git replace`, reject bare repositories in a checkout and start no program.
 OPTIONS: Final = (
     "--no-replace-objects",
     *("-c", "safe.bareRepository=explicit"),
@@ -21,19 +16,18 @@ OPTIONS: Final = (
 
 
 def command(folder: Path, *arguments: str) -> list[str]:
-    """Return the git command that runs in ``folder`` on its checkout."""
+    """Return a git command that runs in ``folder`` on the checkout around ``folder``."""
     top = checkout_around(folder.resolve())
     files = (f"--work-tree={top}",) if top else ()
     return ["git", "-C", str(folder), *files, *OPTIONS, *arguments]
 
 
 def checkout_around(folder: Path) -> Path | None:
-    """Return ``folder`` or its nearest parent that has a ``.git``, or None."""
-    return next(
-        (parent for parent in (folder, *folder.parents) if (parent / ".git").exists()), None
-    )
+    """Return the nearest folder with a ``.git``: ``folder`` or one of its parents, or None."""
+    folders = (folder, *folder.parents)
+    return next((parent for parent in folders if (parent / ".git").exists()), None)
 
 
 def variables() -> dict[str, str]:
-    """Return the environment variables of this process without git's."""
+    """Return the environment variables of this process without those of git."""
     return {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}

@@ -1,11 +1,4 @@
-"""GPUs of this machine, and a lock on each, so that two jobs never use the same one.
-
-``nvidia-smi -L`` lists GPUs and MIG devices. Without this program, device files count. The
-``CUDA_VISIBLE_DEVICES`` of this process limits the list, as it limits programs that use CUDA.
-
-The kernel releases a lock when the last process with its descriptor ends. Programs of a job inherit
-it, so a GPU of a job whose server was killed stays locked until the job has ended.
-"""
+"""List the GPUs of this machine, and lock GPUs so that two jobs never use the same GPU."""
 
 from __future__ import annotations
 
@@ -26,10 +19,8 @@ VISIBLE: Final = "CUDA_VISIBLE_DEVICES"
 #: Variable that makes CUDA number GPUs as nvidia-smi does.
 ORDER: Final = "CUDA_DEVICE_ORDER"
 
-_LISTING_SECONDS: Final = 20.0
 _GPU: Final = re.compile(r"GPU (\d+): (.*?) *\(UUID: ([^)]+)\)")
 _MIG: Final = re.compile(r"\s+(MIG \S+) +Device +(\d+): \(UUID: ([^)]+)\)")
-_DEVICE_FILE: Final = re.compile(r"nvidia(\d+)")
 
 
 @dataclass(frozen=True)
@@ -37,38 +28,43 @@ class Gpu:
     """A GPU, or a part of a GPU (MIG device)."""
 
     id: str
-    """Id in ``CUDA_VISIBLE_DEVICES``: a UUID, or a number if only a device file is known."""
+    """The UUID for ``CUDA_VISIBLE_DEVICES``, or a number without nvidia-smi."""
     name: str = "GPU"
     number: int = 0
     """Number of the GPU in nvidia-smi."""
     part: int | None = None
-    """Number of the MIG device in its GPU. CUDA gives a process at most one MIG device."""
+    """Number of the MIG device in its GPU. A CUDA process can use at most one MIG device."""
 
     @property
     def cdi_name(self) -> str:
-        """Name of the GPU among the devices of ``nvidia.com/gpu``."""
+        """Return the name of the GPU among the devices of ``nvidia.com/gpu``."""
         return f"{self.number}" if self.part is None else f"{self.number}:{self.part}"
 
 
 def list_gpus(env: Mapping[str, str] | None = None, devices: Path = Path("/dev")) -> list[Gpu]:
-    """Return the GPUs that programs of this user may use, in the order of nvidia-smi."""
+    """Return the GPUs that nvidia-smi lists, or else a GPU for each device file."""
     env = os.environ if env is None else env
-    program = shutil.which("nvidia-smi", path=env.get("PATH"))
-    gpus = _parse(_listing(program)) if program else _of_files(devices)
+    if program := shutil.which("nvidia-smi", path=env.get("PATH")):
+        return visible(_parse(_listing(program)), env.get(VISIBLE))
+    try:
+        files = [path for path in devices.iterdir() if re.fullmatch(r"nvidia\d+", path.name)]
+    except OSError:
+        files = []
+    # CUDA numbers GPUs from 0, unlike the device files.
+    gpus = [Gpu(str(number), number=number) for number in range(len(files))]
     return visible(gpus, env.get(VISIBLE))
 
 
 @lru_cache(maxsize=1)
 def list_recent(_period: int) -> list[Gpu]:
-    """Return the GPUs, listed only once for each ``_period``."""
+    """Return the GPUs, listed again only for another ``_period``."""
     return list_gpus()
 
 
 def visible(gpus: Sequence[Gpu], text: str | None, *, by_position: bool = False) -> list[Gpu]:
-    """Return the GPUs that a value of ``CUDA_VISIBLE_DEVICES`` selects; None selects all.
+    """Return the GPUs that a value of ``CUDA_VISIBLE_DEVICES`` selects; None selects all GPUs.
 
-    ``by_position``: numbers are positions in ``gpus``. The first unknown entry ends the list, as in
-    CUDA.
+    With ``by_position``, numbers are positions in ``gpus``. The first unknown entry ends the list.
     """
     if text is None:
         return [*gpus]
@@ -87,7 +83,7 @@ def visible(gpus: Sequence[Gpu], text: str | None, *, by_position: bool = False)
 
 
 def _listing(program: str) -> str:
-    """Return the lines of nvidia-smi; if a GPU does not answer, the lines before that GPU."""
+    # If a GPU does not answer, the output ends before this GPU.
     with suppress(OSError, subprocess.TimeoutExpired):
         return subprocess.run(
             [program, "-L"],
@@ -95,14 +91,13 @@ def _listing(program: str) -> str:
             capture_output=True,
             text=True,
             errors="replace",
-            timeout=_LISTING_SECONDS,
+            timeout=20.0,
             check=False,
         ).stdout
     return ""
 
 
 def _parse(listing: str) -> list[Gpu]:
-    """Return the MIG devices of each divided GPU, and each GPU that is not divided."""
     gpus: list[Gpu] = []
     whole: Gpu | None = None
     for line in listing.splitlines():
@@ -116,21 +111,11 @@ def _parse(listing: str) -> list[Gpu]:
     return gpus
 
 
-def _of_files(devices: Path) -> list[Gpu]:
-    """Return a GPU for each device file. CUDA's numbers start at 0, unlike those of the files."""
-    try:
-        files = [path for path in devices.iterdir() if _DEVICE_FILE.fullmatch(path.name)]
-    except OSError:
-        return []
-    return [Gpu(str(number), number=number) for number in range(len(files))]
-
-
 @contextmanager
 def free(gpus: Sequence[Gpu], folder: Path) -> Iterator[dict[Gpu, int]]:
-    """Lock the GPUs that no job uses; yield the GPUs with the descriptors of their locks.
+    """Lock the unused GPUs, and yield the GPUs with their locks' descriptors.
 
-    Remove from the result those to keep; the others become free again. One process at a time is
-    inside.
+    The caller removes the GPUs that it needs from the result; the other GPUs are unlocked again.
     """
     folder.mkdir(0o700, parents=True, exist_ok=True)
     descriptors: dict[Gpu, int] = {}

@@ -1,7 +1,4 @@
-"""Linux namespaces and mounts, by system calls that Python's library lacks.
-
-Scripts that become another program use it: standard library only, and few imports.
-"""
+"""Linux namespaces and mounts through system calls, with few imports for a fast start."""
 
 from __future__ import annotations
 
@@ -28,42 +25,33 @@ RECURSIVE: Final = 0x4000
 UNBINDABLE: Final = 1 << 17
 PRIVATE: Final = 1 << 18
 #: include/uapi/linux/sockios.h and if.h
-_SIOCSIFFLAGS: Final = 0x8914
-_UP_AND_RUNNING: Final = 0x41
+_SET_FLAGS, _UP_AND_RUNNING = 0x8914, 0x41
 
 
 def call(name: str, *arguments: bytes | int | None) -> None:
-    """Call a function of the C library that returns 0. Raises OSError, or AttributeError."""
+    """Call a function of the C library that returns 0. Raises OSError or AttributeError."""
     libc = ctypes.CDLL(None, use_errno=True)
-    passed = [
-        ctypes.c_ulong(argument) if isinstance(argument, int) else argument
-        for argument in arguments
-    ]
-    if getattr(libc, name)(*passed) != 0:
+    converted = (ctypes.c_ulong(value) if isinstance(value, int) else value for value in arguments)
+    if getattr(libc, name)(*converted) != 0:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number))
 
 
 def mount(source: str | None, target: str, flags: int, kind: str | None = None) -> None:
     """Mount a file system of this type, or change a mount. Raises OSError."""
-    texts = [
-        None if argument is None else os.fsencode(argument) for argument in (source, target, kind)
-    ]
+    texts = [None if text is None else os.fsencode(text) for text in (source, target, kind)]
     call("mount", *texts, flags, None)
 
 
 def keep_user(user: int, group: int) -> None:
-    """Keep the user and group ids of this process in its new user namespace. Raises OSError."""
+    """Keep the user and group ids in this process's new user namespace. Raises OSError."""
     Path("/proc/self/setgroups").write_text("deny")
     Path("/proc/self/uid_map").write_text(f"{user} {user} 1")
     Path("/proc/self/gid_map").write_text(f"{group} {group} 1")
 
 
 def unshare(spaces: int) -> None:
-    """Move this process into new namespaces. Raises OSError, or AttributeError.
-
-    Without the right to do so, it first gets a user namespace, in which it keeps its user.
-    """
+    """Move this process into new namespaces. Raises OSError or AttributeError."""
     user, group = os.geteuid(), os.getegid()
     try:
         call("unshare", spaces)
@@ -73,7 +61,7 @@ def unshare(spaces: int) -> None:
 
 
 def enter_network() -> None:
-    """Move this process into a network that has only its own 127.0.0.1. Raises as ``unshare``."""
+    """Move this process into a network with only a 127.0.0.1. Raises errors of ``unshare``."""
     unshare(NEW_NETWORK)
     with socket.socket() as any_socket:
-        fcntl.ioctl(any_socket, _SIOCSIFFLAGS, struct.pack("16sH14x", b"lo", _UP_AND_RUNNING))
+        fcntl.ioctl(any_socket, _SET_FLAGS, struct.pack("16sH14x", b"lo", _UP_AND_RUNNING))

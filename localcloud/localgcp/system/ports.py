@@ -1,4 +1,4 @@
-"""Ports of 127.0.0.1 for servers, which stay the same across restarts."""
+"""Choose ports of 127.0.0.1 for servers, which keep their ports across restarts."""
 
 from __future__ import annotations
 
@@ -8,32 +8,24 @@ from typing import Final
 
 from localgcp.errors import LocalCloudError
 
-#: Lowest port. All ports are below those of outgoing connections (Linux: from 32768, others: from
-#: 49152) and below the rendezvous ports of replicas (torch: 29500; ``vertex_job``: above it).
-_LOWEST_PORT: Final = 20_000
-_PORTS: Final = 9_000
-_ATTEMPTS: Final = 20
+#: Replicas use ports from 29500; the system uses ports from 32768 for outgoing connections.
+_PORTS: Final = range(20_000, 29_000)
 
 
 def listen(wanted: int, service: str) -> socket.socket:
-    """Listen at ``wanted`` if that port is free, else at any free port.
-
-    Chosen are ports that no system gives to outgoing connections: one that is kept for the next
-    start must not be another program's by then. Raises LocalCloudError if there is none.
-    """
-    chosen = (_LOWEST_PORT + secrets.randbelow(_PORTS) for _ in range(_ATTEMPTS))
+    """Listen at the port ``wanted`` or at another free port. Raises LocalCloudError."""
+    chosen = (secrets.choice(_PORTS) for _ in range(20))
     for port in (*((wanted,) if wanted else ()), *chosen, 0):
         try:
             return socket.create_server(("127.0.0.1", port))
         except OSError:
             if port == wanted:
-                print(
-                    f"port {port} of {service} is in use by another program; choosing another port"
-                )
+                text = "is in use by another program; choosing another port"
+                print(f"port {port} of {service} {text}")
     raise LocalCloudError(f"127.0.0.1 has no free port for {service}.")
 
 
 def choose_port(wanted: int, service: str) -> int:
-    """Return a port chosen as in ``listen``, for a server that opens it at once."""
+    """Return a port that ``listen`` chooses, for a server that opens the port immediately."""
     with listen(wanted, service) as listener:
         return listener.getsockname()[1]

@@ -1,9 +1,4 @@
-"""Child processes of the server: their identity, how they end, and records for the next server.
-
-A process id alone identifies nothing, because ids are reused: a process is the pair of its id and
-its start time. Each child has a file ``run/<pid>.json``, so that the next server can end the
-children of a killed one.
-"""
+"""Child processes with records for the next server, identified by process id and start time."""
 
 from __future__ import annotations
 
@@ -12,8 +7,9 @@ import math
 import os
 import signal
 import subprocess
+import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,19 +19,15 @@ if TYPE_CHECKING:
     import psutil
 
 _POLL_SECONDS: Final = 0.02
-#: Maximum process id on Linux; other systems have lower ids.
-_MAX_ID: Final = 1 << 22
-#: Time limit for the end of a killed process, which may be in the kernel.
-_KILL_SECONDS: Final = 5.0
 
 
 def is_process_id(value: object) -> bool:
-    """Return whether a value from a file is safe to signal: 0, 1 and -1 mean many processes."""
-    return type(value) is int and 1 < value <= _MAX_ID
+    """Return whether a value is the id of one process; 0 and -1 mean several processes."""
+    return type(value) is int and 1 < value <= 1 << 22  # the maximum on Linux
 
 
 def wait_until(holds: Callable[[], object], seconds: float = math.inf) -> bool:
-    """Wait until ``holds`` returns true, at most ``seconds``; return whether it did."""
+    """Wait at most ``seconds`` until ``holds`` returns true; return whether it returned true."""
     deadline = time.monotonic() + seconds
     while not (answer := holds()) and time.monotonic() < deadline:
         time.sleep(_POLL_SECONDS)
@@ -43,11 +35,8 @@ def wait_until(holds: Callable[[], object], seconds: float = math.inf) -> bool:
 
 
 def start_time(pid: int) -> str | None:
-    """Return a value that distinguishes processes of the same id; None if the process ended.
-
-    A zombie counts as gone: it runs nothing and holds nothing.
-    """
-    import psutil  # imported here: it takes 30 ms, and most commands ask about no process
+    """Return a process's start time, or None for an ended process or a zombie."""
+    import psutil  # importing it takes 30 ms, and most commands do not need it
 
     try:
         process = psutil.Process(pid)
@@ -56,12 +45,12 @@ def start_time(pid: int) -> str | None:
         created = process.create_time()
     except psutil.Error:
         return None
-    # On Linux, both times move when the system clock is set; their difference does not.
+    # On Linux, both times change with the system clock, but their difference is constant.
     return f"{created - psutil.boot_time() if psutil.LINUX else created:.2f}"
 
 
 def runs(pid: int, *words: str) -> bool:
-    """Return whether the command line of a process has all these words."""
+    """Return whether the command line of a process contains all these words."""
     import psutil
 
     try:
@@ -71,7 +60,7 @@ def runs(pid: int, *words: str) -> bool:
 
 
 def program(pid: int) -> str | None:
-    """Return the name of a process's program; None if the process does not exist."""
+    """Return the name of a process's program, or None for a missing process."""
     import psutil
 
     if start_time(pid) is None:
@@ -84,7 +73,7 @@ def program(pid: int) -> str | None:
 
 @dataclass(frozen=True)
 class ChildProcess:
-    """A process that is the leader of its own session."""
+    """A process that leads its own session."""
 
     pid: int
     started: str
@@ -92,7 +81,7 @@ class ChildProcess:
 
     @classmethod
     def parse(cls, text: str) -> Self | None:
-        """Return the process of a record; None for an invalid record."""
+        """Return the process of a record, or None for an invalid record."""
         try:
             child = cls(**json.loads(text))
         except (ValueError, TypeError, RecursionError):
@@ -101,11 +90,11 @@ class ChildProcess:
         return child if named and is_process_id(child.pid) else None
 
     def is_alive(self) -> bool:
-        """Return whether exactly this process still runs."""
+        """Return whether this process still runs."""
         return start_time(self.pid) == self.started
 
     def leads_session(self) -> bool:
-        """Return whether the process leads its group; also true if only the group remains."""
+        """Return whether the process leads its group, or has ended."""
         try:
             return os.getsid(self.pid) == self.pid
         except ProcessLookupError:
@@ -116,7 +105,7 @@ class ChildProcess:
     ) -> None:
         """Send SIGTERM to the group, SIGKILL after the grace period, and wait for the end.
 
-        ``terminate`` may ask it to end in another way than by SIGTERM, and is true if it did.
+        ``terminate`` returns whether it requested the end in another way than by SIGTERM.
         """
         if not terminate(self):
             self._signal(signal.SIGTERM)
@@ -125,8 +114,7 @@ class ChildProcess:
         wait_until(lambda: not self.is_alive())
 
     def _signal(self, number: signal.Signals) -> None:
-        # The group can outlive its leader (a shell that put work in the background), and while it
-        # does, the kernel does not give its id away.
+        # A group can outlive its leader; until the group ends, the kernel does not reuse the id.
         if not (is_process_id(self.pid) and self.leads_session()):
             return
         try:
@@ -136,22 +124,18 @@ class ChildProcess:
 
 
 def succeeds(command: list[str], seconds: float) -> bool:
-    """Return whether a command ends with exit code 0 within ``seconds``; its output is dropped."""
+    """Return whether a command ends with exit code 0 within ``seconds``."""
     try:
-        done = subprocess.run(
-            command,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=seconds,
-            check=False,
+        subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, timeout=seconds, check=True
         )
-    except (OSError, subprocess.TimeoutExpired):
+    except (OSError, subprocess.SubprocessError):
         return False
-    return done.returncode == 0
+    return True
 
 
 def register_child(folder: Path, pid: int, role: str) -> ChildProcess:
-    """Record a child process just after its start."""
+    """Write the record of a new child process."""
     child = ChildProcess(pid, start_time(pid) or "gone", role)
     folder.mkdir(parents=True, exist_ok=True)
     target = folder / f"{pid}.json"
@@ -167,13 +151,16 @@ def unregister_child(folder: Path, child: ChildProcess) -> None:
 
 
 def end_below(folder: Path) -> None:
-    """Kill every process whose ``HOME`` is this folder or lies below it.
+    """Kill every process whose ``HOME`` is this folder or a folder below."""
+    import psutil
 
-    Programs of jobs have such a home. torchrun gives each process it starts a session of its own,
-    so that ending a group leaves them behind.
-    """
-    for process in _at_home_below(folder):
-        _kill(process)
+    for process in psutil.process_iter():
+        try:
+            home = process.environ().get("HOME", "")
+        except (psutil.Error, OSError):  # a process of another user, or an ended process
+            continue
+        if home and Path(home).is_relative_to(folder) and process.pid != os.getpid():
+            kill_all([process])
 
 
 def descendants(pid: int) -> list[psutil.Process]:
@@ -187,33 +174,17 @@ def descendants(pid: int) -> list[psutil.Process]:
 
 
 def kill_all(family: Iterable[psutil.Process]) -> None:
-    """Kill the processes that still run; a reused process id is not affected."""
+    """Kill the processes that still run; a new process with a reused id is not killed."""
+    import psutil
+
     for process in family:
-        _kill(process)
-
-
-def _at_home_below(folder: Path) -> Iterator[psutil.Process]:
-    import psutil
-
-    for process in psutil.process_iter():
-        try:
-            home = process.environ().get("HOME", "")
-        except (psutil.Error, OSError):  # of another user, or gone
-            continue
-        if home and Path(home).is_relative_to(folder) and process.pid != os.getpid():
-            yield process
-
-
-def _kill(process: psutil.Process) -> None:
-    import psutil
-
-    with suppress(psutil.Error):
-        process.kill()
-        process.wait(_KILL_SECONDS)
+        with suppress(psutil.Error):
+            process.kill()
+            process.wait(5.0)
 
 
 def live_children(folder: Path) -> list[ChildProcess]:
-    """Return the recorded children that run. Deletes records of ended processes."""
+    """Return the recorded children that run, and delete the records of ended children."""
     alive: list[ChildProcess] = []
     for record in sorted(folder.glob("*.json")):
         child = ChildProcess.parse(record.read_text())
@@ -225,9 +196,14 @@ def live_children(folder: Path) -> list[ChildProcess]:
 
 
 def end_orphaned_children(folder: Path, grace_seconds: float = 3.0) -> list[ChildProcess]:
-    """End the recorded children of a killed server, and return those that were running."""
+    """End the recorded children of a killed server, and return the ended processes."""
     orphaned = live_children(folder)
     for child in orphaned:
         child.end(grace_seconds)
         unregister_child(folder, child)
     return orphaned
+
+
+def make_thread(target: Callable[..., object], *args: object) -> threading.Thread:
+    """Create a daemon thread that calls ``target`` after its start."""
+    return threading.Thread(target=target, args=args, daemon=True)

@@ -1,14 +1,10 @@
-"""Files below one folder to which other users may write: access follows no link out of the folder.
-
-Each part of a path is opened by itself, relative to the folder that was opened before it, with
-``O_NOFOLLOW``. So neither a name, nor a link that is there, nor one that is put in place meanwhile
-leads out of the folder: what Go has as ``os.Root``, and Linux alone as ``openat2``.
-"""
+"""Access files below one folder without following links, like Go's ``os.Root``; create folders."""
 
 from __future__ import annotations
 
 import errno
 import os
+import shutil
 import stat
 import unicodedata
 import zlib
@@ -20,28 +16,25 @@ from typing import BinaryIO, Final
 from localgcp.errors import UnsafePathError
 
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-#: O_NONBLOCK: a job may replace a file by a pipe, and opening a pipe would wait forever.
+#: O_NONBLOCK, because a job may replace a file by a pipe, which could block forever.
 _READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _MAKE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _APPEND: Final = (
     os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 )
-#: Errors for an obstacle on the path. ENOTEMPTY: a move to a folder above the source.
+#: Errors for an obstacle on the path. A move to a folder above the source fails with ENOTEMPTY.
 _IN_THE_WAY: Final = frozenset(
     {errno.ELOOP, errno.ENOTDIR, errno.EISDIR, errno.EMLINK, errno.ENOTEMPTY}
 )
-#: Maximum bytes of a path: no program can open a longer path by name.
-_MOST_BYTES: Final = 4096
 
 
 class RootDirectory:
     """A folder and its content. Paths use ``/`` and cannot leave the folder.
 
-    The folder itself is opened by its path, so that must lead through folders of our own.
+    No other user may write to the parents of the folder. ``refuse_git`` protects git's files.
     """
 
     def __init__(self, path: Path, *, refuse_git: bool = False) -> None:
-        """``refuse_git`` protects git's own files from reads and writes."""
         self.path = path
         self._refuse_git = refuse_git
 
@@ -49,14 +42,14 @@ class RootDirectory:
         """Open a regular file for reading.
 
         Raises:
-            FileNotFoundError: there is nothing.
-            UnsafePathError: it is a link or no file, or lies behind one.
+            FileNotFoundError: the path does not exist.
+            UnsafePathError: a part of the path is a link, or the path is not a regular file.
         """
         with self._parent(path) as (folder, name):
             try:
                 opened = os.open(name, _READ, dir_fd=folder)
             except OSError as error:
-                # ENXIO: a socket.
+                # ENXIO: the path is a socket.
                 raise self._explained(error, path, folder, name, errno.ENXIO) from None
             if stat.S_ISREG(os.fstat(opened).st_mode):
                 return os.fdopen(opened, "rb")
@@ -64,9 +57,7 @@ class RootDirectory:
             raise UnsafePathError(errno.EINVAL, "is not a regular file", path)
 
     def read(self, path: str) -> bytes | None:
-        """Return the bytes of a file; None if it does not exist. Raises UnsafePathError as
-        ``open``.
-        """
+        """Return the bytes of a file, or None for a missing file. Raises UnsafePathError."""
         try:
             with self.open(path) as file:
                 return file.read()
@@ -80,11 +71,7 @@ class RootDirectory:
         return None
 
     def check(self, path: str) -> os.stat_result | None:
-        """Return the status of a regular file; None if the path does not exist.
-
-        Raises:
-            UnsafePathError: there is a link or no file, or it would lie behind one.
-        """
+        """Return the status of a regular file, or None if it is missing. Raises UnsafePathError."""
         try:
             with self._parent(path) as (folder, name):
                 status = os.stat(name, dir_fd=folder, follow_symlinks=False)
@@ -95,15 +82,13 @@ class RootDirectory:
         raise UnsafePathError(errno.EINVAL, _kind(status.st_mode), path)
 
     def files(self, below: str = "") -> Iterator[tuple[str, os.stat_result]]:
-        """Yield the regular files below a folder, by relative path; skips links."""
+        """Yield the path and status of each regular file below a folder; skip links."""
         for path, status in self.entries(below):
             if stat.S_ISREG(status.st_mode):
                 yield path, status
 
     def entries(self, below: str = "") -> Iterator[tuple[str, os.stat_result]]:
-        """Yield all entries below a folder except folders, by relative path: files,
-        links, pipes.
-        """
+        """Yield the path and status of each file, link or pipe below a folder."""
         for inside, folder in self._folders(below):
             with os.scandir(folder) as entries:
                 for entry in entries:
@@ -118,7 +103,7 @@ class RootDirectory:
             with suppress(PermissionError):
                 os.fchmod(folder, of_folders)
             for name in os.listdir(folder):
-                with suppress(OSError):  # a link, or gone
+                with suppress(OSError):  # a link or a removed file
                     opened = os.open(name, _READ, dir_fd=folder)
                     try:
                         if stat.S_ISREG(os.fstat(opened).st_mode):
@@ -127,29 +112,25 @@ class RootDirectory:
                         os.close(opened)
 
     def _folders(self, below: str = "") -> Iterator[tuple[str, int]]:
-        """Yield a folder and its subfolders, opened, by relative path."""
         paths = [""]
         while paths:
             inside = paths.pop()
             try:
                 opened = self._open_folder("/".join(filter(None, (below, inside))))
-            except OSError:  # removed since it was listed, or no folder any more
+            except OSError:  # the folder was removed or replaced
                 continue
             try:
                 yield inside, opened
                 with os.scandir(opened) as entries:
                     names = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
                 inner_paths = (f"{inside}/{name}" if inside else name for name in names)
-                paths += [path for path in inner_paths if len(path) < _MOST_BYTES]
+                # No program can open a path of more than 4096 bytes.
+                paths += [path for path in inner_paths if len(path) < 4096]
             finally:
                 os.close(opened)
 
     def write(self, path: str, content: bytes, mode: int = 0o644) -> None:
-        """Write a whole file and create its parent folders; replaces a link at the path.
-
-        Raises:
-            UnsafePathError: it would lie behind a link, or a folder is in its place.
-        """
+        """Write a file and create its parent folders; replace a link. Raises UnsafePathError."""
         with self._parent(path, make=True) as (folder, name):
             partial = f".vt-new-{zlib.crc32(os.fsencode(name)):08x}"
             with suppress(FileNotFoundError):
@@ -177,7 +158,7 @@ class RootDirectory:
             raise UnsafePathError(errno.EINVAL, "is not a regular file", path)
 
     def move(self, old: str, new: str) -> None:
-        """Move a file and create its parent folders. See ``write``."""
+        """Move a file and create its parent folders. Raises UnsafePathError."""
         with self._parent(old) as (source, name), self._parent(new, make=True) as (target, placed):
             try:
                 os.replace(name, placed, src_dir_fd=source, dst_dir_fd=target)
@@ -185,9 +166,7 @@ class RootDirectory:
                 raise self._explained(error, new, target, placed) from None
 
     def take_in(self, source: Path, path: str) -> None:
-        """Move a file from outside into this folder and create its parent folders. See
-        ``write``.
-        """
+        """Move an outside file into this folder and create parents. Raises UnsafePathError."""
         with self._parent(path, make=True) as (folder, name):
             try:
                 os.replace(source, name, dst_dir_fd=folder)
@@ -201,7 +180,6 @@ class RootDirectory:
 
     @contextmanager
     def _parent(self, path: str, *, make: bool = False) -> Iterator[tuple[int, str]]:
-        """Open the parent folder of a path; yield it with the path's last part."""
         if problem := path_problem(path, refuse_git=self._refuse_git):
             raise UnsafePathError(errno.EINVAL, problem, path)
         above, _, name = path.rpartition("/")
@@ -232,12 +210,11 @@ class RootDirectory:
     def _explained(
         self, error: OSError, path: str, folder: int, name: str, *unsafe: int
     ) -> OSError:
-        """Return the error with the whole path, and the kind of the obstacle, such as a link."""
         what = error.strerror or str(error)
         if error.errno in {*_IN_THE_WAY, *unsafe}:
             try:
                 mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
-            except OSError:  # gone by now
+            except OSError:  # the obstacle was removed
                 mode = 0
             what = "is not a folder" if stat.S_ISREG(mode) else _kind(mode)
             return UnsafePathError(error.errno, what, path)
@@ -251,7 +228,7 @@ def _kind(mode: int) -> str:
 
 
 def path_problem(path: str, *, refuse_git: bool = False) -> str:
-    """Return why a path does not lead below the folder; empty if it does.
+    """Return the error of a path that is not below the folder or is reserved, or "".
 
     >>> path_problem("a/b"), path_problem("a/../b")
     ('', 'is not a path below the folder')
@@ -270,3 +247,13 @@ def is_gits(name: str) -> bool:
     """
     seen = "".join(character for character in name if unicodedata.category(character) != "Cf")
     return seen.partition(":")[0].rstrip(". ").casefold() in (".git", "git~1")
+
+
+def make_folder(path: Path, mode: int = 0o777) -> None:
+    """Create a folder and its parents, unless the folder exists."""
+    path.mkdir(mode, parents=True, exist_ok=True)
+
+
+def delete_folder(path: Path) -> None:
+    """Delete a folder if it exists and as far as permissions allow."""
+    shutil.rmtree(path, ignore_errors=True)

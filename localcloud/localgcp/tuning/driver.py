@@ -23,7 +23,7 @@ from localgcp.errors import RpcCode
 from localgcp.home import Home
 from localgcp.runner.environment import metrics_file
 from localgcp.runner.gang.hosts import PRIMARY, REPLICA_BYTES
-from localgcp.system.threads import make_thread
+from localgcp.system.processes import make_thread
 from localgcp.tuning import searches
 from localgcp.tuning.measurements import read_report
 from localgcp.tuning.records import TrialRecord, TrialState, TuningRecord, TuningTable, Value

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
-from localgcp.inventory.rows import Rows
+from localgcp.inventory.store import Rows
 from localgcp.vertex.records import JobRecord, JobTable, RecordTable
 
 #: Value of a parameter: a number, or a category.

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from localgcp.home import Home
-from localgcp.system.folders import make_folder
+from localgcp.system.root_directory import make_folder
 
 
 class JobLog:

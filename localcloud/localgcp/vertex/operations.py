@@ -20,7 +20,7 @@ from google.rpc import status_pb2
 
 from localgcp.errors import ApiError, ServerStoppingError
 from localgcp.inventory.store import connection
-from localgcp.system.threads import make_thread
+from localgcp.system.processes import make_thread
 from localgcp.vertex.records import new_id
 
 Operation = operations_pb2.Operation

@@ -16,8 +16,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, ClassVar, Final, Generic, Self, TypeVar
 
-from localgcp.inventory.rows import Rows
-from localgcp.inventory.store import connection, project_number
+from localgcp.inventory.store import Rows, connection, project_number
 
 # Machines of reservations that jobs use. Triggers release the machines in the transaction that ends
 # the job, so a crash cannot leave a claim of an ended job.

@@ -21,7 +21,7 @@ from localgcp import server
 from localgcp.faults.model import Fault
 from localgcp.faults.table import FaultTable
 from localgcp.home import Home, Ports
-from localgcp.home.server_info import ServerInfo
+from localgcp.home.servers import ServerInfo
 from localgcp.inventory.store import BUCKET, Store, connection
 from localgcp.system import processes
 from localgcp.system.ports import choose_port

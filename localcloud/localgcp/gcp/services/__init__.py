@@ -1,21 +1,19 @@
-"""The Google services of the stand-in: ids, computed values and refusals of each service.
+"""The resource types of each Google service: ids, computed outputs and errors.
 
 =============  =========================================================================
-``base``       ``ResourceType``: what a row of a type says, and its hooks
-``identity``   APIs and roles of a project, accounts, workload identity pools
-``grants``     IAM grants: one member, one role, one resource
-``denial``     deny policies and tags
+``base``       ``ResourceType`` with its hooks; common behavior of Compute Engine
+``identity``   APIs, roles, service accounts, workload identity pools, deny policies, tags
+``grants``     IAM grants of one role to one member on one resource
 ``storage``    Cloud Storage buckets and objects, Artifact Registry repositories
 ``secrets``    Secret Manager secrets, Cloud KMS key rings and keys
 ``vertex``     Vertex AI endpoints, TensorBoards; alerts, dashboards, budgets
-``compute``    behavior that all types of Compute Engine share
-``networks``   networks, subnetworks, egress, attachments, Shared VPC
-``peerings``   allocated ranges, connections to Google's services, their routes
+``networks``   networks, subnetworks, firewalls, NAT, attachments, Shared VPC
+``peerings``   allocated ranges, private connections, peering routes
 ``machines``   reservations and instances
 =============  =========================================================================
 
-To add a type, add its properties to ``schema.json``, and a row to ``TYPES`` of a module here: of
-``ResourceType`` if the schema says everything, else of a class with its hooks.
+To add a type, add its properties to ``schema.json`` and a row to ``TYPES`` of a module of this
+folder. Write a subclass of ``ResourceType`` only if the schema does not describe the behavior.
 """
 
 from __future__ import annotations
@@ -26,7 +24,6 @@ from typing import Final
 from localgcp.gcp import schema as schemas
 from localgcp.gcp.schema import TypeSchema
 from localgcp.gcp.services import (
-    denial,
     grants,
     identity,
     machines,
@@ -41,7 +38,6 @@ from localgcp.gcp.services.base import ResourceType
 RESOURCE_TYPES: Final[dict[str, ResourceType]] = {
     **identity.TYPES,
     **grants.TYPES,
-    **denial.TYPES,
     **storage.TYPES,
     **secrets.TYPES,
     **vertex.TYPES,
@@ -85,7 +81,7 @@ MESSAGES: Final[dict[str, str]] = {
 
 
 def find(token: str) -> tuple[TypeSchema, ResourceType] | None:
-    """Return schema and behavior of a resource type; None if the stand-in does not support it."""
+    """Return schema and behavior of a resource type; None if the type is not supported."""
     schema = schemas.find(token)
     if schema is None:
         return None

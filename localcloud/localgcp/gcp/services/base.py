@@ -1,9 +1,11 @@
-"""Base of the resource types: attributes for their differences, and hooks for other behavior."""
+"""The base classes of all resource types and of the types of Compute Engine."""
 
 from __future__ import annotations
 
+import fcntl
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -12,15 +14,18 @@ from localgcp.errors import CloudError, RefusedError
 from localgcp.gcp.cloud import Cloud, Values, new_number, normal_project, now, text
 from localgcp.gcp.codec import plain, stored
 from localgcp.gcp.diff import Change
-from localgcp.gcp.plan import created, updated
+from localgcp.gcp.plan import updated
 from localgcp.gcp.schema import Property, Traits
-from localgcp.inventory import machines
+from localgcp.inventory import machines, resource_paths
 from localgcp.inventory.resource_paths import SELF_LINK
+from localgcp.inventory.store import Store, StoredResource
+from localgcp.inventory.vpc import ADDRESS, ATTACHMENT, NETWORK, SUBNETWORK
+from localgcp.vertex import networks
 
 
 @dataclass(frozen=True)
 class ExistingResource:
-    """An existing resource: its id, its outputs, and the inputs that would create it."""
+    """An existing resource, with the inputs that would create the resource."""
 
     id: str
     inputs: Values
@@ -28,18 +33,16 @@ class ExistingResource:
 
 
 def api_document(properties: Mapping[str, Property], inputs: Mapping[str, Any]) -> Values:
-    """Return inputs with the API's names: Terraform's names in camel case."""
+    """Return the inputs with the API's names, which are Terraform's names in camel case."""
 
     def value(prop: Property, item: Any) -> Any:
-        if not prop.children:
-            return item
-        if isinstance(item, dict) and prop.is_object:
-            return api_document(prop.children, item)
-        if isinstance(item, list):
+        if prop.children and isinstance(item, list):
             return [
                 api_document(prop.children, element) if isinstance(element, dict) else element
                 for element in item
             ]
+        if prop.children and isinstance(item, dict) and prop.is_object:
+            return api_document(prop.children, item)
         return item
 
     return {
@@ -47,15 +50,6 @@ def api_document(properties: Mapping[str, Property], inputs: Mapping[str, Any]) 
         for name, item in inputs.items()
         if name in properties
     }
-
-
-def place_errors(inputs: Mapping[str, Any], *, regional: bool) -> Iterator[tuple[str, str]]:
-    """Yield errors for unknown regions, zones and locations; ``regional`` accepts only regions."""
-    for field, exists in _PLACES.items():
-        name = inputs.get(field)
-        exists = machines.is_region if regional else exists
-        if isinstance(name, str) and name and not exists(name.rpartition("/")[2]):
-            yield field, f"{name[:80]!r} does not exist."
 
 
 _PLACES: Final = {
@@ -67,47 +61,47 @@ _PLACES: Final = {
 
 @dataclass(frozen=True)
 class ResourceType(Traits):
-    """Behavior of one resource type; the base class suffices if the schema describes the type."""
+    """Behavior of one resource type."""
 
     title: str = ""
-    """Name of the type in the plugin's messages."""
+    """Name of the type in the official plugin's messages."""
     api: str | None = None
     """The API that must be enabled in the resource's project."""
     noun: str = ""
     """Name of the type in messages of Compute Engine's API."""
     message: str = ""
-    """Name of the API's message in the discovery documents; empty without a message."""
+    """Name of the API's message in the discovery documents, if the API has one."""
     needs_project: bool = True
-    """True if the resource belongs to a project, which must be a local project."""
+    """True if the resource belongs to a project."""
     collection: str = ""
-    """Collection of the resource's id, if the service chooses its number."""
+    """Collection in the resource's id, if the service assigns a number to the resource."""
     form: str = ""
-    """Format of the id, where the schema has none; ``{{project}}`` comes from the configuration."""
+    """Format of the resource's id, if the schema has no format."""
     imports_ids: bool = False
     """True if ``pulumi import`` accepts only whole ids."""
     exists: str = "{title} {id} already exists"
-    """Text of the error 409 for an existing resource; ``conflict`` sets its variables."""
+    """Message of the error 409 if the resource exists; ``conflict`` replaces its variables."""
     overwrites: bool = False
-    """True if the creation of an existing resource is not an error."""
+    """True if creating an existing resource overwrites the resource."""
     outlives: bool = False
-    """True if the cloud keeps the resource after its deletion."""
+    """True if the cloud keeps the resource when the stack deletes it."""
     verifies_updates: bool = False
-    """True if an update is verified like a creation."""
+    """True if updates are verified like creations."""
 
-    # -- what previews need: no store, no network ---------------------------------------------
+    # -- hooks of previews, which use neither the database nor the network -----------------------
 
     def known(self, cloud: Cloud, inputs: Mapping[str, Any]) -> Values:
-        """Return outputs that the plugin predicts before the resource exists."""
+        """Return the outputs that the plugin predicts before the resource exists."""
         del cloud, inputs
         return {}
 
     def changed(self, news: Values, olds: Values) -> list[Change]:
-        """Return changes of outputs, and replacements, that follow from changed inputs."""
+        """Return changes of outputs and replacements that follow from changed inputs."""
         del news, olds
         return []
 
     def refuse(self, inputs: Mapping[str, Any]) -> str | None:
-        """Return the error with which the plugin refuses the plan (after Check), or None."""
+        """Return the error with which the plugin rejects valid inputs in a preview, or None."""
         del inputs
         return None
 
@@ -118,7 +112,7 @@ class ResourceType(Traits):
         return text(values, "project") or cloud.settings.project
 
     def id(self, cloud: Cloud, inputs: Mapping[str, Any]) -> str:
-        """Return the resource's id: with a number from the service, or in the schema's format."""
+        """Return a new resource's id, which contains a new number or follows the format."""
         if self.collection:
             return f"projects/{self.project(cloud, inputs)}/{self.collection}/{new_number()}"
 
@@ -128,9 +122,7 @@ class ResourceType(Traits):
         return re.sub(r"{{(\w+)}}", value, self.form or cloud.type.id_format or "")
 
     def part(self, cloud: Cloud, inputs: Mapping[str, Any], tf: str) -> str:
-        """Return a variable of the id by its Terraform name: an input, or the provider's
-        setting.
-        """
+        """Return the input with the Terraform name ``tf``, or else the provider's setting."""
         argument = inputs.get(cloud.type.by_tf(tf).name)
         if argument is None:
             argument = getattr(cloud.settings, "region" if tf == "location" else tf, "")
@@ -139,7 +131,7 @@ class ResourceType(Traits):
         return str(argument)
 
     def import_id(self, cloud: Cloud, id_to_import: str) -> str:
-        """Return the resource's id for an id given to ``pulumi import``."""
+        """Return the resource's id for an argument of ``pulumi import``."""
         if self.imports_ids:
             return id_to_import
         if self.collection:
@@ -154,7 +146,7 @@ class ResourceType(Traits):
                 return self.id(cloud, parts)
         return id_to_import
 
-    # -- life -----------------------------------------------------------------------------------
+    # -- operations -----------------------------------------------------------------------------
 
     def create(self, cloud: Cloud, inputs: Values) -> ExistingResource:
         """Create the resource. Raises CloudError or RefusedError."""
@@ -167,7 +159,7 @@ class ResourceType(Traits):
         self.verify(cloud, project, values, doing)
         id_ = self.id(cloud, values)
         made = self.make(cloud, project, id_, values)
-        outputs = created(cloud.type, inputs, cloud.settings, made)
+        outputs = updated(cloud.type, inputs, {}, cloud.settings, made, planning=False)
         record = cloud.type.token, id_, project, stored(values), stored(outputs)
         if self.overwrites:
             cloud.store.put(*record)
@@ -176,15 +168,15 @@ class ResourceType(Traits):
         return ExistingResource(id_, inputs, outputs)
 
     def read(self, cloud: Cloud, id_: str) -> ExistingResource | None:
-        """Return the current resource, or None if it does not exist."""
+        """Return the current resource, or None for a missing resource."""
         self.guard(cloud, self.owner(cloud, id_))
         resource = cloud.store.get(cloud.type.token, self.import_id(cloud, id_))
-        return (
-            ExistingResource(resource.id, resource.inputs, resource.outputs) if resource else None
-        )
+        if resource is None:
+            return None
+        return ExistingResource(resource.id, resource.inputs, resource.outputs)
 
     def update(self, cloud: Cloud, id_: str, inputs: Values, olds: Values) -> Values:
-        """Update the resource and return its new outputs. Raises CloudError or RefusedError."""
+        """Update the resource and return the new outputs. Raises CloudError or RefusedError."""
         values, before = plain(inputs), plain(olds)
         project = self.project(cloud, before)
         self.guard(cloud, project)
@@ -216,11 +208,11 @@ class ResourceType(Traits):
         cloud.store.delete(cloud.type.token, id_)
 
     def guard(self, cloud: Cloud, project: str) -> None:
-        """Raise RefusedError unless the resource's project is local or not needed."""
+        """Check that the resource's project is local. Raises RefusedError."""
         if project or self.needs_project:
             cloud.guard(project)
 
-    # -- what services fill in ------------------------------------------------------------------
+    # -- hooks of operations --------------------------------------------------------------------
 
     def owner(self, cloud: Cloud, id_: str) -> str:
         """Return the project in a resource id."""
@@ -237,19 +229,23 @@ class ResourceType(Traits):
         return self.outlives
 
     def conflict(self, id_: str) -> str:
-        """Return the text of the error 409 for an existing resource."""
+        """Return the message of the error 409 for an existing resource."""
         parent, _, name = id_.rpartition("/")
         project = "/".join(id_.split("/")[:2])
-        name = name.partition("@")[0]  # of an account
+        name = name.partition("@")[0]  # the address of a service account
         return self.exists.format(
             title=self.title, id=id_, parent=parent, name=name, project=project
         )
 
     def check_fields(self, cloud: Cloud, inputs: Values, doing: str) -> None:
-        """Raise CloudError for fields that break a rule of the API's message."""
+        """Check the fields by the rules of the API's message. Raises CloudError."""
         document = self.document(cloud, inputs)
         errors = list(field_rules.errors(self.message, document)) if self.message else []
-        errors += place_errors(inputs, regional=self.message.startswith("aiplatform."))
+        for field, exists in _PLACES.items():
+            name = inputs.get(field)
+            exists = machines.is_region if self.message.startswith("aiplatform.") else exists
+            if isinstance(name, str) and name and not exists(name.rpartition("/")[2]):
+                errors.append((field, f"{name[:80]!r} does not exist."))
         if errors:
             reason = " ".join(f"{field}: {text}" for field, text in errors)
             raise CloudError(doing, 400, reason, "badRequest")
@@ -259,11 +255,11 @@ class ResourceType(Traits):
         return api_document(cloud.type.properties, inputs)
 
     def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
-        """Raise an error for inputs that the cloud refuses."""
+        """Check the inputs as the service does. Raises CloudError or RefusedError."""
         del cloud, project, inputs, doing
 
     def make(self, cloud: Cloud, project: str, id_: str, inputs: Values) -> Values:
-        """Create the resource in its service; return the outputs that the service sets."""
+        """Create the resource in its service and return the outputs that the service sets."""
         made: Values = {"project": project, "name": id_, "selfLink": SELF_LINK + id_}
         made |= dict.fromkeys(("createTime", "updateTime", "creationTimestamp"), now())
         computed = (name for name, property_ in cloud.type.properties.items() if property_.computed)
@@ -271,11 +267,122 @@ class ResourceType(Traits):
         return outputs | self.known(cloud, inputs)
 
     def remake(self, cloud: Cloud, id_: str, inputs: Values, olds: Values) -> Values:
-        """Update the resource in its service; return the outputs that change."""
+        """Update the resource in its service and return the changed outputs."""
         del id_, inputs, olds
         return {"updateTime": now()} if "updateTime" in cloud.type.properties else {}
 
     def unmake(self, cloud: Cloud, id_: str, olds: Values) -> None:
-        """Delete the resource in its service; by default, delete the IAM policy on the resource."""
+        """Delete the resource in its service. The default deletes the resource's IAM policy."""
         del olds
         cloud.store.delete_policy(id_)
+
+
+FIREWALL: Final = "gcp:compute/firewall:Firewall"
+ROUTER: Final = "gcp:compute/router:Router"
+NAT: Final = "gcp:compute/routerNat:RouterNat"
+INSTANCE: Final = "gcp:compute/instance:Instance"
+
+# Resources of these types refer to a network or a subnetwork, which cannot be deleted before.
+_USERS: Final = (SUBNETWORK, FIREWALL, ROUTER, ADDRESS, ATTACHMENT, NAT, INSTANCE)
+
+
+@dataclass(frozen=True)
+class Compute(ResourceType):
+    """A resource type of Compute Engine."""
+
+    api: str | None = "compute.googleapis.com"
+    exists: str = "The resource '{id}' already exists"
+
+    def part(self, cloud: Cloud, inputs: Mapping[str, Any], tf: str) -> str:
+        part = super().part(cloud, inputs, tf)
+        is_link = tf in ("region", "zone", "network", "router")
+        return resource_paths.short_name(part) if is_link else part
+
+    def create(self, cloud: Cloud, inputs: Values) -> ExistingResource:
+        with self._exclusive(cloud, inputs):
+            return super().create(cloud, inputs)
+
+    def update(self, cloud: Cloud, id_: str, inputs: Values, olds: Values) -> Values:
+        with self._exclusive(cloud, olds):
+            return super().update(cloud, id_, inputs, olds)
+
+    def delete(self, cloud: Cloud, id_: str, olds: Values) -> None:
+        with self._exclusive(cloud, olds):
+            super().delete(cloud, id_, olds)
+
+    @contextmanager
+    def _exclusive(self, cloud: Cloud, values: Mapping[str, Any]) -> Iterator[None]:
+        # Two parallel changes must not allocate the same address range.
+        cloud.guard(self.project(cloud, plain(values)))
+        with cloud.store.path.with_name("compute.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+    def unmake(self, cloud: Cloud, id_: str, olds: Values) -> None:
+        user = next(users(cloud.store, id_), None)
+        if user:
+            raise in_use(f"Error deleting {self.title}", self.noun, id_, user)
+        super().unmake(cloud, id_, olds)
+
+
+def in_use(doing: str, noun: str, path: str, user: str) -> CloudError:
+    """Return the error for deleting a resource that another resource uses."""
+    reason = f"The {noun} resource '{path}' is already being used by '{user}'"
+    return CloudError(doing, 400, reason, "resourceInUseByAnotherResource")
+
+
+def invalid(doing: str, field: str, value: Any, reason: str) -> CloudError:
+    """Return the error for an invalid value of one field."""
+    text_ = f"Invalid value for field 'resource.{field}': '{value}'. {reason}"
+    return CloudError(doing, 400, text_, "invalid")
+
+
+def own_network(cloud: Cloud, project: str, inputs: Mapping[str, Any], doing: str) -> str:
+    """Return the path of the project's network in ``inputs["network"]``. Raises CloudError."""
+    network = text(inputs, "network")
+    path = resource_paths.resolve(cloud.store, network, "networks", project=project)
+    if resource_paths.project_of(path) != project:
+        reason = "Cross project referencing is not allowed for this resource."
+        raise invalid(doing, "network", network, reason)
+    if cloud.store.get(NETWORK, path) is None:
+        raise invalid(doing, "network", network, "The referenced network resource cannot be found.")
+    return path
+
+
+def users(store: Store, path: str) -> Iterator[str]:
+    """Yield the paths of resources and jobs that use a network, subnetwork or attachment."""
+    collection = path.split("/")[-2]
+    if collection == "networkAttachments":
+        yield from (job.name for job in networks.jobs_on_attachment(store, path))
+        return
+    for type_ in _USERS:
+        for resource in store.list(type_):
+            references = _references(resource, collection)
+            home = {"project": resource.project, "region": resource.outputs.get("region") or ""}
+            if any(
+                resource_paths.resolve(store, reference, collection, **home) == path
+                for reference in references
+            ):
+                if type_ == NAT:
+                    project, region, router, _ = resource.id.split("/")
+                    yield f"projects/{project}/regions/{region}/routers/{router}"
+                else:
+                    yield resource.id
+
+
+def _references(resource: StoredResource, collection: str) -> list[str]:
+    values = resource.outputs
+    if resource.type == INSTANCE:
+        field = collection.removesuffix("s")
+        return [
+            reference[field]
+            for reference in values.get("networkInterfaces") or []
+            if reference.get(field)
+        ]
+    if collection == "networks":
+        subnetworks = values.get("network")
+        return [subnetworks] if subnetworks else []
+    subnetworks = values.get("subnetworks") or []
+    return [
+        reference["name"] if isinstance(reference, dict) else reference for reference in subnetworks
+    ]

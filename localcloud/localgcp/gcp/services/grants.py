@@ -1,8 +1,4 @@
-"""IAM grants: one member, one role, on one resource (``…IAMMember``).
-
-Each grant is a read-modify-write of the resource's whole policy, guarded by its etag, because that
-is how the official plugin and the cloud do it: two at the same time must not lose one.
-"""
+"""IAM grants of one role to one member (``…IAMMember``), as changes of the whole policy."""
 
 from __future__ import annotations
 
@@ -10,15 +6,14 @@ import random
 import re
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from localgcp.errors import CloudError, PolicyConflictError
-from localgcp.gcp import rules
-from localgcp.gcp.cloud import Cloud, Values, normal_project, text
+from localgcp.gcp import check
+from localgcp.gcp.cloud import Cloud, Emulator, Values, normal_project, text
 from localgcp.gcp.codec import plain, stored
-from localgcp.gcp.emulator import Emulator
-from localgcp.gcp.plan import created
+from localgcp.gcp.plan import updated
 from localgcp.gcp.services.base import ExistingResource, ResourceType
 from localgcp.gcp.services.identity import CUSTOM_ROLE, missing_account
 from localgcp.gcp.services.secrets import CRYPTO_KEY, SECRET
@@ -27,10 +22,8 @@ from localgcp.inventory.projects import is_local
 from localgcp.inventory.store import ACCOUNT, BUCKET, Binding, Policy
 from localgcp.inventory.vpc import SUBNETWORK
 
-#: Not a resource type of this stand-in, so a grant may name any dataset.
+#: The plugin does not support datasets as resources, so a grant may refer to any dataset.
 DATASET: Final = "gcp:bigquery/dataset:Dataset"
-#: https://docs.cloud.google.com/bigquery/docs/datasets#dataset-naming.
-_DATASET_ID: Final = re.compile("[A-Za-z0-9_]{1,1024}")
 ATTEMPTS: Final = 60
 _ROLE: Final = re.compile(r"^((organizations|projects)/[^/]+/)?roles/[A-Za-z0-9_.]+$")
 
@@ -38,22 +31,21 @@ Rewrite = Callable[[tuple[Binding, ...]], tuple[Binding, ...]]
 
 
 @dataclass(frozen=True)
-class Target:
-    """The target of a kind of grant: path of its IAM policy, and its name in messages."""
+class Grant(ResourceType):
+    """A type of grants (``gcp.*.…IAMMember``) on resources of one kind."""
 
-    property: str
-    path: str
-    """Template of the path of a resource that is given by its name only; {project} and {location}
-    come from inputs or configuration."""
-    title: str
-    resource: str | None
-    """Type token of the resource, which must exist; None for a project, which always exists."""
+    target: str = ""
+    """The input with the resource."""
+    path: str = ""
+    """Template of the resource's path, for an input that has only the resource's name."""
+    resource: str | None = None
+    """Type token of the resource; None for a project."""
     returns: tuple[str, ...] = ()
     """Outputs that are parts of the path: ``project``, ``region`` or ``location``."""
 
     def resolve(self, cloud: Cloud, inputs: Mapping[str, Any]) -> str:
-        """Return the path of the IAM policy of the resource in the inputs."""
-        name = text(inputs, self.property)
+        """Return the path of the resource in the inputs."""
+        name = text(inputs, self.target)
         project = text(inputs, "project") or cloud.settings.project
         place = text(inputs, "location") or text(inputs, "region")
         location = place or cloud.settings.region
@@ -64,17 +56,10 @@ class Target:
             name = self.path.format(name=name, project=project, location=location)
         return normal_project(name, cloud.settings.project)
 
-
-@dataclass(frozen=True)
-class Grant(ResourceType):
-    """A grant (``gcp.*.…IAMMember``) on the resource ``target``."""
-
-    target: Target = Target("project", "projects/{name}", "project", None)
-
     def id(self, cloud: Cloud, inputs: Mapping[str, Any]) -> str:
-        path = self.target.resolve(cloud, inputs)
-        if self.target.resource is None:
-            path = path.removeprefix("projects/")  # measured: the id of a project's grant
+        path = self.resolve(cloud, inputs)
+        if self.resource is None:
+            path = path.removeprefix("projects/")  # measured with the official plugin
         parts = [path, text(inputs, "role"), text(inputs, "member")]
         condition = inputs.get("condition")
         if condition:
@@ -82,7 +67,7 @@ class Grant(ResourceType):
         return "/".join(parts)
 
     def import_id(self, cloud: Cloud, id_to_import: str) -> str:
-        """Return the id for ``RESOURCE ROLE MEMBER``, the form that users import."""
+        """Return the id for the argument ``RESOURCE ROLE MEMBER`` of ``pulumi import``."""
         resource, _, rest = id_to_import.partition(" ")
         role, _, member = rest.partition(" ")
         return f"{resource}/{role}/{member}" if member and _ROLE.fullmatch(role) else id_to_import
@@ -95,12 +80,11 @@ class Grant(ResourceType):
         return parts[1] if parts[0] == "projects" else parts[0]
 
     def project(self, cloud: Cloud, values: Mapping[str, Any]) -> str:
-        path = self.target.resolve(cloud, values)
+        path = self.resolve(cloud, values)
         return self._bucket_project(cloud, path) if path.startswith("b/") else path.split("/")[1]
 
     def _bucket_project(self, cloud: Cloud, path: str) -> str:
-        # A bucket's name does not say whose it is. Ask the store only when that cannot matter
-        # to the guard: outside a local project there is no store to ask.
+        # The database has the bucket's project. Outside of local projects, no database exists.
         if cloud.settings.project and not is_local(cloud.settings.project):
             return cloud.settings.project
         owner = cloud.store.get(BUCKET, path.removeprefix("b/"))
@@ -110,16 +94,17 @@ class Grant(ResourceType):
         values = plain(inputs)
         project = self.project(cloud, values)
         cloud.guard(project)
-        path, id_ = self.target.resolve(cloud, values), self.id(cloud, values)
-        doing = f'Error applying IAM policy for {self.target.title} "{path}"'
-        # The policy of a project needs the Resource Manager API in the caller's project.
-        asking = project if self.target.resource else cloud.settings.project or project
-        cloud.need_api(asking, self.api, doing)
+        path, id_ = self.resolve(cloud, values), self.id(cloud, values)
+        doing = f'Error applying IAM policy for {self.title} "{path}"'
+        # A change of a project's policy needs the Resource Manager API in the caller's project.
+        caller = project if self.resource else cloud.settings.project or project
+        cloud.need_api(caller, self.api, doing)
         self._verify(cloud, path, values, doing)
         role, member = text(values, "role"), text(values, "member")
-        wanted = _condition(values)
-        policy = rewrite(cloud, path, doing, lambda b: add_member(b, role, member, wanted))
-        outputs = created(cloud.type, inputs, cloud.settings, self._made(path, policy))
+        condition = _condition(values)
+        policy = rewrite(cloud, path, doing, lambda b: add_member(b, role, member, condition))
+        made = self._made(path, policy)
+        outputs = updated(cloud.type, inputs, {}, cloud.settings, made, planning=False)
         cloud.store.put(cloud.type.token, id_, project, stored(values), stored(outputs))
         return ExistingResource(id_, inputs, outputs)
 
@@ -127,9 +112,9 @@ class Grant(ResourceType):
         resource = super().read(cloud, id_)
         if resource is None:
             return None
-        path = self.target.resolve(cloud, resource.inputs)
+        path = self.resolve(cloud, resource.inputs)
         if path.startswith("b/") and not Emulator.of(cloud).has_bucket(path.removeprefix("b/")):
-            return None  # a client of Cloud Storage deleted the bucket, and its policy with it
+            return None  # a client of Cloud Storage deleted the bucket and the bucket's policy
         policy = cloud.store.policy(path)
         binding = Binding(text(resource.inputs, "role"), (), _condition(resource.inputs))
         holders = next((b.members for b in policy.bindings if _same_role(b, binding)), ())
@@ -140,29 +125,35 @@ class Grant(ResourceType):
         )
 
     def unmake(self, cloud: Cloud, id_: str, olds: Values) -> None:
-        path = self.target.resolve(cloud, olds)
+        path = self.resolve(cloud, olds)
         role, member, condition = text(olds, "role"), text(olds, "member"), _condition(olds)
-        doing = f'Error applying IAM policy for {self.target.title} "{path}"'
+        doing = f'Error applying IAM policy for {self.title} "{path}"'
         rewrite(cloud, path, doing, lambda b: remove_member(b, role, member, condition))
 
     def _made(self, path: str, policy: Policy) -> Values:
         made: Values = {"etag": policy.etag}
-        if self.target.resource is not None:
-            made[self.target.property] = path
-        for name in self.target.returns:
+        if self.resource is not None:
+            made[self.target] = path
+        for name in self.returns:
             made[name] = path.split("/")[1 if name == "project" else 3]
         return made
 
     def _verify(self, cloud: Cloud, path: str, values: Values, doing: str) -> None:
-        kind = self.target.resource
+        kind = self.resource
         if kind not in (None, DATASET):
             key = path.removeprefix("b/") if path.startswith("b/") else path
             if cloud.store.get(kind, key) is None:
-                raise CloudError(doing, 404, _not_there(kind, path), "notFound")
+                reason = f"{path} not found"
+                if kind == BUCKET:
+                    reason = "The specified bucket does not exist."
+                elif kind == ACCOUNT:
+                    reason = f"Unknown service account: {path.rpartition('/')[2]}"
+                raise CloudError(doing, 404, reason, "notFound")
         role, member = text(values, "role"), text(values, "member")
         if not _ROLE.fullmatch(role):
             raise CloudError(doing, 400, f"Invalid role name: {role}", "badRequest")
-        if _is_local_role(role) and cloud.store.get(CUSTOM_ROLE, role) is None:
+        is_local_role = role.startswith("projects/") and is_local(role.removeprefix("projects/"))
+        if is_local_role and cloud.store.get(CUSTOM_ROLE, role) is None:
             text_ = f"Role {role} is not supported for this resource."
             raise CloudError(doing, 400, text_, "badRequest")
         missing = missing_account(cloud, member)
@@ -171,14 +162,8 @@ class Grant(ResourceType):
             raise CloudError(doing, 400, text_, "badRequest")
 
 
-def _is_local_role(role: str) -> bool:
-    """Return whether the role is a custom role of a local project."""
-    collection, _, path = role.partition("/")
-    return collection == "projects" and is_local(path)
-
-
 def rewrite(cloud: Cloud, path: str, doing: str, change: Rewrite) -> Policy:
-    """Read, change and write a policy; retry on conflicting writes. Raises CloudError 409."""
+    """Change a policy; retry after conflicting writes. Raises CloudError with status 409."""
     for _ in range(ATTEMPTS):
         policy = cloud.store.policy(path)
         bindings = change(policy.bindings)
@@ -194,7 +179,7 @@ def rewrite(cloud: Cloud, path: str, doing: str, change: Rewrite) -> Policy:
 def add_member(
     bindings: tuple[Binding, ...], role: str, member: str, condition: dict[str, str] | None
 ) -> tuple[Binding, ...]:
-    """Return the bindings with ``member`` added for this role and condition."""
+    """Return the bindings after adding ``member`` to the role with this condition."""
     wanted = Binding(role, (member,), condition)
     for index, binding in enumerate(bindings):
         if _same_role(binding, wanted):
@@ -207,7 +192,7 @@ def add_member(
 def remove_member(
     bindings: tuple[Binding, ...], role: str, member: str, condition: dict[str, str] | None
 ) -> tuple[Binding, ...]:
-    """Return the bindings with ``member`` removed for this role and condition."""
+    """Return the bindings after removing ``member`` from the role with this condition."""
     wanted = Binding(role, (member,), condition)
     left = (
         Binding(b.role, tuple(m for m in b.members if m != member), b.condition)
@@ -229,95 +214,74 @@ def _condition(values: Mapping[str, Any]) -> dict[str, str] | None:
     return {key: text(condition, key) for key in ("title", "description", "expression")}
 
 
-def _not_there(kind: str, path: str) -> str:
-    if kind == BUCKET:
-        return "The specified bucket does not exist."
-    if kind == ACCOUNT:
-        return f"Unknown service account: {path.rpartition('/')[2]}"
-    return f"{path} not found"
-
-
 class DatasetGrant(Grant):
     """A grant on a dataset (``gcp.bigquery.DatasetIamMember``), which cannot have a condition."""
 
     def refuse(self, inputs: Mapping[str, Any]) -> str | None:
-        return (
-            "IAM conditions not allowed on BigQuery Dataset IAM"
-            if inputs.get("condition")
-            else None
-        )
+        has_condition = bool(inputs.get("condition"))
+        return "IAM conditions not allowed on BigQuery Dataset IAM" if has_condition else None
 
     def _verify(self, cloud: Cloud, path: str, values: Values, doing: str) -> None:
         name = path.rpartition("/")[2]
-        if not _DATASET_ID.fullmatch(name):
-            rule = (
-                "Dataset IDs must be alphanumeric (plus underscores), of 1024 characters at most."
-            )
-            raise CloudError(doing, 400, f'Invalid dataset ID "{name}". {rule}', "invalid")
+        # https://docs.cloud.google.com/bigquery/docs/datasets#dataset-naming
+        if not re.fullmatch("[A-Za-z0-9_]{1,1024}", name):
+            rule = "Dataset IDs must be alphanumeric (plus underscores)"
+            reason = f'Invalid dataset ID "{name}". {rule}, of 1024 characters at most.'
+            raise CloudError(doing, 400, reason, "invalid")
         super()._verify(cloud, path, values, doing)
 
     def _made(self, path: str, policy: Policy) -> Values:
         return {"etag": policy.etag, "project": path.split("/")[1]}
 
 
-def _grant(
-    service: str, target: Target, kind: type[Grant] = Grant, *, later: bool = False
-) -> Grant:
-    """Return the behavior of one grant type, for ``TYPES``."""
-    checks = {"member": rules.iam_member}
-    api = f"{service}.googleapis.com"
-    return kind(api=api, target=target, project_later=later, rules=checks)
+def _grant(service: str, target: str, path: str, title: str, resource: str | None) -> Grant:
+    return Grant(
+        title,
+        f"{service}.googleapis.com",
+        target=target,
+        path=path,
+        resource=resource,
+        rules={"member": check.iam_member},
+    )
 
 
-_SUBNETWORK: Final = "projects/{project}/regions/{location}/subnetworks/{name}"
+_ACCOUNT: Final = "projects/{project}/serviceAccounts/{name}"
 _REPOSITORY: Final = "projects/{project}/locations/{location}/repositories/{name}"
+_REGISTRY: Final = "artifactregistry"
+_SECRET: Final = "projects/{project}/secrets/{name}"
+_SUBNETWORK: Final = "projects/{project}/regions/{location}/subnetworks/{name}"
 TYPES: Final[dict[str, ResourceType]] = {
     "gcp:projects/iAMMember:IAMMember": _grant(
-        "cloudresourcemanager", Target("project", "projects/{name}", "project", None)
+        "cloudresourcemanager", "project", "projects/{name}", "project", None
     ),
     "gcp:serviceaccount/iAMMember:IAMMember": _grant(
-        "iam",
-        Target(
-            "serviceAccountId",
-            "projects/{project}/serviceAccounts/{name}",
-            "service account",
-            ACCOUNT,
-        ),
+        "iam", "serviceAccountId", _ACCOUNT, "service account", ACCOUNT
     ),
     "gcp:storage/bucketIAMMember:BucketIAMMember": _grant(
-        "storage", Target("bucket", "b/{name}", "storage bucket", BUCKET)
+        "storage", "bucket", "b/{name}", "storage bucket", BUCKET
     ),
-    "gcp:artifactregistry/repositoryIamMember:RepositoryIamMember": _grant(
-        "artifactregistry",
-        Target(
-            "repository",
-            _REPOSITORY,
-            "artifactregistry repository",
-            REPOSITORY,
-            ("project", "location"),
-        ),
+    "gcp:artifactregistry/repositoryIamMember:RepositoryIamMember": replace(
+        _grant(_REGISTRY, "repository", _REPOSITORY, f"{_REGISTRY} repository", REPOSITORY),
+        returns=("project", "location"),
     ),
-    "gcp:secretmanager/secretIamMember:SecretIamMember": _grant(
-        "secretmanager",
-        Target(
-            "secretId",
-            "projects/{project}/secrets/{name}",
-            "secretmanager secret",
-            SECRET,
-            ("project",),
-        ),
-        later=True,
+    "gcp:secretmanager/secretIamMember:SecretIamMember": replace(
+        _grant("secretmanager", "secretId", _SECRET, "secretmanager secret", SECRET),
+        returns=("project",),
+        project_later=True,
     ),
-    "gcp:compute/subnetworkIAMMember:SubnetworkIAMMember": _grant(
-        "compute",
-        Target("subnetwork", _SUBNETWORK, "compute subnetwork", SUBNETWORK, ("project", "region")),
+    "gcp:compute/subnetworkIAMMember:SubnetworkIAMMember": replace(
+        _grant("compute", "subnetwork", _SUBNETWORK, "compute subnetwork", SUBNETWORK),
+        returns=("project", "region"),
     ),
-    "gcp:bigquery/datasetIamMember:DatasetIamMember": _grant(
-        "bigquery",
-        Target("datasetId", "projects/{project}/datasets/{name}", "Bigquery Dataset", DATASET),
-        DatasetGrant,
+    "gcp:bigquery/datasetIamMember:DatasetIamMember": DatasetGrant(
+        "Bigquery Dataset",
+        "bigquery.googleapis.com",
+        target="datasetId",
+        path="projects/{project}/datasets/{name}",
+        resource=DATASET,
+        rules={"member": check.iam_member},
     ),
     "gcp:kms/cryptoKeyIAMMember:CryptoKeyIAMMember": _grant(
-        "cloudkms", Target("cryptoKeyId", "projects/{project}/{name}", "KMS CryptoKey", CRYPTO_KEY)
+        "cloudkms", "cryptoKeyId", "projects/{project}/{name}", "KMS CryptoKey", CRYPTO_KEY
     ),
 }

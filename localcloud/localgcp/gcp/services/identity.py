@@ -1,18 +1,17 @@
-"""APIs and roles of a project, service accounts and agents, workload identity pools.
-
-No token is exchanged here, and which permission a role holds is not asked.
-"""
+"""APIs, roles, accounts, workload identity pools, tags and deny policies, which have no effect."""
 
 from __future__ import annotations
 
 import re
 import secrets
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Final
+from urllib.parse import quote
 
 from localgcp.errors import CloudError
-from localgcp.gcp import rules
-from localgcp.gcp.cloud import Cloud, Values, text
+from localgcp.gcp import check
+from localgcp.gcp.cloud import Cloud, Values, new_number, text
 from localgcp.gcp.codec import has_unknown, plain
 from localgcp.gcp.diff import UPDATE, Change
 from localgcp.gcp.services.base import ExistingResource, ResourceType
@@ -22,23 +21,35 @@ from localgcp.inventory.store import ACCOUNT, project_number
 IDENTITY: Final = "gcp:projects/serviceIdentity:ServiceIdentity"
 CUSTOM_ROLE: Final = "gcp:projects/iAMCustomRole:IAMCustomRole"
 POOL: Final = "gcp:iam/workloadIdentityPool:WorkloadIdentityPool"
+DENY_POLICY: Final = "gcp:iam/denyPolicy:DenyPolicy"
+TAG_KEY: Final = "gcp:tags/tagKey:TagKey"
+TAG_VALUE: Final = "gcp:tags/tagValue:TagValue"
+TAG_BINDING: Final = "gcp:tags/tagBinding:TagBinding"
 # https://cloud.google.com/iam/docs/service-agents; otherwise gcp-sa-NAME of NAME.googleapis.com.
 _AGENT_DOMAINS: Final = {
     "compute.googleapis.com": "compute-system",
     "container.googleapis.com": "container-engine-robot",
     "storage.googleapis.com": "gs-project-accounts",
 }
-_CUSTOM_CODE: Final = "@gcp-sa-aiplatform-cc."
-# https://cloud.google.com/iam/docs/reference/rest/v1/projects.roles/create
-_ROLE_ID: Final = re.compile(r"^[a-zA-Z0-9_.]{3,64}$")
-_PERMISSION: Final = re.compile(r"^[a-z0-9-]+(\.[a-zA-Z0-9]+){2}$")
+_ATTACHMENT: Final = re.compile(r"cloudresourcemanager\.googleapis\.com%2Fprojects%2F([^%/]+)\Z")
+# https://docs.cloud.google.com/iam/docs/deny-permissions-support; "*" stands for every verb.
+_PERMISSION: Final = re.compile(r"[a-z0-9.-]+\.googleapis\.com/[A-Za-z]+\.([A-Za-z]+|\*)\Z")
+_PRINCIPAL: Final = re.compile(r"principal(Set)?://\S+\Z")
+_FORMS: Final = {
+    "deniedPermissions": _PERMISSION,
+    "exceptionPermissions": _PERMISSION,
+    "deniedPrincipals": _PRINCIPAL,
+    "exceptionPrincipals": _PRINCIPAL,
+}
+# The condition of a deny policy may only test tags (https://docs.cloud.google.com/iam/docs/deny-overview).
+_CONDITION: Final = re.compile(
+    r"(!|\(|\)|\s|&&|\|\||resource\.(matchTag|matchTagId|hasTagKey|hasTagKeyId)"
+    r"\('[^']+'(,\s*'[^']+')?\))+\Z"
+)
 
 
 class ProjectService(ResourceType):
-    """An enabled API (``gcp.projects.Service``); several resources may enable the same API.
-
-    It stays on when the resource goes, as others may need it, unless ``disableOnDestroy`` is set.
-    """
+    """An enabled API (``gcp.projects.Service``). Only ``disableOnDestroy`` disables the API."""
 
     def import_id(self, cloud: Cloud, id_to_import: str) -> str:
         return id_to_import if "/" in id_to_import else f"{cloud.settings.project}/{id_to_import}"
@@ -48,26 +59,21 @@ class ProjectService(ResourceType):
 
 
 class CustomRole(ResourceType):
-    """A custom role of a project (``gcp.projects.IAMCustomRole``).
-
-    This type follows the documentation; it was not held against the official plugin.
-    """
+    """A custom role of a project (``gcp.projects.IAMCustomRole``), as Google documents roles."""
 
     def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
         role = text(inputs, "roleId")
-        if not _ROLE_ID.fullmatch(role):
+        # https://cloud.google.com/iam/docs/reference/rest/v1/projects.roles/create
+        if not re.fullmatch(r"[a-zA-Z0-9_.]{3,64}", role):
             raise CloudError(doing, 400, f"The role_id {role} has an invalid form.", "badRequest")
         for permission in inputs.get("permissions") or []:
-            if not _PERMISSION.fullmatch(permission):
+            if not re.fullmatch(r"[a-z0-9-]+(\.[a-zA-Z0-9]+){2}", permission):
                 reason = f"Permission {permission} is not valid."
                 raise CloudError(doing, 400, reason, "badRequest")
 
 
 class ServiceIdentity(ResourceType):
-    """Creates a service agent (``gcp.projects.ServiceIdentity``); repeatable.
-
-    The cloud keeps a service agent, and its grants, once it was made.
-    """
+    """A service agent (``gcp.projects.ServiceIdentity``), which the cloud never deletes."""
 
     def make(self, cloud: Cloud, project: str, id_: str, inputs: Values) -> Values:
         service = text(inputs, "service")
@@ -121,13 +127,13 @@ class Account(ResourceType):
         return {**super().make(cloud, project, id_, inputs), "uniqueId": unique}
 
     def unmake(self, cloud: Cloud, id_: str, olds: Values) -> None:
-        """Delete the account's grants too: a new account of the same name starts without grants."""
+        """Delete the account's policy and its grants on other resources."""
         cloud.store.delete_policy(id_)
         cloud.store.delete_member(f"serviceAccount:{text(olds, 'email')}")
 
 
 def missing_account(cloud: Cloud, member: str) -> str | None:
-    """Return the address of a missing local service account that ``member`` refers to, or None."""
+    """Return the address of the member's local service account if the account is missing."""
     kind, _, email = member.partition(":")
     if kind != "serviceAccount" or not email.endswith(".iam.gserviceaccount.com"):
         return None
@@ -135,17 +141,14 @@ def missing_account(cloud: Cloud, member: str) -> str | None:
     project = domain.removesuffix(".iam.gserviceaccount.com")
     if is_local(project):
         return None if cloud.store.account(email) else email
-    if local.startswith("service-") and local.removeprefix("service-") in _local_numbers(cloud):
-        # Vertex makes the custom code agent together with its service agent's identity here.
-        agent = email.replace(_CUSTOM_CODE, "@gcp-sa-aiplatform.")
+    projects = {resource.project for resource in cloud.store.list()} | {cloud.settings.project}
+    numbers = {project_number(project) for project in projects if is_local(project)}
+    if local.startswith("service-") and local.removeprefix("service-") in numbers:
+        # Vertex AI creates the custom code agent together with its service agent.
+        agent = email.replace("@gcp-sa-aiplatform-cc.", "@gcp-sa-aiplatform.")
         identities = cloud.store.list(IDENTITY)
         return None if any(i.outputs.get("email") == agent for i in identities) else email
     return None
-
-
-def _local_numbers(cloud: Cloud) -> set[str]:
-    projects = {r.project for r in cloud.store.list()} | {cloud.settings.project}
-    return {project_number(p) for p in projects if is_local(p)}
 
 
 class Pool(ResourceType):
@@ -170,6 +173,108 @@ class Provider(Pool):
             raise CloudError(doing, 400, reason, "badRequest")
 
 
+class DenyPolicy(ResourceType):
+    """A deny policy of a project (``gcp.iam.DenyPolicy``), as Google documents deny policies."""
+
+    def project(self, cloud: Cloud, values: Mapping[str, Any]) -> str:
+        match = _ATTACHMENT.match(text(values, "parent"))
+        return match[1] if match else cloud.settings.project
+
+    def owner(self, cloud: Cloud, id_: str) -> str:
+        return self.project(cloud, {"parent": id_.rpartition("/")[0]})
+
+    def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
+        if not _ATTACHMENT.match(text(inputs, "parent")):
+            raise _invalid(doing, f"Attachment point {text(inputs, 'parent')} is invalid.")
+        if not re.fullmatch(r"[a-z][a-z0-9.-]{2,62}", text(inputs, "name")):
+            raise _invalid(doing, f"Policy ID {text(inputs, 'name')} is invalid.")
+        for rule in inputs.get("rules") or []:
+            denied = rule.get("denyRule") or {}
+            for kind, form in _FORMS.items():
+                for value in denied.get(kind) or []:
+                    if not form.match(value):
+                        raise _invalid(doing, f"{value} is not supported in {kind}.")
+            condition = text(denied.get("denialCondition") or {}, "expression")
+            if condition and not _CONDITION.match(condition):
+                raise _invalid(doing, f"Condition {condition} may only use resource tags.")
+
+    def make(self, cloud: Cloud, project: str, id_: str, inputs: Values) -> Values:
+        return {"etag": new_number()}
+
+    def remake(self, cloud: Cloud, id_: str, inputs: Values, olds: Values) -> Values:
+        return {"etag": new_number()}
+
+
+@dataclass(frozen=True)
+class Tag(ResourceType):
+    """A tag key or value (``gcp.tags.TagKey``, ``TagValue``), as Google documents tags."""
+
+    parent: str | None = None
+    """Type token of the parent; None if the parent is a project."""
+
+    def project(self, cloud: Cloud, values: Mapping[str, Any]) -> str:
+        parent = text(values, "parent")
+        if self.parent is None:
+            return parent.partition("projects/")[2] or cloud.settings.project
+        resource = cloud.store.get(self.parent, parent)
+        return resource.project if resource else cloud.settings.project
+
+    def id(self, cloud: Cloud, inputs: Mapping[str, Any]) -> str:
+        return f"{self.collection}/{new_number()}"
+
+    def import_id(self, cloud: Cloud, id_to_import: str) -> str:
+        return id_to_import if "/" in id_to_import else f"{self.collection}/{id_to_import}"
+
+    def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
+        parent = text(inputs, "parent")
+        if self.parent is not None and cloud.store.get(self.parent, parent) is None:
+            raise CloudError(doing, 404, f"{parent} was not found.", "notFound")
+
+    def make(self, cloud: Cloud, project: str, id_: str, inputs: Values) -> Values:
+        above = project
+        if self.parent is not None:
+            key = cloud.store.get(self.parent, text(inputs, "parent"))
+            above = text(key.outputs, "namespacedName") if key else project
+        named = {"namespacedName": f"{above}/{text(inputs, 'shortName')}"}
+        made = super().make(cloud, project, id_, inputs)
+        return {**made, **named, "name": id_.rpartition("/")[2]}
+
+
+class TagBinding(ResourceType):
+    """A tag on a resource (``gcp.tags.TagBinding``), as Google documents tags."""
+
+    def project(self, cloud: Cloud, values: Mapping[str, Any]) -> str:
+        parent = text(values, "parent")
+        match = re.search(r"/projects/([^/]+)", parent)
+        return match[1] if match else cloud.settings.project
+
+    def id(self, cloud: Cloud, inputs: Mapping[str, Any]) -> str:
+        parent = quote(text(inputs, "parent"), safe="")
+        return f"tagBindings/{parent}/{text(inputs, 'tagValue')}"
+
+    def import_id(self, cloud: Cloud, id_to_import: str) -> str:
+        return f"tagBindings/{id_to_import.removeprefix('tagBindings/')}"
+
+    def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
+        value = text(inputs, "tagValue")
+        if cloud.store.get(TAG_VALUE, value) is None:
+            raise CloudError(doing, 404, f"{value} was not found.", "notFound")
+        _, separator, account = text(inputs, "parent").partition("/serviceAccounts/")
+        if separator and not any(
+            account in (text(row.outputs, "uniqueId"), text(row.outputs, "email"))
+            for row in cloud.store.list(ACCOUNT, project)
+        ):
+            raise CloudError(doing, 404, f"Service account {account} was not found.", "notFound")
+
+    def make(self, cloud: Cloud, project: str, id_: str, inputs: Values) -> Values:
+        return {"name": id_.removeprefix("tagBindings/")}
+
+
+def _invalid(doing: str, reason: str) -> CloudError:
+    return CloudError(doing, 400, reason, "badRequest")
+
+
+_TAGS: Final = "cloudresourcemanager.googleapis.com"
 _IAM: Final = "iam.googleapis.com"
 _TAKEN: Final = "Requested entity already exists"
 TYPES: Final[dict[str, ResourceType]] = {
@@ -177,7 +282,7 @@ TYPES: Final[dict[str, ResourceType]] = {
         "Project Service",
         form="{{project}}/{{service}}",
         overwrites=True,
-        rules={"service": rules.api_name},
+        rules={"service": check.api_name},
     ),
     CUSTOM_ROLE: CustomRole(
         "Custom Project Role",
@@ -196,15 +301,19 @@ TYPES: Final[dict[str, ResourceType]] = {
         _IAM,
         exists="Service account {name} already exists within project {project}.",
         longest_name=30,
-        rules={"accountId": rules.account_id},
+        rules={"accountId": check.account_id},
     ),
     POOL: Pool(
         "WorkloadIdentityPool",
         _IAM,
         exists=_TAKEN,
-        rules={"workloadIdentityPoolId": rules.pool_id},
+        rules={"workloadIdentityPoolId": check.pool_id},
     ),
     "gcp:iam/workloadIdentityPoolProvider:WorkloadIdentityPoolProvider": Provider(
         "WorkloadIdentityPoolProvider", _IAM, exists=_TAKEN
     ),
+    DENY_POLICY: DenyPolicy("DenyPolicy", _IAM, verifies_updates=True),
+    TAG_KEY: Tag("TagKey", _TAGS, collection="tagKeys"),
+    TAG_VALUE: Tag("TagValue", _TAGS, collection="tagValues", parent=TAG_KEY),
+    TAG_BINDING: TagBinding("TagBinding", _TAGS, exists="A binding already exists: {id}"),
 }

@@ -1,6 +1,4 @@
-"""Compute Engine machines: reservations, billed until deletion, and instances, which never boot
-here.
-"""
+"""Reservations and instances of Compute Engine. The local cloud never boots instances."""
 
 from __future__ import annotations
 
@@ -9,10 +7,17 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from localgcp.gcp import rules
+from localgcp.gcp import check
 from localgcp.gcp.cloud import Cloud, Values, new_number, now, text
-from localgcp.gcp.services.base import ExistingResource, ResourceType
-from localgcp.gcp.services.compute import INSTANCE, Compute, in_use, invalid, own_network
+from localgcp.gcp.services.base import (
+    INSTANCE,
+    Compute,
+    ExistingResource,
+    ResourceType,
+    in_use,
+    invalid,
+    own_network,
+)
 from localgcp.inventory import reservations, resource_paths
 from localgcp.inventory.reservations import RESERVATION
 from localgcp.inventory.vpc import SUBNETWORK
@@ -21,11 +26,10 @@ from localgcp.vertex.records import JobTable
 #: Seconds: https://docs.cloud.google.com/compute/docs/instances/limit-vm-runtime
 _SHORTEST_RUN: Final = 30
 _LONGEST_RUN: Final = 120 * 24 * 3600
-_ZONE: Final = re.compile(r"^[a-z]+-[a-z]+\d+-[a-z]$")
 
 
 class Instance(Compute):
-    """A machine (``gcp.compute.Instance``) with the properties of its schema."""
+    """A machine (``gcp.compute.Instance``)."""
 
     def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
         region = self.part(cloud, inputs, "zone").rpartition("-")[0]
@@ -40,11 +44,8 @@ class Instance(Compute):
                     reason = "The referenced subnetwork resource cannot be found in the region."
                     raise invalid(doing, f"{field}.subnetwork", subnet, reason)
             elif not interface.get("network"):
-                raise invalid(doing, field, "", "Give network or subnetwork.")
-        self._verify_scheduling(inputs.get("scheduling") or {}, doing)
-
-    @staticmethod
-    def _verify_scheduling(scheduling: Values, doing: str) -> None:
+                raise invalid(doing, field, "", "Set the field network or subnetwork.")
+        scheduling = inputs.get("scheduling") or {}
         limit = scheduling.get("maxRunDuration")
         action = scheduling.get("instanceTerminationAction")
         if limit and not _SHORTEST_RUN <= int(limit["seconds"]) <= _LONGEST_RUN:
@@ -65,13 +66,11 @@ class Instance(Compute):
 
 
 class Reservation(Compute):
-    """A reservation (``gcp.compute.Reservation``); ``inUseCount`` counts machines of
-    current jobs.
-    """
+    """A reservation (``gcp.compute.Reservation``); ``inUseCount`` counts machines of jobs."""
 
     def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
         zone = self.part(cloud, inputs, "zone")
-        if not _ZONE.fullmatch(zone):
+        if not re.fullmatch(r"[a-z]+-[a-z]+\d+-[a-z]", zone):
             raise invalid(doing, "zone", zone, "Unknown zone.")
         share = inputs.get("shareSettings") or {}
         projects = share.get("projectMaps") or share.get("projects")
@@ -84,7 +83,7 @@ class Reservation(Compute):
         at = _deleted_at(inputs)
         try:
             is_past = bool(at) and datetime.fromisoformat(at) <= datetime.now(UTC)
-        except (TypeError, ValueError):  # no time, or one without a zone
+        except (TypeError, ValueError):  # TypeError: the time has no time zone
             reason = "Must be a time of RFC 3339."
             raise invalid(doing, "deleteAtTime", at, reason) from None
         if is_past:
@@ -132,8 +131,8 @@ class Reservation(Compute):
         }
 
     def unmake(self, cloud: Cloud, id_: str, olds: Values) -> None:
-        # https://cloud.google.com/compute/docs/instances/reservations-delete: machines that
-        # consume one which is open to all keep running.
+        # Machines keep running after the deletion of a reservation that any machine may use:
+        # https://cloud.google.com/compute/docs/instances/reservations-delete
         jobs = JobTable(cloud.store.path)
         if olds.get("specificReservationRequired") and (users := jobs.users(id_)):
             user = users[0].name
@@ -142,7 +141,6 @@ class Reservation(Compute):
 
 
 def _deleted_at(inputs: Mapping[str, Any]) -> str:
-    """Return the time of automatic deletion as the API returns it; "" without one."""
     if at := text(inputs, "deleteAtTime"):
         return at
     after = (inputs.get("deleteAfterDuration") or {}).get("seconds")
@@ -165,7 +163,6 @@ def _share(inputs: Mapping[str, Any]) -> Values:
 
 
 def _specific(inputs: Mapping[str, Any], used: int) -> Values:
-    """Return ``specificReservation`` in the API's form: all fields, and the used machines."""
     specification = inputs["specificReservation"]
     machine = specification.get("instanceProperties") or {}
     fields = {"guestAccelerators": [], "localSsds": [], "locationHint": "", "machineType": ""}
@@ -187,11 +184,11 @@ def _without_defaults(value: Any) -> Any:
 
 TYPES: Final[dict[str, ResourceType]] = {
     INSTANCE: Instance(
-        "instance", noun="instance", verifies_updates=True, rules={"name": rules.gce_name}
+        "instance", noun="instance", verifies_updates=True, rules={"name": check.gce_name}
     ),
     RESERVATION: Reservation(
         "Reservation",
         noun="reservation",
-        rules={"specificReservation.count": rules.reservation_count},
+        rules={"specificReservation.count": check.reservation_count},
     ),
 }

@@ -1,8 +1,4 @@
-"""VPC networks: subnetworks, firewall rules, routers and NAT, network attachments, Shared VPC.
-
-Checked and kept; no packet passes here. A local cloud has as many projects as ids that begin with
-``local-``; the host of a Shared VPC is simply another.
-"""
+"""Networks, subnetworks, firewall rules, NAT, attachments and Shared VPC, without traffic."""
 
 from __future__ import annotations
 
@@ -11,17 +7,17 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from localgcp.errors import CloudError
-from localgcp.gcp import rules
+from localgcp.gcp import check
 from localgcp.gcp.cloud import Cloud, Values, new_number, text
 from localgcp.gcp.codec import Unknown, plain
 from localgcp.gcp.diff import UPDATE, Change
 from localgcp.gcp.services import peerings
-from localgcp.gcp.services.base import ResourceType
-from localgcp.gcp.services.compute import (
+from localgcp.gcp.services.base import (
     FIREWALL,
     NAT,
     ROUTER,
     Compute,
+    ResourceType,
     invalid,
     own_network,
 )
@@ -44,15 +40,12 @@ _HIGHEST_PRIORITY: Final = 65_535
 
 
 class Network(Compute):
-    """A VPC network (``gcp.compute.Network``).
-
-    Its routes and its auto mode subnets are not kept.
-    """
+    """A VPC network (``gcp.compute.Network``), without routes and automatic subnetworks."""
 
     def make(self, cloud: Cloud, project: str, id_: str, inputs: Values) -> Values:
         number = new_number()
         made = super().make(cloud, project, id_, inputs)
-        # Terraform reads back what the API fills in.
+        # Terraform reads the values that the API fills in.
         filled = {
             "mtu": inputs.get("mtu") or 1460,
             "routingMode": inputs.get("routingMode") or "REGIONAL",
@@ -66,7 +59,7 @@ class Network(Compute):
 
 
 class Subnetwork(Compute):
-    """A subnetwork: extending its range updates it, any other range change replaces it."""
+    """A subnetwork. Extending the range updates it; any other change of the range replaces it."""
 
     def changed(self, news: Values, olds: Values) -> list[Change]:
         old, new = olds.get("ipCidrRange"), news.get("ipCidrRange")
@@ -75,7 +68,7 @@ class Subnetwork(Compute):
         before = ipaddress.ip_network(old, strict=False)
         after: Any = ipaddress.ip_network(new, strict=False)
         grown = before.version == after.version and before.subnet_of(after)
-        # The plugin reports this replacement on no property of its own.
+        # The official plugin reports this replacement for the metadata instead of a property.
         return [] if grown else [Change("__meta", UPDATE, replace=True)]
 
     def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
@@ -107,16 +100,15 @@ class Subnetwork(Compute):
         seen: list[Block] = []
         for field, cidr in _ranges(inputs):
             block = _legal(doing, field, cidr)
-            held = find_overlap(cloud.store, network, block, own)
-            if held or any(block.overlaps(other) for other in seen):
-                owner = held.owner if held else "another range of this subnetwork"
+            overlap = find_overlap(cloud.store, network, block, own)
+            if overlap or any(block.overlaps(other) for other in seen):
+                owner = overlap.owner if overlap else "another range of this subnetwork"
                 reason = f"Invalid IPCidrRange: {cidr} conflicts with {owner}."
                 raise invalid(doing, field, cidr, reason)
             seen.append(block)
 
 
 def _ranges(inputs: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield field and value of each range that a subnetwork requests."""
     if cidr := text(inputs, "ipCidrRange"):
         yield "ipCidrRange", cidr
     for index, range_ in enumerate(inputs.get("secondaryIpRanges") or []):
@@ -128,19 +120,16 @@ def _legal(doing: str, field: str, cidr: str) -> Block:
     try:
         block = Block(cidr)
     except ValueError:
-        hint = f"Must be a CIDR address range, such as {_network_of(cidr)}."
+        try:
+            example = str(Block(cidr, strict=False))
+        except ValueError:
+            example = "10.0.0.0/24"
+        hint = f"Must be a CIDR address range, such as {example}."
         raise invalid(doing, field, cidr, hint) from None
     if not _LARGEST <= block.prefixlen <= _SMALLEST:
         reason = f"Subnetwork CIDR range must be between /{_LARGEST} and /{_SMALLEST}."
         raise CloudError(doing, 400, f"{reason} Got {cidr}", "invalid")
     return block
-
-
-def _network_of(cidr: str) -> str:
-    try:
-        return str(Block(cidr, strict=False))
-    except ValueError:
-        return "10.0.0.0/24"
 
 
 def _addressing(inputs: Mapping[str, Any]) -> Values:
@@ -152,7 +141,7 @@ class Firewall(Compute):
     """A firewall rule (``gcp.compute.Firewall``); an ingress rule requires a source."""
 
     def refuse(self, inputs: Mapping[str, Any]) -> str | None:
-        return rules.firewall_needs_a_source(plain(inputs))
+        return check.firewall_needs_a_source(plain(inputs))
 
     def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
         own_network(cloud, project, inputs, doing)
@@ -188,7 +177,7 @@ class Router(Compute):
         _, project, _, region, _, name = id_.split("/")
         for nat in cloud.store.list(NAT, project):
             if nat.id.startswith(f"{project}/{region}/{name}/"):
-                cloud.store.delete(NAT, nat.id)  # a NAT is a part of its router
+                cloud.store.delete(NAT, nat.id)
 
 
 class RouterNat(Compute):
@@ -217,10 +206,7 @@ class RouterNat(Compute):
 
 
 class NetworkAttachment(Compute):
-    """A network attachment (``gcp.compute.NetworkAttachment``).
-
-    Its subnetworks are the project's own or, in a Shared VPC, those of the host project.
-    """
+    """A network attachment (``gcp.compute.NetworkAttachment``)."""
 
     def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
         networks = {
@@ -247,7 +233,6 @@ class NetworkAttachment(Compute):
     def _subnetwork(
         self, cloud: Cloud, project: str, inputs: Mapping[str, Any], index: int, doing: str
     ) -> str:
-        """Return the network path of one subnetwork. Raises CloudError."""
         reference = inputs["subnetworks"][index]
         field, region = f"subnetworks[{index}]", self.part(cloud, inputs, "region")
         home = {"project": project, "region": region}
@@ -272,9 +257,8 @@ class HostProject(Compute):
     """A project that shares its networks (``gcp.compute.SharedVPCHostProject``)."""
 
     def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
-        for host in (
-            resource.outputs["hostProject"] for resource in cloud.store.list(SERVICE_PROJECT)
-        ):
+        for resource in cloud.store.list(SERVICE_PROJECT):
+            host = resource.outputs["hostProject"]
             if attached(cloud.store, host, project):
                 reason = f"The project '{project}' is a service project of the host '{host}'."
                 raise CloudError(doing, 400, reason, "invalidResourceUsage")
@@ -304,11 +288,8 @@ class ServiceProject(Compute):
             reason = f"The project '{service}' is a Shared VPC host itself."
             raise CloudError(doing, 400, reason, "invalidResourceUsage")
         for resource in cloud.store.list(SERVICE_PROJECT):
-            if (
-                resource.outputs["serviceProject"] == service
-                and resource.outputs["hostProject"] != project
-            ):
-                host = resource.outputs["hostProject"]
+            host = resource.outputs["hostProject"]
+            if resource.outputs["serviceProject"] == service and host != project:
                 reason = f"The project '{service}' is attached to the host '{host}' already."
                 raise CloudError(doing, 400, reason, "invalidResourceUsage")
 
@@ -322,11 +303,11 @@ class ServiceProject(Compute):
                     raise CloudError(doing, 400, reason, "resourceInUseByAnotherResource")
 
 
-_NAMED: Final = {"name": rules.gce_name}
+_NAMED: Final = {"name": check.gce_name}
 TYPES: Final[dict[str, ResourceType]] = {
     NETWORK: Network("Network", noun="network", rules=_NAMED),
     SUBNETWORK: Subnetwork(
-        "Subnetwork", noun="subnetwork", rules={**_NAMED, "ipCidrRange": rules.cidr}
+        "Subnetwork", noun="subnetwork", rules={**_NAMED, "ipCidrRange": check.cidr}
     ),
     FIREWALL: Firewall("Firewall", noun="firewall", verifies_updates=True, rules=_NAMED),
     ROUTER: Router("Router", noun="router", rules=_NAMED),

@@ -1,11 +1,4 @@
-"""Private services access: allocated ranges, the connection to Google's network, its routes.
-
-The connection is one for a network and a service. Google refuses to delete it while a producer
-holds something in it, which is asked of the jobs here. Its text is the one public threads quote
-(github.com/hashicorp/terraform-provider-google/issues/16275). ``REMOVE_PEERING``, which takes the
-peering from the network without asking the producers, came with pulumi-gcp 10.2: for 9.35.0 it is a
-word like any other but ABANDON and PREVENT.
-"""
+"""Private services access: allocated ranges, private connections, peering routes."""
 
 from __future__ import annotations
 
@@ -17,8 +10,14 @@ from urllib.parse import quote, unquote
 
 from localgcp.errors import CloudError, OperationError, RpcCode
 from localgcp.gcp.cloud import Cloud, Values, text
-from localgcp.gcp.services.base import ExistingResource, ResourceType
-from localgcp.gcp.services.compute import Compute, in_use, invalid, own_network
+from localgcp.gcp.services.base import (
+    Compute,
+    ExistingResource,
+    ResourceType,
+    in_use,
+    invalid,
+    own_network,
+)
 from localgcp.inventory import resource_paths
 from localgcp.inventory.projects import is_local
 from localgcp.inventory.vpc import (
@@ -38,7 +37,6 @@ _STILL_USED: Final = (
     "Failed to delete connection; Producer services (e.g. CloudSQL, Cloud Memstore, etc.) are "
     "still using this connection."
 )
-#: google.rpc.Code
 _TAKEN: Final = (
     "Cannot modify allocated ranges in CreateConnection. Please use UpdateConnection. "
     "Existing allocated IP ranges: [{}]."
@@ -62,9 +60,9 @@ class GlobalAddress(Compute):
         if block is None:
             reason = f"There is no unused /{prefix} in network '{network}'."
             raise CloudError(doing, 400, reason, "ipSpaceExhausted")
-        held = find_overlap(cloud.store, network, block)
-        if held:
-            reason = f"The range {block} conflicts with {held.owner}."
+        overlap = find_overlap(cloud.store, network, block)
+        if overlap:
+            reason = f"The range {block} conflicts with {overlap.owner}."
             raise invalid(doing, "address", inputs.get("address"), reason)
 
     def make(self, cloud: Cloud, project: str, id_: str, inputs: Values) -> Values:
@@ -76,7 +74,7 @@ class GlobalAddress(Compute):
 
     def unmake(self, cloud: Cloud, id_: str, olds: Values) -> None:
         for connection in cloud.store.list(CONNECTION, resource_paths.project_of(id_)):
-            # One that its owner abandons on purpose does not hold the range back either.
+            # A connection with the policy ABANDON does not prevent the deletion of its ranges.
             kept = connection.inputs.get("deletionPolicy") == "ABANDON"
             if not kept and resource_paths.short_name(id_) in connection.inputs.get(
                 "reservedPeeringRanges", []
@@ -116,9 +114,9 @@ class Connection(ResourceType):
         network = self._network(cloud, inputs)
         if cloud.store.get(NETWORK, network) is None:
             raise CloudError(doing, 404, f"The resource '{network}' was not found", "notFound")
-        held = cloud.store.get(CONNECTION, self.id(cloud, inputs))
-        if held and not self.overwrites:
-            ranges = ", ".join(held.inputs.get("reservedPeeringRanges", []))
+        existing = cloud.store.get(CONNECTION, self.id(cloud, inputs))
+        if existing and not self.overwrites:
+            ranges = ", ".join(existing.inputs.get("reservedPeeringRanges", []))
             raise OperationError(doing, RpcCode.FAILED_PRECONDITION, _TAKEN.format(ranges))
         _need_ranges(cloud, network, inputs, doing)
 
@@ -138,16 +136,13 @@ class Connection(ResourceType):
 
     def _network(self, cloud: Cloud, values: Mapping[str, Any]) -> str:
         network, home = text(values, "network"), cloud.settings.project
-        if not is_local(home):  # a preview, or what the guard is about to refuse
+        if not is_local(home):  # a preview, or a call that the guard will refuse
             return network if network.startswith("projects/") else f"projects/{home}/{network}"
         return resource_paths.resolve(cloud.store, network, "networks", project=home)
 
 
 class PeeringRoutes(Compute):
-    """Routes of a peering (``gcp.compute.NetworkPeeringRoutesConfig``).
-
-    The settings are part of the peering: deleting the resource leaves them as they are.
-    """
+    """Settings of a peering's routes (``gcp.compute.NetworkPeeringRoutesConfig``)."""
 
     def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
         network = own_network(cloud, project, inputs, doing)
@@ -165,11 +160,11 @@ class PeeringRoutes(Compute):
         return {"project": project, **public, **fields}
 
     def unmake(self, cloud: Cloud, id_: str, olds: Values) -> None:
-        """Do nothing: the class describes why."""
+        """Do nothing: the settings stay a part of the peering."""
 
 
 def release(cloud: Cloud, network: str) -> None:
-    """Delete the connections of a deleted network. Raises CloudError if a job uses them."""
+    """Delete the connections of a network. Raises CloudError if a job uses the network."""
     for connection in in_network(cloud.store, CONNECTION, network):
         if jobs := networks.jobs_on_network(cloud.store, network):
             raise in_use("Error deleting Network", "network", network, jobs[0].name)
@@ -188,7 +183,6 @@ def _need_ranges(cloud: Cloud, network: str, inputs: Mapping[str, Any], doing: s
 
 
 def _block(cloud: Cloud, network: str, inputs: Mapping[str, Any]) -> Block | None:
-    """Return the requested address range; without an address, the first free range."""
     prefix = int(inputs["prefixLength"])
     address = text(inputs, "address")
     if address:

@@ -1,9 +1,4 @@
-"""Secret Manager secrets, and Cloud KMS key rings and keys; the local cloud does not encrypt.
-
-Values of secrets are in ``localgcp.reads.secretmanager``. Neither a key ring nor a key is ever
-deleted: deleting the resource forgets it, and a second one of its name is refused, as in the cloud
-(https://cloud.google.com/kms/docs/faq#cannot_delete).
-"""
+"""Secrets, key rings and keys (https://cloud.google.com/kms/docs/faq#cannot_delete)."""
 
 from __future__ import annotations
 
@@ -12,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from localgcp.errors import CloudError, RefusedError
-from localgcp.gcp import rules
+from localgcp.gcp import check
 from localgcp.gcp.cloud import Cloud, Values, text
 from localgcp.gcp.services.base import ResourceType
 from localgcp.inventory import resource_paths
@@ -22,7 +17,6 @@ SECRET: Final = "gcp:secretmanager/secret:Secret"
 KEY_RING: Final = "gcp:kms/keyRing:KeyRing"
 CRYPTO_KEY: Final = "gcp:kms/cryptoKey:CryptoKey"
 _ID: Final = re.compile(r"^[a-zA-Z0-9_-]{1,255}$")
-_DESTROY_AFTER: Final = "2592000s"
 
 
 class Secret(ResourceType):
@@ -66,7 +60,7 @@ class CryptoKey(ResourceType):
 
     def make(self, cloud: Cloud, project: str, id_: str, inputs: Values) -> Values:
         made: Values = {
-            "destroyScheduledDuration": inputs.get("destroyScheduledDuration") or _DESTROY_AFTER,
+            "destroyScheduledDuration": inputs.get("destroyScheduledDuration") or "2592000s",
             "primaries": [],
         }
         if text(inputs, "purpose") in ("", "ENCRYPT_DECRYPT"):
@@ -95,6 +89,6 @@ TYPES: Final[dict[str, ResourceType]] = {
         outlives=True,
         name_as_given=True,
         longest_name=255,
-        rules={"rotationPeriod": rules.rotation_period},
+        rules={"rotationPeriod": check.rotation_period},
     ),
 }

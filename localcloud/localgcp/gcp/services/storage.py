@@ -1,8 +1,4 @@
-"""Cloud Storage buckets and objects, and Artifact Registry repositories.
-
-The store has settings and records, the emulator buckets and contents. Versioning, soft delete and
-lifecycle are only recorded; packages of repositories are not kept here.
-"""
+"""Buckets and objects of Cloud Storage, and repositories of Artifact Registry."""
 
 from __future__ import annotations
 
@@ -11,33 +7,27 @@ import hashlib
 import mimetypes
 import re
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
 
 from localgcp.errors import CloudError, RefusedError, UnlistableBucketError
-from localgcp.gcp import rules
-from localgcp.gcp.cloud import Cloud, Values, now, text
-from localgcp.gcp.codec import Asset, base64_of, plain
+from localgcp.gcp import check
+from localgcp.gcp.cloud import Cloud, Emulator, Values, now, text
+from localgcp.gcp.codec import Asset, plain
 from localgcp.gcp.diff import UPDATE, Change
-from localgcp.gcp.emulator import Emulator
 from localgcp.gcp.services.base import ExistingResource, ResourceType
 from localgcp.inventory.projects import is_local
 from localgcp.inventory.store import BUCKET, project_number
-from localgcp.system.folders import delete_folder
+from localgcp.system.root_directory import delete_folder
 
 REPOSITORY: Final = "gcp:artifactregistry/repository:Repository"
 # https://cloud.google.com/storage/docs/buckets#naming
 _BUCKET_NAME: Final = re.compile(r"^[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]$")
-_LABEL_VALUE: Final = re.compile(r"^[\w-]{0,63}$")
-_MULTI_REGIONS: Final = frozenset({"US", "EU", "ASIA"})
 _TAKEN: Final = (
     "The requested bucket name is not available. The bucket namespace is shared by all users of "
     "the system. Please select a different name and try again."
 )
 _OWNED: Final = "Your previous request to create the named bucket succeeded and you already own it."
-_WEEK: Final = 604_800
-_HASHES: Final = ("crc32c", "detectMd5hash", "generation", "md5hash")
 _METADATA: Final = (
     "cacheControl",
     "contentDisposition",
@@ -54,15 +44,10 @@ _MOST_POLICIES: Final = 10
 
 
 class Bucket(ResourceType):
-    """A bucket (``gcp.storage.Bucket``).
-
-    Versioning, soft delete and lifecycle are only recorded.
-    """
+    """A bucket (``gcp.storage.Bucket``). Versioning, soft delete and lifecycle have no effect."""
 
     def changed(self, news: Values, olds: Values) -> list[Change]:
-        """Return changes of a bucket; unlocking a retention policy replaces it
-        (resource_storage_bucket.go).
-        """
+        """Return the replacement if a retention policy is unlocked (resource_storage_bucket.go)."""
         if _retention(olds).get("isLocked") and not _retention(news).get("isLocked"):
             return [Change("retentionPolicy.isLocked", UPDATE, replace=True)]
         return []
@@ -78,12 +63,12 @@ class Bucket(ResourceType):
         if not legal_name(name):
             raise CloudError(doing, 400, f"Invalid bucket name: '{name}'", "invalid")
         for key, value in (inputs.get("labels") or {}).items():
-            if not _LABEL_VALUE.fullmatch(str(value)) or str(value) != str(value).lower():
+            if not re.fullmatch(r"[\w-]{0,63}", str(value)) or str(value) != str(value).lower():
                 reason = f"Invalid argument: label {key} has an illegal value '{value}'"
                 raise CloudError(doing, 400, reason, "invalid")
         held = cloud.store.get(BUCKET, name)
         if held and not Emulator.of(cloud).has_bucket(name):
-            # A client of Cloud Storage deleted it, and its grants with it.
+            # A client of Cloud Storage deleted the bucket.
             cloud.store.delete(BUCKET, name)
             cloud.store.delete_policy(f"b/{name}")
         elif held:
@@ -92,23 +77,27 @@ class Bucket(ResourceType):
 
     def make(self, cloud: Cloud, project: str, id_: str, inputs: Values) -> Values:
         location = text(inputs, "location").upper()
-        # A bucket that a killed run left in the emulator, without a record here, is taken over.
+        # The emulator may have a bucket of this name from a killed deployment.
         Emulator.of(cloud).create_bucket(project, id_, location)
         created = now()
         return {
             "project": project,
             "projectNumber": int(project_number(project)),
             "location": location,
-            "rpo": "DEFAULT" if location in _MULTI_REGIONS and not inputs.get("rpo") else None,
+            "rpo": inputs.get("rpo") or ("DEFAULT" if location in ("US", "EU", "ASIA") else None),
             "selfLink": f"https://www.googleapis.com/storage/v1/b/{id_}",
             "softDeletePolicy": _soft_delete(inputs, created),
             "timeCreated": created,
             "updated": created,
             "url": f"gs://{id_}",
-        } | ({"rpo": inputs["rpo"]} if inputs.get("rpo") else {})
+        }
 
     def remake(self, cloud: Cloud, id_: str, inputs: Values, olds: Values) -> Values:
-        _keep_lock(id_, inputs, olds)
+        before, after = (int(_retention(b).get("retentionPeriod") or 0) for b in (olds, inputs))
+        if _retention(olds).get("isLocked") and after < before:
+            reason = "Cannot reduce retention duration of a locked Retention Policy for bucket"
+            doing = f"Error updating Bucket {id_}"
+            raise CloudError(doing, 403, f"{reason} '{id_}'.", "forbidden")
         soft = olds.get("softDeletePolicy")
         if inputs.get("softDeletePolicy"):
             soft = _soft_delete(inputs, now())
@@ -119,17 +108,23 @@ class Bucket(ResourceType):
         return resource if resource and Emulator.of(cloud).has_bucket(resource.id) else None
 
     def unmake(self, cloud: Cloud, id_: str, olds: Values) -> None:
-        emulator, folder = Emulator.of(cloud), _folder(cloud, id_)
+        emulator = Emulator.of(cloud)
+        folder = cloud.store.path.parent / "storage" / id_
         try:
             for name in emulator.objects(id_):
                 _need_force(id_, olds)
-                _need_end_of_retention(name, olds)
+                if _retention(olds):  # no local object is old enough
+                    raise RefusedError(
+                        f"googleapi: Error 403: Object '{name}' is subject to bucket's retention "
+                        "policy or object retention and cannot be deleted or overwritten, "
+                        "retentionPolicyNotMet"
+                    )
                 emulator.delete_object(id_, name)
         except UnlistableBucketError:
             _need_force(id_, olds)
             delete_folder(folder)
         emulator.delete_bucket(id_)
-        # The emulator leaves empty folders and its notes on the bucket behind.
+        # The emulator does not delete empty folders and the bucket's metadata.
         delete_folder(folder)
         folder.with_name(f"{id_}.bucketMetadata").unlink(missing_ok=True)
         cloud.store.delete_policy(f"b/{id_}")
@@ -147,30 +142,6 @@ def _retention(values: Mapping[str, Any]) -> Mapping[str, Any]:
     return values.get("retentionPolicy") or {}
 
 
-def _keep_lock(name: str, inputs: Values, olds: Values) -> None:
-    """Raise CloudError if an update shortens a locked retention."""
-    old, new = (int(_retention(bucket).get("retentionPeriod") or 0) for bucket in (olds, inputs))
-    if _retention(olds).get("isLocked") and new < old:
-        reason = (
-            f"Cannot reduce retention duration of a locked Retention Policy for bucket '{name}'."
-        )
-        raise CloudError(f"Error updating Bucket {name}", 403, reason, "forbidden")
-
-
-def _need_end_of_retention(name: str, olds: Values) -> None:
-    """Raise RefusedError if the bucket has a retention period: no local object is old enough."""
-    if _retention(olds):
-        raise RefusedError(
-            f"googleapi: Error 403: Object '{name}' is subject to bucket's retention policy or "
-            "object retention and cannot be deleted or overwritten, retentionPolicyNotMet"
-        )
-
-
-def _folder(cloud: Cloud, name: str) -> Path:
-    """Return the emulator's folder with the bucket's objects as plain files."""
-    return cloud.store.path.parent / "storage" / name
-
-
 def legal_name(name: str) -> bool:
     """Return whether Cloud Storage accepts this bucket name."""
     parts = name.split(".")
@@ -185,10 +156,8 @@ def legal_name(name: str) -> bool:
 
 
 def _soft_delete(inputs: Values, time: str) -> Values:
-    retention_duration_seconds = (inputs.get("softDeletePolicy") or {}).get(
-        "retentionDurationSeconds"
-    )
-    seconds = _WEEK if retention_duration_seconds is None else retention_duration_seconds
+    seconds = (inputs.get("softDeletePolicy") or {}).get("retentionDurationSeconds")
+    seconds = 604_800 if seconds is None else seconds
     return {"retentionDurationSeconds": seconds, "effectiveTime": time if seconds else ""}
 
 
@@ -200,9 +169,12 @@ class BucketObject(ResourceType):
         if isinstance(source, Asset):
             if source == olds.get("source"):
                 return []
-        elif isinstance(content, str) and _md5(content.encode()) == olds.get("detectMd5hash"):
-            return []
-        return [Change(name, UPDATE) for name in _HASHES]
+        elif isinstance(content, str):
+            digest = hashlib.md5(content.encode(), usedforsecurity=False).digest()
+            if base64.b64encode(digest).decode() == olds.get("detectMd5hash"):
+                return []
+        hashes = ("crc32c", "detectMd5hash", "generation", "md5hash")
+        return [Change(name, UPDATE) for name in hashes]
 
     def project(self, cloud: Cloud, values: Mapping[str, Any]) -> str:
         if cloud.settings.project and not is_local(cloud.settings.project):
@@ -216,7 +188,7 @@ class BucketObject(ResourceType):
         name = text(inputs, "name")
         if not 0 < len(name.encode()) <= 1024 or name in (".", "..") or set("\r\n") & set(name):
             raise CloudError(doing, 400, f"Invalid object name: {name!r}", "invalid")
-        # The emulator keeps objects as files below the bucket's folder.
+        # The emulator stores objects as files below the bucket's folder.
         if ".." in name.split("/") or name.startswith("/"):
             raise RefusedError(f"the local object storage cannot store an object named {name!r}")
 
@@ -236,7 +208,7 @@ class BucketObject(ResourceType):
             return None
         outputs = {**resource.outputs, **_recorded(bucket, name, record)}
         if outputs["md5hash"] != resource.outputs["md5hash"] and outputs.get("source"):
-            # Somebody wrote over it: no longer the file the program named.
+            # Another client replaced the content, so the source differs from the program's.
             outputs["source"] = Asset("", ())
         return ExistingResource(resource.id, resource.inputs, outputs)
 
@@ -246,11 +218,22 @@ class BucketObject(ResourceType):
 
 def _upload(cloud: Cloud, inputs: Values) -> Values:
     bucket, name = text(inputs, "bucket"), text(inputs, "name")
-    content = _content(inputs)
+    content, source = plain(inputs.get("content")), plain(inputs.get("source"))
+    if isinstance(content, str):
+        data = content.encode()
+    elif isinstance(source, Asset):
+        try:
+            data = source.read()
+        except OSError as error:
+            raise RefusedError(f"cannot read the source of an object: {error}") from error
+    else:
+        raise RefusedError("an object has neither `content` nor `source`")
     metadata = {key: inputs[key] for key in _METADATA if inputs.get(key)}
-    metadata["contentType"] = text(inputs, "contentType") or _type_of(name, inputs)
-    metadata["name"] = name
-    record = Emulator.of(cloud).upload(bucket, metadata, content)
+    # Cloud Storage's client derives the content type from the object's name.
+    default = "text/plain; charset=utf-8" if content else "application/octet-stream"
+    guess = mimetypes.guess_type(name)[0] or default
+    metadata |= {"contentType": text(inputs, "contentType") or guess, "name": name}
+    record = Emulator.of(cloud).upload(bucket, metadata, data)
     if record is None:
         reason = "The specified bucket does not exist."
         raise CloudError("Error uploading object", 404, reason, "notFound")
@@ -264,7 +247,6 @@ def _upload(cloud: Cloud, inputs: Values) -> Values:
 
 
 def _recorded(bucket: str, name: str, record: Values) -> Values:
-    """Return outputs that follow from the emulator's metadata of the object."""
     generation, path = int(record["generation"]), f"storage/v1/b/{bucket}/o/{quote(name, safe='')}"
     md5 = record["md5Hash"]
     return {
@@ -279,29 +261,6 @@ def _recorded(bucket: str, name: str, record: Values) -> Values:
     }
 
 
-def _content(inputs: Mapping[str, Any]) -> bytes:
-    """Return the content in the inputs. Raises RefusedError."""
-    content, source = plain(inputs.get("content")), plain(inputs.get("source"))
-    if isinstance(content, str):
-        return content.encode()
-    if isinstance(source, Asset):
-        try:
-            return source.read()
-        except OSError as error:
-            raise RefusedError(f"cannot read the source of an object: {error}") from error
-    raise RefusedError("an object has neither `content` nor `source`")
-
-
-def _type_of(name: str, inputs: Mapping[str, Any]) -> str:
-    """Return the content type; Cloud Storage's client guesses it from the name, then the source."""
-    fallback = "text/plain; charset=utf-8" if inputs.get("content") else "application/octet-stream"
-    return mimetypes.guess_type(name)[0] or fallback
-
-
-def _md5(content: bytes) -> str:
-    return base64_of(hashlib.md5(content, usedforsecurity=False).digest())
-
-
 class Repository(ResourceType):
     """A repository (``gcp.artifactregistry.Repository``); the registry stores its packages."""
 
@@ -312,7 +271,7 @@ class Repository(ResourceType):
             raise CloudError(doing, 400, reason, "badRequest")
         if kind not in _FORMATS:
             raise CloudError(doing, 400, f'unsupported repository format "{kind}"', "badRequest")
-        for reason in _wrong_policies(inputs.get("cleanupPolicies") or []):
+        if reason := next(_policy_errors(inputs.get("cleanupPolicies") or []), None):
             raise CloudError(doing, 400, reason, "badRequest")
 
     def make(self, cloud: Cloud, project: str, id_: str, inputs: Values) -> Values:
@@ -323,8 +282,7 @@ class Repository(ResourceType):
         return {**made, "location": location, "name": name, "registryUri": uri}
 
 
-def _wrong_policies(policies: list[Values]) -> Iterator[str]:
-    """Yield errors in cleanup policies. The local cloud never deletes images by policy."""
+def _policy_errors(policies: list[Values]) -> Iterator[str]:
     if len(policies) > _MOST_POLICIES:
         yield f"a repository has at most {_MOST_POLICIES} cleanup policies"
     for policy in policies:
@@ -345,13 +303,13 @@ TYPES: Final[dict[str, ResourceType]] = {
         _API,
         form="{{name}}",
         exists=_TAKEN,
-        # The plugin neither lowers nor limits: a bad name fails when the bucket is created.
+        # The official plugin does not check names; the service rejects an invalid name.
         name_as_given=True,
         longest_name=255,
         project_later=True,
         ignored_case=("location",),
         new_when_changed=("condition",),
-        rules={"labels": rules.bucket_labels},
+        rules={"labels": check.bucket_labels},
     ),
     "gcp:storage/bucketObject:BucketObject": BucketObject(
         "object",

@@ -1,8 +1,4 @@
-"""Vertex AI endpoints and TensorBoards; metrics, channels, alerts, dashboards and budgets.
-
-Kept and returned. Nothing is measured; ``localgcp.alerting`` evaluates alerts on lines of logs.
-``localgcp.serving.records`` writes ``deployedModels`` and ``trafficSplit`` of an endpoint.
-"""
+"""Endpoints and TensorBoards of Vertex AI; metrics, channels, alerts, dashboards and budgets."""
 
 from __future__ import annotations
 
@@ -14,7 +10,7 @@ from typing import Any, Final
 
 from localgcp.apis import discovery
 from localgcp.errors import CloudError
-from localgcp.gcp import rules
+from localgcp.gcp import check
 from localgcp.gcp.cloud import Cloud, Values, new_number, now, text
 from localgcp.gcp.services.base import ResourceType
 from localgcp.inventory.store import (
@@ -37,7 +33,7 @@ def _json(value: Any) -> str | None:
 
 
 class AiEndpoint(ResourceType):
-    """An endpoint, without its deployed models."""
+    """An endpoint (``gcp.vertex.AiEndpoint``)."""
 
     def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
         if not re.fullmatch(r"[1-9]\d{0,9}", name := text(inputs, "name")):
@@ -58,12 +54,9 @@ class AiEndpoint(ResourceType):
         deployed = current.get("deployedModels") or []
         self._check_split(inputs, deployed, f"Error updating Endpoint {id_!r}")
         split = text(inputs, "trafficSplit") or current.get("trafficSplit") or "{}"
-        dns = (
-            _dns(self.project(cloud, olds), inputs)
-            if inputs.get("dedicatedEndpointEnabled")
-            else ""
-        )
         made = {"updateTime": now(), "deployedModels": deployed, "trafficSplit": split}
+        is_dedicated = inputs.get("dedicatedEndpointEnabled")
+        dns = _dns(self.project(cloud, olds), inputs) if is_dedicated else ""
         return {**made, "dedicatedEndpointDns": dns}
 
     def _check_split(self, inputs: Values, deployed: list[Any], doing: str) -> None:
@@ -131,7 +124,7 @@ class AlertPolicy(ResourceType):
 
 
 class Dashboard(ResourceType):
-    """A dashboard (``gcp.monitoring.Dashboard``); its API message is the text of an input."""
+    """A dashboard (``gcp.monitoring.Dashboard``); an input has the API's message as JSON."""
 
     def document(self, cloud: Cloud, inputs: Values) -> Values:
         del cloud
@@ -143,7 +136,7 @@ class Dashboard(ResourceType):
 
 
 class Budget(ResourceType):
-    """A budget of a billing account (``gcp.billing.Budget``); it has no project."""
+    """A budget of a billing account (``gcp.billing.Budget``), which belongs to no project."""
 
     def document(self, cloud: Cloud, inputs: Values) -> Values:
         body = super().document(cloud, inputs)
@@ -151,7 +144,8 @@ class Budget(ResourceType):
 
     def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
         account = text(inputs, "billingAccount")
-        if not _BILLING_ACCOUNT.fullmatch(account):
+        # https://docs.cloud.google.com/billing/docs/how-to/find-billing-account-id
+        if not re.fullmatch("(billingAccounts/)?[0-9A-F]{6}-[0-9A-F]{6}-[0-9A-F]{6}", account):
             reason = f"billing_account: {account!r} is not of the form 012345-6789AB-CDEF01."
             raise CloudError(doing, 400, reason, "badRequest")
         rule = inputs.get("allUpdatesRule") or {}
@@ -166,8 +160,6 @@ class Budget(ResourceType):
         return {"name": id_.rpartition("/")[2]}
 
 
-#: https://docs.cloud.google.com/billing/docs/how-to/find-billing-account-id
-_BILLING_ACCOUNT: Final = re.compile("(?:billingAccounts/)?[0-9A-F]{6}-[0-9A-F]{6}-[0-9A-F]{6}")
 _API: Final = "aiplatform.googleapis.com"
 _MONITORING: Final = "monitoring.googleapis.com"
 TYPES: Final[dict[str, ResourceType]] = {
@@ -185,7 +177,7 @@ TYPES: Final[dict[str, ResourceType]] = {
         _MONITORING,
         collection="dashboards",
         verifies_updates=True,
-        rules={"dashboardJson": rules.json_object},
+        rules={"dashboardJson": check.json_object},
     ),
     BUDGET: Budget(
         "Budget",

@@ -21,8 +21,8 @@ from localgcp.errors import CommandNotFoundError, JobCancelledError
 from localgcp.runner import replica
 from localgcp.runner.environment import Folders
 from localgcp.runner.programs import Launch
-from localgcp.system.folders import delete_folder
-from localgcp.system.threads import make_thread
+from localgcp.system.processes import make_thread
+from localgcp.system.root_directory import delete_folder
 from localgcp.vertex.job_logs import JobLog
 
 WORKER_RESTARTS: Final = 5

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from localgcp.alerting import policies, spool
-from localgcp.alerting.evaluation import Alerting
+from localgcp import alerting
+from localgcp.alerting import Alerting
 from localgcp.inventory.store import ALERT_POLICY, BUDGET, CHANNEL, StoredResource
 from localgcp.tuning.service import Tuning
 from localgcp.vertex.log_entries import LogService
@@ -64,8 +64,8 @@ def looking(cloud: Cloud) -> Alerting:
     return Alerting(cloud.home, cloud.store, every, tuning.is_trial, logs.matching)
 
 
-def told(cloud: Cloud) -> list[spool.Notification]:
-    return spool.read(cloud.home.notifications)
+def told(cloud: Cloud) -> list[alerting.Notification]:
+    return alerting.read_notifications(cloud.home.notifications)
 
 
 def run(cloud: Cloud, script: str) -> str:
@@ -88,7 +88,7 @@ def test_a_failed_job_is_told_once_and_how_to_get_the_reason(
     [file] = cloud.home.notifications.glob("*.json")
     body = file.read_text()
     assert f"vt jobs show {job}, service, ${{other}}" in body
-    assert f'"note": "{spool.STAND_IN}"' in body
+    assert f'"note": "{alerting.STAND_IN}"' in body
     assert file.stat().st_mode & 0o077 == 0
 
 
@@ -161,4 +161,4 @@ def declared(type_: str = ALERT_POLICY, **inputs: Any) -> StoredResource:
 def test_what_cannot_be_judged_is_not_and_it_is_said_why(
     given: StoredResource, others: dict[str, str]
 ) -> None:
-    assert policies.read([given]) == ([], others)
+    assert alerting.read_alerts([given]) == ([], others)

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from localgcp.apis.client import find_rule
-from localgcp.apis.json_shapes import Scalar, Shape, check
-from localgcp.apis.transcoding import request_message
+from localgcp.apis.transcoding import Scalar, Shape, check, request_message
 from tests.unit.localcloud.apis.served import RULES
 
 PARENT = "projects/p/locations/r"

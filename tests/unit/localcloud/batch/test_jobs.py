@@ -13,7 +13,7 @@ import grpc
 import pytest
 from google.api_core import exceptions
 
-from localgcp.alerting import spool
+from localgcp import alerting
 from localgcp.batch.records import State as Stored
 from localgcp.batch.records import TaskState
 from localgcp.batch.runnables import HOSTS_FILE
@@ -428,7 +428,7 @@ TOPIC = "projects/local-training/topics/jobs"
 
 def told(jobs: Jobs) -> list[str]:
     """Titles of what was written, sorted: files have no order of their own within a second."""
-    return sorted(each.title for each in spool.read(jobs.cloud.home.notifications))
+    return sorted(each.title for each in alerting.read_notifications(jobs.cloud.home.notifications))
 
 
 def asked(*wanted: dict[str, str], topic: str = TOPIC) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from localgcp.access.callers import Guest
-from localgcp.bigquery import catalog, checks
+from localgcp.bigquery import catalog
 from localgcp.bigquery.catalog import DATASET, JOB, TABLE, Catalog
 from localgcp.errors import BigQueryError
 from localgcp.faults.model import Fault, Kind
@@ -65,7 +65,7 @@ def test_code_of_a_job_queries_as_its_account_and_no_more(clicks: Service, engin
     own = dataclasses.replace(clicks, guest=Guest(TRAINER))
     body = {"configuration": {"load": LOAD}}
     assert own.refusal("POST", "jobs", body) == (
-        501, "notImplemented", "the code of a job may run only queries here.",
+        501, "notImplemented", "a Vertex AI job may run only queries.",
     )  # fmt: skip
     engine.says("query", ask_for(), {"read": [["id"]]}, MADE)
     ended = own.run("q1", query=SQL)
@@ -367,7 +367,7 @@ def test_files_stay_for_seven_days_and_as_long_as_their_version_is_the_last(
 def test_roles_have_the_rights_of_googles_table() -> None:
     all_ = {"roles/bigquery.admin", "roles/owner"}
     writers = all_ | {"roles/bigquery.dataEditor", "roles/bigquery.dataOwner", "roles/editor"}
-    assert writers == checks.WRITERS
-    assert writers | {"roles/bigquery.dataViewer", "roles/viewer"} == checks.READERS
+    assert writers == catalog.WRITERS
+    assert writers | {"roles/bigquery.dataViewer", "roles/viewer"} == catalog.READERS
     askers = {"roles/bigquery.jobUser", "roles/bigquery.user", "roles/editor"}
-    assert all_ | askers == checks.ASKERS
+    assert all_ | askers == catalog.JOB_USERS

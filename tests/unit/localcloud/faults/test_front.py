@@ -139,7 +139,7 @@ def test_an_emulator_that_ended_is_started_at_its_ports_again(
     served.emulator.running = False
     served.front.reconcile()
     assert served.emulator.calls == [("stop",), ("start", served.backend, served.front.port)]
-    told = "the object storage emulator ended; restarting it\n"
+    told = "the object storage emulator ended; restarting the emulator\n"
     assert capsys.readouterr().out == told
 
 

@@ -72,7 +72,7 @@ def test_a_tuple_is_a_list_and_what_is_no_value_is_refused() -> None:
     assert encode({"x": ("a", 1)}) == encode({"x": ["a", 1]})
     with pytest.raises(TypeError) as failed:
         encode({"x": [b"bytes"]})
-    assert str(failed.value) == "bytes is not a property value"
+    assert str(failed.value) == "a property cannot have a value of the type bytes"
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_what_the_engine_sends_is_read(wire: Any, value: Any) -> None:
 def test_a_kind_of_value_that_the_plugin_does_not_take_is_named() -> None:
     message = struct_pb2.Struct()
     message.update({"x": {SIGNATURE: "0def"}})
-    with pytest.raises(ValueError, match=r"\Aa property value of kind 0def is not supported\Z"):
+    with pytest.raises(ValueError, match=r"\Athe plugin does not support .* of the kind 0def\Z"):
         decode(message)
 
 
@@ -107,5 +107,5 @@ def test_the_content_of_an_asset_is_where_it_says(tmp_path: Path) -> None:
     assert Asset("h", (("text", ""),)).read() == b""
     assert Asset("h", (("path", str(file)),)).read() == b"\xffhi"
     assert Asset("h", (("uri", file.as_uri()),)).read() == b"\xffhi"
-    with pytest.raises(OSError, match=r"\Athe engine sent only the hash of an asset\Z"):
+    with pytest.raises(OSError, match=r"\Athe engine sent the asset's hash without .*content\Z"):
         Asset("h", ()).read()

@@ -14,7 +14,7 @@ import pytest
 import yaml
 from pulumi import _types
 
-from localgcp.gcp import rules, schema
+from localgcp.gcp import check, schema
 from localgcp.gcp.schema import Property
 from tests.unit.localcloud.gcp.harness import FIXTURES, Plugin
 
@@ -122,6 +122,6 @@ def test_each_type_takes_the_inputs_of_the_official_sdk(token: str) -> None:
 
 @pytest.mark.parametrize("name", DATA["rules"])
 def test_bounds_are_where_the_plugin_has_them(name: str) -> None:
-    rule, values = getattr(rules, name), DATA["rules"][name]
+    rule, values = getattr(check, name), DATA["rules"][name]
     assert [value for value in values["right"] if rule(value) is not None] == []
     assert [value for value in values["wrong"] if rule(value) is None] == []

@@ -15,7 +15,7 @@ import pytest
 from google.protobuf import empty_pb2
 from pulumi.runtime.proto import provider_pb2_grpc
 
-from localgcp.gcp.package_schema import package_schema
+from localgcp.gcp.schema import package_schema
 from localgcp.gcp.server import Provider
 
 

@@ -86,8 +86,8 @@ def test_it_has_no_data_sources() -> None:
         Provider({}).Invoke(provider_pb2.InvokeRequest(tok="gcp:a/b:c"), CONTEXT)
     assert aborted.value.args == (
         grpc.StatusCode.UNIMPLEMENTED,
-        "gcp:a/b:c: the stand-in for the gcp plugin has no data sources; a program that uses one "
-        "cannot be previewed without Google Cloud",
+        "gcp:a/b:c: the local gcp plugin does not support data sources. Hint: preview a program "
+        "with data sources with Google Cloud credentials",
     )
 
 

@@ -15,7 +15,7 @@ from localgcp.apis.server import serve
 from localgcp.faults.model import METHODS, Fault
 from localgcp.faults.table import FaultTable
 from localgcp.inventory.store import SERVICE, Store, project_number
-from localgcp.reads import time_series
+from localgcp.reads import serving
 from localgcp.reads.projects import ProjectService
 from localgcp.reads.serving import METHODS as READS
 from localgcp.reads.serving import Reads
@@ -75,7 +75,7 @@ class Clock(datetime):
 @pytest.fixture
 def still(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RestCloud:
     """A cloud without a server, whose clock says five seconds after 03:04."""
-    monkeypatch.setattr(time_series, "datetime", Clock)
+    monkeypatch.setattr(serving, "datetime", Clock)
     return RestCloud(tmp_path)
 
 

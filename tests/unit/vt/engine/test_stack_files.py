@@ -8,7 +8,7 @@ import pytest
 
 from localgcp import lifecycle
 from localgcp.home import Home, Ports, environment
-from localgcp.home.server_info import ServerInfo
+from localgcp.home.servers import ServerInfo
 from vertex_training.errors import CommandError
 from vertex_training_cli.engine import stacks
 from vertex_training_cli.engine.pulumi_cli import BACKEND

@@ -7,13 +7,12 @@ from datetime import UTC, datetime
 
 import pytest
 
-from localgcp import lifecycle
-from localgcp.alerting import spool
+from localgcp import alerting, lifecycle
 from localgcp.batch.records import BatchJob, BatchTable, State, TaskState
 from localgcp.faults.model import Fault
 from localgcp.faults.table import FaultTable
 from localgcp.home import Home
-from localgcp.home.server_info import ServerInfo
+from localgcp.home.servers import ServerInfo
 from localgcp.inventory.store import BUCKET, BUDGET, ENDPOINT, Store
 from localgcp.tuning.records import TrialRecord, TrialState, TuningRecord, TuningTable
 from localgcp.vertex.records import JobState, JobTable
@@ -47,8 +46,8 @@ def fill(home: Home) -> None:
     for number in range(7):
         time = datetime(2026, 11, 21, 10, number, tzinfo=UTC)
         labels = {"job_id": str(number)} if number < 6 else {}
-        note = spool.Notification(time, "p", f"alert {number}", "email x@y.z", labels, "text")
-        spool.write(home.notifications, note, str(number))
+        note = alerting.Notification(time, "p", f"alert {number}", "email x@y.z", labels, "text")
+        alerting.write_notification(home.notifications, note, str(number))
 
 
 def fill_jobs(home: Home) -> None:

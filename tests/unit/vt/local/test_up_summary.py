@@ -10,7 +10,7 @@ import pytest
 
 from localgcp import lifecycle
 from localgcp.home import Home
-from localgcp.home.server_info import ServerInfo
+from localgcp.home.servers import ServerInfo
 from localgcp.vertex.records import JobRecord, JobState, JobTable
 from tests.unit.localcloud.conftest import free_port
 from vertex_training_cli.engine.stacks import StackRef

@@ -9,7 +9,7 @@ import pytest
 
 from localgcp.errors import LocalCloudError
 from localgcp.home import Home
-from localgcp.home.server_info import ServerInfo
+from localgcp.home.servers import ServerInfo
 from localgcp.vertex.records import JobRecord, JobState, JobTable
 from vertex_training_cli.local.results import StackJob
 from vertex_training_cli.local.up import watch
