@@ -34,7 +34,7 @@ def add(
         typer.Option(help="Affect only calls of this method, such as CreateCustomJob or objects.*"),
     ] = "*",
     match: Annotated[
-        str, typer.Option(help="Affect only calls with this text in a name, label, id or path.")
+        str, typer.Option(help="Affect calls with this text in a name, label, id, filter or path.")
     ] = "",
     when: Annotated[
         str, typer.Option(help="Time of the fault: `before` or `after` the call has an effect.")
