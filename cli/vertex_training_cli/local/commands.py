@@ -66,8 +66,8 @@ GpuChoice = Annotated[
     typer.Option(
         "--gpus",
         metavar="WHICH",
-        help="If a job requests more GPUs than are free: `wait` for them, run the job on `cpu`, or "
-        "`auto` (the default): wait, unless this machine has too few. Also applies to later jobs.",
+        help="Effect if a job requests more GPUs than are free: `wait` waits, `cpu` uses CPUs, and "
+        "`auto` (default) waits unless this machine has too few GPUs. Also applies to later jobs.",
     ),
 ]
 
@@ -90,8 +90,8 @@ def start(
         PrebuiltImages | None,
         typer.Option(
             metavar="WHICH",
-            help="If the version of a prebuilt image is not installed: use the `nearest` installed "
-            "version, or fail the job (`exact`). Also applies to later jobs.",
+            help="Effect if the version of a prebuilt image is not installed: `nearest` uses the "
+            "nearest installed version, `exact` fails the job. Also applies to later jobs.",
         ),
     ] = None,
     gpus: GpuChoice = None,
