@@ -57,8 +57,8 @@ TargetOf = Annotated[
     Path | None,
     typer.Option(
         metavar="CHECKOUT",
-        help="For unreviewed code: CHECKOUT is a reviewed checkout. Refuse a stack file with another "
-        "project or region than in CHECKOUT, and write no layers to the build cache.",
+        help="For unreviewed code: CHECKOUT is a reviewed checkout. Refuse a stack file with a "
+        "project or region other than in CHECKOUT, and write no layers to the build cache.",
     ),
 ]
 
