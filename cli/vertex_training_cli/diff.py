@@ -46,7 +46,7 @@ def diff(
 ) -> None:
     """Compare the settings of two stacks and the requests of their jobs.
 
-    Differences that come only from the names of the projects and stacks are omitted.
+    Differences that follow only from the names of projects and stacks are omitted.
 
     Exit code, as for diff(1): 0 equal, 1 different, 2 an error.
     """

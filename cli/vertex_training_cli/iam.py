@@ -69,7 +69,7 @@ def iam(
 ) -> None:
     """List all IAM grants that bootstrap and the stacks declare: member, role, resource.
 
-    The cloud is not read.
+    The command does not read grants in Google Cloud.
 
     Exit code: 0 listed, 1 a file has mistakes, 2 wrong usage.
     """

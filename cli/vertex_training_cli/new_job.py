@@ -62,8 +62,8 @@ def job(
 ) -> None:
     """Create a sample job to edit: job file, code and entries of the stack file.
 
-    The job runs --image. Without --image it runs a new Python package of this checkout, which is
-    created with one file. Existing files are not overwritten.
+    The job runs the image of --image. Without --image, the job runs a new Python package with one
+    file, which the command creates in this checkout. Existing files are not overwritten.
 
     Exit code: 0 no mistakes, 1 the new files have mistakes, 2 no file was created.
 

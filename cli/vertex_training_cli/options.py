@@ -10,7 +10,7 @@ import typer
 
 SelectedStack = Annotated[
     str | None,
-    typer.Option("--stack", "-s", help="Stack. Default: the selected one, else `local`."),
+    typer.Option("--stack", "-s", help="Stack. Default: the selected stack, else `local`."),
 ]
 StackOfFile = Annotated[str, typer.Option("--stack", "-s", help="Stack (file Pulumi.STACK.yaml).")]
 StackOfJob = Annotated[str, typer.Option("--stack", "-s", help="Stack to add the job to.")]

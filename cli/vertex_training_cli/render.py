@@ -34,10 +34,10 @@ def render(
         typer.Option(min=1, metavar="N", help="Rung of the ladder. Rung 1 is the job file itself."),
     ] = 1,
 ) -> None:
-    """Print the request that a stack sends for a job file. Equal input gives equal bytes.
+    """Print the request that a stack sends for a job file. Equal files give equal bytes.
 
-    JSON is canonical: names of the REST API, sorted keys, no spaces. The digest of the request is
-    the digest of this text without its line end.
+    The printed JSON is canonical: names of the REST API, sorted keys, no spaces. The digest of the
+    request is computed from this text without the line end.
 
     Exit code: 0 printed, 1 the file has mistakes, 2 the file cannot be read.
 

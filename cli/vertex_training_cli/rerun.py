@@ -53,8 +53,8 @@ def rerun(
 ) -> None:
     """Edit the files of a job or tuning job so that the next `vt up` runs the job again.
 
-    Increments `run` in the stack file, and changes arguments in the job file. Shows the diff;
-    --write writes the files. No job is submitted. With --resume, the new run uses the output
+    The command increments `run` in the stack file, changes arguments in the job file, and shows the
+    diff. --write writes the files. No job is submitted. With --resume, the new run uses the output
     directory of the newest submission, so that its code finds the checkpoints in
     AIP_CHECKPOINT_DIR.
 

@@ -36,8 +36,8 @@ def setup(check: Check = False, deploy: Deploy = False, releases: Releases = Non
     """Install pulumi and its plugins into the virtual environment of vt.
 
     The policy pack is installed into a separate environment, with hashes checked. pulumi is copied
-    from PATH, downloaded as the official release or built with Go: the first method that works. In
-    a checkout, `make setup` runs this command.
+    from PATH, downloaded as the official release, or built with Go. The first method that succeeds
+    is used. In a checkout, `make setup` runs this command.
 
     Environment variables: VT_CACHE_DIR (folder of downloads and builds),
     VT_PULUMI_SOURCE=auto|path|official|build.

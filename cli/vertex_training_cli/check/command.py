@@ -30,7 +30,7 @@ class FindingFormat(StrEnum):
 Files = Annotated[
     list[str] | None,
     typer.Argument(
-        help="Job files, folders of them, or - for standard input. Default: all jobs of "
+        help="Job files, folders with job files, or - for standard input. Default: all jobs of "
         "the stack, or jobs/*.yaml.",
         metavar="FILES",
     ),
@@ -56,7 +56,8 @@ ShowAll = Annotated[
     bool, typer.Option("--all", "-a", help="Show notes as well as errors and warnings.")
 ]
 Fix = Annotated[
-    bool, typer.Option("--fix", help="Fix certain mistakes in the files and show the diff.")
+    bool,
+    typer.Option("--fix", help="Correct unambiguous mistakes in the files, and show the diff."),
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="With --fix: only show the diff.")]
 ListRules = Annotated[

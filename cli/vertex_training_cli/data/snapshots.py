@@ -44,9 +44,7 @@ Which = Annotated[
 ]
 Force = Annotated[
     bool,
-    typer.Option(
-        "--force", help="Delete the snapshot even if the stack file names it or jobs read it."
-    ),
+    typer.Option("--force", help="Delete the snapshot even if the stack file or a job uses it."),
 ]
 
 
@@ -118,15 +116,19 @@ def list_(stack: SelectedStack = None, format_: FormatOption = Format.TEXT) -> N
 def diff(
     name: Name,
     old: Annotated[
-        str, typer.Argument(metavar="[RUN|ID]", help="Older snapshot. Default: the second newest.")
+        str,
+        typer.Argument(
+            metavar="[RUN|ID]", help="Older snapshot. Default: the second newest snapshot."
+        ),
     ] = "",
     new: Annotated[
-        str, typer.Argument(metavar="[RUN|ID]", help="Newer snapshot. Default: the newest.")
+        str,
+        typer.Argument(metavar="[RUN|ID]", help="Newer snapshot. Default: the newest snapshot."),
     ] = "",
     stack: SelectedStack = None,
     format_: FormatOption = Format.TEXT,
 ) -> None:
-    """Compare two snapshots of the same name: rows, bytes, schema, sources, query.
+    """Compare rows, bytes, schema, sources and query of two snapshots with the same name.
 
     Exit code, as for diff(1): 0 equal, 1 different, 2 an error.
 
@@ -162,13 +164,13 @@ def delete(
     which: Which,
     stack: SelectedStack = None,
     force: Force = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Skip the confirmation.")] = False,
 ) -> None:
-    """Delete the files of a snapshot. No other command deletes them.
+    """Delete the files of a snapshot. No other command deletes these files.
 
-    Without --force, it refuses a snapshot that the stack file names or that a job reads. The record
-    of the snapshot stays, so that `pulumi up` refuses to create the snapshot again from tables that
-    have changed.
+    Without --force, the command refuses to delete a snapshot that the stack file names or that a
+    job reads. The record of the snapshot stays, so that `pulumi up` does not create the snapshot
+    again from changed tables.
 
     Exit code: 0 deleted, 1 refused, 2 not confirmed (no terminal and no --yes).
     """

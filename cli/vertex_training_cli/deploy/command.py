@@ -33,7 +33,9 @@ PolicyPack = Annotated[
 ]
 PolicyLevels = Annotated[
     Path | None,
-    typer.Option(help="Policy levels (JSON). They override the stack file's.", resolve_path=True),
+    typer.Option(
+        help="JSON file with policy levels, which override the stack file.", resolve_path=True
+    ),
 ]
 #: Exit code: the plan, the commit, the stack or the target is not the approved one.
 STOPPED: Final = 3
@@ -85,13 +87,13 @@ def deploy(
     policy_levels: PolicyLevels = None,
     refresh: Annotated[
         bool,
-        typer.Option("--refresh", help="First refresh the state from the cloud, to undo drift."),
+        typer.Option("--refresh", help="Refresh the state first, so that the plan undoes drift."),
     ] = False,
 ) -> None:
     """Review the stack again and run `vt up` if the plan equals the approved plan.
 
-    It refuses a state that names a provider of another project, because the engine would run that
-    provider's code.
+    If the state names a provider of another project, the command refuses the deployment, because
+    the engine would run this provider's code.
 
     Example: `vt deploy --stack dev --approval approval.json`.
 

@@ -37,10 +37,10 @@ def drift(
         ),
     ] = None,
 ) -> None:
-    """Compare the cloud with the stack's declared resources. Changes nothing.
+    """Compare Google Cloud with the stack's declared resources, without changes.
 
-    Also reports undeclared members of IAM policies, undeclared resources in the stack's network,
-    and jobs that run as the stack's service accounts but were not submitted by the stack.
+    The report also lists undeclared members of IAM policies, undeclared resources in the stack's
+    network, and jobs that run as the stack's service accounts but were not submitted by the stack.
 
     Exit code: 0 no drift, 7 drift, 1 the comparison failed.
     """

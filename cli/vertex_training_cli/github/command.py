@@ -20,7 +20,7 @@ from vertex_training_cli.github.repository import Repository
 from vertex_training_cli.status import print_line
 
 Stack = Annotated[
-    str, typer.Option("--stack", "-s", help="Stack that the comment, approval or issue is about.")
+    str, typer.Option("--stack", "-s", help="Stack of the comment, approval or issue.")
 ]
 Report = Annotated[Path, typer.Argument(help="Drift report in Markdown.", metavar="REPORT.md")]
 
@@ -36,9 +36,10 @@ def comment(
 ) -> None:
     """Create or update the stack's comment on a pull request after its preview.
 
-    For a workflow on `workflow_run`. The artifact of the preview is untrusted data: this command
-    validates it and renders the report. A merge approves the plan if the preview ran on the commit
-    that GitHub would merge. The step's output `kept` names the artifact for the approval.
+    Run this command in a workflow on `workflow_run`. The artifact of the preview is untrusted data:
+    the command validates the artifact and renders the report. A merge approves the plan if the
+    preview ran on the commit that GitHub would merge. The step's output `kept` names the artifact
+    for the approval.
 
     Example: `vt github comment --stack dev -o kept.json`.
 

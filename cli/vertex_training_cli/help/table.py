@@ -36,7 +36,7 @@ GROUPS: Final[Mapping[str, str]] = {
         "Run a local cloud on this machine: test a stack without an account or a network.\n\n"
         "The local cloud's files are in VT_LOCAL_HOME (default: .vt-local in the checkout)."
     ),
-    "local fault": "Inject faults: lost answers, refusals, stock-outs, preemptions.",
+    "local fault": "Inject faults: lost responses, refusals, stock-outs, preemptions.",
     "local secret": "Set values of secrets in the local cloud.",
 }
 #: Path of a verb -> its function, in this package. A module is imported when its verb is called.

@@ -57,8 +57,8 @@ TargetOf = Annotated[
     Path | None,
     typer.Option(
         metavar="CHECKOUT",
-        help="For unreviewed code: refuse its stack file if project or region differ from those in "
-        "CHECKOUT, a reviewed checkout; write no layers to the build cache.",
+        help="For unreviewed code: CHECKOUT is a reviewed checkout. Refuse a stack file with a "
+        "project or region other than in CHECKOUT, and write no layers to the build cache.",
     ),
 ]
 
@@ -68,7 +68,9 @@ def build(
     stack: SelectedStack = None,
     engine: Annotated[
         str | None,
-        typer.Option(help="cloud-build, docker, podman or buildah. Default: an installed one."),
+        typer.Option(
+            help="Engine: cloud-build, docker, podman or buildah. Default: an installed engine."
+        ),
     ] = None,
     target_of: TargetOf = None,
     timeout: Annotated[
@@ -78,7 +80,8 @@ def build(
 ) -> None:
     """Build images and write their digests into the stack file.
 
-    If the registry already has an image with the same context and options, it is reused.
+    If the registry already has an image with the same context and options, the command uses this
+    image and builds nothing.
 
     Example: `vt images build titanic --stack dev --timeout 30m`.
 
@@ -105,7 +108,7 @@ def build(
 
 
 def list_(stack: SelectedStack = None, format_: FormatOption = Format.TEXT) -> None:
-    """List the images of a stack file, and mark outdated ones. Needs no network."""
+    """List the images of a stack file, and mark outdated images. No network is needed."""
     ref = stacks.find(stack)
     settings = settings_of(ref.root, ref.stack)
     listed = [pins.pin_of(settings, name, ref.root) for name in settings.images]
@@ -159,10 +162,10 @@ def promote(
     source: Annotated[str, typer.Option("--from", help="Source stack, such as dev.")],
     target: Annotated[str, typer.Option("--to", help="Target stack, such as prod.")],
 ) -> None:
-    """Copy images and their digests from one stack to another. Nothing is built.
+    """Copy images and their digests from one stack to another stack, without a new build.
 
-    Each image is copied to the target stack's repository, then its digest is written into the
-    target's stack file.
+    Each image is copied to the repository of the target stack. Then the image's digest is written
+    into the target's stack file.
 
     Example: `vt promote titanic --from dev --to prod`.
     """

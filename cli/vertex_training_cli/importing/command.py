@@ -59,7 +59,7 @@ SelectedJob = Annotated[
     str,
     typer.Option(
         "--job",
-        help="Name of one job if SOURCE has several. Without SOURCE: id of an existing job.",
+        help="Name of one job of SOURCE. Without SOURCE: id of an existing job.",
     ),
 ]
 
@@ -79,34 +79,33 @@ def import_(
     name: Annotated[str, typer.Option("--name", "-n", help="Name of the job in the stack.")] = "",
     write: Write = False,
     fix: Annotated[
-        bool, typer.Option("--fix", help="Fix certain mistakes, as `vt check --fix` does.")
+        bool, typer.Option("--fix", help="Correct unambiguous mistakes, like `vt check --fix`.")
     ] = False,
     up: Annotated[
         bool,
-        typer.Option(
-            "--up", help="Write the files, then run the jobs by `vt local up` on the stack."
-        ),
+        typer.Option("--up", help="Write the files, then run the stack's jobs with `vt local up`."),
     ] = False,
 ) -> None:
     """Import the jobs of a file into a stack: job file, package, account and stack file entry.
 
-    SOURCE is read and never run. It contains requests of Vertex AI in YAML or JSON (also in
+    SOURCE is read and never run. SOURCE contains requests of Vertex AI in YAML or JSON (also in
     workflows, templates and CI files), gcloud commands (in a script, Makefile, notebook or Markdown
-    page), or Python code that uses the official client. Only literals are imported. Any other value
-    becomes a `<NAME>`, reported with its line. Shows a diff. Writes files only with --write.
+    page), or Python code that uses the official client. Only literals are imported. Every other
+    value is replaced by a `<NAME>`, and reported with its line. The command shows a diff. It writes
+    files only with --write.
 
-    --run COMMAND runs your own code without a network: requests of Google's Python clients, gcloud
-    and gsutil are recorded, other requests fail, and no job starts. It needs Linux namespaces. With
-    --no-isolation it needs none, but other requests reach the cloud with your credentials.
+    --run COMMAND runs your own code without a network. Requests of Google's Python clients, gcloud
+    and gsutil are recorded. Other requests fail, and no job starts. --run needs Linux namespaces.
+    --no-isolation needs no namespaces, but requests of other programs reach Google Cloud with your
+    credentials.
 
-    --state searches the cloud for resources of the stack that are missing from its state. With
-    --write it imports them, and the exit code is that of `pulumi import`.
+    --state searches Google Cloud for resources of the stack that are missing from the state. With
+    --write, the command imports these resources, and the exit code is that of `pulumi import`.
 
     Exit code: 0 no mistakes, 1 mistakes, or (with --up) a job that did not succeed, 2 SOURCE cannot
     be read.
 
-    Examples: `vt import train.ipynb --stack dev --write`,
-    `vt import --job 1234567890 --stack dev`.
+    Examples: `vt import train.ipynb --stack dev --write`, `vt import --job 1234567890 --stack dev`.
     """
     if state:
         raise typer.Exit(_take_over(stack, write=write))

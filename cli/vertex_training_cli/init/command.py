@@ -101,11 +101,12 @@ def init(
 ) -> None:
     """Create a repository of stack files with one job, or add an environment to a repository.
 
-    Existing files are not overwritten. If `vt` runs from a checkout, it also builds its wheels, so
-    that `make local` works at once. --environment creates a branch. Apply it by `git cherry-pick`.
+    Existing files are not overwritten. If `vt` runs from a checkout, the command also builds the
+    wheels of `vt`, so that `make local` works at once. --environment creates a branch. `git
+    cherry-pick` applies this branch.
 
-    Examples: `vt init acme --project acme-ml-dev --number 210987654321`,
-    `vt init --environment qa --before prod`.
+    Examples: `vt init acme --project acme-ml-dev --number 210987654321`, `vt init --environment qa
+    --before prod`.
 
     Exit code: 0 created, 2 not created.
     """
@@ -242,8 +243,8 @@ def _add_environment(directory: Path, name: str, before: str, options: dict[str,
 def upgrade(directory: UpgradedDirectory = None) -> None:
     """Create a branch that upgrades a repository of `vt init` to the templates of this release.
 
-    The last commit of the branch is the upgrade. `git cherry-pick` applies it to your edited files
-    and reports conflicts. No file of the checkout changes.
+    The last commit of the branch is the upgrade. `git cherry-pick` applies this commit to your
+    edited files and reports conflicts. The command changes no files of the checkout.
 
     Exit code: 0 branch created, 2 upgrade not possible.
     """

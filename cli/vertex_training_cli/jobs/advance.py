@@ -253,10 +253,11 @@ def advance(
     ] = "",
     format_: FormatOption = Format.TEXT,
 ) -> None:
-    """Submit due schedule slots and ladder rungs, stop idle jobs, report late jobs. For a timer.
+    """Submit jobs of due slots and ladder rungs, stop idle jobs, and report late jobs.
 
-    It reads the deployed state, not the files of this checkout. Concurrent runs are safe: each slot
-    is submitted once. --at works only in the local cloud and with --dry-run.
+    Run the command by a timer. The command reads the deployed state, not the files of this
+    checkout. Concurrent runs are safe: each slot is submitted once. --at works only in the local
+    cloud and with --dry-run.
 
     Exit code: 0 done, 1 a submission was refused or its result is unknown.
     """

@@ -38,7 +38,9 @@ _REPLICA: Final = re.compile(r"workerpool[0-9]+-[0-9]+|task-[0-9]+")
 
 JobArgument = Annotated[
     str,
-    typer.Argument(metavar="JOB", help="Job name in the stack (newest run), id or resource name."),
+    typer.Argument(
+        metavar="JOB", help="Job: name in the stack (newest run), id, or resource name."
+    ),
 ]
 
 
@@ -99,9 +101,10 @@ def show_(
 ) -> None:
     """Show one job with its metrics, or a tuning job with its trials.
 
-    --format json prints the complete message of the REST API, and `acceleratorUse` of a running job
-    with accelerators. Jobs of the local cloud also have `substitutes` (what they ran on in place of
-    what they request) and `waits` (the reason).
+    With --format json, the command prints the complete message of the REST API. A running job with
+    accelerators also has `acceleratorUse`. A job of the local cloud also has `substitutes` (the
+    hardware and software that replace the requested ones) and `waits` (the reason why the job
+    waits).
     """
     stack_jobs = _jobs_of(stack)
     as_json = format_ is Format.JSON
@@ -112,15 +115,15 @@ def show_(
 
 def compare_(
     job: Annotated[
-        list[str], typer.Argument(metavar="JOB...", help="Jobs, by name, id or resource name.")
+        list[str], typer.Argument(metavar="JOB...", help="Jobs: names, ids or resource names.")
     ],
     stack: SelectedStack = None,
     format_: FormatOption = Format.TEXT,
 ) -> None:
-    """Compare jobs: different parameters, metrics, duration, cost at list prices.
+    """Compare parameters, metrics, durations and costs (at list prices) of jobs.
 
-    Metrics are the numbers in metrics.json below the output directory. A tuning job is compared by
-    the metrics of its best trial.
+    Metrics are the numbers in metrics.json below the output directory. For a tuning job, the
+    command uses the metrics of the best trial.
 
     Example: `vt jobs compare titanic run_titanic --format json`.
     """
@@ -141,7 +144,7 @@ def logs(
         str | None, typer.Option(help="Print only lines of this replica, such as workerpool0-0.")
     ] = None,
     trial: Annotated[
-        str | None, typer.Option(help="Number of a trial of a tuning job: print only its lines.")
+        str | None, typer.Option(help="Print only lines of this trial of a tuning job, such as 3.")
     ] = None,
     tail: Annotated[
         int | None,
@@ -151,7 +154,7 @@ def logs(
 ) -> None:
     """Print the log of a job's replicas.
 
-    Exit code: 0 even if the job failed.
+    The exit code is 0 even if the job failed.
 
     Example: `vt jobs logs titanic --replica workerpool1-0`.
     """
@@ -176,7 +179,8 @@ def artifacts(
     ] = None,
     stack: SelectedStack = None,
     replace: Annotated[
-        bool, typer.Option("--replace", help="Replace local files that differ from the bucket's.")
+        bool,
+        typer.Option("--replace", help="Replace local files that differ from files in the bucket."),
     ] = False,
 ) -> None:
     """List or download the files in a job's output directory.
@@ -198,7 +202,7 @@ def artifacts(
 
 def wait(
     job: Annotated[
-        list[str], typer.Argument(metavar="JOB...", help="Jobs, by name, id or resource name.")
+        list[str], typer.Argument(metavar="JOB...", help="Jobs: names, ids or resource names.")
     ],
     stack: SelectedStack = None,
     goal: Annotated[
@@ -211,8 +215,8 @@ def wait(
 
     Example: `vt jobs wait titanic other --for running`.
 
-    Exit code: 0 if all jobs reached the state, 1 if a job ended otherwise, 124 after the deadline.
-    Ctrl-C ends the wait and leaves the jobs running.
+    Exit code: 0 if all jobs reached the state, 1 if a job ended in another state, 124 after the
+    deadline. Ctrl-C ends the command, and the jobs continue.
     """
     limit = seconds(deadline, "--deadline")
     stack_jobs = _jobs_of(stack)
@@ -227,10 +231,10 @@ def wait(
 
 def cancel(
     job: Annotated[
-        list[str], typer.Argument(metavar="JOB...", help="Jobs, by name, id or resource name.")
+        list[str], typer.Argument(metavar="JOB...", help="Jobs: names, ids or resource names.")
     ],
     stack: SelectedStack = None,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Skip the confirmation.")] = False,
 ) -> None:
     """Cancel jobs after confirmation. Without a terminal, --yes is required.
 

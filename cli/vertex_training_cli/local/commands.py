@@ -66,8 +66,8 @@ GpuChoice = Annotated[
     typer.Option(
         "--gpus",
         metavar="WHICH",
-        help="If a job requests more GPUs than are free: `wait` for them, run the job on `cpu`, or "
-        "`auto` (the default): wait, unless this machine has too few. Also applies to later jobs.",
+        help="Effect if a job requests more GPUs than are free: `wait` waits, `cpu` uses CPUs, and "
+        "`auto` (default) waits unless this machine has too few GPUs. Also applies to later jobs.",
     ),
 ]
 
@@ -90,8 +90,8 @@ def start(
         PrebuiltImages | None,
         typer.Option(
             metavar="WHICH",
-            help="If the version of a prebuilt image is not installed: use the `nearest` installed "
-            "version, or fail the job (`exact`). Also applies to later jobs.",
+            help="Effect if the version of a prebuilt image is not installed: `nearest` uses the "
+            "nearest installed version, `exact` fails the job. Also applies to later jobs.",
         ),
     ] = None,
     gpus: GpuChoice = None,
@@ -151,9 +151,9 @@ def bigquery(
     """Print whether the local cloud's engine for BigQuery queries is installed.
 
     The engine is DuckDB with SQLGlot, in a separate Python environment in the cache folder. All
-    local clouds of this machine use it, without a restart.
+    local clouds of this machine use the engine, without a restart.
 
-    Exit code: 1 if it is not installed.
+    Exit code: 1 if the engine is not installed.
     """
     own = engine_environment()
     if install:
@@ -334,8 +334,8 @@ def set_value(
 ) -> None:
     """Add a version to a secret: a value typed at a prompt, or all bytes of stdin.
 
-    No argument, log or state contains the value. Jobs read it from Secret Manager of the local
-    cloud if their account has access. In Google Cloud: `gcloud secrets versions add`.
+    No argument, log or state contains the value. Jobs can read the value from Secret Manager of the
+    local cloud if their account has access. In Google Cloud, use `gcloud secrets versions add`.
 
     Example: `vt local secret set wandb-api-key < key.txt`.
     """

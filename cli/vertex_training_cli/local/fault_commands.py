@@ -31,17 +31,17 @@ def add(
     kind: Annotated[str, typer.Argument(metavar="KIND")],
     method: Annotated[
         str,
-        typer.Option(help="Only calls of this method, such as CreateCustomJob or objects.*"),
+        typer.Option(help="Affect only calls of this method, such as CreateCustomJob or objects.*"),
     ] = "*",
     match: Annotated[
-        str, typer.Option(help="Only calls with this text in a name, label, id, filter or path.")
+        str, typer.Option(help="Affect calls with this text in a name, label, id, filter or path.")
     ] = "",
-    when: Annotated[str, typer.Option(help="Fail `before` or `after` the call takes effect.")] = (
-        "before"
-    ),
+    when: Annotated[
+        str, typer.Option(help="Time of the fault: `before` or `after` the call has an effect.")
+    ] = "before",
     code: Annotated[
         str, typer.Option(help="Error code, such as UNAVAILABLE (jobs) or 503 (storage).")
-    ] = (""),
+    ] = "",
     seconds: Annotated[
         float | None, typer.Option(help="Duration or delay of the fault in seconds.")
     ] = None,
@@ -49,7 +49,7 @@ def add(
     nth: Annotated[int, typer.Option(help="Number of the first call that gets the fault.")] = 1,
     times: Annotated[
         int | None,
-        typer.Option(help="Number of calls that get the fault. 0: all. Default: depends on KIND."),
+        typer.Option(help="Number of affected calls. 0: all calls. Default: depends on KIND."),
     ] = None,
     probability: Annotated[
         float, typer.Option(help="Probability of the fault in each call.")
@@ -99,7 +99,7 @@ def _json(text: str) -> object:
 def show(
     json_: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """List faults, with the number of affected calls and the calls on hold."""
+    """List faults, the number of affected calls, and the calls that a fault stops."""
     with private_files():
         entries = FaultTable(Home.find().faults).entries()
     if json_:
@@ -118,13 +118,13 @@ def show(
 def clear(
     fault_id: Annotated[int | None, typer.Argument(metavar="ID", show_default=False)] = None,
 ) -> None:
-    """Remove one fault, or all. Calls on hold by a removed fault are aborted."""
+    """Remove one fault, or all faults. Calls that a removed `hold` fault stops are aborted."""
     with private_files():
         print_status(f"{clear_faults(Home.find(), fault_id)} cleared")
 
 
 def release(fault_id: Annotated[int, typer.Argument(metavar="ID")]) -> None:
-    """Let the calls continue that a `hold` fault stopped. The fault stops no further calls."""
+    """Continue the calls that a `hold` fault stopped. The fault stops no further calls."""
     with private_files():
         for call in FaultTable(Home.find().faults).release(fault_id):
             print_status(f"released {call}")

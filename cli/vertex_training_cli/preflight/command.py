@@ -71,10 +71,11 @@ def preflight(
         ),
     ] = None,
 ) -> None:
-    """Check whether Google Cloud would refuse a deployment of the stack. Changes nothing.
+    """Check whether Google Cloud would refuse a deployment of the stack, without changes.
 
-    Checks the project, billing, APIs, permissions, names and images. Each finding has a fix. Checks
-    that were not possible are listed with the missing permission.
+    The command checks the project, billing, APIs, permissions, names and images. Each finding
+    contains a fix. If a check was not possible, the report lists the check with the missing
+    permission.
 
     Exit code: 0 no refusal expected, 1 no check was possible, 3 a deployment would be refused.
     """

@@ -71,7 +71,7 @@ Output = Annotated[
     typer.Option(
         "--output",
         "-o",
-        help="Write to this file. Repeatable: with several files, their suffixes set the formats.",
+        help="Write the report to this file. Repeatable: the suffix of each file sets its format.",
         metavar="FILE",
     ),
 ]
@@ -83,7 +83,7 @@ PolicyLevels = Annotated[
     Path | None,
     typer.Option(
         "--policy-levels",
-        help="Policy levels and settings (JSON). They override the stack file's.",
+        help="JSON file with policy levels and settings, which override the stack file.",
         metavar="FILE",
     ),
 ]
@@ -99,7 +99,7 @@ Refresh = Annotated[
     bool,
     typer.Option(
         "--refresh",
-        help="Refresh the state from the cloud before the preview: the plan undoes drift.",
+        help="Refresh the state before the preview, so that the plan undoes drift.",
     ),
 ]
 PreflightReport = Annotated[
@@ -138,9 +138,9 @@ def review(
 
     Exit code: 0 no objection, 1 the preview failed, an image is missing, or a running job would
     move to another stack or be replaced by an identical request, 2 wrong usage or no stack to
-    review, 3 a policy forbids the change, or a protected resource that was deleted in the cloud
-    would be created again, empty, 4 the change exceeds the environment's limits, 5 the plan differs
-    from --expect. Each code except 2 comes with a report.
+    review, 3 a policy forbids the change, or a deleted protected resource would be created again
+    without its data, 4 the change exceeds a limit of the environment, 5 the plan differs from
+    --expect. Except with exit code 2, the command writes a report.
     """
     _write_utf8()
     formats = _formats(output or [], output_format)

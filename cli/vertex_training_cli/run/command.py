@@ -51,7 +51,7 @@ Words = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="[-- ARGS...]",
-        help="Arguments of the job's code. They replace flags of the job file.",
+        help="Arguments of the job's code, which replace flags of the job file.",
     ),
 ]
 Added = Annotated[
@@ -97,7 +97,7 @@ def run(
         bool, typer.Option("--detach", "-d", help="Submit the job, print its id and exit.")
     ] = False,
     yes: Annotated[
-        bool, typer.Option("--yes", "-y", help="Do not ask for confirmation of the maximum cost.")
+        bool, typer.Option("--yes", "-y", help="Skip the confirmation of the maximum cost.")
     ] = False,
     with_: Added = None,
     no_code: Annotated[
@@ -108,16 +108,16 @@ def run(
     gpu: NumberOfGpus = 0,
     machine: MachineName = "",
 ) -> None:
-    """Run one job and print its log until it ends. No other resource of the stack is deployed.
+    """Run one job and print its log until the job ends. No other resource is deployed.
 
-    A script needs no stack: it runs in the local cloud, with all files of its folder except those
+    A script needs no stack. It runs in the local cloud, with all files of its folder except those
     that .gitignore or .vtignore excludes. Concurrent runs of a script get different names. With
-    --gpu it gets GPUs of this machine, if enough are free; the log names them.
+    --gpu, the script gets GPUs of this machine, if enough GPUs are free. The log names these GPUs.
 
     Ctrl-C cancels the job. A second Ctrl-C exits without waiting for the cancellation.
 
     Exit code: that of the job's code, 1 if the job ended without an exit code, 2 if the job was not
-    submitted, 130 if it was cancelled.
+    submitted, 130 if the job was cancelled.
 
     Examples: `vt run titanic -- --epochs=3`, `vt run train.py -- --learning-rate=0.1`.
     """

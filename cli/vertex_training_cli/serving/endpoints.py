@@ -89,7 +89,7 @@ def wait(
 
     Example: `vt endpoints wait titanic --deadline 1h`.
 
-    Exit code: 0 served, 124 after the deadline (prints the remaining differences).
+    Exit code: 0 served, 124 after the deadline (the command prints the remaining differences).
     """
     limit, ref = seconds(deadline, "--deadline"), service.connected(stack)
     declared, endpoints = _declared(ref), service.Endpoints(ref)
@@ -127,9 +127,10 @@ def predict(
     ],
     stack: SelectedStack = None,
 ) -> None:
-    """Send rows to an endpoint and print its predictions: one line of JSON per row, in order.
+    """Send rows to an endpoint and print one prediction per row as a line of JSON, in order.
 
-    Rows are sent in batches. A refused batch ends the command; the message names its lines.
+    The command sends rows in batches. If the endpoint refuses a batch, the command ends, and the
+    message names the batch's lines.
 
     Example: `vt endpoints predict titanic -i - < rows.jsonl`.
     """

@@ -32,7 +32,7 @@ from vertex_training_cli.status import print_status
 from vertex_training_cli.up.lost_state import refuse_if_lost
 
 PolicyLevels = Annotated[
-    Path | None, typer.Option(help="Policy levels (JSON). They override the stack file's.")
+    Path | None, typer.Option(help="JSON file with policy levels, which override the stack file.")
 ]
 
 
@@ -40,23 +40,24 @@ def up(
     context: typer.Context,
     stack: Annotated[
         str | None,
-        typer.Option("--stack", "-s", help="Stack. Default: the selected one, else `local`."),
+        typer.Option("--stack", "-s", help="Stack. Default: the selected stack, else `local`."),
     ] = None,
     policy_levels: PolicyLevels = None,
 ) -> None:
     """Run `pulumi up`, and clean up after runs that were killed.
 
-    Before `pulumi up`, it removes locks whose process has ended. Locks of running processes and of
-    other machines stay. After a successful `pulumi up`, it clears pending creations that have been
-    completed, and reports running jobs of the stack that are missing from the state.
+    Before `pulumi up`, the command removes locks whose process has ended. Locks of running
+    processes and of other machines stay. After a successful `pulumi up`, the command clears pending
+    creations of existing resources, and reports running jobs of the stack that are missing from the
+    state.
 
     Other options are passed to `pulumi up`: `vt up -s dev --yes`. For a stack of the local cloud,
-    it starts the local cloud.
+    the command starts the local cloud.
 
-    With --refresh, it refuses if a protected resource was deleted in the cloud.
+    With --refresh, the command stops if a protected resource was deleted in Google Cloud.
 
-    Exit code: that of pulumi; 1 if the stack is in use, 3 if a protected resource would be created
-    again, empty, or a running job would move to another stack.
+    Exit code: that of pulumi; 1 if the stack is in use, 3 if a deleted protected resource would be
+    created again without its data, or a running job would move to another stack.
     """
     ref = stacks.find(stack)
     policies = up_options(ref.root, ref.stack, context.args, policy_levels)

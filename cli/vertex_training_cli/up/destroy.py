@@ -252,18 +252,18 @@ def destroy(
         str, typer.Option("--stack", "-s", help="Stack to destroy. There is no default.")
     ],
     yes: Annotated[
-        bool, typer.Option("--yes", "-y", help="Do not ask for confirmation. Requires --name.")
+        bool, typer.Option("--yes", "-y", help="Skip the confirmation. Requires --name.")
     ] = False,
     name: Annotated[str, typer.Option("--name", help="Name of the stack, as confirmation.")] = "",
 ) -> None:
-    """Show the resources that a stack would lose, ask for its name, then run `pulumi destroy`.
+    """List the resources of a stack, prompt for the stack's name, then run `pulumi destroy`.
 
-    Before a deletion, it refuses if a resource is protected, if a bucket has objects and would not
-    be emptied, or if a running job is missing from the state. To remove a protection, change the
-    stack file and have the change reviewed.
+    The command refuses to delete a stack if a resource is protected, if a bucket has objects and
+    would not be emptied, or if a running job is missing from the state. To remove a protection,
+    change the stack file and have the change reviewed.
 
-    Without a terminal and without `--yes --name STACK`, it shows the losses and deletes nothing.
-    Other options are passed to `pulumi destroy`.
+    Without a terminal and without `--yes --name STACK`, the command lists the resources and deletes
+    nothing. Other options are passed to `pulumi destroy`.
 
     Example: `vt destroy --stack dev --yes --name dev`.
 

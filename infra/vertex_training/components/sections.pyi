@@ -700,10 +700,11 @@ class EnvironmentFields(TypedDict):
     labels: NotRequired[Input[Mapping[str, Input[str]]]]
     """Labels of all resources that support labels."""
     submitters: NotRequired[Input[Sequence[Input[str]]]]
-    """IAM members that may submit jobs as accounts without a team and without ``submitters``."""
+    """IAM members that may submit jobs. This list does not apply to accounts with a team or with
+    their own ``submitters``."""
     deployers: NotRequired[Input[Sequence[Input[str]]]]
-    """IAM members that run ``pulumi up``, like CI's account. They may act as every account of the
-    stack, including those of teams, and use the subnet of a Shared VPC host project."""
+    """IAM members that run ``pulumi up``, like CI's account. Deployers may act as every account of
+    the stack, including accounts of teams, and may use the subnet of a Shared VPC host project."""
     teams: NotRequired[Input[Mapping[str, Input[TeamArgs]]]]
     """Teams by name. Teams are isolated from each other."""
     builders: NotRequired[Input[Sequence[Input[str]]]]
@@ -730,20 +731,20 @@ class EnvironmentFields(TypedDict):
     """Display name of a TensorBoard instance that the stack creates for jobs, or full name of an
     existing instance: ``projects/P/locations/REGION/tensorboards/ID``."""
     encryption: NotRequired[Input[EncryptionArgs]]
-    """Cloud KMS key that encrypts the stack's data; default: keys of Google."""
+    """Cloud KMS key that encrypts the stack's data. By default, Google's keys encrypt the data."""
     limits: NotRequired[Input[LimitsArgs]]
     """Limits of the stack and of each job."""
     job_defaults: NotRequired[Input[JobDefaultsArgs]]
     """Default values of job files."""
     allowed_secrets: NotRequired[Input[Mapping[str, Input[str]]]]
-    """Files or lines that may be uploaded although they look like secrets: ``FILE`` or
-    ``FILE:LINE``, as ``vt check`` prints them -> reason."""
+    """Files or lines that look like secrets, but may be uploaded. A key is ``FILE`` or
+    ``FILE:LINE``, as in the output of ``vt check``. A value is the reason."""
     rules: NotRequired[Input[Mapping[str, Input[Literal["error", "warning", "note"]]]]]
     """Levels of rules of job files. The level of an error cannot be lowered."""
     on_change: NotRequired[Input[Literal["cancel", "finish"]]]
-    """What to do with a running job when its request changes. A job's own ``onChange`` takes
-    precedence. ``finish``: the running job ends by itself, and the next ``pulumi up`` submits the
-    changed job."""
+    """Effect of a changed request on a running job. ``cancel`` cancels the job. With ``finish``,
+    the job ends by itself, and the next ``pulumi up`` submits the changed job. A job's own
+    ``onChange`` takes precedence."""
     snapshots: NotRequired[Input[Mapping[str, Input[SnapshotArgs]]]]
     """Results of BigQuery queries, exported to files, by name."""
     jobs: NotRequired[Input[Mapping[str, Input[JobArgs]]]]

@@ -573,8 +573,9 @@ class DriftSettings(Section):
     """Accepted resources in the stack's network, at its endpoints or running as its accounts, by a
     name of your choice."""
     accepted_losses: dict[str, Annotated[str, Field(min_length=10)]] = {}
-    """Protected resources that were deleted in the cloud and may be created again, empty: name in
-    the review -> reason. Remove the entry after the deployment."""
+    """Protected resources that were deleted in the cloud and may be created again without their
+    data. A key is the name in the review. A value is the reason. Remove the entry after the
+    deployment."""
 
 
 #: Sections with entries that can be renamed: path in the stack file -> fields of the model.
@@ -599,10 +600,11 @@ class Settings(Section):
     stack: str
     """Name of the stack, from the name of its file."""
     include: list[IncludePath] = []
-    """Files whose ``config`` is merged into this stack's, relative to the top of the checkout."""
+    """Files whose ``config`` is merged into this stack file. Paths are relative to the top of the
+    checkout."""
     overrides: dict[str, Any] = {}
-    """Values that replace those of included files: path, like ``buckets.data.protect``, and value.
-    Null removes the value."""
+    """Values that replace values of included files. A key is a path, like ``buckets.data.protect``.
+    Null removes the included value."""
     project: ProjectId
     """Project of the stack's resources and jobs."""
     region: Annotated[str, form(r"[a-z]+-[a-z]+[0-9]+", "us-central1")]
@@ -613,10 +615,11 @@ class Settings(Section):
     labels: dict[str, str] = {}
     """Labels of all resources that support labels."""
     submitters: list[str] = []
-    """IAM members that may submit jobs as accounts without a team and without ``submitters``."""
+    """IAM members that may submit jobs. This list does not apply to accounts with a team or with
+    their own ``submitters``."""
     deployers: list[str] = []
-    """IAM members that run ``pulumi up``, like CI's account. They may act as every account of the
-    stack, including those of teams, and use the subnet of a Shared VPC host project."""
+    """IAM members that run ``pulumi up``, like CI's account. Deployers may act as every account of
+    the stack, including accounts of teams, and may use the subnet of a Shared VPC host project."""
     teams: dict[Key, Team] = {}
     """Teams by name. Teams are isolated from each other."""
     builders: list[str] = []
@@ -644,24 +647,24 @@ class Settings(Section):
     """Display name of a TensorBoard instance that the stack creates for jobs, or full name of an
     existing instance: ``projects/P/locations/REGION/tensorboards/ID``."""
     encryption: Encryption | None = None
-    """Cloud KMS key that encrypts the stack's data; default: keys of Google."""
+    """Cloud KMS key that encrypts the stack's data. By default, Google's keys encrypt the data."""
     limits: Limits = Limits()
     """Limits of the stack and of each job."""
     job_defaults: JobDefaults = JobDefaults()
     """Default values of job files."""
     allowed_secrets: dict[str, Annotated[str, Field(min_length=10)]] = {}
-    """Files or lines that may be uploaded although they look like secrets: ``FILE`` or
-    ``FILE:LINE``, as ``vt check`` prints them -> reason."""
+    """Files or lines that look like secrets, but may be uploaded. A key is ``FILE`` or
+    ``FILE:LINE``, as in the output of ``vt check``. A value is the reason."""
     rules: dict[str, Literal["error", "warning", "note"]] = {}
     """Levels of rules of job files. The level of an error cannot be lowered."""
     drift: DriftSettings = DriftSettings()
     """Differences from the declaration that ``vt drift`` accepts."""
     policy_levels: dict[Key, Literal["advisory", "mandatory", "disabled"]] = {}
-    """Levels of policies in this stack; default: mandatory."""
+    """Levels of policies in this stack. The default level is ``mandatory``."""
     on_change: Literal["cancel", "finish"] = "cancel"
-    """What to do with a running job when its request changes. A job's own ``onChange`` takes
-    precedence. ``finish``: the running job ends by itself, and the next ``pulumi up`` submits the
-    changed job."""
+    """Effect of a changed request on a running job. ``cancel`` cancels the job. With ``finish``,
+    the job ends by itself, and the next ``pulumi up`` submits the changed job. A job's own
+    ``onChange`` takes precedence."""
     snapshots: dict[Key, Snapshot] = {}
     """Results of BigQuery queries, exported to files, by name."""
     jobs: dict[Key, Job] = {}
