@@ -24,8 +24,14 @@ from google.api_core.exceptions import (
 )
 from google.api_core.retry import Retry, if_transient_error
 
-from vertex_training.customjob.batch.message import BatchParameters, batch_job
-from vertex_training.customjob.batch.naming import STATES, is_job_of, job_id, reason
+from vertex_training.customjob.batch import (
+    STATES,
+    BatchParameters,
+    batch_job,
+    is_job_of,
+    job_id,
+    reason,
+)
 from vertex_training.customjob.google import job_service
 from vertex_training.customjob.google.job_service import (
     PROVES_NOT_CREATED,
@@ -237,7 +243,7 @@ def as_custom_job(job: batch_v1.Job) -> vertex_api.CustomJob:
 
 
 def _times(job: Any) -> tuple[Any, Any]:
-    """Return start and end of the first task; None for future events."""
+    """Return start and end of the first task; None for each event that has not happened yet."""
     events, ended = job.status.status_events, None
     if enum_name(job.status.state) in ENDED:
         ended = job.update_time
@@ -248,8 +254,6 @@ def _times(job: Any) -> tuple[Any, Any]:
 
 
 def _is_same(job: batch_v1.Job, sent: batch_v1.Job, labels: Mapping[str, str]) -> bool:
-    """Return whether a job has the same labels, containers and account as the job that was sent."""
-
     def essence(message: batch_v1.Job) -> Any:
         runnables = [r for group in message.task_groups for r in group.task_spec.runnables]
         ran = [

@@ -14,8 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from vertex_training.catalog import costs
-from vertex_training.customjob.batch.message import BatchParameters, batch_job
-from vertex_training.customjob.batch.naming import job_id
+from vertex_training.customjob.batch import BatchParameters, batch_job, job_id
 from vertex_training.customjob.kinds import BATCH_JOB, CUSTOM_JOB, TUNING_JOB, JobKind
 from vertex_training.customjob.protocol.ports import IDLE_STOP, MODEL
 from vertex_training.customjob.request import checking, references
@@ -228,7 +227,6 @@ def _fill_in(
 
 
 def _add_slot(message: dict[str, Any], kind: JobKind) -> None:
-    """Add a folder for the scheduled time to the output directory, unless the file has one."""
     spec = message.get(kind.spec)
     directory = spec.get("baseOutputDirectory") if isinstance(spec, dict) else None
     uri = directory.get("outputUriPrefix") if isinstance(directory, dict) else None
@@ -239,7 +237,6 @@ def _add_slot(message: dict[str, Any], kind: JobKind) -> None:
 
 
 def _job(message: dict[str, Any], context: Context, builder: MessageBuilder) -> Job:
-    """Return the CustomJob for the rules: the message, or a trial of a tuning job."""
     kind = builder.kind
     unreadable = tuple(kind.path_in_trial(path) for path in builder.unreadable)
     tuning = None if kind is CUSTOM_JOB else message
@@ -247,7 +244,6 @@ def _job(message: dict[str, Any], context: Context, builder: MessageBuilder) -> 
 
 
 def _with_levels(problems: Sequence[Problem], levels: Mapping[str, Level]) -> list[Problem]:
-    """Return problems with the levels that the stack file sets. Errors remain errors."""
     return [
         dataclasses.replace(problem, level=levels[problem.rule])
         if problem.level != "error" and problem.rule in levels
@@ -257,7 +253,6 @@ def _with_levels(problems: Sequence[Problem], levels: Mapping[str, Level]) -> li
 
 
 def _problems(parsed: document.Document, builder: MessageBuilder, job: Job | None) -> list[Problem]:
-    """Return the problems that the builder and the rules report."""
     if job is None:
         return [*builder.problems, *builder.remarks]
     broken = list(checking.findings(parsed, job, builder.kind, builder.left_out))
@@ -268,7 +263,6 @@ def _problems(parsed: document.Document, builder: MessageBuilder, job: Job | Non
 
 
 def _of_level(problems: Sequence[Problem], level: Level) -> tuple[Problem, ...]:
-    """Return the problems of one level, in the order of their locations."""
     return tuple(sorted((p for p in problems if p.level == level), key=lambda p: p.location))
 
 
@@ -352,7 +346,6 @@ def check_ladder(
 
 
 def _nothing_idles(request: JobRequest) -> str:
-    """Return the reason why ``idleStop`` can never cancel the job, or an empty text."""
     if request.kind is TUNING_JOB:
         return "idleStop does not support tuning jobs"
     pools = request.message["jobSpec"].get("workerPoolSpecs", ())
@@ -362,7 +355,7 @@ def _nothing_idles(request: JobRequest) -> str:
 
 
 def _of_rung(title: str, problems: Sequence[Problem], of_file: Sequence[Problem]) -> list[Problem]:
-    """Return problems that only a rung has, and that edits of the job file cannot fix."""
+    """Return the problems of a rung without the problems of the job file itself."""
     own = [problem for problem in problems if problem not in of_file]
     return [
         dataclasses.replace(problem, what=f"{title}: {problem.what}", mend=None) for problem in own
@@ -370,7 +363,6 @@ def _of_rung(title: str, problems: Sequence[Problem], of_file: Sequence[Problem]
 
 
 def _subnet(context: Context, message: Mapping[str, Any]) -> str:
-    """Return the stack's subnet if the job uses the stack's network, or an empty text."""
     network = context.stack and context.stack.network
     return network.subnet if network and "pscInterfaceConfig" in message[CUSTOM_JOB.spec] else ""
 
@@ -399,10 +391,7 @@ def _add_defaults(
     table: references.Table,
     kind: JobKind = CUSTOM_JOB,
 ) -> dict[str, str]:
-    """Add defaults to missing fields; return field -> default as written in the stack file.
-
-    Skips defaults with unknown references: they are mistakes of the stack file.
-    """
+    """Add the stack's defaults to missing fields; return field -> text in the stack file."""
     spec, filled = message.get(kind.spec), dict[str, str]()
     if not isinstance(spec, dict):
         return filled
@@ -483,7 +472,6 @@ class RungOverrides:
             spec.pop("scheduling", None)
 
     def _lay_over_machines(self, pools: list[dict[str, Any]]) -> None:
-        """Replace the machines of the first pool, and of all pools with the same machines."""
         machines = [pool.get("machineSpec") for pool in pools]
         first = machines[:1]
         values = {key: self.fields[key] for key in MACHINE if key in self.fields}

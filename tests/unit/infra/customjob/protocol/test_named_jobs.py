@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 from tests.unit.infra.customjob.fakes import EDITED, REQUEST, Killed, Process, World, job
-from vertex_training.customjob.batch.naming import job_id
+from vertex_training.customjob.batch import job_id
 from vertex_training.customjob.protocol import submission, withdrawal
 from vertex_training.customjob.protocol.ports import (
     REQUEST_ID_LABEL,

@@ -1,4 +1,4 @@
-"""Convert a checked CustomJob into a Batch job. Pure: equal requests have equal results.
+"""Convert a checked CustomJob into a Batch job, and name Batch's jobs, states and exit codes.
 
 Training code has the environment of Vertex AI: the variables ``AIP_…``, ``CLOUD_ML_JOB_ID`` and
 ``CLUSTER_SPEC``, and buckets below ``/gcs``. Fields: google-cloud-batch 0.22.4, ``batch_v1.types``.
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from vertex_training.catalog.costs import DEFAULT_TIMEOUT, batch_retries, whole_seconds
+from vertex_training.customjob.kinds import BATCH_JOB
 from vertex_training.customjob.rules.job import Job, Pool
 from vertex_training.naming import SECRET_VALUE
 
@@ -265,7 +266,6 @@ def resources(pool: Pool) -> dict[str, Any]:
 
 
 def _reservation(pool: Pool, project: str) -> str:
-    """Return the pool's reservation in Batch's notation; empty for any open reservation."""
     kind = (pool.affinity or {}).get("reservationAffinityType", "")
     if kind == "ANY_RESERVATION":
         return ""
@@ -280,3 +280,75 @@ def _boot_disk(spec: Mapping[str, Any]) -> dict[str, Any]:
     kind = spec.get("bootDiskType", "")
     size = spec.get("bootDiskSizeGb") or DISK_GB
     return {**({"type": kind} if kind else {}), "sizeGb": str(size)}
+
+
+#: Ids have lowercase letters, digits and hyphens, begin with a letter, and do not end with a hyphen
+#: (batch v1, CreateJobRequest).
+MAX_LENGTH: Final = 63
+_OTHERS: Final = re.compile(r"[^a-z0-9]+")
+#: State of a Batch job -> state of a CustomJob.
+STATES: Final = {
+    "QUEUED": "JOB_STATE_QUEUED",
+    "SCHEDULED": "JOB_STATE_PENDING",
+    "RUNNING": "JOB_STATE_RUNNING",
+    "SUCCEEDED": "JOB_STATE_SUCCEEDED",
+    "FAILED": "JOB_STATE_FAILED",
+    "CANCELLATION_IN_PROGRESS": "JOB_STATE_CANCELLING",
+    "CANCELLED": "JOB_STATE_CANCELLED",
+    "DELETION_IN_PROGRESS": "JOB_STATE_CANCELLING",
+}
+#: Exit code reserved by Batch -> meaning (batch/docs/troubleshooting#reserved-exit-codes).
+EXIT_CODES: Final = {
+    50001: "the Spot VM was preempted",
+    50002: "the VM stopped reporting: it crashed or lost its connection to Batch",
+    50003: "the VM rebooted during the task",
+    50004: "the task did not respond: it hangs, or the VM is overloaded",
+    50005: "the task ran longer than its timeout",
+    50006: "the VM was recreated during the task",
+}
+_CODE: Final = re.compile(r"\b(5000[1-6])\b")
+
+
+def job_id(stack: str, job: str, request_id: str, turn: int = 1) -> str:
+    """Return the job id of a request: ``STACK-JOB-DIGITS``, with ``-tN`` for a later turn.
+
+    Long names of stack and job are cut: the request id identifies both.
+
+    >>> job_id("dev", "titanic", "batch-0123456789abcdef0123")
+    'dev-titanic-0123456789abcdef0123'
+    >>> job_id("1_Ä", "x" * 80, "batch-0123456789abcdef0123", 2)[-30:]
+    'xxxxxx-0123456789abcdef0123-t2'
+    """
+    end = f"-{request_id.removeprefix(BATCH_JOB.id_prefix)}" + (f"-t{turn}" if turn > 1 else "")
+    begin = _OTHERS.sub("-", f"{stack}-{job}".lower()).strip("-")
+    begin = begin if begin[:1].isalpha() else f"j-{begin}"
+    return begin[: MAX_LENGTH - len(end)].rstrip("-") + end
+
+
+def is_job_of(name: str, request_id: str) -> bool:
+    """Return whether a job's name or id belongs to the request. Labels are no proof of this."""
+    digits = re.escape(request_id.removeprefix(BATCH_JOB.id_prefix))
+    return re.search(rf"-{digits}(-t[0-9]+)?\Z", name) is not None
+
+
+def explain(description: str, exit_code: int = 0) -> str:
+    """Return the text of an event, with an explanation of Batch's exit code.
+
+    >>> explain("Task failed with exit code 50005.")
+    'Task failed with exit code 50005. 50005: the task ran longer than its timeout.'
+    """
+    match = _CODE.search(description)
+    code = int(match[1]) if match else exit_code
+    return f"{description} {code}: {EXIT_CODES[code]}." if code in EXIT_CODES else description
+
+
+def reason(events: Sequence[tuple[str, int]]) -> str:
+    """Return why a job failed, from event descriptions and exit codes, oldest first.
+
+    The last event reports the failure; an earlier event with an exit code has the cause.
+    """
+    if not events:
+        return ""
+    why = [explain(text, code) for text, code in events if code or _CODE.search(text)]
+    last = explain(*events[-1])
+    return " ".join(dict.fromkeys([*why[-1:], last]))
