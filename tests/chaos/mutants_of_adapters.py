@@ -7,7 +7,7 @@ from typing import Final
 from tests.chaos.mutant import of
 
 ADOPT: Final = of(
-    "protocol.adoption",
+    "protocol.submission",
     "adopt",
     ("digests are not compared", "    if other:", "    if other is None:"),
     ("an ended run is adopted", "not in (*FAILED, ", "not in ("),
@@ -15,7 +15,7 @@ ADOPT: Final = of(
     ("the newest job is adopted", "    return min(candidates", "    return max(candidates"),
 )
 WITHDRAW: Final = of(
-    "protocol.withdrawal",
+    "protocol.waiting",
     "withdraw",
     ("nothing is cancelled", "        jobs.cancel(name)\n", ""),
     (

@@ -29,7 +29,6 @@ from vertex_training.customjob.kinds import (
     JobKind,
     kind_of_name,
 )
-from vertex_training.customjob.protocol.adoption import is_usable
 from vertex_training.customjob.protocol.ports import (
     JOB_LABEL,
     PROGRAM_LABEL,
@@ -39,6 +38,7 @@ from vertex_training.customjob.protocol.ports import (
     own_labels,
     program_label,
 )
+from vertex_training.customjob.protocol.submission import is_usable
 from vertex_training.errors import CommandError, OperatorError, did_you_mean
 from vertex_training_cli.engine.stacks import StackRef, find_unchecked
 from vertex_training_cli.help import completion

@@ -30,7 +30,6 @@ from vertex_training.customjob.kinds import (
     JobKind,
     kind_of_submission,
 )
-from vertex_training.customjob.protocol.adoption import current_job
 from vertex_training.customjob.protocol.idle import IdleRule, IdleStop, Reading, reason_of
 from vertex_training.customjob.protocol.ladder import Ladder, job_with_turn, stop_climbing
 from vertex_training.customjob.protocol.ports import (
@@ -59,7 +58,8 @@ from vertex_training.customjob.protocol.prerequisites import (
     ask_until_settled,
     questions,
 )
-from vertex_training.customjob.protocol.withdrawal import (
+from vertex_training.customjob.protocol.submission import current_job
+from vertex_training.customjob.protocol.waiting import (
     CancelledJob,
     release,
     withdraw,
@@ -218,10 +218,7 @@ class CustomJobProvider(BoundedProvider):
     def _ensure_accepted(
         self, news: dict[str, Any] | None, olds: dict[str, Any], job: JobSnapshot
     ) -> None:
-        """Check that the request ``news``, which replaces a live job, would not be refused.
-
-        At this time its dependencies exist: the engine deletes the job just before the replacement.
-        """
+        """Check that the request ``news`` would be accepted before its live job is cancelled."""
         from vertex_training.customjob.google import prerequisites  # loads Google's client
 
         if news is None or has_unknown(news):
@@ -277,10 +274,7 @@ def input_options(
 
 
 def _has_another_request(id_: str, olds: dict[str, Any], news: dict[str, Any]) -> bool:
-    """Return whether the stack no longer declares the running (or last) request.
-
-    Changes of rungs without a turn submit nothing. Reads records only if rungs changed.
-    """
+    """Return whether the stack no longer declares the running or last request."""
     if not _known_rungs(olds) and LADDER not in news["options"]:
         return olds["requestId"] != news["requestId"]
     declared = _declared_rungs(news)
@@ -290,7 +284,6 @@ def _has_another_request(id_: str, olds: dict[str, Any], news: dict[str, Any]) -
 
 
 def _repeats(running: ReplacedJob, news: dict[str, Any] | None) -> bool:
-    """Return whether the new inputs of a replaced job declare the same request again."""
     if news is None or has_unknown(news):
         return False
     return running.request_id in _declared_rungs(news)
@@ -302,12 +295,10 @@ def _declared_rungs(news: Mapping[str, Any]) -> list[str]:
 
 
 def _known_rungs(olds: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the ids of all rungs in a state; empty for a job that never had a ladder."""
     return (*olds.get(LADDER, ()), *olds.get(EARLIER_RUNGS, ()))
 
 
 def _rung_ids(olds: Mapping[str, Any], news: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Return the ladder's part of a job's state; empty for a job that never had a ladder."""
     if LADDER not in news["options"] and not _known_rungs(olds):
         return {}
     declared = _declared_rungs(news)
@@ -317,10 +308,7 @@ def _rung_ids(olds: Mapping[str, Any], news: Mapping[str, Any]) -> dict[str, lis
 
 
 def _current(id_: str, olds: Mapping[str, Any]) -> ReplacedJob:
-    """Return request and job of the current rung.
-
-    If the turn cannot be read, returns those of the state, and prints a line.
-    """
+    """Return request and job of the current rung; those of the state if the turn is unreadable."""
     known, current = _known_rungs(olds), None
     if known and not is_offline(olds["submission"]["project"]):
         try:
@@ -333,10 +321,7 @@ def _current(id_: str, olds: Mapping[str, Any]) -> ReplacedJob:
 
 
 def _is_deferred(id_: str, olds: dict[str, Any], news: dict[str, Any]) -> bool:
-    """Return whether the new request has to wait for the end of the running job.
-
-    If the job cannot be read, its last known state is used: a possibly live job continues.
-    """
+    """Return whether the new request waits for the running job; an unreadable job may be live."""
     if news["options"].get("onChange") != "finish" or not _has_another_request(id_, olds, news):
         return False
     if olds.get("state") in TERMINAL and not _known_rungs(olds):
@@ -349,8 +334,6 @@ def _is_deferred(id_: str, olds: dict[str, Any], news: dict[str, Any]) -> bool:
 
 
 def _refusal(news: dict[str, Any], replaced: ReplacedJob | None) -> str:
-    """Return why the service or records would refuse the submission; empty if no reason known."""
-
     def connect() -> tuple[JobService, IntentStore]:
         return _service(news), _intents(news)
 
@@ -368,7 +351,6 @@ def _refusal(news: dict[str, Any], replaced: ReplacedJob | None) -> str:
 def _record_problem(
     rungs: Sequence[SubmissionRequest], replaced: ReplacedJob, news: dict[str, Any]
 ) -> str:
-    """Return why the records refuse the submission or cannot be written, or an empty text."""
     try:
         intents = _intents(news)
         intents.now()  # a write
@@ -378,7 +360,6 @@ def _record_problem(
 
 
 def _questions(rungs: Sequence[SubmissionRequest], kind: JobKind) -> list[Question]:
-    """Return the checks of all rungs before a submission, without duplicates."""
     every = [question for request in rungs for question in questions(request, kind)]
     return list({question.subject: question for question in every}.values())
 
@@ -396,7 +377,6 @@ _declared: Final[dict[tuple[object, ...], dict[str, Any]]] = {}
 
 
 def _request(props: Mapping[str, Any]) -> SubmissionRequest:
-    """Return the submission that a job's inputs describe."""
     submission = props["submission"]
     return SubmissionRequest(
         parent=_parent(props),
@@ -411,7 +391,7 @@ def _request(props: Mapping[str, Any]) -> SubmissionRequest:
 
 
 def _known_request(olds: Mapping[str, Any]) -> SubmissionRequest:
-    """Return the submission in a state, without the bodies of requests."""
+    """Return the submission in a state. A state contains no bodies of requests."""
     submission = olds["submission"]
     stack, job, run = submission["stack"], submission["job"], int(submission["run"])
     known, first = _known_rungs(olds), olds["requestId"]
@@ -479,7 +459,7 @@ def _parent(props: Mapping[str, Any]) -> str:
 
 
 def _job_key(props: Mapping[str, Any]) -> tuple[object, ...]:
-    """Return the identity of a job, which does not depend on run and request."""
+    """Return the identity of a job, which does not include run and request."""
     submission = props["submission"]
     keys = (key for key in (*SUBMISSION_KEYS, SECTION) if key != "run")
     return tuple(submission.get(key) for key in keys)
@@ -512,7 +492,6 @@ def _intents(props: dict[str, Any]) -> IntentStore:
 
 
 def _records(props: Mapping[str, Any]) -> str:
-    """Return the folder of the job's records in the control bucket."""
     return f"{props['options'].get(RECORDS, '')}{_kind(props).records}"
 
 
@@ -533,7 +512,6 @@ def _labels(props: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _outputs(props: dict[str, Any], job: JobSnapshot) -> dict[str, Any]:
-    """Return a job's outputs: only the values to find, refresh and delete the job."""
     return {
         "state": job.state,
         "submission": props["submission"],
@@ -544,7 +522,6 @@ def _outputs(props: dict[str, Any], job: JobSnapshot) -> dict[str, Any]:
 
 
 def _stored_options(options: dict[str, Any]) -> dict[str, Any]:
-    """Return the options to store in the state: options to refresh, stop or delete the job."""
     return {key: value for key, value in options.items() if value and key not in NOT_STORED}
 
 
@@ -553,7 +530,7 @@ def _changed(olds: dict[str, Any], news: dict[str, Any], key: str) -> bool:
 
 
 def _input_problems(news: dict[str, Any]) -> list[str]:
-    """Return problems about empty inputs, which only other programs can pass."""
+    """Return a message if required inputs are empty, which only other programs can pass."""
     submission, options = news.get("submission") or {}, news.get("options") or {}
     missing = [
         *(f"submission.{key}" for key in SUBMISSION_KEYS if not submission.get(key)),

@@ -13,7 +13,6 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple, TypeVar
 
-from vertex_training.customjob.protocol.adoption import deleted_job_error, job_to_adopt
 from vertex_training.customjob.protocol.ladder import Ladder
 from vertex_training.customjob.protocol.ports import (
     TERMINAL,
@@ -24,6 +23,7 @@ from vertex_training.customjob.protocol.ports import (
     SubmissionRequest,
     Timing,
 )
+from vertex_training.customjob.protocol.submission import deleted_job_error, job_to_adopt
 from vertex_training.customjob.protocol.turn import SubmissionTurn
 from vertex_training.errors import JobRefusedError, OperatorError
 from vertex_training.naming import is_local
@@ -163,7 +163,6 @@ def refusal_reason(
 def _has_live_job(
     request: SubmissionRequest, turn: SubmissionTurn, jobs: JobService, intents: IntentStore
 ) -> bool:
-    """Return whether a live job would be adopted. Raises JobRefusedError like steps 1 and 2."""
     stored = intents.read(request.request_id)
     if stored is None or not stored.record.job_name:
         return False

@@ -34,7 +34,7 @@ from vertex_training.customjob.protocol.ports import (
 )
 from vertex_training.customjob.protocol.submission import submit
 from vertex_training.customjob.protocol.turn import SubmissionTurn
-from vertex_training.customjob.protocol.withdrawal import withdraw
+from vertex_training.customjob.protocol.waiting import withdraw
 from vertex_training.errors import (
     InDoubtError,
     JobRefusedError,
@@ -149,7 +149,7 @@ def dropped(
 
 
 def _current(schedule: DeployedSchedule, ports: SchedulePorts) -> tuple[str, JobSnapshot | None]:
-    """Return slot and job of the request that has the turn; empty and None if no request has it."""
+    """Return slot and job of the request with the turn; empty and None without a turn."""
     turn = ports.intents.read_turn(schedule.turn_key)
     if turn is None:
         return "", None
@@ -161,7 +161,6 @@ def _current(schedule: DeployedSchedule, ports: SchedulePorts) -> tuple[str, Job
 def _due(
     schedule: DeployedSchedule, ports: SchedulePorts, current: str, now: datetime.datetime
 ) -> list[str]:
-    """Return the due times, oldest first."""
     begin = max(schedule.since, current)
     result = [name_of(slot) for slot in schedule.calendar.due(time_of(begin), now)]
     is_slot = ports.intents.read(schedule.request_id(current)) if current > schedule.since else None
@@ -171,10 +170,7 @@ def _due(
 
 
 def _recorded(schedule: DeployedSchedule, ports: SchedulePorts, slot: str) -> Outcome | None:
-    """Return the result if a time's record has a job that the turn record lacks; else None.
-
-    A user deleted the turn record, or wrote the record of the time.
-    """
+    """Return the outcome of a slot whose record has a job that the turn record lacks, or None."""
     id_ = schedule.request_id(slot)
     stored = ports.intents.read(id_)
     if stored is None or stored.record.state is not IntentState.DONE:
@@ -188,7 +184,6 @@ def _recorded(schedule: DeployedSchedule, ports: SchedulePorts, slot: str) -> Ou
 
 
 def _selected(missed: str, due: list[str], now: datetime.datetime) -> list[str]:
-    """Return the due times to submit, as the option ``missed`` selects them."""
     if missed == "all":
         return due
     newest = due[-1:]
@@ -198,7 +193,6 @@ def _selected(missed: str, due: list[str], now: datetime.datetime) -> list[str]:
 def _submit(
     schedule: DeployedSchedule, ports: SchedulePorts, slot: str
 ) -> tuple[Outcome, JobSnapshot | None]:
-    """Submit the job for a scheduled time. Returns a refusal as result."""
     try:
         request = ports.prepare(schedule.submission(slot), schedule.account)
         job, adopted = submit(request, ports.jobs, ports.intents, ports.timing, ports.environment)
@@ -251,7 +245,7 @@ def _end(
     request_id: str,
     sleep: Callable[[float], None],
 ) -> JobSnapshot | None:
-    """Wait until the request for a time can create no more jobs, and cancel its jobs."""
+    """Wait until the request of a slot cannot create more jobs; cancel its jobs."""
     request = schedule.submission(slot_of(request_id))
     turn = SubmissionTurn(request, ports.jobs, ports.intents, ports.timing, ports.environment)
     cancelled = None

@@ -2,7 +2,7 @@
 
 A cancellation requires proof: for each accelerator of each replica, the service has points that
 cover the whole time, all below the threshold. If points are missing, late, invalid or unreadable,
-the job continues. Points and the current time come from the service, not from this process's clock.
+the job continues. Points and the current time come from the service, not from this machine.
 
 The reason is written to the job's record before the cancellation, under a precondition. So a job
 that leaves its stack meanwhile is not cancelled, and later commands can read the reason. Only a
@@ -140,7 +140,7 @@ class IdleRule:
 
 
 def _missing(readings: Sequence[Series], count: int, since: float, until: float) -> str:
-    """Return the missing proof for a replica with ``count`` accelerators; empty if complete."""
+    """Return which data of a replica is missing; empty if the data is complete."""
     if not readings:
         return "no utilization data"
     accelerators = {series.accelerator for series in readings}
@@ -156,7 +156,7 @@ def _missing(readings: Sequence[Series], count: int, since: float, until: float)
 
 
 def _distinct_accelerators(names: Iterable[str]) -> int:
-    """Return the number of accelerators that ``names`` distinguish by one, undocumented, label."""
+    """Return how many accelerators one label distinguishes; Google does not document it."""
     values = defaultdict[str, set[str]](set)
     for name in names:
         for label in filter(None, name.split(",")):
@@ -185,11 +185,7 @@ class IdleStop:
     OperatorError."""
 
     def look(self, job: JobSnapshot) -> IdleVerdict:
-        """Return the current verdict on the job, without cancelling it.
-
-        Raises:
-            OperatorError: the utilization cannot be read.
-        """
+        """Return the verdict on the job, without cancelling the job. Raises OperatorError."""
         if job.state != RUNNING or not job.accelerators:
             return IdleVerdict(IdleFinding.YOUNG, "the job is not running")
         return self.rule.judge(job, self.read(job.name, self.rule.seconds + LATE + SAMPLE))
@@ -227,7 +223,6 @@ class IdleStop:
         return reason
 
     def _forget(self, stored: StoredIntent) -> None:
-        """Remove the reason from the record, because the job continues."""
         if stored.record.stopped:
             record = dataclasses.replace(stored.record, stopped="")
             with contextlib.suppress(PreconditionFailedError, OperatorError):
@@ -245,11 +240,7 @@ def reason_of(name: str, request_id: str, intents: IntentStore) -> str:
 
 
 def record_of(name: str, request_id: str, intents: IntentStore) -> StoredIntent | None:
-    """Return a job's intent record; None if the record is released or belongs to another job.
-
-    Raises:
-        OperatorError: the record cannot be read.
-    """
+    """Return the job's intent record; None if the record is released or names another job."""
     stored = intents.read(request_id) if request_id else None
     if stored is None or stored.record.state is not IntentState.DONE:
         return None

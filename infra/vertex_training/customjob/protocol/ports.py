@@ -1,7 +1,4 @@
-"""Interfaces of the submission protocol (job service, intent store, process), and their values.
-
-``google.job_service`` and ``google.intent_store`` implement the first two.
-"""
+"""Interfaces of the submission protocol (job service, intent store, process), and their values."""
 
 from __future__ import annotations
 
@@ -234,10 +231,7 @@ class IntentRecord:
 
 @dataclass(frozen=True, slots=True)
 class StoredIntent:
-    """An intent record and its generation, on which the next write depends.
-
-    ``updated`` is the store's time in seconds, never the time of this machine.
-    """
+    """An intent record with its generation, and ``updated``: the store's time in seconds."""
 
     record: IntentRecord
     generation: int
@@ -264,10 +258,9 @@ class IntentStore(Protocol):
         ...
 
     def write(self, record: IntentRecord, generation: int) -> StoredIntent:
-        """Write the record if it still has ``generation`` (0: the record does not exist).
+        """Write the record if the stored generation is ``generation`` (0: no record exists).
 
-        Raises:
-            PreconditionFailedError: the record has another generation.
+        Raises PreconditionFailedError for another generation.
         """
         ...
 
@@ -282,10 +275,9 @@ class IntentStore(Protocol):
     def write_turn(
         self, key: str, request_id: str, number: int, generation: int, *, withdrawn: bool = False
     ) -> None:
-        """Write the turn record if it still has ``generation`` (0: the record does not exist).
+        """Write the turn record if its stored generation is ``generation`` (0: no record exists).
 
-        Raises:
-            PreconditionFailedError: the record has another generation.
+        Raises PreconditionFailedError for another generation.
         """
         ...
 

@@ -1,8 +1,7 @@
 """Checks a new request before the running job, which the request replaces, is cancelled.
 
-Replacing a job cancels the old job first. Before that, Google is queried about the new request:
-permissions, images, reservations, quota. A negative answer is an :class:`Obstacle`. A check that
-fails is reported and stops nothing. Imports neither Pulumi nor Google.
+The checks query Google about permissions, images, reservations and quota. A negative answer is an
+:class:`Obstacle`. A check without an answer is reported, and does not stop the submission.
 """
 
 from __future__ import annotations
@@ -217,7 +216,7 @@ def _reserved(name: str) -> Question:
 
 
 def _quotas(parent: str, message: Mapping[str, Any], spec: Mapping[str, Any]) -> Iterator[Question]:
-    """Yield a check of the quota of each accelerator. Ignores the current usage."""
+    """Yield a check of each accelerator's quota limit. The checks ignore current usage."""
     _, project, _, region = parent.split("/")
     for metric, count in accelerator_quotas(message, spec, region).items():
         yield Question(
