@@ -88,7 +88,6 @@ class CustomJob(dynamic.Resource, module="vertex", name="CustomJob"):
         return pulumi.Output.from_input(self._inputs)
 
     def _ladder(self, request: JobRequest) -> list[dict[str, pulumi.Input[str]]]:
-        """Return the rungs of the ladder without the job file's own request."""
         return [
             {
                 "requestId": self.once_known(rung.request_id),

@@ -192,10 +192,7 @@ def service_client(
 
 
 def _with_lists_that_end(channel: grpc.Channel) -> grpc.Channel:
-    """Return a channel that raises OperatorError if a page names itself as the next page.
-
-    Google's clients would request such a page without end.
-    """
+    """Return a channel that fails if a page names itself as next: Google's clients would loop."""
     import grpc
 
     class Pages(grpc.UnaryUnaryClientInterceptor):
@@ -219,7 +216,6 @@ class VertexJobs:
         self._client, self._kind = client, kind
 
     def _method(self, verb: str) -> Callable[..., Any]:
-        """Return the client's method, like ``create_custom_job``."""
         plural = "s" if verb == "list" else ""
         return getattr(self._client, f"{verb}_{self._kind.argument}{plural}")
 
@@ -429,7 +425,7 @@ def snapshot(job: AnyJob, kind: JobKind) -> JobSnapshot:
 
 
 def _accelerators(job: Any) -> tuple[tuple[str, int], ...]:
-    """Return, for each replica, its name in logs and metrics and its accelerator count."""
+    """Return the name (as in logs and metrics) and the accelerator count of each replica."""
     return tuple(
         (f"workerpool{number}-{replica}", pool.machine_spec.accelerator_count)
         for number, pool in enumerate(job.job_spec.worker_pool_specs)
@@ -451,12 +447,10 @@ def is_stock_out(error: str) -> bool:
 
 
 def _spec(job: AnyJob, kind: JobKind) -> Any:
-    """Return the CustomJobSpec of a job, or of a tuning job's trials."""
     return job.job_spec if kind.spec == CUSTOM_JOB.spec else job.trial_job_spec
 
 
 def _turn(label: str) -> int:
-    """Return the number of a job's turn; 1 without a label."""
     return int(label) if label.isascii() and label.isdecimal() else 1
 
 

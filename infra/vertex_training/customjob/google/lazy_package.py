@@ -24,8 +24,6 @@ _lock: Final = threading.RLock()
 
 
 class _LazyPackage(ModuleType):
-    """A package whose code has not run yet."""
-
     def __getattr__(self, name: str) -> Any:
         if importlib.util.find_spec(f"{self.__name__}.{name}") is not None:
             return importlib.import_module(f"{self.__name__}.{name}")

@@ -139,7 +139,6 @@ class JobLogs:
 
 
 def _paged(pages: Any) -> Iterator[types.LogEntry]:
-    """Yield the entries of all pages. Raises OperatorError if a later page fails."""
     try:
         yield from pages
     except (GoogleAPICallError, RetryError) as error:
@@ -166,7 +165,6 @@ def _filter(job_id: str, replica: str | None, since: datetime | None = None) -> 
 
 
 def _lines(entry: types.LogEntry) -> list[LogLine]:
-    """Return the lines of an entry: its textPayload, or ``message`` of its jsonPayload."""
     from google.logging.type.log_severity_pb2 import LogSeverity
 
     text = entry.text_payload

@@ -122,11 +122,7 @@ class GooglePrerequisites:
         return f"http://{self._local}" if self._local else f"https://{service}.googleapis.com"
 
     def _call(self, method: str, url: str, **options: Any) -> Mapping[str, Any] | None:
-        """Return the response, empty without a body; None for 404.
-
-        Raises:
-            OperatorError: any other status, or no response.
-        """
+        """Return the JSON response (empty without a body), or None for status 404."""
         import requests
 
         try:
@@ -231,7 +227,6 @@ def with_number(body: str, parent: str, stack: str, account: str) -> str:
 
 
 def _instances(parent: str, account: str) -> list[Any]:
-    """Return the TensorBoard instances of ``projects/P/locations/REGION``."""
     from vertex_training.customjob.google import vertex_api  # noqa: F401 (first: it leaves out the rest of the client)
     from google.cloud.aiplatform_v1.services.tensorboard_service import (  # isort: skip
         TensorboardServiceClient,

@@ -88,7 +88,7 @@ def _series(answer: Mapping[str, Any], job: str) -> Series:
 def _get(
     url: str, query: Mapping[str, str], *, local: bool, account: str
 ) -> tuple[Mapping[str, Any], float]:
-    """Return the response and the time of the service."""
+    """Return the JSON response and the time in its Date header."""
     import requests
 
     try:

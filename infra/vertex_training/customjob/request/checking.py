@@ -72,7 +72,6 @@ def _findings(parsed: Document, job: Job, kind: JobKind, left_out: Set[Path]) ->
 
 
 def _may_hide_spec(path: Path, kind: JobKind) -> bool:
-    """Return whether the unreadable part at ``path`` may be, or contain, the spec."""
     return kind is CUSTOM_JOB or len(path) == 1 or path[:1] == (CUSTOM_JOB.spec,)
 
 

@@ -139,7 +139,6 @@ def hint_of_other(other: str, file: str) -> str:
 
 
 def _is_of_job(field: str) -> bool:
-    """Return whether this field can be a top-level field of a job file."""
     tops = ("CustomJob", "CustomJobSpec", "HyperparameterTuningJob")
     return any(messages()[top].get(field, {"type": "output"})["type"] != "output" for top in tops)
 
@@ -254,7 +253,6 @@ def whole_number(text: str) -> int | None:
 
 
 def _places(field: str, name: str, kind: JobKind) -> list[str]:
-    """Return descriptions of the places of ``field`` in messages other than ``name``."""
     return [
         place
         for message, place in places(kind).items()
@@ -264,7 +262,6 @@ def _places(field: str, name: str, kind: JobKind) -> list[str]:
 
 
 def _nearest_field(key: str, name: str, kind: JobKind) -> str:
-    """Return a hint about an unknown field: a similar field, or all fields of the message."""
     here = [field for field, row in messages()[name].items() if row["type"] != "output"]
     everywhere = {field for message in places(kind) for field in messages()[message]}
     best = nearest(key, everywhere)

@@ -104,7 +104,6 @@ class MessageBuilder:
         return None if spec is None else {"jobSpec": spec}
 
     def _message(self, value: Value, name: str, path: Path) -> dict[str, Any] | None:
-        """Return ``value`` as message ``name``; None, with a problem, if it has another type."""
         if isinstance(value.content, str):
             message = references.message_of(value.content, self.table)
             if isinstance(message, dict):
@@ -315,7 +314,6 @@ class MessageBuilder:
     def _check_oneofs(
         self, fields: dict[str, Any], result: dict[str, Any], keys: list[str], path: Path
     ) -> None:
-        """Report fields that exclude each other, at the location of the last one."""
         groups: dict[str, list[str]] = {}
         for field in result:
             if group := fields[field].get("oneof"):
@@ -385,7 +383,6 @@ class MessageBuilder:
     def _remark(
         self, rule: str, path: Path, what: str, hint: str, mend: Mend | None = None
     ) -> None:
-        """Add a warning or a note, by the level of the rule."""
         location = self.document.location(path, key=True)
         level = registry.FILE_LEVELS[rule]
         self.remarks.append(Problem(what, "", hint, path, location, rule, level, mend))
@@ -400,14 +397,12 @@ class MessageBuilder:
 
 
 def _is_unset(content: Any, key: str | int) -> bool:
-    """Return whether protobuf or gcloud would treat the field at ``key`` as unset."""
     if isinstance(key, int):
         return False
     return content is None or (content == "" and to_camel_case(key) in UNSET_IF_EMPTY)
 
 
 def _may_be_item(content: Any, message: str) -> bool:
-    """Return whether ``content`` can be the only item of a list."""
     if isinstance(content, dict):
         fields = messages().get(message, {})
         return bool(content) and all(to_camel_case(key) in fields for key in content)
@@ -415,11 +410,7 @@ def _may_be_item(content: Any, message: str) -> bool:
 
 
 def _variables(value: Value) -> tuple[tuple[str, str], ...]:
-    """Return name and value of each variable written ``NAME: value`` or ``NAME=value``.
-
-    >>> _variables(Value("A=b", "A=b"))
-    (('A', 'b'),)
-    """
+    """Return name and value of each variable that is written ``NAME: value`` or ``NAME=value``."""
     content = value.content
     if isinstance(content, str):
         name, equals, text = content.partition("=")

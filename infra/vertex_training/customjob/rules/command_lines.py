@@ -149,7 +149,6 @@ def _script_of(words: Sequence[str]) -> tuple[str | None, Sequence[str]]:
 
 
 def _unwrapped(words: Sequence[str]) -> Sequence[str]:
-    """Return the words after leading wrappers and assignments."""
     while words:
         name = words[0].rpartition("/")[2]
         pair = f"{name} {words[1]}" if len(words) > 1 else ""

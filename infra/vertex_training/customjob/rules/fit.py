@@ -135,11 +135,7 @@ def _wrong_owner(job: Job) -> bool:
 
 
 def _room(prefixes: Iterable[int | None], nodes: int) -> int | None:
-    """Return how many jobs with up to ``nodes`` nodes fit into the ranges; None if unknown.
-
-    Google's table has /16 to /18 and up to 32 nodes. A smaller range counts as 0; with a larger or
-    an unknown range the result is None.
-    """
+    """Return how many jobs of ``nodes`` nodes fit into the ranges; None outside Google's table."""
     rows = [row for row in catalog.load("peering_ranges.yaml") if row["nodes"] >= nodes]
     sizes = list(prefixes)
     if not rows or any(size is None or size < 16 for size in sizes):
@@ -157,7 +153,6 @@ def _known(job: Job) -> Mapping[str, ReservationFacts]:
 
 
 def _with_request(job: Job) -> Iterator[tuple[Pool, Path]]:
-    """Yield each pool that requests reservations, with the path of its reservationAffinity."""
     for pool in job.pools:
         if pool.reserved:
             yield pool, (*pool.machine_path, "reservationAffinity")
@@ -176,7 +171,6 @@ def _requested(job: Job) -> Iterator[tuple[Pool, Path, str, ReservationFacts | N
 
 
 def _own(job: Job, name: str) -> str:
-    """Return the name of a reservation with the project's id instead of its number."""
     stack = job.context.stack
     if stack is None:
         return name
@@ -310,10 +304,6 @@ def _machines(job: Job, facts: JobFacts, name: str, reservation: ReservationFact
 
 
 def _uses(job: Job, request: ReservationRequest, name: str, reservation: ReservationFacts) -> bool:
-    """Return whether the requested machines can come only from this reservation.
-
-    With several names, Vertex AI uses the first reservation with free machines.
-    """
     if request.reservations:
         return len(request.reservations) == 1 and _own(job, request.reservations[0]) == name
     return not reservation.specific and _fits(request, reservation)

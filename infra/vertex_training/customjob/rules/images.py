@@ -190,7 +190,6 @@ def image_age(job: Job) -> Findings:
 
 
 def _is_older(short: str, row: dict[str, Any]) -> bool:
-    """Return whether the image has an older version of the same framework than the row's images."""
     mine = VERSION.match(short)
     if mine is None or mine[1] != row["framework"]:
         return False

@@ -110,7 +110,6 @@ def shell_needed(pool: Pool, line: CommandLine) -> Findings:
 
 
 def _no_program(pool: Pool, line: CommandLine) -> Finding | None:
-    """Return a finding if the first word is shell syntax and not a program."""
     first = line.words[0]
     if ASSIGNMENT.fullmatch(first) and "/" not in first.partition("=")[0]:
         what = "the first word must be a program; this is a shell assignment"
@@ -219,7 +218,6 @@ def _place(pool: Pool, command: Command, option: str = "") -> Path:
 
 
 def _own(launch: Launch, option: str) -> str:
-    """Return the launcher's name for an option of torchrun."""
     return OWN_OPTIONS.get(launch.launcher, {}).get(option, option)
 
 
@@ -282,7 +280,6 @@ def processes_per_gpu(pool: Pool, command: Command, launch: Launch) -> Findings:
 
 
 def _nodes(job: Job) -> int:
-    """Return the number of machines in the first two pools, the nodes of a training."""
     return sum(pool.replicas for pool in job.pools if pool.index < 2)
 
 

@@ -111,7 +111,6 @@ def _may_read(bucket: BucketFacts, account: str) -> bool:
 
 
 def _texts(job: Job) -> Iterator[tuple[Path, str]]:
-    """Yield all texts of the job that can refer to data."""
     for pool in job.pools:
         yield from pool.texts()
         for index, uri in enumerate(pool.task.get("packageUris", [])):
@@ -161,7 +160,6 @@ def limit_job_cost(job: Job) -> Iterator[Finding]:
 
 
 def _rate(cost: costs.JobCost) -> str:
-    """Return, as text, the price per hour and the number of trials."""
     attempts = f" in {cost.attempts} attempts" if cost.attempts > 1 else ""
     rate = f"{costs.usd(cost.hourly)} an hour{attempts}{cost.elsewhere}"
     return (
@@ -213,6 +211,5 @@ def limit_strategy(job: Job) -> Iterator[Finding]:
 
 
 def _has_full_price(pool: PoolCost, region: str) -> bool:
-    """Return whether the price of a pool's machine is known for strategies other than SPOT."""
     machine = pool.machine_type, pool.accelerator or None, pool.count
     return costs.hourly(*machine, region) is not None
