@@ -1,4 +1,4 @@
-"""Jobs of a project's region on Vertex AI and Batch.
+"""Routes each call about a job to Vertex AI or to Batch.
 
 The name of a job identifies its service, as does the id of a request. A job has one turn on both
 services: after a change of the service, a live job on the old service blocks the submission.
@@ -32,11 +32,7 @@ def connect(
 ) -> BackendJobs:
     """Return the job service of a region, which creates jobs of this ``kind``.
 
-    For Batch, ``subnet`` is the subnet of the machines, and ``notifications`` the state changes to
-    publish.
-
-    Raises:
-        OperatorError: as ``job_service.connect``.
+    On Batch, new jobs have the ``subnet`` and ``notifications``. Raises OperatorError.
     """
     job_service.local_address(project)
     return BackendJobs(project, region, kind, account, subnet, notifications)
@@ -67,27 +63,21 @@ class BackendJobs:
         return self._of(kind_of_name(name) or self._kind)
 
     def create(self, parent: str, body: str, labels: Mapping[str, str]) -> JobSnapshot:
-        """Send the job. Raises NotSubmittedError or InDoubtError."""
         return self._of(self._kind).create(parent, body, labels)
 
     def get(self, name: str) -> JobSnapshot | None:
-        """Return the job; None if its record was deleted."""
         return self._named(name).get(name)
 
     def find(self, parent: str, request_id: str) -> list[JobSnapshot]:
-        """Return all jobs of the request."""
         tuning = self._kind.spec != CUSTOM_JOB.spec
         kind = self._kind if tuning else kind_of_request(request_id)
         return self._of(kind).find(parent, request_id)
 
     def log_ids(self, name: str) -> list[str]:
-        """Return the ids of the logs that contain the reason for the job's failure."""
         return self._named(name).log_ids(name)
 
     def cancel(self, name: str) -> None:
-        """Request cancellation. Ignores ended and missing jobs."""
         self._named(name).cancel(name)
 
     def delete(self, name: str) -> None:
-        """Delete the job's record and wait for the deletion. Raises OperatorError."""
         self._named(name).delete(name)

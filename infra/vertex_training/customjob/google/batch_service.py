@@ -1,7 +1,6 @@
 """Calls Google Batch, and converts its jobs into CustomJobs.
 
-A create is safe to repeat: the caller chooses the job's name, and a name can be used once. If the
-name exists, the job is read and compared with the request.
+The caller chooses the job's name, which can be used once, so a create is safe to repeat.
 """
 
 from __future__ import annotations
@@ -98,15 +97,12 @@ class BatchJobs:
         subnet: str = "",
         notifications: Sequence[Mapping[str, Any]] = (),
     ) -> None:
-        """Set the ``subnet`` and the ``notifications`` of new jobs."""
         self._client, self._subnet, self._notifications = client, subnet, notifications
 
     def create(self, parent: str, body: str, labels: Mapping[str, str]) -> JobSnapshot:
         """Send a CustomJob as a Batch job whose id derives from the request.
 
-        Raises:
-            NotSubmittedError: the service refused, or another job has this name.
-            InDoubtError: the answer of the service is uncertain.
+        Raises NotSubmittedError or InDoubtError, also if another job has this name.
         """
         from google.cloud import batch_v1
 
@@ -128,15 +124,13 @@ class BatchJobs:
         job = send_once(create_job, "the job", HINTS, service=SERVICE)
         if not _is_same(job, sent, labels):
             raise NotSubmittedError(
-                f"a different job with the name {job.name} exists, created by another user. "
-                "Nothing "
-                f"was submitted. Delete that job (`gcloud batch jobs delete {id_}`), or raise run "
-                "to change the name of this job."
+                f"another user created a different job with the name {job.name}. Nothing was "
+                f"submitted. Delete that job (`gcloud batch jobs delete {id_}`), or raise run to "
+                "change the name of this job."
             )
         return snapshot(job)
 
     def get(self, name: str) -> JobSnapshot | None:
-        """Return the job; None if its record was deleted."""
         job = self.message(name)
         return None if job is None else snapshot(job)
 
@@ -145,16 +139,12 @@ class BatchJobs:
         return read_or_none(self._client.get_job, name=name, service=SERVICE, hints=READ_HINTS)
 
     def find(self, parent: str, request_id: str) -> list[JobSnapshot]:
-        """Return all jobs of a request, by label and name."""
+        """Return all jobs whose label and name have the request id."""
         jobs = self.listed(parent, [f'labels.{REQUEST_ID_LABEL}="{request_id}"'])
         return [snapshot(job) for job in jobs if is_job_of(job.name, request_id)]
 
     def listed(self, parent: str, terms: list[str]) -> list[batch_v1.Job]:
-        """Return all jobs that match a filter; empty if the API is disabled.
-
-        Raises:
-            OperatorError: the jobs cannot be listed.
-        """
+        """Return all jobs that match a filter; empty for a disabled API. Raises OperatorError."""
 
         def list_jobs(**arguments: Any) -> list[batch_v1.Job]:
             try:
@@ -178,14 +168,12 @@ class BatchJobs:
         return [job.uid] if job and job.uid else []
 
     def cancel(self, name: str) -> None:
-        """Request cancellation. Ignores ended and missing jobs."""
         try:
             _read(self._client.cancel_job, request={"name": name})
         except (FailedPrecondition, NotFound):
             return
 
     def delete(self, name: str) -> None:
-        """Delete the job's record and wait for the deletion. Raises OperatorError."""
         try:
             operation = _read(self._client.delete_job, request={"name": name})
             operation.result(timeout=_DELETE_SECONDS)
@@ -197,7 +185,7 @@ class BatchJobs:
 
 
 def snapshot(job: batch_v1.Job) -> JobSnapshot:
-    """Convert a Batch job into a ``JobSnapshot``, the form of the submission protocol."""
+    """Convert a Batch job into a ``JobSnapshot``."""
     return job_service.snapshot(as_custom_job(job), BATCH_JOB)
 
 

@@ -1,9 +1,7 @@
 """Credentials of an impersonated account, as in the gcp provider.
 
-With ``GOOGLE_IMPERSONATE_SERVICE_ACCOUNT`` the gcp provider impersonates another account.
-Submissions use the same account: otherwise resources and jobs of one ``up`` would have two owners.
-The job of a component uses the account of its provider. The key ``gcp:impersonateServiceAccount``
-of a stack file is refused. Tokens do not leave the process.
+Submissions use the account of the gcp provider: otherwise resources and jobs of one ``up`` would
+have two owners. A component's job uses the account of its provider. Tokens stay in the process.
 """
 
 from __future__ import annotations
@@ -34,10 +32,9 @@ def is_service_account(account: str) -> bool:
 
 
 def impersonated_credentials(account: str = "") -> Credentials | None:
-    """Return credentials of ``account``, or of the account in the environment.
+    """Return credentials of ``account``, or of the account in the environment, or None.
 
-    Returns None without an account, for the client's default credentials. Requests the first token,
-    so that missing access is an error before a submission.
+    Requests the first token, so that missing access is an error before a submission.
 
     Raises:
         OperatorError: the name is not a service account, or the caller cannot impersonate it.
@@ -65,7 +62,7 @@ def _credentials(account: str, source: str) -> Credentials:
         credentials.refresh(Request())
     except GoogleAuthError as error:
         raise OperatorError(
-            f"the caller cannot impersonate {account}, which {source} names: {_first_line(error)} "
+            f"the caller cannot impersonate {account}, the value of {source}: {_first_line(error)} "
             "Hint: grant the caller roles/iam.serviceAccountTokenCreator on that account, or unset "
             f"{source}."
         ) from None

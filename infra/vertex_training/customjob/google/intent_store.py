@@ -1,8 +1,7 @@
 """Stores intent records (of submissions) and turn records (of jobs) in the control bucket.
 
-Cloud Storage is strongly consistent, and a write with ``ifGenerationMatch`` is a compare-and-swap
-(docs.cloud.google.com/storage/docs/request-preconditions). This module never deletes objects, so
-the deploying account needs no permission to delete.
+Cloud Storage is strongly consistent, and a write with ``ifGenerationMatch`` is a compare-and-swap.
+This module never deletes objects, so the deploying account needs no permission to delete.
 """
 
 from __future__ import annotations
@@ -37,10 +36,9 @@ TURNS: Final = "turns/"
 
 
 def connect(project: str, bucket: str, folder: str = "", account: str = "") -> BucketIntents:
-    """Return the control bucket. The bucket of a ``local-…`` project is in the local cloud.
+    """Return the control bucket; for a ``local-…`` project, of the local cloud.
 
-    ``folder`` ends with ``/`` and separates the records of one kind of jobs. ``account`` is
-    impersonated.
+    ``folder`` ends with ``/`` and has the records of one kind of jobs. ``account`` is impersonated.
 
     Raises:
         OperatorError: a local project without a local cloud or the reverse, or no credentials.
@@ -55,12 +53,10 @@ class BucketIntents:
         self._bucket, self._name, self._folder = client.bucket(bucket), bucket, folder
 
     def read(self, request_id: str) -> StoredIntent | None:
-        """Return the intent record of a request; None if the record does not exist."""
         stored = self._fetch(_object(request_id))
         return None if stored is None else _parse(request_id, *stored)
 
     def write(self, record: IntentRecord, generation: int) -> StoredIntent:
-        """Write the intent record if it still has ``generation``."""
         document = {
             "format": FORMAT,
             "requestId": record.request_id,
@@ -72,14 +68,12 @@ class BucketIntents:
         return _stored(record, self._put(_object(record.request_id), document, generation))
 
     def read_turn(self, key: str) -> TurnRecord | None:
-        """Return the turn record of the job with this key; None if the record does not exist."""
         stored = self._fetch(_turn(key))
         return None if stored is None else _parse_turn(*stored)
 
     def write_turn(
         self, key: str, request_id: str, number: int, generation: int, *, withdrawn: bool = False
     ) -> None:
-        """Write the turn record of a job if it still has ``generation``."""
         document = {"format": FORMAT, "requestId": request_id, "number": number}
         if withdrawn:
             document["withdrawn"] = True
@@ -156,7 +150,7 @@ def _parse_turn(text: bytes, blob: storage.Blob) -> TurnRecord:
 def _foreign_object(blob: storage.Blob, what: str) -> OperatorError:
     return OperatorError(
         f"gs://{blob.bucket.name}/{blob.name} is not a valid {what}. Nothing was submitted. "
-        "Another program wrote the object: restore an older generation."
+        "Another program wrote the object. Restore an older generation of the object."
     )
 
 
@@ -175,9 +169,8 @@ def _generation(blob: storage.Blob) -> int:
 def _unreachable(bucket: str, error: Exception) -> str:
     if isinstance(error, NotFound):
         return (
-            f"the control bucket {bucket} does not exist. Nothing was submitted. Restore the "
-            "bucket "
-            f"(gcloud storage restore gs://{bucket}#GENERATION), or create an empty bucket with "
+            f"the control bucket {bucket} does not exist. Nothing was submitted. Restore the bucket"
+            f" (gcloud storage restore gs://{bucket}#GENERATION), or create an empty bucket with "
             "`pulumi up --refresh`."
         )
     return (
@@ -193,7 +186,7 @@ def detail(error: Exception) -> str:
 
 @contextlib.contextmanager
 def failures(text: Callable[[Exception], str]) -> Iterator[None]:
-    """Raise OperatorError with a text instead of the errors of the official client."""
+    """Raise OperatorError with ``text(error)`` instead of an error of the official client."""
     try:
         yield
     except (GoogleAPICallError, RetryError, GoogleAuthError) as error:
@@ -236,8 +229,7 @@ _connect_lock = threading.Lock()
 def storage_client(project: str, account: str = "") -> storage.Client:
     """Return the official Cloud Storage client; for a ``local-…`` project, of the local cloud.
 
-    All threads share a client, as its documentation allows (docs/index.rst of
-    googleapis/python-storage). A new client for each submission would connect and request a token.
+    The client is thread-safe, and a new client for each submission would request a new token.
 
     Raises:
         OperatorError: a local project without a local cloud or the reverse, or no credentials.
@@ -259,11 +251,7 @@ def _client(project: str, account: str, _address: str | None) -> storage.Client:
 
 
 def all_blobs(listed: Any) -> Iterator[Any]:
-    """Yield the objects of all pages of a list by the official client.
-
-    Raises:
-        OperatorError: the service repeats a page, and the client would never stop.
-    """
+    """Yield the objects on all pages of a list. Raise OperatorError if a page occurs twice."""
     tokens = set[str]()
     for page in listed.pages:
         yield from page

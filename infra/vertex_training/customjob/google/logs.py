@@ -1,11 +1,7 @@
 """Log lines of a job's replicas, or of an image's build, from Cloud Logging or the local cloud.
 
-Vertex AI writes the output of replica ``workerpool0-0`` of a job as entries with resource type
-``ml_job`` and the labels ``job_id`` and ``task_name``; gcloud's ``custom-jobs stream-logs`` uses
-the same filter. Reading entries requires ``roles/logging.viewer`` in the project.
-
-Entries of Batch have the label ``job_uid`` instead of a job number, and ``task_id`` for the task;
-entries of its agent have no ``task_id``.
+Vertex AI writes entries of resource type ``ml_job`` with the labels ``job_id`` and ``task_name``.
+Entries of Batch have the labels ``job_uid`` and ``task_id``; its agent's entries no ``task_id``.
 """
 
 from __future__ import annotations
@@ -49,7 +45,7 @@ class LogLine:
 
 
 def connect(project: str, account: str = "") -> JobLogs:
-    """Return the logs of a project's jobs. Raises OperatorError like ``job_service.connect``."""
+    """Return the logs of a project's jobs. Raises OperatorError."""
     return JobLogs(client(project, account), project)
 
 
@@ -65,7 +61,7 @@ def client(project: str, account: str = "") -> LoggingServiceV2Client:
 
 
 class JobLogs:
-    """Reader of a project's log entries. All methods raise OperatorError if the service refuses."""
+    """Reader of a project's log entries. All methods raise OperatorError for a refused read."""
 
     def __init__(self, client: LoggingServiceV2Client, project: str) -> None:
         self._client, self._project = client, project
@@ -92,11 +88,8 @@ class JobLogs:
     ) -> Iterator[LogLine]:
         """Yield lines as they arrive, until ``ended()`` is true and two polls have no new line.
 
-        Entries reach Cloud Logging with a delay of seconds, so the last entries arrive after the
-        job's end. After the first answer, failed polls are reported and repeated.
-
-        Raises:
-            OperatorError: the first poll failed, or ``MAX_FAILURES`` consecutive polls.
+        Entries reach Cloud Logging seconds later, also after the job's end. A failed poll is
+        reported and repeated. If the first or ``MAX_FAILURES`` polls fail, raises OperatorError.
         """
         seen: dict[str, datetime] = {}
         quiet, failures, over, answered = 0, 0, False, False

@@ -1,8 +1,6 @@
 """Reads the accelerator utilization of a job from Cloud Monitoring by REST.
 
-Uses the session of ``google-auth``, like ``prerequisites``. A local project uses the local cloud,
-which has no accelerators and simulates values.
-
+The local cloud has no accelerators, and simulates values.
 https://docs.cloud.google.com/monitoring/api/ref_v3/rest/v3/projects.timeSeries/list
 """
 
@@ -31,8 +29,7 @@ MOST_PAGES: Final = 200
 def read(project: str, name: str, seconds: float, account: str) -> Reading:
     """Return the accelerator utilization of the job ``name`` in the last ``seconds``.
 
-    Raises:
-        OperatorError: the read was refused or is incomplete, or this machine's clock is wrong.
+    Raises OperatorError if the response is incomplete or this machine's clock is wrong.
     """
     local = local_address(project)
     base = f"http://{local}" if local else "https://monitoring.googleapis.com"
