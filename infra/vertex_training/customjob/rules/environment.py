@@ -25,13 +25,11 @@ TENSORBOARD: Final = frozenset(("AIP_TENSORBOARD_API_URI", "AIP_TENSORBOARD_RESO
 PLACEHOLDER: Final = re.compile(
     r"<[A-Z][A-Z0-9]*(?:[_ -][A-Z0-9]+)+>|<your[_ -][a-z0-9_ -]+>|\bYOUR_[A-Z_]+\b"
 )
-#: Variables that torchrun sets for each process; Vertex AI does not document them. A shell or the
-#: service would replace such references in a job file: $RANK, ${RANK:-0}, $(RANK).
+#: References to variables that torchrun sets for each process: $RANK, ${RANK:-0}, $(RANK).
 RANK_VARIABLE: Final = re.compile(
     r"\$[{(]?(RANK|WORLD_SIZE|LOCAL_RANK|NODE_RANK|MASTER_ADDR|MASTER_PORT)\b"
 )
-#: Commands that stop a script at errors: ``set -euo pipefail`` and ``set -o errexit``; also ``set
-#: -uo pipefail``, which shows that the author considered failures.
+#: Commands that stop a script at errors, and ``set -uo pipefail``, whose author considered errors.
 STOPS_ON_ERROR: Final = re.compile(r"\bset( -\w+)* (-[a-z]*e|-o errexit|-[a-z]*o pipefail)")
 #: The same setting as an option of the shell program: ``bash -euo pipefail -c``.
 STOPS_BY_OPTION: Final = re.compile(r"-[a-z]*e[a-z]*\Z|errexit\Z")
@@ -49,7 +47,7 @@ def env_name(pool: Pool) -> Findings:
     for index, variable in enumerate(pool.env):
         path = (*pool.task_path, "env", index)
         if "name" not in variable:
-            yield Finding(path, "name is missing", "", hint, "name")
+            yield Finding(path, "the variable has no name", "", hint, "name")
         elif not ENV_NAME.match(variable["name"]):
             what = "the name of a variable must be a C identifier"
             yield Finding((*path, "name"), what, variable["name"], hint)
@@ -60,8 +58,8 @@ def env_value(pool: Pool) -> Findings:
     """Check that every environment variable has a value."""
     for index, variable in enumerate(pool.env):
         if "value" not in variable:
-            path = (*pool.task_path, "env", index)
-            yield Finding(path, "value is missing", "", 'write value: ""', "value")
+            path, what = (*pool.task_path, "env", index), "the variable has no value"
+            yield Finding(path, what, "", 'write value: "" for an empty value', "value")
 
 
 @rule("env-count", TYPES + "custom_job.py", of=pools_of)
@@ -96,7 +94,7 @@ def env_reserved(job: Job) -> Findings:
     for pool in job.pools:
         for path, name, _ in pool.variables():
             if name in reserved or (job.output and OUTPUT_DIRS.fullmatch(name)):
-                what = "Vertex AI sets this variable"
+                what = "Vertex AI sets this variable itself"
                 yield Finding((*path, "name"), what, name, "rename the variable")
 
 
@@ -201,24 +199,16 @@ def nccl_plugin(job: Job) -> Findings:
     stack = job.context.stack
     images = stack.plugin_images if stack else frozenset[str]()
     for pool in nodes if sum(pool.replicas for pool in nodes) > 1 else ():
-        name = next(
-            (PLUGINS[start] for start in PLUGINS if pool.machine_type.startswith(start)), ""
-        )
-        texts = (
-            pool.image,
-            *(text for _, text in pool.texts()),
-            *(n for _, n, _ in pool.variables()),
-        )
-        if (
-            not name
-            or pool.image.partition("@")[0] in images
-            or any(map(NCCL_PLUGIN.search, texts))
-        ):
+        name = next((PLUGINS[form] for form in PLUGINS if pool.machine_type.startswith(form)), "")
+        texts = [pool.image, *(text for _, text in pool.texts())]
+        texts += [variable for _, variable, _ in pool.variables()]
+        has_plugin = pool.image.partition("@")[0] in images or any(map(NCCL_PLUGIN.search, texts))
+        if not name or has_plugin:
             continue
         what = (
             f"neither the image nor env names NCCL's network plugin {name}. Without the plugin, "
-            "NCCL may connect the nodes by TCP, which is far slower, and report no error. Vertex "
-            "AI does not document whether it adds the plugin"
+            "NCCL may connect the nodes by TCP, which is far slower, and report no error. Google "
+            "does not document whether Vertex AI adds the plugin"
         )
         hint = "install the plugin in the image; `vt jobs logs` first prints NCCL's network"
         yield Finding((*pool.task_path, pool.image_field), what, pool.machine_type, hint)
@@ -226,7 +216,6 @@ def nccl_plugin(job: Job) -> Findings:
 
 
 def _assigns(script: str, name: str) -> bool:
-    """Return whether a shell script sets the variable or reads a value into it."""
     return re.search(rf"(^|[\s;&|])({name}=|read\b[^;\n]*\b{name}\b)", script) is not None
 
 

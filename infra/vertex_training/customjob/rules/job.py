@@ -23,11 +23,7 @@ REDUCTION_SERVER: Final = "/reductionserver"
 
 
 def is_shell(word: str) -> bool:
-    """Return whether a word of a command line starts a shell.
-
-    >>> is_shell("/bin/bash"), is_shell("python")
-    (True, False)
-    """
+    """Return whether a word of a command line starts a shell, like ``/bin/bash``."""
     return word.rpartition("/")[2] in SHELLS
 
 
@@ -256,25 +252,16 @@ REQUEST_ID: Final = "${job.requestId}"
 
 def job_facts_of(job: Job) -> JobFacts:
     """Return the properties of a job that rules compare with other jobs."""
-    requests = tuple(
-        ReservationRequest(
-            tuple((pool.affinity or {}).get("values", ())),
-            pool.machine_type,
-            pool.accelerator,
-            pool.count,
-            pool.replicas * job.parallel,
-        )
-        for pool in job.pools
-        if pool.reserved
-    )
+    requests = [reservation_request_of(pool) for pool in job.pools if pool.reserved]
     return JobFacts(
-        output=job.output,
-        network=job.network,
-        attachment=job.attachment,
-        nodes=job.nodes,
-        parallel=job.parallel,
-        reservation_requests=requests,
+        job.output, job.network, job.attachment, job.nodes, job.parallel, tuple(requests)
     )
+
+
+def reservation_request_of(pool: Pool) -> ReservationRequest:
+    """Return the machines that a pool requests from a reservation, in all parallel trials."""
+    names, count = tuple((pool.affinity or {}).get("values", ())), pool.replicas * pool.job.parallel
+    return ReservationRequest(names, pool.machine_type, pool.accelerator, pool.count, count)
 
 
 def concerns(mine: JobFacts, others: Mapping[str, JobFacts]) -> bool:
@@ -290,8 +277,6 @@ def concerns(mine: JobFacts, others: Mapping[str, JobFacts]) -> bool:
 
 def outputs_clash(one: str, other: str) -> bool:
     """Return whether two jobs with these output directories write to the same folder.
-
-    A directory with the request id is unique for every request.
 
     >>> outputs_clash("gs://b/x", "gs://b/x/"), outputs_clash("gs://b/x/model", "gs://b/x")
     (True, True)

@@ -87,10 +87,6 @@ def _lines(job: Job) -> Iterator[tuple[Pool, CommandLine]]:
         yield pool, read_command_line(pool)
 
 
-def _path(pool: Pool, index: int) -> Path:
-    return pool.words()[index][0]
-
-
 @rule("shell-needed", POSIX + "V3_chap02.html", "warning", of=_lines)
 def shell_needed(pool: Pool, line: CommandLine) -> Findings:
     """Check that a shell runs shell syntax: without a shell, the program gets it as arguments."""
@@ -100,27 +96,26 @@ def shell_needed(pool: Pool, line: CommandLine) -> Findings:
     if finding := _no_program(pool, line):
         yield finding
     command = line.commands[0] if line.commands else Command(line.words)
-    if command.program not in TAKE_OPERATORS:
-        operators = [(path, word) for path, word in words if word in OPERATORS]
-        if operators:
-            path, word = operators[0]
-            what = "this word needs a shell, and no shell reads this command line"
-            yield Finding(path, what, word, SHELL_HINT, mend=Mend("script", 0))
+    operators = [(path, word) for path, word in words if word in OPERATORS]
+    if operators and command.program not in TAKE_OPERATORS:
+        path, word = operators[0]
+        what = "only a shell interprets this word, and no shell reads this command line"
+        yield Finding(path, what, word, SHELL_HINT, mend=Mend("script", 0))
     yield from _unexpanded(pool, words)
 
 
 def _no_program(pool: Pool, line: CommandLine) -> Finding | None:
-    first = line.words[0]
+    first, path = line.words[0], pool.words()[0][0]
     if ASSIGNMENT.fullmatch(first) and "/" not in first.partition("=")[0]:
-        what = "the first word must be a program; this is a shell assignment"
-        return Finding(_path(pool, 0), what, first, "add an item to env, or " + SHELL_HINT)
+        what = "the first word is a shell assignment, and must be a program"
+        return Finding(path, what, first, "add an item to env, or " + SHELL_HINT)
     if first in BUILTINS:
-        what = "the first word must be a program; this is a shell command"
-        return Finding(_path(pool, 0), what, first, SHELL_HINT)
+        what = "the first word is a shell command, and must be a program"
+        return Finding(path, what, first, SHELL_HINT)
     parts = first.split()
     if len(parts) > 1 and any(form.fullmatch(parts[0]) for form in (INTERPRETERS, SCRIPTS)):
         what = "a program and its arguments must be separate items of command"
-        return Finding(_path(pool, 0), what, first, f"write command: [{', '.join(parts)}]")
+        return Finding(path, what, first, f"write command: [{', '.join(parts)}]")
     return None
 
 
@@ -140,7 +135,7 @@ def _unexpanded(pool: Pool, words: list[tuple[Path, str]]) -> Findings:
 def _shell_syntax(
     text: str, forms: Iterable[re.Pattern[str]], variables: Container[str]
 ) -> re.Match[str] | None:
-    """Return the shell syntax in a text; the service itself expands ``variables``."""
+    """Return the shell syntax in a text, except ``$(NAME)`` of the ``variables``."""
     syntax = next((match for form in forms if (match := form.search(text))), None)
     if syntax is None and (command := COMMAND.search(text)) and command[1] not in variables:
         return command
@@ -156,16 +151,13 @@ def shell_script_split(pool: Pool, line: CommandLine) -> Findings:
         return
     one_word = len(line.script.split()) == 1
     level = None if one_word and INTERPRETERS.fullmatch(line.script.strip()) else "warning"
-    what = f"the script {line.script.strip()[:60]!r} ends before this word and ignores it"
-    script = line.words[line.unused - 1 :]
-    whole = " ".join([line.script, *map(_quoted, script[1:])])
+    what = f"the script {line.script.strip()[:60]!r} ends before this word, and ignores this word"
+    rest = line.words[line.unused :]
+    quoted = [word if word in OPERATORS else shlex.quote(word) for word in rest]
+    whole = " ".join([line.script, *quoted])
     hint = f"write the script as one item: {whole[:100]!r}"
     path, word = pool.words()[line.unused]
     yield Finding(path, what, word, hint, level=level, mend=Mend("script", line.unused - 1))
-
-
-def _quoted(word: str) -> str:
-    return word if word in OPERATORS else shlex.quote(word)
 
 
 @rule("argument-of-two", POSIX + "V1_chap12.html", "warning", of=pools_of)
@@ -188,7 +180,7 @@ def env_shell(pool: Pool) -> Findings:
         if syntax := _shell_syntax(value, IN_ENV, known):
             name = next((group for group in syntax.groups() if group), "")
             is_known = name in known or GIVEN.fullmatch(name)
-            hint = f"write $({name})" if is_known else "write the value, or set it in the code"
+            hint = f"write $({name})" if is_known else "write the value here or in the code"
             what = "shell syntax has no effect in the value of a variable"
             yield Finding((*path, "value"), what, syntax.group(), hint)
         known.add(variable)
@@ -237,7 +229,7 @@ def gpu_missing(pool: Pool, line: CommandLine) -> Findings:
     """Check that a job that requests CUDA has GPUs."""
     if pool.gpu or not pool.shape or pool.accelerator:
         return  # unknown machine types may have GPUs
-    hint = "add acceleratorType and acceleratorCount to machineSpec, or run on CPUs"
+    hint = "add acceleratorType and acceleratorCount to machineSpec, or request CPUs"
     what = f"the command requests a GPU, but {pool.machine_type} has no GPU in this pool"
     for path, name, value in pool.variables():
         if name == "CUDA_VISIBLE_DEVICES" and re.match(r"\d", value):
@@ -265,9 +257,8 @@ def processes_per_gpu(pool: Pool, command: Command, launch: Launch) -> Findings:
     count = launch.processes
     if launch.launcher == "accelerate" and launch.nodes is None:
         count = launch.total if pool.job.nodes == 1 else None
-    if not pool.gpu or not pool.count or count in (None, pool.count):
+    if not pool.gpu or not pool.count or count is None or count == pool.count:
         return
-    assert count is not None
     gpus = counted(pool.count, "GPU")
     if count > pool.count:
         what, level = f"NCCL does not support {count} processes on {gpus}", None
@@ -279,14 +270,10 @@ def processes_per_gpu(pool: Pool, command: Command, launch: Launch) -> Findings:
     yield Finding(path, what, str(count), hint, level=level)
 
 
-def _nodes(job: Job) -> int:
-    return sum(pool.replicas for pool in job.pools if pool.index < 2)
-
-
 @rule("launch-nodes", DISTRIBUTED, "warning")
 def launch_nodes(job: Job) -> Findings:
     """Check that a launcher's number of nodes is the number of machines in the worker pools."""
-    nodes = _nodes(job)
+    nodes = sum(pool.replicas for pool in job.pools if pool.index < 2)
     for pool, command, launch in _launches(job):
         if pool.index > 1 or launch.launcher not in ("torchrun", "accelerate"):
             continue
@@ -315,9 +302,8 @@ def node_rank(job: Job) -> Findings:
     for pool, command, launch in _launches(job):
         if pool.index > 1 or not launch.is_static or (launch.nodes or 1) < 2:
             continue
-        rank = launch.rank
-        if rank is None and launch.launcher == "torchrun":
-            rank = "0"
+        default = "0" if launch.launcher == "torchrun" else None
+        rank = default if launch.rank is None else launch.rank
         if rank is not None and rank.isdecimal():
             others = seen.get(rank, 0) + pool.replicas - 1
             if others:
@@ -326,7 +312,7 @@ def node_rank(job: Job) -> Findings:
             seen[rank] = seen.get(rank, 0) + pool.replicas
         first = pool.index == 0 and pool.replicas == 1
         if not first and launch.address in LOCAL:
-            what = "this must be the address of the first node, which is another machine"
+            what = "the address must be the address of the first node, which is another machine"
             path = _place(pool, command, _own(launch, "master-addr"))
             yield Finding(path, what, launch.address or "", hint)
 

@@ -34,24 +34,18 @@ RANGES: Final = ("DOUBLE", "INTEGER")
 def study_parameters(job: Job) -> Findings:
     """Check that a studySpec has at least one parameter."""
     if job.tuning and "studySpec" in job.tuning and not study_of(job).get("parameters"):
-        hint = (
-            "write parameters: [{parameterId: lr, doubleValueSpec: {minValue: 0.001, maxValue: "
-            "0.1}}]"
-        )
+        hint = "write parameters: [{parameterId: lr, doubleValueSpec: {minValue: 0, maxValue: 1}}]"
         yield Finding(STUDY, "studySpec has no parameters", "", hint, missing="parameters")
 
 
 @rule("parameter-id", STUDY_TYPES)
 def parameter_id(job: Job) -> Findings:
-    """Check that every parameter has a unique id without white space.
-
-    Parameters in disjoint conditions of one parent may share an id.
-    """
+    """Check that every parameter has a unique id without white space."""
     siblings = dict[str, Path]()
     for parameter in parameters_of(job):
         path, id_ = (*parameter.path, "parameterId"), parameter.id
         if not id_:
-            hint = "add parameterId: the program receives the value as the option --ID"
+            hint = "add parameterId; the program receives the value as the option --ID"
             what = "the parameter has no parameterId"
             yield Finding(parameter.path, what, "", hint, missing="parameterId")
             continue
@@ -86,10 +80,7 @@ def parameter_values(parameter: Parameter) -> Findings:
 
 @rule("parameter-range", STUDY_TYPES, of=parameters_of)
 def parameter_range(parameter: Parameter) -> Findings:
-    """Check that a range has minValue and maxValue, and maxValue is not below minValue.
-
-    A missing bound equals 0, and a range of one value tunes nothing: both are warnings.
-    """
+    """Check that a range has minValue and maxValue, and maxValue is not below minValue."""
     if parameter.type not in RANGES:
         return
     missing = [name for name in ("minValue", "maxValue") if name not in parameter.values]
@@ -99,11 +90,9 @@ def parameter_range(parameter: Parameter) -> Findings:
     lowest, highest = parameter.bounds
     place = (*parameter.values_path, "maxValue")
     if highest < lowest:
-        hint = "exchange minValue and maxValue"
-        what = f"maxValue is below minValue ({shown(lowest)})"
-        yield Finding(
-            place if "maxValue" not in missing else place[:-1], what, shown(highest), hint
-        )
+        what, hint = f"maxValue is below minValue ({shown(lowest)})", "swap minValue and maxValue"
+        path = place if "maxValue" not in missing else place[:-1]
+        yield Finding(path, what, shown(highest), hint)
     elif highest == lowest and len(missing) < 2:
         what = "minValue equals maxValue, so the parameter is not tuned"
         hint = "remove the parameter, and pass the value in args"
@@ -140,7 +129,7 @@ def parameter_discrete(parameter: Parameter) -> Findings:
         yield Finding(path, what, str(len(options)), hint)
     for index, (one, other) in enumerate(pairwise(options), start=1):
         if other - one < EPSILON:
-            what = f"each value must be larger than the previous value ({shown(one)})"
+            what = f"this value must be larger than the previous value ({shown(one)})"
             hint = "sort the values, and remove duplicates"
             yield Finding((*path, index), what, shown(other), hint)
             break
@@ -165,7 +154,7 @@ def parameter_categories(parameter: Parameter) -> Findings:
 @rule("vizier-only", STUDY_TYPES)
 def vizier_only(job: Job) -> Findings:
     """Check that a tuning job sets no defaultValue or observationNoise: only Vizier has them."""
-    hint = "remove the field: according to Google's client only Vertex AI Vizier supports it"
+    hint = "remove the field, which according to Google's client only Vertex AI Vizier supports"
     if "observationNoise" in study_of(job):
         value = study_of(job)["observationNoise"]
         what = "tuning jobs do not support observationNoise"
