@@ -1,7 +1,4 @@
-"""Convert a job file, references and a ladder into a request, and report all mistakes. Pure.
-
-A file is a CustomJob or a HyperparameterTuningJob (``vertex_training.customjob.kinds``).
-"""
+"""Converts a job file, references and a ladder into a request, and reports all mistakes."""
 
 from __future__ import annotations
 
@@ -29,6 +26,8 @@ from vertex_training.located_yaml import document
 REQUEST_ID: Final = "job.requestId"
 #: Placeholder of the scheduled time, replaced when the job is submitted.
 SLOT: Final = "job.slot"
+#: Levels of problems, in the order in which a result has them.
+LEVELS: Final[tuple[Level, ...]] = ("error", "warning", "note")
 #: Hex digits of a request id: 80 bits, so no two of a million submissions collide by chance.
 ID_LENGTH: Final = 20
 
@@ -161,13 +160,10 @@ def check_job_file(
     *,
     scheduled: bool = False,
 ) -> JobFileResult:
-    """Check the job file ``data`` with the stack's references. ``file``: its name in messages.
+    """Check the job file ``data``, called ``file`` in messages. Does not raise.
 
-    Returns all mistakes and warnings. Does not raise.
-
-    ``kind`` is the expected kind; None accepts any kind. ``rung`` overrides values of the file and
-    of the stack's defaults. The request of a ``scheduled`` job retains ``${job.slot}`` and
-    ``${job.requestId}``, whose values differ for each slot.
+    ``kind`` None accepts any kind. ``rung`` overrides values of the file and of the defaults. The
+    request of a ``scheduled`` job retains ``${job.slot}`` and ``${job.requestId}``.
     """
     try:
         parsed = document.read(data, file)
@@ -184,18 +180,23 @@ def check_job_file(
         **({SLOT: "${" + SLOT + "}"} if scheduled else {}),
     }
     builder = MessageBuilder(parsed, known, kind)
-    message, filled = builder.build_message(), dict[str, str]()
+    message, filled, job = builder.build_message(), dict[str, str](), None
     if message is not None:
-        filled = _fill_in(message, submission, known, context, builder)
+        message.setdefault("displayName", f"{submission.stack}-{submission.job}")
+        if context.encryption_key:
+            message.setdefault("encryptionSpec", {"kmsKeyName": context.encryption_key})
+        filled = _add_defaults(message, context.defaults, known, builder.kind)
+        builder.used.update(name for text in filled.values() for name in references.names_in(text))
         message = rung.of(message) if rung else message
         if scheduled:
             _add_slot(message, builder.kind)
-    job = None if message is None else _job(message, context, builder)
+        unreadable = tuple(map(builder.kind.path_in_trial, builder.unreadable))
+        tuning = None if builder.kind is CUSTOM_JOB else message
+        job = Job(builder.kind.trial_of(message), context, unreadable, tuning)
     problems = _with_levels([*parsed.problems, *_problems(parsed, builder, job)], context.levels)
     problems, ignored = checking.apply(problems, data.decode("utf-8-sig", errors="replace"), file)
     facts = JobFacts() if job is None else job_facts_of(job)
-    errors, warnings = _of_level(problems, "error"), _of_level(problems, "warning")
-    notes = _of_level(problems, "note")
+    errors, warnings, notes = (_of_level(problems, level) for level in LEVELS)
     if errors or message is None:
         return JobFileResult(None, errors, warnings, facts, notes, ignored)
     if builder.kind is TUNING_JOB:
@@ -210,37 +211,12 @@ def check_job_file(
     return JobFileResult(request, (), warnings, facts, notes, ignored)
 
 
-def _fill_in(
-    message: dict[str, Any],
-    submission: Submission,
-    known: references.Table,
-    context: Context,
-    builder: MessageBuilder,
-) -> dict[str, str]:
-    """Add missing fields; return the fields that come from ``jobDefaults``."""
-    message.setdefault("displayName", f"{submission.stack}-{submission.job}")
-    if context.encryption_key:
-        message.setdefault("encryptionSpec", {"kmsKeyName": context.encryption_key})
-    filled = _add_defaults(message, context.defaults, known, builder.kind)
-    builder.used.update(name for text in filled.values() for name in references.names_in(text))
-    return filled
-
-
 def _add_slot(message: dict[str, Any], kind: JobKind) -> None:
-    spec = message.get(kind.spec)
-    directory = spec.get("baseOutputDirectory") if isinstance(spec, dict) else None
-    uri = directory.get("outputUriPrefix") if isinstance(directory, dict) else None
-    if isinstance(directory, dict) and isinstance(uri, str) and uri:
+    directory = (message.get(kind.spec) or {}).get("baseOutputDirectory") or {}
+    if uri := directory.get("outputUriPrefix"):
         names = ("${" + name + "}" for name in (SLOT, REQUEST_ID))
         if not any(name in uri for name in names):
             directory["outputUriPrefix"] = f"{uri.rstrip('/')}/${{{SLOT}}}"
-
-
-def _job(message: dict[str, Any], context: Context, builder: MessageBuilder) -> Job:
-    kind = builder.kind
-    unreadable = tuple(kind.path_in_trial(path) for path in builder.unreadable)
-    tuning = None if kind is CUSTOM_JOB else message
-    return Job(kind.trial_of(message), context, unreadable, tuning)
 
 
 def _with_levels(problems: Sequence[Problem], levels: Mapping[str, Level]) -> list[Problem]:
@@ -315,7 +291,8 @@ def check_ladder(
 
     first = check(None)
     if IDLE_STOP in one.options and first.request and (what := _nothing_idles(first.request)):
-        problem = Problem(what, hint="remove idleStop", location=Location(one.file))
+        hint = "remove idleStop from the stack file"
+        problem = Problem(what, hint=hint, location=Location(one.file))
         first = dataclasses.replace(first, request=None, errors=(*first.errors, problem))
     if not one.ladder:
         return first
@@ -368,28 +345,20 @@ def _subnet(context: Context, message: Mapping[str, Any]) -> str:
 
 
 def request_id_of(submission: Submission, draft: str, subnet: str = "") -> str:
-    """Return the request id. Two submissions have the same id only for the same request.
+    """Return the request id, which only equal requests have in common.
 
     ``subnet`` is the subnet of a Batch job, which is not a field of the request.
     """
-    parts = [
-        submission.project,
-        submission.region,
-        submission.stack,
-        submission.job,
-        str(submission.run),
-        draft,
-        *([subnet] if subnet else ()),
-    ]
-    digest = hashlib.sha256("\0".join(parts).encode())
-    return digest.hexdigest()[:ID_LENGTH]
+    identity = [str(value) for value in dataclasses.astuple(submission)]
+    parts = [*identity, draft, *([subnet] if subnet else ())]
+    return digest_of("\0".join(parts))[:ID_LENGTH]
 
 
 def _add_defaults(
     message: dict[str, Any],
     defaults: FileDefaults,
     table: references.Table,
-    kind: JobKind = CUSTOM_JOB,
+    kind: JobKind,
 ) -> dict[str, str]:
     """Add the stack's defaults to missing fields; return field -> text in the stack file."""
     spec, filled = message.get(kind.spec), dict[str, str]()
