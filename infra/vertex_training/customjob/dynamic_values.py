@@ -21,7 +21,7 @@ PROVIDER_KEY: Final = "__provider"
 
 
 class BoundedProvider(dynamic.ResourceProvider):
-    """Base class of the providers. Instances have no attributes: the SDK would pickle them."""
+    """Base class of the providers. The SDK pickles its instances, which have no attributes."""
 
     # The provider has no secrets. As a secret it would cost a key operation for each resource.
     serialize_as_secret_always = False

@@ -1,10 +1,7 @@
 """Kinds of jobs that a stack submits, and the names of each kind in the APIs.
 
-The trials of a tuning job are CustomJobs, which the service creates from ``trialJobSpec``.
-:meth:`JobKind.trial_of` returns the CustomJob of either message.
-
-A job with ``backend: batch`` is a CustomJob in its file and in the state, and is sent as a Google
-Batch job (``vertex_training.customjob.batch``).
+The trials of a tuning job are CustomJobs. A job with ``backend: batch`` is a CustomJob in its file
+and in the state, and is sent as a Google Batch job (``vertex_training.customjob.batch``).
 """
 
 from __future__ import annotations
@@ -31,8 +28,7 @@ class JobKind:
     collection: str
     """Collection in resource names: ``projects/P/locations/R/COLLECTION/ID``."""
     argument: str
-    """Argument name in the official client's methods, which is also the end of the methods'
-    names."""
+    """Argument name in the official client's methods, and end of the methods' names."""
     label_prefix: str
     """Prefix of the labels that the program sets."""
     records: str
@@ -68,8 +64,7 @@ class JobKind:
     def sent_label(self, label: str) -> str:
         """Return a label of the program (``vt-…``) in this kind's spelling, others unchanged.
 
-        Tuning jobs have other keys: even if the service copied their labels to trials, a search for
-        CustomJobs would not return the trials.
+        Tuning jobs have other keys, so that a search for CustomJobs does not return their trials.
 
         >>> TUNING_JOB.sent_label("vt-request-id"), TUNING_JOB.sent_label("team")
         ('vt-tuning-request-id', 'team')
@@ -131,11 +126,7 @@ OF_TUNING: Final = frozenset({"studySpec", TUNING_JOB.spec})
 
 
 def kind_in_section(section: str, backend: str = CUSTOM_JOB.backend) -> JobKind:
-    """Return the kind of the jobs in this section of a stack file on this service.
-
-    >>> kind_in_section("jobs", "batch").collection
-    'jobs'
-    """
+    """Return the kind of the jobs in this section of a stack file on this service."""
     kinds = (*KINDS, BATCH_JOB)
     return next(kind for kind in kinds if (kind.section, kind.backend) == (section, backend))
 
@@ -157,11 +148,7 @@ def kind_of_fields(fields: Iterable[str]) -> JobKind:
 
 
 def kind_of_name(name: str) -> JobKind | None:
-    """Return the kind of a resource name, ``projects/P/locations/R/COLLECTION/ID``, or None.
-
-    >>> kind_of_name("projects/1/locations/r/customJobs/2").section
-    'jobs'
-    """
+    """Return the kind of a resource name, ``projects/P/locations/R/COLLECTION/ID``, or None."""
     parts = name.split("/")
     kinds = (*KINDS, BATCH_JOB)
     return next((kind for kind in kinds if kind.collection in parts[4:5]), None)

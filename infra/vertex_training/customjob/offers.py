@@ -1,7 +1,6 @@
-"""Cost of a job on each service, or why the service cannot run the job. For reviews.
+"""Cost of a job on each service, or the reason why the service cannot run the job. For reviews.
 
-``catalog.costs`` has the prices. The reason is the message of a rule up to the first comma, colon
-or semicolon. Vertex AI supports all jobs that Batch supports, except those with values of secrets.
+The reason is the message of a rule up to the first comma, colon or semicolon.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The dynamic provider of ``CustomJob`` and ``HyperparameterTuningJob``.
 
-States refer to this module and class by name: neither can be renamed or moved. The instance has no
-attributes, because the SDK would pickle them into the state. One instance serves four threads.
+States refer to this module and class by name: neither can be renamed or moved. One instance serves
+four threads.
 """
 
 from __future__ import annotations
@@ -82,8 +82,6 @@ SUBNET: Final = "subnet"
 NOTIFICATIONS: Final = "notifications"
 #: Key of ``options``: folder of the records in a control bucket of several environments.
 RECORDS: Final = "records"
-#: Keys of ``options`` of every job.
-REQUIRED_OPTIONS: Final = ("controlBucket", "onDelete")
 #: Keys of ``options`` that are not in the state: only a preview and ``create`` read them.
 NOT_STORED: Final = frozenset({"filledIn", "labels", "onChange", LADDER})
 #: Key of a job's outputs: the id of the request to submit after the running job has ended.
@@ -96,8 +94,8 @@ class CustomJobProvider(BoundedProvider):
     def check(self, olds: dict[str, Any], news: dict[str, Any]) -> dynamic.CheckResult:
         """Validate inputs again. Fail the preview if the service or records would refuse the job.
 
-        Accepts unknown values. ``olds`` are empty for a new job, and also for a replacement, whose
-        inputs the engine checks a second time.
+        Accepts unknown values. ``olds`` are empty for a new job and for a replacement, whose inputs
+        the engine checks a second time.
         """
         reasons = [] if has_unknown(news) else _input_problems(news)
         if not reasons:
@@ -119,7 +117,8 @@ class CustomJobProvider(BoundedProvider):
         deferred = _is_deferred(id_, olds, news)
         if not deferred and _has_another_request(id_, olds, news):
             # The state has no copy of the request, which changed if the submission did not.
-            replaces = ["submission" if _changed(olds, news, "submission") else "request"]
+            changed = olds.get("submission") != news.get("submission")
+            replaces = ["submission" if changed else "request"]
             replaced = _current(id_, olds)
             if not has_unknown(news) and (reason := _refusal(news, replaced)):
                 raise JobRefusedError(f"{reason.removesuffix('.')}. Nothing was cancelled.")
@@ -128,13 +127,13 @@ class CustomJobProvider(BoundedProvider):
             or olds.get(DEFERRED) != (news["requestId"] if deferred else None)
             or (not deferred and olds.get(LADDER) != _rung_ids(olds, news).get(LADDER))
             or (not (deferred or replaces) and olds["requestId"] != news["requestId"])
-            or _changed(olds, news, PROVIDER_KEY)
+            or olds.get(PROVIDER_KEY) != news.get(PROVIDER_KEY)
             or olds["options"] != _stored_options(news["options"])
         )
         return dynamic.DiffResult(changes=changes, replaces=replaces, delete_before_replace=True)
 
     def create(self, props: dict[str, Any]) -> dynamic.CreateResult:
-        """Submit the job, or adopt an existing one. Does not wait for the job.
+        """Submit the job, or adopt an existing job. Does not wait for the job.
 
         Raises:
             OperatorError: the submission was refused or is uncertain; names a cancelled old job.
@@ -169,10 +168,7 @@ class CustomJobProvider(BoundedProvider):
         return dynamic.ReadResult(name, {**without_provider(props), "state": state})
 
     def update(self, id_: str, olds: dict[str, Any], news: dict[str, Any]) -> dynamic.UpdateResult:
-        """Update the stored options, and the request that is to follow the running job.
-
-        Does not change the job.
-        """
+        """Update the stored options, and the request that follows the running job."""
         outs = {**without_provider(olds), "options": _stored_options(news["options"])}
         outs.pop(DEFERRED, None)
         if _has_another_request(id_, olds, news):
@@ -260,9 +256,7 @@ def input_options(
     impersonate: str = "",
     records: str = "",
 ) -> dict[str, Any]:
-    """Return the input ``options`` of a job or schedule: ``passed``, from the stack file, and those
-    that depend on the request.
-    """
+    """Return the input ``options`` of a job or schedule: ``passed``, and values of the request."""
     others = {
         "filledIn": dict(request.filled_in),
         IMPERSONATE: impersonate,
@@ -415,11 +409,7 @@ def rungs_of(props: Mapping[str, Any]) -> list[SubmissionRequest]:
 
 
 def ladder_of(props: Mapping[str, Any]) -> Ladder:
-    """Return the ladder of a job's inputs, for a wait.
-
-    Raises:
-        OperatorError: a client cannot be created, or a TensorBoard cannot be looked up.
-    """
+    """Return the ladder of a job's inputs, for a wait. Raises OperatorError."""
     from vertex_training.customjob.google import prerequisites  # loads Google's client
 
     rungs = [prerequisites.to_send(rung, _account(props)) for rung in rungs_of(props)]
@@ -427,11 +417,7 @@ def ladder_of(props: Mapping[str, Any]) -> Ladder:
 
 
 def idle_stop_of(props: Mapping[str, Any]) -> IdleStop | None:
-    """Return the ``idleStop`` of a job's or a schedule's inputs; None if missing.
-
-    Raises:
-        OperatorError: a client cannot be created.
-    """
+    """Return the ``idleStop`` of a job's or a schedule's inputs, or None. Raises OperatorError."""
     if not (rule := props["options"].get(IDLE_STOP)):
         return None
     project, account = props["submission"]["project"], _account(props)
@@ -445,11 +431,7 @@ def idle_stop_of(props: Mapping[str, Any]) -> IdleStop | None:
 
 
 def stop_reason(props: Mapping[str, Any], name: str, request_id: str) -> str:
-    """Return why ``idleStop`` cancelled the job ``name`` with these inputs, or an empty text.
-
-    Raises:
-        OperatorError: the record cannot be read.
-    """
+    """Return why ``idleStop`` cancelled the job ``name``, or empty text. Raises OperatorError."""
     return reason_of(name, request_id, _intents(dict(props)))
 
 
@@ -525,16 +507,12 @@ def _stored_options(options: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in options.items() if value and key not in NOT_STORED}
 
 
-def _changed(olds: dict[str, Any], news: dict[str, Any], key: str) -> bool:
-    return olds.get(key) != news.get(key)
-
-
 def _input_problems(news: dict[str, Any]) -> list[str]:
     """Return a message if required inputs are empty, which only other programs can pass."""
     submission, options = news.get("submission") or {}, news.get("options") or {}
     missing = [
         *(f"submission.{key}" for key in SUBMISSION_KEYS if not submission.get(key)),
         *(key for key in ("request", "requestId") if not news.get(key)),
-        *(f"options.{key}" for key in REQUIRED_OPTIONS if not options.get(key)),
+        *(f"options.{key}" for key in ("controlBucket", "onDelete") if not options.get(key)),
     ]
     return [f"{_kind(news).message}: {', '.join(missing)} must not be empty"] if missing else []

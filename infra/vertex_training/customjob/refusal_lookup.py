@@ -1,9 +1,7 @@
 """Predicts in a preview, within a time limit, whether the service or records refuse a job.
 
-A preview runs the lookup for each created or replaced job, with or without credentials. So the
-lookup never fails a preview: the process does not retry an unreadable bucket, and the submission
-itself is refused later. The lookup reads the names of all turns once, and records only of jobs
-with an earlier submission.
+The lookup never fails a preview, also without credentials: an unreadable bucket is not read again,
+and the submission itself is refused later.
 """
 
 from __future__ import annotations
@@ -28,8 +26,7 @@ from vertex_training.customjob.protocol.turn import SubmissionTurn
 from vertex_training.errors import JobRefusedError, OperatorError
 from vertex_training.naming import is_local
 
-#: Time limit of a lookup in seconds. Without credentials, Google's search for credentials takes
-#: longer.
+#: Time limit of a lookup in seconds. A search for missing credentials would take longer.
 BOUND: Final = 15.0
 
 #: Variable that is set in a comparison with the cloud, which submits nothing and ignores refusals.
@@ -37,8 +34,7 @@ COMPARES: Final = "VT_COMPARES_WITH_CLOUD"
 
 Answer = TypeVar("Answer")
 Connect = Callable[[], tuple[JobService, IntentStore]]
-#: Function that returns a reason for a refusal that the records do not contain; empty without a
-#: reason.
+#: Function that returns a reason for a refusal that the records do not contain, or empty text.
 Ask = Callable[[], str]
 
 
@@ -116,9 +112,9 @@ def is_comparison() -> bool:
 
 
 def is_offline(project: str) -> bool:
-    """Return whether this is an offline preview of a Google project with the stand-in plugin.
+    """Return whether this is a preview of a Google project without network and credentials.
 
-    Its state is in the local cloud's folder, and it must run without network and credentials.
+    Its plugin is the local cloud's, and its state is in the local cloud's folder.
     """
     home = os.environ.get("VT_LOCAL_HOME", "")
     backend = os.environ.get("PULUMI_BACKEND_URL", "")
@@ -138,10 +134,9 @@ def refusal_reason(
     jobs: JobService,
     intents: IntentStore,
 ) -> str:
-    """Return the reason why records refuse the current rung; empty if the records accept the rung.
+    """Return the reason why records refuse the current rung; empty if the records accept it.
 
-    ``replaced`` is the job that is cancelled before. If it is None, live jobs of other requests are
-    no reason.
+    Live jobs of other requests are a reason only if the request replaces a job, ``replaced``.
 
     Raises:
         OperatorError: records or jobs cannot be read.

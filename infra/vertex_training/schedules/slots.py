@@ -1,8 +1,8 @@
-"""Due, waiting and missed times (slots) of a schedule, and the end of the schedule. Pure.
+"""Due, waiting and missed times (slots) of a schedule, and the end of the schedule.
 
 The job's turn record (``vertex_training.customjob.protocol.turn``) has the progress of a schedule:
 the last slot that could be sent. All processes come to the same decision, and the submission
-protocol lets one process send. So a look can be repeated, late, concurrent, or killed:
+protocol lets one process send. So a process can be late, concurrent, repeated or killed:
 
 ===================  =============================================================
 new slots            slots after ``since`` and after the slot of the turn
@@ -19,7 +19,7 @@ import datetime
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 
 from vertex_training.customjob.protocol.ports import (
     TERMINAL,
@@ -52,12 +52,8 @@ _REMOVED: Final = "removed"
 _ATTEMPTS: Final = 20
 
 
-class Prepare(Protocol):
-    """Function that completes a request with values from the cloud, like a TensorBoard instance."""
-
-    def __call__(self, request: SubmissionRequest, account: str, /) -> SubmissionRequest:
-        """Return the completed request."""
-        ...
+#: Completes a request with values from the cloud, like a TensorBoard instance, as an account.
+Prepare = Callable[[SubmissionRequest, str], SubmissionRequest]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +94,7 @@ def advance(
     current, previous = _current(schedule, ports)
     if current > name_of(moment):
         place = f"gs://{schedule.control_bucket}/{schedule.records}turns/{schedule.turn_key}.json"
-        text = f"nothing is submitted: {current} is in the future. Check who wrote {place}"
+        text = f"nothing is submitted: slot {current} is in the future. Check who wrote {place}"
         yield Outcome("failed", current, text)
         return
     due = _due(schedule, ports, current, moment)
@@ -135,10 +131,7 @@ def dropped(
 ) -> list[str]:
     """Return the times of ``old`` due at ``now`` for which ``new`` will not submit a job.
 
-    Calls ``ports`` only if the change can drop scheduled times: another calendar, or a pause.
-
-    Raises:
-        OperatorError: records cannot be read.
+    Calls ``ports`` only if the calendar changed or the schedule is paused. Raises OperatorError.
     """
     if old.paused or (old.calendar == new.calendar and not new.paused):
         return []
@@ -179,7 +172,7 @@ def _recorded(schedule: DeployedSchedule, ports: SchedulePorts, slot: str) -> Ou
     if job is not None and job.request_id == id_:
         return Outcome("adopted", slot, "was already submitted", job.name)
     place = f"gs://{schedule.control_bucket}/{schedule.records}submissions/{id_}.json"
-    text = f"not submitted: {place} names a job of another request. Check who wrote it"
+    text = f"not submitted: {place} names a job of another request. Check who wrote this object"
     return Outcome("failed", slot, text)
 
 
@@ -207,10 +200,9 @@ def remove(
     ports: SchedulePorts,
     sleep: Callable[[float], None] = time.sleep,
 ) -> JobSnapshot | None:
-    """End a schedule, and cancel and return the last job that the schedule submitted.
+    """End a schedule; cancel and return the last job that the schedule submitted. Repeatable.
 
-    Acquires the turn for all times before now, so that a process with the old state cannot submit.
-    Repeatable.
+    Acquires the turn for all past times, so that a process with the old state cannot submit.
 
     Raises:
         OperatorError: records or jobs cannot be read or written, or a job does not end.
@@ -224,7 +216,8 @@ def remove(
         try:
             if turn is not None:
                 cancelled = _end(schedule, ports, turn.request_id, sleep) or cancelled
-            barrier = f"{name_of(_moment(ports))}-{_REMOVED}"
+            now = datetime.datetime.fromtimestamp(ports.intents.now(), tz=UTC)
+            barrier = f"{name_of(now)}-{_REMOVED}"
             ports.intents.write_turn(schedule.turn_key, barrier, number, generation)
         except PreconditionFailedError:
             continue  # a slot was submitted meanwhile
@@ -254,7 +247,3 @@ def _end(
         ended = withdraw(ports.jobs, job.name, delete_record=not keep, sleep=sleep)
         cancelled = ended or cancelled
     return cancelled
-
-
-def _moment(ports: SchedulePorts) -> datetime.datetime:
-    return datetime.datetime.fromtimestamp(ports.intents.now(), tz=UTC)
