@@ -89,18 +89,18 @@ PROVIDER: Final = of(
     ),
     (
         "a job is sent without its request id",
-        "        REQUEST_ID_LABEL: props",
-        "        'x': props",
+        "**request_labels(stack, job, run, id_, digest)",
+        "**request_labels(stack, job, run, 'x', digest)",
     ),
     (
-        "a stack file hides which job it is",
-        '        JOB_LABEL: submission["job"],\n',
-        "",
+        "a job is sent without its name",
+        "**request_labels(stack, job, run, id_, digest)",
+        "**request_labels(stack, 'x', run, id_, digest)",
     ),
     (
-        "a stack file chooses by what its jobs are found",
-        '        STACK_LABEL: submission["stack"],\n        REQUEST',
-        "        REQUEST",
+        "a stack file overrides the labels of a request",
+        '{**props["options"]["labels"], **request_labels(stack, job, run, id_, digest)}',
+        '{**request_labels(stack, job, run, id_, digest), **props["options"]["labels"]}',
     ),
     (
         "tuning jobs share the records of jobs",

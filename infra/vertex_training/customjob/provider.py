@@ -33,27 +33,21 @@ from vertex_training.customjob.kinds import (
 from vertex_training.customjob.protocol.idle import IdleRule, IdleStop, Reading, reason_of
 from vertex_training.customjob.protocol.ladder import Ladder, job_with_turn, stop_climbing
 from vertex_training.customjob.protocol.ports import (
-    DIGEST_LABEL,
-    DIGEST_LABEL_LENGTH,
     EARLIER_RUNGS,
     IDLE_STOP,
-    JOB_LABEL,
     LADDER,
     RECORD_DELETED,
-    REQUEST_ID_LABEL,
-    RUN_LABEL,
     RUNG_LABEL,
-    STACK_LABEL,
     TERMINAL,
     IntentStore,
     JobService,
     JobSnapshot,
     ProcessEnvironment,
     SubmissionRequest,
+    request_labels,
 )
 from vertex_training.customjob.protocol.prerequisites import (
     Prerequisites,
-    Question,
     ask_all,
     ask_until_settled,
     questions,
@@ -224,7 +218,7 @@ class CustomJobProvider(BoundedProvider):
         if _repeats(_current(job.name, olds), news):
             reason = f"its request is unchanged; set run: {request.run + 1} to submit the job again"
         else:
-            checks = _questions(rungs, _kind(news))
+            checks = questions(rungs, _kind(news))
             answers = ask_until_settled(checks, _prerequisites(news), self.timing, environment)
             for line in answers.unanswered:
                 print_line(f"job '{request.job}' is replaced: {line}")
@@ -334,7 +328,7 @@ def _refusal(news: dict[str, Any], replaced: ReplacedJob | None) -> str:
     def ask() -> str:
         if replaced is None:
             return ""  # no job is cancelled, and the submission itself reports a refusal
-        lasting = (question for question in _questions(rungs, _kind(news)) if question.lasts)
+        lasting = [question for question in questions(rungs, _kind(news)) if question.lasts]
         return str(ask_all(lasting, _prerequisites(news)))
 
     rungs = rungs_of(news)
@@ -353,11 +347,6 @@ def _record_problem(
         return f"the records of the job cannot be used: {str(error).removesuffix('.')}"
 
 
-def _questions(rungs: Sequence[SubmissionRequest], kind: JobKind) -> list[Question]:
-    every = [question for request in rungs for question in questions(request, kind)]
-    return list({question.subject: question for question in every}.values())
-
-
 #: Lookups of this process. A module variable: attributes of the provider would be pickled into
 #: states.
 _lookup: Final = RefusalLookup()
@@ -371,17 +360,12 @@ _declared: Final[dict[tuple[object, ...], dict[str, Any]]] = {}
 
 
 def _request(props: Mapping[str, Any]) -> SubmissionRequest:
-    submission = props["submission"]
-    return SubmissionRequest(
-        parent=_parent(props),
-        stack=submission["stack"],
-        job=submission["job"],
-        run=int(submission["run"]),
-        request_id=props["requestId"],
-        body=props["request"],
-        digest=digest_of(props["request"]),
-        labels=_labels(props),
-    )
+    submission, id_, body = props["submission"], props["requestId"], props["request"]
+    stack, job, run = submission["stack"], submission["job"], int(submission["run"])
+    digest = digest_of(body)
+    # The last labels win: no stack file may override the labels of a request.
+    labels = {**props["options"]["labels"], **request_labels(stack, job, run, id_, digest)}
+    return SubmissionRequest(_parent(props), stack, job, run, id_, body, digest, labels)
 
 
 def _known_request(olds: Mapping[str, Any]) -> SubmissionRequest:
@@ -479,18 +463,6 @@ def _records(props: Mapping[str, Any]) -> str:
 
 def _account(props: Mapping[str, Any]) -> str:
     return str(props["options"].get(IMPERSONATE, ""))
-
-
-def _labels(props: Mapping[str, Any]) -> dict[str, str]:
-    submission = props["submission"]
-    return {
-        **props["options"]["labels"],  # first: no stack file may override the labels below
-        STACK_LABEL: submission["stack"],
-        REQUEST_ID_LABEL: props["requestId"],
-        DIGEST_LABEL: digest_of(props["request"])[:DIGEST_LABEL_LENGTH],
-        JOB_LABEL: submission["job"],
-        RUN_LABEL: str(int(submission["run"])),
-    }
 
 
 def _outputs(props: dict[str, Any], job: JobSnapshot) -> dict[str, Any]:

@@ -14,16 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from vertex_training.customjob.kinds import JobKind, kind_in_section
-from vertex_training.customjob.protocol.ports import (
-    DIGEST_LABEL,
-    DIGEST_LABEL_LENGTH,
-    JOB_LABEL,
-    REQUEST_ID_LABEL,
-    RUN_LABEL,
-    SLOT_LABEL,
-    STACK_LABEL,
-    SubmissionRequest,
-)
+from vertex_training.customjob.protocol.ports import SLOT_LABEL, SubmissionRequest, request_labels
 from vertex_training.customjob.request.job_file import ID_LENGTH, REQUEST_ID, SLOT, digest_of
 from vertex_training.errors import CommandError
 from vertex_training.settings import cron
@@ -89,19 +80,10 @@ class DeployedSchedule:
         id_ = self.request_id(slot)
         body = self.request.replace("${" + SLOT + "}", slot)
         body = body.replace("${" + REQUEST_ID + "}", id_)
-        digest = digest_of(body)
-        labels = {
-            **self.labels,  # first: no stack file may override the labels below
-            STACK_LABEL: self.stack,
-            REQUEST_ID_LABEL: id_,
-            DIGEST_LABEL: digest[:DIGEST_LABEL_LENGTH],
-            JOB_LABEL: self.job,
-            RUN_LABEL: str(self.run),
-            SLOT_LABEL: slot,
-        }
-        return SubmissionRequest(
-            self.parent, self.stack, self.job, self.run, id_, body, digest, labels
-        )
+        digest, job = digest_of(body), (self.stack, self.job, self.run)
+        # The last labels win: no stack file may override the labels of a request.
+        labels = {**self.labels, **request_labels(*job, id_, digest), SLOT_LABEL: slot}
+        return SubmissionRequest(self.parent, *job, id_, body, digest, labels)
 
     def next(self, after: datetime.datetime, count: int) -> list[datetime.datetime]:
         """Return the next scheduled times after ``after``; empty while the schedule is paused."""

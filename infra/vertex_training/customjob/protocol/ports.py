@@ -112,6 +112,17 @@ def program_label(pulumi_project: str, stack: str) -> str:
     return f"{pulumi_project}_{stack}"
 
 
+def request_labels(stack: str, job: str, run: int, request_id: str, digest: str) -> dict[str, str]:
+    """Return the labels that identify the submission of a request."""
+    return {
+        STACK_LABEL: stack,
+        REQUEST_ID_LABEL: request_id,
+        DIGEST_LABEL: digest[:DIGEST_LABEL_LENGTH],
+        JOB_LABEL: job,
+        RUN_LABEL: str(run),
+    }
+
+
 def own_labels(labels: Mapping[str, str]) -> dict[str, str]:
     """Return the labels that the program set on a job; empty for jobs of other origin.
 
@@ -185,23 +196,18 @@ class JobService(Protocol):
 
     def create(self, parent: str, body: str, labels: Mapping[str, str]) -> JobSnapshot:
         """Send the CustomJob ``body`` (JSON) once. Raises NotSubmittedError or InDoubtError."""
-        ...
 
     def get(self, name: str) -> JobSnapshot | None:
         """Return the job; None if its record does not exist."""
-        ...
 
     def find(self, parent: str, request_id: str) -> list[JobSnapshot]:
         """Return all jobs with the request id, from all pages and in all states."""
-        ...
 
     def cancel(self, name: str) -> None:
         """Request cancellation. Ignores ended jobs."""
-        ...
 
     def delete(self, name: str) -> None:
         """Delete the record of an ended job. Ignores missing records."""
-        ...
 
 
 class IntentState(StrEnum):
@@ -255,22 +261,18 @@ class IntentStore(Protocol):
 
     def read(self, request_id: str) -> StoredIntent | None:
         """Return the intent record; None if it does not exist. Strongly consistent."""
-        ...
 
     def write(self, record: IntentRecord, generation: int) -> StoredIntent:
         """Write the record if the stored generation is ``generation`` (0: no record exists).
 
         Raises PreconditionFailedError for another generation.
         """
-        ...
 
     def read_turn(self, key: str) -> TurnRecord | None:
         """Return the turn record of the job with this key, or None. Strongly consistent."""
-        ...
 
     def turn_keys(self) -> frozenset[str]:
         """Return the keys of all turn records; empty if the store does not exist yet."""
-        ...
 
     def write_turn(
         self, key: str, request_id: str, number: int, generation: int, *, withdrawn: bool = False
@@ -279,11 +281,9 @@ class IntentStore(Protocol):
 
         Raises PreconditionFailedError for another generation.
         """
-        ...
 
     def now(self) -> float:
         """Return the store's time, comparable with ``StoredIntent.updated``."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, Protocol
 
@@ -41,19 +41,15 @@ class Prerequisites(Protocol):
 
     def has_permission(self, resource: str, permission: str) -> bool:
         """Return whether the caller has a permission on an account or project, by its full name."""
-        ...
 
     def has_image(self, host: str, path: str, reference: str) -> bool:
         """Return whether a registry has an image."""
-        ...
 
     def has_reservation(self, name: str) -> bool:
         """Return whether a reservation exists: ``projects/P/zones/Z/reservations/R``."""
-        ...
 
     def quota(self, project: str, region: str, metric: str) -> int | None:
         """Return the limit of a Vertex AI quota; None for no limit."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,8 +123,13 @@ def ask_until_settled(
     return answers
 
 
-def questions(request: SubmissionRequest, kind: JobKind) -> Iterator[Question]:
-    """Yield all checks of a request."""
+def questions(rungs: Sequence[SubmissionRequest], kind: JobKind) -> list[Question]:
+    """Return the checks of all rungs of a job, without duplicates."""
+    every = [question for request in rungs for question in _of_request(request, kind)]
+    return list({question.subject: question for question in every}.values())
+
+
+def _of_request(request: SubmissionRequest, kind: JobKind) -> Iterator[Question]:
     message = json.loads(request.body)
     project = request.parent.split("/")[1]
     spec = kind.trial_of(message).get("jobSpec") or {}

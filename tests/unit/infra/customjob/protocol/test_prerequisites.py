@@ -66,7 +66,7 @@ def service(google: Google) -> Prerequisites:
 def questions(message: Any, kind: str = "jobs") -> list[Any]:
     place = "projects/acme-ml/locations/us-central1"
     request = replace(REQUEST, parent=place, body=json.dumps(message))
-    return list(prerequisites.questions(request, KINDS[kind]))
+    return list(prerequisites.questions([request], KINDS[kind]))
 
 
 @pytest.mark.parametrize("case", DATA["requests"], ids=range(len(DATA["requests"])))
