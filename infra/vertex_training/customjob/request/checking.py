@@ -13,7 +13,8 @@ from vertex_training.customjob import rules
 from vertex_training.customjob.kinds import CUSTOM_JOB, JobKind
 from vertex_training.customjob.request import hints
 from vertex_training.customjob.request.message import to_camel_case
-from vertex_training.customjob.rules import Finding, Job
+from vertex_training.customjob.rules.job import Job
+from vertex_training.customjob.rules.registry import Finding
 from vertex_training.errors import Location, Path, Problem, did_you_mean, nearest
 from vertex_training.located_yaml.document import MAX_PROBLEMS, Document
 from vertex_training.secret_rules.redaction import redacted
