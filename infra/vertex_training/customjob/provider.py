@@ -407,9 +407,9 @@ def idle_stop_of(props: Mapping[str, Any]) -> IdleStop | None:
     project, account = props["submission"]["project"], _account(props)
 
     def look(name: str, seconds: float) -> Reading:
-        from vertex_training.customjob.google import utilization
+        from vertex_training.customjob.google.logs import read_utilization
 
-        return utilization.read(project, name, seconds, account)
+        return read_utilization(project, name, seconds, account)
 
     return IdleStop(IdleRule(rule), _service(dict(props)), _intents(dict(props)), look)
 
