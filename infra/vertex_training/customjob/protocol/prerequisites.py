@@ -1,7 +1,7 @@
 """Checks a new request before the running job, which the request replaces, is cancelled.
 
-The checks query Google about permissions, images, reservations and quota. A negative answer is an
-:class:`Obstacle`. A check without an answer is reported, and does not stop the submission.
+The checks query Google about permissions, images, reservations and quota. A failed check prevents
+the submission. A check without an answer is reported, and prevents nothing.
 """
 
 from __future__ import annotations
@@ -53,25 +53,15 @@ class Prerequisites(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Obstacle:
-    """A reason why a submission would be refused, and its fix."""
-
-    text: str
-    mend: str
-
-    def __str__(self) -> str:
-        """Return the reason and the fix as text."""
-        return f"{self.text}. Hint: {self.mend}"
-
-
-@dataclass(frozen=True, slots=True)
 class Question:
     """A check before a submission. ``ask`` returns whether the check passes."""
 
     subject: str
     """Subject of the check, for messages."""
     ask: Callable[[Prerequisites], bool]
-    obstacle: Obstacle
+    obstacle: str
+    """Reason why the submission would be refused if the check fails."""
+    fix: str
     waits: bool = False
     """True if a negative answer can change by itself: a new grant takes time to have effect."""
     lasts: bool = True
@@ -93,7 +83,7 @@ class PrerequisiteAnswers:
 
     def __str__(self) -> str:
         """Return the reasons and fixes of all failed checks as text; empty if all passed."""
-        return "; ".join(str(question.obstacle) for question in self.refused)
+        return "; ".join(f"{check.obstacle}. Hint: {check.fix}" for check in self.refused)
 
 
 def ask_all(questions: Iterable[Question], service: Prerequisites) -> PrerequisiteAnswers:
@@ -135,7 +125,17 @@ def _of_request(request: SubmissionRequest, kind: JobKind) -> Iterator[Question]
     spec = kind.trial_of(message).get("jobSpec") or {}
     yield _submitting(project, kind)
     if account := spec.get("serviceAccount"):
-        yield _acting(account, request.stack)
+        name = f"projects/-/serviceAccounts/{account}"
+        yield Question(
+            f"the permission to act as {account}",
+            lambda service: service.has_permission(name, ACT_AS),
+            f"{account} does not exist, or the deploying account lacks {ACT_AS} on this account",
+            f"add the deploying account to deployers in Pulumi.{request.stack}.yaml, or run `gcloud "
+            f"iam service-accounts add-iam-policy-binding {account} --member=MEMBER "
+            "--role=roles/iam.serviceAccountUser`",
+            waits=True,
+            lasts=False,
+        )
     pools = spec.get("workerPoolSpecs") or []
     yield from _images(pools, request.stack)
     reservations = [name for pool in pools for name in named_reservations(pool)]
@@ -148,30 +148,12 @@ def _submitting(project: str, kind: JobKind) -> Question:
     service = "batch" if kind is BATCH_JOB else "aiplatform"
     permission = f"{service}.{kind.collection}.create"
     role = "roles/batch.jobsEditor" if kind is BATCH_JOB else "roles/aiplatform.user"
-    grant = f"gcloud projects add-iam-policy-binding {project}"
+    grant = f"gcloud projects add-iam-policy-binding {project} --member=MEMBER --role={role}"
     return Question(
         f"the permission to submit jobs in {project}",
         lambda service: service.has_permission(f"projects/{project}", permission),
-        Obstacle(
-            f"the deploying account cannot submit jobs in {project} ({permission})",
-            f"{grant} --member=MEMBER --role={role}",
-        ),
-        waits=True,
-        lasts=False,
-    )
-
-
-def _acting(account: str, stack: str) -> Question:
-    name = f"projects/-/serviceAccounts/{account}"
-    return Question(
-        f"the permission to act as {account}",
-        lambda service: service.has_permission(name, ACT_AS),
-        Obstacle(
-            f"{account} does not exist, or the deploying account cannot act as it ({ACT_AS})",
-            f"add the deploying account to deployers in Pulumi.{stack}.yaml, or run gcloud iam "
-            f"service-accounts add-iam-policy-binding {account} --member=MEMBER "
-            "--role=roles/iam.serviceAccountUser",
-        ),
+        f"the deploying account cannot submit jobs in {project} ({permission})",
+        f"run `{grant}`",
         waits=True,
         lasts=False,
     )
@@ -183,15 +165,12 @@ def _images(pools: list[Mapping[str, Any]], stack: str) -> Iterator[Question]:
     for name in dict.fromkeys(names):
         if match := IMAGE.fullmatch(name):
             host, path = match["host"], match["path"]
-            reference = match["digest"] or match["tag"] or "latest"
+            reference, image = match["digest"] or match["tag"] or "latest", path.rpartition("/")[2]
             yield Question(
                 f"the image {name}",
                 lambda service, at=(host, path, reference): service.has_image(*at),
-                Obstacle(
-                    f"the image {name} does not exist",
-                    f"vt images build {path.rpartition('/')[2]} --stack {stack}, or name another "
-                    "image",
-                ),
+                f"the image {name} does not exist",
+                f"run `vt images build {image} --stack {stack}`, or name another image",
             )
 
 
@@ -207,11 +186,9 @@ def _reserved(name: str) -> Question:
     return Question(
         f"the reservation {name}",
         lambda service: service.has_reservation(name),
-        Obstacle(
-            f"the reservation {name} does not exist",
-            f"create {key} in {zone}, or name a reservation from gcloud compute reservations list "
-            f"--project {project}",
-        ),
+        f"the reservation {name} does not exist",
+        f"create {key} in {zone}, or name a reservation from `gcloud compute reservations list "
+        f"--project {project}`",
         lasts=False,  # the stack may create the reservation
     )
 
@@ -220,16 +197,17 @@ def _quotas(parent: str, message: Mapping[str, Any], spec: Mapping[str, Any]) ->
     """Yield a check of each accelerator's quota limit. The checks ignore current usage."""
     _, project, _, region = parent.split("/")
     for metric, count in accelerator_quotas(message, spec, region).items():
+
+        def is_enough(service: Prerequisites, metric: str = metric, count: int = count) -> bool:
+            limit = service.quota(project, region, metric)
+            return limit is None or limit >= count
+
         yield Question(
             f"the quota of {metric} in {region}",
-            lambda service, metric=metric, count=count: _is_enough(
-                service.quota(project, region, metric), count
-            ),
-            Obstacle(
-                f"the quota of {metric} in {region} is lower than {count}, which the job needs",
-                "request more quota: "
-                f"https://console.cloud.google.com/iam-admin/quotas?project={project}",
-            ),
+            is_enough,
+            f"the quota of {metric} in {region} is lower than {count}, which the job needs",
+            "request more quota: "
+            f"https://console.cloud.google.com/iam-admin/quotas?project={project}",
         )
 
 
@@ -251,10 +229,6 @@ def accelerator_quotas(
 def is_preemptible(spec: Mapping[str, Any]) -> bool:
     """Return whether the machines of a jobSpec count as preemptible in quotas."""
     return (spec.get("scheduling") or {}).get("strategy") in PREEMPTIBLE
-
-
-def _is_enough(limit: int | None, count: int) -> bool:
-    return limit is None or limit >= count
 
 
 def quota_metric(
