@@ -63,31 +63,28 @@ class RefusalLookup:
             return ""
         if is_offline(rungs[0].parent.split("/")[1]):
             return ""
-        answers = answer_within(
-            self._bound, lambda: self._read(rungs, replaced, bucket, connect) or _answer(ask)
-        )
-        if answers is None:
-            self._unreadable.add(bucket)
-        return answers or ""
 
-    def _read(
-        self,
-        rungs: Sequence[SubmissionRequest],
-        replaced: ReplacedJob | None,
-        bucket: str,
-        connect: Connect,
-    ) -> str:
-        try:
-            jobs, intents = connect()
-            with self._lock:
-                if bucket not in self._turns:
-                    self._turns[bucket] = intents.turn_keys()
-            if rungs[0].turn_key not in self._turns[bucket]:
-                return ""
-            return refusal_reason(rungs, replaced, jobs, intents)
-        except OperatorError:
+        def read() -> str:
+            try:
+                jobs, intents = connect()
+                with self._lock:
+                    if bucket not in self._turns:
+                        self._turns[bucket] = intents.turn_keys()
+                is_known = rungs[0].turn_key in self._turns[bucket]
+                reason = refusal_reason(rungs, replaced, jobs, intents) if is_known else ""
+                if reason:
+                    return reason
+            except OperatorError:
+                self._unreadable.add(bucket)
+            try:
+                return ask()
+            except OperatorError:
+                return ""  # the provider checks again and reports before it cancels a job
+
+        answer = answer_within(self._bound, read)
+        if answer is None:
             self._unreadable.add(bucket)
-            return ""
+        return answer or ""
 
 
 def answer_within(bound: float, ask: Callable[[], Answer]) -> Answer | None:
@@ -97,13 +94,6 @@ def answer_within(bound: float, ask: Callable[[], Answer]) -> Answer | None:
     reader.start()
     reader.join(bound)
     return answers[0] if answers else None
-
-
-def _answer(ask: Ask) -> str:
-    try:
-        return ask()
-    except OperatorError:
-        return ""  # the provider checks again and reports before it cancels a job
 
 
 def is_comparison() -> bool:

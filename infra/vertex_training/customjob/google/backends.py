@@ -12,6 +12,7 @@ import json
 import re
 import uuid
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from google.api_core.exceptions import (
@@ -75,13 +76,9 @@ READ_HINTS: Final = job_service.READ_HINTS | {
     "PERMISSION_DENIED": "grant roles/batch.jobsViewer in the project, and enable "
     "batch.googleapis.com",
 }
-#: Google's error reasons for a disabled API: the project then has no Batch jobs.
-API_IS_OFF: Final = ("SERVICE_DISABLED", "API_DISABLED")
-MODEL_DIR: Final = "AIP_MODEL_DIR"
-ENDED: Final = ("SUCCEEDED", "FAILED", "CANCELLED")
+#: Google's error reasons for a disabled API, and text of the error for an unused API.
+DISABLED: Final = ("SERVICE_DISABLED", "API_DISABLED")
 NEVER_USED: Final = "has not been used in project"
-_RUNNING: Final = re.compile(r"\bto RUNNING\b")
-_DELETE_SECONDS: Final = 60.0
 
 
 def shared_client(project: str, region: str, account: str = "") -> batch_v1.BatchServiceClient:
@@ -161,8 +158,8 @@ class BatchJobs:
             except MethodNotImplemented:
                 return []  # an old version of the local cloud, without Batch
             except Forbidden as error:
-                if error.reason in API_IS_OFF or NEVER_USED in str(error.message):
-                    return []
+                if error.reason in DISABLED or NEVER_USED in str(error.message):
+                    return []  # the project has no Batch jobs
                 raise
 
         request = {"parent": parent, "filter": " AND ".join(terms)}
@@ -185,7 +182,7 @@ class BatchJobs:
     def delete(self, name: str) -> None:
         try:
             operation = _read(self._client.delete_job, request={"name": name})
-            operation.result(timeout=_DELETE_SECONDS)
+            operation.result(timeout=job_service.READ_DEADLINE)
         except NotFound:
             return
         except (GoogleAPICallError, RetryError, TimeoutError) as error:
@@ -206,18 +203,17 @@ def as_custom_job(job: batch_v1.Job) -> vertex_api.CustomJob:
     runnables = [runnable for group in groups for runnable in group.task_spec.runnables]
     container = next((r.container for r in runnables if r.container.image_uri), None)
     instances: Any = job.allocation_policy.instances[:1]
+    machine_type = "".join(instance.policy.machine_type for instance in instances)
     pool = {
         "replica_count": sum(int(group.task_count) for group in groups),
-        "machine_spec": {
-            "machine_type": "".join(instance.policy.machine_type for instance in instances)
-        },
+        "machine_spec": {"machine_type": machine_type},
         "container_spec": {
             "image_uri": container.image_uri if container else "",
             "command": [container.entrypoint] if container and container.entrypoint else [],
             "args": list(container.commands) if container else [],
         },
     }
-    folder = "".join(g.task_spec.environment.variables.get(MODEL_DIR, "") for g in groups)
+    folder = "".join(g.task_spec.environment.variables.get("AIP_MODEL_DIR", "") for g in groups)
     output = {"output_uri_prefix": folder.removesuffix("/model/")} if folder else None
     state = STATES.get(enum_name(job.status.state), "JOB_STATE_UNSPECIFIED")
     began, ended = _times(job)
@@ -242,9 +238,9 @@ def as_custom_job(job: batch_v1.Job) -> vertex_api.CustomJob:
 def _times(job: Any) -> tuple[Any, Any]:
     """Return start and end of the first task; None for each event that has not happened yet."""
     events, ended = job.status.status_events, None
-    if enum_name(job.status.state) in ENDED:
+    if enum_name(job.status.state) in ("SUCCEEDED", "FAILED", "CANCELLED"):
         ended = job.update_time
-    ran = [event.event_time for event in events if _RUNNING.search(event.description)]
+    ran = [event.event_time for event in events if re.search(r"\bto RUNNING\b", event.description)]
     if ran:
         return ran[0], ended
     return (ended - job.status.run_duration if ended and job.status.run_duration else None), ended
@@ -253,15 +249,8 @@ def _times(job: Any) -> tuple[Any, Any]:
 def _is_same(job: batch_v1.Job, sent: batch_v1.Job, labels: Mapping[str, str]) -> bool:
     def essence(message: batch_v1.Job) -> Any:
         runnables = [r for group in message.task_groups for r in group.task_spec.runnables]
-        ran = [
-            (
-                r.container.image_uri,
-                r.container.entrypoint,
-                list(r.container.commands),
-                r.script.text,
-            )
-            for r in runnables
-        ]
+        containers = [(r.container, r.script.text) for r in runnables]
+        ran = [(c.image_uri, c.entrypoint, list(c.commands), script) for c, script in containers]
         return message.allocation_policy.service_account.email, ran
 
     mine = (REQUEST_ID_LABEL, DIGEST_LABEL)
@@ -285,39 +274,35 @@ def connect(
     return BackendJobs(project, region, kind, account, subnet, notifications)
 
 
+@dataclass(frozen=True, slots=True)
 class BackendJobs:
     """``ports.JobService`` for Vertex AI and Batch; connects at the first call."""
 
-    def __init__(
-        self,
-        project: str,
-        region: str,
-        kind: JobKind,
-        account: str,
-        subnet: str,
-        notifications: Sequence[Mapping[str, Any]],
-    ) -> None:
-        self._place, self._kind = (project, region), kind
-        self._account, self._subnet, self._notifications = account, subnet, notifications
+    project: str
+    region: str
+    kind: JobKind
+    account: str
+    subnet: str
+    notifications: Sequence[Mapping[str, Any]]
 
     def _of(self, kind: JobKind) -> VertexJobs | BatchJobs:
         if kind is not BATCH_JOB:
-            return job_service.connect(*self._place, kind, self._account)
-        shared = shared_client(*self._place, self._account)
-        return BatchJobs(shared, self._subnet, self._notifications)
+            return job_service.connect(self.project, self.region, kind, self.account)
+        shared = shared_client(self.project, self.region, self.account)
+        return BatchJobs(shared, self.subnet, self.notifications)
 
     def _named(self, name: str) -> VertexJobs | BatchJobs:
-        return self._of(kind_of_name(name) or self._kind)
+        return self._of(kind_of_name(name) or self.kind)
 
     def create(self, parent: str, body: str, labels: Mapping[str, str]) -> JobSnapshot:
-        return self._of(self._kind).create(parent, body, labels)
+        return self._of(self.kind).create(parent, body, labels)
 
     def get(self, name: str) -> JobSnapshot | None:
         return self._named(name).get(name)
 
     def find(self, parent: str, request_id: str) -> list[JobSnapshot]:
-        tuning = self._kind.spec != CUSTOM_JOB.spec
-        kind = self._kind if tuning else kind_of_request(request_id)
+        tuning = self.kind.spec != CUSTOM_JOB.spec
+        kind = self.kind if tuning else kind_of_request(request_id)
         return self._of(kind).find(parent, request_id)
 
     def log_ids(self, name: str) -> list[str]:

@@ -130,8 +130,8 @@ def _of_request(request: SubmissionRequest, kind: JobKind) -> Iterator[Question]
             f"the permission to act as {account}",
             lambda service: service.has_permission(name, ACT_AS),
             f"{account} does not exist, or the deploying account lacks {ACT_AS} on this account",
-            f"add the deploying account to deployers in Pulumi.{request.stack}.yaml, or run `gcloud "
-            f"iam service-accounts add-iam-policy-binding {account} --member=MEMBER "
+            f"add the deploying account to deployers in Pulumi.{request.stack}.yaml, or run "
+            f"`gcloud iam service-accounts add-iam-policy-binding {account} --member=MEMBER "
             "--role=roles/iam.serviceAccountUser`",
             waits=True,
             lasts=False,
