@@ -143,13 +143,15 @@ class CustomJobProvider(BoundedProvider):
             cancelled = _cancelled.get(_job_key(props))
             if cancelled is None:
                 raise
-            if not isinstance(error, (NotSubmittedError, JobRefusedError)):
-                # A job may exist, so the text of ``in_vain`` may be wrong.
-                raise type(error)(f"{error} Before that, {cancelled}.") from None
-            raise type(error)(f"{error} {cancelled.in_vain}") from None
+            # After another error a job may exist, so ``in_vain`` may be wrong.
+            is_certain = isinstance(error, (NotSubmittedError, JobRefusedError))
+            text = cancelled.in_vain if is_certain else f"Before that, {cancelled}."
+            raise type(error)(f"{error} {text}") from None
         if adopted:
             _adopted.add(job.name)
-        return dynamic.CreateResult(job.name, _outputs(props, job))
+        outs = {"state": job.state, **{key: props[key] for key in ("submission", "requestId")}}
+        outs |= {"options": _stored_options(props["options"]), **_rung_ids({}, props)}
+        return dynamic.CreateResult(job.name, outs)
 
     def read(self, id_: str, props: dict[str, Any]) -> dynamic.ReadResult:
         """Refresh the job's state. Returns no inputs: changed inputs would submit the job again.
@@ -199,10 +201,9 @@ class CustomJobProvider(BoundedProvider):
                 _cancelled[_job_key(props)] = cancelled
             release(intents, request_id, name)
 
-        known, environment = _known_request(props), ProcessEnvironment()
-        if not (
-            known.ladder and stop_climbing(known, service, intents, end, self.timing, environment)
-        ):
+        known, ports = _known_request(props), (service, intents)
+        environment = ProcessEnvironment()
+        if not known.ladder or not stop_climbing(known, *ports, end, self.timing, environment):
             end(props["requestId"], id_)
 
     def _ensure_accepted(
@@ -266,15 +267,12 @@ def _has_another_request(id_: str, olds: dict[str, Any], news: dict[str, Any]) -
     if not _known_rungs(olds) and LADDER not in news["options"]:
         return olds["requestId"] != news["requestId"]
     declared = _declared_rungs(news)
-    if olds.get(LADDER) == declared:
-        return False
-    return _current(id_, olds).request_id not in declared
+    return olds.get(LADDER) != declared and _current(id_, olds).request_id not in declared
 
 
 def _repeats(running: ReplacedJob, news: dict[str, Any] | None) -> bool:
-    if news is None or has_unknown(news):
-        return False
-    return running.request_id in _declared_rungs(news)
+    is_known = news is not None and not has_unknown(news)
+    return is_known and running.request_id in _declared_rungs(news)
 
 
 def _declared_rungs(news: Mapping[str, Any]) -> list[str]:
@@ -370,26 +368,25 @@ def _request(props: Mapping[str, Any]) -> SubmissionRequest:
 
 def _known_request(olds: Mapping[str, Any]) -> SubmissionRequest:
     """Return the submission in a state. A state contains no bodies of requests."""
-    submission = olds["submission"]
+    submission, id_ = olds["submission"], olds["requestId"]
     stack, job, run = submission["stack"], submission["job"], int(submission["run"])
-    known, first = _known_rungs(olds), olds["requestId"]
-    return SubmissionRequest(_parent(olds), stack, job, run, first, "", "", {}, ladder=known)
+    return SubmissionRequest(
+        _parent(olds), stack, job, run, id_, "", "", {}, ladder=_known_rungs(olds)
+    )
 
 
 def rungs_of(props: Mapping[str, Any]) -> list[SubmissionRequest]:
     """Return the rungs of a job's inputs; the first is the request of the job file."""
-    first, ladder = _request(props), props["options"].get(LADDER) or ()
+    ladder, ids = props["options"].get(LADDER) or (), tuple(_declared_rungs(props))
     if not ladder:
-        return [first]
-    ids = tuple(_declared_rungs(props))
-    others = [_request({**props, **rung}) for rung in ladder]
-    words = ["as in the job file", *(str(rung["words"]) for rung in ladder)]
-    return [
-        dataclasses.replace(
-            rung, ladder=ids, words=text, labels={**rung.labels, RUNG_LABEL: str(number)}
-        )
-        for number, (rung, text) in enumerate(zip([first, *others], words, strict=True), start=1)
-    ]
+        return [_request(props)]
+    rungs = []
+    for number, rung in enumerate([{"words": "as in the job file"}, *ladder], start=1):
+        request = _request({**props, **rung})
+        labels = {**request.labels, RUNG_LABEL: str(number)}
+        words = str(rung["words"])
+        rungs.append(dataclasses.replace(request, ladder=ids, words=words, labels=labels))
+    return rungs
 
 
 def ladder_of(props: Mapping[str, Any]) -> Ladder:
@@ -426,9 +423,8 @@ def _parent(props: Mapping[str, Any]) -> str:
 
 def _job_key(props: Mapping[str, Any]) -> tuple[object, ...]:
     """Return the identity of a job, which does not include run and request."""
-    submission = props["submission"]
-    keys = (key for key in (*SUBMISSION_KEYS, SECTION) if key != "run")
-    return tuple(submission.get(key) for key in keys)
+    keys = ("project", "region", "stack", "job", SECTION)
+    return tuple(props["submission"].get(key) for key in keys)
 
 
 def _kind(props: Mapping[str, Any]) -> JobKind:
@@ -463,16 +459,6 @@ def _records(props: Mapping[str, Any]) -> str:
 
 def _account(props: Mapping[str, Any]) -> str:
     return str(props["options"].get(IMPERSONATE, ""))
-
-
-def _outputs(props: dict[str, Any], job: JobSnapshot) -> dict[str, Any]:
-    return {
-        "state": job.state,
-        "submission": props["submission"],
-        "requestId": props["requestId"],
-        "options": _stored_options(props["options"]),
-        **_rung_ids({}, props),
-    }
 
 
 def _stored_options(options: dict[str, Any]) -> dict[str, Any]:

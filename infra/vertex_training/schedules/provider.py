@@ -35,14 +35,14 @@ class JobScheduleProvider(BoundedProvider):
 
     def check(self, olds: dict[str, Any], news: dict[str, Any]) -> dynamic.CheckResult:  # noqa: ARG002
         """Validate inputs again, except unknown values."""
-        if has_unknown(news):
-            return dynamic.CheckResult(news, [])
+        failures = []
         try:
-            DeployedSchedule.of(news)
+            if not has_unknown(news):
+                DeployedSchedule.of(news)
         except (KeyError, TypeError, ValueError, StopIteration):
-            failure = dynamic.CheckFailure("", "JobSchedule: the inputs are incomplete or invalid")
-            return dynamic.CheckResult(news, [failure])
-        return dynamic.CheckResult(news, [])
+            text = "JobSchedule: the inputs are incomplete or invalid"
+            failures = [dynamic.CheckFailure("", text)]
+        return dynamic.CheckResult(news, failures)
 
     def diff(self, _id: str, olds: dict[str, Any], news: dict[str, Any]) -> dynamic.DiffResult:
         """Update changed inputs in place. The schedule continues after its last submission."""

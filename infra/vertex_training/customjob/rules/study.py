@@ -35,14 +35,13 @@ EPSILON: Final = 1e-10
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A parameter of a study. ``path`` is the path of its ParameterSpec in the request."""
+    """A parameter of a study, and the path of its ParameterSpec in the request."""
 
     path: Path
     spec: dict[str, Any]
 
     @property
     def id(self) -> str:
-        """Return the parameterId; empty if missing."""
         return self.spec.get("parameterId", "")
 
     @property
@@ -57,7 +56,6 @@ class Parameter:
 
     @property
     def values_path(self) -> Path:
-        """Return the path of the field that has the values."""
         return (*self.path, self.field)
 
     @property
