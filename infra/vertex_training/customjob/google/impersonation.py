@@ -61,14 +61,10 @@ def _credentials(account: str, source: str) -> Credentials:
         credentials = impersonated_credentials.Credentials(caller, account, [SCOPE])
         credentials.refresh(Request())
     except GoogleAuthError as error:
+        reason = str(error.args[0] if error.args else error).partition("\n")[0][:300]
         raise OperatorError(
-            f"the caller cannot impersonate {account}, the value of {source}: {_first_line(error)} "
+            f"the caller cannot impersonate {account}, the value of {source}: {reason} "
             "Hint: grant the caller roles/iam.serviceAccountTokenCreator on that account, or unset "
             f"{source}."
         ) from None
     return credentials
-
-
-def _first_line(error: Exception) -> str:
-    text = str(error.args[0] if error.args else error)
-    return text.partition("\n")[0][:300]

@@ -385,17 +385,18 @@ def operation_name(started: Any) -> str:
 def snapshot(job: AnyJob, kind: JobKind) -> JobSnapshot:
     """Convert a job of Vertex AI into a ``JobSnapshot``."""
     message, labels = type(job).pb(job), own_labels(kind.labels_of(job.labels))
-    state = enum_name(job.state)
+    state, turn = enum_name(job.state), labels.get(TURN_LABEL, "")
+    spec: Any = getattr(job, "job_spec" if kind.spec == CUSTOM_JOB.spec else "trial_job_spec")
     return JobSnapshot(
         name=job.name,
         state=state,
         created=message.create_time.ToNanoseconds(),
         digest=labels.get(DIGEST_LABEL, ""),
         error=job.error.message if job.error else "",
-        turn=_turn(labels.get(TURN_LABEL, "")),
+        turn=int(turn) if turn.isascii() and turn.isdecimal() else 1,
         started=message.start_time.ToNanoseconds(),
         ended=message.end_time.ToNanoseconds(),
-        output=_spec(job, kind).base_output_directory.output_uri_prefix,
+        output=spec.base_output_directory.output_uri_prefix,
         request_id=labels.get(REQUEST_ID_LABEL, ""),
         out_of_stock=state == "JOB_STATE_FAILED" and is_stock_out(job.error.message),
         accelerators=_accelerators(job) if kind is CUSTOM_JOB else (),
@@ -422,14 +423,6 @@ def is_stock_out(error: str) -> bool:
     """
     texts = (error, _CODE.sub("", error, count=1))
     return any(text.startswith(tuple(PROVES_STOCK_OUT)) for text in texts)
-
-
-def _spec(job: AnyJob, kind: JobKind) -> Any:
-    return job.job_spec if kind.spec == CUSTOM_JOB.spec else job.trial_job_spec
-
-
-def _turn(label: str) -> int:
-    return int(label) if label.isascii() and label.isdecimal() else 1
 
 
 def enum_name(value: Any) -> str:

@@ -132,17 +132,11 @@ class JobLogs:
             "page_size": page_size,
         }
         try:
-            pages = read(self._client.list_log_entries, service="Cloud Logging", request=request)
-            yield from _paged(pages)
+            yield from read(self._client.list_log_entries, service="Cloud Logging", request=request)
         except NotFound as error:
             raise OperatorError(f"Cloud Logging: {error.message}") from None
-
-
-def _paged(pages: Any) -> Iterator[types.LogEntry]:
-    try:
-        yield from pages
-    except (GoogleAPICallError, RetryError) as error:
-        raise OperatorError(f"Cloud Logging failed to return the rest of a log: {error}") from None
+        except (GoogleAPICallError, RetryError) as error:
+            raise OperatorError(f"Cloud Logging did not return the whole log: {error}") from None
 
 
 def _filter(job_id: str, replica: str | None, since: datetime | None = None) -> str:

@@ -155,12 +155,6 @@ def places(kind: JobKind) -> Mapping[str, str]:
     return PLACES if kind is CUSTOM_JOB else TUNING_PLACES
 
 
-def not_a_duration(text: str) -> str:
-    """Return a hint about a malformed duration, such as 24h or 86400."""
-    duration = seconds(text)
-    return f'write "{duration}"' if duration else 'write quoted seconds with an s, like "3600s"'
-
-
 def seconds(text: str) -> str | None:
     """Return a duration like 24h or 86400 in the API's form; None for other text."""
     if re.fullmatch(r"[0-9]{1,12}", text):
@@ -243,12 +237,6 @@ def not_text(content: Any, text: str) -> str:
     """Return a hint about text that YAML reads as another type."""
     parsed = str(content).lower() if isinstance(content, bool) else str(content)[:40]
     return f'write "{abbreviate(text)}" in quotes; YAML reads the text as {parsed}'
-
-
-def not_whole(text: str) -> str:
-    """Return a hint about a number such as 1e3 or 4.0, where a whole number is expected."""
-    number = whole_number(text)
-    return "write only digits, like 4" if number is None else f"write {number}"
 
 
 def whole_number(text: str) -> int | None:

@@ -196,7 +196,8 @@ def check_job_file(
     problems = _with_levels([*parsed.problems, *_problems(parsed, builder, job)], context.levels)
     problems, ignored = checking.apply(problems, data.decode("utf-8-sig", errors="replace"), file)
     facts = JobFacts() if job is None else job_facts_of(job)
-    errors, warnings, notes = (_of_level(problems, level) for level in LEVELS)
+    problems.sort(key=lambda problem: problem.location)
+    errors, warnings, notes = (tuple(p for p in problems if p.level == lv) for lv in LEVELS)
     if errors or message is None:
         return JobFileResult(None, errors, warnings, facts, notes, ignored)
     if builder.kind is TUNING_JOB:
@@ -236,10 +237,6 @@ def _problems(parsed: document.Document, builder: MessageBuilder, job: Job | Non
     missing = {problem.path for problem in broken} & builder.left_out
     remarks = [remark for remark in builder.remarks if remark.path not in missing]
     return [*builder.problems, *broken, *remarks]
-
-
-def _of_level(problems: Sequence[Problem], level: Level) -> tuple[Problem, ...]:
-    return tuple(sorted((p for p in problems if p.level == level), key=lambda p: p.location))
 
 
 @dataclass(frozen=True, slots=True)

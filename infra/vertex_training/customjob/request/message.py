@@ -243,8 +243,8 @@ class MessageBuilder:
         if isinstance(number, bool) or not isinstance(number, int):
             whole = hints.whole_number(value.text)
             mend = None if whole is None else Mend("value", whole)
-            what, hint = "must be a whole number", hints.not_whole(value.text)
-            return self._add_wrong_type(path, what, value, hint, mend)
+            hint = "write only digits, like 4" if whole is None else f"write {whole}"
+            return self._add_wrong_type(path, "must be a whole number", value, hint, mend)
         if not DIGITS.fullmatch(value.text):
             what = f"YAML reads this number as {number}"
             return self._add("yaml-number", path, what, value.text, "write only decimal digits")
@@ -279,10 +279,10 @@ class MessageBuilder:
     def _duration(self, value: Value, _row: dict[str, Any], path: Path) -> str | None:
         if isinstance(value.content, str) and DURATION.match(value.content):
             return value.content
-        got = value.text or "a mapping or list"
-        hint, duration = hints.not_a_duration(value.text), hints.seconds(value.text)
+        got, duration = value.text or "a mapping or list", hints.seconds(value.text)
         mend = Mend("value", duration) if duration else None
         what = "the value must be a duration"
+        hint = f'write "{duration}"' if duration else 'write seconds with an s, like "3600s"'
         return self._add("duration-format", path, what, got, hint, mend=mend)
 
     def _enum(self, value: Value, row: dict[str, Any], path: Path) -> str | None:

@@ -129,10 +129,12 @@ def rank_variables(pool: Pool) -> Findings:
     by_hand = {name for _, name, _ in pool.variables()}
     for path, text in pool.texts():
         for match in RANK_VARIABLE.finditer(text):
-            if match[1] not in by_hand and not _assigns(text, match[1]):
+            name = match[1]  # a script may assign the variable or read a value into it
+            is_set = re.search(rf"(^|[\s;&|])({name}=|read\b[^;\n]*\b{name}\b)", text)
+            if name not in by_hand and not is_set:
                 hint = "read CLUSTER_SPEC instead, as jobs/lib/vertex_job/launch.py does"
                 what = "Vertex AI does not document this variable"
-                yield Finding(path, what, match[1], hint)
+                yield Finding(path, what, name, hint)
                 break
 
 
@@ -213,10 +215,6 @@ def nccl_plugin(job: Job) -> Findings:
         hint = "install the plugin in the image; `vt jobs logs` first prints NCCL's network"
         yield Finding((*pool.task_path, pool.image_field), what, pool.machine_type, hint)
         return
-
-
-def _assigns(script: str, name: str) -> bool:
-    return re.search(rf"(^|[\s;&|])({name}=|read\b[^;\n]*\b{name}\b)", script) is not None
 
 
 def _ignores_failures(script: str) -> bool:

@@ -93,8 +93,7 @@ def shell_needed(pool: Pool, line: CommandLine) -> Findings:
     if line.is_read_by_shell or pool.task_name != "containerSpec":
         return
     words = pool.words()
-    if finding := _no_program(pool, line):
-        yield finding
+    yield from _no_program(pool, line)
     command = line.commands[0] if line.commands else Command(line.words)
     operators = [(path, word) for path, word in words if word in OPERATORS]
     if operators and command.program not in TAKE_OPERATORS:
@@ -104,19 +103,19 @@ def shell_needed(pool: Pool, line: CommandLine) -> Findings:
     yield from _unexpanded(pool, words)
 
 
-def _no_program(pool: Pool, line: CommandLine) -> Finding | None:
-    first, path = line.words[0], pool.words()[0][0]
+def _no_program(pool: Pool, line: CommandLine) -> Findings:
+    first, what, hint = line.words[0], "", SHELL_HINT
+    parts = first.split()
     if ASSIGNMENT.fullmatch(first) and "/" not in first.partition("=")[0]:
         what = "the first word is a shell assignment, and must be a program"
-        return Finding(path, what, first, "add an item to env, or " + SHELL_HINT)
-    if first in BUILTINS:
+        hint = f"add an item to env, or {SHELL_HINT}"
+    elif first in BUILTINS:
         what = "the first word is a shell command, and must be a program"
-        return Finding(path, what, first, SHELL_HINT)
-    parts = first.split()
-    if len(parts) > 1 and any(form.fullmatch(parts[0]) for form in (INTERPRETERS, SCRIPTS)):
+    elif len(parts) > 1 and any(form.fullmatch(parts[0]) for form in (INTERPRETERS, SCRIPTS)):
         what = "a program and its arguments must be separate items of command"
-        return Finding(path, what, first, f"write command: [{', '.join(parts)}]")
-    return None
+        hint = f"write command: [{', '.join(parts)}]"
+    if what:
+        yield Finding(pool.words()[0][0], what, first, hint)
 
 
 def _unexpanded(pool: Pool, words: list[tuple[Path, str]]) -> Findings:

@@ -324,7 +324,11 @@ def tpu_alone(job: Job) -> Findings:
 @rule("tpu-pod-spot", SPOT, of=pools_of)
 def tpu_pod_spot(pool: Pool) -> Findings:
     """Check that a job on TPU pods does not use SPOT."""
-    if pool.job.strategy == "SPOT" and _is_pod(pool):
+    topology, shape = pool.machine.get("tpuTopology"), pool.shape
+    is_pod = pool.machine_type == "cloud-tpu" and pool.count >= POD
+    if shape and shape.chips and topology in shape.topologies:
+        is_pod = math.prod(int(side) for side in topology.split("x")) > shape.chips
+    if pool.job.strategy == "SPOT" and is_pod:
         path = ("jobSpec", "scheduling", "strategy")
         hint = "use STANDARD, or a smaller TPU"
         yield Finding(path, "a job on TPU pods cannot use SPOT", "SPOT", hint)
@@ -337,12 +341,3 @@ def tpu_prebuilt_image(pool: Pool) -> Findings:
         what = "no prebuilt image supports TPU v5e"
         hint = "use containerSpec with your own image"
         yield Finding(pool.task_path, what, pool.image, hint)
-
-
-def _is_pod(pool: Pool) -> bool:
-    if pool.machine_type == "cloud-tpu":
-        return pool.count >= POD
-    topology = pool.machine.get("tpuTopology")
-    if pool.shape is None or not pool.shape.chips or topology not in pool.shape.topologies:
-        return False
-    return math.prod(int(side) for side in topology.split("x")) > pool.shape.chips

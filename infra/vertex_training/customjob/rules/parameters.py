@@ -28,6 +28,7 @@ SPACE: Final = re.compile(r"\s")
 MOST_VALUES: Final = 1000
 LOG_SCALES: Final = ("UNIT_LOG_SCALE", "UNIT_REVERSE_LOG_SCALE")
 RANGES: Final = ("DOUBLE", "INTEGER")
+DISCRETE_PARENT: Final = "make the parent DISCRETE, not DOUBLE"
 
 
 @rule("study-parameters", STUDY_TYPES)
@@ -178,7 +179,10 @@ def parameter_condition(parent: Parameter) -> Findings:
             yield Finding(path, what, "", hint, missing="parameterSpec")
         field = next((name for name in CONDITIONS if name in child), "")
         if not field:
-            yield _no_condition(path, parent)
+            field = next((name for name, type_ in CONDITIONS.items() if type_ == parent.type), "")
+            hint = f"add {field}: {{values: […]}}" if field else DISCRETE_PARENT
+            what = "the conditional parameter has no condition"
+            yield Finding(path, what, "", hint, missing=field or "parentIntValues")
             continue
         yield from _wrong_condition((*path, field), field, child[field], parent)
         values = child[field].get("values", [])
@@ -190,19 +194,12 @@ def parameter_condition(parent: Parameter) -> Findings:
         before.extend(values)
 
 
-def _no_condition(path: Path, parent: Parameter) -> Finding:
-    field = next((name for name, type_ in CONDITIONS.items() if type_ == parent.type), "")
-    hint = f"add {field}: {{values: […]}}" if field else "make the parent DISCRETE, not DOUBLE"
-    what = "the conditional parameter has no condition"
-    return Finding(path, what, "", hint, missing=field or "parentIntValues")
-
-
 def _wrong_condition(
     path: Path, field: str, condition: dict[str, Any], parent: Parameter
 ) -> Findings:
     if parent.type and CONDITIONS[field] != parent.type:
         fitting = {type_: name for name, type_ in CONDITIONS.items()}.get(parent.type)
-        hint = f"write {fitting}" if fitting else "make the parent DISCRETE, not DOUBLE"
+        hint = f"write {fitting}" if fitting else DISCRETE_PARENT
         what = f"the condition does not fit the type of its parent '{parent.id}', {parent.type}"
         yield Finding(path, what, field, hint)
         return
@@ -211,20 +208,17 @@ def _wrong_condition(
         hint = "write values of the parent"
         yield Finding(path, "the condition has no values", "", hint, missing="values")
     known = parent.type in RANGES or parent.options
+    lowest, highest = parent.bounds
     for index, value in enumerate(values if known else ()):
-        if not _can_have(parent, value):
+        is_possible = _is_among(value, parent.options)
+        if parent.type == "INTEGER":
+            is_possible = lowest <= number(value) <= highest
+        if not is_possible:
             what = f"the parent '{parent.id}' cannot have this value"
             hint = "write a value from {} to {}".format(*map(shown, parent.bounds))
             if parent.type != "INTEGER":
                 hint = f"write one of {', '.join(map(str, parent.options[:10]))}"
             yield Finding((*path, "values", index), what, str(value), hint)
-
-
-def _can_have(parent: Parameter, value: Any) -> bool:
-    if parent.type == "INTEGER":
-        lowest, highest = parent.bounds
-        return lowest <= number(value) <= highest
-    return _is_among(value, parent.options)
 
 
 def _is_among(value: Any, options: Sequence[Any]) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
@@ -61,20 +60,17 @@ def rule(
     """
 
     def register(check: Callable[..., Findings]) -> Check:
-        of_job = check if of is None else functools.partial(_check_parts, of, check)
+        def check_parts(job: Job) -> Findings:
+            for part in of(job) if of else ():
+                yield from check(*part) if isinstance(part, tuple) else check(part)
+
+        of_job = check if of is None else check_parts
         summary = (check.__doc__ or "").strip().splitlines()[0]
         subject = check.__module__.rsplit(".", 1)[-1]
         RULES.append(Rule(id_, summary, source, level, subject, of_job))
         return of_job
 
     return register
-
-
-def _check_parts(
-    of: Callable[[Job], Iterable[Any]], check: Callable[..., Findings], job: Job
-) -> Findings:
-    for part in of(job):
-        yield from check(*part) if isinstance(part, tuple) else check(part)
 
 
 YAML: Final = "https://yaml.org/spec/1.1/, as PyYAML 6.0.3 reads it"
