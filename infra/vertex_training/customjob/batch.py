@@ -35,7 +35,7 @@ _REFERENCE: Final = re.compile(r"\$\$\((\w+)\)|\$\(([A-Za-z_]\w*)\)")
 
 @dataclass(frozen=True, slots=True)
 class BatchParameters:
-    """The inputs of a Batch job in addition to its request."""
+    """The inputs of a Batch job that its request does not contain."""
 
     project: str
     region: str
@@ -272,9 +272,9 @@ STATES: Final = {
 #: Exit code reserved by Batch -> meaning (batch/docs/troubleshooting#reserved-exit-codes).
 EXIT_CODES: Final = {
     50001: "the Spot VM was preempted",
-    50002: "the VM stopped reporting: it crashed or lost its connection to Batch",
+    50002: "the VM stopped reporting: the VM crashed or lost its connection to Batch",
     50003: "the VM rebooted during the task",
-    50004: "the task did not respond: it hangs, or the VM is overloaded",
+    50004: "the task did not respond: the task hangs, or the VM is overloaded",
     50005: "the task ran longer than its timeout",
     50006: "the VM was recreated during the task",
 }

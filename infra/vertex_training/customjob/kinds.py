@@ -62,7 +62,7 @@ class JobKind:
         return (self.spec, *path[1:]) if path[:1] == (CUSTOM_JOB.spec,) else path
 
     def sent_label(self, label: str) -> str:
-        """Return a label of the program (``vt-…``) in this kind's spelling, others unchanged.
+        """Return a label of the program (``vt-…``) in this kind's spelling, other labels unchanged.
 
         Tuning jobs have other keys, so that a search for CustomJobs does not return their trials.
 
@@ -138,7 +138,7 @@ def kind_of_submission(submission: Mapping[str, str]) -> JobKind:
 
 
 def kind_of_request(request_id: str) -> JobKind:
-    """Return the kind of a job, from the id of its request. Not for tuning jobs."""
+    """Return the kind of a CustomJob or a Batch job from the id of its request."""
     return BATCH_JOB if request_id.startswith(BATCH_JOB.id_prefix) else CUSTOM_JOB
 
 

@@ -33,7 +33,7 @@ class Offer:
     cost: costs.JobCost | None
     """None if the service cannot run the job."""
     refusal: str = ""
-    """Short reason why the service cannot run the job; empty if it can."""
+    """Short reason why the service cannot run the job; empty if the service can run the job."""
 
     def __str__(self) -> str:
         """Return ``Batch $0.76 (4 attempts of 1 h)``, or why the service cannot run the job."""
@@ -72,7 +72,7 @@ def offers(
 def refusal(
     messages: Sequence[Mapping[str, Any]], region: str, backend: str, *, subnet: bool
 ) -> str:
-    """Return a short reason why a service cannot run a job; empty if it can."""
+    """Return a short reason why the service cannot run the job; empty if it can run the job."""
     message, on_batch = messages[0], backend == BATCH_JOB.backend
     if on_batch and TUNING_JOB.spec in message:
         return "it does not support tuning"

@@ -69,7 +69,7 @@ class DeployedSchedule:
     def request_id(self, slot: str) -> str:
         """Return the request id of a slot. The id does not depend on the job's file.
 
-        So a slot has one job even if the file is edited in between.
+        So a slot has one job even after edits of the file.
         """
         parts = (self.project, self.region, self.stack, self.kind.section, self.job, slot)
         digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()

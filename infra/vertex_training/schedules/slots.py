@@ -47,7 +47,7 @@ from vertex_training.settings.cron import UTC, name_of, time_of
 
 #: Maximum delay after a scheduled time at which ``missed: skip`` still submits the job.
 IN_TIME: Final = datetime.timedelta(hours=1)
-#: End of a request id that ends a schedule. The id begins like a slot, later than all others.
+#: End of a request id that ends a schedule. The id begins like a slot, later than all other slots.
 _REMOVED: Final = "removed"
 _ATTEMPTS: Final = 20
 
@@ -163,7 +163,7 @@ def _due(
 
 
 def _recorded(schedule: DeployedSchedule, ports: SchedulePorts, slot: str) -> Outcome | None:
-    """Return the outcome of a slot whose record has a job that the turn record lacks, or None."""
+    """Return the outcome of a slot with a job that only its own record contains, or None."""
     id_ = schedule.request_id(slot)
     stored = ports.intents.read(id_)
     if stored is None or stored.record.state is not IntentState.DONE:

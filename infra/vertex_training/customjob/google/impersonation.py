@@ -37,7 +37,7 @@ def impersonated_credentials(account: str = "") -> Credentials | None:
     Requests the first token, so that missing access is an error before a submission.
 
     Raises:
-        OperatorError: the name is not a service account, or the caller cannot impersonate it.
+        OperatorError: the caller cannot impersonate the account, or its address is invalid.
     """
     source = _PROVIDER if account else VARIABLE
     account = account or os.environ.get(VARIABLE, "")

@@ -205,7 +205,7 @@ def fetch(bucket: storage.Bucket, name: str) -> tuple[bytes, storage.Blob] | Non
 
 
 def put(bucket: storage.Bucket, name: str, content: bytes, generation: int) -> storage.Blob:
-    """Write an object if it still has ``generation``. Raises PreconditionFailedError."""
+    """Write an object. Raises PreconditionFailedError if its generation is not ``generation``."""
     blob = bucket.blob(name)
     try:
         blob.upload_from_string(

@@ -60,7 +60,7 @@ NO_CREDENTIALS: Final = (
 CREATE_TIMEOUT: Final = 60.0
 READ_TIMEOUT: Final = 20.0
 READ_DEADLINE: Final = 60.0
-#: Channel option against resending: by default gRPC resends requests that it assumes to be
+#: Channel option against resending: by default gRPC resends requests that seem to be
 #: unprocessed.
 NO_RESEND: Final = ("grpc.enable_retries", 0)
 

@@ -1,7 +1,7 @@
 """Log lines of jobs and image builds, and the accelerator utilization of jobs.
 
 Vertex AI writes entries of resource type ``ml_job`` with the labels ``job_id`` and ``task_name``.
-Entries of Batch have the labels ``job_uid`` and ``task_id``; its agent's entries no ``task_id``.
+Entries of Batch have the labels ``job_uid`` and ``task_id``. Entries of its agent lack ``task_id``.
 https://docs.cloud.google.com/monitoring/api/ref_v3/rest/v3/projects.timeSeries/list
 """
 
@@ -74,7 +74,7 @@ class JobLogs:
         self._client, self._project = client, project
 
     def lines(self, job_id: str, replica: str | None = None) -> Iterator[LogLine]:
-        """Yield all lines of one or all replicas, oldest first."""
+        """Yield all lines of a replica (None: of all replicas), oldest first."""
         for entry in self._entries(_filter(job_id, replica), "timestamp asc"):
             yield from _lines(entry)
 
@@ -170,7 +170,7 @@ def _lines(entry: types.LogEntry) -> list[LogLine]:
         replica = f"task-{task[1]}"
     severity = entry.severity
     level = LogSeverity.Name(severity) if severity in LogSeverity.values() else str(severity)
-    # A progress bar rewrites its line: return the final text, as in a terminal.
+    # A progress bar overwrites its line. Return the final text, as in a terminal.
     return [
         LogLine(time, replica, level, part.rpartition("\r")[2])
         for part in text.rstrip("\n").split("\n")

@@ -167,7 +167,7 @@ def obstacle(request: SubmissionRequest, account: str) -> str:
 
 
 def with_number(body: str, parent: str, stack: str, account: str) -> str:
-    """Return ``body`` with the number of the stack's TensorBoard, if the job uses it.
+    """Return ``body`` with the number of the stack's TensorBoard, if the job uses a TensorBoard.
 
     Raises NotSubmittedError unless exactly one TensorBoard has the label of the stack.
     """

@@ -82,7 +82,7 @@ class IdleVerdict:
 
     @property
     def goes_on(self) -> str:
-        """Return the log line for a job that continues because it is not proven to be idle."""
+        """Return the log line for a job that continues without a proof of idleness."""
         return f"{NOT_KNOWN}: {self.why}"
 
 
@@ -126,7 +126,7 @@ class IdleRule:
                 value for series in readings if not series.accelerator for _, value in series.points
             ]
             if count > 1 and any(value * count >= self.below for value in shared):
-                # The points are means: one accelerator may be busy and all others idle.
+                # The points are means: a single accelerator may be busy.
                 what = f"one of the {count} accelerators of {replica} may be busy"
                 return IdleVerdict(IdleFinding.UNPROVEN, what)
             if missing := _missing(readings, count, since, until):
@@ -156,7 +156,7 @@ def _missing(readings: Sequence[Series], count: int, since: float, until: float)
 
 
 def _distinct_accelerators(names: Iterable[str]) -> int:
-    """Return how many accelerators one label distinguishes; Google does not document it."""
+    """Return how many accelerators the undocumented label of ``names`` distinguishes."""
     values = defaultdict[str, set[str]](set)
     for name in names:
         for label in filter(None, name.split(",")):

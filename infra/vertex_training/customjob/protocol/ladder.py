@@ -43,7 +43,7 @@ MAX_LOOKS: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class CurrentRung:
-    """The request on a ladder that may run now, and its job (None before the job exists)."""
+    """The request on a ladder that may run now, and the job of this request, if the job exists."""
 
     request: SubmissionRequest
     job: JobSnapshot | None
@@ -80,7 +80,7 @@ class Ladder:
         ``create`` does. Returns None if another request was deployed, or the job left the stack.
 
         Raises:
-            NotSubmittedError: the next rung was refused; a later call tries it again.
+            NotSubmittedError: the next rung was refused; a later call tries this rung again.
             InDoubtError: the response was lost; repeating the call is safe.
             JobRefusedError: the rung failed for another reason, or another request is live.
         """

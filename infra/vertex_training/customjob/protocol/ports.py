@@ -12,7 +12,7 @@ from typing import Final, Protocol
 from vertex_training.customjob.kinds import BATCH_JOB, kind_of_request
 from vertex_training.naming import JOB_LABEL_PREFIX
 
-#: Prefix of the labels that the program sets on a job. All other labels are from the job file.
+#: Prefix of the labels that the program sets on a job. A job file cannot set such labels.
 LABEL_PREFIX: Final = JOB_LABEL_PREFIX
 #: Labels of a job that contain its stack, its name in the stack, and its run.
 STACK_LABEL: Final = "vt-stack"
@@ -124,7 +124,7 @@ def request_labels(stack: str, job: str, run: int, request_id: str, digest: str)
 
 
 def own_labels(labels: Mapping[str, str]) -> dict[str, str]:
-    """Return the labels that the program set on a job; empty for jobs of other origin.
+    """Return the labels that the program set on a job; empty for jobs of other programs.
 
     >>> own_labels({"run": "2", "team": "ml"})
     {}
@@ -153,7 +153,7 @@ class SubmissionRequest:
     words: str = ""
     """Differences of this rung from the job file, as text."""
     moves: bool = False
-    """True if the request is sent only while it or the previous rung has the turn."""
+    """True if the request is sent only while this rung or the previous rung has the turn."""
 
     @property
     def rung(self) -> int:
@@ -220,7 +220,7 @@ class IntentState(StrEnum):
     DONE = "DONE"
     """The job exists; ``job_name`` is its name."""
     RELEASED = "RELEASED"
-    """The request was refused, or its job was withdrawn: any process can claim it."""
+    """The request was refused, or its job was withdrawn: any process can claim the record."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,7 +260,7 @@ class IntentStore(Protocol):
     """Intent and turn records, written by compare-and-swap."""
 
     def read(self, request_id: str) -> StoredIntent | None:
-        """Return the intent record; None if it does not exist. Strongly consistent."""
+        """Return the intent record; None if no record exists. Strongly consistent."""
 
     def write(self, record: IntentRecord, generation: int) -> StoredIntent:
         """Write the record if the stored generation is ``generation`` (0: no record exists).

@@ -28,7 +28,7 @@ ACT_AS: Final = "iam.serviceAccounts.actAs"
 #: Strategies that use the quota of preemptible machines:
 #: https://docs.cloud.google.com/vertex-ai/docs/training/schedule-jobs-dws#quota
 PREEMPTIBLE: Final = ("SPOT", "FLEX_START")
-#: acceleratorType -> its part of a quota's name, if that is not the type in lowercase.
+#: acceleratorType -> part of a quota's name, if this part is not the type in lowercase.
 QUOTA_NAMES: Final = {
     "NVIDIA_H100_80GB": "nvidia_h100",
     "NVIDIA_H100_MEGA_80GB": "nvidia_h100_mega",
@@ -40,7 +40,7 @@ class Prerequisites(Protocol):
     """Queries before a submission. All methods raise OperatorError if the service cannot answer."""
 
     def has_permission(self, resource: str, permission: str) -> bool:
-        """Return whether the caller has a permission on an account or project, by its full name."""
+        """Return whether the caller has a permission on the account or project ``resource``."""
 
     def has_image(self, host: str, path: str, reference: str) -> bool:
         """Return whether a registry has an image."""
@@ -104,7 +104,7 @@ def ask_until_settled(
     timing: Timing,
     environment: ProcessEnvironment,
 ) -> PrerequisiteAnswers:
-    """Run all checks; repeat them for up to ``Timing.gate`` while the results can change."""
+    """Run all checks; repeat all checks for up to ``Timing.gate`` while the results can change."""
     checks = list(questions)
     answers, began = ask_all(checks, service), environment.monotonic()
     while answers.may_change and environment.monotonic() - began < timing.gate:
@@ -140,7 +140,7 @@ def _of_request(request: SubmissionRequest, kind: JobKind) -> Iterator[Question]
     yield from _images(pools, request.stack)
     reservations = [name for pool in pools for name in named_reservations(pool)]
     yield from map(_reserved, dict.fromkeys(reservations))
-    if kind is not BATCH_JOB:  # Batch uses Compute Engine's quota, and waits for it
+    if kind is not BATCH_JOB:  # Batch waits for Compute Engine's quota
         yield from _quotas(request.parent, message, spec)
 
 

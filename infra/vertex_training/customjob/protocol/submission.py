@@ -102,7 +102,7 @@ class _Attempt:
                 in_flight = claim.record.state is IntentState.SENDING
                 return self._send(*self._fence(claim), turn, in_flight=in_flight)
             except PreconditionFailedError:
-                continue  # another process wrote a record: start over from what it wrote
+                continue  # another process wrote a record: start over from this record
         raise NotSubmittedError(
             f"other processes are submitting {self.request.title}. This process submitted nothing. "
             "Run `pulumi up` again."
@@ -202,7 +202,9 @@ class _Attempt:
                     raise
                 self.environment.sleep(self.timing.interval)
                 if self._find_jobs():  # refused, yet a job exists: the response was wrong
-                    raise InDoubtError("a job exists although the service refused it") from None
+                    raise InDoubtError(
+                        "the service refused the request, but a job exists"
+                    ) from None
 
     def _wait_for_unconfirmed_job(self) -> list[JobSnapshot]:
         """Step 6: look for the request's job after its response was lost."""
@@ -310,7 +312,7 @@ def deleted_job_error(name: str, request: SubmissionRequest) -> JobRefusedError:
 
 
 def current_job(name: str, parent: str, request_id: str, jobs: JobService) -> JobSnapshot | None:
-    """Return the job ``name`` from a state; if it failed or was deleted, return its successor.
+    """Return the job ``name`` from a state; if the job failed, return its successor.
 
     A restored state can contain an old job whose request was submitted again in a later turn.
     """

@@ -29,14 +29,14 @@ PLACEHOLDER: Final = re.compile(
 RANK_VARIABLE: Final = re.compile(
     r"\$[{(]?(RANK|WORLD_SIZE|LOCAL_RANK|NODE_RANK|MASTER_ADDR|MASTER_PORT)\b"
 )
-#: Commands that stop a script at errors, and ``set -uo pipefail``, whose author considered errors.
+#: Commands that stop a script at errors; also ``set -uo pipefail``, a sign of intent.
 STOPS_ON_ERROR: Final = re.compile(r"\bset( -\w+)* (-[a-z]*e|-o errexit|-[a-z]*o pipefail)")
 #: The same setting as an option of the shell program: ``bash -euo pipefail -c``.
 STOPS_BY_OPTION: Final = re.compile(r"-[a-z]*e[a-z]*\Z|errexit\Z")
 #: Ends of lines after which a shell continues the same command.
 GOES_ON: Final = re.compile(r"(&&|\|\||[|\\;{(]|\b(then|do|else|in))\s*\Z")
 
-#: A line that only prints, whose failure changes nothing.
+#: A line that only prints. Its failure has no effect.
 PRINTS: Final = re.compile(r"(echo|printf)\s[^|;&`]*\Z")
 
 
@@ -79,7 +79,7 @@ def env_twice(pool: Pool) -> Findings:
     for index, (path, name, _) in enumerate(pool.variables(), 1):
         if name and name in seen:
             what = f"this variable is already set by item {seen[name]} of env"
-            yield Finding((*path, "name"), what, name, "remove one of the two env items")
+            yield Finding((*path, "name"), what, name, "remove this item, or the earlier item")
         seen.setdefault(name, index)
 
 
@@ -229,13 +229,13 @@ def _ignores_failures(script: str) -> bool:
 REFERENCE: Final = re.compile(r"(?<!\$)\$\(([A-Za-z_][A-Za-z0-9_]*)\)")
 #: Variables in shell syntax. A reference into the stack has a dot, and does not match.
 SHELL_VARIABLE: Final = re.compile(r"\$\{[A-Za-z_][A-Za-z0-9_]*\}")
-#: Variables that the service or most images set: no job file needs to define them.
+#: Variables that the service or most images set. A job file need not define these variables.
 GIVEN: Final = re.compile(r"(AIP_|CLOUD_ML_)[A-Z_]+|CLUSTER_SPEC|TF_CONFIG|PATH|HOME|HOSTNAME")
 
 
 @rule("env-unresolved", TYPES + "env_var.py", "warning", of=pools_of)
 def env_unresolved(pool: Pool) -> Findings:
-    """Check that a variable references only variables above it: the service expands no others."""
+    """Check that a variable references only earlier variables: other names are not expanded."""
     known = set[str]()
     for path, name, value in pool.variables():
         for match in REFERENCE.finditer(value):
@@ -251,7 +251,7 @@ def env_unresolved(pool: Pool) -> Findings:
 
 @rule("shell-variable", TYPES + "custom_job.py", "warning", of=pools_of)
 def shell_variable(pool: Pool) -> Findings:
-    """Check that ``${NAME}`` occurs only in a shell's script: the service does not expand it."""
+    """Check that only shell scripts contain ``${NAME}``: the service does not expand variables."""
     if read_command_line(pool).is_read_by_shell:
         return
     for path, text in pool.words():

@@ -36,7 +36,7 @@ def _network(job: Job) -> NetworkFacts | None:
 
 @rule("network-foreign", "docs/environments.md#networks", "warning")
 def network_foreign(job: Job) -> Findings:
-    """Check that a job uses the stack's network or attachment: others cannot be checked."""
+    """Check that a job uses the stack's network or attachment: other networks cannot be checked."""
     network = _network(job)
     if network is None:
         return
@@ -71,7 +71,7 @@ def network_one_a_region(job: Job) -> Findings:
 
 @rule("range-foreign", "docs/environments.md#networks", "warning")
 def range_foreign(job: Job) -> Findings:
-    """Check that reserved ranges belong to the stack's network; others cannot be checked."""
+    """Check that reserved ranges belong to the stack's network: other ranges cannot be checked."""
     network = _network(job)
     if network is None or job.spec.get("network") != network.name:
         return
@@ -176,7 +176,7 @@ def _own(job: Job, name: str) -> str:
 
 @rule("reservation-foreign", OURS, "warning")
 def reservation_foreign(job: Job) -> Findings:
-    """Check that a job uses only reservations of its stack; others cannot be checked."""
+    """Check that a job uses only its stack's reservations: other reservations cannot be checked."""
     keys = ", ".join(f"${{reservations.{r.key}}}" for r in _known(job).values())
     for _, path, name, facts in _requested(job):
         if keys and facts is None:
@@ -241,9 +241,9 @@ def reservation_spare(job: Job) -> Findings:
 def reservation_open(
     _pool: Pool, path: Path, name: str, facts: ReservationFacts | None
 ) -> Findings:
-    """Check that a reservation that a job names is a specific reservation, not an open one."""
+    """Check that every reservation that a job names is a specific reservation."""
     if facts and not facts.specific:
-        what = f"reservation '{facts.key}' is open, so jobs cannot use it by name"
+        what = f"reservation '{facts.key}' is an open reservation, which jobs cannot use by name"
         affinity = f"reservationAffinity: ${{reservations.{facts.key}}}"
         hint = f"write {affinity}, or set specificReservationRequired: true on the reservation"
         yield Finding(path[:-2], what, name, hint)

@@ -141,7 +141,7 @@ def tracking_region(job: Job) -> Iterator[Finding]:
 def tensorboard_output(job: Job) -> Iterator[Finding]:
     """Check that a job with a TensorBoard has a baseOutputDirectory for its logs."""
     if job.spec.get("tensorboard") and not job.output:
-        what = "baseOutputDirectory is missing: without it AIP_TENSORBOARD_LOG_DIR is not set"
+        what = "baseOutputDirectory is missing, so that AIP_TENSORBOARD_LOG_DIR is not set"
         hint = "add baseOutputDirectory: {outputUriPrefix: ${buckets.NAME}/folder}"
         yield Finding(SPEC, what, "", hint, missing="baseOutputDirectory")
 
@@ -213,7 +213,7 @@ def label(job: Job) -> Iterator[Finding]:
     "label-limits", "https://docs.cloud.google.com/resource-manager/docs/labels-overview", "warning"
 )
 def label_limits(job: Job) -> Iterator[Finding]:
-    """Check that labels have fewer than 64 characters and 128 bytes, and no '_' or '-' first."""
+    """Check that labels have less than 64 characters and 128 bytes, and no '_' or '-' first."""
     for key, value in job.request.get("labels", {}).items():
         if not _is_label(key) or not _is_label(value):
             continue  # the rule `label` reports this label
@@ -246,7 +246,7 @@ def label_reserved(job: Job) -> Iterator[Finding]:
     "label-count", "https://docs.cloud.google.com/resource-manager/docs/labels-overview", "warning"
 )
 def label_count(job: Job) -> Iterator[Finding]:
-    """Check that a job has at most 64 labels, including those of the stack."""
+    """Check that a job has at most 64 labels, including the labels of the stack."""
     count = len(job.request.get("labels", {}))
     if count > MAX_LABELS - len(JOB_LABELS):
         most = MAX_LABELS - len(JOB_LABELS)

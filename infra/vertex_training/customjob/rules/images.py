@@ -179,7 +179,7 @@ def image_age(job: Job) -> Findings:
             of_row = version is not None and version[1] == row["framework"]
             if version and of_row and [int(version[2]), int(version[3])] < row["version"]:
                 framework = row["framework"]
-                what = f"support of a newer image than this one ended on {until}"
+                what = f"support of a newer image than this image ended on {until}"
         if what:
             level = None if framework in served else "note"
             yield Finding(path, what, short, "build your own image", level=level)

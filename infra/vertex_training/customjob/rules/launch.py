@@ -24,7 +24,7 @@ DISTRIBUTED: Final = GUIDES + "training/distributed-training"
 POSIX: Final = "https://pubs.opengroup.org/onlinepubs/9699919799/utilities/"
 TORCHRUN: Final = "https://docs.pytorch.org/docs/stable/elastic/run.html"
 GCSFUSE: Final = "https://docs.cloud.google.com/storage/docs/cloud-storage-fuse/overview"
-SHELL_HINT: Final = "use command: [bash, -c] with the whole line as one item of args"
+SHELL_HINT: Final = "write command: [bash, -c], and the whole line as one item of args"
 #: Words that only a shell interprets.
 OPERATORS: Final = frozenset(
     ("&&", "||", "|", ";", "&", ">", ">>", "<", "<<", "2>", "2>>", "2>&1", "&>", ">&2", "1>&2")
@@ -89,7 +89,7 @@ def _lines(job: Job) -> Iterator[tuple[Pool, CommandLine]]:
 
 @rule("shell-needed", POSIX + "V3_chap02.html", "warning", of=_lines)
 def shell_needed(pool: Pool, line: CommandLine) -> Findings:
-    """Check that a shell runs shell syntax: without a shell, the program gets it as arguments."""
+    """Check that shell syntax has a shell: without a shell, the syntax is passed as arguments."""
     if line.is_read_by_shell or pool.task_name != "containerSpec":
         return
     words = pool.words()
@@ -143,7 +143,7 @@ def _shell_syntax(
 
 @rule("shell-script-split", POSIX + "sh.html", of=_lines)
 def shell_script_split(pool: Pool, line: CommandLine) -> Findings:
-    """Check that the script of ``bash -c`` is one item: bash does not run the items after it."""
+    """Check that the script of ``bash -c`` is one item: bash does not run any other item."""
     if line.unused is None or line.script is None:
         return
     if set(line.words[line.unused :]) <= SCRIPT_NAMES:
@@ -284,7 +284,7 @@ def launch_nodes(job: Job) -> Findings:
         hint = f"write --{option}={nodes}, or change replicaCount"
         if launch.nodes == 1:
             if launch.launcher == "accelerate":
-                continue  # its configuration file may say more
+                continue  # a configuration file may set another number
             what = f"the {nodes} machines would train separately, not together"
             hint = "run python -m vertex_job.launch -- …, which reads CLUSTER_SPEC"
         elif launch.nodes > nodes:

@@ -282,7 +282,9 @@ def gpu_memory(job: Job) -> Findings:
     for pool, comparison, too_large in memory_comparisons(job.pools, job.context.model):
         if too_large:
             path = (*pool.machine_path, "acceleratorType")
-            hint = "use a smaller microBatch, gradientCheckpointing, a higher zeroStage, other GPUs"
+            hint = (
+                "use gradientCheckpointing, a smaller microBatch, a higher zeroStage or another GPU"
+            )
             yield Finding(path, comparison, "", hint)
 
 

@@ -99,7 +99,7 @@ def attachment_missing(job: Job) -> Findings:
 
 @rule("attachment-name", TYPES + "service_networking.py")
 def attachment_name(job: Job) -> Findings:
-    """Check that a networkAttachment is a name, or a full name if it is in another project."""
+    """Check that networkAttachment is a name, or the full name in case of another project."""
     name = job.attachment
     if name and not NAME.match(name) and not ATTACHMENT.match(name):
         hint = "write NAME, or projects/P/regions/REGION/networkAttachments/NAME"

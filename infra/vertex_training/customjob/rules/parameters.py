@@ -60,7 +60,7 @@ def parameter_id(job: Job) -> Findings:
 
 @rule("parameter-id-argument", TUNING_GUIDE, "warning", of=parameters_of)
 def parameter_id_argument(parameter: Parameter) -> Findings:
-    """Check that a parameter id has no '=' and no leading dash: programs receive it as --ID."""
+    """Check that a parameter id has no '=' and no leading dash: a program gets the option --ID."""
     if parameter.id.startswith("-") or "=" in parameter.id:
         path, bare = (*parameter.path, "parameterId"), parameter.id.strip("-=")
         what = "a parameter id must not begin with - or contain ="
@@ -189,7 +189,7 @@ def parameter_condition(parent: Parameter) -> Findings:
         id_ = (spec or {}).get("parameterId", "")
         before = claimed.setdefault(id_, [])
         if any(_is_among(value, before) for value in values):
-            what = "another condition of this parameter id has one of the same values"
+            what = "another condition of this parameter id has the same value"
             yield Finding((*path, field), what, id_, "use different values in each condition")
         before.extend(values)
 
@@ -200,7 +200,7 @@ def _wrong_condition(
     if parent.type and CONDITIONS[field] != parent.type:
         fitting = {type_: name for name, type_ in CONDITIONS.items()}.get(parent.type)
         hint = f"write {fitting}" if fitting else DISCRETE_PARENT
-        what = f"the condition does not fit the type of its parent '{parent.id}', {parent.type}"
+        what = f"the condition does not fit the type {parent.type} of its parent '{parent.id}'"
         yield Finding(path, what, field, hint)
         return
     values = condition.get("values", [])

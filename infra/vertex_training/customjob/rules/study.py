@@ -75,7 +75,7 @@ class Parameter:
 
     @property
     def points(self) -> int:
-        """Return the number of possible values; 0 if it is unlimited."""
+        """Return the number of possible values; 0 for an unlimited number."""
         if self.type == "INTEGER":
             lowest, highest = self.bounds
             return max(0, int(highest - lowest) + 1)
@@ -99,7 +99,7 @@ def metrics_of(job: Job) -> Iterator[tuple[Path, dict[str, Any]]]:
 
 
 def parameters_of(job: Job) -> Iterator[Parameter]:
-    """Yield all parameters; conditional ones follow their parent."""
+    """Yield all parameters. A conditional parameter follows its parent."""
     for index, spec in enumerate(study_of(job).get("parameters", [])):
         yield from _with_children((*STUDY, "parameters", index), spec)
 

@@ -156,7 +156,7 @@ def few_trials(job: Job) -> Iterator[Finding]:
 
 @rule("early-stopping", TUNING_GUIDE, "warning")
 def early_stopping(job: Job) -> Iterator[Finding]:
-    """Check that a study has no early stopping: it has no effect, according to the console."""
+    """Check that a study has no early stopping, which has no effect according to the console."""
     for field in STOPPING:
         if field in study_of(job):
             hint = f"remove {field}, and end hopeless trials in the code"
