@@ -161,13 +161,14 @@ def console_urls(
     if is_local(project):  # the local cloud has no console
         return f"vt jobs show {number}", f"vt jobs logs {number}"
     console = "https://console.cloud.google.com"
-    if kind is BATCH_JOB:
-        # The uid in log entries begins with the job's id.
-        text = f'resource.type="batch.googleapis.com/Job" labels.job_uid:"{number}"'
-        query = quote(text, safe="")
-        job = f"{console}/batch/jobsDetail/regions/{region}/jobs/{number}/details?project={project}"
-        return job, f"{console}/logs/query;query={query}?project={project}"
-    query = quote(f'resource.type="ml_job" resource.labels.job_id="{number}"', safe="")
     # The path of the official SDK since the product was renamed (2.7.0, jobs.py).
-    job = f"{console}/agent-platform/locations/{region}/training/{number}?project={project}"
-    return job, f"{console}/logs/query;query={query}?project={project}"
+    page = f"agent-platform/locations/{region}/training/{number}"
+    text = f'resource.type="ml_job" resource.labels.job_id="{number}"'
+    if kind is BATCH_JOB:  # the uid in log entries begins with the job's id
+        page = f"batch/jobsDetail/regions/{region}/jobs/{number}/details"
+        text = f'resource.type="batch.googleapis.com/Job" labels.job_uid:"{number}"'
+    query = quote(text, safe="")
+    return (
+        f"{console}/{page}?project={project}",
+        f"{console}/logs/query;query={query}?project={project}",
+    )

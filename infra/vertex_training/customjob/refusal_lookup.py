@@ -11,16 +11,8 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple, TypeVar
 
+from vertex_training.customjob.protocol import ports
 from vertex_training.customjob.protocol.ladder import Ladder
-from vertex_training.customjob.protocol.ports import (
-    TERMINAL,
-    IntentState,
-    IntentStore,
-    JobService,
-    ProcessEnvironment,
-    SubmissionRequest,
-    Timing,
-)
 from vertex_training.customjob.protocol.submission import deleted_job_error, job_to_adopt
 from vertex_training.customjob.protocol.turn import SubmissionTurn
 from vertex_training.errors import JobRefusedError, OperatorError
@@ -33,7 +25,7 @@ BOUND: Final = 15.0
 COMPARES: Final = "VT_COMPARES_WITH_CLOUD"
 
 Answer = TypeVar("Answer")
-Connect = Callable[[], tuple[JobService, IntentStore]]
+Connect = Callable[[], tuple[ports.JobService, ports.IntentStore]]
 #: Function that returns a reason for a refusal that the records do not contain, or empty text.
 Ask = Callable[[], str]
 
@@ -49,7 +41,7 @@ class RefusalLookup:
 
     def reason(
         self,
-        rungs: Sequence[SubmissionRequest],
+        rungs: Sequence[ports.SubmissionRequest],
         replaced: ReplacedJob | None,
         bucket: str,
         connect: Connect,
@@ -119,10 +111,10 @@ class ReplacedJob(NamedTuple):
 
 
 def refusal_reason(
-    rungs: Sequence[SubmissionRequest],
+    rungs: Sequence[ports.SubmissionRequest],
     replaced: ReplacedJob | None,
-    jobs: JobService,
-    intents: IntentStore,
+    jobs: ports.JobService,
+    intents: ports.IntentStore,
 ) -> str:
     """Return the reason why records refuse the current rung; empty if the records accept it.
 
@@ -132,7 +124,7 @@ def refusal_reason(
         OperatorError: records or jobs cannot be read.
     """
     request = Ladder(rungs, jobs, intents).to_submit()
-    turn = SubmissionTurn(request, jobs, intents, Timing(), ProcessEnvironment())
+    turn = SubmissionTurn(request, jobs, intents, ports.Timing(), ports.ProcessEnvironment())
     try:
         if _has_live_job(request, turn, jobs, intents):
             return ""
@@ -146,16 +138,19 @@ def refusal_reason(
 
 
 def _has_live_job(
-    request: SubmissionRequest, turn: SubmissionTurn, jobs: JobService, intents: IntentStore
+    request: ports.SubmissionRequest,
+    turn: SubmissionTurn,
+    jobs: ports.JobService,
+    intents: ports.IntentStore,
 ) -> bool:
     stored = intents.read(request.request_id)
     if stored is None or not stored.record.job_name:
         return False
     job = jobs.get(stored.record.job_name)
-    if job is None and stored.record.state is not IntentState.DONE:
+    if job is None and stored.record.state is not ports.IntentState.DONE:
         return False
     if turn.has_passed(job):
         return False
     if job is None:
         raise deleted_job_error(stored.record.job_name, request)
-    return job_to_adopt([job], request).state not in TERMINAL
+    return job_to_adopt([job], request).state not in ports.TERMINAL

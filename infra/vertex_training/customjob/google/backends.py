@@ -51,14 +51,7 @@ from vertex_training.customjob.kinds import (
     kind_of_name,
     kind_of_request,
 )
-from vertex_training.customjob.protocol.ports import (
-    DIGEST_LABEL,
-    JOB_LABEL,
-    REQUEST_ID_LABEL,
-    STACK_LABEL,
-    TURN_LABEL,
-    JobSnapshot,
-)
+from vertex_training.customjob.protocol import ports
 from vertex_training.errors import NotSubmittedError, OperatorError
 
 if TYPE_CHECKING:
@@ -105,7 +98,7 @@ class BatchJobs:
     ) -> None:
         self._client, self._subnet, self._notifications = client, subnet, notifications
 
-    def create(self, parent: str, body: str, labels: Mapping[str, str]) -> JobSnapshot:
+    def create(self, parent: str, body: str, labels: Mapping[str, str]) -> ports.JobSnapshot:
         """Send a CustomJob as a Batch job whose id derives from the request.
 
         Raises NotSubmittedError or InDoubtError, also if another job has this name.
@@ -113,8 +106,10 @@ class BatchJobs:
         from google.cloud import batch_v1
 
         _, project, _, region = parent.split("/")
-        turn = int(labels.get(TURN_LABEL, "1"))
-        id_ = job_id(labels[STACK_LABEL], labels[JOB_LABEL], labels[REQUEST_ID_LABEL], turn)
+        turn = int(labels.get(ports.TURN_LABEL, "1"))
+        id_ = job_id(
+            labels[ports.STACK_LABEL], labels[ports.JOB_LABEL], labels[ports.REQUEST_ID_LABEL], turn
+        )
         place = BatchParameters(project, region, id_, self._subnet, self._notifications)
         message = batch_job(json.loads(body), place, labels)
         sent = to_proto(batch_v1.Job, message)
@@ -136,7 +131,7 @@ class BatchJobs:
             )
         return snapshot(job)
 
-    def get(self, name: str) -> JobSnapshot | None:
+    def get(self, name: str) -> ports.JobSnapshot | None:
         job = self.message(name)
         return None if job is None else snapshot(job)
 
@@ -144,9 +139,9 @@ class BatchJobs:
         """Return the job in Batch's form; None if its record was deleted."""
         return read_or_none(self._client.get_job, name=name, service=SERVICE, hints=READ_HINTS)
 
-    def find(self, parent: str, request_id: str) -> list[JobSnapshot]:
+    def find(self, parent: str, request_id: str) -> list[ports.JobSnapshot]:
         """Return all jobs whose label and name have the request id."""
-        jobs = self.listed(parent, [f'labels.{REQUEST_ID_LABEL}="{request_id}"'])
+        jobs = self.listed(parent, [f'labels.{ports.REQUEST_ID_LABEL}="{request_id}"'])
         return [snapshot(job) for job in jobs if is_job_of(job.name, request_id)]
 
     def listed(self, parent: str, terms: list[str]) -> list[batch_v1.Job]:
@@ -190,7 +185,7 @@ class BatchJobs:
             raise OperatorError(f"Batch did not confirm the deletion of {name}: {text}") from None
 
 
-def snapshot(job: batch_v1.Job) -> JobSnapshot:
+def snapshot(job: batch_v1.Job) -> ports.JobSnapshot:
     """Convert a Batch job into a ``JobSnapshot``."""
     return job_service.snapshot(as_custom_job(job), BATCH_JOB)
 
@@ -253,7 +248,7 @@ def _is_same(job: batch_v1.Job, sent: batch_v1.Job, labels: Mapping[str, str]) -
         ran = [(c.image_uri, c.entrypoint, list(c.commands), script) for c, script in containers]
         return message.allocation_policy.service_account.email, ran
 
-    mine = (REQUEST_ID_LABEL, DIGEST_LABEL)
+    mine = (ports.REQUEST_ID_LABEL, ports.DIGEST_LABEL)
     same_labels = all(job.labels.get(label) == labels.get(label) for label in mine)
     return same_labels and essence(job) == essence(sent)
 
@@ -294,13 +289,13 @@ class BackendJobs:
     def _named(self, name: str) -> VertexJobs | BatchJobs:
         return self._of(kind_of_name(name) or self.kind)
 
-    def create(self, parent: str, body: str, labels: Mapping[str, str]) -> JobSnapshot:
+    def create(self, parent: str, body: str, labels: Mapping[str, str]) -> ports.JobSnapshot:
         return self._of(self.kind).create(parent, body, labels)
 
-    def get(self, name: str) -> JobSnapshot | None:
+    def get(self, name: str) -> ports.JobSnapshot | None:
         return self._named(name).get(name)
 
-    def find(self, parent: str, request_id: str) -> list[JobSnapshot]:
+    def find(self, parent: str, request_id: str) -> list[ports.JobSnapshot]:
         tuning = self.kind.spec != CUSTOM_JOB.spec
         kind = self.kind if tuning else kind_of_request(request_id)
         return self._of(kind).find(parent, request_id)

@@ -21,14 +21,7 @@ from enum import Enum, auto
 from itertools import pairwise
 from typing import Final
 
-from vertex_training.customjob.protocol.ports import (
-    RUNNING,
-    IntentState,
-    IntentStore,
-    JobService,
-    JobSnapshot,
-    StoredIntent,
-)
+from vertex_training.customjob.protocol import ports
 from vertex_training.errors import OperatorError, PreconditionFailedError
 from vertex_training.settings.alerts import idle_rule
 
@@ -102,7 +95,7 @@ class IdleRule:
         """Return how long the accelerators must be idle, in seconds."""
         return idle_rule(self.text)[1] * 60.0
 
-    def judge(self, job: JobSnapshot, reading: Reading) -> IdleVerdict:
+    def judge(self, job: ports.JobSnapshot, reading: Reading) -> IdleVerdict:
         """Return whether a reading proves that a running job is idle."""
         until = reading.now - LATE
         since = until - self.seconds
@@ -178,19 +171,19 @@ class IdleStop:
     """The ``idleStop`` of a deployed job, with access to job, records and utilization."""
 
     rule: IdleRule
-    jobs: JobService
-    intents: IntentStore
+    jobs: ports.JobService
+    intents: ports.IntentStore
     read: Callable[[str, float], Reading]
     """Read the accelerator utilization of a job, by name, for the last seconds. Raises
     OperatorError."""
 
-    def look(self, job: JobSnapshot) -> IdleVerdict:
+    def look(self, job: ports.JobSnapshot) -> IdleVerdict:
         """Return the verdict on the job, without cancelling the job. Raises OperatorError."""
-        if job.state != RUNNING or not job.accelerators:
+        if job.state != ports.RUNNING or not job.accelerators:
             return IdleVerdict(IdleFinding.YOUNG, "the job is not running")
         return self.rule.judge(job, self.read(job.name, self.rule.seconds + LATE + SAMPLE))
 
-    def stop(self, job: JobSnapshot, verdict: IdleVerdict) -> str:
+    def stop(self, job: ports.JobSnapshot, verdict: IdleVerdict) -> str:
         """Cancel a provably idle job and return the reason; return empty text if not cancelled.
 
         Repeated and concurrent calls are safe.
@@ -205,7 +198,7 @@ class IdleStop:
         if verdict.finding is not IdleFinding.IDLE or stored is None:
             return ""
         now = self.jobs.get(job.name)
-        if now is None or now.state != RUNNING:
+        if now is None or now.state != ports.RUNNING:
             return ""
         reason = f"{verdict.why} (idleStop)"
         try:
@@ -222,26 +215,26 @@ class IdleStop:
             ) from None
         return reason
 
-    def _forget(self, stored: StoredIntent) -> None:
+    def _forget(self, stored: ports.StoredIntent) -> None:
         if stored.record.stopped:
             record = dataclasses.replace(stored.record, stopped="")
             with contextlib.suppress(PreconditionFailedError, OperatorError):
                 self.intents.write(record, stored.generation)
 
-    def reason(self, job: JobSnapshot) -> str:
+    def reason(self, job: ports.JobSnapshot) -> str:
         """Return why ``idleStop`` cancelled the job; empty if it did not. Raises OperatorError."""
         return reason_of(job.name, job.request_id, self.intents)
 
 
-def reason_of(name: str, request_id: str, intents: IntentStore) -> str:
+def reason_of(name: str, request_id: str, intents: ports.IntentStore) -> str:
     """Return why ``idleStop`` cancelled the job; empty if it did not. Raises OperatorError."""
     stored = record_of(name, request_id, intents)
     return stored.record.stopped if stored else ""
 
 
-def record_of(name: str, request_id: str, intents: IntentStore) -> StoredIntent | None:
+def record_of(name: str, request_id: str, intents: ports.IntentStore) -> ports.StoredIntent | None:
     """Return the job's intent record; None if the record is released or names another job."""
     stored = intents.read(request_id) if request_id else None
-    if stored is None or stored.record.state is not IntentState.DONE:
+    if stored is None or stored.record.state is not ports.IntentState.DONE:
         return None
     return stored if stored.record.job_name == name else None

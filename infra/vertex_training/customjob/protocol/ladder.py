@@ -18,16 +18,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from vertex_training.customjob.protocol.ports import (
-    IntentState,
-    IntentStore,
-    JobService,
-    JobSnapshot,
-    ProcessEnvironment,
-    SubmissionRequest,
-    Timing,
-    TurnRecord,
-)
+from vertex_training.customjob.protocol import ports
 from vertex_training.customjob.protocol.submission import earliest, submit
 from vertex_training.customjob.protocol.turn import SubmissionTurn
 from vertex_training.errors import (
@@ -45,8 +36,8 @@ MAX_LOOKS: Final = 20
 class CurrentRung:
     """The request on a ladder that may run now, and the job of this request, if the job exists."""
 
-    request: SubmissionRequest
-    job: JobSnapshot | None
+    request: ports.SubmissionRequest
+    job: ports.JobSnapshot | None
     moved: bool = False
     """True if this process moved the job from the previous rung of its ladder to this rung."""
 
@@ -59,11 +50,11 @@ class CurrentRung:
 class Ladder:
     """The requests that a job tries in order. The first is the request of the job file."""
 
-    rungs: Sequence[SubmissionRequest]
-    jobs: JobService
-    intents: IntentStore
-    timing: Timing = Timing()
-    environment: ProcessEnvironment = ProcessEnvironment()
+    rungs: Sequence[ports.SubmissionRequest]
+    jobs: ports.JobService
+    intents: ports.IntentStore
+    timing: ports.Timing = ports.Timing()
+    environment: ports.ProcessEnvironment = ports.ProcessEnvironment()
 
     def current(self) -> CurrentRung | None:
         """Return the rung with the turn; None if no rung has the turn or the job left the stack."""
@@ -104,7 +95,7 @@ class Ladder:
             return CurrentRung(self.rungs[index], job, moved=True)
         raise self._busy()
 
-    def place(self) -> tuple[JobSnapshot, bool]:
+    def place(self) -> tuple[ports.JobSnapshot, bool]:
         """Submit or adopt the current or first rung; return its job, and True if it was adopted.
 
         A job that left the stack is submitted again. Raises the errors of ``submit``.
@@ -120,7 +111,7 @@ class Ladder:
                     raise  # the job left the stack: no rung follows
         raise self._busy()
 
-    def to_submit(self) -> SubmissionRequest:
+    def to_submit(self) -> ports.SubmissionRequest:
         """Return the rung that ``place`` would submit or adopt."""
         if len(self.rungs) == 1:
             return self.rungs[0]
@@ -147,7 +138,7 @@ class Ladder:
             reasons.append(f"rung {request.rung} ({request.words}): {error}")
         return "; ".join(reasons)
 
-    def _submit(self, request: SubmissionRequest) -> tuple[JobSnapshot, bool]:
+    def _submit(self, request: ports.SubmissionRequest) -> tuple[ports.JobSnapshot, bool]:
         return submit(request, self.jobs, self.intents, self.timing, self.environment)
 
     def _is_passed(self, error: JobRefusedError, index: int) -> bool:
@@ -162,19 +153,19 @@ class Ladder:
             waited += self.timing.interval
         return job is not None and job.out_of_stock
 
-    def _turn(self) -> TurnRecord | None:
+    def _turn(self) -> ports.TurnRecord | None:
         return self.intents.read_turn(self.rungs[0].turn_key)
 
-    def _index(self, turn: TurnRecord | None) -> int | None:
+    def _index(self, turn: ports.TurnRecord | None) -> int | None:
         ids = [request.request_id for request in self.rungs]
         return ids.index(turn.request_id) if turn and turn.request_id in ids else None
 
-    def _job(self, index: int) -> JobSnapshot | None:
+    def _job(self, index: int) -> ports.JobSnapshot | None:
         request = self.rungs[index]
         stored = self.intents.read(request.request_id)
-        if stored is None or stored.record.state is IntentState.INTENT:
+        if stored is None or stored.record.state is ports.IntentState.INTENT:
             return None
-        if stored.record.state is not IntentState.SENDING:
+        if stored.record.state is not ports.IntentState.SENDING:
             name = stored.record.job_name
             return self.jobs.get(name) if name else None
         # The sending process died. Jobs of earlier turns do not belong to this submission.
@@ -191,7 +182,9 @@ class Ladder:
         )
 
 
-def job_with_turn(request: SubmissionRequest, intents: IntentStore) -> tuple[str, str] | None:
+def job_with_turn(
+    request: ports.SubmissionRequest, intents: ports.IntentStore
+) -> tuple[str, str] | None:
     """Return request id and job name (empty if not recorded) of the rung with the turn, or None."""
     turn = intents.read_turn(request.turn_key)
     if turn is None or turn.request_id not in request.ladder:
@@ -201,12 +194,12 @@ def job_with_turn(request: SubmissionRequest, intents: IntentStore) -> tuple[str
 
 
 def stop_climbing(
-    request: SubmissionRequest,
-    jobs: JobService,
-    intents: IntentStore,
+    request: ports.SubmissionRequest,
+    jobs: ports.JobService,
+    intents: ports.IntentStore,
     end: Callable[[str, str], object],
-    timing: Timing = Timing(),
-    environment: ProcessEnvironment = ProcessEnvironment(),
+    timing: ports.Timing = ports.Timing(),
+    environment: ports.ProcessEnvironment = ports.ProcessEnvironment(),
 ) -> bool:
     """End the jobs of the current rung when a job leaves the stack, and withdraw the job's turn.
 

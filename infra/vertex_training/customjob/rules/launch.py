@@ -100,7 +100,16 @@ def shell_needed(pool: Pool, line: CommandLine) -> Findings:
         path, word = operators[0]
         what = "only a shell interprets this word, and no shell reads this command line"
         yield Finding(path, what, word, SHELL_HINT, mend=Mend("script", 0))
-    yield from _unexpanded(pool, words)
+    names = {name for _, name, _ in pool.variables()}
+    is_code = False
+    for path, word in words:
+        if is_code:  # python -c CODE, and the like
+            is_code = False
+            continue
+        is_code = word in ("-c", "-e", "--eval")
+        if syntax := _shell_syntax(word, IN_WORDS, names):
+            what = "this text is not expanded: no shell reads this command line"
+            yield Finding(path, what, syntax.group(), "write the value, or " + SHELL_HINT)
 
 
 def _no_program(pool: Pool, line: CommandLine) -> Findings:
@@ -116,19 +125,6 @@ def _no_program(pool: Pool, line: CommandLine) -> Findings:
         hint = f"write command: [{', '.join(parts)}]"
     if what:
         yield Finding(pool.words()[0][0], what, first, hint)
-
-
-def _unexpanded(pool: Pool, words: list[tuple[Path, str]]) -> Findings:
-    names = {name for _, name, _ in pool.variables()}
-    is_code = False
-    for path, word in words:
-        if is_code:  # python -c CODE, and the like
-            is_code = False
-            continue
-        is_code = word in ("-c", "-e", "--eval")
-        if syntax := _shell_syntax(word, IN_WORDS, names):
-            what = "this text is not expanded: no shell reads this command line"
-            yield Finding(path, what, syntax.group(), "write the value, or " + SHELL_HINT)
 
 
 def _shell_syntax(
