@@ -113,17 +113,14 @@ def other_resource(fields: Iterable[str], file: str = "", config: Iterable[str] 
     ('Pulumi stack file', '')
     """
     keys = set(fields)
-    engine_file = None if keys & _SPECS else ENGINE_FILE.match(file)
-    if engine_file:
-        return _OF_STACK if engine_file["stack"] else _OF_PROJECT
     if keys & _SPECS:  # a job file, whose other keys may be wrong
         return ""
+    if engine_file := ENGINE_FILE.match(file):
+        return _OF_STACK if engine_file["stack"] else _OF_PROJECT
     if other := next((kind for field, kind in OTHERS.items() if field in keys), ""):
         return other
-    tops = [messages()[top] for top in ("CustomJob", "CustomJobSpec", "HyperparameterTuningJob")]
-    if any(
-        fields.get(key, {"type": "output"})["type"] != "output" for key in keys for fields in tops
-    ):
+    tops = ("CustomJob", "CustomJobSpec", "HyperparameterTuningJob")
+    if any(not keys.isdisjoint(_inputs(top)) for top in tops):
         return ""
     if keys >= {"name", "runtime"}:
         return _OF_PROJECT
