@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 
 #: Format of the records. Other versions of this program may use other numbers.
 FORMAT: Final = 1
-#: Folder of the turn records (see ``ports.TurnRecord``).
+#: Folders of the intent records and of the turn records.
+SUBMISSIONS: Final = "submissions/"
 TURNS: Final = "turns/"
 
 
@@ -53,7 +54,7 @@ class BucketIntents:
         self._bucket, self._name, self._folder = client.bucket(bucket), bucket, folder
 
     def read(self, request_id: str) -> StoredIntent | None:
-        stored = self._fetch(_object(request_id))
+        stored = self._fetch(f"{SUBMISSIONS}{request_id}.json")
         return None if stored is None else _parse(request_id, *stored)
 
     def write(self, record: IntentRecord, generation: int) -> StoredIntent:
@@ -65,10 +66,11 @@ class BucketIntents:
             "jobName": record.job_name,
             **({"stopped": record.stopped} if record.stopped else {}),
         }
-        return _stored(record, self._put(_object(record.request_id), document, generation))
+        name = f"{SUBMISSIONS}{record.request_id}.json"
+        return _stored(record, self._put(name, document, generation))
 
     def read_turn(self, key: str) -> TurnRecord | None:
-        stored = self._fetch(_turn(key))
+        stored = self._fetch(f"{TURNS}{key}.json")
         return None if stored is None else _parse_turn(*stored)
 
     def write_turn(
@@ -77,7 +79,7 @@ class BucketIntents:
         document = {"format": FORMAT, "requestId": request_id, "number": number}
         if withdrawn:
             document["withdrawn"] = True
-        self._put(_turn(key), document, generation)
+        self._put(f"{TURNS}{key}.json", document, generation)
 
     def turn_keys(self) -> frozenset[str]:
         """Return the keys of all turn records; empty if the bucket does not exist yet."""
@@ -109,14 +111,6 @@ class BucketIntents:
         if blob.updated is None:
             raise OperatorError(f"the control bucket {self._name} returned no update time.")
         return blob.updated.timestamp()
-
-
-def _object(request_id: str) -> str:
-    return f"submissions/{request_id}.json"
-
-
-def _turn(key: str) -> str:
-    return f"{TURNS}{key}.json"
 
 
 def _parse(request_id: str, text: bytes, blob: storage.Blob) -> StoredIntent:
@@ -167,15 +161,13 @@ def _generation(blob: storage.Blob) -> int:
 
 
 def _unreachable(bucket: str, error: Exception) -> str:
-    if isinstance(error, NotFound):
-        return (
-            f"the control bucket {bucket} does not exist. Nothing was submitted. Restore the bucket"
-            f" (gcloud storage restore gs://{bucket}#GENERATION), or create an empty bucket with "
-            "`pulumi up --refresh`."
-        )
+    if not isinstance(error, NotFound):
+        what = f"the control bucket {bucket} could not be read or written. Nothing was submitted."
+        return f"{what} {detail(error)}"
     return (
-        f"the control bucket {bucket} could not be read or written. Nothing was submitted. "
-        f"{detail(error)}"
+        f"the control bucket {bucket} does not exist. Nothing was submitted. Restore the bucket "
+        f"(gcloud storage restore gs://{bucket}#GENERATION), or create an empty bucket with "
+        "`pulumi up --refresh`."
     )
 
 

@@ -43,7 +43,7 @@ def _findings(parsed: Document, job: Job, kind: JobKind, left_out: Set[Path]) ->
     has_spec = "jobSpec" in job.request
     # An unreadable part may be, or contain, the spec.
     may_have_spec = any(
-        kind is CUSTOM_JOB or len(path) == 1 or path[0] == CUSTOM_JOB.spec
+        kind is CUSTOM_JOB or len(path) == 1 or path[:1] == (CUSTOM_JOB.spec,)
         for path in job.unreadable
     )
     if not has_spec and not may_have_spec:
