@@ -24,7 +24,7 @@ DISTRIBUTED: Final = GUIDES + "training/distributed-training"
 POSIX: Final = "https://pubs.opengroup.org/onlinepubs/9699919799/utilities/"
 TORCHRUN: Final = "https://docs.pytorch.org/docs/stable/elastic/run.html"
 GCSFUSE: Final = "https://docs.cloud.google.com/storage/docs/cloud-storage-fuse/overview"
-SHELL_HINT: Final = "write command: [bash, -c], and the whole line as one item of args"
+SHELL_HINT: Final = "use command: [bash, -c] with the whole line as one item of args"
 #: Words that only a shell interprets.
 OPERATORS: Final = frozenset(
     ("&&", "||", "|", ";", "&", ">", ">>", "<", "<<", "2>", "2>>", "2>&1", "&>", ">&2", "1>&2")
