@@ -4,8 +4,6 @@ Training code has the environment of Vertex AI: the variables ``AIP_…``, ``CLO
 ``CLUSTER_SPEC``, and buckets below ``/gcs``. Fields: google-cloud-batch 0.22.4, ``batch_v1.types``.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ The trials of a tuning job are CustomJobs. A job with ``backend: batch`` is a Cu
 and in the state, and is sent as a Google Batch job (``vertex_training.customjob.batch``).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final

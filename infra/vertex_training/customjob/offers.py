@@ -3,8 +3,6 @@
 The reason is the message of a rule up to the first comma, colon or semicolon.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -13,8 +13,6 @@ waiting slot         a slot whose predecessor's job has not ended
 Time is the store's time, not the machine's. If time goes back, past slots remain past.
 """
 
-from __future__ import annotations
-
 import datetime
 import time
 from collections.abc import Callable, Iterator

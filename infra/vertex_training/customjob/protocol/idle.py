@@ -9,8 +9,6 @@ that leaves its stack meanwhile is not cancelled, and later commands can read th
 higher ``run`` submits a cancelled job again.
 """
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import math

@@ -11,8 +11,6 @@ does not change the rung. A job that leaves the stack is cancelled and then with
 concurrent process that passes the turn on loses its write.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Interfaces of the submission protocol (job service, intent store, process), and their values."""
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Callable, Mapping

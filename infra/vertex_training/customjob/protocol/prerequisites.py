@@ -4,8 +4,6 @@ The checks query Google about permissions, images, reservations and quota. A fai
 the submission. A check without an answer is reported, and prevents nothing.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter

@@ -22,8 +22,6 @@ Without a certain answer nothing is sent, and the next run looks again. The only
 a request takes effect within ``Timing.lease``, or never. Only ``ports`` declares interfaces.
 """
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Mapping, Sequence
 from typing import Final

@@ -17,8 +17,6 @@ request is sent again. Slots of a schedule have turns in the order of their time
 most once, and not after a later slot.
 """
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Checks a request with the rules, and adds the place in the file to each finding."""
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 import re

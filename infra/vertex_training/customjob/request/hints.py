@@ -1,7 +1,5 @@
 """Hints about mistakes in job files: the text to write instead."""
 
-from __future__ import annotations
-
 import difflib
 import functools
 import re

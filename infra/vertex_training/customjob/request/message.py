@@ -5,8 +5,6 @@ document are camelCase (as in REST) or snake_case (as in the Python client); tho
 are camelCase.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Mapping

@@ -3,8 +3,6 @@
 A reference has a dot, unlike the shell's ``${HOME}`` and Vertex AI's ``$(VAR)``.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass

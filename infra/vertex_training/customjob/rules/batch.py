@@ -1,7 +1,5 @@
 """Rules about ``backend: batch``: fields that Batch lacks or interprets differently."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import Final

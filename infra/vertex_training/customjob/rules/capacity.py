@@ -1,7 +1,5 @@
 """Rules for reservations, persistent resources and scheduling."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from decimal import Decimal

@@ -3,8 +3,6 @@
 An unparsable command line has no commands, and rules report nothing about it.
 """
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Rules about environment variables, commands and arguments."""
 
-from __future__ import annotations
-
 import re
 from typing import Final
 

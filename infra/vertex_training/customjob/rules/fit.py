@@ -1,7 +1,5 @@
 """Rules that compare a job with its stack's network and reservations: owner and capacity."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Iterator, Mapping
 from typing import Final

@@ -1,7 +1,5 @@
 """Rules about a job's account, key, region, TensorBoard, experiment, name and labels."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import Final

@@ -1,7 +1,5 @@
 """Rules for container images: registries, digests, and Google's prebuilt images."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import Final

@@ -1,7 +1,5 @@
 """Rules that compare a command line with the machines: shells, launchers, processes, nodes."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Container, Iterable, Iterator, Mapping

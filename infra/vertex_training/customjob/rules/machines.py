@@ -1,7 +1,5 @@
 """Rules about machine types, accelerators, regions, boot disks and TPUs, from the catalogue."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """Rules about a job's access to a VPC by peering (``network``) or by a PSC interface."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """Rules about parameters of tuning jobs: ids, ranges, values, scales and conditions."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """Rules about worker pools: order, replicas, required fields and reduction servers."""
 
-from __future__ import annotations
-
 import math
 import re
 from typing import Final

@@ -1,7 +1,5 @@
 """The registry of rules: id, summary, source, level and check."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final

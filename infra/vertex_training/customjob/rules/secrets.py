@@ -1,7 +1,5 @@
 """Rules against secrets in requests, which all users with read access to a job can see."""
 
-from __future__ import annotations
-
 import re
 from typing import Final
 

@@ -1,7 +1,5 @@
 """Rules that compare a job with its stack: accounts, access, secrets, outputs and limits."""
 
-from __future__ import annotations
-
 import fnmatch
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Rules about output directories, packages and mounted file systems."""
 
-from __future__ import annotations
-
 import ipaddress
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Read access to a studySpec, and rules about its metrics. All values have the right type."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Rules about tuning jobs: search, trials and their arguments."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterator
