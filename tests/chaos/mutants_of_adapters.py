@@ -89,18 +89,18 @@ PROVIDER: Final = of(
     ),
     (
         "a job is sent without its request id",
-        "**request_labels(stack, job, run, id_, digest)",
-        "**request_labels(stack, job, run, 'x', digest)",
+        "**ports.request_labels(stack, job, run, id_, digest)",
+        "**ports.request_labels(stack, job, run, 'x', digest)",
     ),
     (
         "a job is sent without its name",
-        "**request_labels(stack, job, run, id_, digest)",
-        "**request_labels(stack, 'x', run, id_, digest)",
+        "**ports.request_labels(stack, job, run, id_, digest)",
+        "**ports.request_labels(stack, 'x', run, id_, digest)",
     ),
     (
         "a stack file overrides the labels of a request",
-        '{**props["options"]["labels"], **request_labels(stack, job, run, id_, digest)}',
-        '{**request_labels(stack, job, run, id_, digest), **props["options"]["labels"]}',
+        '{**props["options"]["labels"], **ports.request_labels(stack, job, run, id_, digest)}',
+        '{**ports.request_labels(stack, job, run, id_, digest), **props["options"]["labels"]}',
     ),
     (
         "tuning jobs share the records of jobs",

@@ -30,22 +30,10 @@ from vertex_training.customjob.kinds import (
     JobKind,
     kind_of_submission,
 )
+from vertex_training.customjob.protocol import ports
 from vertex_training.customjob.protocol.idle import IdleRule, IdleStop, Reading, reason_of
 from vertex_training.customjob.protocol.ladder import Ladder, job_with_turn, stop_climbing
-from vertex_training.customjob.protocol.ports import (
-    EARLIER_RUNGS,
-    IDLE_STOP,
-    LADDER,
-    RECORD_DELETED,
-    RUNG_LABEL,
-    TERMINAL,
-    IntentStore,
-    JobService,
-    JobSnapshot,
-    ProcessEnvironment,
-    SubmissionRequest,
-    request_labels,
-)
+from vertex_training.customjob.protocol.ports import ProcessEnvironment
 from vertex_training.customjob.protocol.prerequisites import (
     Prerequisites,
     ask_all,
@@ -77,7 +65,7 @@ NOTIFICATIONS: Final = "notifications"
 #: Key of ``options``: folder of the records in a control bucket of several environments.
 RECORDS: Final = "records"
 #: Keys of ``options`` that are not in the state: only a preview and ``create`` read them.
-NOT_STORED: Final = frozenset({"filledIn", "labels", "onChange", LADDER})
+NOT_STORED: Final = frozenset({"filledIn", "labels", "onChange", ports.LADDER})
 #: Key of a job's outputs: the id of the request to submit after the running job has ended.
 DEFERRED: Final = "deferredRequestId"
 
@@ -119,7 +107,7 @@ class CustomJobProvider(BoundedProvider):
         changes = (
             bool(replaces)
             or olds.get(DEFERRED) != (news["requestId"] if deferred else None)
-            or (not deferred and olds.get(LADDER) != _rung_ids(olds, news).get(LADDER))
+            or (not deferred and olds.get(ports.LADDER) != _rung_ids(olds, news).get(ports.LADDER))
             or (not (deferred or replaces) and olds["requestId"] != news["requestId"])
             or olds.get(PROVIDER_KEY) != news.get(PROVIDER_KEY)
             or olds["options"] != _stored_options(news["options"])
@@ -160,7 +148,7 @@ class CustomJobProvider(BoundedProvider):
         """
         request_id, name = _current(id_, props)
         job = current_job(name, _parent(props), request_id, _service(props))
-        name, state = (id_, RECORD_DELETED) if job is None else (job.name, job.state)
+        name, state = (id_, ports.RECORD_DELETED) if job is None else (job.name, job.state)
         return dynamic.ReadResult(name, {**without_provider(props), "state": state})
 
     def update(self, id_: str, olds: dict[str, Any], news: dict[str, Any]) -> dynamic.UpdateResult:
@@ -170,7 +158,7 @@ class CustomJobProvider(BoundedProvider):
         if _has_another_request(id_, olds, news):
             outs[DEFERRED] = news["requestId"]
         else:
-            outs.pop(EARLIER_RUNGS, None)
+            outs.pop(ports.EARLIER_RUNGS, None)
             outs |= {"requestId": news["requestId"], **_rung_ids(olds, news)}
         return dynamic.UpdateResult(outs)
 
@@ -201,13 +189,13 @@ class CustomJobProvider(BoundedProvider):
                 _cancelled[_job_key(props)] = cancelled
             release(intents, request_id, name)
 
-        known, ports = _known_request(props), (service, intents)
+        known, stores = _known_request(props), (service, intents)
         environment = ProcessEnvironment()
-        if not known.ladder or not stop_climbing(known, *ports, end, self.timing, environment):
+        if not known.ladder or not stop_climbing(known, *stores, end, self.timing, environment):
             end(props["requestId"], id_)
 
     def _ensure_accepted(
-        self, news: dict[str, Any] | None, olds: dict[str, Any], job: JobSnapshot
+        self, news: dict[str, Any] | None, olds: dict[str, Any], job: ports.JobSnapshot
     ) -> None:
         """Check that the request ``news`` would be accepted before its live job is cancelled."""
         from vertex_training.customjob.google import prerequisites  # loads Google's client
@@ -264,10 +252,10 @@ def input_options(
 
 def _has_another_request(id_: str, olds: dict[str, Any], news: dict[str, Any]) -> bool:
     """Return whether the stack no longer declares the running or last request."""
-    if not _known_rungs(olds) and LADDER not in news["options"]:
+    if not _known_rungs(olds) and ports.LADDER not in news["options"]:
         return olds["requestId"] != news["requestId"]
     declared = _declared_rungs(news)
-    return olds.get(LADDER) != declared and _current(id_, olds).request_id not in declared
+    return olds.get(ports.LADDER) != declared and _current(id_, olds).request_id not in declared
 
 
 def _repeats(running: ReplacedJob, news: dict[str, Any] | None) -> bool:
@@ -276,21 +264,21 @@ def _repeats(running: ReplacedJob, news: dict[str, Any] | None) -> bool:
 
 
 def _declared_rungs(news: Mapping[str, Any]) -> list[str]:
-    ladder = news["options"].get(LADDER, ())
+    ladder = news["options"].get(ports.LADDER, ())
     return [news["requestId"], *(rung["requestId"] for rung in ladder)]
 
 
 def _known_rungs(olds: Mapping[str, Any]) -> tuple[str, ...]:
-    return (*olds.get(LADDER, ()), *olds.get(EARLIER_RUNGS, ()))
+    return (*olds.get(ports.LADDER, ()), *olds.get(ports.EARLIER_RUNGS, ()))
 
 
 def _rung_ids(olds: Mapping[str, Any], news: Mapping[str, Any]) -> dict[str, list[str]]:
-    if LADDER not in news["options"] and not _known_rungs(olds):
+    if ports.LADDER not in news["options"] and not _known_rungs(olds):
         return {}
     declared = _declared_rungs(news)
     before = (*_known_rungs(olds), olds["requestId"]) if olds else ()
     earlier = [id_ for id_ in dict.fromkeys(before) if id_ not in declared]
-    return {LADDER: declared, **({EARLIER_RUNGS: earlier} if earlier else {})}
+    return {ports.LADDER: declared, **({ports.EARLIER_RUNGS: earlier} if earlier else {})}
 
 
 def _current(id_: str, olds: Mapping[str, Any]) -> ReplacedJob:
@@ -310,17 +298,17 @@ def _is_deferred(id_: str, olds: dict[str, Any], news: dict[str, Any]) -> bool:
     """Return whether the new request waits for the running job; an unreadable job may be live."""
     if news["options"].get("onChange") != "finish" or not _has_another_request(id_, olds, news):
         return False
-    if olds.get("state") in TERMINAL and not _known_rungs(olds):
+    if olds.get("state") in ports.TERMINAL and not _known_rungs(olds):
         return False
     try:
         job = _service(olds).get(_current(id_, olds).name)
     except OperatorError:
         return True
-    return job is not None and job.state not in TERMINAL
+    return job is not None and job.state not in ports.TERMINAL
 
 
 def _refusal(news: dict[str, Any], replaced: ReplacedJob | None) -> str:
-    def connect() -> tuple[JobService, IntentStore]:
+    def connect() -> tuple[ports.JobService, ports.IntentStore]:
         return _service(news), _intents(news)
 
     def ask() -> str:
@@ -335,7 +323,7 @@ def _refusal(news: dict[str, Any], replaced: ReplacedJob | None) -> str:
 
 
 def _record_problem(
-    rungs: Sequence[SubmissionRequest], replaced: ReplacedJob, news: dict[str, Any]
+    rungs: Sequence[ports.SubmissionRequest], replaced: ReplacedJob, news: dict[str, Any]
 ) -> str:
     try:
         intents = _intents(news)
@@ -357,33 +345,33 @@ _cancelled: Final[dict[tuple[object, ...], CancelledJob]] = {}
 _declared: Final[dict[tuple[object, ...], dict[str, Any]]] = {}
 
 
-def _request(props: Mapping[str, Any]) -> SubmissionRequest:
+def _request(props: Mapping[str, Any]) -> ports.SubmissionRequest:
     submission, id_, body = props["submission"], props["requestId"], props["request"]
     stack, job, run = submission["stack"], submission["job"], int(submission["run"])
     digest = digest_of(body)
     # The last labels win: no stack file may override the labels of a request.
-    labels = {**props["options"]["labels"], **request_labels(stack, job, run, id_, digest)}
-    return SubmissionRequest(_parent(props), stack, job, run, id_, body, digest, labels)
+    labels = {**props["options"]["labels"], **ports.request_labels(stack, job, run, id_, digest)}
+    return ports.SubmissionRequest(_parent(props), stack, job, run, id_, body, digest, labels)
 
 
-def _known_request(olds: Mapping[str, Any]) -> SubmissionRequest:
+def _known_request(olds: Mapping[str, Any]) -> ports.SubmissionRequest:
     """Return the submission in a state. A state contains no bodies of requests."""
     submission, id_ = olds["submission"], olds["requestId"]
     stack, job, run = submission["stack"], submission["job"], int(submission["run"])
-    return SubmissionRequest(
+    return ports.SubmissionRequest(
         _parent(olds), stack, job, run, id_, "", "", {}, ladder=_known_rungs(olds)
     )
 
 
-def rungs_of(props: Mapping[str, Any]) -> list[SubmissionRequest]:
+def rungs_of(props: Mapping[str, Any]) -> list[ports.SubmissionRequest]:
     """Return the rungs of a job's inputs; the first is the request of the job file."""
-    ladder, ids = props["options"].get(LADDER) or (), tuple(_declared_rungs(props))
+    ladder, ids = props["options"].get(ports.LADDER) or (), tuple(_declared_rungs(props))
     if not ladder:
         return [_request(props)]
     rungs = []
     for number, rung in enumerate([{"words": "as in the job file"}, *ladder], start=1):
         request = _request({**props, **rung})
-        labels = {**request.labels, RUNG_LABEL: str(number)}
+        labels = {**request.labels, ports.RUNG_LABEL: str(number)}
         words = str(rung["words"])
         rungs.append(dataclasses.replace(request, ladder=ids, words=words, labels=labels))
     return rungs
@@ -399,7 +387,7 @@ def ladder_of(props: Mapping[str, Any]) -> Ladder:
 
 def idle_stop_of(props: Mapping[str, Any]) -> IdleStop | None:
     """Return the ``idleStop`` of a job's or a schedule's inputs, or None. Raises OperatorError."""
-    if not (rule := props["options"].get(IDLE_STOP)):
+    if not (rule := props["options"].get(ports.IDLE_STOP)):
         return None
     project, account = props["submission"]["project"], _account(props)
 
@@ -431,7 +419,7 @@ def _kind(props: Mapping[str, Any]) -> JobKind:
     return kind_of_submission(props.get("submission") or {})
 
 
-def _service(props: dict[str, Any]) -> JobService:
+def _service(props: dict[str, Any]) -> ports.JobService:
     from vertex_training.customjob.google.backends import connect  # loads Google's client
 
     submission = props["submission"]
@@ -446,7 +434,7 @@ def _prerequisites(props: dict[str, Any]) -> Prerequisites:
     return connect(props["submission"]["project"], _account(props))
 
 
-def _intents(props: dict[str, Any]) -> IntentStore:
+def _intents(props: dict[str, Any]) -> ports.IntentStore:
     from vertex_training.customjob.google.intent_store import connect  # loads Google's client
 
     bucket = props["options"]["controlBucket"]
