@@ -197,7 +197,7 @@ def check_job_file(
     problems, ignored = checking.apply(problems, data.decode("utf-8-sig", errors="replace"), file)
     facts = JobFacts() if job is None else job_facts_of(job)
     problems.sort(key=lambda problem: problem.location)
-    errors, warnings, notes = (tuple(p for p in problems if p.level == lv) for lv in LEVELS)
+    errors, warnings, notes = (tuple(p for p in problems if p.level == level) for level in LEVELS)
     if errors or message is None:
         return JobFileResult(None, errors, warnings, facts, notes, ignored)
     if builder.kind is TUNING_JOB:
@@ -427,33 +427,23 @@ class RungOverrides:
 
     def _lay_over_scheduling(self, spec: dict[str, Any]) -> None:
         values = {key: self.fields[key] for key in SCHEDULING if key in self.fields}
-        scheduling = dict(spec.get("scheduling") or {})
-        if "strategy" in values or RESERVATION in self.fields:
-            for key in SCHEDULING:
-                scheduling.pop(key, None)
-        scheduling |= values
-        if scheduling:
+        replaced = SCHEDULING if "strategy" in values or RESERVATION in self.fields else ()
+        former = spec.pop("scheduling", None) or {}
+        remaining = {key: value for key, value in former.items() if key not in replaced}
+        if scheduling := remaining | values:
             spec["scheduling"] = scheduling
-        else:
-            spec.pop("scheduling", None)
 
     def _lay_over_machines(self, pools: list[dict[str, Any]]) -> None:
         machines = [pool.get("machineSpec") for pool in pools]
-        first = machines[:1]
+        first = machines[0] if machines and isinstance(machines[0], dict) else {}
         values = {key: self.fields[key] for key in MACHINE if key in self.fields}
+        replaced = (AFFINITY, *(MACHINE if "machineType" in values else ()))
         for pool, machine in zip(pools, machines, strict=True):
-            if not isinstance(machine, dict) or _machine(machine) != _machine(first[0] or {}):
+            if not isinstance(machine, dict):
                 continue
-            changed = dict(machine)
-            changed.pop(AFFINITY, None)
-            if "machineType" in values:
-                for key in MACHINE:
-                    changed.pop(key, None)
-            changed |= values
+            if any(machine.get(key) != first.get(key) for key in MACHINE):
+                continue
+            remaining = {key: value for key, value in machine.items() if key not in replaced}
+            pool["machineSpec"] = remaining | values
             if self.affinity is not None:
-                changed[AFFINITY] = copy.deepcopy(dict(self.affinity))
-            pool["machineSpec"] = changed
-
-
-def _machine(machine: Mapping[str, Any]) -> list[Any]:
-    return [machine.get(key) for key in MACHINE]
+                pool["machineSpec"][AFFINITY] = copy.deepcopy(dict(self.affinity))
