@@ -137,7 +137,7 @@ def pool(machine: str, replicas: int = 1, **machine_spec: Any) -> dict[str, Any]
         ),
         (
             job(pool("n1-standard-4"), pscInterfaceConfig={"networkAttachment": "n"}),
-            "this network attachment has no known subnet",
+            "the subnet of this network attachment is unknown",
         ),
     ],
 )
