@@ -169,8 +169,7 @@ def check_job_file(
         parsed = document.read(data, file)
     except ConfigError as unreadable:
         return JobFileResult(None, unreadable.problems, ())
-    is_batch = kind is BATCH_JOB
-    if is_batch:
+    if is_batch := kind is BATCH_JOB:
         kind, context = CUSTOM_JOB, dataclasses.replace(context, backend=BATCH_JOB.backend)
     known = {
         **table,
