@@ -21,7 +21,8 @@ def output_shared(job: Job) -> Iterator[Finding]:
     """Check that each job of a stack has its own output directory."""
     for name, other in sorted(job.context.others.items()):
         if outputs_clash(job.output, other.output):
-            hint = f"add ${{job.name}} (a folder per job) or {REQUEST_ID} (per run) to the path"
+            per_run = f"{REQUEST_ID} for a folder per run"
+            hint = f"add ${{job.name}} to the path for a folder per job, or {per_run}"
             what = f"job '{name}' also writes to this output directory"
             yield Finding(OUTPUT, what, job.output, hint)
 
