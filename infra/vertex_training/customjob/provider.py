@@ -259,8 +259,9 @@ def _has_another_request(id_: str, olds: dict[str, Any], news: dict[str, Any]) -
 
 
 def _repeats(running: ReplacedJob, news: dict[str, Any] | None) -> bool:
-    is_known = news is not None and not has_unknown(news)
-    return is_known and running.request_id in _declared_rungs(news)
+    if news is None or has_unknown(news):
+        return False
+    return running.request_id in _declared_rungs(news)
 
 
 def _declared_rungs(news: Mapping[str, Any]) -> list[str]:

@@ -194,18 +194,23 @@ class JobService(Protocol):
 
     def create(self, parent: str, body: str, labels: Mapping[str, str]) -> JobSnapshot:
         """Send the CustomJob ``body`` (JSON) once. Raises NotSubmittedError or InDoubtError."""
+        ...
 
     def get(self, name: str) -> JobSnapshot | None:
         """Return the job; None if its record does not exist."""
+        ...
 
     def find(self, parent: str, request_id: str) -> list[JobSnapshot]:
         """Return all jobs with the request id, from all pages and in all states."""
+        ...
 
     def cancel(self, name: str) -> None:
         """Request cancellation. Ignores ended jobs."""
+        ...
 
     def delete(self, name: str) -> None:
         """Delete the record of an ended job. Ignores missing records."""
+        ...
 
 
 class IntentState(StrEnum):
@@ -259,18 +264,22 @@ class IntentStore(Protocol):
 
     def read(self, request_id: str) -> StoredIntent | None:
         """Return the intent record; None if no record exists. Strongly consistent."""
+        ...
 
     def write(self, record: IntentRecord, generation: int) -> StoredIntent:
         """Write the record if the stored generation is ``generation`` (0: no record exists).
 
         Raises PreconditionFailedError for another generation.
         """
+        ...
 
     def read_turn(self, key: str) -> TurnRecord | None:
         """Return the turn record of the job with this key, or None. Strongly consistent."""
+        ...
 
     def turn_keys(self) -> frozenset[str]:
         """Return the keys of all turn records; empty if the store does not exist yet."""
+        ...
 
     def write_turn(
         self, key: str, request_id: str, number: int, generation: int, *, withdrawn: bool = False
@@ -279,9 +288,11 @@ class IntentStore(Protocol):
 
         Raises PreconditionFailedError for another generation.
         """
+        ...
 
     def now(self) -> float:
         """Return the store's time, comparable with ``StoredIntent.updated``."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

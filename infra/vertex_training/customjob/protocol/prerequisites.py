@@ -39,15 +39,19 @@ class Prerequisites(Protocol):
 
     def has_permission(self, resource: str, permission: str) -> bool:
         """Return whether the caller has a permission on the account or project ``resource``."""
+        ...
 
     def has_image(self, host: str, path: str, reference: str) -> bool:
         """Return whether a registry has an image."""
+        ...
 
     def has_reservation(self, name: str) -> bool:
         """Return whether a reservation exists: ``projects/P/zones/Z/reservations/R``."""
+        ...
 
     def quota(self, project: str, region: str, metric: str) -> int | None:
         """Return the limit of a Vertex AI quota; None for no limit."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
