@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from vertex_training.customjob.protocol.ports import request_labels
 from vertex_training.customjob.request import job_file
 from vertex_training.customjob.request.job_file import JobFileResult, JobRequest
 from vertex_training.customjob.rules.command_lines import started_processes
@@ -112,15 +113,8 @@ def check_job(stack: Stack, job: str) -> tuple[str, bytes, JobFileResult]:
 
 def sent_message(request: JobRequest, labels: Mapping[str, str]) -> dict[str, Any]:
     """Return the message with the labels that the stack adds at the submission."""
-    from vertex_training.customjob import provider  # half a second of Pulumi, for this option alone
-
-    own = {
-        provider.STACK_LABEL: request.submission.stack,
-        provider.REQUEST_ID_LABEL: request.request_id,
-        provider.DIGEST_LABEL: request.digest[: provider.DIGEST_LABEL_LENGTH],
-        provider.JOB_LABEL: request.submission.job,
-        provider.RUN_LABEL: str(request.submission.run),
-    }
+    job = request.submission
+    own = request_labels(job.stack, job.job, job.run, request.request_id, request.digest)
     return request.sent({**labels, **request.kind.sent_labels(own)})
 
 

@@ -24,7 +24,7 @@ from localgcp.tuning.records import TuningTable
 from localgcp.vertex.records import JobState, JobTable, RecordTable
 from tests.chaos.messages import TRAINER
 from tests.fixture_project import source_path
-from vertex_training.customjob.batch.naming import STATES
+from vertex_training.customjob.batch import STATES
 from vertex_training.customjob.google import backends, intent_store
 from vertex_training.customjob.google import job_service as client
 from vertex_training.customjob.kinds import BATCH_JOB, CUSTOM_JOB, TUNING_JOB, JobKind

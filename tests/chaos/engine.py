@@ -19,7 +19,7 @@ from unittest.mock import patch
 from tests.chaos.process import CURRENT, Killed, Process, ProviderKilled
 from vertex_training.customjob import provider as module
 from vertex_training.customjob.kinds import BATCH_JOB, CUSTOM_JOB, TUNING_JOB, JobKind
-from vertex_training.customjob.protocol import withdrawal
+from vertex_training.customjob.protocol import waiting
 from vertex_training.customjob.protocol.ports import JobSnapshot
 from vertex_training.customjob.request import job_file as spec
 from vertex_training.errors import OperatorError
@@ -88,7 +88,7 @@ def virtual_provider() -> Iterator[None]:
     """Load the provider module with ports and clock of the process whose thread calls it."""
 
     def withdraw(*args: Any, **kwargs: Any) -> JobSnapshot | None:
-        return withdrawal.withdraw(*args, **kwargs, sleep=CURRENT.process.sleep)
+        return waiting.withdraw(*args, **kwargs, sleep=CURRENT.process.sleep)
 
     with ExitStack() as stack:
         replaced = {

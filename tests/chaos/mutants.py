@@ -371,7 +371,7 @@ _SLOTS: Final = [
         ),
     ),
     *of(
-        "protocol.adoption",
+        "protocol.submission",
         "look: slots",
         (
             "a slot whose job failed unseen is refused for ever",

@@ -7,7 +7,7 @@ from typing import Final
 from tests.chaos.mutant import of
 
 ADOPT: Final = of(
-    "protocol.adoption",
+    "protocol.submission",
     "adopt",
     ("digests are not compared", "    if other:", "    if other is None:"),
     ("an ended run is adopted", "not in (*FAILED, ", "not in ("),
@@ -15,7 +15,7 @@ ADOPT: Final = of(
     ("the newest job is adopted", "    return min(candidates", "    return max(candidates"),
 )
 WITHDRAW: Final = of(
-    "protocol.withdrawal",
+    "protocol.waiting",
     "withdraw",
     ("nothing is cancelled", "        jobs.cancel(name)\n", ""),
     (
@@ -89,18 +89,18 @@ PROVIDER: Final = of(
     ),
     (
         "a job is sent without its request id",
-        "        REQUEST_ID_LABEL: props",
-        "        'x': props",
+        "**ports.request_labels(stack, job, run, id_, digest)",
+        "**ports.request_labels(stack, job, run, 'x', digest)",
     ),
     (
-        "a stack file hides which job it is",
-        '        JOB_LABEL: submission["job"],\n',
-        "",
+        "a job is sent without its name",
+        "**ports.request_labels(stack, job, run, id_, digest)",
+        "**ports.request_labels(stack, 'x', run, id_, digest)",
     ),
     (
-        "a stack file chooses by what its jobs are found",
-        '        STACK_LABEL: submission["stack"],\n        REQUEST',
-        "        REQUEST",
+        "a stack file overrides the labels of a request",
+        '{**props["options"]["labels"], **ports.request_labels(stack, job, run, id_, digest)}',
+        '{**ports.request_labels(stack, job, run, id_, digest), **props["options"]["labels"]}',
     ),
     (
         "tuning jobs share the records of jobs",

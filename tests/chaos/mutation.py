@@ -30,16 +30,14 @@ from tests.chaos.mutants import MUTANTS
 
 #: Modules in the order they import each other: after a mutated one, the later are loaded anew.
 MODULES: Final = (
-    "protocol.adoption",
     "protocol.turn",
     "protocol.submission",
-    "protocol.withdrawal",
+    "protocol.waiting",
     "google.job_service",
     "google.intent_store",
     "provider",
 )
 TESTS: Final = {
-    "protocol.adoption": ("protocol/test_submission.py", "../schedules/test_slots.py"),
     "protocol.turn": (
         "protocol/test_turn.py",
         "protocol/test_going_back.py",
@@ -49,8 +47,9 @@ TESTS: Final = {
         "protocol/test_submission.py",
         "protocol/test_turn.py",
         "protocol/test_going_back.py",
+        "../schedules/test_slots.py",
     ),
-    "protocol.withdrawal": ("protocol/test_withdrawal.py", "test_provider.py"),
+    "protocol.waiting": ("protocol/test_withdrawal.py", "test_provider.py"),
     "provider": ("test_provider.py", "test_tuning_provider.py"),
     "google.job_service": ("google/test_recorded_calls.py",),
     "google.intent_store": ("google/test_intent_store.py",),

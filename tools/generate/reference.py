@@ -13,7 +13,7 @@ from typing import Final
 
 from tools.generate import stack_file
 from vertex_training.customjob import rules
-from vertex_training.customjob.rules import Rule
+from vertex_training.customjob.rules.registry import Rule
 from vertex_training.guardrails.policy import NOT_IN_STACKS, Policy, load
 
 RULES: Final = {

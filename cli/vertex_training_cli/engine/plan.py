@@ -17,8 +17,8 @@ from typing import Annotated, Any, Final
 from pydantic import Field
 
 from vertex_training.catalog.resource_types import JOB, SCHEDULE, TUNING_JOB
-from vertex_training.customjob.protocol.adoption import is_usable
 from vertex_training.customjob.protocol.ports import LADDER, RECORD_DELETED, SUCCEEDED
+from vertex_training.customjob.protocol.submission import is_usable
 from vertex_training_cli.engine.values import as_mapping, redact
 
 #: Operations on one side of a replacement. The engine also sends one step for the whole

@@ -386,10 +386,10 @@ def _accelerator_use(job: AnyJob, ref: StackRef) -> dict[str, Any]:
     measured = kind_of(job) is CUSTOM_JOB and view.has_accelerators(job)
     if not measured or view.state(job) != "RUNNING":
         return {}
-    from vertex_training.customjob.google import utilization
+    from vertex_training.customjob.google.logs import read_utilization
 
     try:
-        reading = utilization.read(ref.project, job.name, 60.0 * view.USE_MINUTES, account="")
+        reading = read_utilization(ref.project, job.name, 60.0 * view.USE_MINUTES, account="")
     except OperatorError as error:
         return {"minutes": view.USE_MINUTES, "error": str(error)}
     return view.accelerator_use(reading.series)

@@ -1,6 +1,6 @@
 """Jobs and tuning jobs in a stack's project and region, through the official clients.
 
-Those on Batch are read as CustomJobs (``batch_service.as_custom_job``).
+Those on Batch are read as CustomJobs (``backends.as_custom_job``).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from google.api_core.exceptions import FailedPrecondition, GoogleAPICallError, NotFound, RetryError
 
 from localgcp.inventory.projects import local_project_number
-from vertex_training.customjob.google import batch_service
+from vertex_training.customjob.google import backends
 from vertex_training.customjob.google.job_service import (
     VertexJobs,
     client,
@@ -29,7 +29,6 @@ from vertex_training.customjob.kinds import (
     JobKind,
     kind_of_name,
 )
-from vertex_training.customjob.protocol.adoption import is_usable
 from vertex_training.customjob.protocol.ports import (
     JOB_LABEL,
     PROGRAM_LABEL,
@@ -39,6 +38,7 @@ from vertex_training.customjob.protocol.ports import (
     own_labels,
     program_label,
 )
+from vertex_training.customjob.protocol.submission import is_usable
 from vertex_training.errors import CommandError, OperatorError, did_you_mean
 from vertex_training_cli.engine.stacks import StackRef, find_unchecked
 from vertex_training_cli.help import completion
@@ -64,10 +64,8 @@ class Jobs:
         self._client = client(ref.project, ref.region)
 
     @functools.cached_property
-    def _batch(self) -> batch_service.BatchJobs:
-        return batch_service.BatchJobs(
-            batch_service.shared_client(self.ref.project, self.ref.region)
-        )
+    def _batch(self) -> backends.BatchJobs:
+        return backends.BatchJobs(backends.shared_client(self.ref.project, self.ref.region))
 
     def list(
         self,
@@ -143,7 +141,7 @@ class Jobs:
         try:
             yield
         except OperatorError as error:
-            if self._scripts is None or batch_service.NEVER_USED not in str(error):
+            if self._scripts is None or backends.NEVER_USED not in str(error):
                 raise
 
     def whole(self, job: AnyJob) -> AnyJob:
@@ -173,7 +171,7 @@ class Jobs:
         """Return the job with this resource name, or None if no record of it exists."""
         if kind_of_name(name) is BATCH_JOB:
             job = self._batch.message(name)
-            return None if job is None else batch_service.as_custom_job(job)
+            return None if job is None else backends.as_custom_job(job)
         try:
             return read(self._method("get", kind_of_name(name)), name=name)
         except NotFound:
@@ -205,7 +203,7 @@ class Jobs:
             except OperatorError as error:
                 print_line(f"cannot list jobs on Batch: {error}")
                 return []
-            jobs = [batch_service.as_custom_job(job) for job in listed]
+            jobs = [backends.as_custom_job(job) for job in listed]
             by_name |= {job.name: job for job in jobs if all_stacks or labels_of(job)}
         return list(by_name.values())
 

@@ -13,8 +13,9 @@ from typing import Any, Final
 from vertex_training.customjob import rules
 from vertex_training.customjob.kinds import KINDS
 from vertex_training.customjob.protocol.ports import REQUEST_ID_LABEL
-from vertex_training.customjob.rules import Finding, Job
 from vertex_training.customjob.rules.context import Context
+from vertex_training.customjob.rules.job import Job
+from vertex_training.customjob.rules.registry import Finding
 from vertex_training.errors import Path
 
 #: Ids of rules whose findings are refusals of the service: no such machine type or image.

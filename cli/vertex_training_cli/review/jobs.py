@@ -10,9 +10,9 @@ from typing import Any, Final, Literal
 
 from vertex_training.catalog import costs
 from vertex_training.catalog.costs import JobCost, PoolCost, usd
-from vertex_training.customjob.batch.offers import NAMES as SERVICES
-from vertex_training.customjob.batch.offers import Offer, offers
 from vertex_training.customjob.kinds import CUSTOM_JOB, kind_of_fields
+from vertex_training.customjob.offers import NAMES as SERVICES
+from vertex_training.customjob.offers import Offer, offers
 from vertex_training.customjob.protocol.ports import IDLE_STOP, LADDER, MODEL, RECORD_DELETED
 from vertex_training.customjob.protocol.waiting import format_duration
 from vertex_training.customjob.rules.command_lines import started_processes

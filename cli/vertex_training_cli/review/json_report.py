@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from vertex_training.catalog.costs import PoolCost
-from vertex_training.customjob.batch.offers import Offer
+from vertex_training.customjob.offers import Offer
 from vertex_training.errors import Location, Problem
 from vertex_training_cli.engine.plan import Diagnostic, JobObservation, PolicyViolation
 from vertex_training_cli.review.grants import IamBinding

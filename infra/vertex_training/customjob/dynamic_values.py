@@ -21,9 +21,9 @@ PROVIDER_KEY: Final = "__provider"
 
 
 class BoundedProvider(dynamic.ResourceProvider):
-    """Base class of the providers. Instances have no attributes: the SDK would pickle them."""
+    """Base class of the providers. The SDK pickles its instances, which have no attributes."""
 
-    # The provider has no secrets. As a secret it would cost a key operation for each resource.
+    # The provider has no secrets. A secret would cost a key operation for each resource.
     serialize_as_secret_always = False
 
     timing: ClassVar[Timing] = Timing()
@@ -47,7 +47,7 @@ def print_line(text: str) -> None:
 
 
 def without_provider(props: Mapping[str, Any]) -> dict[str, Any]:
-    """Return inputs or outputs without the provider, which the SDK pickles into them."""
+    """Return inputs or outputs without the pickled provider, which the SDK adds."""
     return {key: value for key, value in props.items() if key != PROVIDER_KEY}
 
 

@@ -1,13 +1,8 @@
 """Kinds of jobs that a stack submits, and the names of each kind in the APIs.
 
-The trials of a tuning job are CustomJobs, which the service creates from ``trialJobSpec``.
-:meth:`JobKind.trial_of` returns the CustomJob of either message.
-
-A job with ``backend: batch`` is a CustomJob in its file and in the state, and is sent as a Google
-Batch job (``vertex_training.customjob.batch``).
+The trials of a tuning job are CustomJobs. A job with ``backend: batch`` is a CustomJob in its file
+and in the state, and is sent as a Google Batch job (``vertex_training.customjob.batch``).
 """
-
-from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -31,8 +26,7 @@ class JobKind:
     collection: str
     """Collection in resource names: ``projects/P/locations/R/COLLECTION/ID``."""
     argument: str
-    """Argument name in the official client's methods, which is also the end of the methods'
-    names."""
+    """Argument name in the official client's methods, and end of the methods' names."""
     label_prefix: str
     """Prefix of the labels that the program sets."""
     records: str
@@ -66,10 +60,9 @@ class JobKind:
         return (self.spec, *path[1:]) if path[:1] == (CUSTOM_JOB.spec,) else path
 
     def sent_label(self, label: str) -> str:
-        """Return a label of the program (``vt-…``) in this kind's spelling, others unchanged.
+        """Return a label of the program (``vt-…``) in this kind's spelling, other labels unchanged.
 
-        Tuning jobs have other keys: even if the service copied their labels to trials, a search for
-        CustomJobs would not return the trials.
+        Tuning jobs have other keys, so that a search for CustomJobs does not return their trials.
 
         >>> TUNING_JOB.sent_label("vt-request-id"), TUNING_JOB.sent_label("team")
         ('vt-tuning-request-id', 'team')
@@ -131,11 +124,7 @@ OF_TUNING: Final = frozenset({"studySpec", TUNING_JOB.spec})
 
 
 def kind_in_section(section: str, backend: str = CUSTOM_JOB.backend) -> JobKind:
-    """Return the kind of the jobs in this section of a stack file on this service.
-
-    >>> kind_in_section("jobs", "batch").collection
-    'jobs'
-    """
+    """Return the kind of the jobs in this section of a stack file on this service."""
     kinds = (*KINDS, BATCH_JOB)
     return next(kind for kind in kinds if (kind.section, kind.backend) == (section, backend))
 
@@ -147,7 +136,7 @@ def kind_of_submission(submission: Mapping[str, str]) -> JobKind:
 
 
 def kind_of_request(request_id: str) -> JobKind:
-    """Return the kind of a job, from the id of its request. Not for tuning jobs."""
+    """Return the kind of a CustomJob or a Batch job from the id of its request."""
     return BATCH_JOB if request_id.startswith(BATCH_JOB.id_prefix) else CUSTOM_JOB
 
 
@@ -157,11 +146,7 @@ def kind_of_fields(fields: Iterable[str]) -> JobKind:
 
 
 def kind_of_name(name: str) -> JobKind | None:
-    """Return the kind of a resource name, ``projects/P/locations/R/COLLECTION/ID``, or None.
-
-    >>> kind_of_name("projects/1/locations/r/customJobs/2").section
-    'jobs'
-    """
+    """Return the kind of a resource name, ``projects/P/locations/R/COLLECTION/ID``, or None."""
     parts = name.split("/")
     kinds = (*KINDS, BATCH_JOB)
     return next((kind for kind in kinds if kind.collection in parts[4:5]), None)
@@ -174,13 +159,14 @@ def console_urls(
     if is_local(project):  # the local cloud has no console
         return f"vt jobs show {number}", f"vt jobs logs {number}"
     console = "https://console.cloud.google.com"
-    if kind is BATCH_JOB:
-        # The uid in log entries begins with the job's id.
-        text = f'resource.type="batch.googleapis.com/Job" labels.job_uid:"{number}"'
-        query = quote(text, safe="")
-        job = f"{console}/batch/jobsDetail/regions/{region}/jobs/{number}/details?project={project}"
-        return job, f"{console}/logs/query;query={query}?project={project}"
-    query = quote(f'resource.type="ml_job" resource.labels.job_id="{number}"', safe="")
     # The path of the official SDK since the product was renamed (2.7.0, jobs.py).
-    job = f"{console}/agent-platform/locations/{region}/training/{number}?project={project}"
-    return job, f"{console}/logs/query;query={query}?project={project}"
+    page = f"agent-platform/locations/{region}/training/{number}"
+    text = f'resource.type="ml_job" resource.labels.job_id="{number}"'
+    if kind is BATCH_JOB:  # the uid in log entries begins with the job's id
+        page = f"batch/jobsDetail/regions/{region}/jobs/{number}/details"
+        text = f'resource.type="batch.googleapis.com/Job" labels.job_uid:"{number}"'
+    query = quote(text, safe="")
+    return (
+        f"{console}/{page}?project={project}",
+        f"{console}/logs/query;query={query}?project={project}",
+    )

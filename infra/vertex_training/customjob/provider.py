@@ -1,7 +1,7 @@
 """The dynamic provider of ``CustomJob`` and ``HyperparameterTuningJob``.
 
-States refer to this module and class by name: neither can be renamed or moved. The instance has no
-attributes, because the SDK would pickle them into the state. One instance serves four threads.
+States refer to this module and class by name: neither can be renamed or moved. One instance serves
+four threads.
 """
 
 from __future__ import annotations
@@ -30,36 +30,18 @@ from vertex_training.customjob.kinds import (
     JobKind,
     kind_of_submission,
 )
-from vertex_training.customjob.protocol.adoption import current_job
+from vertex_training.customjob.protocol import ports
 from vertex_training.customjob.protocol.idle import IdleRule, IdleStop, Reading, reason_of
 from vertex_training.customjob.protocol.ladder import Ladder, job_with_turn, stop_climbing
-from vertex_training.customjob.protocol.ports import (
-    DIGEST_LABEL,
-    DIGEST_LABEL_LENGTH,
-    EARLIER_RUNGS,
-    IDLE_STOP,
-    JOB_LABEL,
-    LADDER,
-    RECORD_DELETED,
-    REQUEST_ID_LABEL,
-    RUN_LABEL,
-    RUNG_LABEL,
-    STACK_LABEL,
-    TERMINAL,
-    IntentStore,
-    JobService,
-    JobSnapshot,
-    ProcessEnvironment,
-    SubmissionRequest,
-)
+from vertex_training.customjob.protocol.ports import ProcessEnvironment
 from vertex_training.customjob.protocol.prerequisites import (
     Prerequisites,
-    Question,
     ask_all,
     ask_until_settled,
     questions,
 )
-from vertex_training.customjob.protocol.withdrawal import (
+from vertex_training.customjob.protocol.submission import current_job
+from vertex_training.customjob.protocol.waiting import (
     CancelledJob,
     release,
     withdraw,
@@ -82,10 +64,8 @@ SUBNET: Final = "subnet"
 NOTIFICATIONS: Final = "notifications"
 #: Key of ``options``: folder of the records in a control bucket of several environments.
 RECORDS: Final = "records"
-#: Keys of ``options`` of every job.
-REQUIRED_OPTIONS: Final = ("controlBucket", "onDelete")
 #: Keys of ``options`` that are not in the state: only a preview and ``create`` read them.
-NOT_STORED: Final = frozenset({"filledIn", "labels", "onChange", LADDER})
+NOT_STORED: Final = frozenset({"filledIn", "labels", "onChange", ports.LADDER})
 #: Key of a job's outputs: the id of the request to submit after the running job has ended.
 DEFERRED: Final = "deferredRequestId"
 
@@ -96,8 +76,8 @@ class CustomJobProvider(BoundedProvider):
     def check(self, olds: dict[str, Any], news: dict[str, Any]) -> dynamic.CheckResult:
         """Validate inputs again. Fail the preview if the service or records would refuse the job.
 
-        Accepts unknown values. ``olds`` are empty for a new job, and also for a replacement, whose
-        inputs the engine checks a second time.
+        Accepts unknown values. ``olds`` are empty for a new job and for a replacement, whose inputs
+        the engine checks a second time.
         """
         reasons = [] if has_unknown(news) else _input_problems(news)
         if not reasons:
@@ -119,22 +99,23 @@ class CustomJobProvider(BoundedProvider):
         deferred = _is_deferred(id_, olds, news)
         if not deferred and _has_another_request(id_, olds, news):
             # The state has no copy of the request, which changed if the submission did not.
-            replaces = ["submission" if _changed(olds, news, "submission") else "request"]
+            changed = olds.get("submission") != news.get("submission")
+            replaces = ["submission" if changed else "request"]
             replaced = _current(id_, olds)
             if not has_unknown(news) and (reason := _refusal(news, replaced)):
                 raise JobRefusedError(f"{reason.removesuffix('.')}. Nothing was cancelled.")
         changes = (
             bool(replaces)
             or olds.get(DEFERRED) != (news["requestId"] if deferred else None)
-            or (not deferred and olds.get(LADDER) != _rung_ids(olds, news).get(LADDER))
+            or (not deferred and olds.get(ports.LADDER) != _rung_ids(olds, news).get(ports.LADDER))
             or (not (deferred or replaces) and olds["requestId"] != news["requestId"])
-            or _changed(olds, news, PROVIDER_KEY)
+            or olds.get(PROVIDER_KEY) != news.get(PROVIDER_KEY)
             or olds["options"] != _stored_options(news["options"])
         )
         return dynamic.DiffResult(changes=changes, replaces=replaces, delete_before_replace=True)
 
     def create(self, props: dict[str, Any]) -> dynamic.CreateResult:
-        """Submit the job, or adopt an existing one. Does not wait for the job.
+        """Submit the job, or adopt an existing job. Does not wait for the job.
 
         Raises:
             OperatorError: the submission was refused or is uncertain; names a cancelled old job.
@@ -150,13 +131,15 @@ class CustomJobProvider(BoundedProvider):
             cancelled = _cancelled.get(_job_key(props))
             if cancelled is None:
                 raise
-            if not isinstance(error, (NotSubmittedError, JobRefusedError)):
-                # A job may exist, so the text of ``in_vain`` may be wrong.
-                raise type(error)(f"{error} Before that, {cancelled}.") from None
-            raise type(error)(f"{error} {cancelled.in_vain}") from None
+            # After another error a job may exist, so ``in_vain`` may be wrong.
+            is_certain = isinstance(error, (NotSubmittedError, JobRefusedError))
+            text = cancelled.in_vain if is_certain else f"Before that, {cancelled}."
+            raise type(error)(f"{error} {text}") from None
         if adopted:
             _adopted.add(job.name)
-        return dynamic.CreateResult(job.name, _outputs(props, job))
+        outs = {"state": job.state, **{key: props[key] for key in ("submission", "requestId")}}
+        outs |= {"options": _stored_options(props["options"]), **_rung_ids({}, props)}
+        return dynamic.CreateResult(job.name, outs)
 
     def read(self, id_: str, props: dict[str, Any]) -> dynamic.ReadResult:
         """Refresh the job's state. Returns no inputs: changed inputs would submit the job again.
@@ -165,20 +148,17 @@ class CustomJobProvider(BoundedProvider):
         """
         request_id, name = _current(id_, props)
         job = current_job(name, _parent(props), request_id, _service(props))
-        name, state = (id_, RECORD_DELETED) if job is None else (job.name, job.state)
+        name, state = (id_, ports.RECORD_DELETED) if job is None else (job.name, job.state)
         return dynamic.ReadResult(name, {**without_provider(props), "state": state})
 
     def update(self, id_: str, olds: dict[str, Any], news: dict[str, Any]) -> dynamic.UpdateResult:
-        """Update the stored options, and the request that is to follow the running job.
-
-        Does not change the job.
-        """
+        """Update the stored options, and the request that follows the running job."""
         outs = {**without_provider(olds), "options": _stored_options(news["options"])}
         outs.pop(DEFERRED, None)
         if _has_another_request(id_, olds, news):
             outs[DEFERRED] = news["requestId"]
         else:
-            outs.pop(EARLIER_RUNGS, None)
+            outs.pop(ports.EARLIER_RUNGS, None)
             outs |= {"requestId": news["requestId"], **_rung_ids(olds, news)}
         return dynamic.UpdateResult(outs)
 
@@ -209,19 +189,15 @@ class CustomJobProvider(BoundedProvider):
                 _cancelled[_job_key(props)] = cancelled
             release(intents, request_id, name)
 
-        known, environment = _known_request(props), ProcessEnvironment()
-        if not (
-            known.ladder and stop_climbing(known, service, intents, end, self.timing, environment)
-        ):
+        known, stores = _known_request(props), (service, intents)
+        environment = ProcessEnvironment()
+        if not known.ladder or not stop_climbing(known, *stores, end, self.timing, environment):
             end(props["requestId"], id_)
 
     def _ensure_accepted(
-        self, news: dict[str, Any] | None, olds: dict[str, Any], job: JobSnapshot
+        self, news: dict[str, Any] | None, olds: dict[str, Any], job: ports.JobSnapshot
     ) -> None:
-        """Check that the request ``news``, which replaces a live job, would not be refused.
-
-        At this time its dependencies exist: the engine deletes the job just before the replacement.
-        """
+        """Check that the request ``news`` would be accepted before its live job is cancelled."""
         from vertex_training.customjob.google import prerequisites  # loads Google's client
 
         if news is None or has_unknown(news):
@@ -231,7 +207,7 @@ class CustomJobProvider(BoundedProvider):
         if _repeats(_current(job.name, olds), news):
             reason = f"its request is unchanged; set run: {request.run + 1} to submit the job again"
         else:
-            checks = _questions(rungs, _kind(news))
+            checks = questions(rungs, _kind(news))
             answers = ask_until_settled(checks, _prerequisites(news), self.timing, environment)
             for line in answers.unanswered:
                 print_line(f"job '{request.job}' is replaced: {line}")
@@ -263,9 +239,7 @@ def input_options(
     impersonate: str = "",
     records: str = "",
 ) -> dict[str, Any]:
-    """Return the input ``options`` of a job or schedule: ``passed``, from the stack file, and those
-    that depend on the request.
-    """
+    """Return the input ``options`` of a job or schedule: ``passed``, and values of the request."""
     others = {
         "filledIn": dict(request.filled_in),
         IMPERSONATE: impersonate,
@@ -277,50 +251,39 @@ def input_options(
 
 
 def _has_another_request(id_: str, olds: dict[str, Any], news: dict[str, Any]) -> bool:
-    """Return whether the stack no longer declares the running (or last) request.
-
-    Changes of rungs without a turn submit nothing. Reads records only if rungs changed.
-    """
-    if not _known_rungs(olds) and LADDER not in news["options"]:
+    """Return whether the stack no longer declares the running or last request."""
+    if not _known_rungs(olds) and ports.LADDER not in news["options"]:
         return olds["requestId"] != news["requestId"]
     declared = _declared_rungs(news)
-    if olds.get(LADDER) == declared:
-        return False
-    return _current(id_, olds).request_id not in declared
+    return olds.get(ports.LADDER) != declared and _current(id_, olds).request_id not in declared
 
 
 def _repeats(running: ReplacedJob, news: dict[str, Any] | None) -> bool:
-    """Return whether the new inputs of a replaced job declare the same request again."""
     if news is None or has_unknown(news):
         return False
     return running.request_id in _declared_rungs(news)
 
 
 def _declared_rungs(news: Mapping[str, Any]) -> list[str]:
-    ladder = news["options"].get(LADDER, ())
+    ladder = news["options"].get(ports.LADDER, ())
     return [news["requestId"], *(rung["requestId"] for rung in ladder)]
 
 
 def _known_rungs(olds: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the ids of all rungs in a state; empty for a job that never had a ladder."""
-    return (*olds.get(LADDER, ()), *olds.get(EARLIER_RUNGS, ()))
+    return (*olds.get(ports.LADDER, ()), *olds.get(ports.EARLIER_RUNGS, ()))
 
 
 def _rung_ids(olds: Mapping[str, Any], news: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Return the ladder's part of a job's state; empty for a job that never had a ladder."""
-    if LADDER not in news["options"] and not _known_rungs(olds):
+    if ports.LADDER not in news["options"] and not _known_rungs(olds):
         return {}
     declared = _declared_rungs(news)
     before = (*_known_rungs(olds), olds["requestId"]) if olds else ()
     earlier = [id_ for id_ in dict.fromkeys(before) if id_ not in declared]
-    return {LADDER: declared, **({EARLIER_RUNGS: earlier} if earlier else {})}
+    return {ports.LADDER: declared, **({ports.EARLIER_RUNGS: earlier} if earlier else {})}
 
 
 def _current(id_: str, olds: Mapping[str, Any]) -> ReplacedJob:
-    """Return request and job of the current rung.
-
-    If the turn cannot be read, returns those of the state, and prints a line.
-    """
+    """Return request and job of the current rung; those of the state if the turn is unreadable."""
     known, current = _known_rungs(olds), None
     if known and not is_offline(olds["submission"]["project"]):
         try:
@@ -333,31 +296,26 @@ def _current(id_: str, olds: Mapping[str, Any]) -> ReplacedJob:
 
 
 def _is_deferred(id_: str, olds: dict[str, Any], news: dict[str, Any]) -> bool:
-    """Return whether the new request has to wait for the end of the running job.
-
-    If the job cannot be read, its last known state is used: a possibly live job continues.
-    """
+    """Return whether the new request waits for the running job; an unreadable job may be live."""
     if news["options"].get("onChange") != "finish" or not _has_another_request(id_, olds, news):
         return False
-    if olds.get("state") in TERMINAL and not _known_rungs(olds):
+    if olds.get("state") in ports.TERMINAL and not _known_rungs(olds):
         return False
     try:
         job = _service(olds).get(_current(id_, olds).name)
     except OperatorError:
         return True
-    return job is not None and job.state not in TERMINAL
+    return job is not None and job.state not in ports.TERMINAL
 
 
 def _refusal(news: dict[str, Any], replaced: ReplacedJob | None) -> str:
-    """Return why the service or records would refuse the submission; empty if no reason known."""
-
-    def connect() -> tuple[JobService, IntentStore]:
+    def connect() -> tuple[ports.JobService, ports.IntentStore]:
         return _service(news), _intents(news)
 
     def ask() -> str:
         if replaced is None:
             return ""  # no job is cancelled, and the submission itself reports a refusal
-        lasting = (question for question in _questions(rungs, _kind(news)) if question.lasts)
+        lasting = [question for question in questions(rungs, _kind(news)) if question.lasts]
         return str(ask_all(lasting, _prerequisites(news)))
 
     rungs = rungs_of(news)
@@ -366,21 +324,14 @@ def _refusal(news: dict[str, Any], replaced: ReplacedJob | None) -> str:
 
 
 def _record_problem(
-    rungs: Sequence[SubmissionRequest], replaced: ReplacedJob, news: dict[str, Any]
+    rungs: Sequence[ports.SubmissionRequest], replaced: ReplacedJob, news: dict[str, Any]
 ) -> str:
-    """Return why the records refuse the submission or cannot be written, or an empty text."""
     try:
         intents = _intents(news)
         intents.now()  # a write
         return refusal_reason(rungs, replaced, _service(news), intents).removesuffix(".")
     except OperatorError as error:
         return f"the records of the job cannot be used: {str(error).removesuffix('.')}"
-
-
-def _questions(rungs: Sequence[SubmissionRequest], kind: JobKind) -> list[Question]:
-    """Return the checks of all rungs before a submission, without duplicates."""
-    every = [question for request in rungs for question in questions(request, kind)]
-    return list({question.subject: question for question in every}.values())
 
 
 #: Lookups of this process. A module variable: attributes of the provider would be pickled into
@@ -395,51 +346,40 @@ _cancelled: Final[dict[tuple[object, ...], CancelledJob]] = {}
 _declared: Final[dict[tuple[object, ...], dict[str, Any]]] = {}
 
 
-def _request(props: Mapping[str, Any]) -> SubmissionRequest:
-    """Return the submission that a job's inputs describe."""
-    submission = props["submission"]
-    return SubmissionRequest(
-        parent=_parent(props),
-        stack=submission["stack"],
-        job=submission["job"],
-        run=int(submission["run"]),
-        request_id=props["requestId"],
-        body=props["request"],
-        digest=digest_of(props["request"]),
-        labels=_labels(props),
+def _request(props: Mapping[str, Any]) -> ports.SubmissionRequest:
+    submission, id_, body = props["submission"], props["requestId"], props["request"]
+    stack, job, run = submission["stack"], submission["job"], int(submission["run"])
+    digest = digest_of(body)
+    # The last labels win: no stack file may override the labels of a request.
+    labels = {**props["options"]["labels"], **ports.request_labels(stack, job, run, id_, digest)}
+    return ports.SubmissionRequest(_parent(props), stack, job, run, id_, body, digest, labels)
+
+
+def _known_request(olds: Mapping[str, Any]) -> ports.SubmissionRequest:
+    """Return the submission in a state. A state contains no bodies of requests."""
+    submission, id_ = olds["submission"], olds["requestId"]
+    stack, job, run = submission["stack"], submission["job"], int(submission["run"])
+    return ports.SubmissionRequest(
+        _parent(olds), stack, job, run, id_, "", "", {}, ladder=_known_rungs(olds)
     )
 
 
-def _known_request(olds: Mapping[str, Any]) -> SubmissionRequest:
-    """Return the submission in a state, without the bodies of requests."""
-    submission = olds["submission"]
-    stack, job, run = submission["stack"], submission["job"], int(submission["run"])
-    known, first = _known_rungs(olds), olds["requestId"]
-    return SubmissionRequest(_parent(olds), stack, job, run, first, "", "", {}, ladder=known)
-
-
-def rungs_of(props: Mapping[str, Any]) -> list[SubmissionRequest]:
+def rungs_of(props: Mapping[str, Any]) -> list[ports.SubmissionRequest]:
     """Return the rungs of a job's inputs; the first is the request of the job file."""
-    first, ladder = _request(props), props["options"].get(LADDER) or ()
+    ladder, ids = props["options"].get(ports.LADDER) or (), tuple(_declared_rungs(props))
     if not ladder:
-        return [first]
-    ids = tuple(_declared_rungs(props))
-    others = [_request({**props, **rung}) for rung in ladder]
-    words = ["as in the job file", *(str(rung["words"]) for rung in ladder)]
-    return [
-        dataclasses.replace(
-            rung, ladder=ids, words=text, labels={**rung.labels, RUNG_LABEL: str(number)}
-        )
-        for number, (rung, text) in enumerate(zip([first, *others], words, strict=True), start=1)
-    ]
+        return [_request(props)]
+    rungs = []
+    for number, rung in enumerate([{"words": "as in the job file"}, *ladder], start=1):
+        request = _request({**props, **rung})
+        labels = {**request.labels, ports.RUNG_LABEL: str(number)}
+        words = str(rung["words"])
+        rungs.append(dataclasses.replace(request, ladder=ids, words=words, labels=labels))
+    return rungs
 
 
 def ladder_of(props: Mapping[str, Any]) -> Ladder:
-    """Return the ladder of a job's inputs, for a wait.
-
-    Raises:
-        OperatorError: a client cannot be created, or a TensorBoard cannot be looked up.
-    """
+    """Return the ladder of a job's inputs, for a wait. Raises OperatorError."""
     from vertex_training.customjob.google import prerequisites  # loads Google's client
 
     rungs = [prerequisites.to_send(rung, _account(props)) for rung in rungs_of(props)]
@@ -447,29 +387,21 @@ def ladder_of(props: Mapping[str, Any]) -> Ladder:
 
 
 def idle_stop_of(props: Mapping[str, Any]) -> IdleStop | None:
-    """Return the ``idleStop`` of a job's or a schedule's inputs; None if missing.
-
-    Raises:
-        OperatorError: a client cannot be created.
-    """
-    if not (rule := props["options"].get(IDLE_STOP)):
+    """Return the ``idleStop`` of a job's or a schedule's inputs, or None. Raises OperatorError."""
+    if not (rule := props["options"].get(ports.IDLE_STOP)):
         return None
     project, account = props["submission"]["project"], _account(props)
 
     def look(name: str, seconds: float) -> Reading:
-        from vertex_training.customjob.google import utilization
+        from vertex_training.customjob.google.logs import read_utilization
 
-        return utilization.read(project, name, seconds, account)
+        return read_utilization(project, name, seconds, account)
 
     return IdleStop(IdleRule(rule), _service(dict(props)), _intents(dict(props)), look)
 
 
 def stop_reason(props: Mapping[str, Any], name: str, request_id: str) -> str:
-    """Return why ``idleStop`` cancelled the job ``name`` with these inputs, or an empty text.
-
-    Raises:
-        OperatorError: the record cannot be read.
-    """
+    """Return why ``idleStop`` cancelled the job ``name``, or empty text. Raises OperatorError."""
     return reason_of(name, request_id, _intents(dict(props)))
 
 
@@ -479,17 +411,16 @@ def _parent(props: Mapping[str, Any]) -> str:
 
 
 def _job_key(props: Mapping[str, Any]) -> tuple[object, ...]:
-    """Return the identity of a job, which does not depend on run and request."""
-    submission = props["submission"]
-    keys = (key for key in (*SUBMISSION_KEYS, SECTION) if key != "run")
-    return tuple(submission.get(key) for key in keys)
+    """Return the identity of a job, which does not include run and request."""
+    keys = ("project", "region", "stack", "job", SECTION)
+    return tuple(props["submission"].get(key) for key in keys)
 
 
 def _kind(props: Mapping[str, Any]) -> JobKind:
     return kind_of_submission(props.get("submission") or {})
 
 
-def _service(props: dict[str, Any]) -> JobService:
+def _service(props: dict[str, Any]) -> ports.JobService:
     from vertex_training.customjob.google.backends import connect  # loads Google's client
 
     submission = props["submission"]
@@ -504,7 +435,7 @@ def _prerequisites(props: dict[str, Any]) -> Prerequisites:
     return connect(props["submission"]["project"], _account(props))
 
 
-def _intents(props: dict[str, Any]) -> IntentStore:
+def _intents(props: dict[str, Any]) -> ports.IntentStore:
     from vertex_training.customjob.google.intent_store import connect  # loads Google's client
 
     bucket = props["options"]["controlBucket"]
@@ -512,7 +443,6 @@ def _intents(props: dict[str, Any]) -> IntentStore:
 
 
 def _records(props: Mapping[str, Any]) -> str:
-    """Return the folder of the job's records in the control bucket."""
     return f"{props['options'].get(RECORDS, '')}{_kind(props).records}"
 
 
@@ -520,44 +450,16 @@ def _account(props: Mapping[str, Any]) -> str:
     return str(props["options"].get(IMPERSONATE, ""))
 
 
-def _labels(props: Mapping[str, Any]) -> dict[str, str]:
-    submission = props["submission"]
-    return {
-        **props["options"]["labels"],  # first: no stack file may override the labels below
-        STACK_LABEL: submission["stack"],
-        REQUEST_ID_LABEL: props["requestId"],
-        DIGEST_LABEL: digest_of(props["request"])[:DIGEST_LABEL_LENGTH],
-        JOB_LABEL: submission["job"],
-        RUN_LABEL: str(int(submission["run"])),
-    }
-
-
-def _outputs(props: dict[str, Any], job: JobSnapshot) -> dict[str, Any]:
-    """Return a job's outputs: only the values to find, refresh and delete the job."""
-    return {
-        "state": job.state,
-        "submission": props["submission"],
-        "requestId": props["requestId"],
-        "options": _stored_options(props["options"]),
-        **_rung_ids({}, props),
-    }
-
-
 def _stored_options(options: dict[str, Any]) -> dict[str, Any]:
-    """Return the options to store in the state: options to refresh, stop or delete the job."""
     return {key: value for key, value in options.items() if value and key not in NOT_STORED}
 
 
-def _changed(olds: dict[str, Any], news: dict[str, Any], key: str) -> bool:
-    return olds.get(key) != news.get(key)
-
-
 def _input_problems(news: dict[str, Any]) -> list[str]:
-    """Return problems about empty inputs, which only other programs can pass."""
+    """Return a message if required inputs are empty, which only other programs can pass."""
     submission, options = news.get("submission") or {}, news.get("options") or {}
     missing = [
         *(f"submission.{key}" for key in SUBMISSION_KEYS if not submission.get(key)),
         *(key for key in ("request", "requestId") if not news.get(key)),
-        *(f"options.{key}" for key in REQUIRED_OPTIONS if not options.get(key)),
+        *(f"options.{key}" for key in ("controlBucket", "onDelete") if not options.get(key)),
     ]
     return [f"{_kind(news).message}: {', '.join(missing)} must not be empty"] if missing else []

@@ -1,9 +1,7 @@
 """Predicts in a preview, within a time limit, whether the service or records refuse a job.
 
-A preview runs the lookup for each created or replaced job, with or without credentials. So the
-lookup never fails a preview: the process does not retry an unreadable bucket, and the submission
-itself is refused later. The lookup reads the names of all turns once, and records only of jobs
-with an earlier submission.
+The lookup never fails a preview, also without credentials: an unreadable bucket is not read again,
+and the submission itself is refused later.
 """
 
 from __future__ import annotations
@@ -13,32 +11,22 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple, TypeVar
 
-from vertex_training.customjob.protocol.adoption import deleted_job_error, job_to_adopt
+from vertex_training.customjob.protocol import ports
 from vertex_training.customjob.protocol.ladder import Ladder
-from vertex_training.customjob.protocol.ports import (
-    TERMINAL,
-    IntentState,
-    IntentStore,
-    JobService,
-    ProcessEnvironment,
-    SubmissionRequest,
-    Timing,
-)
+from vertex_training.customjob.protocol.submission import deleted_job_error, job_to_adopt
 from vertex_training.customjob.protocol.turn import SubmissionTurn
 from vertex_training.errors import JobRefusedError, OperatorError
 from vertex_training.naming import is_local
 
-#: Time limit of a lookup in seconds. Without credentials, Google's search for credentials takes
-#: longer.
+#: Time limit of a lookup in seconds. A search for missing credentials would take longer.
 BOUND: Final = 15.0
 
 #: Variable that is set in a comparison with the cloud, which submits nothing and ignores refusals.
 COMPARES: Final = "VT_COMPARES_WITH_CLOUD"
 
 Answer = TypeVar("Answer")
-Connect = Callable[[], tuple[JobService, IntentStore]]
-#: Function that returns a reason for a refusal that the records do not contain; empty without a
-#: reason.
+Connect = Callable[[], tuple[ports.JobService, ports.IntentStore]]
+#: Function that returns a reason for a refusal that the records do not contain, or empty text.
 Ask = Callable[[], str]
 
 
@@ -53,7 +41,7 @@ class RefusalLookup:
 
     def reason(
         self,
-        rungs: Sequence[SubmissionRequest],
+        rungs: Sequence[ports.SubmissionRequest],
         replaced: ReplacedJob | None,
         bucket: str,
         connect: Connect,
@@ -67,31 +55,28 @@ class RefusalLookup:
             return ""
         if is_offline(rungs[0].parent.split("/")[1]):
             return ""
-        answers = answer_within(
-            self._bound, lambda: self._read(rungs, replaced, bucket, connect) or _answer(ask)
-        )
-        if answers is None:
-            self._unreadable.add(bucket)
-        return answers or ""
 
-    def _read(
-        self,
-        rungs: Sequence[SubmissionRequest],
-        replaced: ReplacedJob | None,
-        bucket: str,
-        connect: Connect,
-    ) -> str:
-        try:
-            jobs, intents = connect()
-            with self._lock:
-                if bucket not in self._turns:
-                    self._turns[bucket] = intents.turn_keys()
-            if rungs[0].turn_key not in self._turns[bucket]:
-                return ""
-            return refusal_reason(rungs, replaced, jobs, intents)
-        except OperatorError:
+        def read() -> str:
+            try:
+                jobs, intents = connect()
+                with self._lock:
+                    if bucket not in self._turns:
+                        self._turns[bucket] = intents.turn_keys()
+                is_known = rungs[0].turn_key in self._turns[bucket]
+                reason = refusal_reason(rungs, replaced, jobs, intents) if is_known else ""
+                if reason:
+                    return reason
+            except OperatorError:
+                self._unreadable.add(bucket)
+            try:
+                return ask()
+            except OperatorError:
+                return ""  # the provider checks again and reports before it cancels a job
+
+        answer = answer_within(self._bound, read)
+        if answer is None:
             self._unreadable.add(bucket)
-            return ""
+        return answer or ""
 
 
 def answer_within(bound: float, ask: Callable[[], Answer]) -> Answer | None:
@@ -103,22 +88,15 @@ def answer_within(bound: float, ask: Callable[[], Answer]) -> Answer | None:
     return answers[0] if answers else None
 
 
-def _answer(ask: Ask) -> str:
-    try:
-        return ask()
-    except OperatorError:
-        return ""  # the provider checks again and reports before it cancels a job
-
-
 def is_comparison() -> bool:
     """Return whether this preview compares the state with the cloud, as in ``vt drift``."""
     return bool(os.environ.get(COMPARES))
 
 
 def is_offline(project: str) -> bool:
-    """Return whether this is an offline preview of a Google project with the stand-in plugin.
+    """Return whether this is a preview of a Google project without network and credentials.
 
-    Its state is in the local cloud's folder, and it must run without network and credentials.
+    Its plugin is the local cloud's, and its state is in the local cloud's folder.
     """
     home = os.environ.get("VT_LOCAL_HOME", "")
     backend = os.environ.get("PULUMI_BACKEND_URL", "")
@@ -133,21 +111,20 @@ class ReplacedJob(NamedTuple):
 
 
 def refusal_reason(
-    rungs: Sequence[SubmissionRequest],
+    rungs: Sequence[ports.SubmissionRequest],
     replaced: ReplacedJob | None,
-    jobs: JobService,
-    intents: IntentStore,
+    jobs: ports.JobService,
+    intents: ports.IntentStore,
 ) -> str:
-    """Return the reason why records refuse the current rung; empty if the records accept the rung.
+    """Return the reason why records refuse the current rung; empty if the records accept it.
 
-    ``replaced`` is the job that is cancelled before. If it is None, live jobs of other requests are
-    no reason.
+    Live jobs of other requests are a reason only if the request replaces a job, ``replaced``.
 
     Raises:
         OperatorError: records or jobs cannot be read.
     """
     request = Ladder(rungs, jobs, intents).to_submit()
-    turn = SubmissionTurn(request, jobs, intents, Timing(), ProcessEnvironment())
+    turn = SubmissionTurn(request, jobs, intents, ports.Timing(), ports.ProcessEnvironment())
     try:
         if _has_live_job(request, turn, jobs, intents):
             return ""
@@ -161,17 +138,19 @@ def refusal_reason(
 
 
 def _has_live_job(
-    request: SubmissionRequest, turn: SubmissionTurn, jobs: JobService, intents: IntentStore
+    request: ports.SubmissionRequest,
+    turn: SubmissionTurn,
+    jobs: ports.JobService,
+    intents: ports.IntentStore,
 ) -> bool:
-    """Return whether a live job would be adopted. Raises JobRefusedError like steps 1 and 2."""
     stored = intents.read(request.request_id)
     if stored is None or not stored.record.job_name:
         return False
     job = jobs.get(stored.record.job_name)
-    if job is None and stored.record.state is not IntentState.DONE:
+    if job is None and stored.record.state is not ports.IntentState.DONE:
         return False
     if turn.has_passed(job):
         return False
     if job is None:
         raise deleted_job_error(stored.record.job_name, request)
-    return job_to_adopt([job], request).state not in TERMINAL
+    return job_to_adopt([job], request).state not in ports.TERMINAL

@@ -24,8 +24,7 @@ class CustomJob(dynamic.Resource, module="vertex", name="CustomJob"):
 
     A changed request replaces the job: the old job is deleted before the new job is created, or
     after its end (``onChange: finish``). The resource sets ``delete_before_replace`` because
-    ``--replace`` and taint skip the provider's ``diff``: they would adopt the running job and then
-    cancel it.
+    ``--replace`` and taint skip the provider's ``diff``.
     """
 
     # Not annotated: the SDK creates an output for each annotation. Tests override the provider.
@@ -54,14 +53,21 @@ class CustomJob(dynamic.Resource, module="vertex", name="CustomJob"):
         ``control_bucket`` has the intent record, which prevents a second submission.
         ``options`` are options of the stack file for the provider. ``onDelete``, ``keep`` or
         ``delete``, applies to the record of an ended job. With ``onChange: finish`` a running job
-        continues when its request changes; the first ``pulumi up`` after its end submits the new
-        request. ``idleStop`` is the condition that cancels the job, like ``5% for 30m``; changing
-        it does not replace the job.
+        continues when its request changes. ``idleStop`` is the condition that cancels the job, like
+        ``5% for 30m``; changing it does not replace the job.
         ``impersonate`` is the account that submits the job; empty for the caller's account.
         ``records`` is the folder of the intent record, if environments share ``control_bucket``.
         ``is_known``: False if the request has placeholders for values unknown in a preview.
         """
         self._is_known = is_known
+        ladder = [
+            {
+                "requestId": self.once_known(rung.request_id),
+                "request": rung.body,
+                "words": rung.words,
+            }
+            for rung in request.ladder
+        ]
         # Few inputs: the SDK creates an output for each and iterates over all outputs at each
         # registration, and the engine lists the dependencies of each (decision 14).
         inputs = {
@@ -71,7 +77,7 @@ class CustomJob(dynamic.Resource, module="vertex", name="CustomJob"):
             "request": request.body,
             "options": {
                 **input_options(request, options, labels, control_bucket, impersonate, records),
-                **({LADDER: self._ladder(request)} if request.ladder else {}),
+                **({LADDER: ladder} if ladder else {}),
             },
         }
         opts = pulumi.ResourceOptions.merge(
@@ -86,17 +92,6 @@ class CustomJob(dynamic.Resource, module="vertex", name="CustomJob"):
     def inputs(self) -> pulumi.Output[dict[str, Any]]:
         """Return the provider's inputs, which commands also use to submit the job's next rung."""
         return pulumi.Output.from_input(self._inputs)
-
-    def _ladder(self, request: JobRequest) -> list[dict[str, pulumi.Input[str]]]:
-        """Return the rungs of the ladder without the job file's own request."""
-        return [
-            {
-                "requestId": self.once_known(rung.request_id),
-                "request": rung.body,
-                "words": rung.words,
-            }
-            for rung in request.ladder
-        ]
 
     def once_known(self, value: str) -> pulumi.Input[str]:
         """Return ``value`` if the request is known, else an unknown output."""
@@ -121,15 +116,8 @@ class CustomJob(dynamic.Resource, module="vertex", name="CustomJob"):
         return self.id.apply(lambda name: self._urls(name)[1])
 
     def _urls(self, name: str) -> tuple[str, str]:
-        return kinds.console_urls(*self._place, _number(name), self._kind)
+        return kinds.console_urls(*self._place, name.rpartition("/")[2], self._kind)
 
 
 class HyperparameterTuningJob(CustomJob, module="vertex", name="HyperparameterTuningJob"):
-    """One submission of a tuning job on Vertex AI, with the same rules as a CustomJob.
-
-    The service creates a CustomJob for each trial; these are not resources of the stack.
-    """
-
-
-def _number(name: str) -> str:
-    return name.rpartition("/")[2]
+    """One submission of a tuning job on Vertex AI, with the same rules as a CustomJob."""

@@ -1,7 +1,7 @@
-"""A schedule in a stack's state, and the requests for its scheduled times (slots). Pure.
+"""A schedule in a stack's state, and the requests for its scheduled times (slots).
 
-The state is the only record of a schedule: the reviewed and deployed values. An object in the
-control bucket would be a copy that all submitters of jobs can write (decision 95).
+The state is the only record of a schedule: all submitters of jobs could write a copy in the
+control bucket (decision 95).
 """
 
 from __future__ import annotations
@@ -14,16 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from vertex_training.customjob.kinds import JobKind, kind_in_section
-from vertex_training.customjob.protocol.ports import (
-    DIGEST_LABEL,
-    DIGEST_LABEL_LENGTH,
-    JOB_LABEL,
-    REQUEST_ID_LABEL,
-    RUN_LABEL,
-    SLOT_LABEL,
-    STACK_LABEL,
-    SubmissionRequest,
-)
+from vertex_training.customjob.protocol.ports import SLOT_LABEL, SubmissionRequest, request_labels
 from vertex_training.customjob.request.job_file import ID_LENGTH, REQUEST_ID, SLOT, digest_of
 from vertex_training.errors import CommandError
 from vertex_training.settings import cron
@@ -76,9 +67,9 @@ class DeployedSchedule:
         return f"{self.region}/{self.job}"
 
     def request_id(self, slot: str) -> str:
-        """Return the request id for a scheduled time. It does not depend on the job's file.
+        """Return the request id of a slot. The id does not depend on the job's file.
 
-        So a slot has one job even if the file is edited in between.
+        So a slot has one job even after edits of the file.
         """
         parts = (self.project, self.region, self.stack, self.kind.section, self.job, slot)
         digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()
@@ -89,19 +80,10 @@ class DeployedSchedule:
         id_ = self.request_id(slot)
         body = self.request.replace("${" + SLOT + "}", slot)
         body = body.replace("${" + REQUEST_ID + "}", id_)
-        digest = digest_of(body)
-        labels = {
-            **self.labels,  # first: no stack file may override the labels below
-            STACK_LABEL: self.stack,
-            REQUEST_ID_LABEL: id_,
-            DIGEST_LABEL: digest[:DIGEST_LABEL_LENGTH],
-            JOB_LABEL: self.job,
-            RUN_LABEL: str(self.run),
-            SLOT_LABEL: slot,
-        }
-        return SubmissionRequest(
-            self.parent, self.stack, self.job, self.run, id_, body, digest, labels
-        )
+        digest, job = digest_of(body), (self.stack, self.job, self.run)
+        # The last labels win: no stack file may override the labels of a request.
+        labels = {**self.labels, **request_labels(*job, id_, digest), SLOT_LABEL: slot}
+        return SubmissionRequest(self.parent, *job, id_, body, digest, labels)
 
     def next(self, after: datetime.datetime, count: int) -> list[datetime.datetime]:
         """Return the next scheduled times after ``after``; empty while the schedule is paused."""
@@ -115,16 +97,14 @@ class DeployedSchedule:
         Raises:
             KeyError, TypeError, ValueError: another version of this program wrote the values.
         """
-        submission, schedule, options = (
-            props[key] for key in ("submission", "schedule", "options")
-        )
+        submission, schedule, options = props["submission"], props["schedule"], props["options"]
         kind = kind_in_section(submission["section"])
         json.loads(props["request"])
         since = str(props.get(SINCE) or "")
         if since:
             cron.time_of(since)
         if cron.problem(schedule["cron"]) or schedule["timeZone"] not in cron.zones():
-            raise ValueError("no calendar")
+            raise ValueError("the calendar is invalid")
         return cls(
             project=submission["project"],
             region=submission["region"],
@@ -151,10 +131,9 @@ def schedule_id(parent: str, kind: JobKind, job: str) -> str:
 
 
 def deployed_schedules(deployment: Mapping[str, Any], type_: str) -> Iterator[DeployedSchedule]:
-    """Yield the schedules in an exported state. ``type_`` is their resource type.
+    """Yield the schedules (resources of ``type_``) in an exported state.
 
-    Raises:
-        CommandError: another version of this program wrote a schedule.
+    Raises CommandError if another version of this program wrote a schedule.
     """
     for resource in deployment.get("resources") or ():
         if resource.get("type") != type_ or resource.get("delete"):
@@ -164,6 +143,5 @@ def deployed_schedules(deployment: Mapping[str, Any], type_: str) -> Iterator[De
         except (KeyError, TypeError, ValueError, StopIteration):
             name = str(resource.get("urn", "")).rpartition("::")[2]
             hint = "run `vt up` with the installed version"
-            raise CommandError(
-                f"another version of this program wrote schedule {name} in the state.", hint
-            ) from None
+            what = f"another version of this program wrote schedule {name} in the state."
+            raise CommandError(what, hint) from None

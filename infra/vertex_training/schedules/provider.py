@@ -1,8 +1,7 @@
 """The dynamic provider of ``JobSchedule``: creates, changes and ends schedules.
 
-States refer to this module and class by name: neither can be renamed or moved. The instance has no
-attributes, because the SDK would pickle them into the state. The provider submits nothing: ``vt
-jobs advance`` submits jobs according to the state.
+States refer to this module and class by name: neither can be renamed or moved. The provider submits
+nothing: ``vt jobs advance`` submits jobs according to the state.
 """
 
 from __future__ import annotations
@@ -36,14 +35,14 @@ class JobScheduleProvider(BoundedProvider):
 
     def check(self, olds: dict[str, Any], news: dict[str, Any]) -> dynamic.CheckResult:  # noqa: ARG002
         """Validate inputs again, except unknown values."""
-        if has_unknown(news):
-            return dynamic.CheckResult(news, [])
+        failures = []
         try:
-            DeployedSchedule.of(news)
+            if not has_unknown(news):
+                DeployedSchedule.of(news)
         except (KeyError, TypeError, ValueError, StopIteration):
-            failure = dynamic.CheckFailure("", "JobSchedule: the inputs are incomplete or invalid")
-            return dynamic.CheckResult(news, [failure])
-        return dynamic.CheckResult(news, [])
+            text = "JobSchedule: the inputs are incomplete or invalid"
+            failures = [dynamic.CheckFailure("", text)]
+        return dynamic.CheckResult(news, failures)
 
     def diff(self, _id: str, olds: dict[str, Any], news: dict[str, Any]) -> dynamic.DiffResult:
         """Update changed inputs in place. The schedule continues after its last submission."""
@@ -51,11 +50,7 @@ class JobScheduleProvider(BoundedProvider):
         return dynamic.DiffResult(changes=changes, replaces=[])
 
     def create(self, props: dict[str, Any]) -> dynamic.CreateResult:
-        """Begin the schedule now, by the control bucket's clock. Earlier times are not submitted.
-
-        Raises:
-            OperatorError: the control bucket cannot be written.
-        """
+        """Begin the schedule now, by the control bucket's clock. Raises OperatorError."""
         schedule = DeployedSchedule.of(props)
         return dynamic.CreateResult(schedule.id, _outputs(props, self._now(schedule)))
 
@@ -66,8 +61,7 @@ class JobScheduleProvider(BoundedProvider):
     def update(self, _id: str, olds: dict[str, Any], news: dict[str, Any]) -> dynamic.UpdateResult:
         """Store the changes. After a new calendar or a pause, the schedule begins again now.
 
-        Raises:
-            OperatorError: the control bucket cannot be written.
+        Raises OperatorError if the control bucket cannot be written.
         """
         old, new = DeployedSchedule.of(olds), DeployedSchedule.of(news)
         begins = old.calendar != new.calendar or (old.paused and not new.paused)
@@ -78,11 +72,7 @@ class JobScheduleProvider(BoundedProvider):
         return dynamic.UpdateResult(_outputs(news, now if begins else old.since))
 
     def delete(self, _id: str, props: dict[str, Any]) -> None:
-        """End the schedule, and cancel the last job that the schedule submitted.
-
-        Raises:
-            OperatorError: records or jobs cannot be read or written, or the job does not end.
-        """
+        """End the schedule, and cancel its last job. Raises OperatorError for a live job."""
         schedule = DeployedSchedule.of(props)
         cancelled = remove(schedule, connect(schedule, self.timing))
         if cancelled is not None:
@@ -94,11 +84,7 @@ class JobScheduleProvider(BoundedProvider):
 
 
 def connect(schedule: DeployedSchedule, timing: Timing = Timing()) -> SchedulePorts:
-    """Return the services for the schedule, with Google's clients.
-
-    Raises:
-        OperatorError: no credentials, or a local project without a local cloud.
-    """
+    """Return the services for the schedule, with Google's clients. Raises OperatorError."""
     from vertex_training.customjob.google import intent_store, job_service, prerequisites
 
     project, account = schedule.project, schedule.account
@@ -115,10 +101,7 @@ def _outputs(props: Mapping[str, Any], since: str) -> dict[str, Any]:
 
 
 class JobSchedule(dynamic.Resource, module="vertex", name="JobSchedule"):
-    """Scheduled times of a job, and the request for each scheduled time.
-
-    The resource is never replaced, so that no change repeats past submissions.
-    """
+    """Scheduled times of a job, and the request for each scheduled time. Never replaced."""
 
     # Not annotated: the SDK creates an output for each annotation. Tests override the provider.
     PROVIDER = JobScheduleProvider

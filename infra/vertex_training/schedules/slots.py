@@ -1,8 +1,8 @@
-"""Due, waiting and missed times (slots) of a schedule, and the end of the schedule. Pure.
+"""Due, waiting and missed times (slots) of a schedule, and the end of the schedule.
 
 The job's turn record (``vertex_training.customjob.protocol.turn``) has the progress of a schedule:
 the last slot that could be sent. All processes come to the same decision, and the submission
-protocol lets one process send. So a look can be repeated, late, concurrent, or killed:
+protocol lets one process send. So a process can be late, concurrent, repeated or killed:
 
 ===================  =============================================================
 new slots            slots after ``since`` and after the slot of the turn
@@ -13,13 +13,11 @@ waiting slot         a slot whose predecessor's job has not ended
 Time is the store's time, not the machine's. If time goes back, past slots remain past.
 """
 
-from __future__ import annotations
-
 import datetime
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 
 from vertex_training.customjob.protocol.ports import (
     TERMINAL,
@@ -34,7 +32,7 @@ from vertex_training.customjob.protocol.ports import (
 )
 from vertex_training.customjob.protocol.submission import submit
 from vertex_training.customjob.protocol.turn import SubmissionTurn
-from vertex_training.customjob.protocol.withdrawal import withdraw
+from vertex_training.customjob.protocol.waiting import withdraw
 from vertex_training.errors import (
     InDoubtError,
     JobRefusedError,
@@ -47,17 +45,13 @@ from vertex_training.settings.cron import UTC, name_of, time_of
 
 #: Maximum delay after a scheduled time at which ``missed: skip`` still submits the job.
 IN_TIME: Final = datetime.timedelta(hours=1)
-#: End of a request id that ends a schedule. The id begins like a slot, later than all others.
+#: End of a request id that ends a schedule. The id begins like a slot, later than all other slots.
 _REMOVED: Final = "removed"
 _ATTEMPTS: Final = 20
 
 
-class Prepare(Protocol):
-    """Function that completes a request with values from the cloud, like a TensorBoard instance."""
-
-    def __call__(self, request: SubmissionRequest, account: str, /) -> SubmissionRequest:
-        """Return the completed request."""
-        ...
+#: Completes a request with values from the cloud, like a TensorBoard instance, as an account.
+Prepare = Callable[[SubmissionRequest, str], SubmissionRequest]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +92,7 @@ def advance(
     current, previous = _current(schedule, ports)
     if current > name_of(moment):
         place = f"gs://{schedule.control_bucket}/{schedule.records}turns/{schedule.turn_key}.json"
-        text = f"nothing is submitted: {current} is in the future. Check who wrote {place}"
+        text = f"nothing is submitted: slot {current} is in the future. Check who wrote {place}"
         yield Outcome("failed", current, text)
         return
     due = _due(schedule, ports, current, moment)
@@ -135,10 +129,7 @@ def dropped(
 ) -> list[str]:
     """Return the times of ``old`` due at ``now`` for which ``new`` will not submit a job.
 
-    Calls ``ports`` only if the change can drop scheduled times: another calendar, or a pause.
-
-    Raises:
-        OperatorError: records cannot be read.
+    Calls ``ports`` only if the calendar changed or the schedule is paused. Raises OperatorError.
     """
     if old.paused or (old.calendar == new.calendar and not new.paused):
         return []
@@ -149,7 +140,7 @@ def dropped(
 
 
 def _current(schedule: DeployedSchedule, ports: SchedulePorts) -> tuple[str, JobSnapshot | None]:
-    """Return slot and job of the request that has the turn; empty and None if no request has it."""
+    """Return slot and job of the request with the turn; empty and None without a turn."""
     turn = ports.intents.read_turn(schedule.turn_key)
     if turn is None:
         return "", None
@@ -161,7 +152,6 @@ def _current(schedule: DeployedSchedule, ports: SchedulePorts) -> tuple[str, Job
 def _due(
     schedule: DeployedSchedule, ports: SchedulePorts, current: str, now: datetime.datetime
 ) -> list[str]:
-    """Return the due times, oldest first."""
     begin = max(schedule.since, current)
     result = [name_of(slot) for slot in schedule.calendar.due(time_of(begin), now)]
     is_slot = ports.intents.read(schedule.request_id(current)) if current > schedule.since else None
@@ -171,10 +161,7 @@ def _due(
 
 
 def _recorded(schedule: DeployedSchedule, ports: SchedulePorts, slot: str) -> Outcome | None:
-    """Return the result if a time's record has a job that the turn record lacks; else None.
-
-    A user deleted the turn record, or wrote the record of the time.
-    """
+    """Return the outcome of a slot with a job that only its own record contains, or None."""
     id_ = schedule.request_id(slot)
     stored = ports.intents.read(id_)
     if stored is None or stored.record.state is not IntentState.DONE:
@@ -183,12 +170,11 @@ def _recorded(schedule: DeployedSchedule, ports: SchedulePorts, slot: str) -> Ou
     if job is not None and job.request_id == id_:
         return Outcome("adopted", slot, "was already submitted", job.name)
     place = f"gs://{schedule.control_bucket}/{schedule.records}submissions/{id_}.json"
-    text = f"not submitted: {place} names a job of another request. Check who wrote it"
+    text = f"not submitted: {place} names a job of another request. Check who wrote this object"
     return Outcome("failed", slot, text)
 
 
 def _selected(missed: str, due: list[str], now: datetime.datetime) -> list[str]:
-    """Return the due times to submit, as the option ``missed`` selects them."""
     if missed == "all":
         return due
     newest = due[-1:]
@@ -198,7 +184,6 @@ def _selected(missed: str, due: list[str], now: datetime.datetime) -> list[str]:
 def _submit(
     schedule: DeployedSchedule, ports: SchedulePorts, slot: str
 ) -> tuple[Outcome, JobSnapshot | None]:
-    """Submit the job for a scheduled time. Returns a refusal as result."""
     try:
         request = ports.prepare(schedule.submission(slot), schedule.account)
         job, adopted = submit(request, ports.jobs, ports.intents, ports.timing, ports.environment)
@@ -213,10 +198,9 @@ def remove(
     ports: SchedulePorts,
     sleep: Callable[[float], None] = time.sleep,
 ) -> JobSnapshot | None:
-    """End a schedule, and cancel and return the last job that the schedule submitted.
+    """End a schedule; cancel and return the last job that the schedule submitted. Repeatable.
 
-    Acquires the turn for all times before now, so that a process with the old state cannot submit.
-    Repeatable.
+    Acquires the turn for all past times, so that a process with the old state cannot submit.
 
     Raises:
         OperatorError: records or jobs cannot be read or written, or a job does not end.
@@ -230,7 +214,8 @@ def remove(
         try:
             if turn is not None:
                 cancelled = _end(schedule, ports, turn.request_id, sleep) or cancelled
-            barrier = f"{name_of(_moment(ports))}-{_REMOVED}"
+            now = datetime.datetime.fromtimestamp(ports.intents.now(), tz=UTC)
+            barrier = f"{name_of(now)}-{_REMOVED}"
             ports.intents.write_turn(schedule.turn_key, barrier, number, generation)
         except PreconditionFailedError:
             continue  # a slot was submitted meanwhile
@@ -251,7 +236,7 @@ def _end(
     request_id: str,
     sleep: Callable[[float], None],
 ) -> JobSnapshot | None:
-    """Wait until the request for a time can create no more jobs, and cancel its jobs."""
+    """Wait until the request of a slot cannot create more jobs; cancel its jobs."""
     request = schedule.submission(slot_of(request_id))
     turn = SubmissionTurn(request, ports.jobs, ports.intents, ports.timing, ports.environment)
     cancelled = None
@@ -260,7 +245,3 @@ def _end(
         ended = withdraw(ports.jobs, job.name, delete_record=not keep, sleep=sleep)
         cancelled = ended or cancelled
     return cancelled
-
-
-def _moment(ports: SchedulePorts) -> datetime.datetime:
-    return datetime.datetime.fromtimestamp(ports.intents.now(), tz=UTC)

@@ -29,7 +29,7 @@ from vertex_training.customjob.protocol.ports import (
     STACK_LABEL,
     ProcessEnvironment,
 )
-from vertex_training.customjob.protocol.withdrawal import release
+from vertex_training.customjob.protocol.waiting import release
 from vertex_training.customjob.refusal_lookup import (
     BOUND,
     Answer,

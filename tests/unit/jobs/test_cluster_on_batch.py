@@ -9,7 +9,7 @@ from pathlib import Path
 
 from vertex_job.cluster import read_cluster
 
-from vertex_training.customjob.batch import message
+from vertex_training.customjob import batch as message
 
 HOSTS = ["node-a", "node-b", "node-c"]
 

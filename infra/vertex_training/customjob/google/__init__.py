@@ -4,12 +4,10 @@ Functions import Google's libraries when called: most operations on a stack subm
 
 =================  ===================================================================
 ``job_service``    calls of Vertex AI, with retries and error messages
-``batch_service``  calls of Google Batch; converts its jobs into CustomJobs
-``backends``       the jobs of a region on both services
+``backends``       calls of Google Batch; routes calls to Vertex AI or Batch
 ``intent_store``   intent and turn records: objects in the control bucket
 ``prerequisites``  permissions, images, reservations and quota, before a job is cancelled
-``logs``           log lines of a job's replicas
-``utilization``    accelerator utilization of a job
+``logs``           log lines and accelerator utilization of a job
 ``vertex_api``     the required part of Google's client
 ``impersonation``  credentials of an impersonated account
 ``lazy_package``   imports a package without running its code

@@ -1,9 +1,7 @@
 """Credentials of an impersonated account, as in the gcp provider.
 
-With ``GOOGLE_IMPERSONATE_SERVICE_ACCOUNT`` the gcp provider impersonates another account.
-Submissions use the same account: otherwise resources and jobs of one ``up`` would have two owners.
-The job of a component uses the account of its provider. The key ``gcp:impersonateServiceAccount``
-of a stack file is refused. Tokens do not leave the process.
+Submissions use the account of the gcp provider: otherwise resources and jobs of one ``up`` would
+have two owners. A component's job uses the account of its provider. Tokens stay in the process.
 """
 
 from __future__ import annotations
@@ -34,13 +32,12 @@ def is_service_account(account: str) -> bool:
 
 
 def impersonated_credentials(account: str = "") -> Credentials | None:
-    """Return credentials of ``account``, or of the account in the environment.
+    """Return credentials of ``account``, or of the account in the environment, or None.
 
-    Returns None without an account, for the client's default credentials. Requests the first token,
-    so that missing access is an error before a submission.
+    Requests the first token, so that missing access is an error before a submission.
 
     Raises:
-        OperatorError: the name is not a service account, or the caller cannot impersonate it.
+        OperatorError: the caller cannot impersonate the account, or its address is invalid.
     """
     source = _PROVIDER if account else VARIABLE
     account = account or os.environ.get(VARIABLE, "")
@@ -64,14 +61,10 @@ def _credentials(account: str, source: str) -> Credentials:
         credentials = impersonated_credentials.Credentials(caller, account, [SCOPE])
         credentials.refresh(Request())
     except GoogleAuthError as error:
+        reason = str(error.args[0] if error.args else error).partition("\n")[0][:300]
         raise OperatorError(
-            f"the caller cannot impersonate {account}, which {source} names: {_first_line(error)} "
+            f"the caller cannot impersonate {account}, the value of {source}: {reason} "
             "Hint: grant the caller roles/iam.serviceAccountTokenCreator on that account, or unset "
             f"{source}."
         ) from None
     return credentials
-
-
-def _first_line(error: Exception) -> str:
-    text = str(error.args[0] if error.args else error)
-    return text.partition("\n")[0][:300]

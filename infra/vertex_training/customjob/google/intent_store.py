@@ -1,8 +1,7 @@
 """Stores intent records (of submissions) and turn records (of jobs) in the control bucket.
 
-Cloud Storage is strongly consistent, and a write with ``ifGenerationMatch`` is a compare-and-swap
-(docs.cloud.google.com/storage/docs/request-preconditions). This module never deletes objects, so
-the deploying account needs no permission to delete.
+Cloud Storage is strongly consistent, and a write with ``ifGenerationMatch`` is a compare-and-swap.
+This module never deletes objects, so the deploying account needs no permission to delete.
 """
 
 from __future__ import annotations
@@ -32,15 +31,15 @@ if TYPE_CHECKING:
 
 #: Format of the records. Other versions of this program may use other numbers.
 FORMAT: Final = 1
-#: Folder of the turn records (see ``ports.TurnRecord``).
+#: Folders of the intent records and of the turn records.
+SUBMISSIONS: Final = "submissions/"
 TURNS: Final = "turns/"
 
 
 def connect(project: str, bucket: str, folder: str = "", account: str = "") -> BucketIntents:
-    """Return the control bucket. The bucket of a ``local-…`` project is in the local cloud.
+    """Return the control bucket; for a ``local-…`` project, of the local cloud.
 
-    ``folder`` ends with ``/`` and separates the records of one kind of jobs. ``account`` is
-    impersonated.
+    ``folder`` ends with ``/`` and has the records of one kind of jobs. ``account`` is impersonated.
 
     Raises:
         OperatorError: a local project without a local cloud or the reverse, or no credentials.
@@ -55,12 +54,10 @@ class BucketIntents:
         self._bucket, self._name, self._folder = client.bucket(bucket), bucket, folder
 
     def read(self, request_id: str) -> StoredIntent | None:
-        """Return the intent record of a request; None if the record does not exist."""
-        stored = self._fetch(_object(request_id))
+        stored = self._fetch(f"{SUBMISSIONS}{request_id}.json")
         return None if stored is None else _parse(request_id, *stored)
 
     def write(self, record: IntentRecord, generation: int) -> StoredIntent:
-        """Write the intent record if it still has ``generation``."""
         document = {
             "format": FORMAT,
             "requestId": record.request_id,
@@ -69,21 +66,20 @@ class BucketIntents:
             "jobName": record.job_name,
             **({"stopped": record.stopped} if record.stopped else {}),
         }
-        return _stored(record, self._put(_object(record.request_id), document, generation))
+        name = f"{SUBMISSIONS}{record.request_id}.json"
+        return _stored(record, self._put(name, document, generation))
 
     def read_turn(self, key: str) -> TurnRecord | None:
-        """Return the turn record of the job with this key; None if the record does not exist."""
-        stored = self._fetch(_turn(key))
+        stored = self._fetch(f"{TURNS}{key}.json")
         return None if stored is None else _parse_turn(*stored)
 
     def write_turn(
         self, key: str, request_id: str, number: int, generation: int, *, withdrawn: bool = False
     ) -> None:
-        """Write the turn record of a job if it still has ``generation``."""
         document = {"format": FORMAT, "requestId": request_id, "number": number}
         if withdrawn:
             document["withdrawn"] = True
-        self._put(_turn(key), document, generation)
+        self._put(f"{TURNS}{key}.json", document, generation)
 
     def turn_keys(self) -> frozenset[str]:
         """Return the keys of all turn records; empty if the bucket does not exist yet."""
@@ -117,14 +113,6 @@ class BucketIntents:
         return blob.updated.timestamp()
 
 
-def _object(request_id: str) -> str:
-    return f"submissions/{request_id}.json"
-
-
-def _turn(key: str) -> str:
-    return f"{TURNS}{key}.json"
-
-
 def _parse(request_id: str, text: bytes, blob: storage.Blob) -> StoredIntent:
     try:
         document = json.loads(text)
@@ -156,7 +144,7 @@ def _parse_turn(text: bytes, blob: storage.Blob) -> TurnRecord:
 def _foreign_object(blob: storage.Blob, what: str) -> OperatorError:
     return OperatorError(
         f"gs://{blob.bucket.name}/{blob.name} is not a valid {what}. Nothing was submitted. "
-        "Another program wrote the object: restore an older generation."
+        "Another program wrote the object. Restore an older generation of the object."
     )
 
 
@@ -173,16 +161,13 @@ def _generation(blob: storage.Blob) -> int:
 
 
 def _unreachable(bucket: str, error: Exception) -> str:
-    if isinstance(error, NotFound):
-        return (
-            f"the control bucket {bucket} does not exist. Nothing was submitted. Restore the "
-            "bucket "
-            f"(gcloud storage restore gs://{bucket}#GENERATION), or create an empty bucket with "
-            "`pulumi up --refresh`."
-        )
+    if not isinstance(error, NotFound):
+        what = f"the control bucket {bucket} could not be read or written. Nothing was submitted."
+        return f"{what} {detail(error)}"
     return (
-        f"the control bucket {bucket} could not be read or written. Nothing was submitted. "
-        f"{detail(error)}"
+        f"the control bucket {bucket} does not exist. Nothing was submitted. Restore the bucket "
+        f"(gcloud storage restore gs://{bucket}#GENERATION), or create an empty bucket with "
+        "`pulumi up --refresh`."
     )
 
 
@@ -193,7 +178,7 @@ def detail(error: Exception) -> str:
 
 @contextlib.contextmanager
 def failures(text: Callable[[Exception], str]) -> Iterator[None]:
-    """Raise OperatorError with a text instead of the errors of the official client."""
+    """Raise OperatorError with ``text(error)`` instead of an error of the official client."""
     try:
         yield
     except (GoogleAPICallError, RetryError, GoogleAuthError) as error:
@@ -212,7 +197,7 @@ def fetch(bucket: storage.Bucket, name: str) -> tuple[bytes, storage.Blob] | Non
 
 
 def put(bucket: storage.Bucket, name: str, content: bytes, generation: int) -> storage.Blob:
-    """Write an object if it still has ``generation``. Raises PreconditionFailedError."""
+    """Write an object. Raises PreconditionFailedError if its generation is not ``generation``."""
     blob = bucket.blob(name)
     try:
         blob.upload_from_string(
@@ -236,8 +221,7 @@ _connect_lock = threading.Lock()
 def storage_client(project: str, account: str = "") -> storage.Client:
     """Return the official Cloud Storage client; for a ``local-…`` project, of the local cloud.
 
-    All threads share a client, as its documentation allows (docs/index.rst of
-    googleapis/python-storage). A new client for each submission would connect and request a token.
+    The client is thread-safe, and a new client for each submission would request a new token.
 
     Raises:
         OperatorError: a local project without a local cloud or the reverse, or no credentials.
@@ -259,11 +243,7 @@ def _client(project: str, account: str, _address: str | None) -> storage.Client:
 
 
 def all_blobs(listed: Any) -> Iterator[Any]:
-    """Yield the objects of all pages of a list by the official client.
-
-    Raises:
-        OperatorError: the service repeats a page, and the client would never stop.
-    """
+    """Yield the objects on all pages of a list. Raise OperatorError if a page occurs twice."""
     tokens = set[str]()
     for page in listed.pages:
         yield from page

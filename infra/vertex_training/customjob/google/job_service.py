@@ -1,7 +1,7 @@
 """Calls Vertex AI, with retries and error messages.
 
 Reads and cancels are retried, creates are not. Functions import the client when called: the import
-takes a second, and most operations on a stack submit nothing.
+takes a second.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ NO_CREDENTIALS: Final = (
 CREATE_TIMEOUT: Final = 60.0
 READ_TIMEOUT: Final = 20.0
 READ_DEADLINE: Final = 60.0
-#: Channel option against resending: by default gRPC resends requests that it assumes to be
+#: Channel option against resending: by default gRPC resends requests that seem to be
 #: unprocessed.
 NO_RESEND: Final = ("grpc.enable_retries", 0)
 
@@ -107,10 +107,7 @@ def connect(project: str, region: str, kind: JobKind = CUSTOM_JOB, account: str 
 
 
 def shared(client_type: Any, transport_type: Any, project: str, *place: str) -> Any:
-    """Return a client that all threads share; the arguments are those of :func:`service_client`.
-
-    A new client for each submission would connect and request a token.
-    """
+    """Return a client that all threads share. The arguments are those of :func:`service_client`."""
     with _connect_lock:
         return _shared(local_address(project), client_type, transport_type, project, *place)
 
@@ -123,10 +120,8 @@ def _shared(_address: str | None, *arguments: Any) -> Any:
 def local_address(project: str, variable: str = EMULATOR) -> str | None:
     """Return the address of the local cloud for ``local-…`` projects; None for other projects.
 
-    ``variable`` has the address of a service of the local cloud.
-
-    Raises:
-        OperatorError: a local project without a local cloud, or the reverse.
+    ``variable`` contains the address. Raises OperatorError for a local project without a local
+    cloud, or the reverse.
     """
     address = os.environ.get(variable, "")
     if is_local(project):
@@ -164,8 +159,8 @@ def service_client(
 ) -> Any:
     """Return an official client; for a ``local-…`` project, one that calls the local cloud.
 
-    Impersonates ``account``, or the account of ``impersonation``, if any. The channel never resends
-    requests, and raises for endless lists. An empty ``endpoint`` means Vertex AI in the region.
+    The client impersonates ``account``, never resends requests, and raises an error for endless
+    lists. An empty ``endpoint`` means Vertex AI in the region.
 
     Raises:
         OperatorError: a local project without a local cloud, or no credentials.
@@ -192,10 +187,7 @@ def service_client(
 
 
 def _with_lists_that_end(channel: grpc.Channel) -> grpc.Channel:
-    """Return a channel that raises OperatorError if a page names itself as the next page.
-
-    Google's clients would request such a page without end.
-    """
+    """Return a channel that fails if a page names itself as next: Google's clients would loop."""
     import grpc
 
     class Pages(grpc.UnaryUnaryClientInterceptor):
@@ -219,17 +211,11 @@ class VertexJobs:
         self._client, self._kind = client, kind
 
     def _method(self, verb: str) -> Callable[..., Any]:
-        """Return the client's method, like ``create_custom_job``."""
         plural = "s" if verb == "list" else ""
         return getattr(self._client, f"{verb}_{self._kind.argument}{plural}")
 
     def create(self, parent: str, body: str, labels: Mapping[str, str]) -> JobSnapshot:
-        """Send the job once.
-
-        Raises:
-            NotSubmittedError: the service refused; no job was created.
-            InDoubtError: the answer of the service is uncertain.
-        """
+        """Send the job once. Raises NotSubmittedError, or InDoubtError if a job may exist."""
         from vertex_training.customjob.google import vertex_api
 
         job_type, sent = getattr(vertex_api, self._kind.message), self._kind.sent_labels(labels)
@@ -241,7 +227,6 @@ class VertexJobs:
         return snapshot(job, self._kind)
 
     def get(self, name: str) -> JobSnapshot | None:
-        """Return the job; None if its record was deleted."""
         job = read_or_none(self._method("get"), name=name)
         return None if job is None else snapshot(job, self._kind)
 
@@ -274,14 +259,12 @@ class VertexJobs:
         return [job.rpartition("/")[2] for job in failed if job][-1:]
 
     def cancel(self, name: str) -> None:
-        """Request cancellation. Ignores ended and missing jobs."""
         try:
             read(self._method("cancel"), name=name)
         except (FailedPrecondition, NotFound):
             return  # the job has ended, or was deleted
 
     def delete(self, name: str) -> None:
-        """Delete the job's record and wait for the deletion. Raises OperatorError."""
         try:
             operation = read(self._method("delete"), name=name)
             operation.result(timeout=READ_DEADLINE)
@@ -306,7 +289,7 @@ def send_once(
 
     Raises:
         NotSubmittedError: the service refused ``what``.
-        InDoubtError: the answer of the service is uncertain.
+        InDoubtError: the service may have accepted ``what``.
     """
     try:
         return call(retry=None, timeout=CREATE_TIMEOUT, **arguments)
@@ -341,8 +324,8 @@ def read(
     """Make a call that is safe to repeat, with limited retries.
 
     Raises:
-        NotFound, FailedPrecondition: unchanged from the client.
-        OperatorError: any other failure; has a hint.
+        NotFound, FailedPrecondition: the errors of the client.
+        OperatorError: any other failure, with a hint.
     """
 
     def is_transient(error: Exception) -> bool:  # a call that timed out is safe to repeat
@@ -365,8 +348,7 @@ def read(
 def read_or_none(call: Callable[..., Any], doing: str = "", **arguments: Any) -> Any:
     """Make a call like :func:`read`; return None for a missing resource.
 
-    Raises:
-        OperatorError: the service refuses ``doing``, like ``read NAME``, or any other failure.
+    Raises OperatorError with the text ``doing``, like ``read NAME``.
     """
     try:
         return read(call, **arguments)
@@ -381,11 +363,7 @@ def read_or_none(call: Callable[..., Any], doing: str = "", **arguments: Any) ->
 def to_proto(
     type_: Any, message: Mapping[str, Any], labels: Mapping[str, str] = MappingProxyType({})
 ) -> Any:
-    """Convert a message of REST to the client's type; add ``labels``.
-
-    Raises:
-        NotSubmittedError: the message has unknown fields or wrong values.
-    """
+    """Convert a message of REST to the client's type; add ``labels``. Raises NotSubmittedError."""
     result = type_()
     own = {"labels": {**message.get("labels", {}), **labels}} if labels else {}
     try:
@@ -398,30 +376,27 @@ def to_proto(
 
 
 def operation_name(started: Any) -> str:
-    """Return the name of a long-running operation that a call has started.
-
-    Raises:
-        InDoubtError: the response has no name.
-    """
+    """Return the name of a started long-running operation. Raises InDoubtError without a name."""
     if not started.operation.name:
         raise InDoubtError("the response of Vertex AI has no operation name")
     return started.operation.name
 
 
 def snapshot(job: AnyJob, kind: JobKind) -> JobSnapshot:
-    """Convert a job into a ``JobSnapshot``, the form of the submission protocol."""
+    """Convert a job of Vertex AI into a ``JobSnapshot``."""
     message, labels = type(job).pb(job), own_labels(kind.labels_of(job.labels))
-    state = enum_name(job.state)
+    state, turn = enum_name(job.state), labels.get(TURN_LABEL, "")
+    spec: Any = getattr(job, "job_spec" if kind.spec == CUSTOM_JOB.spec else "trial_job_spec")
     return JobSnapshot(
         name=job.name,
         state=state,
         created=message.create_time.ToNanoseconds(),
         digest=labels.get(DIGEST_LABEL, ""),
         error=job.error.message if job.error else "",
-        turn=_turn(labels.get(TURN_LABEL, "")),
+        turn=int(turn) if turn.isascii() and turn.isdecimal() else 1,
         started=message.start_time.ToNanoseconds(),
         ended=message.end_time.ToNanoseconds(),
-        output=_spec(job, kind).base_output_directory.output_uri_prefix,
+        output=spec.base_output_directory.output_uri_prefix,
         request_id=labels.get(REQUEST_ID_LABEL, ""),
         out_of_stock=state == "JOB_STATE_FAILED" and is_stock_out(job.error.message),
         accelerators=_accelerators(job) if kind is CUSTOM_JOB else (),
@@ -429,7 +404,7 @@ def snapshot(job: AnyJob, kind: JobKind) -> JobSnapshot:
 
 
 def _accelerators(job: Any) -> tuple[tuple[str, int], ...]:
-    """Return, for each replica, its name in logs and metrics and its accelerator count."""
+    """Return the name (as in logs and metrics) and the accelerator count of each replica."""
     return tuple(
         (f"workerpool{number}-{replica}", pool.machine_spec.accelerator_count)
         for number, pool in enumerate(job.job_spec.worker_pool_specs)
@@ -448,16 +423,6 @@ def is_stock_out(error: str) -> bool:
     """
     texts = (error, _CODE.sub("", error, count=1))
     return any(text.startswith(tuple(PROVES_STOCK_OUT)) for text in texts)
-
-
-def _spec(job: AnyJob, kind: JobKind) -> Any:
-    """Return the CustomJobSpec of a job, or of a tuning job's trials."""
-    return job.job_spec if kind.spec == CUSTOM_JOB.spec else job.trial_job_spec
-
-
-def _turn(label: str) -> int:
-    """Return the number of a job's turn; 1 without a label."""
-    return int(label) if label.isascii() and label.isdecimal() else 1
 
 
 def enum_name(value: Any) -> str:

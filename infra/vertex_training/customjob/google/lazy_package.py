@@ -1,11 +1,7 @@
 """Lazy packages: their code runs when a name other than a submodule is first read.
 
 ``google.cloud.aiplatform_v1`` (google-cloud-aiplatform 2.7.0) imports clients of forty services,
-which takes four seconds; the required client takes less than one second. The package lists its
-modules as ``__lazy_modules__`` for Python 3.15 (PEP 810). This module does the same for earlier
-versions: it registers a module of a special class in ``sys.modules``.
-
-``tests/unit/infra/customjob/google/test_lazy_package.py`` fails when the client's layout changes.
+which takes four seconds instead of one. Its ``__lazy_modules__`` need Python 3.15 (PEP 810).
 """
 
 from __future__ import annotations
@@ -24,8 +20,6 @@ _lock: Final = threading.RLock()
 
 
 class _LazyPackage(ModuleType):
-    """A package whose code has not run yet."""
-
     def __getattr__(self, name: str) -> Any:
         if importlib.util.find_spec(f"{self.__name__}.{name}") is not None:
             return importlib.import_module(f"{self.__name__}.{name}")
@@ -52,8 +46,7 @@ class _LazyPackage(ModuleType):
 def register(name: str) -> None:
     """Make a package importable without running its code, unless it was imported before.
 
-    Raises:
-        ModuleNotFoundError: the package does not exist.
+    Raises ModuleNotFoundError if the package does not exist.
     """
     if sys.version_info >= NATIVE:
         return

@@ -1,25 +1,28 @@
-"""Log lines of a job's replicas, or of an image's build, from Cloud Logging or the local cloud.
+"""Log lines of jobs and image builds, and the accelerator utilization of jobs.
 
-Vertex AI writes the output of replica ``workerpool0-0`` of a job as entries with resource type
-``ml_job`` and the labels ``job_id`` and ``task_name``; gcloud's ``custom-jobs stream-logs`` uses
-the same filter. Reading entries requires ``roles/logging.viewer`` in the project.
-
-Entries of Batch have the label ``job_uid`` instead of a job number, and ``task_id`` for the task;
-entries of its agent have no ``task_id``.
+Vertex AI writes entries of resource type ``ml_job`` with the labels ``job_id`` and ``task_name``.
+Entries of Batch have the labels ``job_uid`` and ``task_id``. Entries of its agent lack ``task_id``.
+https://docs.cloud.google.com/monitoring/api/ref_v3/rest/v3/projects.timeSeries/list
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from google.api_core.exceptions import GoogleAPICallError, NotFound, RetryError
+from google.auth.exceptions import GoogleAuthError
 
-from vertex_training.customjob.google.job_service import read, service_client
+from vertex_training.catalog import ACCELERATOR, READ_PERMISSION, metric_filter
+from vertex_training.customjob.google.job_service import local_address, read, service_client
+from vertex_training.customjob.google.prerequisites import session
+from vertex_training.customjob.protocol.idle import SKEW, Reading, Series
 from vertex_training.errors import OperatorError
 
 if TYPE_CHECKING:
@@ -49,7 +52,7 @@ class LogLine:
 
 
 def connect(project: str, account: str = "") -> JobLogs:
-    """Return the logs of a project's jobs. Raises OperatorError like ``job_service.connect``."""
+    """Return the logs of a project's jobs. Raises OperatorError."""
     return JobLogs(client(project, account), project)
 
 
@@ -65,13 +68,13 @@ def client(project: str, account: str = "") -> LoggingServiceV2Client:
 
 
 class JobLogs:
-    """Reader of a project's log entries. All methods raise OperatorError if the service refuses."""
+    """Reader of a project's log entries. All methods raise OperatorError for a refused read."""
 
     def __init__(self, client: LoggingServiceV2Client, project: str) -> None:
         self._client, self._project = client, project
 
     def lines(self, job_id: str, replica: str | None = None) -> Iterator[LogLine]:
-        """Yield all lines of one or all replicas, oldest first."""
+        """Yield all lines of a replica (None: of all replicas), oldest first."""
         for entry in self._entries(_filter(job_id, replica), "timestamp asc"):
             yield from _lines(entry)
 
@@ -92,11 +95,8 @@ class JobLogs:
     ) -> Iterator[LogLine]:
         """Yield lines as they arrive, until ``ended()`` is true and two polls have no new line.
 
-        Entries reach Cloud Logging with a delay of seconds, so the last entries arrive after the
-        job's end. After the first answer, failed polls are reported and repeated.
-
-        Raises:
-            OperatorError: the first poll failed, or ``MAX_FAILURES`` consecutive polls.
+        Entries reach Cloud Logging seconds later, also after the job's end. A failed poll is
+        reported and repeated. If the first or ``MAX_FAILURES`` polls fail, raises OperatorError.
         """
         seen: dict[str, datetime] = {}
         quiet, failures, over, answered = 0, 0, False, False
@@ -132,18 +132,11 @@ class JobLogs:
             "page_size": page_size,
         }
         try:
-            pages = read(self._client.list_log_entries, service="Cloud Logging", request=request)
-            yield from _paged(pages)
+            yield from read(self._client.list_log_entries, service="Cloud Logging", request=request)
         except NotFound as error:
             raise OperatorError(f"Cloud Logging: {error.message}") from None
-
-
-def _paged(pages: Any) -> Iterator[types.LogEntry]:
-    """Yield the entries of all pages. Raises OperatorError if a later page fails."""
-    try:
-        yield from pages
-    except (GoogleAPICallError, RetryError) as error:
-        raise OperatorError(f"Cloud Logging failed to return the rest of a log: {error}") from None
+        except (GoogleAPICallError, RetryError) as error:
+            raise OperatorError(f"Cloud Logging did not return the whole log: {error}") from None
 
 
 def _filter(job_id: str, replica: str | None, since: datetime | None = None) -> str:
@@ -166,7 +159,6 @@ def _filter(job_id: str, replica: str | None, since: datetime | None = None) -> 
 
 
 def _lines(entry: types.LogEntry) -> list[LogLine]:
-    """Return the lines of an entry: its textPayload, or ``message`` of its jsonPayload."""
     from google.logging.type.log_severity_pb2 import LogSeverity
 
     text = entry.text_payload
@@ -178,7 +170,7 @@ def _lines(entry: types.LogEntry) -> list[LogLine]:
         replica = f"task-{task[1]}"
     severity = entry.severity
     level = LogSeverity.Name(severity) if severity in LogSeverity.values() else str(severity)
-    # A progress bar rewrites its line: return the final text, as in a terminal.
+    # A progress bar overwrites its line. Return the final text, as in a terminal.
     return [
         LogLine(time, replica, level, part.rpartition("\r")[2])
         for part in text.rstrip("\n").split("\n")
@@ -187,3 +179,88 @@ def _lines(entry: types.LogEntry) -> list[LogLine]:
 
 def _time(entry: types.LogEntry) -> datetime:
     return entry.timestamp  # pyright: ignore[reportReturnType] (proto-plus gives a datetime)
+
+
+#: Time limit of a response of Cloud Monitoring in seconds.
+MONITORING_TIMEOUT: Final = 20
+#: Maximum number of pages: a thousand replicas with eight accelerators, for a day.
+MOST_PAGES: Final = 200
+
+
+def read_utilization(project: str, name: str, seconds: float, account: str) -> Reading:
+    """Return the accelerator utilization of the job ``name`` in the last ``seconds``.
+
+    Raises OperatorError if the response is incomplete or this machine's clock is wrong.
+    """
+    local = local_address(project)
+    base = f"http://{local}" if local else "https://monitoring.googleapis.com"
+    now, number = time.time(), name.rpartition("/")[2]
+    query = {
+        "filter": f'{metric_filter(ACCELERATOR)} AND resource.labels.job_id="{number}"',
+        "interval.startTime": _text(now - seconds),
+        "interval.endTime": _text(now),
+        "view": "FULL",
+    }
+    series, token, then = list[Series](), "", 0.0
+    for _ in range(MOST_PAGES):
+        page = {"pageToken": token} if token else {}
+        url = f"{base}/v3/projects/{project}/timeSeries"
+        answer, sent_at = _get(url, {**query, **page}, local=bool(local), account=account)
+        then = then or sent_at
+        if abs(then - now) > SKEW:
+            raise OperatorError(
+                f"the clocks of Cloud Monitoring and this machine differ by {then - now:+.0f} s, "
+                "or the response took that long"
+            )
+        try:
+            if errors := answer.get("executionErrors"):
+                raise OperatorError(f"the response of Cloud Monitoring is incomplete: {errors}")
+            series += [_series(time_series, number) for time_series in answer.get("timeSeries", ())]
+            token = answer.get("nextPageToken", "")
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            what = f"{type(error).__name__}: {error}"
+            raise OperatorError(
+                f"the response of Cloud Monitoring has an unexpected form: {what}"
+            ) from None
+        if not token:
+            return Reading(then, series)
+    raise OperatorError(f"Cloud Monitoring returned more than {MOST_PAGES} pages for {name}")
+
+
+def _series(answer: Mapping[str, Any], job: str) -> Series:
+    resource = answer["resource"]["labels"]
+    if resource["job_id"] != job:
+        raise ValueError(f"unexpected series of job {resource['job_id']}")
+    points = [
+        (
+            datetime.fromisoformat(point["interval"]["endTime"]).timestamp(),
+            float(point["value"]["doubleValue"]),
+        )
+        for point in answer.get("points", ())
+    ]
+    # The label that distinguishes accelerators is undocumented: use all labels.
+    labels = sorted(answer.get("metric", {}).get("labels", {}).items())
+    return Series(resource["task_name"], ",".join(f"{k}={v}" for k, v in labels), points)
+
+
+def _get(
+    url: str, query: Mapping[str, str], *, local: bool, account: str
+) -> tuple[Mapping[str, Any], float]:
+    """Return the JSON response and the time in its Date header."""
+    import requests
+
+    try:
+        connected = session(local=local, account=account)
+        answer = connected.request("GET", url, params=query, timeout=MONITORING_TIMEOUT)
+        if not answer.ok:
+            hint = f" (requires {READ_PERMISSION})" if answer.status_code == 403 else ""
+            raise OperatorError(
+                f"Cloud Monitoring returned {answer.status_code} {answer.reason}{hint}"
+            )
+        return answer.json(), parsedate_to_datetime(answer.headers["Date"]).timestamp()
+    except (requests.RequestException, GoogleAuthError, KeyError, ValueError) as error:
+        raise OperatorError(f"Cloud Monitoring did not respond: {type(error).__name__}") from None
+
+
+def _text(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat().replace("+00:00", "Z")

@@ -1,12 +1,11 @@
 """REST queries before a submission: permissions, images, reservations, quota and TensorBoard.
 
-A job with a TensorBoard contains the number of the stack's instance, which the service chooses.
+Uses the session of ``google-auth`` instead of one client package for each service. The local cloud
+has the same methods at the same paths.
 
-The request of a job has ``tensorboards/0`` instead of the number, so that the request is the same
-before and after the creation of the instance. The number is inserted when the request is sent.
-
-Uses the session of ``google-auth`` instead of service clients, each of which would be a package. A
-local project uses the local cloud, which has the same methods at the same paths.
+A job with a TensorBoard contains the number of the stack's instance, which the service chooses. So
+that creating the instance does not change the request, the request has ``tensorboards/0``. The
+number is inserted when the request is sent.
 
 https://docs.cloud.google.com/iam/docs/reference/rest/v1/projects.serviceAccounts/testIamPermissions
 https://docs.cloud.google.com/resource-manager/reference/rest/v3/projects/testIamPermissions
@@ -49,25 +48,17 @@ MANIFESTS: Final = (
 
 
 def connect(project: str, account: str = "") -> GooglePrerequisites:
-    """Return a client for these queries, of the local cloud for ``local-…`` projects.
+    """Return a client for these queries; for a ``local-…`` project, of the local cloud.
 
-    Connects on demand.
-
-    ``account`` is impersonated.
-
-    Raises:
-        OperatorError: a local project without a local cloud, or the reverse.
+    The client connects at the first query, and impersonates ``account``. Raises OperatorError for a
+    local project without a local cloud, or the reverse.
     """
     return GooglePrerequisites(local_address(project), account)
 
 
 @functools.lru_cache(maxsize=4)
 def session(*, local: bool, account: str) -> requests.Session:
-    """Return a session that all threads share.
-
-    Raises:
-        OperatorError: no credentials.
-    """
+    """Return a session that all threads share. Raises OperatorError without credentials."""
     if local:
         import requests
 
@@ -87,18 +78,15 @@ class GooglePrerequisites:
     """``protocol.prerequisites.Prerequisites`` with REST calls."""
 
     def __init__(self, local: str | None, account: str) -> None:
-        """Set the address of the local cloud, ``HOST:PORT``; ``None`` for Google Cloud."""
         self._local, self._account = local, account
 
     def has_permission(self, resource: str, permission: str) -> bool:
-        """Return whether the caller has the permission; False if the resource does not exist."""
         service, version = ("iam", "v1") if "/serviceAccounts/" in resource else _PROJECTS
         url = f"{self._base(service)}/{version}/{resource}:testIamPermissions"
         answer = self._call("POST", url, json={"permissions": [permission]})
         return permission in (answer or {}).get("permissions", ())
 
     def has_image(self, host: str, path: str, reference: str) -> bool:
-        """Return whether the registry has the image."""
         base = f"https://{host}"
         if self._local:
             if not (emulator := os.environ.get(REGISTRY_EMULATOR)):
@@ -108,11 +96,9 @@ class GooglePrerequisites:
         return self._call("HEAD", url, headers={"Accept": MANIFESTS}) is not None
 
     def has_reservation(self, name: str) -> bool:
-        """Return whether the reservation exists."""
         return self._call("GET", f"{self._base('compute')}/compute/v1/{name}") is not None
 
     def quota(self, project: str, region: str, metric: str) -> int | None:
-        """Return the quota limit in the region, or for all regions; None for no limit."""
         answer = self._call("GET", f"{self._base('serviceusage')}/{quota_path(project, metric)}")
         if answer is None:
             raise OperatorError(f"the quota {metric} does not exist")
@@ -122,11 +108,7 @@ class GooglePrerequisites:
         return f"http://{self._local}" if self._local else f"https://{service}.googleapis.com"
 
     def _call(self, method: str, url: str, **options: Any) -> Mapping[str, Any] | None:
-        """Return the response, empty without a body; None for 404.
-
-        Raises:
-            OperatorError: any other status, or no response.
-        """
+        """Return the JSON response (empty without a body), or None for status 404."""
         import requests
 
         try:
@@ -142,21 +124,15 @@ class GooglePrerequisites:
 
 
 def quota_path(project: str, metric: str) -> str:
-    """Return the resource path of a project's quota metric in Service Usage.
-
-    Uses the full view: the basic view omits default limits of regions.
-    """
+    """Return the path of a project's quota metric; the basic view omits limits of regions."""
     service = f"projects/{project}/services/{metric.partition('/')[0]}"
     return f"v1beta1/{service}/consumerQuotaMetrics/{quote(metric, safe='')}?view=FULL"
 
 
 def effective_limit(metric: Mapping[str, Any], dimensions: Mapping[str, str]) -> int | None:
-    """Return the effective limit in a region, or for all regions; None for no limit.
+    """Return the limit of a ``ConsumerQuotaMetric`` in a region; None for no limit.
 
-    ``metric`` is a ``ConsumerQuotaMetric``.
-
-    Raises:
-        OperatorError: the metric has no limit for these dimensions.
+    Raises OperatorError if the metric has no limit for these dimensions.
     """
     buckets = [
         bucket
@@ -172,16 +148,11 @@ def effective_limit(metric: Mapping[str, Any], dimensions: Mapping[str, str]) ->
 
 
 _PROJECTS: Final = ("cloudresourcemanager", "v3")
-
-
 _UNNUMBERED: Final = f"/tensorboards/{SERVICE_CHOSEN}"
 
 
 def to_send(request: SubmissionRequest, account: str) -> SubmissionRequest:
-    """Return the request with the number of the TensorBoard instance, ready for sending.
-
-    Impersonates ``account``. Raises NotSubmittedError.
-    """
+    """Return the request with the number of its TensorBoard. Raises NotSubmittedError."""
     body = with_number(request.body, request.parent, request.stack, account)
     return dataclasses.replace(request, body=body)
 
@@ -196,10 +167,9 @@ def obstacle(request: SubmissionRequest, account: str) -> str:
 
 
 def with_number(body: str, parent: str, stack: str, account: str) -> str:
-    """Return ``body`` with the number of the stack's TensorBoard instance, if it uses the instance.
+    """Return ``body`` with the number of the stack's TensorBoard, if the job uses a TensorBoard.
 
-    Raises:
-        NotSubmittedError: the stack has no instance, or several instances.
+    Raises NotSubmittedError unless exactly one TensorBoard has the label of the stack.
     """
     message = json.loads(body)
     spec = message.get("jobSpec") or message.get("trialJobSpec") or {}
@@ -223,15 +193,14 @@ def with_number(body: str, parent: str, stack: str, account: str) -> str:
         )
     if len(names) > 1:
         raise NotSubmittedError(
-            f"{len(names)} TensorBoards have the label stack={stack}: {', '.join(names)}. Remove "
-            "the label from all but one."
+            f"{len(names)} TensorBoards have the label stack={stack}: {', '.join(names)}. Keep the "
+            "label on one TensorBoard, and remove the label from all others."
         )
     spec["tensorboard"] = names[0]
     return json.dumps(message)
 
 
 def _instances(parent: str, account: str) -> list[Any]:
-    """Return the TensorBoard instances of ``projects/P/locations/REGION``."""
     from vertex_training.customjob.google import vertex_api  # noqa: F401 (first: it leaves out the rest of the client)
     from google.cloud.aiplatform_v1.services.tensorboard_service import (  # isort: skip
         TensorboardServiceClient,

@@ -1,8 +1,4 @@
-"""Names from Google's official client that this package uses, without loading the whole client.
-
-Import these names from this module: ``google.cloud.aiplatform_v1`` itself loads all services of
-Vertex AI.
-"""
+"""Names from Google's official client, without the services of Vertex AI that are not used."""
 
 # ruff: noqa: E402, F401
 

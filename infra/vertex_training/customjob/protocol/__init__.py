@@ -6,9 +6,7 @@
 ``turn``           third step of the protocol: waits until the previous request is inactive
 ``ladder``         submits the next rung of a job if no machines were available
 ``idle``           cancels a job with idle accelerators
-``adoption``       chooses the job to adopt among the jobs with a request id
 ``prerequisites``  checks of permissions, images, reservations and quota before a cancellation
-``withdrawal``     cancels a job that leaves the stack
-``waiting``        waits for a job, in the program
+``waiting``        waits for a job in the program; cancels a job that leaves the stack
 =================  =====================================================================
 """

@@ -2,14 +2,12 @@
 
 A cancellation requires proof: for each accelerator of each replica, the service has points that
 cover the whole time, all below the threshold. If points are missing, late, invalid or unreadable,
-the job continues. Points and the current time come from the service, not from this process's clock.
+the job continues. Points and the current time come from the service, not from this machine.
 
 The reason is written to the job's record before the cancellation, under a precondition. So a job
 that leaves its stack meanwhile is not cancelled, and later commands can read the reason. Only a
 higher ``run`` submits a cancelled job again.
 """
-
-from __future__ import annotations
 
 import contextlib
 import dataclasses
@@ -21,14 +19,7 @@ from enum import Enum, auto
 from itertools import pairwise
 from typing import Final
 
-from vertex_training.customjob.protocol.ports import (
-    RUNNING,
-    IntentState,
-    IntentStore,
-    JobService,
-    JobSnapshot,
-    StoredIntent,
-)
+from vertex_training.customjob.protocol import ports
 from vertex_training.errors import OperatorError, PreconditionFailedError
 from vertex_training.settings.alerts import idle_rule
 
@@ -82,7 +73,7 @@ class IdleVerdict:
 
     @property
     def goes_on(self) -> str:
-        """Return the log line for a job that continues because it is not proven to be idle."""
+        """Return the log line for a job that continues without a proof of idleness."""
         return f"{NOT_KNOWN}: {self.why}"
 
 
@@ -102,7 +93,7 @@ class IdleRule:
         """Return how long the accelerators must be idle, in seconds."""
         return idle_rule(self.text)[1] * 60.0
 
-    def judge(self, job: JobSnapshot, reading: Reading) -> IdleVerdict:
+    def judge(self, job: ports.JobSnapshot, reading: Reading) -> IdleVerdict:
         """Return whether a reading proves that a running job is idle."""
         until = reading.now - LATE
         since = until - self.seconds
@@ -126,7 +117,7 @@ class IdleRule:
                 value for series in readings if not series.accelerator for _, value in series.points
             ]
             if count > 1 and any(value * count >= self.below for value in shared):
-                # The points are means: one accelerator may be busy and all others idle.
+                # The points are means: a single accelerator may be busy.
                 what = f"one of the {count} accelerators of {replica} may be busy"
                 return IdleVerdict(IdleFinding.UNPROVEN, what)
             if missing := _missing(readings, count, since, until):
@@ -140,7 +131,7 @@ class IdleRule:
 
 
 def _missing(readings: Sequence[Series], count: int, since: float, until: float) -> str:
-    """Return the missing proof for a replica with ``count`` accelerators; empty if complete."""
+    """Return which data of a replica is missing; empty if the data is complete."""
     if not readings:
         return "no utilization data"
     accelerators = {series.accelerator for series in readings}
@@ -156,7 +147,7 @@ def _missing(readings: Sequence[Series], count: int, since: float, until: float)
 
 
 def _distinct_accelerators(names: Iterable[str]) -> int:
-    """Return the number of accelerators that ``names`` distinguish by one, undocumented, label."""
+    """Return how many accelerators the undocumented label of ``names`` distinguishes."""
     values = defaultdict[str, set[str]](set)
     for name in names:
         for label in filter(None, name.split(",")):
@@ -178,23 +169,19 @@ class IdleStop:
     """The ``idleStop`` of a deployed job, with access to job, records and utilization."""
 
     rule: IdleRule
-    jobs: JobService
-    intents: IntentStore
+    jobs: ports.JobService
+    intents: ports.IntentStore
     read: Callable[[str, float], Reading]
     """Read the accelerator utilization of a job, by name, for the last seconds. Raises
     OperatorError."""
 
-    def look(self, job: JobSnapshot) -> IdleVerdict:
-        """Return the current verdict on the job, without cancelling it.
-
-        Raises:
-            OperatorError: the utilization cannot be read.
-        """
-        if job.state != RUNNING or not job.accelerators:
+    def look(self, job: ports.JobSnapshot) -> IdleVerdict:
+        """Return the verdict on the job, without cancelling the job. Raises OperatorError."""
+        if job.state != ports.RUNNING or not job.accelerators:
             return IdleVerdict(IdleFinding.YOUNG, "the job is not running")
         return self.rule.judge(job, self.read(job.name, self.rule.seconds + LATE + SAMPLE))
 
-    def stop(self, job: JobSnapshot, verdict: IdleVerdict) -> str:
+    def stop(self, job: ports.JobSnapshot, verdict: IdleVerdict) -> str:
         """Cancel a provably idle job and return the reason; return empty text if not cancelled.
 
         Repeated and concurrent calls are safe.
@@ -209,7 +196,7 @@ class IdleStop:
         if verdict.finding is not IdleFinding.IDLE or stored is None:
             return ""
         now = self.jobs.get(job.name)
-        if now is None or now.state != RUNNING:
+        if now is None or now.state != ports.RUNNING:
             return ""
         reason = f"{verdict.why} (idleStop)"
         try:
@@ -226,31 +213,26 @@ class IdleStop:
             ) from None
         return reason
 
-    def _forget(self, stored: StoredIntent) -> None:
-        """Remove the reason from the record, because the job continues."""
+    def _forget(self, stored: ports.StoredIntent) -> None:
         if stored.record.stopped:
             record = dataclasses.replace(stored.record, stopped="")
             with contextlib.suppress(PreconditionFailedError, OperatorError):
                 self.intents.write(record, stored.generation)
 
-    def reason(self, job: JobSnapshot) -> str:
+    def reason(self, job: ports.JobSnapshot) -> str:
         """Return why ``idleStop`` cancelled the job; empty if it did not. Raises OperatorError."""
         return reason_of(job.name, job.request_id, self.intents)
 
 
-def reason_of(name: str, request_id: str, intents: IntentStore) -> str:
+def reason_of(name: str, request_id: str, intents: ports.IntentStore) -> str:
     """Return why ``idleStop`` cancelled the job; empty if it did not. Raises OperatorError."""
     stored = record_of(name, request_id, intents)
     return stored.record.stopped if stored else ""
 
 
-def record_of(name: str, request_id: str, intents: IntentStore) -> StoredIntent | None:
-    """Return a job's intent record; None if the record is released or belongs to another job.
-
-    Raises:
-        OperatorError: the record cannot be read.
-    """
+def record_of(name: str, request_id: str, intents: ports.IntentStore) -> ports.StoredIntent | None:
+    """Return the job's intent record; None if the record is released or names another job."""
     stored = intents.read(request_id) if request_id else None
-    if stored is None or stored.record.state is not IntentState.DONE:
+    if stored is None or stored.record.state is not ports.IntentState.DONE:
         return None
     return stored if stored.record.job_name == name else None

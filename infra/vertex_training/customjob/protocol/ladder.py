@@ -7,31 +7,17 @@ killed, the next process resumes: the turn names the rung, and the request's rec
 
 The next rung follows only if a job failed with the service's message for a stock-out
 (``JobSnapshot.out_of_stock``). A refusal, a lost response, a cancellation or an error of the code
-does not change the rung.
-
-A job that leaves the stack is cancelled and then withdraws its turn: a concurrent process that
-passes the turn on loses its write. Imports neither Pulumi nor Google.
+does not change the rung. A job that leaves the stack is cancelled and then withdraws its turn: a
+concurrent process that passes the turn on loses its write.
 """
-
-from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from vertex_training.customjob.protocol.adoption import earliest
-from vertex_training.customjob.protocol.ports import (
-    IntentState,
-    IntentStore,
-    JobService,
-    JobSnapshot,
-    ProcessEnvironment,
-    SubmissionRequest,
-    Timing,
-    TurnRecord,
-)
-from vertex_training.customjob.protocol.submission import submit
+from vertex_training.customjob.protocol import ports
+from vertex_training.customjob.protocol.submission import earliest, submit
 from vertex_training.customjob.protocol.turn import SubmissionTurn
 from vertex_training.errors import (
     JobRefusedError,
@@ -46,10 +32,10 @@ MAX_LOOKS: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class CurrentRung:
-    """The request on a ladder that may run now, and its job (None before the job exists)."""
+    """The request on a ladder that may run now, and the job of this request, if the job exists."""
 
-    request: SubmissionRequest
-    job: JobSnapshot | None
+    request: ports.SubmissionRequest
+    job: ports.JobSnapshot | None
     moved: bool = False
     """True if this process moved the job from the previous rung of its ladder to this rung."""
 
@@ -62,14 +48,14 @@ class CurrentRung:
 class Ladder:
     """The requests that a job tries in order. The first is the request of the job file."""
 
-    rungs: Sequence[SubmissionRequest]
-    jobs: JobService
-    intents: IntentStore
-    timing: Timing = Timing()
-    environment: ProcessEnvironment = ProcessEnvironment()
+    rungs: Sequence[ports.SubmissionRequest]
+    jobs: ports.JobService
+    intents: ports.IntentStore
+    timing: ports.Timing = ports.Timing()
+    environment: ports.ProcessEnvironment = ports.ProcessEnvironment()
 
     def current(self) -> CurrentRung | None:
-        """Return the rung that has the turn; None if no rung has it, or the job left the stack."""
+        """Return the rung with the turn; None if no rung has the turn or the job left the stack."""
         turn = self._turn()
         index = self._index(turn)
         if turn is None or turn.withdrawn or index is None:
@@ -77,16 +63,15 @@ class Ladder:
         return CurrentRung(self.rungs[index], self._job(index))
 
     def climb(self) -> CurrentRung | None:
-        """Submit the next rung if the current one lacks machines; return the current rung.
+        """Submit the next rung if the current rung got no machines; return the current rung.
 
         Completes the interrupted work of another process. Never submits the first rung: only
-        ``create`` does. Returns None if no rung has the turn: another request was deployed, or the
-        job left the stack.
+        ``create`` does. Returns None if another request was deployed, or the job left the stack.
 
         Raises:
-            NotSubmittedError: the next rung was refused; a later call tries it again.
+            NotSubmittedError: the next rung was refused; a later call tries this rung again.
             InDoubtError: the response was lost; repeating the call is safe.
-            JobRefusedError: the rung's job failed for another reason, or another request is live.
+            JobRefusedError: the rung failed for another reason, or another request is live.
         """
         for _ in range(MAX_LOOKS):
             result = self.current()
@@ -108,12 +93,10 @@ class Ladder:
             return CurrentRung(self.rungs[index], job, moved=True)
         raise self._busy()
 
-    def place(self) -> tuple[JobSnapshot, bool]:
-        """Submit or adopt the job of the current or first rung; return it and True if adopted.
+    def place(self) -> tuple[ports.JobSnapshot, bool]:
+        """Submit or adopt the current or first rung; return its job, and True if it was adopted.
 
-        For ``create``: a job that left the stack is submitted again.
-
-        Raises the errors of ``submit``.
+        A job that left the stack is submitted again. Raises the errors of ``submit``.
         """
         for _ in range(MAX_LOOKS):
             request = self.to_submit()
@@ -126,8 +109,8 @@ class Ladder:
                     raise  # the job left the stack: no rung follows
         raise self._busy()
 
-    def to_submit(self) -> SubmissionRequest:
-        """Return the rung that ``place`` would submit or adopt. Reads nothing for a single rung."""
+    def to_submit(self) -> ports.SubmissionRequest:
+        """Return the rung that ``place`` would submit or adopt."""
         if len(self.rungs) == 1:
             return self.rungs[0]
         turn = self._turn()
@@ -153,14 +136,11 @@ class Ladder:
             reasons.append(f"rung {request.rung} ({request.words}): {error}")
         return "; ".join(reasons)
 
-    def _submit(self, request: SubmissionRequest) -> tuple[JobSnapshot, bool]:
+    def _submit(self, request: ports.SubmissionRequest) -> tuple[ports.JobSnapshot, bool]:
         return submit(request, self.jobs, self.intents, self.timing, self.environment)
 
     def _is_passed(self, error: JobRefusedError, index: int) -> bool:
-        """Return whether to check again: another rung has the turn, or this rung got no machines.
-
-        The job of a dead process has no record, and an outdated list may omit it for a while.
-        """
+        """Return whether ``climb`` must check again: this rung lost the turn or got no machines."""
         if isinstance(error, RungPassedError):
             return True
         if len(self.rungs) == 1:
@@ -171,20 +151,19 @@ class Ladder:
             waited += self.timing.interval
         return job is not None and job.out_of_stock
 
-    def _turn(self) -> TurnRecord | None:
+    def _turn(self) -> ports.TurnRecord | None:
         return self.intents.read_turn(self.rungs[0].turn_key)
 
-    def _index(self, turn: TurnRecord | None) -> int | None:
+    def _index(self, turn: ports.TurnRecord | None) -> int | None:
         ids = [request.request_id for request in self.rungs]
         return ids.index(turn.request_id) if turn and turn.request_id in ids else None
 
-    def _job(self, index: int) -> JobSnapshot | None:
-        """Return the job of a rung, from its record or, without a record, from the service."""
+    def _job(self, index: int) -> ports.JobSnapshot | None:
         request = self.rungs[index]
         stored = self.intents.read(request.request_id)
-        if stored is None or stored.record.state is IntentState.INTENT:
+        if stored is None or stored.record.state is ports.IntentState.INTENT:
             return None
-        if stored.record.state is not IntentState.SENDING:
+        if stored.record.state is not ports.IntentState.SENDING:
             name = stored.record.job_name
             return self.jobs.get(name) if name else None
         # The sending process died. Jobs of earlier turns do not belong to this submission.
@@ -201,11 +180,10 @@ class Ladder:
         )
 
 
-def job_with_turn(request: SubmissionRequest, intents: IntentStore) -> tuple[str, str] | None:
-    """Return request id and job name of the rung that has the turn; None if no rung has the turn.
-
-    The name is empty if the job is not recorded.
-    """
+def job_with_turn(
+    request: ports.SubmissionRequest, intents: ports.IntentStore
+) -> tuple[str, str] | None:
+    """Return request id and job name (empty if not recorded) of the rung with the turn, or None."""
     turn = intents.read_turn(request.turn_key)
     if turn is None or turn.request_id not in request.ladder:
         return None
@@ -214,21 +192,21 @@ def job_with_turn(request: SubmissionRequest, intents: IntentStore) -> tuple[str
 
 
 def stop_climbing(
-    request: SubmissionRequest,
-    jobs: JobService,
-    intents: IntentStore,
+    request: ports.SubmissionRequest,
+    jobs: ports.JobService,
+    intents: ports.IntentStore,
     end: Callable[[str, str], object],
-    timing: Timing = Timing(),
-    environment: ProcessEnvironment = ProcessEnvironment(),
+    timing: ports.Timing = ports.Timing(),
+    environment: ports.ProcessEnvironment = ports.ProcessEnvironment(),
 ) -> bool:
-    """End the current rung's jobs of a job that leaves the stack, and withdraw the job's turn.
+    """End the jobs of the current rung when a job leaves the stack, and withdraw the job's turn.
 
-    No process sends a rung afterwards. Returns False if no rung in ``request.ladder`` has the turn.
+    Afterwards no process sends a rung. Returns False if no rung in ``request.ladder`` has the turn.
     ``end`` gets a request id and a job name, and cancels a live job. It runs before the withdrawal:
-    a job that continues must retain its ladder. Repeatable.
+    a job that continues must retain its ladder. Repeating the call is safe.
 
     Raises:
-        OperatorError: a record cannot be read or written; repeating the call is safe.
+        OperatorError: a record cannot be read or written.
     """
     turns = SubmissionTurn(request, jobs, intents, timing, environment)
     for _ in range(MAX_LOOKS):

@@ -1,9 +1,4 @@
-"""Interfaces of the submission protocol (job service, intent store, process), and their values.
-
-``google.job_service`` and ``google.intent_store`` implement the first two.
-"""
-
-from __future__ import annotations
+"""Interfaces of the submission protocol (job service, intent store, process), and their values."""
 
 import re
 import time
@@ -15,7 +10,7 @@ from typing import Final, Protocol
 from vertex_training.customjob.kinds import BATCH_JOB, kind_of_request
 from vertex_training.naming import JOB_LABEL_PREFIX
 
-#: Prefix of the labels that the program sets on a job. All other labels are from the job file.
+#: Prefix of the labels that the program sets on a job. A job file cannot set such labels.
 LABEL_PREFIX: Final = JOB_LABEL_PREFIX
 #: Labels of a job that contain its stack, its name in the stack, and its run.
 STACK_LABEL: Final = "vt-stack"
@@ -115,8 +110,19 @@ def program_label(pulumi_project: str, stack: str) -> str:
     return f"{pulumi_project}_{stack}"
 
 
+def request_labels(stack: str, job: str, run: int, request_id: str, digest: str) -> dict[str, str]:
+    """Return the labels that identify the submission of a request."""
+    return {
+        STACK_LABEL: stack,
+        REQUEST_ID_LABEL: request_id,
+        DIGEST_LABEL: digest[:DIGEST_LABEL_LENGTH],
+        JOB_LABEL: job,
+        RUN_LABEL: str(run),
+    }
+
+
 def own_labels(labels: Mapping[str, str]) -> dict[str, str]:
-    """Return the labels that the program set on a job; empty for jobs of other origin.
+    """Return the labels that the program set on a job; empty for jobs of other programs.
 
     >>> own_labels({"run": "2", "team": "ml"})
     {}
@@ -145,7 +151,7 @@ class SubmissionRequest:
     words: str = ""
     """Differences of this rung from the job file, as text."""
     moves: bool = False
-    """True if the request is sent only while it or the previous rung has the turn."""
+    """True if the request is sent only while this rung or the previous rung has the turn."""
 
     @property
     def rung(self) -> int:
@@ -217,7 +223,7 @@ class IntentState(StrEnum):
     DONE = "DONE"
     """The job exists; ``job_name`` is its name."""
     RELEASED = "RELEASED"
-    """The request was refused, or its job was withdrawn: any process can claim it."""
+    """The request was refused, or its job was withdrawn: any process can claim the record."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,10 +240,7 @@ class IntentRecord:
 
 @dataclass(frozen=True, slots=True)
 class StoredIntent:
-    """An intent record and its generation, on which the next write depends.
-
-    ``updated`` is the store's time in seconds, never the time of this machine.
-    """
+    """An intent record with its generation, and ``updated``: the store's time in seconds."""
 
     record: IntentRecord
     generation: int
@@ -260,14 +263,13 @@ class IntentStore(Protocol):
     """Intent and turn records, written by compare-and-swap."""
 
     def read(self, request_id: str) -> StoredIntent | None:
-        """Return the intent record; None if it does not exist. Strongly consistent."""
+        """Return the intent record; None if no record exists. Strongly consistent."""
         ...
 
     def write(self, record: IntentRecord, generation: int) -> StoredIntent:
-        """Write the record if it still has ``generation`` (0: the record does not exist).
+        """Write the record if the stored generation is ``generation`` (0: no record exists).
 
-        Raises:
-            PreconditionFailedError: the record has another generation.
+        Raises PreconditionFailedError for another generation.
         """
         ...
 
@@ -282,10 +284,9 @@ class IntentStore(Protocol):
     def write_turn(
         self, key: str, request_id: str, number: int, generation: int, *, withdrawn: bool = False
     ) -> None:
-        """Write the turn record if it still has ``generation`` (0: the record does not exist).
+        """Write the turn record if its stored generation is ``generation`` (0: no record exists).
 
-        Raises:
-            PreconditionFailedError: the record has another generation.
+        Raises PreconditionFailedError for another generation.
         """
         ...
 

@@ -1,16 +1,13 @@
 """Checks a new request before the running job, which the request replaces, is cancelled.
 
-Replacing a job cancels the old job first. Before that, Google is queried about the new request:
-permissions, images, reservations, quota. A negative answer is an :class:`Obstacle`. A check that
-fails is reported and stops nothing. Imports neither Pulumi nor Google.
+The checks query Google about permissions, images, reservations and quota. A failed check prevents
+the submission. A check without an answer is reported, and prevents nothing.
 """
-
-from __future__ import annotations
 
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, Protocol
 
@@ -29,7 +26,7 @@ ACT_AS: Final = "iam.serviceAccounts.actAs"
 #: Strategies that use the quota of preemptible machines:
 #: https://docs.cloud.google.com/vertex-ai/docs/training/schedule-jobs-dws#quota
 PREEMPTIBLE: Final = ("SPOT", "FLEX_START")
-#: acceleratorType -> its part of a quota's name, if that is not the type in lowercase.
+#: acceleratorType -> part of a quota's name, if this part is not the type in lowercase.
 QUOTA_NAMES: Final = {
     "NVIDIA_H100_80GB": "nvidia_h100",
     "NVIDIA_H100_MEGA_80GB": "nvidia_h100_mega",
@@ -41,7 +38,7 @@ class Prerequisites(Protocol):
     """Queries before a submission. All methods raise OperatorError if the service cannot answer."""
 
     def has_permission(self, resource: str, permission: str) -> bool:
-        """Return whether the caller has a permission on an account or project, by its full name."""
+        """Return whether the caller has a permission on the account or project ``resource``."""
         ...
 
     def has_image(self, host: str, path: str, reference: str) -> bool:
@@ -58,25 +55,15 @@ class Prerequisites(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Obstacle:
-    """A reason why a submission would be refused, and its fix."""
-
-    text: str
-    mend: str
-
-    def __str__(self) -> str:
-        """Return the reason and the fix as text."""
-        return f"{self.text}. Hint: {self.mend}"
-
-
-@dataclass(frozen=True, slots=True)
 class Question:
     """A check before a submission. ``ask`` returns whether the check passes."""
 
     subject: str
     """Subject of the check, for messages."""
     ask: Callable[[Prerequisites], bool]
-    obstacle: Obstacle
+    obstacle: str
+    """Reason why the submission would be refused if the check fails."""
+    fix: str
     waits: bool = False
     """True if a negative answer can change by itself: a new grant takes time to have effect."""
     lasts: bool = True
@@ -98,7 +85,7 @@ class PrerequisiteAnswers:
 
     def __str__(self) -> str:
         """Return the reasons and fixes of all failed checks as text; empty if all passed."""
-        return "; ".join(str(question.obstacle) for question in self.refused)
+        return "; ".join(f"{check.obstacle}. Hint: {check.fix}" for check in self.refused)
 
 
 def ask_all(questions: Iterable[Question], service: Prerequisites) -> PrerequisiteAnswers:
@@ -119,7 +106,7 @@ def ask_until_settled(
     timing: Timing,
     environment: ProcessEnvironment,
 ) -> PrerequisiteAnswers:
-    """Run all checks; repeat them for up to ``Timing.gate`` while the results can change."""
+    """Run all checks; repeat all checks for up to ``Timing.gate`` while the results can change."""
     checks = list(questions)
     answers, began = ask_all(checks, service), environment.monotonic()
     while answers.may_change and environment.monotonic() - began < timing.gate:
@@ -128,19 +115,34 @@ def ask_until_settled(
     return answers
 
 
-def questions(request: SubmissionRequest, kind: JobKind) -> Iterator[Question]:
-    """Yield all checks of a request."""
+def questions(rungs: Sequence[SubmissionRequest], kind: JobKind) -> list[Question]:
+    """Return the checks of all rungs of a job, without duplicates."""
+    every = [question for request in rungs for question in _of_request(request, kind)]
+    return list({question.subject: question for question in every}.values())
+
+
+def _of_request(request: SubmissionRequest, kind: JobKind) -> Iterator[Question]:
     message = json.loads(request.body)
     project = request.parent.split("/")[1]
     spec = kind.trial_of(message).get("jobSpec") or {}
     yield _submitting(project, kind)
     if account := spec.get("serviceAccount"):
-        yield _acting(account, request.stack)
+        name = f"projects/-/serviceAccounts/{account}"
+        yield Question(
+            f"the permission to act as {account}",
+            lambda service: service.has_permission(name, ACT_AS),
+            f"{account} does not exist, or the deploying account lacks {ACT_AS} on this account",
+            f"add the deploying account to deployers in Pulumi.{request.stack}.yaml, or run "
+            f"`gcloud iam service-accounts add-iam-policy-binding {account} --member=MEMBER "
+            "--role=roles/iam.serviceAccountUser`",
+            waits=True,
+            lasts=False,
+        )
     pools = spec.get("workerPoolSpecs") or []
     yield from _images(pools, request.stack)
     reservations = [name for pool in pools for name in named_reservations(pool)]
     yield from map(_reserved, dict.fromkeys(reservations))
-    if kind is not BATCH_JOB:  # Batch uses Compute Engine's quota, and waits for it
+    if kind is not BATCH_JOB:  # Batch waits for Compute Engine's quota
         yield from _quotas(request.parent, message, spec)
 
 
@@ -148,30 +150,12 @@ def _submitting(project: str, kind: JobKind) -> Question:
     service = "batch" if kind is BATCH_JOB else "aiplatform"
     permission = f"{service}.{kind.collection}.create"
     role = "roles/batch.jobsEditor" if kind is BATCH_JOB else "roles/aiplatform.user"
-    grant = f"gcloud projects add-iam-policy-binding {project}"
+    grant = f"gcloud projects add-iam-policy-binding {project} --member=MEMBER --role={role}"
     return Question(
         f"the permission to submit jobs in {project}",
         lambda service: service.has_permission(f"projects/{project}", permission),
-        Obstacle(
-            f"the deploying account cannot submit jobs in {project} ({permission})",
-            f"{grant} --member=MEMBER --role={role}",
-        ),
-        waits=True,
-        lasts=False,
-    )
-
-
-def _acting(account: str, stack: str) -> Question:
-    name = f"projects/-/serviceAccounts/{account}"
-    return Question(
-        f"the permission to act as {account}",
-        lambda service: service.has_permission(name, ACT_AS),
-        Obstacle(
-            f"{account} does not exist, or the deploying account cannot act as it ({ACT_AS})",
-            f"add the deploying account to deployers in Pulumi.{stack}.yaml, or run gcloud iam "
-            f"service-accounts add-iam-policy-binding {account} --member=MEMBER "
-            "--role=roles/iam.serviceAccountUser",
-        ),
+        f"the deploying account cannot submit jobs in {project} ({permission})",
+        f"run `{grant}`",
         waits=True,
         lasts=False,
     )
@@ -183,15 +167,12 @@ def _images(pools: list[Mapping[str, Any]], stack: str) -> Iterator[Question]:
     for name in dict.fromkeys(names):
         if match := IMAGE.fullmatch(name):
             host, path = match["host"], match["path"]
-            reference = match["digest"] or match["tag"] or "latest"
+            reference, image = match["digest"] or match["tag"] or "latest", path.rpartition("/")[2]
             yield Question(
                 f"the image {name}",
                 lambda service, at=(host, path, reference): service.has_image(*at),
-                Obstacle(
-                    f"the image {name} does not exist",
-                    f"vt images build {path.rpartition('/')[2]} --stack {stack}, or name another "
-                    "image",
-                ),
+                f"the image {name} does not exist",
+                f"run `vt images build {image} --stack {stack}`, or name another image",
             )
 
 
@@ -207,29 +188,28 @@ def _reserved(name: str) -> Question:
     return Question(
         f"the reservation {name}",
         lambda service: service.has_reservation(name),
-        Obstacle(
-            f"the reservation {name} does not exist",
-            f"create {key} in {zone}, or name a reservation from gcloud compute reservations list "
-            f"--project {project}",
-        ),
+        f"the reservation {name} does not exist",
+        f"create {key} in {zone}, or name a reservation from `gcloud compute reservations list "
+        f"--project {project}`",
         lasts=False,  # the stack may create the reservation
     )
 
 
 def _quotas(parent: str, message: Mapping[str, Any], spec: Mapping[str, Any]) -> Iterator[Question]:
-    """Yield a check of the quota of each accelerator. Ignores the current usage."""
+    """Yield a check of each accelerator's quota limit. The checks ignore current usage."""
     _, project, _, region = parent.split("/")
     for metric, count in accelerator_quotas(message, spec, region).items():
+
+        def is_enough(service: Prerequisites, metric: str = metric, count: int = count) -> bool:
+            limit = service.quota(project, region, metric)
+            return limit is None or limit >= count
+
         yield Question(
             f"the quota of {metric} in {region}",
-            lambda service, metric=metric, count=count: _is_enough(
-                service.quota(project, region, metric), count
-            ),
-            Obstacle(
-                f"the quota of {metric} in {region} is lower than {count}, which the job needs",
-                "request more quota: "
-                f"https://console.cloud.google.com/iam-admin/quotas?project={project}",
-            ),
+            is_enough,
+            f"the quota of {metric} in {region} is lower than {count}, which the job needs",
+            "request more quota: "
+            f"https://console.cloud.google.com/iam-admin/quotas?project={project}",
         )
 
 
@@ -251,10 +231,6 @@ def accelerator_quotas(
 def is_preemptible(spec: Mapping[str, Any]) -> bool:
     """Return whether the machines of a jobSpec count as preemptible in quotas."""
     return (spec.get("scheduling") or {}).get("strategy") in PREEMPTIBLE
-
-
-def _is_enough(limit: int | None, count: int) -> bool:
-    return limit is None or limit >= count
 
 
 def quota_metric(

@@ -8,32 +8,29 @@ determines which process can send. The steps, in the order of ``_Attempt.run``:
 2. look    adopt a job with the request id, or refuse
 3. turn    ensure that no previous request of the job has or can create a live job (``turn``);
            steps 1 and 2 ignore jobs that failed in an earlier turn of this request
-4. fence   INTENT -> SENDING under a lease; a process that loses this write does not send
-5. send    exactly once, no retry
-6. settle  after a lost response look for the job, never send again
+4. fence   write SENDING under a lease; a process that loses this write does not send
+5. send    send exactly once, without retries
+6. settle  after a lost response look for the job, and never send again
 7. audit   cancel all but the earliest of several jobs for one request
-8. record  SENDING -> DONE with the job's name
+8. record  write DONE with the job's name
 
-If the request sets the job's name (``SubmissionRequest.is_named``), the service creates one job
-even for repeated requests. Then a process does not wait for the lease of the same request: it
-sends again, and the record stays SENDING until the job exists. The steps look and audit are
-skipped: the service identifies the job by its name, and a label is no proof.
+A request to Batch sets the job's name (``SubmissionRequest.is_named``), so Batch creates one job
+even for repeated requests. Such a process does not wait for a lease, skips the steps look and
+audit, and sends again. The record remains SENDING until the job exists.
 
-The protocol fails closed: without a certain answer nothing is sent, and the next run looks again.
-Its only assumption is that a request takes effect within ``Timing.lease``, or never.
-
-Imports neither Pulumi nor Google; ``ports`` declares the interfaces.
+Without a certain answer nothing is sent, and the next run looks again. The only assumption is that
+a request takes effect within ``Timing.lease``, or never. Only ``ports`` declares interfaces.
 """
-
-from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from vertex_training.customjob.protocol.adoption import deleted_job_error, earliest, job_to_adopt
 from vertex_training.customjob.protocol.ports import (
+    CANCELLING,
+    DIGEST_LABEL_LENGTH,
     FAILED,
+    RECORD_DELETED,
     TERMINAL,
     TURN_LABEL,
     IntentRecord,
@@ -49,6 +46,7 @@ from vertex_training.customjob.protocol.ports import (
 from vertex_training.customjob.protocol.turn import SubmissionTurn
 from vertex_training.errors import (
     InDoubtError,
+    JobRefusedError,
     NotSubmittedError,
     OperatorError,
     PermissionDeniedError,
@@ -66,20 +64,17 @@ def submit(
     timing: Timing = Timing(),
     environment: ProcessEnvironment = ProcessEnvironment(),
 ) -> tuple[JobSnapshot, bool]:
-    """Submit a request; return its job and whether the job was adopted instead of created.
+    """Submit a request; return its job and True if the job was adopted instead of created.
 
     Raises:
-        JobRefusedError: the job of this run failed or has another request, or a job of a previous
-            request is live.
-        NotSubmittedError: certainly no job was created; with the reason.
+        JobRefusedError: this run failed, or a job of a previous request is live.
+        NotSubmittedError: no job was created.
         InDoubtError: the response was lost, and no job appeared in time.
     """
     return _Attempt(request, jobs, intents, timing, environment).run()
 
 
 class _Attempt:
-    """One process's attempt to submit a request."""
-
     def __init__(
         self,
         request: SubmissionRequest,
@@ -94,7 +89,6 @@ class _Attempt:
         self.owner = uuid.uuid4().hex
 
     def run(self) -> tuple[JobSnapshot, bool]:
-        """Run the steps in the module's docstring."""
         for _ in range(MAX_ATTEMPTS):
             try:
                 claim = self._claim()
@@ -106,7 +100,7 @@ class _Attempt:
                 in_flight = claim.record.state is IntentState.SENDING
                 return self._send(*self._fence(claim), turn, in_flight=in_flight)
             except PreconditionFailedError:
-                continue  # another process wrote a record: start over from what it wrote
+                continue  # another process wrote a record: start over from this record
         raise NotSubmittedError(
             f"other processes are submitting {self.request.title}. This process submitted nothing. "
             "Run `pulumi up` again."
@@ -127,11 +121,7 @@ class _Attempt:
         return self._write(IntentState.INTENT, stored.generation)
 
     def _wait_out_lease(self, stored: StoredIntent) -> StoredIntent | JobSnapshot:
-        """Wait until another process's request cannot take effect any more, then claim the record.
-
-        Raises:
-            PreconditionFailedError: the record changed meanwhile.
-        """
+        """Wait until the request of another process cannot take effect; then claim its record."""
         settled_at = stored.updated + self.timing.lease + self.timing.settle
         while True:
             if jobs := self._find_jobs():
@@ -144,11 +134,7 @@ class _Attempt:
             self.environment.sleep(self.timing.interval)
 
     def _find_jobs(self, excluding: str = "") -> list[JobSnapshot]:
-        """Step 2: return all jobs with the request id, except the job ``excluding``.
-
-        Reads each job by name: a stale list has deleted jobs and old states. Omits jobs that failed
-        in an earlier turn.
-        """
+        """Step 2: return the jobs with the request id that did not fail in an earlier turn."""
         listed = self.jobs.find(self.request.parent, self.request.request_id)
         names = [job.name for job in listed if job.name != excluding]
         jobs = [job for name in names if (job := self.jobs.get(name)) is not None]
@@ -164,11 +150,7 @@ class _Attempt:
             raise
 
     def _ensure_no_other_request(self, adopted: JobSnapshot) -> JobSnapshot:
-        """Return the adopted job once no later request of the same job can act.
-
-        Another request may have followed an ended job: ``up`` submitted an edited file and was
-        killed, then the edit was reverted.
-        """
+        """Return the job after every later request of the same job became inactive."""
         if adopted.state in TERMINAL:
             self.turn.wait_out_previous_request()
         return adopted
@@ -181,10 +163,9 @@ class _Attempt:
     def _send(
         self, fence: StoredIntent, fenced_at: float, turn: int, *, in_flight: bool
     ) -> tuple[JobSnapshot, bool]:
-        """Run steps 5 to 8. Only the process that wrote the record of step 4 calls this method.
+        """Run steps 5 to 8, in the process that wrote the record of step 4.
 
-        ``in_flight``: another process may have sent the request, so a refusal does not release the
-        record.
+        A refusal does not release a record whose request may be ``in_flight`` from another process.
         """
         labels = {**self.request.labels, TURN_LABEL: str(turn)}
         try:
@@ -219,7 +200,9 @@ class _Attempt:
                     raise
                 self.environment.sleep(self.timing.interval)
                 if self._find_jobs():  # refused, yet a job exists: the response was wrong
-                    raise InDoubtError("a job exists although the service refused it") from None
+                    raise InDoubtError(
+                        "the service refused the request, but a job exists"
+                    ) from None
 
     def _wait_for_unconfirmed_job(self) -> list[JobSnapshot]:
         """Step 6: look for the request's job after its response was lost."""
@@ -237,16 +220,12 @@ class _Attempt:
         return result
 
     def _adopt(self, jobs: Sequence[JobSnapshot], stored: StoredIntent) -> JobSnapshot:
-        """Choose the job to adopt, and write its name to the record."""
         job = job_to_adopt(jobs, self.request)
         self._try_write(IntentState.DONE, stored, job.name)
         return job
 
     def _recorded_job(self, stored: StoredIntent) -> StoredIntent | JobSnapshot:
-        """Return the job of a DONE record, or claim the record if the job failed and lost the turn.
-
-        Otherwise never sends again, even if the job was deleted.
-        """
+        """Return the job of a DONE record; claim the record if the job failed and lost the turn."""
         name = stored.record.job_name
         job = self.jobs.get(name)
         if job is None and self.request.is_repeatable:
@@ -258,10 +237,7 @@ class _Attempt:
         return job_to_adopt([job], self.request)
 
     def _withdrawn_job(self, record: IntentRecord) -> JobSnapshot | None:
-        """Return the job of a RELEASED record if the job exists, else None.
-
-        A stale list would not include a job submitted shortly before.
-        """
+        """Return the job of a RELEASED record, which an outdated list may omit; None if missing."""
         released = record.state is IntentState.RELEASED and record.job_name
         return self.jobs.get(record.job_name) if released else None
 
@@ -289,11 +265,68 @@ class _Attempt:
             raise
 
     def _try_write(self, state: IntentState, stored: StoredIntent, job_name: str = "") -> None:
-        """Write the record of a completed step. Ignores failures: the next run checks again.
-
-        Does not raise: the job exists, and after an error the engine would not store it.
-        """
+        """Write the record of a completed step. Ignore failures: the next run checks again."""
         try:
             self._write(state, stored.generation, job_name)
         except (PreconditionFailedError, OperatorError):
             return
+
+
+def job_to_adopt(candidates: Sequence[JobSnapshot], request: SubmissionRequest) -> JobSnapshot:
+    """Return the job to adopt among the jobs with the request id.
+
+    Live and succeeded jobs can be adopted. A failed or cancelled job cannot: only a user can
+    request a new run, by raising ``run``. A slot of a schedule has one job, whatever its state.
+
+    Raises:
+        JobRefusedError: a job has this request id but another request, or all jobs failed.
+    """
+    if request.slot:
+        return earliest(candidates)
+    digest = request.digest[:DIGEST_LABEL_LENGTH]
+    other = [job for job in candidates if job.digest and job.digest != digest]
+    if other:
+        raise JobRefusedError(
+            f"{other[0].name} has request id {request.request_id} and the digest of another "
+            f"request. {request.renewal}"
+        )
+    usable = [job for job in candidates if is_usable(job.state)]
+    if not usable:
+        ended = earliest(candidates)
+        reason = f": {ended.reason}" if ended.error else ""
+        raise JobRefusedError(
+            f"run {request.run} of job '{request.job}' is {ended.short_state} ({ended.name})"
+            f"{reason}. Nothing was submitted. {request.renewal}"
+        )
+    return earliest(usable)
+
+
+def deleted_job_error(name: str, request: SubmissionRequest) -> JobRefusedError:
+    """Return the error for a submitted job whose record was deleted in Vertex AI."""
+    return JobRefusedError(
+        f"the record of run {request.run} of job '{request.job}' ({name}) was deleted. Nothing was "
+        f"submitted. {request.renewal}"
+    )
+
+
+def current_job(name: str, parent: str, request_id: str, jobs: JobService) -> JobSnapshot | None:
+    """Return the job ``name`` from a state; if the job failed, return its successor.
+
+    A restored state can contain an old job whose request was submitted again in a later turn.
+    """
+    job = jobs.get(name)
+    if job is not None and job.state not in FAILED:
+        return job
+    later = [other.name for other in jobs.find(parent, request_id) if other.name != name]
+    usable = [other for key in later if (other := jobs.get(key)) and is_usable(other.state)]
+    return earliest(usable) if usable else job
+
+
+def earliest(candidates: Sequence[JobSnapshot]) -> JobSnapshot:
+    """Return the oldest job. Two processes with the same candidates choose the same job."""
+    return min(candidates, key=lambda job: (job.created, job.name))
+
+
+def is_usable(state: str) -> bool:
+    """Return whether a submission can adopt a job in this state."""
+    return state not in (*FAILED, CANCELLING, RECORD_DELETED)

@@ -11,17 +11,11 @@ Afterwards no process of the previous request can send: if one acquired the turn
 is older than the record that was read. The acquiring process releases that claim, so that its owner
 loses the fence; waits for requests in flight; and refuses to submit beside a live job.
 
-Turns have numbers, and a label of a job stores the number of its turn. This distinguishes a request
-that returns after another request from a repeated request: jobs that failed or were cancelled in an
-earlier turn do not count, and the request is sent again in a new turn.
-
-Slots of a schedule have turns in the order of their times: a slot is sent at most once, and not
-after a later slot.
-
-Imports neither Pulumi nor Google.
+Turns have numbers, and a label of a job stores the number of its turn. If a request gets the turn
+again after another request, its failed or cancelled jobs of earlier turns do not count, and the
+request is sent again. Slots of a schedule have turns in the order of their times: a slot is sent at
+most once, and not after a later slot.
 """
-
-from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator, Sequence
@@ -60,7 +54,7 @@ class SubmissionTurn:
 
         Raises:
             JobRefusedError: a job of the previous request is live.
-            PreconditionFailedError: another process writes the same records; claim again.
+            PreconditionFailedError: another process wrote the same records; claim again.
         """
         turn = self.wait_out_previous_request()
         number, generation = (1, 0) if turn is None else (turn.number, turn.generation)
@@ -70,10 +64,7 @@ class SubmissionTurn:
         return number
 
     def wait_out_previous_request(self) -> TurnRecord | None:
-        """Wait until no previous request can act; return the current turn record, or None.
-
-        Does not write the turn. Raises the errors of ``acquire``.
-        """
+        """Wait until no previous request can act; return the turn. Raises as ``acquire`` does."""
         turn = self._read()
         if turn is not None and self.request.slot and slot_of(turn.request_id) > self.request.slot:
             raise JobRefusedError(
@@ -85,12 +76,7 @@ class SubmissionTurn:
         return turn
 
     def _read(self) -> TurnRecord | None:
-        """Read the turn record.
-
-        Raises:
-            RungPassedError: a later rung of the job has the turn; or this rung requires the turn of
-                the previous rung, which has lost the turn or left the stack.
-        """
+        """Read the turn record. Raise RungPassedError if this rung can no longer get the turn."""
         turn, request = self.intents.read_turn(self.request.turn_key), self.request
         current = turn.request_id if turn is not None and not turn.withdrawn else ""
         if current in request.ladder[request.rung :]:
@@ -100,10 +86,9 @@ class SubmissionTurn:
         return turn
 
     def has_passed(self, job: JobSnapshot | None) -> bool:
-        """Return whether this job failed and another request has had the turn since.
+        """Return whether this job failed and another request has had the turn since then.
 
-        None is a job with a deleted record. Such a job and a failed job allow sending the request
-        again. A succeeded job does not.
+        None is a job with a deleted record. The request can then be sent again.
         """
         if self.request.slot or (job is not None and job.state not in FAILED):
             return False
@@ -115,7 +100,6 @@ class SubmissionTurn:
         return job is not None and job.turn < turn.number
 
     def _wait_until_inactive(self, previous: str) -> None:
-        """Wait until the request ``previous`` has no live job and cannot create a job."""
         for jobs in self._looks_until_settled(previous):
             self._refuse(jobs)
 
@@ -130,11 +114,7 @@ class SubmissionTurn:
         return jobs
 
     def _looks_until_settled(self, previous: str) -> Iterator[list[JobSnapshot]]:
-        """Yield the jobs of request ``previous`` until the request cannot create further jobs.
-
-        Raises:
-            PreconditionFailedError: another process wrote the request's record.
-        """
+        """Yield the jobs of request ``previous`` until that request cannot create more jobs."""
         stored = self.intents.read(previous)
         while True:
             settled = stored is not None and self._is_settled(stored)
@@ -150,7 +130,6 @@ class SubmissionTurn:
             self.intents.write(released, stored.generation)
 
     def _is_settled(self, stored: StoredIntent) -> bool:
-        """Return whether a sent request cannot take effect any more, and lists are up to date."""
         if stored.record.state is not IntentState.SENDING:
             return True
         return self.intents.now() >= stored.updated + self.timing.lease + self.timing.settle
@@ -158,9 +137,9 @@ class SubmissionTurn:
     def refuse_if_live(
         self, previous: str, stored: StoredIntent | None, in_state: str = ""
     ) -> None:
-        """Raise if a job of the previous request is live.
+        """Raise JobRefusedError if a job of the previous request is live.
 
-        Ignores jobs in cancellation and the job ``in_state``, the state's job of that request.
+        Ignores jobs in cancellation, and the job ``in_state`` in the state.
         """
         self._refuse(self.jobs_of(previous, stored), in_state)
 

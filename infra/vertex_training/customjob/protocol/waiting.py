@@ -1,23 +1,37 @@
 """Waits for a job in the program: optional, with a deadline, separate from the submission.
 
-A wait begins when the job's resource is in the state. It occupies neither a thread of the provider
-nor a step of the engine. Except for ``ladder`` and ``idleStop`` it only reads: if it is killed,
-interrupted or exceeds its deadline, the job and its record do not change. The next ``pulumi up``
-waits again, or reports the end of the job. Imports neither Pulumi nor Google.
+A wait begins when the job's resource is in the state, and occupies neither a thread of the provider
+nor a step of the engine. Except for ``ladder`` and ``idleStop``, a wait only reads: an interrupted
+wait changes neither the job nor its record. The next ``pulumi up`` waits again.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
+import uuid
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from vertex_training.customjob.protocol.idle import SAMPLE, IdleFinding, IdleStop, goes_on
 from vertex_training.customjob.protocol.ladder import CurrentRung, Ladder
-from vertex_training.customjob.protocol.ports import FAILED, RUNNING, SUCCEEDED, JobSnapshot
-from vertex_training.errors import OperatorError, WaitDeadlineError, WaitError
+from vertex_training.customjob.protocol.ports import (
+    FAILED,
+    RUNNING,
+    SUCCEEDED,
+    TERMINAL,
+    IntentState,
+    IntentStore,
+    JobService,
+    JobSnapshot,
+)
+from vertex_training.errors import (
+    OperatorError,
+    PreconditionFailedError,
+    WaitDeadlineError,
+    WaitError,
+)
 
 Goal = Literal["running", "succeeded"]
 
@@ -69,7 +83,7 @@ class WaitPorts:
 
 
 class _IdleLook:
-    """Checks a job by its ``idleStop``, once for each possible data point."""
+    """Checks a job by its ``idleStop``, once for each data point."""
 
     def __init__(self, wait: Wait, ports: WaitPorts) -> None:
         self._wait, self._ports = wait, ports
@@ -77,7 +91,6 @@ class _IdleLook:
         self._connected, self._due, self._reported = False, 0.0, ""
 
     async def look(self, job: JobSnapshot) -> None:
-        """Cancel the job if idle; report a cancellation or missing data once."""
         if job.state != RUNNING or not job.accelerators or self._ports.monotonic() < self._due:
             return
         self._due = self._ports.monotonic() + SAMPLE
@@ -101,7 +114,6 @@ class _IdleLook:
         return f"{reason}: cancelled ({job.name})" if reason else ""
 
     async def reason(self, job: JobSnapshot) -> str:
-        """Return the recorded reason why the job was cancelled, or an empty text."""
         if job.short_state != "CANCELLED" or not job.accelerators:
             return ""
         try:
@@ -117,10 +129,10 @@ class _IdleLook:
 async def wait_for_job(
     wait: Wait, name: str, ports: WaitPorts, backoff: PollBackoff = PollBackoff()
 ) -> JobSnapshot:
-    """Wait until the job ``name`` reaches the state, and return the job.
+    """Wait until the job ``name`` reaches the state ``wait.goal``, and return the job.
 
-    Cancels a job with ``idleStop`` when it is provably idle. If a job with a ladder failed because
-    no machines were available, continues with the next rung, and submits it if necessary.
+    Cancels a provably idle job with ``idleStop``. If a job with a ladder got no machines, continues
+    with the next rung.
 
     Raises:
         WaitError: the job ended otherwise (with the end of its log), or its record was deleted.
@@ -156,7 +168,7 @@ async def wait_for_job(
 
 
 async def _get_job(wait: Wait, name: str, ports: WaitPorts) -> JobSnapshot:
-    """Return the job. Raises OperatorError, or WaitError if the job's record was deleted."""
+    """Return the job. Raise WaitError if the record of the job was deleted."""
     try:
         job = await asyncio.to_thread(ports.get_job, name)
     except OperatorError as error:
@@ -178,7 +190,7 @@ def _progress(wait: Wait, job: JobSnapshot, waited: float) -> str:
 
 
 async def _climb(wait: Wait, job: JobSnapshot, ports: WaitPorts) -> tuple[CurrentRung | None, str]:
-    """Submit the next rung if needed; return the rung, and all failures if no rung is left."""
+    """Return the current rung after submitting the next rung if needed, and all failures."""
 
     def climb() -> tuple[CurrentRung | None, str]:
         ladder = ports.connect_ladder()
@@ -237,3 +249,93 @@ def format_duration(seconds: float) -> str:
     if minutes < 60:
         return f"{minutes}m {rest}s" if rest else f"{minutes}m"
     return f"{minutes // 60}h {minutes % 60}m"
+
+
+def withdraw(
+    jobs: JobService,
+    name: str,
+    *,
+    delete_record: bool,
+    before_cancel: Callable[[JobSnapshot], object] = bool,
+    bound: float = 120.0,
+    sleep: Callable[[float], None] = time.sleep,
+) -> JobSnapshot | None:
+    """Cancel a job, wait for its end, and delete its record on request. Repeating it is safe.
+
+    Returns the job, or None if the job had ended before. ``before_cancel`` gets a live job, and can
+    raise an error to prevent the cancellation.
+
+    Raises:
+        OperatorError: the job did not end within ``bound`` seconds.
+    """
+    waited, pause = 0.0, 0.2
+    job = jobs.get(name)
+    ran = job is not None and job.state not in TERMINAL
+    if job is not None and ran:
+        before_cancel(job)
+        jobs.cancel(name)
+        job = jobs.get(name)
+    while job is not None and job.state not in TERMINAL:
+        if waited >= bound:
+            raise OperatorError(
+                f"{name} is still {job.short_state} {bound:.0f} s after its cancellation. The job "
+                "remains in the stack. Run the same command again."
+            )
+        sleep(pause)
+        waited, pause = waited + pause, min(pause * 2, 5.0)
+        job = jobs.get(name)
+    if job is not None and delete_record:
+        jobs.delete(name)
+    return job if ran else None
+
+
+@dataclass(frozen=True, slots=True)
+class CancelledJob:
+    """A live job that was cancelled to send a new request."""
+
+    job: str
+    """Name of the job in the stack."""
+    run: int
+    name: str
+    seconds: float
+    """Duration of the job's code, in seconds."""
+    output: str
+    """Output directory; empty if missing."""
+
+    @classmethod
+    def of(cls, job: str, run: int, ended: JobSnapshot) -> CancelledJob:
+        """Create the value from a job that has ended."""
+        ran = (ended.ended - ended.started) / 1e9 if ended.started and ended.ended else 0.0
+        return cls(job, run, ended.name, ran, ended.output)
+
+    def __str__(self) -> str:
+        """Return a sentence about the cancellation."""
+        after = f" after {format_duration(self.seconds)}" if self.seconds else ""
+        return f"job '{self.job}' (run {self.run}, {self.name}) was cancelled{after}"
+
+    @property
+    def in_vain(self) -> str:
+        """Return an error text for a job that was cancelled in vain, with steps to repair it."""
+        output = f" Its output is in {self.output}." if self.output else ""
+        return (
+            f"Before that, {self}, and no job runs now.{output} To submit the old job again, "
+            "revert "
+            "its files and run `pulumi up`."
+        )
+
+
+def release(intents: IntentStore, request_id: str, name: str) -> None:
+    """Release the intent record of the withdrawn job ``name``; another process can then claim it.
+
+    The record retains the job's name: the next claim reads that job first.
+    """
+    stored = intents.read(request_id)
+    if stored is None or stored.record.state is not IntentState.DONE:
+        return
+    if stored.record.job_name != name:
+        return  # the request was submitted again
+    released = replace(stored.record, state=IntentState.RELEASED, owner=uuid.uuid4().hex)
+    try:
+        intents.write(released, stored.generation)
+    except PreconditionFailedError:
+        return  # another process claimed the request

@@ -1,7 +1,5 @@
 """Checks a request with the rules, and adds the place in the file to each finding."""
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 import re
@@ -13,16 +11,17 @@ from vertex_training.customjob import rules
 from vertex_training.customjob.kinds import CUSTOM_JOB, JobKind
 from vertex_training.customjob.request import hints
 from vertex_training.customjob.request.message import to_camel_case
-from vertex_training.customjob.rules import Finding, Job
+from vertex_training.customjob.rules.job import Job
+from vertex_training.customjob.rules.registry import Finding
 from vertex_training.errors import Location, Path, Problem, did_you_mean, nearest
 from vertex_training.located_yaml.document import MAX_PROBLEMS, Document
 from vertex_training.secret_rules.redaction import redacted
 
 #: Maximum length of a hint in characters. The longest hint of a rule lists all regions.
 MAX_HINT: Final = 700
-#: Missing field with the CustomJobSpec -> hint.
+#: Missing spec -> hint.
 SPEC_HINTS: Final = {
-    "jobSpec": "add jobSpec, and move all fields into it except displayName and labels",
+    "jobSpec": "add jobSpec, and move all fields except displayName and labels into jobSpec",
     "trialJobSpec": "add trialJobSpec, which describes a trial like the jobSpec of a CustomJob",
 }
 
@@ -32,15 +31,20 @@ def findings(
 ) -> Iterator[Problem]:
     """Yield up to ``MAX_PROBLEMS`` findings about ``job``, which was read from ``parsed``.
 
-    Skips unreadable paths: a misspelled field is one mistake, and not a missing field as well. A
-    missing field whose path is in ``left_out`` is reported at its key.
+    Skips unreadable paths: a misspelled field is one mistake, not also a missing field. A missing
+    field whose path is in ``left_out`` is reported at its key.
     """
     return itertools.islice(_findings(parsed, job, kind, left_out), MAX_PROBLEMS)
 
 
 def _findings(parsed: Document, job: Job, kind: JobKind, left_out: Set[Path]) -> Iterator[Problem]:
     has_spec = "jobSpec" in job.request
-    if not has_spec and not any(_may_hide_spec(path, kind) for path in job.unreadable):
+    # An unreadable part may be, or contain, the spec.
+    may_have_spec = any(
+        kind is CUSTOM_JOB or len(path) == 1 or path[:1] == (CUSTOM_JOB.spec,)
+        for path in job.unreadable
+    )
+    if not has_spec and not may_have_spec:
         location, what = parsed.location(()), f"{kind.spec} is missing"
         yield Problem(what, "", SPEC_HINTS[kind.spec], location=location, rule="job-spec")
     if not has_spec and kind is CUSTOM_JOB:
@@ -71,22 +75,14 @@ def _findings(parsed: Document, job: Job, kind: JobKind, left_out: Set[Path]) ->
             yield Problem(what, value, hint, path, location, rule.id, level, mend)
 
 
-def _may_hide_spec(path: Path, kind: JobKind) -> bool:
-    """Return whether the unreadable part at ``path`` may be, or contain, the spec."""
-    return kind is CUSTOM_JOB or len(path) == 1 or path[:1] == (CUSTOM_JOB.spec,)
-
-
 def _is_unreadable(finding: Finding, unreadable: tuple[Path, ...]) -> bool:
     place = (*finding.path, finding.missing) if finding.missing else finding.path
     for path in unreadable:
         shared = min(len(path), len(place))
         if path[:shared] == place[:shared]:
             return True
-        if (
-            finding.missing
-            and path[:-1] == finding.path
-            and _may_stand_for(str(path[-1]), finding.missing)
-        ):
+        is_beside = finding.missing and path[:-1] == finding.path
+        if is_beside and _may_stand_for(str(path[-1]), finding.missing):
             return True
     return False
 
@@ -141,7 +137,7 @@ LENIENT: Final = frozenset(("no-value", "lone-value", "pool-list"))
 
 @dataclass(frozen=True, slots=True)
 class IgnoreComment:
-    """A comment that ignores a rule on line ``line``."""
+    """A comment that ignores a rule on ``line``."""
 
     rule: str
     reason: str
@@ -150,7 +146,7 @@ class IgnoreComment:
 
 
 def comments_in(text: str, file: str) -> tuple[list[IgnoreComment], list[Problem]]:
-    """Return the valid ignore comments of a file, and the problems of invalid ignore comments."""
+    """Return the valid comments that ignore rules, and the problems of invalid comments."""
     comments, problems = list[IgnoreComment](), list[Problem]()
     for number, line in enumerate(text.splitlines(), start=1):
         if "vt:" not in line or not (match := COMMENT.match(line)):
@@ -169,24 +165,27 @@ def comments_in(text: str, file: str) -> tuple[list[IgnoreComment], list[Problem
 def apply(
     problems: Iterable[Problem], text: str, file: str
 ) -> tuple[list[Problem], tuple[Problem, ...]]:
-    """Return all problems, with ignored problems as notes, and separately the ignored problems."""
+    """Return all problems, and again the ignored problems; these have the level ``note``."""
     if "vt:" not in text:
         return list(problems), ()
     comments, mistakes = comments_in(text, file)
     remaining, ignored, used = list[Problem](), list[Problem](), set[IgnoreComment]()
     for problem in problems:
-        comment = next((c for c in comments if _hides(c, problem)), None)
+        place = problem.rule, problem.location.line
+        comment = next((c for c in comments if (c.rule, c.line) == place), None)
         if comment is None:
             remaining.append(problem)
             continue
         used.add(comment)
         what = f"{problem.what} (ignored: {comment.reason})"
         ignored.append(dataclasses.replace(problem, what=what, hint="", level="note"))
-    return [*remaining, *mistakes, *_unused(comments, used), *ignored], tuple(ignored)
-
-
-def _hides(comment: IgnoreComment, problem: Problem) -> bool:
-    return comment.rule == problem.rule and comment.line == problem.location.line
+    what, hint = "the comment has no effect: the rule reports nothing here", "remove the comment"
+    unused = [
+        Problem(what, c.rule, hint, location=c.location, rule=RULE, level="note")
+        for c in comments
+        if c not in used
+    ]
+    return [*remaining, *mistakes, *unused, *ignored], tuple(ignored)
 
 
 def _mistake(name: str, reason: str) -> tuple[str, str] | None:
@@ -196,18 +195,8 @@ def _mistake(name: str, reason: str) -> tuple[str, str] | None:
         return "the comment names no rule", f"write {form}"
     if name not in known:
         if any(rule.id == name for rule in rules.ALL):
-            return "a job file cannot ignore this rule", "fix the reported mistake"
+            return "a job file cannot ignore this rule", "fix the mistake that the rule reports"
         return "this rule does not exist", did_you_mean(name, sorted(known))
     if len(reason) < SHORTEST:
         return "the comment has no reason", f"write {form}"
     return None
-
-
-def _unused(comments: list[IgnoreComment], used: set[IgnoreComment]) -> Iterator[Problem]:
-    for comment in comments:
-        if comment not in used:
-            yield Problem(
-                "the comment has no effect: the rule reports nothing here", comment.rule,
-                "remove the comment",
-                location=comment.location, rule=RULE, level="note",
-            )  # fmt: skip

@@ -1,7 +1,5 @@
 """Hints about mistakes in job files: the text to write instead."""
 
-from __future__ import annotations
-
 import difflib
 import functools
 import re
@@ -57,8 +55,6 @@ SURE: Final = 0.84
 NEWER_TPU: Final = re.compile(r"TPU[-_]?V(5[ELP]|6|7)|TPU_?[67]X", re.IGNORECASE)
 #: A number as JSON writes it.
 NUMBER: Final = re.compile(r"[+-]?[0-9]{1,40}(\.[0-9]{0,40})?([eE][+-]?[0-9]{1,3})?")
-
-
 #: Top-level field of a file that is no job file -> kind of the file.
 OTHERS: Final = {
     "trainingTaskDefinition": "TrainingPipeline",
@@ -88,6 +84,7 @@ _OF_STACK_ALONE: Final = frozenset({"secretsprovider", "encryptionsalt", "encryp
 _SPECS: Final = frozenset({"jobSpec", "trialJobSpec", "studySpec", "workerPoolSpecs"})
 #: Names of Pulumi's files.
 ENGINE_FILE: Final = re.compile(r"(?:.*/)?Pulumi(?:\.(?P<stack>[^/]+))?\.ya?ml\Z", re.DOTALL)
+_TASK: Final = "describe the task in workerPoolSpecs of a CustomJob, with the script in args"
 OTHER_HINTS: Final = {
     "HyperparameterTuningJob": "name this file in the stack file under vertex-training:tuning",
     "CustomJob": "name this file in the stack file under vertex-training:jobs",
@@ -95,10 +92,8 @@ OTHER_HINTS: Final = {
     "PipelineJob": "submit pipelines with the KFP compiler and client",
     "AI Platform Training job": "describe the job in workerPoolSpecs of a CustomJob",
     "Google Batch job": "write a job file with backend: batch (docs/batch.md)",
-    "SkyPilot task": "describe the task in workerPoolSpecs of a CustomJob, with the script in args",
-    "dstack configuration": (
-        "describe the task in workerPoolSpecs of a CustomJob, with the script in args"
-    ),
+    "SkyPilot task": _TASK,
+    "dstack configuration": _TASK,
     "GitHub workflow": "import gcloud commands from the workflow's steps with `vt import`",
     "Google Workflows workflow": "import jobs from the workflow's calls with `vt import`",
     "Kubernetes resource": "describe machines and image in workerPoolSpecs of a CustomJob",
@@ -110,20 +105,20 @@ OTHER_HINTS: Final = {
 def other_resource(fields: Iterable[str], file: str = "", config: Iterable[str] = ()) -> str:
     """Return the kind of a file with these top-level fields; empty for a possible job file.
 
-    ``config``: the keys below the field ``config``; in a stack file they have a namespace.
+    ``config`` are the keys below the field ``config``; in a stack file they have a namespace.
 
     >>> other_resource(["config"], config=["gcp:project"]), other_resource(["config"])
     ('Pulumi stack file', '')
     """
     keys = set(fields)
-    engine_file = None if keys & _SPECS else ENGINE_FILE.match(file)
-    if engine_file:
-        return _OF_STACK if engine_file["stack"] else _OF_PROJECT
     if keys & _SPECS:  # a job file, whose other keys may be wrong
         return ""
+    if engine_file := ENGINE_FILE.match(file):
+        return _OF_STACK if engine_file["stack"] else _OF_PROJECT
     if other := next((kind for field, kind in OTHERS.items() if field in keys), ""):
         return other
-    if any(map(_is_of_job, keys)):
+    tops = ("CustomJob", "CustomJobSpec", "HyperparameterTuningJob")
+    if any(not keys.isdisjoint(_inputs(top)) for top in tops):
         return ""
     if keys >= {"name", "runtime"}:
         return _OF_PROJECT
@@ -138,12 +133,6 @@ def hint_of_other(other: str, file: str) -> str:
     return OTHER_HINTS[other].format(stack=stack or "STACK")
 
 
-def _is_of_job(field: str) -> bool:
-    """Return whether this field can be a top-level field of a job file."""
-    tops = ("CustomJob", "CustomJobSpec", "HyperparameterTuningJob")
-    return any(messages()[top].get(field, {"type": "output"})["type"] != "output" for top in tops)
-
-
 @functools.cache
 def messages() -> dict[str, dict[str, Any]]:
     """Return the fields of all API messages in the catalogue, by message and field."""
@@ -151,15 +140,14 @@ def messages() -> dict[str, dict[str, Any]]:
     return custom["messages"] | tuning["messages"]
 
 
+def _inputs(message: str) -> list[str]:
+    """Return the fields of an API message that a job file can set."""
+    return [field for field, row in messages()[message].items() if row["type"] != "output"]
+
+
 def places(kind: JobKind) -> Mapping[str, str]:
     """Return a description of each message's place in a job file of this kind."""
     return PLACES if kind is CUSTOM_JOB else TUNING_PLACES
-
-
-def not_a_duration(text: str) -> str:
-    """Return a hint about a malformed duration, such as 24h or 86400."""
-    duration = seconds(text)
-    return f'write "{duration}"' if duration else 'write quoted seconds with an s, like "3600s"'
 
 
 def seconds(text: str) -> str | None:
@@ -203,11 +191,11 @@ def mend_of_value(text: str, values: list[str]) -> Mend | None:
 def certain_field(key: str, name: str, kind: JobKind) -> str | None:
     """Return the field of message ``name`` that ``key`` certainly means, or None.
 
-    A result is certain if only the case differs, or if no other field has a similar name.
+    The meaning is certain if only the case differs, or if one other field has a similar name.
     """
     if to_folded(key) in {to_folded(field) for field in catalog.load("wrong_fields.yaml")}:
         return None
-    here = [field for field, row in messages()[name].items() if row["type"] != "output"]
+    here = _inputs(name)
     everywhere = {field for message in places(kind) for field in messages()[message]}
     same = [field for field in here if to_folded(field) == to_folded(key)]
     if same:
@@ -230,19 +218,20 @@ def not_a_field(key: str, field: str, name: str, kind: JobKind) -> tuple[str, st
     if matches := _places(field, name, kind):
         where, here = " or ".join(matches[:2]), places(kind).get(name, "this place")
         return "misplaced-field", f"move {field} from {here} to {where}"
-    return "unknown-field", _nearest_field(key, name, kind)
+    fields = _inputs(name)
+    everywhere = {field for message in places(kind) for field in messages()[message]}
+    best = nearest(key, everywhere)
+    if best is not None and best not in fields:  # a field of another place must be very similar
+        best = nearest(key, everywhere, ELSEWHERE)
+    if best and best not in fields and (matches := _places(best, name, kind)):
+        return "unknown-field", f"did you mean '{best}' of {' or '.join(matches[:2])}?"
+    return "unknown-field", did_you_mean(key, fields)
 
 
 def not_text(content: Any, text: str) -> str:
     """Return a hint about text that YAML reads as another type."""
     parsed = str(content).lower() if isinstance(content, bool) else str(content)[:40]
-    return f'write "{abbreviate(text)}" in quotes; YAML reads it as {parsed}'
-
-
-def not_whole(text: str) -> str:
-    """Return a hint about a number such as 1e3 or 4.0, where a whole number is expected."""
-    number = whole_number(text)
-    return "write only digits, like 4" if number is None else f"write {number}"
+    return f'write "{abbreviate(text)}" in quotes; YAML reads the text as {parsed}'
 
 
 def whole_number(text: str) -> int | None:
@@ -254,23 +243,5 @@ def whole_number(text: str) -> int | None:
 
 
 def _places(field: str, name: str, kind: JobKind) -> list[str]:
-    """Return descriptions of the places of ``field`` in messages other than ``name``."""
-    return [
-        place
-        for message, place in places(kind).items()
-        if message != name
-        and messages()[message].get(field, {"type": "output"})["type"] != "output"
-    ]
-
-
-def _nearest_field(key: str, name: str, kind: JobKind) -> str:
-    """Return a hint about an unknown field: a similar field, or all fields of the message."""
-    here = [field for field, row in messages()[name].items() if row["type"] != "output"]
-    everywhere = {field for message in places(kind) for field in messages()[message]}
-    best = nearest(key, everywhere)
-    elsewhere = best is not None and best not in here
-    # A field of another place must be very similar.
-    best = nearest(key, everywhere, ELSEWHERE) if elsewhere else best
-    if best and best not in here and (matches := _places(best, name, kind)):
-        return f"did you mean '{best}' of {' or '.join(matches[:2])}?"
-    return did_you_mean(key, here)
+    others = [message for message in places(kind) if message != name and field in _inputs(message)]
+    return [places(kind)[message] for message in others]

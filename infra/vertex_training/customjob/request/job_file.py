@@ -1,7 +1,4 @@
-"""Convert a job file, references and a ladder into a request, and report all mistakes. Pure.
-
-A file is a CustomJob or a HyperparameterTuningJob (``vertex_training.customjob.kinds``).
-"""
+"""Converts a job file, references and a ladder into a request, and reports all mistakes."""
 
 from __future__ import annotations
 
@@ -14,8 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from vertex_training.catalog import costs
-from vertex_training.customjob.batch.message import BatchParameters, batch_job
-from vertex_training.customjob.batch.naming import job_id
+from vertex_training.customjob.batch import BatchParameters, batch_job, job_id
 from vertex_training.customjob.kinds import BATCH_JOB, CUSTOM_JOB, TUNING_JOB, JobKind
 from vertex_training.customjob.protocol.ports import IDLE_STOP, MODEL
 from vertex_training.customjob.request import checking, references
@@ -30,6 +26,8 @@ from vertex_training.located_yaml import document
 REQUEST_ID: Final = "job.requestId"
 #: Placeholder of the scheduled time, replaced when the job is submitted.
 SLOT: Final = "job.slot"
+#: Levels of problems, in the order in which a result has them.
+LEVELS: Final[tuple[Level, ...]] = ("error", "warning", "note")
 #: Hex digits of a request id: 80 bits, so no two of a million submissions collide by chance.
 ID_LENGTH: Final = 20
 
@@ -162,20 +160,16 @@ def check_job_file(
     *,
     scheduled: bool = False,
 ) -> JobFileResult:
-    """Check the job file ``data`` with the stack's references. ``file``: its name in messages.
+    """Check the job file ``data``, called ``file`` in messages. Does not raise.
 
-    Returns all mistakes and warnings. Does not raise.
-
-    ``kind`` is the expected kind; None accepts any kind. ``rung`` overrides values of the file and
-    of the stack's defaults. The request of a ``scheduled`` job retains ``${job.slot}`` and
-    ``${job.requestId}``, whose values differ for each slot.
+    ``kind`` None accepts any kind. ``rung`` overrides values of the file and of the defaults. The
+    request of a ``scheduled`` job retains ``${job.slot}`` and ``${job.requestId}``.
     """
     try:
         parsed = document.read(data, file)
     except ConfigError as unreadable:
         return JobFileResult(None, unreadable.problems, ())
-    is_batch = kind is BATCH_JOB
-    if is_batch:
+    if is_batch := kind is BATCH_JOB:
         kind, context = CUSTOM_JOB, dataclasses.replace(context, backend=BATCH_JOB.backend)
     known = {
         **table,
@@ -185,18 +179,24 @@ def check_job_file(
         **({SLOT: "${" + SLOT + "}"} if scheduled else {}),
     }
     builder = MessageBuilder(parsed, known, kind)
-    message, filled = builder.build_message(), dict[str, str]()
+    message, filled, job = builder.build_message(), dict[str, str](), None
     if message is not None:
-        filled = _fill_in(message, submission, known, context, builder)
+        message.setdefault("displayName", f"{submission.stack}-{submission.job}")
+        if context.encryption_key:
+            message.setdefault("encryptionSpec", {"kmsKeyName": context.encryption_key})
+        filled = _add_defaults(message, context.defaults, known, builder.kind)
+        builder.used.update(name for text in filled.values() for name in references.names_in(text))
         message = rung.of(message) if rung else message
         if scheduled:
             _add_slot(message, builder.kind)
-    job = None if message is None else _job(message, context, builder)
+        unreadable = tuple(map(builder.kind.path_in_trial, builder.unreadable))
+        tuning = None if builder.kind is CUSTOM_JOB else message
+        job = Job(builder.kind.trial_of(message), context, unreadable, tuning)
     problems = _with_levels([*parsed.problems, *_problems(parsed, builder, job)], context.levels)
     problems, ignored = checking.apply(problems, data.decode("utf-8-sig", errors="replace"), file)
     facts = JobFacts() if job is None else job_facts_of(job)
-    errors, warnings = _of_level(problems, "error"), _of_level(problems, "warning")
-    notes = _of_level(problems, "note")
+    problems.sort(key=lambda problem: problem.location)
+    errors, warnings, notes = (tuple(p for p in problems if p.level == level) for level in LEVELS)
     if errors or message is None:
         return JobFileResult(None, errors, warnings, facts, notes, ignored)
     if builder.kind is TUNING_JOB:
@@ -211,43 +211,15 @@ def check_job_file(
     return JobFileResult(request, (), warnings, facts, notes, ignored)
 
 
-def _fill_in(
-    message: dict[str, Any],
-    submission: Submission,
-    known: references.Table,
-    context: Context,
-    builder: MessageBuilder,
-) -> dict[str, str]:
-    """Add missing fields; return the fields that come from ``jobDefaults``."""
-    message.setdefault("displayName", f"{submission.stack}-{submission.job}")
-    if context.encryption_key:
-        message.setdefault("encryptionSpec", {"kmsKeyName": context.encryption_key})
-    filled = _add_defaults(message, context.defaults, known, builder.kind)
-    builder.used.update(name for text in filled.values() for name in references.names_in(text))
-    return filled
-
-
 def _add_slot(message: dict[str, Any], kind: JobKind) -> None:
-    """Add a folder for the scheduled time to the output directory, unless the file has one."""
-    spec = message.get(kind.spec)
-    directory = spec.get("baseOutputDirectory") if isinstance(spec, dict) else None
-    uri = directory.get("outputUriPrefix") if isinstance(directory, dict) else None
-    if isinstance(directory, dict) and isinstance(uri, str) and uri:
+    directory = (message.get(kind.spec) or {}).get("baseOutputDirectory") or {}
+    if uri := directory.get("outputUriPrefix"):
         names = ("${" + name + "}" for name in (SLOT, REQUEST_ID))
         if not any(name in uri for name in names):
             directory["outputUriPrefix"] = f"{uri.rstrip('/')}/${{{SLOT}}}"
 
 
-def _job(message: dict[str, Any], context: Context, builder: MessageBuilder) -> Job:
-    """Return the CustomJob for the rules: the message, or a trial of a tuning job."""
-    kind = builder.kind
-    unreadable = tuple(kind.path_in_trial(path) for path in builder.unreadable)
-    tuning = None if kind is CUSTOM_JOB else message
-    return Job(kind.trial_of(message), context, unreadable, tuning)
-
-
 def _with_levels(problems: Sequence[Problem], levels: Mapping[str, Level]) -> list[Problem]:
-    """Return problems with the levels that the stack file sets. Errors remain errors."""
     return [
         dataclasses.replace(problem, level=levels[problem.rule])
         if problem.level != "error" and problem.rule in levels
@@ -257,7 +229,6 @@ def _with_levels(problems: Sequence[Problem], levels: Mapping[str, Level]) -> li
 
 
 def _problems(parsed: document.Document, builder: MessageBuilder, job: Job | None) -> list[Problem]:
-    """Return the problems that the builder and the rules report."""
     if job is None:
         return [*builder.problems, *builder.remarks]
     broken = list(checking.findings(parsed, job, builder.kind, builder.left_out))
@@ -265,11 +236,6 @@ def _problems(parsed: document.Document, builder: MessageBuilder, job: Job | Non
     missing = {problem.path for problem in broken} & builder.left_out
     remarks = [remark for remark in builder.remarks if remark.path not in missing]
     return [*builder.problems, *broken, *remarks]
-
-
-def _of_level(problems: Sequence[Problem], level: Level) -> tuple[Problem, ...]:
-    """Return the problems of one level, in the order of their locations."""
-    return tuple(sorted((p for p in problems if p.level == level), key=lambda p: p.location))
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,7 +287,8 @@ def check_ladder(
 
     first = check(None)
     if IDLE_STOP in one.options and first.request and (what := _nothing_idles(first.request)):
-        problem = Problem(what, hint="remove idleStop", location=Location(one.file))
+        hint = "remove idleStop from the stack file"
+        problem = Problem(what, hint=hint, location=Location(one.file))
         first = dataclasses.replace(first, request=None, errors=(*first.errors, problem))
     if not one.ladder:
         return first
@@ -352,7 +319,6 @@ def check_ladder(
 
 
 def _nothing_idles(request: JobRequest) -> str:
-    """Return the reason why ``idleStop`` can never cancel the job, or an empty text."""
     if request.kind is TUNING_JOB:
         return "idleStop does not support tuning jobs"
     pools = request.message["jobSpec"].get("workerPoolSpecs", ())
@@ -362,7 +328,7 @@ def _nothing_idles(request: JobRequest) -> str:
 
 
 def _of_rung(title: str, problems: Sequence[Problem], of_file: Sequence[Problem]) -> list[Problem]:
-    """Return problems that only a rung has, and that edits of the job file cannot fix."""
+    """Return the problems of a rung without the problems of the job file itself."""
     own = [problem for problem in problems if problem not in of_file]
     return [
         dataclasses.replace(problem, what=f"{title}: {problem.what}", mend=None) for problem in own
@@ -370,39 +336,27 @@ def _of_rung(title: str, problems: Sequence[Problem], of_file: Sequence[Problem]
 
 
 def _subnet(context: Context, message: Mapping[str, Any]) -> str:
-    """Return the stack's subnet if the job uses the stack's network, or an empty text."""
     network = context.stack and context.stack.network
     return network.subnet if network and "pscInterfaceConfig" in message[CUSTOM_JOB.spec] else ""
 
 
 def request_id_of(submission: Submission, draft: str, subnet: str = "") -> str:
-    """Return the request id. Two submissions have the same id only for the same request.
+    """Return the request id, which only equal requests have in common.
 
     ``subnet`` is the subnet of a Batch job, which is not a field of the request.
     """
-    parts = [
-        submission.project,
-        submission.region,
-        submission.stack,
-        submission.job,
-        str(submission.run),
-        draft,
-        *([subnet] if subnet else ()),
-    ]
-    digest = hashlib.sha256("\0".join(parts).encode())
-    return digest.hexdigest()[:ID_LENGTH]
+    identity = [str(value) for value in dataclasses.astuple(submission)]
+    parts = [*identity, draft, *([subnet] if subnet else ())]
+    return digest_of("\0".join(parts))[:ID_LENGTH]
 
 
 def _add_defaults(
     message: dict[str, Any],
     defaults: FileDefaults,
     table: references.Table,
-    kind: JobKind = CUSTOM_JOB,
+    kind: JobKind,
 ) -> dict[str, str]:
-    """Add defaults to missing fields; return field -> default as written in the stack file.
-
-    Skips defaults with unknown references: they are mistakes of the stack file.
-    """
+    """Add the stack's defaults to missing fields; return field -> text in the stack file."""
     spec, filled = message.get(kind.spec), dict[str, str]()
     if not isinstance(spec, dict):
         return filled
@@ -472,34 +426,23 @@ class RungOverrides:
 
     def _lay_over_scheduling(self, spec: dict[str, Any]) -> None:
         values = {key: self.fields[key] for key in SCHEDULING if key in self.fields}
-        scheduling = dict(spec.get("scheduling") or {})
-        if "strategy" in values or RESERVATION in self.fields:
-            for key in SCHEDULING:
-                scheduling.pop(key, None)
-        scheduling |= values
-        if scheduling:
+        replaced = SCHEDULING if "strategy" in values or RESERVATION in self.fields else ()
+        former = spec.pop("scheduling", None) or {}
+        remaining = {key: value for key, value in former.items() if key not in replaced}
+        if scheduling := remaining | values:
             spec["scheduling"] = scheduling
-        else:
-            spec.pop("scheduling", None)
 
     def _lay_over_machines(self, pools: list[dict[str, Any]]) -> None:
-        """Replace the machines of the first pool, and of all pools with the same machines."""
         machines = [pool.get("machineSpec") for pool in pools]
-        first = machines[:1]
+        first = machines[0] if machines and isinstance(machines[0], dict) else {}
         values = {key: self.fields[key] for key in MACHINE if key in self.fields}
+        replaced = (AFFINITY, *(MACHINE if "machineType" in values else ()))
         for pool, machine in zip(pools, machines, strict=True):
-            if not isinstance(machine, dict) or _machine(machine) != _machine(first[0] or {}):
+            if not isinstance(machine, dict):
                 continue
-            changed = dict(machine)
-            changed.pop(AFFINITY, None)
-            if "machineType" in values:
-                for key in MACHINE:
-                    changed.pop(key, None)
-            changed |= values
+            if any(machine.get(key) != first.get(key) for key in MACHINE):
+                continue
+            remaining = {key: value for key, value in machine.items() if key not in replaced}
+            pool["machineSpec"] = remaining | values
             if self.affinity is not None:
-                changed[AFFINITY] = copy.deepcopy(dict(self.affinity))
-            pool["machineSpec"] = changed
-
-
-def _machine(machine: Mapping[str, Any]) -> list[Any]:
-    return [machine.get(key) for key in MACHINE]
+                pool["machineSpec"][AFFINITY] = copy.deepcopy(dict(self.affinity))

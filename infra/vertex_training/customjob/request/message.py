@@ -1,11 +1,9 @@
-"""Build the API message of a job from a document, with the official client's field types.
+"""Builds the API message of a job from a document, with the official client's field types.
 
-The fields come from ``catalog/custom_job.json`` and ``catalog/tuning_job.json``, generated from the
-client's types. Keys may be camelCase, as in REST and gcloud, or snake_case, as in the Python
-client. The message is camelCase.
+The fields come from ``catalog/custom_job.json`` and ``catalog/tuning_job.json``. Keys of the
+document are camelCase (as in REST) or snake_case (as in the Python client); those of the message
+are camelCase.
 """
-
-from __future__ import annotations
 
 import math
 import re
@@ -30,7 +28,7 @@ TIMESTAMP: Final = re.compile(
 IN_ENV: Final = "env"
 #: The name of an environment variable.
 VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-#: Optional text fields: protobuf treats empty text as unset.
+#: Optional text fields, in which protobuf treats empty text as unset.
 UNSET_IF_EMPTY: Final = frozenset(
     {
         "bootDiskType", "experiment", "experimentRun", "gpuPartitionSize", "kmsKeyName", "network",
@@ -38,12 +36,14 @@ UNSET_IF_EMPTY: Final = frozenset(
         "tensorboard", "tpuTopology",
     }
 )  # fmt: skip
-#: Messages whose only field is in ``UNSET_IF_EMPTY``: unset if this field has no value.
+#: Messages that are unset if their only field, which is in ``UNSET_IF_EMPTY``, has no value.
 UNSET_IF_HOLLOW: Final = frozenset(("GcsDestination", "EncryptionSpec"))
 #: Output-only fields of a CustomJob.
 OUTPUT: Final = {
     field: row for field, row in messages()["CustomJob"].items() if row["type"] == "output"
 }
+#: A whole number that all versions of YAML read as a decimal number.
+DIGITS: Final = re.compile(r"[+-]?(0|[1-9][0-9]*)")
 #: Integer type -> first value out of range.
 LIMITS: Final = {"int32": 2**31, "int64": 2**63}
 
@@ -62,9 +62,7 @@ class MessageBuilder:
     def __init__(
         self, document: Document, table: references.Table, kind: JobKind | None = None
     ) -> None:
-        """Prepare to build a job of the kind ``kind``; None accepts any kind."""
-        self.document = document
-        self.table = table
+        self.document, self.table = document, table
         self.problems: list[Problem] = []
         self.remarks: list[Problem] = []
         """Warnings and notes."""
@@ -96,15 +94,14 @@ class MessageBuilder:
         other = hints.other_resource(map(to_camel_case, top), file, keys)
         if other or expected is not self.kind:
             other = other or self.kind.message
-            what, hint = f"must describe a {expected.message}", hints.hint_of_other(other, file)
-            return self._add("other-resource", (), what, other, hint)
+            what = f"the file must describe a {expected.message}"
+            return self._add("other-resource", (), what, other, hints.hint_of_other(other, file))
         if self._rest_form:
             return self._message(self.document.root, self.kind.message, ())
         spec = self._message(self.document.root, "CustomJobSpec", ())
         return None if spec is None else {"jobSpec": spec}
 
     def _message(self, value: Value, name: str, path: Path) -> dict[str, Any] | None:
-        """Return ``value`` as message ``name``; None, with a problem, if it has another type."""
         if isinstance(value.content, str):
             message = references.message_of(value.content, self.table)
             if isinstance(message, dict):
@@ -131,10 +128,8 @@ class MessageBuilder:
             if field not in fields:
                 self._add_unknown_field(key, field, name, (*path, key), value.content)
             elif field in result:
-                self._add(
-                    "duplicate-field", (*path, key), "the field occurs twice", key,
-                    "keep either the camelCase or the snake_case key",
-                )  # fmt: skip
+                hint = "keep either the camelCase or the snake_case key"
+                self._add("duplicate-field", (*path, key), "the field occurs twice", key, hint)
             elif (converted := self._field(item, fields[field], (*path, key))) is not None:
                 result[field] = converted
         self._within.pop()
@@ -213,27 +208,21 @@ class MessageBuilder:
             hint = hints.not_text(value.content, value.text)
             if IN_ENV in path and not isinstance(value.content, bool):
                 hint = "write the value in quotes"
-            quoted = Mend("value", value.text) if value.text else None
-            return self._add("not-text-value", path, "must be text", value.text, hint, mend=quoted)
+            what, quoted = "the value must be text", Mend("value", value.text)
+            mend = quoted if value.text else None
+            return self._add("not-text-value", path, what, value.text, hint, mend=mend)
         try:
             text = references.resolve(value.content, self.table)
         except UnknownReferenceError as unknown:
-            shown = "${" + unknown.name + "}"
-            return self._add(
-                "unknown-reference",
-                path,
-                "this reference is unknown",
-                shown,
-                unknown.hint,
-            )
+            what, shown = "this reference is unknown", "${" + unknown.name + "}"
+            return self._add("unknown-reference", path, what, shown, unknown.hint)
         self.used.update(references.names_in(value.content))
         return text
 
     def _map(self, value: Value, path: Path) -> dict[str, str] | None:
         if not isinstance(value.content, dict):
-            return self._add_wrong_type(
-                path, "must be a mapping of text to text", value, "write name: value"
-            )
+            what = "must be a mapping of text to text"
+            return self._add_wrong_type(path, what, value, "write name: value")
         texts = {key: self._text(item, (*path, key)) for key, item in value.content.items()}
         return {key: text for key, text in texts.items() if text is not None}
 
@@ -242,7 +231,8 @@ class MessageBuilder:
             return value.content
         word = value.content.lower() if isinstance(value.content, str) else ""
         mend = Mend("value", word == "true") if word in ("true", "false") else None
-        return self._add_wrong_type(path, "must be true or false", value, "remove the quotes", mend)
+        what, hint = "must be true or false", "write true or false without quotes"
+        return self._add_wrong_type(path, what, value, hint, mend)
 
     def _integer(self, value: Value, limit: int, path: Path) -> int | None:
         number = value.content
@@ -251,11 +241,11 @@ class MessageBuilder:
         if isinstance(number, bool) or not isinstance(number, int):
             whole = hints.whole_number(value.text)
             mend = None if whole is None else Mend("value", whole)
-            what, hint = "must be a whole number", hints.not_whole(value.text)
-            return self._add_wrong_type(path, what, value, hint, mend)
-        if not re.fullmatch(r"[+-]?(0|[1-9][0-9]*)", value.text):
+            hint = "write only digits, like 4" if whole is None else f"write {whole}"
+            return self._add_wrong_type(path, "must be a whole number", value, hint, mend)
+        if not DIGITS.fullmatch(value.text):
             what = f"YAML reads this number as {number}"
-            return self._add("yaml-number", path, what, value.text, "write plain decimal digits")
+            return self._add("yaml-number", path, what, value.text, "write only decimal digits")
         if not -limit <= number < limit:
             hint = f"write a number from {-limit:,} to {limit - 1:,}"
             return self._add("number-range", path, "the number is out of range", value.text, hint)
@@ -267,20 +257,14 @@ class MessageBuilder:
             # YAML 1.1 reads 1e-4 as text and only 1.0e-4 as a number, unlike other parsers.
             number = float(number)
         if isinstance(number, bool) or not isinstance(number, int | float):
-            return self._add_wrong_type(
-                path, "must be a number", value, "write 0.1 or 1.0e-4, for example"
-            )
-        if isinstance(number, int) and not re.fullmatch(r"[+-]?(0|[1-9][0-9]*)", value.text):
+            hint = "write a number such as 0.1 or 1.0e-4"
+            return self._add_wrong_type(path, "must be a number", value, hint)
+        if isinstance(number, int) and not DIGITS.fullmatch(value.text):
             what = f"YAML reads this number as {number}"
-            return self._add("yaml-number", path, what, value.text, "write plain decimal digits")
+            return self._add("yaml-number", path, what, value.text, "write only decimal digits")
         if not math.isfinite(number):
-            return self._add(
-                "number-range",
-                path,
-                "the number is not finite",
-                value.text,
-                "write a finite number",
-            )
+            what, hint = "the number is not finite", "write a finite number"
+            return self._add("number-range", path, what, value.text, hint)
         whole = isinstance(number, int) or not number.is_integer() or abs(number) >= 2**53
         return number if whole else int(number)  # 1 and 1.0 are the same double
 
@@ -288,25 +272,23 @@ class MessageBuilder:
         if isinstance(value.content, str) and TIMESTAMP.match(value.content):
             return value.content
         got, hint = value.text or "a mapping or list", 'write RFC 3339, like "2027-01-31T12:00:00Z"'
-        return self._add("timestamp-format", path, "must be a timestamp", got, hint)
+        return self._add("timestamp-format", path, "the value must be a timestamp", got, hint)
 
     def _duration(self, value: Value, _row: dict[str, Any], path: Path) -> str | None:
         if isinstance(value.content, str) and DURATION.match(value.content):
             return value.content
-        got = value.text or "a mapping or list"
-        hint, duration = hints.not_a_duration(value.text), hints.seconds(value.text)
+        got, duration = value.text or "a mapping or list", hints.seconds(value.text)
         mend = Mend("value", duration) if duration else None
-        return self._add("duration-format", path, "must be a duration", got, hint, mend=mend)
+        what = "the value must be a duration"
+        hint = f'write "{duration}"' if duration else 'write seconds with an s, like "3600s"'
+        return self._add("duration-format", path, what, got, hint, mend=mend)
 
     def _enum(self, value: Value, row: dict[str, Any], path: Path) -> str | None:
         if value.content in row["values"]:
             return value.content
         if not isinstance(value.content, str):
-            what, hint = (
-                "must be the name of an enum value",
-                f"write {row['values'][-1]}, for example",
-            )
-            return self._add_wrong_type(path, what, value, hint)
+            hint = f"write a name such as {row['values'][-1]}"
+            return self._add_wrong_type(path, "must be the name of an enum value", value, hint)
         what = "the API does not define this enum value"
         hint = hints.not_a_value(value.text, row["values"])
         mend = hints.mend_of_value(value.text, row["values"])
@@ -315,7 +297,6 @@ class MessageBuilder:
     def _check_oneofs(
         self, fields: dict[str, Any], result: dict[str, Any], keys: list[str], path: Path
     ) -> None:
-        """Report fields that exclude each other, at the location of the last one."""
         groups: dict[str, list[str]] = {}
         for field in result:
             if group := fields[field].get("oneof"):
@@ -362,20 +343,14 @@ class MessageBuilder:
     ) -> None:
         kinds = {dict: "a mapping", list: "a list"}
         got = kinds.get(type(value.content), value.text)
-        self._add("wrong-type", path, what, got, hint, mend=mend)
+        subject = "the value" if path else "the file"
+        self._add("wrong-type", path, f"{subject} {what}", got, hint, mend=mend)
 
     def _add(
-        self,
-        rule: str,
-        path: Path,
-        what: str,
-        value: str = "",
-        hint: str = "",
-        mend: Mend | None = None,
+        self, rule: str, path: Path, what: str, value: str, hint: str, mend: Mend | None = None
     ) -> None:
         self._mark_unreadable(path)
         location = self.document.location(path)
-        what = what if path else f"the file {what}"
         if IN_ENV in path:
             value = ""  # a misplaced value can be a secret
         if len(self.problems) < MAX_PROBLEMS:
@@ -385,7 +360,6 @@ class MessageBuilder:
     def _remark(
         self, rule: str, path: Path, what: str, hint: str, mend: Mend | None = None
     ) -> None:
-        """Add a warning or a note, by the level of the rule."""
         location = self.document.location(path, key=True)
         level = registry.FILE_LEVELS[rule]
         self.remarks.append(Problem(what, "", hint, path, location, rule, level, mend))
@@ -400,14 +374,12 @@ class MessageBuilder:
 
 
 def _is_unset(content: Any, key: str | int) -> bool:
-    """Return whether protobuf or gcloud would treat the field at ``key`` as unset."""
     if isinstance(key, int):
         return False
     return content is None or (content == "" and to_camel_case(key) in UNSET_IF_EMPTY)
 
 
 def _may_be_item(content: Any, message: str) -> bool:
-    """Return whether ``content`` can be the only item of a list."""
     if isinstance(content, dict):
         fields = messages().get(message, {})
         return bool(content) and all(to_camel_case(key) in fields for key in content)
@@ -415,23 +387,16 @@ def _may_be_item(content: Any, message: str) -> bool:
 
 
 def _variables(value: Value) -> tuple[tuple[str, str], ...]:
-    """Return name and value of each variable written ``NAME: value`` or ``NAME=value``.
-
-    >>> _variables(Value("A=b", "A=b"))
-    (('A', 'b'),)
-    """
+    """Return name and value of each variable that is written ``NAME: value`` or ``NAME=value``."""
     content = value.content
     if isinstance(content, str):
         name, equals, text = content.partition("=")
         return ((name, text),) if equals and VARIABLE.fullmatch(name) else ()
     if not isinstance(content, dict) or not content.keys().isdisjoint(messages()[hints.ENV_VAR]):
         return ()
-    if any(item.content is UNREADABLE or isinstance(item.content, dict | list)
-           for item in content.values()):  # fmt: skip
+    contents = [item.content for item in content.values()]
+    if UNREADABLE in contents or any(isinstance(item, dict | list) for item in contents):
         return ()
-    is_name = all(VARIABLE.fullmatch(name) for name in content)
-    return (
-        tuple((name, "" if item.content is None else item.text) for name, item in content.items())
-        if is_name
-        else ()
-    )
+    if not all(VARIABLE.fullmatch(name) for name in content):
+        return ()
+    return tuple((name, "" if v.content is None else v.text) for name, v in content.items())

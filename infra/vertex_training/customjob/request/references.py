@@ -1,10 +1,7 @@
 """References like ``${kind.name}`` in a job file to resources of the stack.
 
-A reference always has a dot. Other text is unchanged: the shell's ``${HOME}``, and ``$(VAR)`` of
-Kubernetes and Vertex AI.
+A reference has a dot, unlike the shell's ``${HOME}`` and Vertex AI's ``$(VAR)``.
 """
-
-from __future__ import annotations
 
 import re
 from collections.abc import Mapping
@@ -16,16 +13,9 @@ from vertex_training.errors import UnknownReferenceError, did_you_mean
 REFERENCE: Final = re.compile(r"\$\{([A-Za-z][A-Za-z0-9_-]*(?:\.[A-Za-z0-9_-]+)+)\}")
 
 #: Kinds of references to keys of a stack file's section; kind and section have the same name.
-DECLARED: Final = (
-    "buckets",
-    "images",
-    "packages",
-    "reservations",
-    "secrets",
-    "serviceAccounts",
-    "snapshots",
+DECLARED: Final = frozenset(
+    ("buckets", "images", "packages", "reservations", "secrets", "serviceAccounts", "snapshots")
 )
-
 #: Attribute of a network, as in ``${network.name}`` -> network mode in which it has a value.
 OF_MODE: Final = {"name": "peering", "attachment": "psc", "interface": "psc"}
 
@@ -54,8 +44,7 @@ def names_in(text: str) -> list[str]:
 def resolve(text: str, table: Table) -> str:
     """Return ``text`` with all references replaced by their values.
 
-    Raises:
-        UnknownReferenceError: for the first reference that is unknown or a whole message.
+    Raises UnknownReferenceError for the first reference that is unknown or a whole message.
     """
 
     def replace(match: re.Match[str]) -> str:
@@ -65,11 +54,8 @@ def resolve(text: str, table: Table) -> str:
             return value
         if isinstance(value, UnknownValue):
             raise UnknownReferenceError(name, value.hint)
-        if value is not None:
-            raise UnknownReferenceError(
-                name, "use this reference as the whole value of a field, not inside text"
-            )
-        raise UnknownReferenceError(name, _hint(name, table))
+        whole = "use this reference as the whole value of a field, not inside text"
+        raise UnknownReferenceError(name, _hint(name, table) if value is None else whole)
 
     return REFERENCE.sub(replace, text)
 
@@ -86,7 +72,7 @@ def _hint(name: str, table: Table) -> str:
     same_kind = [known for known in table if known.split(".")[0] == kind]
     if not same_kind and kind in DECLARED:
         key = rest.partition(".")[0]
-        return f"add '{key}' to vertex-training:{kind} of the stack file, which has no {kind}"
+        return f"add '{key}' to vertex-training:{kind} in the stack file, which has no {kind}"
     if kind == "network" and rest in OF_MODE and name not in same_kind:
         return f"set mode: {OF_MODE[rest]} in vertex-training:network"
     if name == "tensorboard.name":

@@ -30,38 +30,13 @@ Violations of Google's documentation or client are errors. Observed or inferred 
 import importlib
 from typing import Final
 
-from vertex_training.customjob.rules import registry
-from vertex_training.customjob.rules.context import (
-    FILE_ONLY,
-    BucketFacts,
-    Context,
-    JobFacts,
-    NetworkFacts,
-    ReservationFacts,
-    StackFacts,
-)
-from vertex_training.customjob.rules.job import Job
-from vertex_training.customjob.rules.registry import RULES, Finding, Rule
+from vertex_training.customjob.rules.registry import FILE_RULES, RULES, Rule
 
 #: Modules with rules, in the order in which their rules are listed.
 SUBJECTS: Final = (
-    "pools",
-    "machines",
-    "capacity",
-    "images",
-    "storage",
-    "environment",
-    "launch",
-    "secrets",
-    "network",
-    "identity",
-    "study",
-    "parameters",
-    "trials",
-    "stack",
-    "fit",
-    "batch",
-)
+    "pools", "machines", "capacity", "images", "storage", "environment", "launch", "secrets",
+    "network", "identity", "study", "parameters", "trials", "stack", "fit", "batch",
+)  # fmt: skip
 #: Subjects of rules that apply only to tuning jobs.
 OF_TUNING: Final = frozenset(("study", "parameters", "trials"))
 #: Subjects of rules that need the stack of a job.
@@ -71,20 +46,4 @@ for subject in SUBJECTS:
     importlib.import_module(f"{__name__}.{subject}")
 
 #: All rules. Rules that the reader of job files checks come first.
-ALL: Final[tuple[Rule, ...]] = (*registry.FILE_RULES, *RULES)
-
-__all__ = [
-    "ALL",
-    "FILE_ONLY",
-    "OF_TUNING",
-    "RULES",
-    "BucketFacts",
-    "Context",
-    "Finding",
-    "Job",
-    "JobFacts",
-    "NetworkFacts",
-    "ReservationFacts",
-    "Rule",
-    "StackFacts",
-]
+ALL: Final[tuple[Rule, ...]] = (*FILE_RULES, *RULES)

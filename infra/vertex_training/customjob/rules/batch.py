@@ -1,7 +1,5 @@
 """Rules about ``backend: batch``: fields that Batch lacks or interprets differently."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import Final
@@ -14,7 +12,7 @@ from vertex_training.naming import SECRET_VALUE
 
 BATCH: Final = "https://docs.cloud.google.com/batch/docs/"
 VERTEX: Final = "or set backend: vertex"
-#: Fields of a CustomJobSpec that only Vertex AI supports -> the hint.
+#: Field of a CustomJobSpec that only Vertex AI supports -> hint.
 ONLY_VERTEX: Final = {
     "persistentResourceId": "remove persistentResourceId: Batch creates machines for each run",
     "tensorboard": "log to AIP_TENSORBOARD_LOG_DIR, and download the logs by `vt jobs artifacts`",
@@ -29,9 +27,8 @@ ONLY_VERTEX: Final = {
     "protectedArtifactLocationId": "reference images by digest",
     "models": "read the model from its bucket",
 }
-#: Maximum duration of a job in days (batch/docs/job-states: RUNNING).
+#: Maximum days of a job, and of a job on Flex-start machines (batch/docs/job-states: RUNNING).
 MOST_DAYS: Final = 14
-#: Maximum duration of a job with Flex-start machines.
 MOST_DAYS_FLEX: Final = 7
 #: Variables that a script sets when a task starts: a request cannot include their values.
 LATE: Final = re.compile(r"CLUSTER_SPEC|TF_CONFIG|MASTER_ADDR|MASTER_PORT|RANK|WORLD_SIZE")
@@ -46,7 +43,12 @@ def batch_support(job: Job) -> Iterator[Finding]:
         return
     yield from _of_spec(job)
     yield from _of_pools(job)
-    yield from _of_scheduling(job)
+    most = MOST_DAYS_FLEX if job.strategy == "FLEX_START" else MOST_DAYS
+    if whole_seconds(job.scheduling) > most * 86400:
+        path, value = (*SPEC, "scheduling", "timeout"), str(job.scheduling["timeout"])
+        what = f"the timeout is longer than Batch's limit of {most} days"
+        hint = f"write {most * 86400}s or less, and resume from a checkpoint"
+        yield Finding(path, what, value, hint)
     for pool in job.pools:
         yield from _of_pool(pool)
 
@@ -58,7 +60,7 @@ def batch_differs(job: Job) -> Iterator[Finding]:
         return
     if "maxWaitDuration" in job.scheduling:
         what = "Batch ignores maxWaitDuration and waits two days for machines"
-        hint = "remove the field; to stop waiting earlier, run `vt jobs cancel`"
+        hint = "remove maxWaitDuration; to stop waiting earlier, run `vt jobs cancel`"
         path = (*SPEC, "scheduling", "maxWaitDuration")
         yield Finding(path, what, str(job.scheduling["maxWaitDuration"]), hint)
     if job.context.stack and "pscInterfaceConfig" not in job.spec:
@@ -74,18 +76,20 @@ def _of_spec(job: Job) -> Iterator[Finding]:
     for field, hint in ONLY_VERTEX.items():
         if value := job.spec.get(field):
             what = f"Batch does not support {field}"
-            yield Finding((*SPEC, field), what, _shown(value), f"{hint}; {VERTEX}")
+            got = "" if isinstance(value, (bool, dict, list)) else str(value)
+            yield Finding((*SPEC, field), what, got, f"{hint}; {VERTEX}")
     if not job.account:
         what = "serviceAccount is missing: Batch would use Compute Engine's default service account"
-        yield Finding(SPEC, what, "", "serviceAccount: ${serviceAccounts.NAME}", "serviceAccount")
+        hint = "add serviceAccount: ${serviceAccounts.NAME}"
+        yield Finding(SPEC, what, "", hint, "serviceAccount")
     if "encryptionSpec" in job.request:
-        what = "Batch does not support encryptionSpec: disk keys need an instance template"
+        what = "Batch does not support encryptionSpec: a key for disks needs an instance template"
         key = str(job.request["encryptionSpec"].get("kmsKeyName", ""))
         hint = f"remove jobs from encryption.covers, {VERTEX}"
         yield Finding(("encryptionSpec",), what, key, hint)
     network, attachment = job.context.stack and job.context.stack.network, job.attachment
     if attachment and not (network and network.attachment == attachment and network.subnet):
-        what = "this network attachment has no known subnet, which machines on Batch need"
+        what = "the subnet of this network attachment is unknown, and Batch needs a subnet"
         hint = f"set network.subnet in the stack file and use ${{network.interface}}; {VERTEX}"
         yield Finding((*SPEC, "pscInterfaceConfig", "networkAttachment"), what, attachment, hint)
 
@@ -96,9 +100,7 @@ def _of_pools(job: Job) -> Iterator[Finding]:
             what = "Batch does not support reduction servers"
             yield Finding(pool.path, what, pool.image, f"remove the pool; {VERTEX}")
         elif pool.index > 1:
-            what = (
-                "Batch does not support parameter servers or evaluators: all machines must be equal"
-            )
+            what = "Batch requires equal machines: no parameter servers and no evaluators"
             hint = f"use only the first two pools, with equal workers (torch.distributed); {VERTEX}"
             yield Finding(pool.path, what, f"pool {pool.index}", hint)
         elif pool.index == 1 and job.pools[0].index == 0:
@@ -120,10 +122,8 @@ def _of_pool(pool: Pool) -> Iterator[Finding]:
             hint = f"read data from buckets below /gcs; {VERTEX}"
             yield Finding((*pool.path, field), what, "", hint)
     if pool.shape and pool.shape.tpu:
-        what = "Batch does not support TPUs"
-        yield Finding(
-            (*pool.machine_path, "machineType"), what, pool.machine_type, "set backend: vertex"
-        )
+        path, got = (*pool.machine_path, "machineType"), pool.machine_type
+        yield Finding(path, "Batch does not support TPUs", got, "set backend: vertex")
     if size := pool.machine.get("gpuPartitionSize"):
         what = "Batch does not support gpuPartitionSize: a job uses whole GPUs"
         hint = f"use a machine type with a smaller GPU; {VERTEX}"
@@ -139,17 +139,3 @@ def _of_pool(pool: Pool) -> Iterator[Finding]:
         if match := next(late, None):
             what = "Batch does not expand this variable: its value exists only on the machine"
             yield Finding(path, what, match.group(), f"read the variable in the code; {VERTEX}")
-
-
-def _of_scheduling(job: Job) -> Iterator[Finding]:
-    most = MOST_DAYS_FLEX if job.strategy == "FLEX_START" else MOST_DAYS
-    if whole_seconds(job.scheduling) > most * 86400:
-        path, value = (*SPEC, "scheduling", "timeout"), str(job.scheduling["timeout"])
-        what = f"the timeout is longer than Batch's limit of {most} days"
-        yield Finding(
-            path, what, value, f"write {most * 86400}s or less, and resume from a checkpoint"
-        )
-
-
-def _shown(value: object) -> str:
-    return "" if isinstance(value, (bool, dict, list)) else str(value)

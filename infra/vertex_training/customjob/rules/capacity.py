@@ -1,7 +1,5 @@
 """Rules for reservations, persistent resources and scheduling."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from decimal import Decimal
@@ -24,7 +22,7 @@ RESERVATION: Final = re.compile(
 PERSISTENT_ID: Final = re.compile(r"[a-z]([a-z0-9-]*[a-z0-9])?\Z")
 #: Compute Engine offers these machine types only as Spot or Flex-start VMs.
 NEVER_STANDARD: Final = ("a3-highgpu-1g", "a3-highgpu-2g", "a3-highgpu-4g")
-#: "A shared reservation or Spot VMs are recommended."
+#: Accelerators for which Google recommends a shared reservation or Spot VMs.
 SCARCE: Final = ("NVIDIA_H100_MEGA_80GB", "NVIDIA_H200_141GB", "NVIDIA_B200")
 
 
@@ -51,19 +49,15 @@ def reservation_specific(_pool: Pool, affinity: dict[str, Any], path: Path) -> F
         return
     for field, hint in (("key", KEY), ("values", "[projects/P/zones/Z/reservations/NAME]")):
         if not affinity.get(field):
-            yield Finding(path, f"{field} is missing", "", f"{field}: {hint}", field)
+            yield Finding(path, f"{field} is missing", "", f"add {field}: {hint}", field)
 
 
 @rule("reservation-key", AFFINITY_TYPES, of=_affinities)
 def reservation_key(_pool: Pool, affinity: dict[str, Any], path: Path) -> Findings:
     """Check that the key of a reservationAffinity is compute.googleapis.com/reservation-name."""
-    if affinity.get("key") and affinity["key"] != KEY:
-        yield Finding(
-            (*path, "key"),
-            "reservationAffinity does not support this key",
-            affinity["key"],
-            f"write {KEY}",
-        )
+    if (key := affinity.get("key")) and key != KEY:
+        what = "reservationAffinity does not support this key"
+        yield Finding((*path, "key"), what, key, f"write {KEY}")
 
 
 @rule("reservation-name", AFFINITY_TYPES, of=_affinities)
@@ -72,7 +66,7 @@ def reservation_name(_pool: Pool, affinity: dict[str, Any], path: Path) -> Findi
     for index, value in enumerate(affinity.get("values", [])):
         if not RESERVATION.match(value):
             hint = "write projects/PROJECT/zones/ZONE/reservations/NAME"
-            what = "must be the full name of a reservation"
+            what = "the reservation must be written with its full name"
             yield Finding((*path, "values", index), what, value, hint)
 
 
@@ -127,7 +121,7 @@ def reservation_required(pool: Pool) -> Findings:
     """Check that a job on GB200 machines uses a shared reservation."""
     if pool.shape and pool.shape.reservation_required and pool.unreserved:
         what = f"reservationAffinity is missing; {pool.machine_type} needs a shared reservation"
-        hint = "reservationAffinity: {reservationAffinityType: ANY_RESERVATION}"
+        hint = "add reservationAffinity: {reservationAffinityType: ANY_RESERVATION}"
         yield Finding(pool.machine_path, what, "", hint, "reservationAffinity")
 
 
@@ -157,11 +151,11 @@ def scarce_accelerator(job: Job) -> Findings:
 @rule("persistent-resource", GUIDES + "training/persistent-resource-train", "warning")
 def persistent_resource(job: Job) -> Findings:
     """Check that persistentResourceId is an id: lowercase letters, digits and hyphens."""
-    persistent_resource_id = job.spec.get("persistentResourceId")
-    if persistent_resource_id and not PERSISTENT_ID.match(persistent_resource_id):
+    id_ = job.spec.get("persistentResourceId")
+    if id_ and not PERSISTENT_ID.match(id_):
         hint = "write the last part of the resource name: lowercase letters, digits and hyphens"
-        path = ("jobSpec", "persistentResourceId")
-        yield Finding(path, "must be a persistent resource id", persistent_resource_id, hint)
+        what = "persistentResourceId must be the id of a persistent resource"
+        yield Finding((*SPEC, "persistentResourceId"), what, id_, hint)
 
 
 FLEX: Final = GUIDES + "training/schedule-jobs-dws"
@@ -173,8 +167,7 @@ NEW_NAMES: Final = {"ON_DEMAND": "STANDARD", "LOW_COST": "SPOT"}
 LONGEST: Final = 315_576_000_000
 
 
-def seconds(duration: str) -> Decimal:
-    """Return the length of a duration like ``3600s``."""
+def _seconds(duration: str) -> Decimal:
     return Decimal(duration.removesuffix("s"))
 
 
@@ -182,13 +175,11 @@ def seconds(duration: str) -> Decimal:
 def duration_range(job: Job) -> Findings:
     """Check that a timeout is positive, and maxWaitDuration is not negative."""
     timeout, wait = job.scheduling.get("timeout"), job.scheduling.get("maxWaitDuration")
-    if timeout and not 0 < seconds(timeout) <= LONGEST:
-        yield Finding(
-            (*PLACE, "timeout"), "the timeout must be positive", timeout, "write 3600s, for example"
-        )
-    if wait and not 0 <= seconds(wait) <= LONGEST:
-        hint = 'write "0s" to wait without a limit'
-        what = "maxWaitDuration must not be negative"
+    if timeout and not 0 < _seconds(timeout) <= LONGEST:
+        what, hint = "the timeout must be positive", "write 3600s, for example"
+        yield Finding((*PLACE, "timeout"), what, timeout, hint)
+    if wait and not 0 <= _seconds(wait) <= LONGEST:
+        what, hint = "maxWaitDuration must not be negative", 'write "0s" to wait without a limit'
         yield Finding((*PLACE, "maxWaitDuration"), what, wait, hint)
 
 
@@ -208,9 +199,8 @@ def strategy_deprecated(job: Job) -> Findings:
     """Check that scheduling.strategy uses a current name, not a deprecated one."""
     name = job.scheduling.get("strategy")
     if name in NEW_NAMES:
-        yield Finding(
-            STRATEGY, "this strategy name is deprecated", name, f"write {NEW_NAMES[name]}"
-        )
+        what = "this strategy name is deprecated"
+        yield Finding(STRATEGY, what, name, f"write {NEW_NAMES[name]}")
 
 
 @rule("retries-contradict", TYPES + "custom_job.py")
@@ -228,15 +218,13 @@ def max_wait_unused(job: Job) -> Findings:
     wait = job.scheduling.get("maxWaitDuration")
     if wait and job.strategy in ("STANDARD", "SPOT"):
         path, what = (*PLACE, "maxWaitDuration"), "only FLEX_START jobs use maxWaitDuration"
-        yield Finding(path, what, wait, "remove the field, or write strategy: FLEX_START")
+        yield Finding(path, what, wait, "remove maxWaitDuration, or write strategy: FLEX_START")
 
 
 @rule("flex-start-gpu", FLEX, of=pools_of)
 def flex_start_gpu(pool: Pool) -> Findings:
     """Check that every pool of a FLEX_START job has L4, A100, H100, H200 or B200 machines."""
-    if pool.job.strategy != "FLEX_START":
-        return
-    if pool.shape and not pool.shape.flex_start:
+    if pool.job.strategy == "FLEX_START" and pool.shape and not pool.shape.flex_start:
         what = "FLEX_START supports only L4, A100, H100, H200 and B200 machines"
         hint = "use SPOT or STANDARD, or change the machine type"
         yield Finding((*pool.machine_path, "machineType"), what, pool.machine_type, hint)
@@ -246,7 +234,7 @@ def flex_start_gpu(pool: Pool) -> Findings:
 def flex_start_timeout(job: Job) -> Findings:
     """Check that a FLEX_START job has a timeout of at most 7 days."""
     timeout = job.scheduling.get("timeout")
-    if job.strategy == "FLEX_START" and timeout and seconds(timeout) > WEEK:
+    if job.strategy == "FLEX_START" and timeout and _seconds(timeout) > WEEK:
         what = "a FLEX_START job can run for at most 7 days"
         yield Finding((*PLACE, "timeout"), what, timeout, 'write "604800s" or less')
 
@@ -255,10 +243,8 @@ def flex_start_timeout(job: Job) -> Findings:
 def flex_start_same_machines(job: Job) -> Findings:
     """Check that all pools of a FLEX_START job have the same machines."""
     fields = ("machineType", "acceleratorType", "acceleratorCount")
-    if job.strategy != "FLEX_START" or len(job.pools) < 2:
-        return
-    first, *others = job.pools
-    for pool in others:
+    for pool in job.pools[1:] if job.strategy == "FLEX_START" else ():
+        first = job.pools[0]
         if [pool.machine.get(f) for f in fields] != [first.machine.get(f) for f in fields]:
             what = "FLEX_START requires equal machines in all pools"
             hint = f"use {first.machine_type}, as in the first pool, and no reduction server"
@@ -267,14 +253,10 @@ def flex_start_same_machines(job: Job) -> Findings:
 
 @rule("spot-output", GUIDES + "training/use-spot-vms", "warning")
 def spot_output(job: Job) -> Findings:
-    """Check that a SPOT job has a baseOutputDirectory for the checkpoints from which it resumes.
-
-    A bucket in the command line or in the environment is accepted as well.
-    """
-    by_hand = any(
-        "gs://" in text or "/gcs/" in text for pool in job.pools for _, text in pool.texts()
-    )
-    if job.strategy == "SPOT" and not job.output and not by_hand:
+    """Check that a SPOT job has a baseOutputDirectory for the checkpoints from which it resumes."""
+    texts = [text for pool in job.pools for _, text in pool.texts()]
+    has_bucket = any("gs://" in text or "/gcs/" in text for text in texts)
+    if job.strategy == "SPOT" and not job.output and not has_bucket:
         what = "baseOutputDirectory is missing: a preempted job would lose its progress"
         hint = "set baseOutputDirectory, and resume from AIP_CHECKPOINT_DIR"
         yield Finding(SPEC, what, "", hint, "baseOutputDirectory")

@@ -3,8 +3,6 @@
 An unparsable command line has no commands, and rules report nothing about it.
 """
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Mapping, Sequence
@@ -12,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from vertex_training.customjob.rules.job import Pool, is_shell
+from vertex_training.errors import counted
 
 #: Placeholder for text that only a shell can expand: ``$(…)`` and backticks.
 UNKNOWN: Final = "$_"
@@ -49,8 +48,6 @@ _WRAPPERS: Final[Mapping[str, frozenset[str]]] = {
     "conda run": frozenset(("-n", "--name", "-p", "--prefix")),
     "micromamba run": frozenset(("-n", "--name", "-p", "--prefix")),
 }
-#: Programs that need one argument before the command that they start.
-_AFTER_ONE: Final = frozenset(("timeout",))
 _PYTHON: Final = re.compile(r"(?:.*/)?python(?:\d+(?:\.\d+)?)?")
 
 
@@ -73,7 +70,7 @@ class Command:
         return _PYTHON.fullmatch(self.words[0]) is not None
 
     def module_and_arguments(self) -> tuple[str, tuple[str, ...]]:
-        """Return the module and the arguments of ``python [OPTIONS] -m MODULE``."""
+        """Return the module and the arguments of ``python -m MODULE``, else all arguments."""
         if self.is_python:
             for index, word in enumerate(self.words[1:-1], 1):
                 if word == "-m":
@@ -117,7 +114,12 @@ def parse_words(words: Sequence[str]) -> CommandLine:
     """
     rest = _unwrapped(words)
     if rest and is_shell(rest[0]):
-        return _shell_line(words, rest)
+        script, after = _script_of(rest)
+        if script is None:
+            return CommandLine(tuple(words), is_read_by_shell=True)
+        # A script without $ ignores its arguments.
+        unused = len(words) - len(after) if after and "$" not in script else None
+        return CommandLine(tuple(words), script, unused, parse_script(script), True)
     program = rest[0].rpartition("/")[2] if rest else ""
     # A wrapper such as env starts the words after it without expansion.
     commands = (Command(tuple(rest)),) if rest else ()
@@ -125,17 +127,8 @@ def parse_words(words: Sequence[str]) -> CommandLine:
     return CommandLine(tuple(words), commands=commands, is_read_by_shell=expands)
 
 
-def _shell_line(words: Sequence[str], rest: Sequence[str]) -> CommandLine:
-    script, after = _script_of(rest)
-    if script is None:
-        return CommandLine(tuple(words), is_read_by_shell=True)
-    # A script without $ ignores its arguments.
-    unused = len(words) - len(after) if after and "$" not in script else None
-    return CommandLine(tuple(words), script, unused, parse_script(script), is_read_by_shell=True)
-
-
 def _script_of(words: Sequence[str]) -> tuple[str | None, Sequence[str]]:
-    """Return the script after ``-c`` and the words after it; None without ``-c``."""
+    """Return the script after ``-c`` and the words after the script; None without ``-c``."""
     is_script = False
     index = 1
     while index < len(words) and words[index][:1] in ("-", "+") and words[index] != "--":
@@ -149,13 +142,12 @@ def _script_of(words: Sequence[str]) -> tuple[str | None, Sequence[str]]:
 
 
 def _unwrapped(words: Sequence[str]) -> Sequence[str]:
-    """Return the words after leading wrappers and assignments."""
     while words:
         name = words[0].rpartition("/")[2]
         pair = f"{name} {words[1]}" if len(words) > 1 else ""
         if pair in _WRAPPERS:
             name, words = pair, words[1:]
-        elif name in _AFTER_ONE:
+        elif name == "timeout":  # one argument precedes the command that it starts
             words = _without_options(words, frozenset(("-k", "-s")))[1:]
             continue
         elif name not in _WRAPPERS:
@@ -236,7 +228,11 @@ def _without_substitutions(script: str) -> str:
         if script[index] == "'":
             quoted = not quoted
         if not quoted and script.startswith("$(", index):
-            index = _closing(script, index + 1)
+            depth = 1
+            index += 2
+            while depth and index < len(script):
+                depth += {"(": 1, ")": -1}.get(script[index], 0)
+                index += 1
             parts.append(UNKNOWN)
             continue
         if not quoted and script[index] == "`" and (end := script.find("`", index + 1)) > 0:
@@ -246,15 +242,6 @@ def _without_substitutions(script: str) -> str:
         parts.append(script[index])
         index += 1
     return "".join(parts)
-
-
-def _closing(script: str, index: int) -> int:
-    depth = 0
-    for position in range(index, len(script)):
-        depth += {"(": 1, ")": -1}.get(script[position], 0)
-        if depth == 0:
-            return position + 1
-    return len(script)
 
 
 @dataclass(frozen=True)
@@ -274,7 +261,7 @@ class Launch:
 
     @property
     def is_static(self) -> bool:
-        """Return whether options set each node's rank and the first node's address."""
+        """Return whether options set each node's rank and the address of the first node."""
         return self.options.get("rdzv-backend", "static") == "static"
 
 
@@ -311,9 +298,21 @@ def launch_of(command: Command) -> Launch | None:
     if name not in _FLAGS:
         return None
     options = _options(arguments, _FLAGS[name])
-    read = {"torchrun": _torchrun, "accelerate": _accelerate, "deepspeed": _deepspeed}
-    if name in read:
-        return read[name](options)
+    address, rank = options.get("master-addr"), options.get("node-rank")
+    if name == "torchrun":
+        nodes = _number(options.get("nnodes", "1")) if "standalone" not in options else 1
+        if endpoint := options.get("rdzv-endpoint"):
+            address = endpoint.rpartition(":")[0] or endpoint
+        processes = _number(options.get("nproc-per-node", "1"))
+        return Launch(name, nodes, processes, None, rank, address, options)
+    if name == "accelerate":
+        nodes, total = _number(options.get("num-machines")), _number(options.get("num-processes"))
+        per_node = total // nodes if total and nodes else None
+        rank, address = options.get("machine-rank"), options.get("main-process-ip")
+        return Launch(name, nodes, per_node, total, rank, address, options)
+    if name == "deepspeed":
+        nodes, per_node = _number(options.get("num-nodes")), _number(options.get("num-gpus"))
+        return Launch(name, nodes, per_node, None, rank, address, options)
     return Launch(name, processes=_number(options.get("processes")), options=options)
 
 
@@ -332,37 +331,14 @@ def _options(words: Sequence[str], flags: frozenset[str]) -> dict[str, str]:
     return options
 
 
-def _torchrun(options: Mapping[str, str]) -> Launch:
-    nodes = _number(options.get("nnodes", "1")) if "standalone" not in options else 1
-    address = options.get("master-addr")
-    if endpoint := options.get("rdzv-endpoint"):
-        address = endpoint.rpartition(":")[0] or endpoint
-    processes = _number(options.get("nproc-per-node", "1"))
-    rank = options.get("node-rank")
-    return Launch("torchrun", nodes, processes, rank=rank, address=address, options=options)
-
-
-def _accelerate(options: Mapping[str, str]) -> Launch:
-    nodes, total = _number(options.get("num-machines")), _number(options.get("num-processes"))
-    per_node = total // nodes if total and nodes else None
-    rank, address = options.get("machine-rank"), options.get("main-process-ip")
-    return Launch("accelerate", nodes, per_node, total, rank, address, options)
-
-
-def _deepspeed(options: Mapping[str, str]) -> Launch:
-    nodes, per_node = _number(options.get("num-nodes")), _number(options.get("num-gpus"))
-    rank, address = options.get("node-rank"), options.get("master-addr")
-    return Launch("deepspeed", nodes, per_node, None, rank, address, options)
-
-
 def _number(text: str | None) -> int | None:
     return int(text) if text is not None and re.fullmatch(r"[0-9]{1,6}", text) else None
 
 
 def started_processes(pools: Sequence[Pool]) -> tuple[str, ...]:
-    """Return the nodes and processes of worker pools: ``4 nodes x 8 processes (torchrun)``.
+    """Return texts like ``4 nodes x 8 processes (torchrun)`` for the launchers in worker pools.
 
-    The number of processes is missing if it depends on the machine.
+    A text without processes means that their number depends on the machine.
     """
     nodes: dict[tuple[str, int | None], int] = {}
     for pool in pools:
@@ -374,13 +350,13 @@ def started_processes(pools: Sequence[Pool]) -> tuple[str, ...]:
         nodes[key] = nodes.get(key, 0) + pool.replicas
     lines: list[str] = []
     for (launcher, per_node), count in nodes.items():
-        processes = f" x {_counted(per_node, 'process', 'processes')}" if per_node else ""
-        lines.append(f"{_counted(count, 'node', 'nodes')}{processes} ({launcher})")
+        processes = f" x {per_node} process{'es' * (per_node > 1)}" if per_node else ""
+        lines.append(f"{counted(count, 'node')}{processes} ({launcher})")
     return tuple(lines)
 
 
 def processes_of(launch: Launch, pool: Pool) -> int | None:
-    """Return the number of processes on each machine; None if it depends on the machine type."""
+    """Return the number of processes on each machine; None if the number depends on the machine."""
     if launch.processes is not None:
         return launch.processes
     option = launch.options.get("nproc-per-node", launch.options.get("processes"))
@@ -388,7 +364,3 @@ def processes_of(launch: Launch, pool: Pool) -> int | None:
     if pool.gpu and pool.count and (by_machine or option in ("gpu", "auto")):
         return pool.count
     return 1 if launch.launcher == "vertex_job.launch" and by_machine and not pool.gpu else None
-
-
-def _counted(count: int, one: str, many: str) -> str:
-    return f"{count} {one if count == 1 else many}"

@@ -53,7 +53,7 @@ class ReservationFacts:
     accelerator_count: int
     count: int
     specific: bool
-    """True if only jobs that name the reservation use it."""
+    """True if only jobs that name the reservation use the reservation."""
     local_ssds: int = 0
     """Number of local SSDs attached to each machine."""
     parallel_jobs: int | None = None
@@ -77,7 +77,7 @@ class StackFacts:
     packages: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """URI of a package of the stack in Cloud Storage -> its runnable modules."""
     plugin_images: frozenset[str] = frozenset()
-    """Images of the stack, without digest, whose Dockerfile contains the name of an NCCL plugin."""
+    """Images of the stack, without digest, with the name of an NCCL plugin in their Dockerfile."""
     network: NetworkFacts | None = None
     reservations: Mapping[str, ReservationFacts] = field(default_factory=dict)
     """Full name with the project's id, ``projects/P/zones/Z/reservations/NAME`` -> properties."""
@@ -156,7 +156,7 @@ class Context:
     backend: str = "vertex"
     """The service that runs the job (``customjob.kinds``)."""
     model: Mapping[str, Any] = field(default_factory=dict)
-    """The stack file's ``model`` of the job; empty without one."""
+    """The stack file's ``model`` of the job; empty if missing."""
     today: datetime.date | None = None
     """Date for checks of availability; None for the current date."""
 

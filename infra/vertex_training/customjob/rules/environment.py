@@ -1,7 +1,5 @@
 """Rules about environment variables, commands and arguments."""
 
-from __future__ import annotations
-
 import re
 from typing import Final
 
@@ -25,20 +23,18 @@ TENSORBOARD: Final = frozenset(("AIP_TENSORBOARD_API_URI", "AIP_TENSORBOARD_RESO
 PLACEHOLDER: Final = re.compile(
     r"<[A-Z][A-Z0-9]*(?:[_ -][A-Z0-9]+)+>|<your[_ -][a-z0-9_ -]+>|\bYOUR_[A-Z_]+\b"
 )
-#: Variables that torchrun sets for each process; Vertex AI does not document them. A shell or the
-#: service would replace such references in a job file: $RANK, ${RANK:-0}, $(RANK).
+#: References to variables that torchrun sets for each process: $RANK, ${RANK:-0}, $(RANK).
 RANK_VARIABLE: Final = re.compile(
     r"\$[{(]?(RANK|WORLD_SIZE|LOCAL_RANK|NODE_RANK|MASTER_ADDR|MASTER_PORT)\b"
 )
-#: Commands that stop a script at errors: ``set -euo pipefail`` and ``set -o errexit``; also ``set
-#: -uo pipefail``, which shows that the author considered failures.
+#: Commands that stop a script at errors; also ``set -uo pipefail``, a sign of intent.
 STOPS_ON_ERROR: Final = re.compile(r"\bset( -\w+)* (-[a-z]*e|-o errexit|-[a-z]*o pipefail)")
 #: The same setting as an option of the shell program: ``bash -euo pipefail -c``.
 STOPS_BY_OPTION: Final = re.compile(r"-[a-z]*e[a-z]*\Z|errexit\Z")
 #: Ends of lines after which a shell continues the same command.
 GOES_ON: Final = re.compile(r"(&&|\|\||[|\\;{(]|\b(then|do|else|in))\s*\Z")
 
-#: A line that only prints, whose failure changes nothing.
+#: A line that only prints. Its failure has no effect.
 PRINTS: Final = re.compile(r"(echo|printf)\s[^|;&`]*\Z")
 
 
@@ -49,7 +45,7 @@ def env_name(pool: Pool) -> Findings:
     for index, variable in enumerate(pool.env):
         path = (*pool.task_path, "env", index)
         if "name" not in variable:
-            yield Finding(path, "name is missing", "", hint, "name")
+            yield Finding(path, "the variable has no name", "", hint, "name")
         elif not ENV_NAME.match(variable["name"]):
             what = "the name of a variable must be a C identifier"
             yield Finding((*path, "name"), what, variable["name"], hint)
@@ -60,8 +56,8 @@ def env_value(pool: Pool) -> Findings:
     """Check that every environment variable has a value."""
     for index, variable in enumerate(pool.env):
         if "value" not in variable:
-            path = (*pool.task_path, "env", index)
-            yield Finding(path, "value is missing", "", 'write value: ""', "value")
+            path, what = (*pool.task_path, "env", index), "the variable has no value"
+            yield Finding(path, what, "", 'write value: "" for an empty value', "value")
 
 
 @rule("env-count", TYPES + "custom_job.py", of=pools_of)
@@ -81,7 +77,7 @@ def env_twice(pool: Pool) -> Findings:
     for index, (path, name, _) in enumerate(pool.variables(), 1):
         if name and name in seen:
             what = f"this variable is already set by item {seen[name]} of env"
-            yield Finding((*path, "name"), what, name, "remove one of the two env items")
+            yield Finding((*path, "name"), what, name, "remove this item, or the earlier item")
         seen.setdefault(name, index)
 
 
@@ -96,7 +92,7 @@ def env_reserved(job: Job) -> Findings:
     for pool in job.pools:
         for path, name, _ in pool.variables():
             if name in reserved or (job.output and OUTPUT_DIRS.fullmatch(name)):
-                what = "Vertex AI sets this variable"
+                what = "Vertex AI sets this variable itself"
                 yield Finding((*path, "name"), what, name, "rename the variable")
 
 
@@ -131,10 +127,12 @@ def rank_variables(pool: Pool) -> Findings:
     by_hand = {name for _, name, _ in pool.variables()}
     for path, text in pool.texts():
         for match in RANK_VARIABLE.finditer(text):
-            if match[1] not in by_hand and not _assigns(text, match[1]):
+            name = match[1]  # a script may assign the variable or read a value into it
+            is_set = re.search(rf"(^|[\s;&|])({name}=|read\b[^;\n]*\b{name}\b)", text)
+            if name not in by_hand and not is_set:
                 hint = "read CLUSTER_SPEC instead, as jobs/lib/vertex_job/launch.py does"
                 what = "Vertex AI does not document this variable"
-                yield Finding(path, what, match[1], hint)
+                yield Finding(path, what, name, hint)
                 break
 
 
@@ -201,33 +199,20 @@ def nccl_plugin(job: Job) -> Findings:
     stack = job.context.stack
     images = stack.plugin_images if stack else frozenset[str]()
     for pool in nodes if sum(pool.replicas for pool in nodes) > 1 else ():
-        name = next(
-            (PLUGINS[start] for start in PLUGINS if pool.machine_type.startswith(start)), ""
-        )
-        texts = (
-            pool.image,
-            *(text for _, text in pool.texts()),
-            *(n for _, n, _ in pool.variables()),
-        )
-        if (
-            not name
-            or pool.image.partition("@")[0] in images
-            or any(map(NCCL_PLUGIN.search, texts))
-        ):
+        name = next((PLUGINS[form] for form in PLUGINS if pool.machine_type.startswith(form)), "")
+        texts = [pool.image, *(text for _, text in pool.texts())]
+        texts += [variable for _, variable, _ in pool.variables()]
+        has_plugin = pool.image.partition("@")[0] in images or any(map(NCCL_PLUGIN.search, texts))
+        if not name or has_plugin:
             continue
         what = (
             f"neither the image nor env names NCCL's network plugin {name}. Without the plugin, "
-            "NCCL may connect the nodes by TCP, which is far slower, and report no error. Vertex "
-            "AI does not document whether it adds the plugin"
+            "NCCL may connect the nodes by TCP, which is far slower, and report no error. Google "
+            "does not document whether Vertex AI adds the plugin"
         )
         hint = "install the plugin in the image; `vt jobs logs` first prints NCCL's network"
         yield Finding((*pool.task_path, pool.image_field), what, pool.machine_type, hint)
         return
-
-
-def _assigns(script: str, name: str) -> bool:
-    """Return whether a shell script sets the variable or reads a value into it."""
-    return re.search(rf"(^|[\s;&|])({name}=|read\b[^;\n]*\b{name}\b)", script) is not None
 
 
 def _ignores_failures(script: str) -> bool:
@@ -242,13 +227,13 @@ def _ignores_failures(script: str) -> bool:
 REFERENCE: Final = re.compile(r"(?<!\$)\$\(([A-Za-z_][A-Za-z0-9_]*)\)")
 #: Variables in shell syntax. A reference into the stack has a dot, and does not match.
 SHELL_VARIABLE: Final = re.compile(r"\$\{[A-Za-z_][A-Za-z0-9_]*\}")
-#: Variables that the service or most images set: no job file needs to define them.
+#: Variables that the service or most images set. A job file need not define these variables.
 GIVEN: Final = re.compile(r"(AIP_|CLOUD_ML_)[A-Z_]+|CLUSTER_SPEC|TF_CONFIG|PATH|HOME|HOSTNAME")
 
 
 @rule("env-unresolved", TYPES + "env_var.py", "warning", of=pools_of)
 def env_unresolved(pool: Pool) -> Findings:
-    """Check that a variable references only variables above it: the service expands no others."""
+    """Check that a variable references only earlier variables: other names are not expanded."""
     known = set[str]()
     for path, name, value in pool.variables():
         for match in REFERENCE.finditer(value):
@@ -264,7 +249,7 @@ def env_unresolved(pool: Pool) -> Findings:
 
 @rule("shell-variable", TYPES + "custom_job.py", "warning", of=pools_of)
 def shell_variable(pool: Pool) -> Findings:
-    """Check that ``${NAME}`` occurs only in a shell's script: the service does not expand it."""
+    """Check that only shell scripts contain ``${NAME}``: the service does not expand variables."""
     if read_command_line(pool).is_read_by_shell:
         return
     for path, text in pool.words():

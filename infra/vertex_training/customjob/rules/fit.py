@@ -1,9 +1,7 @@
 """Rules that compare a job with its stack's network and reservations: owner and capacity."""
 
-from __future__ import annotations
-
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Final
 
 from vertex_training import catalog
@@ -13,7 +11,13 @@ from vertex_training.customjob.rules.context import (
     ReservationFacts,
     ReservationRequest,
 )
-from vertex_training.customjob.rules.job import SPEC, Job, Pool, job_facts_of
+from vertex_training.customjob.rules.job import (
+    SPEC,
+    Job,
+    Pool,
+    job_facts_of,
+    reservation_request_of,
+)
 from vertex_training.customjob.rules.network import INTERFACE, NETWORK, PEERING, PSC
 from vertex_training.customjob.rules.registry import GUIDES, Finding, Findings, rule
 from vertex_training.errors import Path
@@ -30,7 +34,7 @@ def _network(job: Job) -> NetworkFacts | None:
 
 @rule("network-foreign", "docs/environments.md#networks", "warning")
 def network_foreign(job: Job) -> Findings:
-    """Check that a job uses the stack's network or attachment; others cannot be checked."""
+    """Check that a job uses the stack's network or attachment: other networks cannot be checked."""
     network = _network(job)
     if network is None:
         return
@@ -47,9 +51,8 @@ def network_foreign(job: Job) -> Findings:
 @rule("network-owner", PEERING)
 def network_owner(job: Job) -> Findings:
     """Check that the name of a Shared VPC network has the host project's number."""
-    network = _network(job)
-    if network and _wrong_owner(job):
-        what = "the network belongs to another project, the host project of a Shared VPC"
+    if (network := _network(job)) and _wrong_owner(job):
+        what = "the network is in the host project of a Shared VPC, not in the stack's project"
         yield Finding(NAME, what, job.network, f"write {network.name}")
 
 
@@ -60,13 +63,13 @@ def network_one_a_region(job: Job) -> Findings:
     for name, other in sorted(job.context.others.items()):
         if mine and other.network and other.network != mine:
             what = f"job '{name}' uses {other.network}, and a region supports one peered network"
-            yield Finding(NAME, what, mine, "use the same network, or a PSC interface")
+            yield Finding(NAME, what, mine, f"use {other.network}, or a PSC interface")
             return
 
 
 @rule("range-foreign", "docs/environments.md#networks", "warning")
 def range_foreign(job: Job) -> Findings:
-    """Check that reserved ranges belong to the stack's network; others cannot be checked."""
+    """Check that reserved ranges belong to the stack's network: other ranges cannot be checked."""
     network = _network(job)
     if network is None or job.spec.get("network") != network.name:
         return
@@ -83,9 +86,9 @@ def peering_room(job: Job) -> Findings:
     network = _network(job)
     if network is None or not network.ranges or job.network != network.name:
         return
-    peered = [o for o in _others(job) if o.network == network.name]
-    users = [job.nodes, *(o.nodes for o in peered)]
-    at_once = sorted([job.parallel, *(o.parallel for o in peered)], reverse=True)
+    peered = [other for other in job.context.others.values() if other.network == network.name]
+    users = [job.nodes, *(other.nodes for other in peered)]
+    at_once = sorted([job.parallel, *(other.parallel for other in peered)], reverse=True)
     jobs = sum(at_once[: network.parallel_jobs])
     room = _room(network.ranges.values(), max(users))
     if room is not None and jobs > room:
@@ -104,8 +107,8 @@ def interface_room(job: Job) -> Findings:
     network = _network(job)
     if network is None or network.subnet_prefix is None or job.attachment != network.attachment:
         return
-    others = [o.nodes * o.parallel for o in _others(job) if o.attachment == network.attachment]
-    largest = sorted([job.nodes * job.parallel, *others], reverse=True)
+    others = [o for o in job.context.others.values() if o.attachment == network.attachment]
+    largest = sorted((user.nodes * user.parallel for user in (job, *others)), reverse=True)
     nodes = sum(largest[: network.parallel_jobs])
     free = 2 ** (32 - network.subnet_prefix) - RESERVED_ADDRESSES
     if nodes > free:
@@ -113,10 +116,6 @@ def interface_room(job: Job) -> Findings:
         prefix = 32 - math.ceil(math.log2(nodes + RESERVED_ADDRESSES))
         hint = f"use a /{prefix} in network.subnet.range, or limit network.parallelJobs"
         yield Finding(ATTACHMENT, what, f"/{network.subnet_prefix}", hint)
-
-
-def _others(job: Job) -> Iterable[JobFacts]:
-    return job.context.others.values()
 
 
 def _wrong_owner(job: Job) -> bool:
@@ -134,18 +133,13 @@ def _wrong_owner(job: Job) -> bool:
     )
 
 
-def _room(prefixes: Iterable[int | None], nodes: int) -> int | None:
-    """Return how many jobs with up to ``nodes`` nodes fit into the ranges; None if unknown.
-
-    Google's table has /16 to /18 and up to 32 nodes. A smaller range counts as 0; with a larger or
-    an unknown range the result is None.
-    """
+def _room(prefixes: Collection[int | None], nodes: int) -> int | None:
+    """Return how many jobs of ``nodes`` nodes fit into the ranges; None outside Google's table."""
     rows = [row for row in catalog.load("peering_ranges.yaml") if row["nodes"] >= nodes]
-    sizes = list(prefixes)
-    if not rows or any(size is None or size < 16 for size in sizes):
+    if not rows or any(prefix is None or prefix < 16 for prefix in prefixes):
         return None
     table = min(rows, key=lambda row: row["nodes"])["jobs"]
-    return sum(table.get(size, 0) for size in sizes)
+    return sum(table.get(prefix, 0) for prefix in prefixes)
 
 
 RESERVATIONS: Final = GUIDES + "training/use-reservations"
@@ -157,26 +151,20 @@ def _known(job: Job) -> Mapping[str, ReservationFacts]:
 
 
 def _with_request(job: Job) -> Iterator[tuple[Pool, Path]]:
-    """Yield each pool that requests reservations, with the path of its reservationAffinity."""
     for pool in job.pools:
         if pool.reserved:
             yield pool, (*pool.machine_path, "reservationAffinity")
-
-
-def _named(pool: Pool) -> list[str]:
-    return (pool.affinity or {}).get("values", [])
 
 
 def _requested(job: Job) -> Iterator[tuple[Pool, Path, str, ReservationFacts | None]]:
     """Yield each reservation that a worker pool names: pool, path, name, properties if known."""
     known = _known(job)
     for pool, path in _with_request(job):
-        for index, name in enumerate(_named(pool)):
+        for index, name in enumerate((pool.affinity or {}).get("values", [])):
             yield pool, (*path, "values", index), name, known.get(_own(job, name))
 
 
 def _own(job: Job, name: str) -> str:
-    """Return the name of a reservation with the project's id instead of its number."""
     stack = job.context.stack
     if stack is None:
         return name
@@ -186,7 +174,7 @@ def _own(job: Job, name: str) -> str:
 
 @rule("reservation-foreign", OURS, "warning")
 def reservation_foreign(job: Job) -> Findings:
-    """Check that a job uses only reservations of its stack; others cannot be checked."""
+    """Check that a job uses only its stack's reservations: other reservations cannot be checked."""
     keys = ", ".join(f"${{reservations.{r.key}}}" for r in _known(job).values())
     for _, path, name, facts in _requested(job):
         if keys and facts is None:
@@ -199,7 +187,7 @@ def reservation_machine(
     pool: Pool, _path: Path, _name: str, facts: ReservationFacts | None
 ) -> Findings:
     """Check that a pool has the machine type, GPU type and GPU count of its reservation."""
-    if facts and not _fits(_request_of(pool), facts):
+    if facts and not _fits(reservation_request_of(pool), facts):
         got = _shown(pool.machine_type, pool.accelerator, pool.count)
         reserved = _shown(facts.machine_type, facts.accelerator_type, facts.accelerator_count)
         what = f"reservation '{facts.key}' has other machines than this pool"
@@ -216,9 +204,10 @@ def reservation_any(job: Job) -> Findings:
         kind = (pool.affinity or {}).get("reservationAffinityType")
         if kind != "ANY_RESERVATION" or not reservations:
             continue
-        if not any(_fits(_request_of(pool), reservation) for reservation in candidates):
+        request = reservation_request_of(pool)
+        if not any(_fits(request, reservation) for reservation in candidates):
             what = "no open reservation of this stack has these machines"
-            hint = "name a reservation, or set specificReservationRequired: false on it"
+            hint = "name a reservation, or set its specificReservationRequired: false"
             got = _shown(pool.machine_type, pool.accelerator, pool.count)
             yield Finding((*path, "reservationAffinityType"), what, got, hint)
 
@@ -250,9 +239,9 @@ def reservation_spare(job: Job) -> Findings:
 def reservation_open(
     _pool: Pool, path: Path, name: str, facts: ReservationFacts | None
 ) -> Findings:
-    """Check that a reservation that a job names is a specific reservation, not an open one."""
+    """Check that every reservation that a job names is a specific reservation."""
     if facts and not facts.specific:
-        what = f"reservation '{facts.key}' is open, so jobs cannot use it by name"
+        what = f"reservation '{facts.key}' is an open reservation, which jobs cannot use by name"
         affinity = f"reservationAffinity: ${{reservations.{facts.key}}}"
         hint = f"write {affinity}, or set specificReservationRequired: true on the reservation"
         yield Finding(path[:-2], what, name, hint)
@@ -267,12 +256,6 @@ def reservation_local_ssd(
         what = f"reservation '{facts.key}' has localSsds, which Vertex AI does not support"
         hint = "remove localSsds, unless the machine type includes local SSDs"
         yield Finding(path[:-2], what, str(facts.local_ssds), hint)
-
-
-def _request_of(pool: Pool) -> ReservationRequest:
-    return ReservationRequest(
-        tuple(_named(pool)), pool.machine_type, pool.accelerator, pool.count, pool.replicas
-    )
 
 
 def _fits(request: ReservationRequest, reservation: ReservationFacts) -> bool:
@@ -291,7 +274,7 @@ def _shared(job: Job) -> Iterator[tuple[Path, ReservationFacts, dict[str, int]]]
     """Yield each reservation that the job uses: path, properties, and machines per job by name."""
     for name, reservation in _known(job).items():
         for pool, path in _with_request(job):
-            if _uses(job, _request_of(pool), name, reservation):
+            if _uses(job, reservation_request_of(pool), name, reservation):
                 mine = {"this job": _machines(job, job_facts_of(job), name, reservation)}
                 others = {
                     f"'{other}'": _machines(job, facts, name, reservation)
@@ -310,10 +293,6 @@ def _machines(job: Job, facts: JobFacts, name: str, reservation: ReservationFact
 
 
 def _uses(job: Job, request: ReservationRequest, name: str, reservation: ReservationFacts) -> bool:
-    """Return whether the requested machines can come only from this reservation.
-
-    With several names, Vertex AI uses the first reservation with free machines.
-    """
     if request.reservations:
         return len(request.reservations) == 1 and _own(job, request.reservations[0]) == name
     return not reservation.specific and _fits(request, reservation)

@@ -1,7 +1,5 @@
 """Rules about a job's account, key, region, TensorBoard, experiment, name and labels."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import Final
@@ -39,17 +37,15 @@ def service_account_email(job: Job) -> Iterator[Finding]:
     """Check that a serviceAccount is the email address of a service account."""
     if job.account and not EMAIL.match(job.account):
         hint = "write NAME@PROJECT.iam.gserviceaccount.com, or ${serviceAccounts.NAME}"
-        what = "must be the email address of a service account"
+        what = "serviceAccount must be the email address of a service account"
         yield Finding((*SPEC, "serviceAccount"), what, job.account, hint)
 
 
 @rule("service-account-default", ACCESS, "warning")
 def service_account_default(job: Job) -> Iterator[Finding]:
     """Check that the job's account is neither a default service account nor a service agent."""
-    default = job.account.endswith(
-        ("@developer.gserviceaccount.com", "@appspot.gserviceaccount.com")
-    )
-    if default or "@gcp-sa-" in job.account:
+    defaults = ("@developer.gserviceaccount.com", "@appspot.gserviceaccount.com")
+    if job.account.endswith(defaults) or "@gcp-sa-" in job.account:
         hint = "write serviceAccount: ${serviceAccounts.NAME}"
         what = "a default service account or service agent has more roles than a job needs"
         yield Finding((*SPEC, "serviceAccount"), what, job.account, hint)
@@ -59,14 +55,12 @@ def service_account_default(job: Job) -> Iterator[Finding]:
 def encryption_key(job: Job) -> Iterator[Finding]:
     """Check that an encryption key is written with its full name."""
     spec = job.request.get("encryptionSpec")
-    if spec is None:
-        return
-    name = spec.get("kmsKeyName")
+    name = spec and spec.get("kmsKeyName")
     hint = "write projects/P/locations/REGION/keyRings/RING/cryptoKeys/KEY"
-    if not name:
+    if spec is not None and not name:
         yield Finding(KMS[:1], "kmsKeyName is missing", "", hint, missing="kmsKeyName")
-    elif not KEY.match(name):
-        yield Finding(KMS, "must be the full name of a key", name, hint)
+    elif name and not KEY.match(name):
+        yield Finding(KMS, "kmsKeyName must be the full name of a key", name, hint)
 
 
 @rule("encryption-region", CMEK)
@@ -76,7 +70,7 @@ def encryption_region(job: Job) -> Iterator[Finding]:
     if not match:
         return
     if match[1] not in machines.regions():
-        what = "the key must be in the job's region, not in a multi-region"
+        what = "the key must be in the job's region, and is in a multi-region"
         yield Finding(KMS, what, match[1], "name a key of a key ring in the job's region")
     elif job.region and match[1] != job.region:
         what = f"the key must be in the job's region {job.region}"
@@ -95,14 +89,14 @@ def job_region(job: Job) -> Iterator[Finding]:
 @rule("artifact-location", TYPES + "custom_job.py")
 def artifact_location(job: Job) -> Iterator[Finding]:
     """Check that protectedArtifactLocationId is a region other than the job's region."""
-    protected_artifact_location_id = job.spec.get("protectedArtifactLocationId")
-    path = (*SPEC, "protectedArtifactLocationId")
-    if protected_artifact_location_id and protected_artifact_location_id not in machines.regions():
+    field = "protectedArtifactLocationId"
+    location = job.spec.get(field)
+    if location and location not in machines.regions():
         hint = "write a region such as europe-west4"
-        yield Finding(path, "must be a region", protected_artifact_location_id, hint)
-    elif protected_artifact_location_id and protected_artifact_location_id == job.region:
-        what = "must be another region than the job's region"
-        yield Finding(path, what, protected_artifact_location_id, "remove the field")
+        yield Finding((*SPEC, field), f"{field} must be a region", location, hint)
+    elif location and location == job.region:
+        what = f"{field} must differ from the job's region"
+        yield Finding((*SPEC, field), what, location, f"remove {field}")
 
 
 TENSORBOARD: Final = re.compile(
@@ -127,7 +121,8 @@ def tracking_name(job: Job) -> Iterator[Finding]:
     for field, (form, hint) in FORMS.items():
         value = job.spec.get(field)
         if value is not None and not form.match(value):
-            yield Finding((*SPEC, field), "must be a full resource name", value, f"write {hint}")
+            what = f"{field} must be a full resource name"
+            yield Finding((*SPEC, field), what, value, f"write {hint}")
 
 
 @rule("tracking-region", GUIDES + "experiments/tensorboard-training")
@@ -144,7 +139,7 @@ def tracking_region(job: Job) -> Iterator[Finding]:
 def tensorboard_output(job: Job) -> Iterator[Finding]:
     """Check that a job with a TensorBoard has a baseOutputDirectory for its logs."""
     if job.spec.get("tensorboard") and not job.output:
-        what = "baseOutputDirectory is missing: without it AIP_TENSORBOARD_LOG_DIR is not set"
+        what = "baseOutputDirectory is missing, so that AIP_TENSORBOARD_LOG_DIR is not set"
         hint = "add baseOutputDirectory: {outputUriPrefix: ${buckets.NAME}/folder}"
         yield Finding(SPEC, what, "", hint, missing="baseOutputDirectory")
 
@@ -180,7 +175,7 @@ def models_unused(job: Job) -> Iterator[Finding]:
     """Check that a job with your own code has no models: only some of Google's jobs use them."""
     if job.spec.get("models"):
         what = "models has no effect on a job that runs your own code"
-        yield Finding((*SPEC, "models"), what, "", "remove the field")
+        yield Finding((*SPEC, "models"), what, "", "remove models")
 
 
 MAX_NAME: Final = 128
@@ -195,7 +190,8 @@ def display_name(job: Job) -> Iterator[Finding]:
     name = job.request.get("displayName", "x")
     if not 1 <= len(name) <= MAX_NAME:
         what = f"displayName must have 1 to {MAX_NAME} characters"
-        yield Finding(("displayName",), what, name, "remove the field for the default, STACK-JOB")
+        hint = "remove displayName to use the default name STACK-JOB"
+        yield Finding(("displayName",), what, name, hint)
 
 
 @rule("label", TYPES + "custom_job.py")
@@ -215,10 +211,10 @@ def label(job: Job) -> Iterator[Finding]:
     "label-limits", "https://docs.cloud.google.com/resource-manager/docs/labels-overview", "warning"
 )
 def label_limits(job: Job) -> Iterator[Finding]:
-    """Check that labels have fewer than 64 characters and 128 bytes, and no '_' or '-' first."""
+    """Check that labels have less than 64 characters and 128 bytes, and no '_' or '-' first."""
     for key, value in job.request.get("labels", {}).items():
         if not _is_label(key) or not _is_label(value):
-            continue  # reported by the rule above
+            continue  # the rule `label` reports this label
         long = any(len(t) >= MAX_LENGTH or len(t.encode()) >= MAX_BYTES for t in (key, value))
         if long or key[:1] in ("_", "-"):
             what = f"Vertex AI may refuse label '{key}'"
@@ -248,7 +244,7 @@ def label_reserved(job: Job) -> Iterator[Finding]:
     "label-count", "https://docs.cloud.google.com/resource-manager/docs/labels-overview", "warning"
 )
 def label_count(job: Job) -> Iterator[Finding]:
-    """Check that a job has at most 64 labels, including those of the stack."""
+    """Check that a job has at most 64 labels, including the labels of the stack."""
     count = len(job.request.get("labels", {}))
     if count > MAX_LABELS - len(JOB_LABELS):
         most = MAX_LABELS - len(JOB_LABELS)

@@ -1,10 +1,8 @@
 """Rules for container images: registries, digests, and Google's prebuilt images."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 from vertex_training import catalog
 from vertex_training.customjob.rules.job import Job, Pool, pools_of
@@ -55,7 +53,7 @@ REGISTRY: Final = re.compile(r"([a-z]+\.)?gcr\.io/")
 
 
 def _images(job: Job, *, named: bool = True) -> Iterator[tuple[Pool, str, Path]]:
-    """Yield each image with its pool and path; with ``named``, only images with a valid name."""
+    """Yield each image (with ``named``, each image with a valid name), its pool and its path."""
     for pool in job.pools:
         if pool.image and (_is_name(pool.image) or not named):
             yield pool, pool.image, (*pool.task_path, pool.image_field)
@@ -83,7 +81,7 @@ def image_name(job: Job) -> Findings:
                 hint = "replace the shell variable by its value: imageUri is not expanded"
             elif "@" in image:
                 hint = "write the digest as sha256: and 64 hexadecimal digits"
-            yield Finding(path, "must be the name of an image", image, hint)
+            yield Finding(path, "this is not a valid image name", image, hint)
             continue
         for registry, parts, form in PARTS:
             if registry.match(image) and len(image.split("/")) < parts:
@@ -113,10 +111,7 @@ def image_registry(pool: Pool, image: str, path: Path) -> Findings:
 
 @rule("image-pinned", CUSTOM_PAGE, "note", of=_images)
 def image_pinned(pool: Pool, image: str, path: Path) -> Findings:
-    """Check that your own image has a digest or a tag other than latest.
-
-    Other rules report images on gcr.io and wrong executor images: one finding for each image.
-    """
+    """Check that your own image has a digest or a tag other than latest."""
     last = image.rsplit("/", 1)[-1]
     moving = last.endswith(":latest") or (":" not in last and "@" not in last)
     reported = REGISTRY.match(image) or pool.task_name == "pythonPackageSpec"
@@ -132,7 +127,7 @@ def executor_image(pool: Pool, image: str, path: Path) -> Findings:
     prebuilt = PREBUILT.match(image) or LEGACY.match(image)
     if pool.task_name == "pythonPackageSpec" and not prebuilt:
         hint = "write us-docker.pkg.dev/vertex-ai/training/NAME:latest, or use containerSpec"
-        yield Finding(path, "must be a prebuilt training image", image, hint)
+        yield Finding(path, "a Python package requires a prebuilt training image", image, hint)
 
 
 @rule("prebuilt-tag", PREBUILT_PAGE, of=_images)
@@ -147,18 +142,17 @@ def prebuilt_tag(_pool: Pool, image: str, path: Path) -> Findings:
 @rule("prebuilt-name", PREBUILT_PAGE, "warning", of=_images)
 def prebuilt_name(_pool: Pool, image: str, path: Path) -> Findings:
     """Check that a prebuilt image has one of Google's names: PyTorch 2.x on CPUs is pytorch-xla."""
-    short = _short(image)
+    short, hint = _short(image), ""
     if not PREBUILT.match(image):
         return
     framework, device = short.partition("-")[0], short.partition(".")[0].rpartition("-")[2]
     if short.startswith("pytorch-cpu.2-"):
         hint = f"write {short.replace('pytorch-cpu', 'pytorch-xla')}"
-        yield Finding(path, "this prebuilt image does not exist", short, hint)
     elif framework not in FRAMEWORKS and (meant := nearest(framework, FRAMEWORKS)):
         hint = f"did you mean '{short.replace(framework, meant, 1)}'?"
-        yield Finding(path, "this prebuilt image does not exist", short, hint)
     elif device not in DEVICES and (meant := nearest(device, DEVICES)):
         hint = f"did you mean '{short.replace(f'-{device}.', f'-{meant}.', 1)}'?"
+    if hint:
         yield Finding(path, "this prebuilt image does not exist", short, hint)
 
 
@@ -176,25 +170,17 @@ def image_age(job: Job) -> Findings:
             if until >= job.context.date:
                 continue
             if re.fullmatch(row["pattern"], short):
-                what, framework = (
-                    f"support of this prebuilt image ended on {until}",
-                    row["framework"],
-                )
-                break
-            if _is_older(short, row):
                 framework = row["framework"]
-                what = f"support of a newer image than this one ended on {until}"
+                what = f"support of this prebuilt image ended on {until}"
+                break
+            version = VERSION.match(short)
+            of_row = version is not None and version[1] == row["framework"]
+            if version and of_row and [int(version[2]), int(version[3])] < row["version"]:
+                framework = row["framework"]
+                what = f"support of a newer image than this image ended on {until}"
         if what:
             level = None if framework in served else "note"
             yield Finding(path, what, short, "build your own image", level=level)
-
-
-def _is_older(short: str, row: dict[str, Any]) -> bool:
-    """Return whether the image has an older version of the same framework than the row's images."""
-    mine = VERSION.match(short)
-    if mine is None or mine[1] != row["framework"]:
-        return False
-    return [int(mine[2]), int(mine[3])] < row["version"]
 
 
 def _short(image: str) -> str:

@@ -23,17 +23,13 @@ REDUCTION_SERVER: Final = "/reductionserver"
 
 
 def is_shell(word: str) -> bool:
-    """Return whether a word of a command line starts a shell.
-
-    >>> is_shell("/bin/bash"), is_shell("python")
-    (True, False)
-    """
+    """Return whether a word of a command line starts a shell, like ``/bin/bash``."""
     return word.rpartition("/")[2] in SHELLS
 
 
 @dataclass(frozen=True)
 class Pool:
-    """A worker pool that is not empty."""
+    """A worker pool that is not empty. Its properties are fields of the API; empty if missing."""
 
     index: int
     spec: dict[str, Any]
@@ -41,22 +37,18 @@ class Pool:
 
     @property
     def path(self) -> Path:
-        """Return the path of the pool in the request."""
         return (*POOLS, self.index)
 
     @property
     def machine(self) -> dict[str, Any]:
-        """Return the machineSpec; empty if missing."""
         return self.spec.get("machineSpec", {})
 
     @property
     def machine_path(self) -> Path:
-        """Return the path of the machineSpec in the request."""
         return (*self.path, "machineSpec")
 
     @property
     def machine_type(self) -> str:
-        """Return the machineType; empty if missing."""
         return self.machine.get("machineType", "")
 
     @functools.cached_property
@@ -89,7 +81,6 @@ class Pool:
 
     @property
     def affinity(self) -> dict[str, Any] | None:
-        """Return the reservationAffinity; None if missing."""
         return self.machine.get("reservationAffinity")
 
     @property
@@ -121,22 +112,18 @@ class Pool:
 
     @property
     def task_path(self) -> Path:
-        """Return the path of the task in the request."""
         return (*self.path, self.task_name)
 
     @property
     def image_field(self) -> str:
-        """Return the name of the field with the image."""
         return "imageUri" if self.task_name == "containerSpec" else "executorImageUri"
 
     @property
     def image(self) -> str:
-        """Return the image; empty if missing."""
         return self.task.get(self.image_field, "")
 
     @property
     def env(self) -> list[dict[str, Any]]:
-        """Return the environment variables."""
         return self.task.get("env", [])
 
     def variables(self) -> Iterator[tuple[Path, str, str]]:
@@ -168,7 +155,7 @@ class Pool:
 
 @dataclass(frozen=True)
 class Job:
-    """A request and its context."""
+    """A request and its context. Properties of missing fields are empty."""
 
     request: Request
     context: Context = FILE_ONLY
@@ -184,7 +171,6 @@ class Job:
 
     @property
     def spec(self) -> dict[str, Any]:
-        """Return the jobSpec; empty if missing."""
         return self.request.get("jobSpec", {})
 
     @functools.cached_property
@@ -207,12 +193,10 @@ class Job:
 
     @property
     def region(self) -> str | None:
-        """Return the region to which the job is submitted, if known."""
         return self.context.region
 
     @property
     def scheduling(self) -> dict[str, Any]:
-        """Return the scheduling field; empty if missing."""
         return self.spec.get("scheduling", {})
 
     @property
@@ -225,22 +209,18 @@ class Job:
 
     @property
     def account(self) -> str:
-        """Return the serviceAccount; empty if missing."""
         return self.spec.get("serviceAccount", "")
 
     @property
     def network(self) -> str:
-        """Return the peered network; empty if missing."""
         return self.spec.get("network", "")
 
     @property
     def attachment(self) -> str:
-        """Return the network attachment; empty if missing."""
         return self.spec.get("pscInterfaceConfig", {}).get("networkAttachment", "")
 
     @property
     def output(self) -> str:
-        """Return the output directory; empty if missing."""
         return self.spec.get("baseOutputDirectory", {}).get("outputUriPrefix", "")
 
 
@@ -256,25 +236,16 @@ REQUEST_ID: Final = "${job.requestId}"
 
 def job_facts_of(job: Job) -> JobFacts:
     """Return the properties of a job that rules compare with other jobs."""
-    requests = tuple(
-        ReservationRequest(
-            tuple((pool.affinity or {}).get("values", ())),
-            pool.machine_type,
-            pool.accelerator,
-            pool.count,
-            pool.replicas * job.parallel,
-        )
-        for pool in job.pools
-        if pool.reserved
-    )
+    requests = [reservation_request_of(pool) for pool in job.pools if pool.reserved]
     return JobFacts(
-        output=job.output,
-        network=job.network,
-        attachment=job.attachment,
-        nodes=job.nodes,
-        parallel=job.parallel,
-        reservation_requests=requests,
+        job.output, job.network, job.attachment, job.nodes, job.parallel, tuple(requests)
     )
+
+
+def reservation_request_of(pool: Pool) -> ReservationRequest:
+    """Return the machines that a pool requests from a reservation, in all parallel trials."""
+    names, count = tuple((pool.affinity or {}).get("values", ())), pool.replicas * pool.job.parallel
+    return ReservationRequest(names, pool.machine_type, pool.accelerator, pool.count, count)
 
 
 def concerns(mine: JobFacts, others: Mapping[str, JobFacts]) -> bool:
@@ -290,8 +261,6 @@ def concerns(mine: JobFacts, others: Mapping[str, JobFacts]) -> bool:
 
 def outputs_clash(one: str, other: str) -> bool:
     """Return whether two jobs with these output directories write to the same folder.
-
-    A directory with the request id is unique for every request.
 
     >>> outputs_clash("gs://b/x", "gs://b/x/"), outputs_clash("gs://b/x/model", "gs://b/x")
     (True, True)

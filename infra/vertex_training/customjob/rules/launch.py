@@ -1,7 +1,5 @@
 """Rules that compare a command line with the machines: shells, launchers, processes, nodes."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Container, Iterable, Iterator, Mapping
@@ -87,45 +85,19 @@ def _lines(job: Job) -> Iterator[tuple[Pool, CommandLine]]:
         yield pool, read_command_line(pool)
 
 
-def _path(pool: Pool, index: int) -> Path:
-    return pool.words()[index][0]
-
-
 @rule("shell-needed", POSIX + "V3_chap02.html", "warning", of=_lines)
 def shell_needed(pool: Pool, line: CommandLine) -> Findings:
-    """Check that a shell runs shell syntax: without a shell, the program gets it as arguments."""
+    """Check that shell syntax has a shell: without a shell, the syntax is passed as arguments."""
     if line.is_read_by_shell or pool.task_name != "containerSpec":
         return
     words = pool.words()
-    if finding := _no_program(pool, line):
-        yield finding
+    yield from _no_program(pool, line)
     command = line.commands[0] if line.commands else Command(line.words)
-    if command.program not in TAKE_OPERATORS:
-        operators = [(path, word) for path, word in words if word in OPERATORS]
-        if operators:
-            path, word = operators[0]
-            what = "this word needs a shell, and no shell reads this command line"
-            yield Finding(path, what, word, SHELL_HINT, mend=Mend("script", 0))
-    yield from _unexpanded(pool, words)
-
-
-def _no_program(pool: Pool, line: CommandLine) -> Finding | None:
-    """Return a finding if the first word is shell syntax and not a program."""
-    first = line.words[0]
-    if ASSIGNMENT.fullmatch(first) and "/" not in first.partition("=")[0]:
-        what = "the first word must be a program; this is a shell assignment"
-        return Finding(_path(pool, 0), what, first, "add an item to env, or " + SHELL_HINT)
-    if first in BUILTINS:
-        what = "the first word must be a program; this is a shell command"
-        return Finding(_path(pool, 0), what, first, SHELL_HINT)
-    parts = first.split()
-    if len(parts) > 1 and any(form.fullmatch(parts[0]) for form in (INTERPRETERS, SCRIPTS)):
-        what = "a program and its arguments must be separate items of command"
-        return Finding(_path(pool, 0), what, first, f"write command: [{', '.join(parts)}]")
-    return None
-
-
-def _unexpanded(pool: Pool, words: list[tuple[Path, str]]) -> Findings:
+    operators = [(path, word) for path, word in words if word in OPERATORS]
+    if operators and command.program not in TAKE_OPERATORS:
+        path, word = operators[0]
+        what = "only a shell interprets this word, and no shell reads this command line"
+        yield Finding(path, what, word, SHELL_HINT, mend=Mend("script", 0))
     names = {name for _, name, _ in pool.variables()}
     is_code = False
     for path, word in words:
@@ -138,10 +110,25 @@ def _unexpanded(pool: Pool, words: list[tuple[Path, str]]) -> Findings:
             yield Finding(path, what, syntax.group(), "write the value, or " + SHELL_HINT)
 
 
+def _no_program(pool: Pool, line: CommandLine) -> Findings:
+    first, what, hint = line.words[0], "", SHELL_HINT
+    parts = first.split()
+    if ASSIGNMENT.fullmatch(first) and "/" not in first.partition("=")[0]:
+        what = "the first word is a shell assignment, and must be a program"
+        hint = f"add an item to env, or {SHELL_HINT}"
+    elif first in BUILTINS:
+        what = "the first word is a shell command, and must be a program"
+    elif len(parts) > 1 and any(form.fullmatch(parts[0]) for form in (INTERPRETERS, SCRIPTS)):
+        what = "a program and its arguments must be separate items of command"
+        hint = f"write command: [{', '.join(parts)}]"
+    if what:
+        yield Finding(pool.words()[0][0], what, first, hint)
+
+
 def _shell_syntax(
     text: str, forms: Iterable[re.Pattern[str]], variables: Container[str]
 ) -> re.Match[str] | None:
-    """Return the shell syntax in a text; the service itself expands ``variables``."""
+    """Return the shell syntax in a text, except ``$(NAME)`` of the ``variables``."""
     syntax = next((match for form in forms if (match := form.search(text))), None)
     if syntax is None and (command := COMMAND.search(text)) and command[1] not in variables:
         return command
@@ -150,23 +137,20 @@ def _shell_syntax(
 
 @rule("shell-script-split", POSIX + "sh.html", of=_lines)
 def shell_script_split(pool: Pool, line: CommandLine) -> Findings:
-    """Check that the script of ``bash -c`` is one item: bash does not run the items after it."""
+    """Check that the script of ``bash -c`` is one item: bash does not run any other item."""
     if line.unused is None or line.script is None:
         return
     if set(line.words[line.unused :]) <= SCRIPT_NAMES:
         return
     one_word = len(line.script.split()) == 1
     level = None if one_word and INTERPRETERS.fullmatch(line.script.strip()) else "warning"
-    what = f"the script {line.script.strip()[:60]!r} ends before this word and ignores it"
-    script = line.words[line.unused - 1 :]
-    whole = " ".join([line.script, *map(_quoted, script[1:])])
+    what = f"the script {line.script.strip()[:60]!r} ends before this word, and ignores this word"
+    rest = line.words[line.unused :]
+    quoted = [word if word in OPERATORS else shlex.quote(word) for word in rest]
+    whole = " ".join([line.script, *quoted])
     hint = f"write the script as one item: {whole[:100]!r}"
     path, word = pool.words()[line.unused]
     yield Finding(path, what, word, hint, level=level, mend=Mend("script", line.unused - 1))
-
-
-def _quoted(word: str) -> str:
-    return word if word in OPERATORS else shlex.quote(word)
 
 
 @rule("argument-of-two", POSIX + "V1_chap12.html", "warning", of=pools_of)
@@ -189,7 +173,7 @@ def env_shell(pool: Pool) -> Findings:
         if syntax := _shell_syntax(value, IN_ENV, known):
             name = next((group for group in syntax.groups() if group), "")
             is_known = name in known or GIVEN.fullmatch(name)
-            hint = f"write $({name})" if is_known else "write the value, or set it in the code"
+            hint = f"write $({name})" if is_known else "write the value here or in the code"
             what = "shell syntax has no effect in the value of a variable"
             yield Finding((*path, "value"), what, syntax.group(), hint)
         known.add(variable)
@@ -219,7 +203,6 @@ def _place(pool: Pool, command: Command, option: str = "") -> Path:
 
 
 def _own(launch: Launch, option: str) -> str:
-    """Return the launcher's name for an option of torchrun."""
     return OWN_OPTIONS.get(launch.launcher, {}).get(option, option)
 
 
@@ -239,7 +222,7 @@ def gpu_missing(pool: Pool, line: CommandLine) -> Findings:
     """Check that a job that requests CUDA has GPUs."""
     if pool.gpu or not pool.shape or pool.accelerator:
         return  # unknown machine types may have GPUs
-    hint = "add acceleratorType and acceleratorCount to machineSpec, or run on CPUs"
+    hint = "add acceleratorType and acceleratorCount to machineSpec, or request CPUs"
     what = f"the command requests a GPU, but {pool.machine_type} has no GPU in this pool"
     for path, name, value in pool.variables():
         if name == "CUDA_VISIBLE_DEVICES" and re.match(r"\d", value):
@@ -267,9 +250,8 @@ def processes_per_gpu(pool: Pool, command: Command, launch: Launch) -> Findings:
     count = launch.processes
     if launch.launcher == "accelerate" and launch.nodes is None:
         count = launch.total if pool.job.nodes == 1 else None
-    if not pool.gpu or not pool.count or count in (None, pool.count):
+    if not pool.gpu or not pool.count or count is None or count == pool.count:
         return
-    assert count is not None
     gpus = counted(pool.count, "GPU")
     if count > pool.count:
         what, level = f"NCCL does not support {count} processes on {gpus}", None
@@ -281,15 +263,10 @@ def processes_per_gpu(pool: Pool, command: Command, launch: Launch) -> Findings:
     yield Finding(path, what, str(count), hint, level=level)
 
 
-def _nodes(job: Job) -> int:
-    """Return the number of machines in the first two pools, the nodes of a training."""
-    return sum(pool.replicas for pool in job.pools if pool.index < 2)
-
-
 @rule("launch-nodes", DISTRIBUTED, "warning")
 def launch_nodes(job: Job) -> Findings:
     """Check that a launcher's number of nodes is the number of machines in the worker pools."""
-    nodes = _nodes(job)
+    nodes = sum(pool.replicas for pool in job.pools if pool.index < 2)
     for pool, command, launch in _launches(job):
         if pool.index > 1 or launch.launcher not in ("torchrun", "accelerate"):
             continue
@@ -301,7 +278,7 @@ def launch_nodes(job: Job) -> Findings:
         hint = f"write --{option}={nodes}, or change replicaCount"
         if launch.nodes == 1:
             if launch.launcher == "accelerate":
-                continue  # its configuration file may say more
+                continue  # a configuration file may set another number
             what = f"the {nodes} machines would train separately, not together"
             hint = "run python -m vertex_job.launch -- …, which reads CLUSTER_SPEC"
         elif launch.nodes > nodes:
@@ -318,9 +295,8 @@ def node_rank(job: Job) -> Findings:
     for pool, command, launch in _launches(job):
         if pool.index > 1 or not launch.is_static or (launch.nodes or 1) < 2:
             continue
-        rank = launch.rank
-        if rank is None and launch.launcher == "torchrun":
-            rank = "0"
+        default = "0" if launch.launcher == "torchrun" else None
+        rank = default if launch.rank is None else launch.rank
         if rank is not None and rank.isdecimal():
             others = seen.get(rank, 0) + pool.replicas - 1
             if others:
@@ -329,7 +305,7 @@ def node_rank(job: Job) -> Findings:
             seen[rank] = seen.get(rank, 0) + pool.replicas
         first = pool.index == 0 and pool.replicas == 1
         if not first and launch.address in LOCAL:
-            what = "this must be the address of the first node, which is another machine"
+            what = "the address must be the address of the first node, which is another machine"
             path = _place(pool, command, _own(launch, "master-addr"))
             yield Finding(path, what, launch.address or "", hint)
 

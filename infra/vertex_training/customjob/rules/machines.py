@@ -1,7 +1,5 @@
 """Rules about machine types, accelerators, regions, boot disks and TPUs, from the catalogue."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -13,6 +11,8 @@ from vertex_training.errors import nearest
 
 COMPUTE: Final = GUIDES + "training/configure-compute"
 LOCATIONS: Final = GUIDES + "general/locations#accelerators"
+HYPERDISKS: Final = "https://docs.cloud.google.com/compute/docs/disks/hyperdisks"
+PREFECT: Final = "https://github.com/prefect-archive/prefect-gcp/issues/175"
 #: Accelerator -> end of its support, from the caution on the page above.
 RETIRED: Final = {"NVIDIA_TESLA_P100": "2026-09-15"}
 #: Prefixes of machine types by supported disks: Google's page on Hyperdisk; machine_resources.py.
@@ -31,21 +31,13 @@ def machine_type(pool: Pool) -> Findings:
         yield Finding((*pool.machine_path, "machineType"), what, name, hint)
 
 
-@rule(
-    "accelerator-pair",
-    "https://github.com/prefect-archive/prefect-gcp/issues/175",
-    "warning",
-    of=pools_of,
-)
+@rule("accelerator-pair", PREFECT, "warning", of=pools_of)
 def accelerator_pair(pool: Pool) -> Findings:
     """Check that acceleratorType and acceleratorCount are both present or both absent."""
-    if pool.required or pool.count < 0:
-        return
-    if bool(pool.accelerator) != bool(pool.count):
+    if not pool.required and pool.count >= 0 and bool(pool.accelerator) != bool(pool.count):
         missing = "acceleratorCount" if pool.accelerator else "acceleratorType"
-        what = f"{missing} is missing"
-        hint = "write both acceleratorType and acceleratorCount, or remove both"
-        yield Finding(pool.machine_path, what, "", hint, missing)
+        hint = "write both acceleratorType and acceleratorCount, or remove both fields"
+        yield Finding(pool.machine_path, f"{missing} is missing", "", hint, missing)
 
 
 @rule("accelerator-zero", COMPUTE, "note", of=pools_of)
@@ -53,7 +45,7 @@ def accelerator_zero(pool: Pool) -> Findings:
     """Check that acceleratorCount is omitted instead of set to 0."""
     if pool.machine.get("acceleratorCount") == 0 and not pool.accelerator:
         path = (*pool.machine_path, "acceleratorCount")
-        yield Finding(path, "acceleratorCount 0 has no effect", "0", "remove the field")
+        yield Finding(path, "acceleratorCount 0 has no effect", "0", "remove acceleratorCount")
 
 
 @rule("accelerator-required", COMPUTE, of=pools_of)
@@ -64,7 +56,7 @@ def accelerator_required(pool: Pool) -> Findings:
     for field in ("acceleratorType", "acceleratorCount"):
         value = pool.accelerator if field == "acceleratorType" else pool.count
         if not value:
-            what = f"{field} is missing; {pool.machine_type} requires it"
+            what = f"{field} is missing, and {pool.machine_type} requires this field"
             hint = f"write {pool.shape.choices}"
             yield Finding(pool.machine_path, what, "", hint, field)
 
@@ -75,11 +67,8 @@ def accelerator_machine(pool: Pool) -> Findings:
     if pool.shape is None or pool.shape.topologies or not pool.accelerator:
         return
     if pool.accelerator not in pool.shape.accelerators:
-        carriers = [
-            name
-            for name, shape in machines.machine_types().items()
-            if pool.accelerator in shape.accelerators
-        ]
+        types = machines.machine_types().items()
+        carriers = [name for name, shape in types if pool.accelerator in shape.accelerators]
         hint = "no machine type supports this accelerator"
         if carriers:
             hint = f"machine types with this accelerator: {', '.join(carriers[:4])}"
@@ -97,7 +86,7 @@ def accelerator_count(pool: Pool) -> Findings:
     path = (*pool.machine_path, "acceleratorCount")
     if pool.count < 0:
         choices = pool.shape and pool.shape.choices
-        hint = f"write {choices}" if choices else "remove the field"
+        hint = f"write {choices}" if choices else "remove acceleratorCount"
         yield Finding(path, "acceleratorCount must be at least 1", str(pool.count), hint)
     elif (shape := pool.shape) and not shape.tpu and pool.count:
         counts = shape.accelerators.get(pool.accelerator, ())
@@ -157,9 +146,8 @@ def several_accelerators(job: Job) -> Findings:
         last = max(kinds.values(), key=lambda pool: pool.index)
         what = "a job with several accelerator types needs a zone that offers all of them"
         got = ", ".join(sorted(kinds))
-        yield Finding(
-            (*last.machine_path, "acceleratorType"), what, got, "use one accelerator type"
-        )
+        hint = "use one accelerator type"
+        yield Finding((*last.machine_path, "acceleratorType"), what, got, hint)
 
 
 @rule("gpu-partition", TYPES + "machine_resources.py", of=pools_of)
@@ -181,12 +169,7 @@ def disk_type(pool: Pool) -> Findings:
         yield Finding(path, "training jobs do not support this boot disk type", kind, hint)
 
 
-@rule(
-    "disk-machine",
-    "https://docs.cloud.google.com/compute/docs/disks/hyperdisks",
-    "warning",
-    of=pools_of,
-)
+@rule("disk-machine", HYPERDISKS, "warning", of=pools_of)
 def disk_machine(pool: Pool) -> Findings:
     """Check that the machine type supports the boot disk type, such as Hyperdisk."""
     kind = pool.spec.get("diskSpec", {}).get("bootDiskType")
@@ -207,7 +190,7 @@ def disk_size(job: Job) -> Findings:
         size = pool.spec.get("diskSpec", {}).get("bootDiskSizeGb")
         if size and size not in sizes:  # 0 is protobuf's unset
             path = (*pool.path, "diskSpec", "bootDiskSizeGb")
-            hint = "remove the field for 100 GB; write results to baseOutputDirectory"
+            hint = "remove bootDiskSizeGb for 100 GB; write results to baseOutputDirectory"
             what = f"the boot disk size must be {sizes[0]} to {sizes[-1]:,} GB"
             yield Finding(path, what, str(size), hint)
 
@@ -238,7 +221,7 @@ def tpu_topology(pool: Pool) -> Findings:
     topology = pool.machine.get("tpuTopology")
     hint = f"write one of {', '.join(pool.shape.topologies)}"
     if not topology:
-        what = f"tpuTopology is missing; {pool.machine_type} requires it"
+        what = f"tpuTopology is missing, and {pool.machine_type} requires this field"
         yield Finding(pool.machine_path, what, "", hint, "tpuTopology")
     elif topology not in pool.shape.topologies:
         path = (*pool.machine_path, "tpuTopology")
@@ -253,7 +236,7 @@ def tpu_topology_unused(pool: Pool) -> Findings:
     if topology and pool.shape and not pool.shape.topologies:
         path = (*pool.machine_path, "tpuTopology")
         what = f"{pool.machine_type} has no TPU topology"
-        yield Finding(path, what, topology, "remove the field")
+        yield Finding(path, what, topology, "remove tpuTopology")
 
 
 @rule("tpu-accelerator", COMPUTE, of=pools_of)
@@ -298,7 +281,7 @@ def gpu_memory(job: Job) -> Findings:
         if too_large:
             path = (*pool.machine_path, "acceleratorType")
             hint = (
-                "use a smaller microBatch, gradientCheckpointing, a higher zeroStage or another GPU"
+                "use gradientCheckpointing, a smaller microBatch, a higher zeroStage or another GPU"
             )
             yield Finding(path, comparison, "", hint)
 
@@ -341,7 +324,11 @@ def tpu_alone(job: Job) -> Findings:
 @rule("tpu-pod-spot", SPOT, of=pools_of)
 def tpu_pod_spot(pool: Pool) -> Findings:
     """Check that a job on TPU pods does not use SPOT."""
-    if pool.job.strategy == "SPOT" and _is_pod(pool):
+    topology, shape = pool.machine.get("tpuTopology"), pool.shape
+    is_pod = pool.machine_type == "cloud-tpu" and pool.count >= POD
+    if shape and shape.chips and topology in shape.topologies:
+        is_pod = math.prod(int(side) for side in topology.split("x")) > shape.chips
+    if pool.job.strategy == "SPOT" and is_pod:
         path = ("jobSpec", "scheduling", "strategy")
         hint = "use STANDARD, or a smaller TPU"
         yield Finding(path, "a job on TPU pods cannot use SPOT", "SPOT", hint)
@@ -350,17 +337,7 @@ def tpu_pod_spot(pool: Pool) -> Findings:
 @rule("tpu-prebuilt-image", PREBUILT, of=pools_of)
 def tpu_prebuilt_image(pool: Pool) -> Findings:
     """Check that a job on TPU v5e uses a containerSpec: no prebuilt image supports TPU v5e."""
-    v5e = pool.machine_type.startswith("ct5lp-")
-    if v5e and pool.task_name == "pythonPackageSpec":
+    if pool.machine_type.startswith("ct5lp-") and pool.task_name == "pythonPackageSpec":
         what = "no prebuilt image supports TPU v5e"
         hint = "use containerSpec with your own image"
         yield Finding(pool.task_path, what, pool.image, hint)
-
-
-def _is_pod(pool: Pool) -> bool:
-    if pool.machine_type == "cloud-tpu":
-        return pool.count >= POD
-    topology = pool.machine.get("tpuTopology")
-    if pool.shape is None or not pool.shape.chips or topology not in pool.shape.topologies:
-        return False
-    return math.prod(int(side) for side in topology.split("x")) > pool.shape.chips

@@ -1,7 +1,5 @@
 """Rules about a job's access to a VPC by peering (``network``) or by a PSC interface."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import Any, Final
@@ -34,7 +32,7 @@ def network_name(job: Job) -> Findings:
     """Check that a network is written with its full name."""
     network = job.spec.get("network")
     if network is not None and not NETWORK.match(network):
-        what = "must be the full name of a network"
+        what = "network must be the full name of a network"
         yield Finding((*SPEC, "network"), what, network, f"write {FORM}")
 
 
@@ -43,7 +41,8 @@ def network_number(job: Job) -> Findings:
     """Check that a network's name has the number of its project, or of the Shared VPC host."""
     match = NETWORK.match(job.network)
     if match and not match[1].isdecimal():
-        hint = f"gcloud projects describe {match[1]} --format='value(projectNumber)'"
+        command = f"gcloud projects describe {match[1]} --format='value(projectNumber)'"
+        hint = f"write the number that `{command}` prints"
         what = "the network name must have the project's number instead of its id"
         yield Finding((*SPEC, "network"), what, match[1], hint)
 
@@ -52,7 +51,7 @@ def network_number(job: Job) -> Findings:
 def network_or_interface(job: Job) -> Findings:
     """Check that a job has a peered network or a PSC interface, not both."""
     if job.network and "pscInterfaceConfig" in job.spec:
-        what = "the job has both network and pscInterfaceConfig; Google documents only one of them"
+        what = "the job has both network and pscInterfaceConfig, which Google does not document"
         yield Finding(INTERFACE, what, "", "remove network or pscInterfaceConfig")
 
 
@@ -69,7 +68,7 @@ def range_name(job: Job) -> Findings:
     """Check that reserved ranges are names, not addresses."""
     for index, name in enumerate(job.spec.get("reservedIpRanges", [])):
         if not NAME.match(name):
-            what = "must be the name of an allocated range"
+            what = "a reserved range must be the name of an allocated range"
             hint = "write a name such as vertex-ai-range"
             yield Finding((*SPEC, "reservedIpRanges", index), what, name, hint)
 
@@ -98,12 +97,12 @@ def attachment_missing(job: Job) -> Findings:
 
 @rule("attachment-name", TYPES + "service_networking.py")
 def attachment_name(job: Job) -> Findings:
-    """Check that a networkAttachment is a name, or a full name if it is in another project."""
+    """Check that networkAttachment is a name, or the full name in case of another project."""
     name = job.attachment
     if name and not NAME.match(name) and not ATTACHMENT.match(name):
         hint = "write NAME, or projects/P/regions/REGION/networkAttachments/NAME"
-        path = (*INTERFACE, "networkAttachment")
-        yield Finding(path, "must be the name of a network attachment", name, hint)
+        what = "networkAttachment must be the name of a network attachment"
+        yield Finding((*INTERFACE, "networkAttachment"), what, name, hint)
 
 
 @rule("attachment-region", PSC)
@@ -145,8 +144,10 @@ def dns_peering_target(config: dict[str, Any], path: Path) -> Findings:
     """Check that DNS peering has a project id and a short network name."""
     project, network = config.get("targetProject"), config.get("targetNetwork")
     if project and not PROJECT_ID.match(project):
+        what = "targetProject must be a project id"
         hint = "write the id, such as my-project, instead of the number"
-        yield Finding((*path, "targetProject"), "must be a project id", project, hint)
+        yield Finding((*path, "targetProject"), what, project, hint)
     if network and not NAME.match(network):
+        what = "targetNetwork must be a short network name"
         hint = "write the last part of the network's full name"
-        yield Finding((*path, "targetNetwork"), "must be a short network name", network, hint)
+        yield Finding((*path, "targetNetwork"), what, network, hint)

@@ -1,7 +1,5 @@
 """Rules about parameters of tuning jobs: ids, ranges, values, scales and conditions."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from itertools import pairwise
@@ -28,30 +26,25 @@ SPACE: Final = re.compile(r"\s")
 MOST_VALUES: Final = 1000
 LOG_SCALES: Final = ("UNIT_LOG_SCALE", "UNIT_REVERSE_LOG_SCALE")
 RANGES: Final = ("DOUBLE", "INTEGER")
+DISCRETE_PARENT: Final = "make the parent DISCRETE, not DOUBLE"
 
 
 @rule("study-parameters", STUDY_TYPES)
 def study_parameters(job: Job) -> Findings:
     """Check that a studySpec has at least one parameter."""
     if job.tuning and "studySpec" in job.tuning and not study_of(job).get("parameters"):
-        hint = (
-            "write parameters: [{parameterId: lr, doubleValueSpec: {minValue: 0.001, maxValue: "
-            "0.1}}]"
-        )
+        hint = "write parameters: [{parameterId: lr, doubleValueSpec: {minValue: 0, maxValue: 1}}]"
         yield Finding(STUDY, "studySpec has no parameters", "", hint, missing="parameters")
 
 
 @rule("parameter-id", STUDY_TYPES)
 def parameter_id(job: Job) -> Findings:
-    """Check that every parameter has a unique id without white space.
-
-    Parameters in disjoint conditions of one parent may share an id.
-    """
+    """Check that every parameter has a unique id without white space."""
     siblings = dict[str, Path]()
     for parameter in parameters_of(job):
         path, id_ = (*parameter.path, "parameterId"), parameter.id
         if not id_:
-            hint = "add parameterId: the program receives the value as the option --ID"
+            hint = "add parameterId; the program receives the value as the option --ID"
             what = "the parameter has no parameterId"
             yield Finding(parameter.path, what, "", hint, missing="parameterId")
             continue
@@ -65,7 +58,7 @@ def parameter_id(job: Job) -> Findings:
 
 @rule("parameter-id-argument", TUNING_GUIDE, "warning", of=parameters_of)
 def parameter_id_argument(parameter: Parameter) -> Findings:
-    """Check that a parameter id has no '=' and no leading dash: programs receive it as --ID."""
+    """Check that a parameter id has no '=' and no leading dash: a program gets the option --ID."""
     if parameter.id.startswith("-") or "=" in parameter.id:
         path, bare = (*parameter.path, "parameterId"), parameter.id.strip("-=")
         what = "a parameter id must not begin with - or contain ="
@@ -86,10 +79,7 @@ def parameter_values(parameter: Parameter) -> Findings:
 
 @rule("parameter-range", STUDY_TYPES, of=parameters_of)
 def parameter_range(parameter: Parameter) -> Findings:
-    """Check that a range has minValue and maxValue, and maxValue is not below minValue.
-
-    A missing bound equals 0, and a range of one value tunes nothing: both are warnings.
-    """
+    """Check that a range has minValue and maxValue, and maxValue is not below minValue."""
     if parameter.type not in RANGES:
         return
     missing = [name for name in ("minValue", "maxValue") if name not in parameter.values]
@@ -99,11 +89,9 @@ def parameter_range(parameter: Parameter) -> Findings:
     lowest, highest = parameter.bounds
     place = (*parameter.values_path, "maxValue")
     if highest < lowest:
-        hint = "exchange minValue and maxValue"
-        what = f"maxValue is below minValue ({shown(lowest)})"
-        yield Finding(
-            place if "maxValue" not in missing else place[:-1], what, shown(highest), hint
-        )
+        what, hint = f"maxValue is below minValue ({shown(lowest)})", "swap minValue and maxValue"
+        path = place if "maxValue" not in missing else place[:-1]
+        yield Finding(path, what, shown(highest), hint)
     elif highest == lowest and len(missing) < 2:
         what = "minValue equals maxValue, so the parameter is not tuned"
         hint = "remove the parameter, and pass the value in args"
@@ -140,7 +128,7 @@ def parameter_discrete(parameter: Parameter) -> Findings:
         yield Finding(path, what, str(len(options)), hint)
     for index, (one, other) in enumerate(pairwise(options), start=1):
         if other - one < EPSILON:
-            what = f"each value must be larger than the previous value ({shown(one)})"
+            what = f"this value must be larger than the previous value ({shown(one)})"
             hint = "sort the values, and remove duplicates"
             yield Finding((*path, index), what, shown(other), hint)
             break
@@ -165,7 +153,7 @@ def parameter_categories(parameter: Parameter) -> Findings:
 @rule("vizier-only", STUDY_TYPES)
 def vizier_only(job: Job) -> Findings:
     """Check that a tuning job sets no defaultValue or observationNoise: only Vizier has them."""
-    hint = "remove the field: according to Google's client only Vertex AI Vizier supports it"
+    hint = "remove the field, which according to Google's client only Vertex AI Vizier supports"
     if "observationNoise" in study_of(job):
         value = study_of(job)["observationNoise"]
         what = "tuning jobs do not support observationNoise"
@@ -189,23 +177,19 @@ def parameter_condition(parent: Parameter) -> Findings:
             yield Finding(path, what, "", hint, missing="parameterSpec")
         field = next((name for name in CONDITIONS if name in child), "")
         if not field:
-            yield _no_condition(path, parent)
+            field = next((name for name, type_ in CONDITIONS.items() if type_ == parent.type), "")
+            hint = f"add {field}: {{values: […]}}" if field else DISCRETE_PARENT
+            what = "the conditional parameter has no condition"
+            yield Finding(path, what, "", hint, missing=field or "parentIntValues")
             continue
         yield from _wrong_condition((*path, field), field, child[field], parent)
         values = child[field].get("values", [])
         id_ = (spec or {}).get("parameterId", "")
         before = claimed.setdefault(id_, [])
         if any(_is_among(value, before) for value in values):
-            what = "another condition of this parameter id has one of the same values"
+            what = "another condition of this parameter id has the same value"
             yield Finding((*path, field), what, id_, "use different values in each condition")
         before.extend(values)
-
-
-def _no_condition(path: Path, parent: Parameter) -> Finding:
-    field = next((name for name, type_ in CONDITIONS.items() if type_ == parent.type), "")
-    hint = f"add {field}: {{values: […]}}" if field else "make the parent DISCRETE, not DOUBLE"
-    what = "the conditional parameter has no condition"
-    return Finding(path, what, "", hint, missing=field or "parentIntValues")
 
 
 def _wrong_condition(
@@ -213,8 +197,8 @@ def _wrong_condition(
 ) -> Findings:
     if parent.type and CONDITIONS[field] != parent.type:
         fitting = {type_: name for name, type_ in CONDITIONS.items()}.get(parent.type)
-        hint = f"write {fitting}" if fitting else "make the parent DISCRETE, not DOUBLE"
-        what = f"the condition does not fit the type of its parent '{parent.id}', {parent.type}"
+        hint = f"write {fitting}" if fitting else DISCRETE_PARENT
+        what = f"the condition does not fit the type {parent.type} of its parent '{parent.id}'"
         yield Finding(path, what, field, hint)
         return
     values = condition.get("values", [])
@@ -222,20 +206,17 @@ def _wrong_condition(
         hint = "write values of the parent"
         yield Finding(path, "the condition has no values", "", hint, missing="values")
     known = parent.type in RANGES or parent.options
+    lowest, highest = parent.bounds
     for index, value in enumerate(values if known else ()):
-        if not _can_have(parent, value):
+        is_possible = _is_among(value, parent.options)
+        if parent.type == "INTEGER":
+            is_possible = lowest <= number(value) <= highest
+        if not is_possible:
             what = f"the parent '{parent.id}' cannot have this value"
             hint = "write a value from {} to {}".format(*map(shown, parent.bounds))
             if parent.type != "INTEGER":
                 hint = f"write one of {', '.join(map(str, parent.options[:10]))}"
             yield Finding((*path, "values", index), what, str(value), hint)
-
-
-def _can_have(parent: Parameter, value: Any) -> bool:
-    if parent.type == "INTEGER":
-        lowest, highest = parent.bounds
-        return lowest <= number(value) <= highest
-    return _is_among(value, parent.options)
 
 
 def _is_among(value: Any, options: Sequence[Any]) -> bool:

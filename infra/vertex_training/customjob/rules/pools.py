@@ -1,7 +1,5 @@
 """Rules about worker pools: order, replicas, required fields and reduction servers."""
 
-from __future__ import annotations
-
 import math
 import re
 from typing import Final
@@ -84,31 +82,25 @@ def pools_inherit_nothing(job: Job) -> Findings:
     chief, worker = job.pools[:2]
     if not chief.image or chief.image != worker.image:
         return
-    lacks = [
-        *(
-            name
-            for name in ("command", "args")
-            if chief.task.get(name) and not worker.task.get(name)
-        ),
-        *(sorted(_flags(chief) - _flags(worker)) if worker.task.get("args") else ()),
-        *sorted(_names(chief) - _names(worker)),
-    ]
+    fields = ("command", "args")
+    lacks = [name for name in fields if chief.task.get(name) and not worker.task.get(name)]
+    if worker.task.get("args"):
+        lacks += sorted(_flags(chief) - _flags(worker))
+    lacks += sorted(_variables(chief) - _variables(worker))
     if lacks:
         what = "the first pool sets command, args or env that this pool lacks and does not inherit"
-        hint = "repeat these settings here if the code needs them"
+        hint = "repeat these settings in this pool if the code needs the settings"
         yield Finding(worker.task_path, what, ", ".join(lacks), hint)
 
 
 def _flags(pool: Pool) -> set[str]:
-    texts = [*pool.task.get("command", []), *pool.task.get("args", [])]
-    return {match.group() for text in texts if (match := FLAG.match(text))}
+    return {match.group() for _, text in pool.words() if (match := FLAG.match(text))}
 
 
-def _names(pool: Pool) -> set[str]:
+def _variables(pool: Pool) -> set[str]:
     return {name for _, name, _ in pool.variables() if name}
 
 
-PAGE: Final = GUIDES + "training/distributed-training"
 IMAGE: Final = re.compile(
     r"(us|europe|asia)-docker\.pkg\.dev/vertex-ai-restricted/training/reductionserver:latest\Z"
 )
@@ -118,16 +110,17 @@ def _servers(job: Job) -> list[Pool]:
     return [pool for pool in job.pools if pool.is_reduction_server]
 
 
-@rule("reduction-image", PAGE, of=_servers)
+@rule("reduction-image", DISTRIBUTED, of=_servers)
 def reduction_image(pool: Pool) -> Findings:
     """Check that a reduction server runs Google's image, with the tag :latest."""
     if not IMAGE.match(pool.image):
         hint = "write us-docker.pkg.dev/vertex-ai-restricted/training/reductionserver:latest"
         path = (*pool.task_path, pool.image_field)
-        yield Finding(path, "must be Google's reduction server image", pool.image, hint)
+        what = "a reduction server must run Google's reduction server image"
+        yield Finding(path, what, pool.image, hint)
 
 
-@rule("reduction-place", PAGE, of=_servers)
+@rule("reduction-place", DISTRIBUTED, of=_servers)
 def reduction_place(pool: Pool) -> Findings:
     """Check that reduction servers are in the third worker pool."""
     if pool.index != 2:
@@ -136,7 +129,7 @@ def reduction_place(pool: Pool) -> Findings:
         yield Finding(pool.path, what, "", hint)
 
 
-@rule("reduction-gpu", PAGE, of=_servers)
+@rule("reduction-gpu", DISTRIBUTED, of=_servers)
 def reduction_gpu(pool: Pool) -> Findings:
     """Check that reduction servers have no GPUs."""
     if not pool.gpu:
@@ -149,7 +142,7 @@ def reduction_gpu(pool: Pool) -> Findings:
     yield Finding((*pool.machine_path, field), what, got, hint)
 
 
-@rule("reduction-workers", PAGE)
+@rule("reduction-workers", DISTRIBUTED)
 def reduction_workers(job: Job) -> Findings:
     """Check that a job with reduction servers has workers with GPUs."""
     workers = [pool for pool in job.pools if pool.index < 2 and not pool.is_reduction_server]
@@ -160,7 +153,7 @@ def reduction_workers(job: Job) -> Findings:
             yield Finding(server.path, what, "", hint)
 
 
-@rule("reduction-bandwidth", PAGE, "warning")
+@rule("reduction-bandwidth", DISTRIBUTED, "warning")
 def reduction_bandwidth(job: Job) -> Findings:
     """Check that reduction servers have at least the total bandwidth of the workers."""
     workers = [pool for pool in job.pools if pool.index < 2 and not pool.is_reduction_server]

@@ -1,7 +1,5 @@
 """Rules against secrets in requests, which all users with read access to a job can see."""
 
-from __future__ import annotations
-
 import re
 from typing import Final
 
@@ -14,6 +12,10 @@ DISCOVERY: Final = "aiplatform.v1 discovery document 20261106: no secretEnv in C
 #: A reference to a secret without a version, which would be sent as text.
 NO_VERSION: Final = re.compile(r"(projects/[^/\s]+/secrets/[\w-]+)#value")
 HINT: Final = "pass ${secrets.NAME}, the secret's resource name, and read the secret in the code"
+BATCH_SECRETS: Final = "https://docs.cloud.google.com/batch/docs/create-run-job-secret-manager"
+CREDENTIALS: Final = (
+    "https://docs.cloud.google.com/docs/authentication/application-default-credentials"
+)
 
 
 @rule("secret-in-env", DISCOVERY, of=pools_of)
@@ -21,17 +23,11 @@ def secret_in_env(pool: Pool) -> Findings:
     """Check that no environment variable has a secret as its value."""
     for path, name, value in pool.variables():
         if is_secret_variable(name, value):
-            what = (
-                f"the value of {name} looks like a secret, which every reader of the job could see"
-            )
+            what = f"the value of {name} looks like a secret, visible to all readers of the job"
             yield Finding((*path, "value"), what, "", HINT)
 
 
-@rule(
-    "secret-value",
-    "https://docs.cloud.google.com/batch/docs/create-run-job-secret-manager",
-    of=pools_of,
-)
+@rule("secret-value", BATCH_SECRETS, of=pools_of)
 def secret_value(pool: Pool) -> Findings:
     """Check that a secret is the whole value of an environment variable of a job on Batch."""
     for path, text in pool.texts():
@@ -55,18 +51,13 @@ def secret_value(pool: Pool) -> Findings:
 @rule("secret-in-args", DISCOVERY, of=pools_of)
 def secret_in_args(pool: Pool) -> Findings:
     """Check that commands and arguments contain no secret."""
-    what = "this argument looks like a secret, which every reader of the job could see"
+    what = "this argument looks like a secret, visible to all readers of the job"
     words = pool.words()
     for index in secret_words([word for _, word in words]):
         yield Finding(words[index][0], what, "", HINT)
 
 
-@rule(
-    "key-file",
-    "https://docs.cloud.google.com/docs/authentication/application-default-credentials",
-    "warning",
-    of=pools_of,
-)
+@rule("key-file", CREDENTIALS, "warning", of=pools_of)
 def key_file(pool: Pool) -> Findings:
     """Check that a job uses its service account instead of a key file."""
     for path, name, _ in pool.variables():

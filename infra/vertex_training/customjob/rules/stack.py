@@ -1,15 +1,12 @@
 """Rules that compare a job with its stack: accounts, access, secrets, outputs and limits."""
 
-from __future__ import annotations
-
 import fnmatch
 import re
 from collections.abc import Iterator
 from typing import Final
 
 from vertex_training.catalog import costs
-from vertex_training.catalog.costs import PoolCost
-from vertex_training.customjob.rules.context import BucketFacts, JobLimits
+from vertex_training.customjob.rules.context import JobLimits
 from vertex_training.customjob.rules.job import REQUEST_ID, SPEC, Job, outputs_clash
 from vertex_training.customjob.rules.registry import GUIDES, OURS, Finding, rule
 from vertex_training.errors import Path, did_you_mean
@@ -24,10 +21,8 @@ def output_shared(job: Job) -> Iterator[Finding]:
     """Check that each job of a stack has its own output directory."""
     for name, other in sorted(job.context.others.items()):
         if outputs_clash(job.output, other.output):
-            hint = (
-                f"add ${{job.name}} to the path for a folder per job, or {REQUEST_ID} for a "
-                "folder per run"
-            )
+            per_run = f"{REQUEST_ID} for a folder per run"
+            hint = f"add ${{job.name}} to the path for a folder per job, or {per_run}"
             what = f"job '{name}' also writes to this output directory"
             yield Finding(OUTPUT, what, job.output, hint)
 
@@ -66,7 +61,7 @@ def account_reads(job: Job) -> Iterator[Finding]:
     for path, text in _texts(job):
         for name in dict.fromkeys(BUCKET.findall(text)):
             bucket = stack.buckets.get(name)
-            if bucket and not _may_read(bucket, job.account):
+            if bucket and job.account not in bucket.readers | bucket.writers:
                 hint = f"add the bucket to reads or writes of the account {job.account}"
                 yield Finding(path, "the job's account cannot read this bucket", name, hint)
 
@@ -95,23 +90,16 @@ def secret_granted(job: Job) -> Iterator[Finding]:
             own = project in (stack.project, stack.project_number)
             place = stack.project if own else project
             accessors = stack.secrets.get(f"projects/{place}/secrets/{secret}")
-            if accessors is None and not own:
-                continue  # the owner of the secret may have granted access
-            if accessors is None:
+            if accessors is None and own:
                 known = ", ".join(sorted(name.rsplit("/", 1)[1] for name in stack.secrets))
                 hint = f"add the secret to secrets of the stack file, which has {known or 'none'}"
                 yield Finding(path, "the stack does not have this secret", secret, hint)
-            elif job.account not in accessors:
+            elif accessors is not None and job.account not in accessors:
                 hint = f"add the secret to secrets of the account {job.account}"
                 yield Finding(path, "the job's account cannot read this secret", secret, hint)
 
 
-def _may_read(bucket: BucketFacts, account: str) -> bool:
-    return account in bucket.readers or account in bucket.writers
-
-
 def _texts(job: Job) -> Iterator[tuple[Path, str]]:
-    """Yield all texts of the job that can refer to data."""
     for pool in job.pools:
         yield from pool.texts()
         for index, uri in enumerate(pool.task.get("packageUris", [])):
@@ -150,23 +138,19 @@ def limit_job_cost(job: Job) -> Iterator[Finding]:
     if cost.default_timeout:
         timeout = job.scheduling.get("timeout", "")
         path = TIMEOUT if timeout else TIMEOUT[:2] if "scheduling" in job.spec else SPEC
-        default = (
-            "a timeout below one second may be ignored, and the default is"
-            if timeout
-            else "the default timeout is"
-        )
-        yield Finding(path, f"{what}: {default} 7 days", timeout, hint)
+        default = "the default timeout is 7 days"
+        if timeout:
+            default = "a timeout below one second may be ignored, and the default is 7 days"
+        yield Finding(path, f"{what}: {default}", timeout, hint)
     else:
         yield Finding(TIMEOUT, what, job.scheduling["timeout"], hint)
 
 
 def _rate(cost: costs.JobCost) -> str:
-    """Return, as text, the price per hour and the number of trials."""
     attempts = f" in {cost.attempts} attempts" if cost.attempts > 1 else ""
     rate = f"{costs.usd(cost.hourly)} an hour{attempts}{cost.elsewhere}"
-    return (
-        rate if cost.trials is None else f"{rate}, {cost.parallel} of {cost.trials} trials at once"
-    )
+    trials = f", {cost.parallel} of {cost.trials} trials at once" if cost.trials is not None else ""
+    return rate + trials
 
 
 @rule("limit-price-unknown", DOCS)
@@ -180,8 +164,9 @@ def limit_price_unknown(job: Job) -> Iterator[Finding]:
         what = "the price of this machine is unknown, and the stack limits costs"
         spot = " as a Spot VM" if job.strategy == "SPOT" else ""
         hint = "use another machine type (vt catalogue), or set limits.allowUnpriced: true"
-        if job.strategy == "SPOT" and _has_full_price(pool, job.region):
-            hint = f"use strategy: STANDARD, whose price is known; or {hint}"
+        machine = pool.machine_type, pool.accelerator or None, pool.count
+        if job.strategy == "SPOT" and costs.hourly(*machine, job.region) is not None:
+            hint = f"use strategy: STANDARD, which has a known price; or {hint}"
         yield Finding((*path, "machineType"), what, f"{pool.machine_type}{spot}", hint)
 
 
@@ -210,9 +195,3 @@ def limit_strategy(job: Job) -> Iterator[Finding]:
         what = f"{limits.source}.strategies does not allow this strategy"
         hint = f"use one of {', '.join(limits.strategies)}"
         yield Finding(place, what, job.strategy, hint)
-
-
-def _has_full_price(pool: PoolCost, region: str) -> bool:
-    """Return whether the price of a pool's machine is known for strategies other than SPOT."""
-    machine = pool.machine_type, pool.accelerator or None, pool.count
-    return costs.hourly(*machine, region) is not None

@@ -1,7 +1,5 @@
 """Rules about output directories, packages and mounted file systems."""
 
-from __future__ import annotations
-
 import ipaddress
 import re
 from collections.abc import Iterator
@@ -43,8 +41,9 @@ def package_uri(pool: Pool) -> Findings:
     for index, uri in enumerate(pool.task.get("packageUris", [])):
         if not OBJECT_URI.match(uri):
             path = (*pool.task_path, "packageUris", index)
-            starts = uri.startswith("gs://")
-            what = "must be the URI of an object" if starts else "the URI must begin with gs://"
+            what = "a package must be the URI of an object"
+            if not uri.startswith("gs://"):
+                what = "the URI of a package must begin with gs://"
             yield Finding(path, what, uri, "write ${packages.NAME}")
 
 
@@ -80,7 +79,7 @@ def python_module(pool: Pool) -> Findings:
     if module and not all(part.isidentifier() for part in module.split(".")):
         hint = f"write {module.removesuffix('.py').replace('/', '.') or 'titanic.task'}"
         path = (*pool.task_path, "pythonModule")
-        yield Finding(path, "must be a dotted module name", module, hint)
+        yield Finding(path, "pythonModule must be a dotted module name", module, hint)
 
 
 @rule("mount-path", GUIDES + "training/cloud-storage-file-system", of=pools_of)
@@ -141,7 +140,8 @@ def mount_address(kind: str, mount: dict[str, Any], path: Path) -> Findings:
         ipaddress.ip_address(address or "10.0.0.1")
     except ValueError:
         hint = "write the server's private address, such as 10.0.0.2"
-        yield Finding((*path, ADDRESS[kind]), "must be an IP address", address, hint)
+        what = f"{ADDRESS[kind]} must be an IP address"
+        yield Finding((*path, ADDRESS[kind]), what, address, hint)
 
 
 @rule("mount-network", GUIDES + "training/train-nfs-share")

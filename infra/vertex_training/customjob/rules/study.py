@@ -1,9 +1,4 @@
-"""Read access to a studySpec, and rules about its metrics.
-
-All values have the right type: the reader of the file reports others.
-"""
-
-from __future__ import annotations
+"""Read access to a studySpec, and rules about its metrics. All values have the right type."""
 
 import re
 from collections.abc import Iterator
@@ -38,14 +33,13 @@ EPSILON: Final = 1e-10
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A parameter of a study. ``path`` is the path of its ParameterSpec in the request."""
+    """A parameter of a study, and the path of its ParameterSpec in the request."""
 
     path: Path
     spec: dict[str, Any]
 
     @property
     def id(self) -> str:
-        """Return the parameterId; empty if missing."""
         return self.spec.get("parameterId", "")
 
     @property
@@ -60,7 +54,6 @@ class Parameter:
 
     @property
     def values_path(self) -> Path:
-        """Return the path of the field that has the values."""
         return (*self.path, self.field)
 
     @property
@@ -80,7 +73,7 @@ class Parameter:
 
     @property
     def points(self) -> int:
-        """Return the number of possible values; 0 if it is unlimited."""
+        """Return the number of possible values; 0 for an unlimited number."""
         if self.type == "INTEGER":
             lowest, highest = self.bounds
             return max(0, int(highest - lowest) + 1)
@@ -104,18 +97,16 @@ def metrics_of(job: Job) -> Iterator[tuple[Path, dict[str, Any]]]:
 
 
 def parameters_of(job: Job) -> Iterator[Parameter]:
-    """Yield all parameters; conditional ones follow their parent."""
+    """Yield all parameters. A conditional parameter follows its parent."""
     for index, spec in enumerate(study_of(job).get("parameters", [])):
-        yield from _with_children(Parameter((*STUDY, "parameters", index), spec))
+        yield from _with_children((*STUDY, "parameters", index), spec)
 
 
-def _with_children(parameter: Parameter) -> Iterator[Parameter]:
-    yield parameter
-    for path, condition in parameter.children():
+def _with_children(path: Path, spec: dict[str, Any]) -> Iterator[Parameter]:
+    yield (parameter := Parameter(path, spec))
+    for inner, condition in parameter.children():
         if "parameterSpec" in condition:
-            yield from _with_children(
-                Parameter((*path, "parameterSpec"), condition["parameterSpec"])
-            )
+            yield from _with_children((*inner, "parameterSpec"), condition["parameterSpec"])
 
 
 def number(value: float | str) -> float:
@@ -124,11 +115,7 @@ def number(value: float | str) -> float:
 
 
 def shown(value: float) -> str:
-    """Return a number as short text: 3, 0.5, 1e-05.
-
-    >>> shown(3.0), shown(0.5)
-    ('3', '0.5')
-    """
+    """Return a number as short text: 3, 0.5 or 1e-05."""
     return f"{value:.10g}"
 
 
@@ -155,7 +142,7 @@ def metric_id(job: Job) -> Findings:
     for path, metric in metrics_of(job):
         id_ = metric.get("metricId", "")
         if not id_:
-            hint = "add metricId: the name under which the code reports the metric"
+            hint = "add metricId, the name of the metric in the code"
             yield Finding(path, "the metric has no metricId", "", hint, missing="metricId")
         elif SPACE.search(id_):
             what = "a metric id must not have white space"
@@ -168,10 +155,7 @@ def metric_id(job: Job) -> Findings:
 
 @rule("metric-goal", STUDY_TYPES, of=metrics_of)
 def metric_goal(path: Path, metric: dict[str, Any]) -> Findings:
-    """Check that every metric has a goal, MAXIMIZE or MINIMIZE.
-
-    GOAL_TYPE_UNSPECIFIED means MAXIMIZE according to the documentation, so it is a warning.
-    """
+    """Check that every metric has a goal, MAXIMIZE or MINIMIZE."""
     hint = "write goal: MAXIMIZE or MINIMIZE; without a goal, a loss would be maximized"
     if "goal" not in metric:
         yield Finding(path, "the metric has no goal", "", hint, missing="goal")

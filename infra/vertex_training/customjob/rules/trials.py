@@ -1,13 +1,11 @@
 """Rules about tuning jobs: search, trials and their arguments."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterator
 from typing import Final
 
-from vertex_training.customjob.rules.job import SPEC, Job, Pool, is_shell
+from vertex_training.customjob.rules.job import SPEC, Job, is_shell
 from vertex_training.customjob.rules.registry import Finding, rule
 from vertex_training.customjob.rules.study import (
     STUDY,
@@ -69,10 +67,8 @@ def trial_failures(job: Job) -> Iterator[Finding]:
 def trial_output(job: Job) -> Iterator[Finding]:
     """Check that a tuning job has a baseOutputDirectory, in which each trial gets a folder."""
     if job.tuning is not None and not job.output and job.spec:
-        hint = (
-            "add "
-            "baseOutputDirectory: {outputUriPrefix: ${buckets.NAME}/${job.name}/${job.requestId}}"
-        )
+        uri = "${buckets.NAME}/${job.name}/${job.requestId}"
+        hint = f"add baseOutputDirectory: {{outputUriPrefix: {uri}}}"
         what = "baseOutputDirectory is missing: models of trials would be lost"
         yield Finding(SPEC, what, "", hint, missing="baseOutputDirectory")
 
@@ -101,13 +97,8 @@ def trial_arguments(job: Job) -> Iterator[Finding]:
 @rule("trial-argument-twice", TUNING_GUIDE, "warning")
 def trial_argument_twice(job: Job) -> Iterator[Finding]:
     """Check that no argument has the name of a parameter, which a trial gets as an argument."""
-    names = {f"--{parameter.id}": parameter.id for parameter in parameters_of(job)}
-    for pool in job.pools:
-        yield from _twice(pool, names)
-
-
-def _twice(pool: Pool, names: dict[str, str]) -> Iterator[Finding]:
-    for path, text in pool.words():
+    names = {f"--{parameter.id}" for parameter in parameters_of(job)}
+    for path, text in (word for pool in job.pools for word in pool.words()):
         if text.partition("=")[0] in names:
             what = "each trial also receives this argument as a parameter"
             yield Finding(path, what, text, "remove the argument, or rename the parameter")
@@ -163,10 +154,10 @@ def few_trials(job: Job) -> Iterator[Finding]:
 
 @rule("early-stopping", TUNING_GUIDE, "warning")
 def early_stopping(job: Job) -> Iterator[Finding]:
-    """Check that a study has no early stopping: it has no effect, according to the console."""
+    """Check that a study has no early stopping, which has no effect according to the console."""
     for field in STOPPING:
         if field in study_of(job):
-            hint = "remove the field, and end hopeless trials in the code"
+            hint = f"remove {field}, and end hopeless trials in the code"
             what = f"{field} may have no effect in a tuning job"
             yield Finding((*STUDY, field), what, "", hint)
 
@@ -193,4 +184,4 @@ def study_stopping(job: Job) -> Iterator[Finding]:
     for field in ("maxNumTrialsNoProgress", "maxDurationNoProgress"):
         if several and field in config:
             what = f"{field} has no effect in a study with several metrics"
-            yield Finding((*path, field), what, str(config[field]), "remove the field")
+            yield Finding((*path, field), what, str(config[field]), f"remove {field}")

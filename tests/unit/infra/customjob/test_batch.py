@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from tests.unit.infra.customjob.test_corpus import NETWORKS, PROJECT, TABLE
 from vertex_training.catalog import costs
-from vertex_training.customjob.batch import message as machines
-from vertex_training.customjob.batch.naming import EXIT_CODES, explain, is_job_of, job_id, reason
-from vertex_training.customjob.batch.offers import Offer, offers
+from vertex_training.customjob import batch as machines
+from vertex_training.customjob.batch import EXIT_CODES, explain, is_job_of, job_id, reason
+from vertex_training.customjob.offers import Offer, offers
 
 DIGEST = f"us-central1-docker.pkg.dev/{PROJECT}/x/trainer@sha256:{'0' * 64}"
 #: References of the files of jobs/, with values of the right form.
@@ -137,7 +137,7 @@ def pool(machine: str, replicas: int = 1, **machine_spec: Any) -> dict[str, Any]
         ),
         (
             job(pool("n1-standard-4"), pscInterfaceConfig={"networkAttachment": "n"}),
-            "this network attachment has no known subnet",
+            "the subnet of this network attachment is unknown",
         ),
     ],
 )

@@ -21,15 +21,17 @@ from tests.unit.infra.customjob.rules import tuning_cases
 from vertex_training.customjob import rules
 from vertex_training.customjob.request import job_file as spec
 from vertex_training.customjob.request.job_file import Submission
-from vertex_training.customjob.rules import (
+from vertex_training.customjob.rules.context import (
+    FILE_ONLY,
     BucketFacts,
     Context,
     JobFacts,
+    JobLimits,
     NetworkFacts,
     ReservationFacts,
+    ReservationRequest,
     StackFacts,
 )
-from vertex_training.customjob.rules.context import JobLimits, ReservationRequest
 from vertex_training.errors import dotted
 
 CORPUS = Path(__file__).parents[3] / "corpus"
@@ -105,7 +107,7 @@ def files(folder):
     return sorted((CORPUS / folder).glob("*.yaml"))
 
 
-def check(path, context=rules.FILE_ONLY):
+def check(path, context=FILE_ONLY):
     who = Submission(PROJECT, REGION, "dev", path.stem[:40], run=1)
     return spec.check_job_file(path.read_bytes(), path.name, who, TABLE, context)
 
@@ -187,11 +189,11 @@ def told(name):
         case = next(case for case in tuning_cases.CASES if f"tuning: {case.name}" == name)
         text = tuning_cases.RIGHT.replace(case.old, case.new).encode()
         who = Submission(PROJECT, REGION, "dev", "tune", run=1)
-        context = dataclasses.replace(rules.FILE_ONLY, today=TODAY)
+        context = dataclasses.replace(FILE_ONLY, today=TODAY)
         result = spec.check_job_file(text, "x.yaml", who, TABLE, context)
     else:
         path = CORPUS / name
-        context = around(path) if path.parent.name == "in-stack" else rules.FILE_ONLY
+        context = around(path) if path.parent.name == "in-stack" else FILE_ONLY
         result = check(path, dataclasses.replace(context, today=TODAY))
     return "".join(
         f"  {problem.level} {problem.rule}: {problem}\n"

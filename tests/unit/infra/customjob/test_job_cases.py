@@ -21,7 +21,7 @@ from google.protobuf.json_format import MessageToDict, ParseDict
 
 from tests.unit.infra.customjob.rules.tuning_cases import RIGHT
 from tests.unit.infra.customjob.test_corpus import CORPUS, TABLE, TODAY, mended
-from vertex_training.customjob.batch import message
+from vertex_training.customjob import batch as message
 from vertex_training.customjob.kinds import BATCH_JOB, CUSTOM_JOB, TUNING_JOB
 from vertex_training.customjob.request import job_file
 from vertex_training.customjob.request.job_file import JobFileResult, Submission

@@ -69,8 +69,8 @@ def test_a_preview_of_a_replacement_asks_only_what_holds_for_the_deployment(
         with pytest.raises(JobRefusedError) as refused:
             PROVIDER.diff(NAME, outs, WITH_IMAGE)
         assert str(refused.value) == (
-            f"the image {IMAGE} does not exist. Hint: vt images build titanic --stack dev, or "
-            "name another image. Nothing was cancelled."
+            f"the image {IMAGE} does not exist. Hint: run `vt images build titanic --stack dev`, "
+            "or name another image. Nothing was cancelled."
         )
     assert asked.asked == 0
 

@@ -11,8 +11,13 @@ from vertex_training.customjob import rules
 from vertex_training.customjob.request import checking
 from vertex_training.customjob.request import job_file as spec
 from vertex_training.customjob.request.job_file import JobFile, Submission
-from vertex_training.customjob.rules import BucketFacts, Context, JobFacts, StackFacts
-from vertex_training.customjob.rules.context import ReservationRequest
+from vertex_training.customjob.rules.context import (
+    BucketFacts,
+    Context,
+    JobFacts,
+    ReservationRequest,
+    StackFacts,
+)
 from vertex_training.customjob.rules.job import concerns
 
 

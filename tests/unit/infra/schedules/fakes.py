@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
 
 from tests.unit.infra.customjob.fakes import Process, World
 from vertex_training.customjob.kinds import CUSTOM_JOB
@@ -40,6 +41,19 @@ SCHEDULE = DeployedSchedule(
     paused=False,
     since=name_of(SINCE),
 )
+PROPS: dict[str, Any] = {
+    "submission": {
+        "project": "local-p", "region": "r", "stack": "local", "job": "titanic", "run": 1.0,
+        "section": "jobs",
+    },
+    "schedule": {
+        "cron": "0 6 * * 1", "timeZone": "Europe/Berlin", "paused": False, "missed": "latest",
+    },
+    "requestId": "0" * 20,
+    "request": SCHEDULE.request,
+    "options": {"labels": {"team": "ml"}, "controlBucket": "control", "onDelete": "keep"},
+    "since": SCHEDULE.since,
+}  # fmt: skip
 #: Another job of the same stack.
 OTHER = replace(SCHEDULE, job="other")
 

@@ -222,7 +222,7 @@ def test_record_of_another_job_is_reported_with_its_place(theirs: str) -> None:
     id_ = schedule.request_id(FIRST)
     SlotProcess(world).write(IntentRecord(id_, IntentState.DONE, "x", theirs or newest(world)), 0)
     place = f"gs://control/one/submissions/{id_}.json"
-    text = f"not submitted: {place} names a job of another request. Check who wrote it"
+    text = f"not submitted: {place} names a job of another request. Check who wrote this object"
     assert tick(world, MONDAY, schedule) == [Outcome("failed", FIRST, text), idle(SECOND)]
 
 

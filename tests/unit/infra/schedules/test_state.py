@@ -7,27 +7,13 @@ from typing import Any
 
 import pytest
 
-from tests.unit.infra.schedules.fakes import SCHEDULE
+from tests.unit.infra.schedules.fakes import PROPS, SCHEDULE
 from vertex_training.customjob.protocol.ports import Timing
 from vertex_training.errors import CommandError
 from vertex_training.schedules import provider
 from vertex_training.schedules.deployed import DeployedSchedule, deployed_schedules
 from vertex_training.schedules.provider import JobScheduleProvider
 from vertex_training.schedules.slots import SchedulePorts
-
-PROPS: dict[str, Any] = {
-    "submission": {
-        "project": "local-p", "region": "r", "stack": "local", "job": "titanic", "run": 1.0,
-        "section": "jobs",
-    },
-    "schedule": {
-        "cron": "0 6 * * 1", "timeZone": "Europe/Berlin", "paused": False, "missed": "latest",
-    },
-    "requestId": "0" * 20,
-    "request": SCHEDULE.request,
-    "options": {"labels": {"team": "ml"}, "controlBucket": "control", "onDelete": "keep"},
-    "since": SCHEDULE.since,
-}  # fmt: skip
 
 
 @pytest.mark.parametrize(

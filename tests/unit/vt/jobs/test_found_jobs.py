@@ -11,7 +11,7 @@ from google.api_core import exceptions
 from google.cloud.aiplatform_v1.types import CustomJob, HyperparameterTuningJob, JobState
 from google.cloud.batch_v1.types import Job as BatchJob
 
-from vertex_training.customjob.google.batch_service import BatchJobs
+from vertex_training.customjob.google.backends import BatchJobs
 from vertex_training.customjob.kinds import BATCH_JOB
 from vertex_training.errors import OperatorError
 from vertex_training_cli.engine.stacks import StackRef
@@ -82,7 +82,7 @@ def cloud(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     """Both services, and the jobs of stack ``dev``."""
     found = SimpleNamespace(vertex=Vertex(), batch=Batch())
     monkeypatch.setattr(service, "client", lambda *_: found.vertex)
-    api = service.batch_service
+    api = service.backends
     monkeypatch.setattr(api, "shared_client", lambda *_: "shared")
     monkeypatch.setattr(api, "BatchJobs", lambda client: found.batch if client == "shared" else 0)
     ref = StackRef(Path("/srv"), "demo", "dev", "acme-ml", "us-central1")
@@ -125,7 +125,7 @@ def test_each_kind_of_job_is_cancelled_by_its_service_and_an_ended_one_is_left(
     cloud: SimpleNamespace, error: Exception | None
 ) -> None:
     of_tuning = HyperparameterTuningJob(name=f"{PLACE}/hyperparameterTuningJobs/4")
-    of_batch = service.batch_service.as_custom_job(batch("b-1"))
+    of_batch = service.backends.as_custom_job(batch("b-1"))
     cloud.vertex.error = error
     for job in (custom(1), of_tuning, of_batch):
         cloud.jobs.cancel(job)

@@ -10,7 +10,7 @@ from tests.unit.infra.customjob.test_rules import STACK, file
 from tests.unit.infra.stacks import planned
 from vertex_training.customjob.request import job_file
 from vertex_training.customjob.request.job_file import JobRequest
-from vertex_training.customjob.rules import Context
+from vertex_training.customjob.rules.context import Context
 from vertex_training.errors import CommandError
 from vertex_training_cli.run.command import print_notes
 from vertex_training_cli.run.submission import PreparedRun, add_arguments, with_words

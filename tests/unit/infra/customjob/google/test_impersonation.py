@@ -107,8 +107,9 @@ def test_an_account_that_the_caller_may_not_act_as_is_named_before_anything_is_s
     with pytest.raises(OperatorError) as refused:
         job_service.client("acme-ml-dev", "us-central1")
     assert str(refused.value) == (
-        f"the caller cannot impersonate {DEPLOYER}, which GOOGLE_IMPERSONATE_SERVICE_ACCOUNT "
-        "names: Unable to acquire impersonated credentials Hint: grant the caller "
+        f"the caller cannot impersonate {DEPLOYER}, the value of "
+        "GOOGLE_IMPERSONATE_SERVICE_ACCOUNT: Unable to acquire impersonated credentials "
+        "Hint: grant the caller "
         "roles/iam.serviceAccountTokenCreator on that account, or unset "
         "GOOGLE_IMPERSONATE_SERVICE_ACCOUNT."
     )

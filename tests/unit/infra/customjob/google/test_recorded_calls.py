@@ -46,11 +46,9 @@ from requests.adapters import HTTPAdapter
 from tests.unit.infra.customjob.recorded import filled, in_turn, line
 from vertex_training.customjob.google import (
     backends,
-    batch_service,
     intent_store,
     logs,
     prerequisites,
-    utilization,
 )
 from vertex_training.customjob.kinds import BATCH_JOB, CUSTOM_JOB, TUNING_JOB
 from vertex_training.customjob.protocol.idle import Reading
@@ -72,13 +70,13 @@ OBJECTS: Final[dict[str, Callable[[], Any]]] = {
     "tuning": lambda: backends.connect(*PLACE, TUNING_JOB),
     "batch": lambda: backends.connect(*PLACE, BATCH_JOB),
     "batch in a subnet": lambda: backends.connect(*PLACE, BATCH_JOB, "", SUBNET, [TOPIC]),
-    "list of Batch": lambda: batch_service.BatchJobs(batch_service.shared_client(*PLACE)),
+    "list of Batch": lambda: backends.BatchJobs(backends.shared_client(*PLACE)),
     "logs": lambda: logs.connect("local-x"),
     "tensorboards": lambda: prerequisites,
     "endpoints": lambda: endpoints.connect(*PLACE),
     "registry": lambda: registry.connect(*PLACE),
     "questions": lambda: prerequisites.connect("acme-ml"),
-    "utilization": lambda: utilization,
+    "utilization": lambda: logs,
     "bigquery": lambda: BigQuery("acme-ml", "EU"),
     "files": lambda: StorageFiles(
         intent_store.storage_client("acme-recorded"), "data", "snapshots/x"

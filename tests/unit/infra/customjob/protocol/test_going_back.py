@@ -3,7 +3,7 @@
 import pytest
 
 from tests.unit.infra.customjob.fakes import EDITED, REQUEST, Killed, Process, World, job
-from vertex_training.customjob.protocol import submission, withdrawal
+from vertex_training.customjob.protocol import submission, waiting
 from vertex_training.customjob.protocol.ports import IntentState, Timing
 from vertex_training.errors import InDoubtError, JobRefusedError, NotSubmittedError
 
@@ -23,7 +23,7 @@ def end(world, name, state="CANCELLED"):
 def withdraw(world, name, request, state="CANCELLED"):
     """What the provider's ``delete`` does before a replacement."""
     end(world, name, state)
-    withdrawal.release(Process(world), request.request_id, name)
+    waiting.release(Process(world), request.request_id, name)
 
 
 def edited_after(state="CANCELLED", lag=0.0):
@@ -70,7 +70,7 @@ def test_in_its_own_turn_a_job_that_ended_is_still_refused(state):
     end(world, found.name, state)
     with pytest.raises(JobRefusedError, match=rf"run 3 of job 'titanic' is {state} \(job-3\)"):
         submit(Process(world))
-    withdrawal.release(Process(world), "id1", found.name)
+    waiting.release(Process(world), "id1", found.name)
     with pytest.raises(JobRefusedError, match=r"job-3"):
         submit(Process(world))
     assert world.sent == 3

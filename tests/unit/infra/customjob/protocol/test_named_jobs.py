@@ -10,8 +10,8 @@ from dataclasses import replace
 import pytest
 
 from tests.unit.infra.customjob.fakes import EDITED, REQUEST, Killed, Process, World, job
-from vertex_training.customjob.batch.naming import job_id
-from vertex_training.customjob.protocol import submission, withdrawal
+from vertex_training.customjob.batch import job_id
+from vertex_training.customjob.protocol import submission, waiting
 from vertex_training.customjob.protocol.ports import (
     REQUEST_ID_LABEL,
     TURN_LABEL,
@@ -98,8 +98,8 @@ def test_a_job_that_moves_to_the_other_service_is_refused_beside_the_one_that_ru
         submit(Batch(world), after)
     assert running(world) == [old.name]
     process = Batch(world)
-    withdrawal.withdraw(process, old.name, delete_record=False, sleep=process.sleep)
-    withdrawal.release(process, before.request_id, old.name)
+    waiting.withdraw(process, old.name, delete_record=False, sleep=process.sleep)
+    waiting.release(process, before.request_id, old.name)
     new, adopted = submit(process, after)
     assert not adopted
     assert running(world) == [new.name]
@@ -125,8 +125,8 @@ def test_going_back_gives_the_job_another_name():
         made, adopted = submit(process, request)
         assert not adopted
         names.append(made.name)
-        withdrawal.withdraw(process, made.name, delete_record=False, sleep=process.sleep)
-        withdrawal.release(process, request.request_id, made.name)
+        waiting.withdraw(process, made.name, delete_record=False, sleep=process.sleep)
+        waiting.release(process, request.request_id, made.name)
     assert names[2].endswith("-1-t3")
     assert len(set(names)) == 3
 

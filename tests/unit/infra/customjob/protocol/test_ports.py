@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from tests.unit.infra.customjob.fakes import DIGEST, REQUEST, job
-from vertex_training.customjob.protocol.adoption import (
+from vertex_training.customjob.protocol.ports import JobSnapshot, Timing, slot_of
+from vertex_training.customjob.protocol.submission import (
     current_job,
     deleted_job_error,
     earliest,
     job_to_adopt,
 )
-from vertex_training.customjob.protocol.ports import JobSnapshot, Timing, slot_of
 from vertex_training.customjob.protocol.waiting import PollBackoff
 from vertex_training.errors import JobRefusedError
 

@@ -66,7 +66,7 @@ def service(google: Google) -> Prerequisites:
 def questions(message: Any, kind: str = "jobs") -> list[Any]:
     place = "projects/acme-ml/locations/us-central1"
     request = replace(REQUEST, parent=place, body=json.dumps(message))
-    return list(prerequisites.questions(request, KINDS[kind]))
+    return list(prerequisites.questions([request], KINDS[kind]))
 
 
 @pytest.mark.parametrize("case", DATA["requests"], ids=range(len(DATA["requests"])))
@@ -77,7 +77,7 @@ def test_a_request_has_the_recorded_questions(case: dict[str, Any]) -> None:
     assert prerequisites.ask_all(asked, service(google)) == PrerequisiteAnswers()
     assert google.calls == [row["call"] for row in expected]
     assert [
-        (each.subject, each.obstacle.text, each.obstacle.mend, each.waits, each.lasts)
+        (each.subject, each.obstacle, each.fix, each.waits, each.lasts)
         for each in asked
     ] == [
         (row["subject"], row["obstacle"], row["fix"], row.get("waits", False),
@@ -100,12 +100,12 @@ def test_all_refusals_are_reported_together_and_unknown_answers_beside_them() ->
     google = Google("iam.serviceAccounts.actAs", "has_image", silent="quota")
     answers = prerequisites.ask_all(questions(MESSAGE), service(google))
     assert str(answers) == (
-        f"{EMAIL} does not exist, or the deploying account cannot act as it "
-        "(iam.serviceAccounts.actAs). "
-        "Hint: add the deploying account to deployers in Pulumi.dev.yaml, or run gcloud iam "
+        f"{EMAIL} does not exist, or the deploying account lacks iam.serviceAccounts.actAs on "
+        "this account. "
+        "Hint: add the deploying account to deployers in Pulumi.dev.yaml, or run `gcloud iam "
         f"service-accounts add-iam-policy-binding {EMAIL} --member=MEMBER "
-        f"--role=roles/iam.serviceAccountUser; the image {IMAGE} does not exist. Hint: vt images "
-        "build titanic --stack dev, or name another image"
+        f"--role=roles/iam.serviceAccountUser`; the image {IMAGE} does not exist. Hint: run `vt "
+        "images build titanic --stack dev`, or name another image"
     )
     [unanswered] = answers.unanswered
     assert unanswered.startswith("the quota of")

@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from tests.unit.infra.customjob.fakes import EDITED, REQUEST, Process, World, job
-from vertex_training.customjob.protocol import submission, withdrawal
+from vertex_training.customjob.protocol import submission, waiting
 from vertex_training.customjob.protocol.ports import Timing
 from vertex_training.customjob.refusal_lookup import RefusalLookup, ReplacedJob, refusal_reason
 from vertex_training.errors import JobRefusedError, OperatorError
@@ -47,7 +47,7 @@ def test_a_job_submitted_before_is_refused_as_the_submission_would(state, releas
     submit(world)
     set_state(world, "job-1", state)
     if released:
-        withdrawal.release(Process(world), "id1", "job-1")
+        waiting.release(Process(world), "id1", "job-1")
     expected = reason(world)
     if not expected:
         submit(world)
@@ -66,7 +66,7 @@ def test_a_job_put_back_is_refused_as_the_submission_would(first, second, releas
     submit(world)
     set_state(world, "job-1", first if first not in ("PENDING", "RUNNING") else "CANCELLED")
     if released:
-        withdrawal.release(Process(world), "id1", "job-1")
+        waiting.release(Process(world), "id1", "job-1")
     submit(world, EDITED)
     set_state(world, "job-2", second)
     expected = reason(world)

@@ -4,7 +4,7 @@ from dataclasses import replace
 import pytest
 
 from tests.unit.infra.customjob.fakes import REQUEST, Killed, Process, World, job
-from vertex_training.customjob.protocol import submission, withdrawal
+from vertex_training.customjob.protocol import submission, waiting
 from vertex_training.customjob.protocol.ports import IntentState, Timing
 from vertex_training.errors import (
     InDoubtError,
@@ -196,7 +196,7 @@ def test_a_withdrawn_job_that_no_list_shows_yet_is_not_sent_again():
     world = World(list_lag=30)
     found, _ = submit(Process(world))
     world.jobs[found.name] = job(found.name, "CANCELLED")
-    withdrawal.release(Process(world), "id1", found.name)
+    waiting.release(Process(world), "id1", found.name)
     with pytest.raises(JobRefusedError, match=r"run 3 .* is CANCELLED"):
         submit(Process(world))
     assert world.sent == 1

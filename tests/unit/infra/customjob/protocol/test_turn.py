@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from tests.unit.infra.customjob.fakes import EDITED, REQUEST, Killed, Process, World, job
-from vertex_training.customjob.protocol import submission, withdrawal
+from vertex_training.customjob.protocol import submission, waiting
 from vertex_training.customjob.protocol.ports import IntentState, Timing
 from vertex_training.errors import (
     InDoubtError,
@@ -107,7 +107,7 @@ def test_a_withdrawn_job_makes_way_at_once():
     world = World()
     found, _ = submit(Process(world))
     world.jobs[found.name] = job(found.name, "CANCELLED")
-    withdrawal.release(Process(world), "id1", found.name)
+    waiting.release(Process(world), "id1", found.name)
     submit(Process(world), EDITED)
     assert (world.sent, world.time) == (2, 1000.0)
 
@@ -218,7 +218,7 @@ def test_an_ended_job_is_not_adopted_while_the_one_sent_after_it_lives(request_i
     world = World()
     found, _ = submit(Process(world))
     world.jobs[found.name] = job(found.name, "SUCCEEDED")
-    withdrawal.release(Process(world), "id1", found.name)
+    waiting.release(Process(world), "id1", found.name)
     submit(Process(world), EDITED)
     if request_id == "id2":
         assert submit(Process(world), EDITED)[0].name == "job-2"

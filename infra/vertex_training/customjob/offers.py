@@ -1,10 +1,7 @@
-"""Cost of a job on each service, or why the service cannot run the job. For reviews.
+"""Cost of a job on each service, or the reason why the service cannot run the job. For reviews.
 
-``catalog.costs`` has the prices. The reason is the message of a rule up to the first comma, colon
-or semicolon. Vertex AI supports all jobs that Batch supports, except those with values of secrets.
+The reason is the message of a rule up to the first comma, colon or semicolon.
 """
-
-from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
@@ -34,7 +31,7 @@ class Offer:
     cost: costs.JobCost | None
     """None if the service cannot run the job."""
     refusal: str = ""
-    """Short reason why the service cannot run the job; empty if it can."""
+    """Short reason why the service cannot run the job; empty if the service can run the job."""
 
     def __str__(self) -> str:
         """Return ``Batch $0.76 (4 attempts of 1 h)``, or why the service cannot run the job."""
@@ -73,7 +70,7 @@ def offers(
 def refusal(
     messages: Sequence[Mapping[str, Any]], region: str, backend: str, *, subnet: bool
 ) -> str:
-    """Return a short reason why a service cannot run a job; empty if it can."""
+    """Return a short reason why the service cannot run the job; empty if it can run the job."""
     message, on_batch = messages[0], backend == BATCH_JOB.backend
     if on_batch and TUNING_JOB.spec in message:
         return "it does not support tuning"

@@ -1,10 +1,8 @@
-"""Convert a checked CustomJob into a Batch job. Pure: equal requests have equal results.
+"""Convert a checked CustomJob into a Batch job, and name Batch's jobs, states and exit codes.
 
 Training code has the environment of Vertex AI: the variables ``AIP_…``, ``CLOUD_ML_JOB_ID`` and
 ``CLUSTER_SPEC``, and buckets below ``/gcs``. Fields: google-cloud-batch 0.22.4, ``batch_v1.types``.
 """
-
-from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from vertex_training.catalog.costs import DEFAULT_TIMEOUT, batch_retries, whole_seconds
+from vertex_training.customjob.kinds import BATCH_JOB
 from vertex_training.customjob.rules.job import Job, Pool
 from vertex_training.naming import SECRET_VALUE
 
@@ -34,7 +33,7 @@ _REFERENCE: Final = re.compile(r"\$\$\((\w+)\)|\$\(([A-Za-z_]\w*)\)")
 
 @dataclass(frozen=True, slots=True)
 class BatchParameters:
-    """The inputs of a Batch job in addition to its request."""
+    """The inputs of a Batch job that its request does not contain."""
 
     project: str
     region: str
@@ -48,11 +47,10 @@ class BatchParameters:
 def batch_job(
     message: Mapping[str, Any], place: BatchParameters, labels: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
-    """Return the body of ``CreateJob``, in REST's form.
-
-    ``message`` is a CustomJob without findings of ``rules.batch``; ``labels`` are added to it."""
+    """Return the REST body of ``CreateJob`` for a CustomJob without findings of ``rules.batch``."""
     job = Job(dict(message))
-    tasks = job.nodes
+    tasks, reserved = job.nodes, _reservations(job.pools[0])
+    zone = f"zones/{reserved[0].split('/')[3]}" if reserved else ""
     all_labels = {**message.get("labels", {}), **(labels or {})}
     group: dict[str, Any] = {
         "taskCount": str(tasks),
@@ -63,8 +61,8 @@ def batch_job(
     if tasks > 1:
         group["requireHostsFile"] = True
     allocation: dict[str, Any] = {
-        "instances": [policy(job, place.project)],
-        "location": location(job, place.region),
+        "instances": [_instance(job, place.project)],
+        "location": {"allowedLocations": [zone or f"regions/{place.region}"]},
         "serviceAccount": {"email": job.account},
         **({"labels": all_labels} if all_labels else {}),
     }
@@ -80,31 +78,20 @@ def batch_job(
     }
 
 
-def buckets(message: Any) -> list[str]:
-    """Return the buckets in a message, written as ``gs://BUCKET`` or ``/gcs/BUCKET``."""
-    return sorted({match[1] for text in _texts(message) for match in _BUCKET.finditer(text)})
-
-
-def variables(job: Job, job_id: str, tasks: int) -> dict[str, str]:
+def _variables(job: Job, job_id: str, tasks: int) -> dict[str, str]:
     """Return the environment variables of all tasks: the service's, then the job file's."""
     result = {"CLOUD_ML_JOB_ID": job_id}
     if tasks == 1:
         result["CLUSTER_SPEC"] = ALONE
-    result |= output_variables(job.output)
+    if output := job.output.rstrip("/"):
+        result |= {name: f"{output}/{folder}/" for name, folder in OUTPUT_FOLDERS.items()}
     for variable in job.pools[0].env:
         result[variable["name"]] = expand(variable.get("value", ""), result)
     return result
 
 
-def output_variables(directory: str) -> dict[str, str]:
-    """Return the variables with subfolders of the output directory; empty without a directory."""
-    if not (output := directory.rstrip("/")):
-        return {}
-    return {name: f"{output}/{folder}/" for name, folder in OUTPUT_FOLDERS.items()}
-
-
 def expand(text: str, known: Mapping[str, str]) -> str:
-    """Expand ``$(NAME)`` like Vertex AI, since Batch does not. Leave unknown names unchanged.
+    """Expand ``$(NAME)`` as Vertex AI does. Unknown names remain unchanged.
 
     >>> expand("$(A)/$(B)/$$(A)", {"A": "x"})
     'x/$(B)/$(A)'
@@ -115,8 +102,13 @@ def expand(text: str, known: Mapping[str, str]) -> str:
 
 
 def _task(job: Job, job_id: str, tasks: int) -> dict[str, Any]:
-    names, timeout = buckets(job.request), whole_seconds(job.scheduling) or DEFAULT_TIMEOUT
-    environment, secrets = variables(job, job_id, tasks), dict[str, str]()
+    names = sorted({match[1] for text in _texts(job.request) for match in _BUCKET.finditer(text)})
+    timeout, resources = whole_seconds(job.scheduling) or DEFAULT_TIMEOUT, {}
+    environment, secrets = _variables(job, job_id, tasks), dict[str, str]()
+    shape = job.pools[0].shape
+    if shape and shape.vcpus and shape.memory_gb:  # by default, Batch combines small tasks
+        memory = str(int(shape.memory_gb * 1024))
+        resources = {"cpuMilli": str(shape.vcpus * 1000), "memoryMib": memory}
     for name, value in [*environment.items()]:
         if match := SECRET_VALUE.fullmatch(value):
             secrets[name] = match[1]
@@ -126,7 +118,7 @@ def _task(job: Job, job_id: str, tasks: int) -> dict[str, Any]:
             *([{"script": {"text": SCRIPT}}] if tasks > 1 else ()),
             {"container": _container(job.pools[0], environment, names, tasks)},
         ],
-        "computeResource": resources(job.pools[0]),
+        "computeResource": resources,
         "maxRunDuration": f"{timeout:.0f}s",
         "environment": {
             "variables": environment,
@@ -225,13 +217,15 @@ ALONE: Final = (
 )
 
 
-def policy(job: Job, project: str) -> dict[str, Any]:
+def _instance(job: Job, project: str) -> dict[str, Any]:
     """Return ``allocationPolicy.instances[0]``: the machines of all tasks."""
     pool = job.pools[0]
+    disk = pool.spec.get("diskSpec", {})
+    disk_type, size = disk.get("bootDiskType", ""), disk.get("bootDiskSizeGb") or DISK_GB
     instance: dict[str, Any] = {
         "machineType": pool.machine_type,
         "provisioningModel": job.strategy,
-        "bootDisk": _boot_disk(pool.spec.get("diskSpec", {})),
+        "bootDisk": {**({"type": disk_type} if disk_type else {}), "sizeGb": str(size)},
     }
     if pool.machine_type.startswith(ATTACHED) and pool.accelerator and pool.count:
         name = pool.accelerator.lower().replace("_", "-")
@@ -241,42 +235,89 @@ def policy(job: Job, project: str) -> dict[str, Any]:
     return {"policy": instance, **({"installGpuDrivers": True} if pool.gpu else {})}
 
 
-def location(job: Job, region: str) -> dict[str, Any]:
-    """Return the allowed locations: all zones of the region, or the reservation's zone."""
-    names = reservations(job.pools[0])
-    place = f"zones/{names[0].split('/')[3]}" if names else f"regions/{region}"
-    return {"allowedLocations": [place]}
-
-
-def reservations(pool: Pool) -> list[str]:
-    """Return the full names of the reservations in a pool."""
+def _reservations(pool: Pool) -> list[str]:
     affinity = pool.affinity or {}
     if affinity.get("reservationAffinityType") != "SPECIFIC_RESERVATION":
         return []
     return [str(name) for name in affinity.get("values", ())]
 
 
-def resources(pool: Pool) -> dict[str, Any]:
-    """Return ``computeResource``, the whole machine: by default, Batch combines small tasks."""
-    shape = pool.shape
-    if shape is None or not shape.vcpus or not shape.memory_gb:
-        return {}  # taskCountPerNode also limits the machine to one task
-    return {"cpuMilli": str(shape.vcpus * 1000), "memoryMib": str(int(shape.memory_gb * 1024))}
-
-
 def _reservation(pool: Pool, project: str) -> str:
-    """Return the pool's reservation in Batch's notation; empty for any open reservation."""
     kind = (pool.affinity or {}).get("reservationAffinityType", "")
     if kind == "ANY_RESERVATION":
         return ""
-    names = reservations(pool)
+    names = _reservations(pool)
     if not names:
         return "NO_RESERVATION"  # the default of Vertex AI
     _, owner, _, _, _, name = names[0].split("/")
     return name if owner == project else f"projects/{owner}/reservations/{name}"
 
 
-def _boot_disk(spec: Mapping[str, Any]) -> dict[str, Any]:
-    kind = spec.get("bootDiskType", "")
-    size = spec.get("bootDiskSizeGb") or DISK_GB
-    return {**({"type": kind} if kind else {}), "sizeGb": str(size)}
+#: Maximum length of an id. Ids begin with a lowercase letter (batch v1, CreateJobRequest).
+MAX_LENGTH: Final = 63
+_OTHERS: Final = re.compile(r"[^a-z0-9]+")
+#: State of a Batch job -> state of a CustomJob.
+STATES: Final = {
+    "QUEUED": "JOB_STATE_QUEUED",
+    "SCHEDULED": "JOB_STATE_PENDING",
+    "RUNNING": "JOB_STATE_RUNNING",
+    "SUCCEEDED": "JOB_STATE_SUCCEEDED",
+    "FAILED": "JOB_STATE_FAILED",
+    "CANCELLATION_IN_PROGRESS": "JOB_STATE_CANCELLING",
+    "CANCELLED": "JOB_STATE_CANCELLED",
+    "DELETION_IN_PROGRESS": "JOB_STATE_CANCELLING",
+}
+#: Exit code reserved by Batch -> meaning (batch/docs/troubleshooting#reserved-exit-codes).
+EXIT_CODES: Final = {
+    50001: "the Spot VM was preempted",
+    50002: "the VM stopped reporting: the VM crashed or lost its connection to Batch",
+    50003: "the VM rebooted during the task",
+    50004: "the task did not respond: the task hangs, or the VM is overloaded",
+    50005: "the task ran longer than its timeout",
+    50006: "the VM was recreated during the task",
+}
+_CODE: Final = re.compile(r"\b(5000[1-6])\b")
+
+
+def job_id(stack: str, job: str, request_id: str, turn: int = 1) -> str:
+    """Return the job id of a request: ``STACK-JOB-DIGITS``, with ``-tN`` for a later turn.
+
+    Batch accepts each id once, and so refuses a second submission of a request for as long as it
+    has a record of the job (60 days after its end). Long names of stack and job are cut.
+
+    >>> job_id("dev", "titanic", "batch-0123456789abcdef0123")
+    'dev-titanic-0123456789abcdef0123'
+    """
+    end = f"-{request_id.removeprefix(BATCH_JOB.id_prefix)}" + (f"-t{turn}" if turn > 1 else "")
+    begin = _OTHERS.sub("-", f"{stack}-{job}".lower()).strip("-")
+    begin = begin if begin[:1].isalpha() else f"j-{begin}"
+    return begin[: MAX_LENGTH - len(end)].rstrip("-") + end
+
+
+def is_job_of(name: str, request_id: str) -> bool:
+    """Return whether a job's name or id belongs to the request. Labels are no proof of this."""
+    digits = re.escape(request_id.removeprefix(BATCH_JOB.id_prefix))
+    return re.search(rf"-{digits}(-t[0-9]+)?\Z", name) is not None
+
+
+def explain(description: str, exit_code: int = 0) -> str:
+    """Return the text of an event, with an explanation of Batch's exit code.
+
+    >>> explain("Task failed with exit code 50005.")
+    'Task failed with exit code 50005. 50005: the task ran longer than its timeout.'
+    """
+    match = _CODE.search(description)
+    code = int(match[1]) if match else exit_code
+    return f"{description} {code}: {EXIT_CODES[code]}." if code in EXIT_CODES else description
+
+
+def reason(events: Sequence[tuple[str, int]]) -> str:
+    """Return why a job failed, from event descriptions and exit codes, oldest first.
+
+    The last event reports the failure; an earlier event with an exit code has the cause.
+    """
+    if not events:
+        return ""
+    why = [explain(text, code) for text, code in events if code or _CODE.search(text)]
+    last = explain(*events[-1])
+    return " ".join(dict.fromkeys([*why[-1:], last]))
