@@ -2,8 +2,7 @@
 
 ===================  =================================================================
 ``ports``            interfaces to Vertex AI and the bucket; waits for long operations
-``run_artifacts``    finds the job of a run, and checks its artifacts
-``uploads``          uploads each version once, with the submission protocol of jobs
+``uploads``          checks the artifacts of a run; uploads each version once
 ``reconciliation``   updates an endpoint step by step
 ===================  =================================================================
 """

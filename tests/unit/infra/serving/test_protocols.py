@@ -196,7 +196,7 @@ def test_failed_undo_is_reported_beside_the_failed_deployment():
     with pytest.raises(NotSubmittedError, match="run 5"):
         reconcile(ENDPOINT, goal({3: 50, 4: 30, 5: 20}), process, process.wait())
     assert process.said[-1] == (
-        f"endpoint 'titanic': deployed model {deployment(4).id} could not be undeployed: busy"
+        f"endpoint 'titanic': cannot undeploy the deployed model {deployment(4).id}: busy"
     )
 
 

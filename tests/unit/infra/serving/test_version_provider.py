@@ -192,7 +192,7 @@ def test_undeletable_version_is_reported_and_keeps_its_record(
     monkeypatch.setattr(Registry, "delete_version", lambda *_: reason)
     ModelVersionProvider().delete(made.id, made.outs)
     line = capsys.readouterr().err.splitlines()[-1]
-    assert line == f"vt: model version {NAME} was not deleted: {told}"
+    assert line == f"vt: model version {NAME} was not deleted, because {told}"
     assert world.records["id1"].record.state is IntentState.DONE
 
 
