@@ -1,4 +1,4 @@
-"""Policies for IAM grants (members, bindings, whole policies), for keys and firewall rules."""
+"""Policies for IAM grants, keys of service accounts, and firewall rules."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from vertex_training.naming import BASIC_ROLES, PUBLIC_MEMBERS, domain_of_member
 from vertex_training.plan.access import OWN_TEAM, listed_grants
 from vertex_training.plan.firewalls import open_ranges
 
-#: Types of grants on a project, a folder or an organization.
+#: Prefixes of the types of grants on a project, a folder or an organization.
 PROJECT_OR_ABOVE: Final = ("gcp:projects/", "gcp:folder/", "gcp:organizations/")
 OVERVIEW: Final = "https://docs.cloud.google.com/iam/docs/roles-overview"
 
-#: Prefix of a role -> place of a grant that is narrower than the project.
+#: Prefixes of roles, and for each the resource on which a narrower grant is possible.
 NARROWER_SCOPES: Final = {
     "roles/storage.": "on the bucket",
     "roles/secretmanager.": "on the secret",
@@ -36,8 +36,8 @@ NARROWER_SCOPES: Final = {
     "roles/iam.workloadIdentityUser": "on the service account",
 }
 
-#: Documented roles without a narrower grant: role -> pattern of members on a project.
-#: The agent reads and updates the project's network attachments (general/vpc-psc-i-setup).
+#: Allowed grants on a project: role -> pattern of members. Google documents that the service agent
+#: needs this role to read and update the project's network attachments (general/vpc-psc-i-setup).
 NETWORK_AGENT: Final = {
     "roles/compute.networkAdmin": (
         "serviceAccount:service-*@gcp-sa-aiplatform.iam.gserviceaccount.com"
@@ -46,7 +46,7 @@ NETWORK_AGENT: Final = {
 
 
 def grants(resource: Resource) -> Iterator[tuple[str, str | Unknown]]:
-    """Yield role and member of each grant that a resource makes. A member may be unknown."""
+    """Yield the role and the member of each grant of a resource. A member may be unknown."""
     for grant in listed_grants(resource.type, resource.props):
         if not str(grant.member).endswith(OWN_TEAM):
             yield str(grant.role), grant.member

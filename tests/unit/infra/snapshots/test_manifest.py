@@ -70,7 +70,7 @@ def test_manifest_has_the_sum_of_its_objects() -> None:
     [
         ("", "is empty"),
         ("-- SELECT 1", "is empty"),
-        ("DELETE FROM t WHERE true", "is not a query"),
+        ("DELETE FROM t WHERE true", "is not a query, and a snapshot cannot change tables"),
         ("SELECT 1 -- one\r; DROP TABLE t", "has several statements"),
         (
             "FROM t |> EXPORT DATA OPTIONS(uri='gs://x/*')",
