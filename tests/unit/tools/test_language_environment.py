@@ -51,7 +51,7 @@ def test_without_virtualenv_the_python_of_the_environment_runs(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"virtualenv": "none"}, "'none'.*is not a virtual environment. Hint: create the environment"),
+        ({"virtualenv": "none"}, "'none'.*is not a virtual environment. Hint: create the"),
         ({"toolchain": "uv"}, "does not support the runtime option toolchain: uv"),
         ({"typechecker": "mypy"}, "does not support the runtime option typechecker"),
     ],
