@@ -1,4 +1,4 @@
-"""The workflow run of a preview. Its properties come from GitHub's API: uploads are not trusted."""
+"""The workflow run of a preview. Its properties are from GitHub's API: uploads are not trusted."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from vertex_training_cli.github import gh
 from vertex_training_cli.review import markdown, report
 from vertex_training_cli.review.report import ReviewOutcome, ReviewReport
 
-#: The workflow that runs the preview.
+#: Path of the workflow that runs the preview.
 WORKFLOW: Final = ".github/workflows/preview.yml"
 DEPENDABOT: Final = "dependabot[bot]"
 
@@ -48,7 +48,7 @@ class PreviewRun:
         """Return the run in an event ``workflow_run``.
 
         Raises:
-            CommandError: the event is not about a pull request's preview.
+            CommandError: the event is not about the preview of a pull request.
         """
         try:
             run = event["workflow_run"]
@@ -66,20 +66,20 @@ class PreviewRun:
             )
             kind, path = run["event"], run["path"].partition("@")[0]
         except (KeyError, TypeError, ValueError, AttributeError):
-            raise CommandError("the event is not a workflow_run event of a preview.") from None
+            raise CommandError("the event is not a workflow_run event for a preview.") from None
         if kind != "pull_request" or path != WORKFLOW:
             raise CommandError(f"the run is not a run of {WORKFLOW} on a pull request.")
         return preview_run
 
     @property
     def may_approve(self) -> bool:
-        """Return whether a merge may approve: runs of forks and Dependabot have no credentials."""
+        """Return True if a merge can approve. Runs of forks and Dependabot have no credentials."""
         return self.head_repository == self.repository and DEPENDABOT not in self.actors
 
     def find_pull(self) -> Mapping[str, Any] | None:
-        """Return the open pull request of the run's commit to the default branch, else None.
+        """Return the open pull request of the run's commit to the default branch.
 
-        The result is also None after a later commit, which has a run of its own.
+        Return None without such a request, and after a later commit, which has another run.
         """
         owner = self.head_repository.partition("/")[0]
         head = quote(f"{owner}:{self.head_branch}", safe="")
@@ -97,11 +97,11 @@ class PreviewRun:
     def verified_approval(
         self, record: Approval, pull: Mapping[str, Any], digest: str, env: Mapping[str, str]
     ) -> Approval:
-        """Return the run's ``record`` with values from GitHub and from this job instead of its own.
+        """Return the run's ``record`` with values from GitHub and from the variables ``env``.
 
         ``digest`` is the digest of the plan in the report. The content is GitHub's merge commit of
-        the pull request. Backend and accounts are from ``env``, the variables of this job. The
-        rest of the target is in the commit, and is compared at the deployment.
+        the pull request. The rest of the target is in the commit, and is compared at the
+        deployment.
 
         Raises:
             ApprovalParseError: the record is not for this plan or this content.
@@ -123,10 +123,10 @@ class PreviewRun:
             "backend": env.get(BACKEND, ""),
             "deploy_account": env.get(DEPLOY_ACCOUNT, ""),
             "identity_provider": env.get(IDENTITY_PROVIDER, ""),
-            "redirects": {},  # the deploying job has none either
+            "redirects": {},  # the deploying job has no redirects
         }
         if not known["backend"]:
-            raise ApprovalParseError(f"{BACKEND} is not set, so the target is unknown")
+            raise ApprovalParseError(f"{BACKEND} is not set, so the deployment target is unknown")
         target = record.target.model_copy(update=known)
         if any(redact(text) != text for text in (*target.settings.values(), *target.settings)):
             raise ApprovalParseError("the record's target may contain a secret")
@@ -135,24 +135,20 @@ class PreviewRun:
 
 @dataclass(frozen=True, slots=True)
 class PreviewComment:
-    """Comment on a pull request, and the approval that its merge gives."""
+    """A comment on a pull request, and the approval that the merge gives."""
 
     text: str
     approval: Approval | None = None
     reason: str = ""
-    """Reason for the log why there is no approval or no report."""
+    """Text for the log: the reason for a missing approval or report."""
     is_refused: bool = False
-    """True if the artifact is not an artifact of a preview."""
+    """True if the artifact is not from a preview."""
 
 
 def make_comment(
     run: PreviewRun, pull: Mapping[str, Any], stack: str, env: Mapping[str, str]
 ) -> PreviewComment:
-    """Return the comment for ``stack`` on an ended run, with the run's uploads if they exist.
-
-    Raises:
-        CommandError: GitHub did not answer.
-    """
+    """Return the comment for ``stack`` about an ended run and its uploads. Raises CommandError."""
     try:
         archive = gh.artifact_of(run.repository, run.id, f"report-{stack}")
         content = gh.read_file(archive, f"{stack}.plan")
@@ -173,17 +169,13 @@ def make_comment(
 
 
 def _render(content: bytes, stack: str) -> tuple[ReviewReport, str]:
-    """Return the report of a plan, and its text.
-
-    Raises:
-        PreviewParseError: the content is not a plan of ``stack``, or cannot be rendered.
-    """
+    """Return the report of a plan, and its text. Raises PreviewParseError."""
     parsed = plan_file.parse(content, stack)
     try:
         review_report = report.build(parsed.plan, source=parsed.source, problems=parsed.problems)
         return review_report, markdown.render(review_report)
     except Exception:
-        # Values with unexpected types cause any error. Its text must not be quoted.
+        # Values with unexpected types can cause any error, whose text is not safe to quote.
         raise PreviewParseError("the plan has values with unexpected types") from None
 
 
@@ -194,11 +186,7 @@ def _approval(
     review: ReviewReport,
     env: Mapping[str, str],
 ) -> Approval:
-    """Return the approval that a merge of the pull request gives.
-
-    Raises:
-        ApprovalParseError: a merge approves nothing.
-    """
+    """Return the approval that a merge of the pull request gives. Raises ApprovalParseError."""
     if not run.may_approve:
         raise ApprovalParseError("the pull request is from a fork or Dependabot")
     if review.is_offline:
