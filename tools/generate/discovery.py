@@ -59,11 +59,7 @@ KEPT: Final = ("type", "format", "enum", "$ref")
 
 @functools.cache
 def read_document(name: str) -> dict[str, Any]:
-    """Return a discovery document, such as ``compute.v1``.
-
-    Raises:
-        ModuleNotFoundError: google-api-python-client is not installed.
-    """
+    """Return a discovery document, such as ``compute.v1``. Raises ModuleNotFoundError."""
     package = importlib.util.find_spec("googleapiclient")  # its code takes a second to import
     if package is None or package.origin is None:
         raise ModuleNotFoundError("google-api-python-client is not installed. Run `make setup`")

@@ -95,11 +95,7 @@ _PLAIN: Final = (0, 0o100000)
 
 
 def artifact_of(repository: str, run: int, name: str) -> bytes:
-    """Return the archive of a run's newest artifact with this name.
-
-    Raises:
-        ArtifactError: the artifact does not exist, has expired, or is too large.
-    """
+    """Return the archive of a run's newest artifact with this name. Raises ArtifactError."""
     pages = read(f"repos/{repository}/actions/runs/{run}/artifacts?name={name}&per_page=100")
     listed = [artifact for page in pages for artifact in page.get("artifacts") or ()]
     own = [artifact for artifact in listed if _is_of(artifact, run, name)]

@@ -45,11 +45,7 @@ class PreviewRun:
 
     @classmethod
     def of_event(cls, event: Mapping[str, Any], repository: str) -> PreviewRun:
-        """Return the run in an event ``workflow_run``.
-
-        Raises:
-            CommandError: the event is not about the preview of a pull request.
-        """
+        """Return the run in an event ``workflow_run``. Raises CommandError."""
         try:
             run = event["workflow_run"]
             preview_run = cls(

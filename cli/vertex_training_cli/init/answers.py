@@ -169,11 +169,7 @@ class Answers(Section):
 
 
 def parse(raw: Mapping[str, Any]) -> Answers:
-    """Return the answers from a manifest or from options.
-
-    Raises:
-        ConfigError: the answers have mistakes; the error lists all mistakes.
-    """
+    """Return the answers from a manifest or from options. Raises ConfigError."""
     try:
         return Answers.model_validate(raw)
     except pydantic.ValidationError as failed:

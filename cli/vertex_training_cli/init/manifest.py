@@ -182,11 +182,7 @@ def compare(old: Manifest, answers: Answers, release: str) -> tuple[list[FileCha
 
 
 def create_branch(root: Path, branch: str, changes: list[FileChange], manifest: Manifest) -> None:
-    """Create ``branch`` with the change, on top of HEAD.
-
-    Raises:
-        CommandError: git or a commit is missing, or the branch already exists.
-    """
+    """Create ``branch`` with the change, on top of HEAD. Raises CommandError."""
     head = _git(root, "rev-parse", "--verify", "--quiet", "HEAD^{commit}", may_fail=True)
     if not head:
         hint = "run `git init && git add -A && git commit`."

@@ -136,11 +136,7 @@ class Layout:
     def of_this_environment(
         cls, *, deploy: bool = False, own_releases: Path | None = None
     ) -> Layout:
-        """Return the layout of the virtual environment of the running Python.
-
-        Raises:
-            SetupError: the environment is not virtual or not writable, or a file is unreadable.
-        """
+        """Return the layout of the virtual environment of the running Python. Raises SetupError."""
         if own_releases and not os.access(own_releases, os.R_OK):
             raise SetupError(
                 f"cannot read {own_releases}", hint="pass an existing file, or omit the option"

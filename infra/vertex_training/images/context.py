@@ -343,11 +343,7 @@ def identity(source: Source, context: BuildContext) -> str:
 
 
 def write_archive(source: Source, context: BuildContext, file: Path) -> str:
-    """Write a context's archive to a file, and return the identity of the build.
-
-    Raises:
-        OSError: a file cannot be read or written.
-    """
+    """Write a context's archive to a file, and return the identity of the build. Raises OSError."""
     with file.open("wb") as stream:
         digest = _Digest(_head(source), stream)
         context.write(digest)  # pyright: ignore[reportArgumentType] a stream needs no more

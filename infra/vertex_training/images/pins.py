@@ -59,11 +59,7 @@ def source_of(image: Image) -> Source | None:
 
 
 def pin_of(settings: Settings, name: str, root: Path) -> Pin:
-    """Return the pin of an image. ``root`` is the checkout.
-
-    Raises:
-        ConfigError: the context cannot be read.
-    """
+    """Return the pin of an image. ``root`` is the checkout. Raises ConfigError."""
     image = settings.images[name]
     source = source_of(image)
     tag = tag_of(source, root) if source else ""

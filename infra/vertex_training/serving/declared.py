@@ -26,7 +26,7 @@ DEPLOYED_ID_DIGITS: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class ModelSource:
-    """The run that wrote a version's artifacts; ``model`` and ``job`` are keys in the stack file."""
+    """The run that wrote a version's artifacts. The stack file has the keys of model and job."""
 
     project: str
     region: str

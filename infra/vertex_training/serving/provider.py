@@ -119,11 +119,7 @@ class ModelVersionProvider(_ServingProvider):
         return dynamic.DiffResult(changes=changes, replaces=replaces)
 
     def create(self, props: dict[str, Any]) -> dynamic.CreateResult:
-        """Upload the version, or adopt the existing version.
-
-        Raises:
-            OperatorError: the upload was refused, or its result is unknown.
-        """
+        """Upload the version, or adopt the existing version. Raises OperatorError."""
         resolved = props.get("resolved") or {}
         if not resolved.get("artifactUri"):
             resolved = _artifacts(props).inputs()

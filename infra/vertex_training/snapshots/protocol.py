@@ -65,7 +65,6 @@ class Warehouse(Protocol):
 
     def job(self, job_id: str) -> Document | None:
         """Return the job; None if the job does not exist."""
-        ...
 
     def insert(self, job_id: str, configuration: Document) -> Document | None:
         """Create a job; return None if a job with this id exists.
@@ -74,15 +73,12 @@ class Warehouse(Protocol):
             PermissionDeniedError: a permission is missing.
             NotSubmittedError: BigQuery refused the job.
         """
-        ...
 
     def dry_run(self, configuration: Document) -> Document:
         """Return the response to a dry run of a query. Raises like :meth:`insert`."""
-        ...
 
     def table(self, reference: Document) -> Document | None:
         """Return the table; None if the table is missing or unreadable."""
-        ...
 
 
 class Files(Protocol):
@@ -90,15 +86,12 @@ class Files(Protocol):
 
     def objects(self, folder: str) -> list[StoredObject]:
         """Return the objects in a subfolder."""
-        ...
 
     def read(self, name: str) -> tuple[bytes, int] | None:
         """Return an object's content and generation; None if the object does not exist."""
-        ...
 
     def create(self, name: str, content: bytes) -> None:
         """Write an object unless it exists."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,11 +221,7 @@ def _record(
 def _write(
     request: SnapshotRequest, ports: SnapshotPorts, state: IntentState, name: str, generation: int
 ) -> int:
-    """Write the record, unless another process wrote an equal record.
-
-    Raises:
-        OperatorError: another process wrote a different record.
-    """
+    """Write the record, unless another process wrote an equal record. Raises OperatorError."""
     record = IntentRecord(request.request_id, state, uuid.uuid4().hex, name)
     try:
         return ports.records.write(record, generation).generation
