@@ -12,6 +12,7 @@ accounts have no keys: workflows impersonate the accounts with their own tokens.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
@@ -71,11 +72,20 @@ def deploy(settings: Settings) -> None:
     ]
     state = State("state", settings=settings, after=apis)
     github = Federation("github", settings=settings, after=apis)
-    plan = create_plan_identity(settings, state, github, apis)
-    changes = create_deploy_identity(settings, state, github, apis)
+    create = functools.partial(Identity, settings=settings, state=state, github=github, after=apis)
+    permissions = conditions.of_plan(conditions.needs())
+    plan = create(Role.PLAN, "Plans and drift checks of the deployed branch; reads only")
+    plan.grant_custom_role("plan", permissions)
+    plan.grant_role("policies", READ_ORG_POLICIES)
+    plan.grant_role("objects", READ_OBJECTS, condition=_in_readable_buckets(settings))
+    changes = create(Role.DEPLOY, "Deploys the training stack", can_write=True)
+    changes.grant_role("policies", READ_ORG_POLICIES)
+    for part in conditions.deploy_roles(settings, conditions.needs()):
+        changes.grant_custom_role(part.name, part.permissions, condition=part.condition)
     accounts = {"plan": plan.account, "deploy": changes.account}
     if settings.pull_requests:
-        preview = create_preview_identity(settings, state, github, apis)
+        preview = create(Role.PREVIEW, "Previews of pull requests; reads settings only")
+        preview.grant_custom_role("preview", permissions)
         accounts["preview"] = preview.account
         pulumi.export("previewAccount", preview.email)
         pulumi.export("builder", github.principals(Role.BUILD))
@@ -92,6 +102,14 @@ def deploy(settings: Settings) -> None:
     pulumi.export("planAccount", plan.email)
     pulumi.export("deployAccount", changes.email)
     pulumi.export("deployer", pulumi.Output.concat("serviceAccount:", changes.email))
+
+
+def _in_readable_buckets(settings: Settings) -> str:
+    """Return the CEL condition that an object is in the staging or a ``planReads`` bucket."""
+    buckets = [settings.names.bucket(key) for key in (STAGING, *dict.fromkeys(settings.plan_reads))]
+    return " || ".join(
+        f"resource.name.startsWith('projects/_/buckets/{bucket}/objects/')" for bucket in buckets
+    )
 
 
 class State(pulumi.ComponentResource):
@@ -236,15 +254,20 @@ class Identity(pulumi.ComponentResource):
 
     def __init__(
         self,
-        name: str,
+        role: Role,
+        description: str,
         *,
         settings: Settings,
-        description: str,
         state: State,
-        can_write: bool,
+        github: Federation,
         after: Sequence[pulumi.Resource],
+        can_write: bool = False,
     ) -> None:
-        """Create the account. ``can_write`` also grants writing the state and encrypting."""
+        """Create the account for workflows whose tokens have this role.
+
+        The account can read the state, and with ``can_write`` also write and encrypt the state.
+        """
+        name = role.value
         super().__init__("vertextraining:bootstrap:Identity", name)
         self._name, self._settings = name, settings
         self._child = pulumi.ResourceOptions(parent=self, depends_on=after)
@@ -272,15 +295,12 @@ class Identity(pulumi.ComponentResource):
             opts=self._child,
         )
         self.register_outputs({"email": self.email})
-
-    def allow_impersonation(self, role: Role, federation: Federation) -> None:
-        """Let workflows whose tokens have this role impersonate the account."""
         gcp.serviceaccount.IAMMember(
-            f"{self._name}-from-workflows",
+            f"{name}-from-workflows",
             service_account_id=self.account.name,
             role="roles/iam.workloadIdentityUser",
-            member=federation.principals(role),
-            opts=pulumi.ResourceOptions(parent=self, depends_on=[federation]),
+            member=github.principals(role),
+            opts=pulumi.ResourceOptions(parent=self, depends_on=[github]),
         )
 
     def grant_custom_role(
@@ -308,63 +328,3 @@ class Identity(pulumi.ComponentResource):
             condition=when if condition else None,
             opts=self._child,
         )
-
-
-def create_preview_identity(
-    settings: Settings, state: State, github: Federation, after: Sequence[pulumi.Resource]
-) -> Identity:
-    """Create ``preview``, the account of pull requests. It reads only the state's objects."""
-    preview = Identity(
-        "preview",
-        settings=settings,
-        description="Previews of pull requests; reads settings only",
-        state=state,
-        can_write=False,
-        after=after,
-    )
-    preview.allow_impersonation(Role.PREVIEW, github)
-    preview.grant_custom_role("preview", conditions.of_plan(conditions.needs()))
-    return preview
-
-
-def create_plan_identity(
-    settings: Settings, state: State, github: Federation, after: Sequence[pulumi.Resource]
-) -> Identity:
-    """Create ``plan``, the account of plans and nightly drift checks of the deployed branch."""
-    plan = Identity(
-        "plan",
-        settings=settings,
-        description="Plans and drift checks of the deployed branch; reads only",
-        state=state,
-        can_write=False,
-        after=after,
-    )
-    plan.allow_impersonation(Role.PLAN, github)
-    plan.grant_custom_role("plan", conditions.of_plan(conditions.needs()))
-    plan.grant_role("policies", READ_ORG_POLICIES)
-    keys = (STAGING, *dict.fromkeys(settings.plan_reads))
-    readable = " || ".join(
-        f"resource.name.startsWith('projects/_/buckets/{settings.names.bucket(key)}/objects/')"
-        for key in keys
-    )
-    plan.grant_role("objects", READ_OBJECTS, condition=readable)
-    return plan
-
-
-def create_deploy_identity(
-    settings: Settings, state: State, github: Federation, after: Sequence[pulumi.Resource]
-) -> Identity:
-    """Create ``deploy``, the account that changes a stack, but not the state bucket itself."""
-    account = Identity(
-        "deploy",
-        settings=settings,
-        description="Deploys the training stack",
-        state=state,
-        can_write=True,
-        after=after,
-    )
-    account.allow_impersonation(Role.DEPLOY, github)
-    account.grant_role("policies", READ_ORG_POLICIES)
-    for part in conditions.deploy_roles(settings, conditions.needs()):
-        account.grant_custom_role(part.name, part.permissions, condition=part.condition)
-    return account
