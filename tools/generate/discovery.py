@@ -175,28 +175,25 @@ def rule_schemas() -> dict[str, Any]:
     full: dict[str, Any] = {}
     for name in {*messages_of_methods(), *MESSAGES.values()}:
         _collect(name, full)
-    ruled = {name for name, schema in full.items() if name in ROWS or _has_rule(schema)}
+    ruled = {
+        name
+        for name, schema in full.items()
+        if name in ROWS or any(map(_has_rule, schema.get("properties", {}).values()))
+    }
     while more := {n for n, s in full.items() if n not in ruled and ruled & {*_references(s)}}:
         ruled |= more
     for name in ruled:
         kept = {
             field: property_
             for field, property_ in full[name]["properties"].items()
-            if _leads(property_, ruled)
+            if _has_rule(property_) or ruled & {*_references(property_)}
         }
         full[name] = {"properties": kept}
     return {name: full[name] for name in ruled}
 
 
-def _has_rule(schema: dict[str, Any]) -> bool:
-    return any(
-        {"required", "labels"} & property_.keys()
-        for property_ in schema.get("properties", {}).values()
-    )
-
-
-def _leads(field: dict[str, Any], ruled: set[str]) -> bool:
-    return bool({"required", "labels"} & field.keys()) or bool(ruled & {*_references(field)})
+def _has_rule(field: dict[str, Any]) -> bool:
+    return bool({"required", "labels"} & field.keys())
 
 
 def messages_of_methods() -> Iterator[str]:

@@ -47,51 +47,55 @@ ENTRY: Final = re.compile(r"^    (?:    )?(\w+) \(.*\):$")
 
 REFERENCE: Final = r"\$\{[A-Za-z][A-Za-z0-9_-]*(\.[A-Za-z0-9_-]+)+\}"
 
-#: Patterns of text fields. References are always allowed, because only a stack resolves them.
-PATTERNS: Final[dict[tuple[str, str], str]] = {
-    ("CustomJobSpec", "experiment"): identity.CONTEXT.pattern,
-    ("CustomJobSpec", "experimentRun"): identity.CONTEXT.pattern,
-    ("CustomJobSpec", "network"): network.NETWORK.pattern.replace("[^/]+", "[0-9]+"),
-    ("CustomJobSpec", "reservedIpRanges"): network.NAME.pattern,
-    ("CustomJobSpec", "serviceAccount"): identity.EMAIL.pattern,
-    ("CustomJobSpec", "tensorboard"): identity.TENSORBOARD.pattern,
-    ("EncryptionSpec", "kmsKeyName"): identity.KEY.pattern,
-    ("EnvVar", "name"): environment.ENV_NAME.pattern,
-    ("GcsDestination", "outputUriPrefix"): storage.FOLDER_URI.pattern,
-    ("PscInterfaceConfig", "networkAttachment"): (
-        f"{network.NAME.pattern}|{network.ATTACHMENT.pattern}"
-    ),
-    ("PythonPackageSpec", "packageUris"): storage.OBJECT_URI.pattern,
-}
-#: Messages that editors show if a pattern does not match.
-WORDS: Final[dict[tuple[str, str], str]] = {
+#: Patterns of text fields, and messages that editors show if a pattern does not match. References
+#: are always allowed, because only a stack resolves them.
+FORMS: Final[dict[tuple[str, str], tuple[str, str]]] = {
     ("CustomJobSpec", "experiment"): (
-        "projects/PROJECT/locations/REGION/metadataStores/default/contexts/EXPERIMENT"
+        identity.CONTEXT.pattern,
+        "projects/PROJECT/locations/REGION/metadataStores/default/contexts/EXPERIMENT",
     ),
     ("CustomJobSpec", "experimentRun"): (
-        "projects/PROJECT/locations/REGION/metadataStores/default/contexts/EXPERIMENT-RUN"
+        identity.CONTEXT.pattern,
+        "projects/PROJECT/locations/REGION/metadataStores/default/contexts/EXPERIMENT-RUN",
     ),
     ("CustomJobSpec", "network"): (
-        "projects/NUMBER/global/networks/NAME with the project number, or ${network.name}"
+        network.NETWORK.pattern.replace("[^/]+", "[0-9]+"),
+        "projects/NUMBER/global/networks/NAME with the project number, or ${network.name}",
     ),
     ("CustomJobSpec", "reservedIpRanges"): (
-        "name of an IP range (lowercase letters, digits and '-'), or ${network.ranges.NAME}"
+        network.NAME.pattern,
+        "name of an IP range (lowercase letters, digits and '-'), or ${network.ranges.NAME}",
     ),
     ("CustomJobSpec", "serviceAccount"): (
+        identity.EMAIL.pattern,
         "email of a service account, such as trainer@PROJECT.iam.gserviceaccount.com, or "
-        "${serviceAccounts.NAME}"
+        "${serviceAccounts.NAME}",
     ),
-    ("CustomJobSpec", "tensorboard"): "projects/PROJECT/locations/REGION/tensorboards/NUMBER",
+    ("CustomJobSpec", "tensorboard"): (
+        identity.TENSORBOARD.pattern,
+        "projects/PROJECT/locations/REGION/tensorboards/NUMBER",
+    ),
     ("EncryptionSpec", "kmsKeyName"): (
-        "projects/PROJECT/locations/REGION/keyRings/RING/cryptoKeys/KEY"
+        identity.KEY.pattern,
+        "projects/PROJECT/locations/REGION/keyRings/RING/cryptoKeys/KEY",
     ),
-    ("EnvVar", "name"): "letters, digits and '_'; the first character is not a digit",
-    ("GcsDestination", "outputUriPrefix"): "gs://BUCKET/FOLDER, or ${buckets.NAME}/FOLDER",
+    ("EnvVar", "name"): (
+        environment.ENV_NAME.pattern,
+        "letters, digits and '_'; the first character is not a digit",
+    ),
+    ("GcsDestination", "outputUriPrefix"): (
+        storage.FOLDER_URI.pattern,
+        "gs://BUCKET/FOLDER, or ${buckets.NAME}/FOLDER",
+    ),
     ("PscInterfaceConfig", "networkAttachment"): (
+        f"{network.NAME.pattern}|{network.ATTACHMENT.pattern}",
         "projects/PROJECT/regions/REGION/networkAttachments/NAME, only NAME, or "
-        "${network.attachment}"
+        "${network.attachment}",
     ),
-    ("PythonPackageSpec", "packageUris"): "gs://BUCKET/FILE.tar.gz, or ${packages.NAME}",
+    ("PythonPackageSpec", "packageUris"): (
+        storage.OBJECT_URI.pattern,
+        "gs://BUCKET/FILE.tar.gz, or ${packages.NAME}",
+    ),
 }
 #: Required fields of each message.
 REQUIRED: Final[dict[str, tuple[str, ...]]] = {
@@ -300,10 +304,11 @@ def text(message: str, key: str) -> dict[str, Any]:
     if key == "displayName":
         reference = {"pattern": REFERENCE, "errorMessage": "at most 128 characters"}
         return {"type": "string", "anyOf": [{"maxLength": 128}, reference]}
-    if pattern := PATTERNS.get((message, key)):
+    if (message, key) in FORMS:
+        pattern, words = FORMS[message, key]
         plain = pattern.replace(r"\Z", "$")
-        words = f"write {WORDS[message, key]}"
-        return {"type": "string", "pattern": f"^({plain})|({REFERENCE})", "errorMessage": words}
+        schema = {"type": "string", "pattern": f"^({plain})|({REFERENCE})"}
+        return {**schema, "errorMessage": f"write {words}"}
     return {"type": "string"}
 
 

@@ -59,11 +59,7 @@ _LOOKED_AT: Final = 500
 
 
 def strength(name: str) -> Strength:
-    """Return the values that a name makes secrets.
-
-    >>> strength("DB_PASS"), strength("hfToken"), strength("sort-key"), strength("passes")
-    ('sure', 'likely', '', '')
-    """
+    """Return the values that a name makes secrets: "sure" for DB_PASS, "" for sort-key."""
     words = [word.lower() for word in _WORD.findall(name)]
     while words and words[-1].isdecimal() and len(words[-1]) < 3:
         words.pop()  # DB_PASSWORD_2

@@ -86,7 +86,7 @@ class GoogleOperations:
         self._client = client
 
     def operation(self, name: str) -> OperationSnapshot:
-        """Return the operation's current state. An unknown operation counts as done."""
+        """Return the operation's current state, with a hint if the operation has failed."""
         request = {"name": name}
         operation = read_or_none(self._client.get_operation, f"read {name}", request=request)
         if operation is None:
@@ -98,7 +98,6 @@ class GoogleOperations:
         return OperationSnapshot(name, operation.done, error, code == _PERMISSION_DENIED)
 
     def running(self, resource: str) -> list[str]:
-        """Return the names of running operations on ``resource``; empty if it does not exist."""
         result: list[str] = []
         token = ""
         while True:
@@ -125,7 +124,6 @@ class GoogleEndpoints(GoogleOperations):
     _client: EndpointServiceClient
 
     def get(self, name: str) -> EndpointSnapshot | None:
-        """Return the endpoint; None if the endpoint does not exist."""
         endpoint = read_or_none(self._client.get_endpoint, f"read {name}", name=name)
         if endpoint is None:
             return None
@@ -158,7 +156,6 @@ class GoogleEndpoints(GoogleOperations):
         )
 
     def resize(self, name: str, deployment: Deployment) -> str:
-        """Change the minimum and maximum number of replicas, and return the operation's name."""
         message = {
             "id": deployment.id,
             "dedicatedResources": {
@@ -176,12 +173,10 @@ class GoogleEndpoints(GoogleOperations):
         )
 
     def undeploy(self, name: str, id_: str) -> str:
-        """Start the undeployment of a model, and return the name of the operation."""
         what = f"the undeployment of {id_}"
         return _begin(self._client.undeploy_model, what, endpoint=name, deployed_model_id=id_)
 
     def set_split(self, name: str, split: Mapping[str, int], etag: str) -> None:
-        """Write the whole traffic split if the endpoint still has the etag ``etag``."""
         endpoint = {"name": name, "traffic_split": dict(split), "etag": etag}
         try:
             send_once(
@@ -258,13 +253,10 @@ class GoogleRegistry(GoogleOperations):
         return operation_name(operation)
 
     def version(self, name: str) -> VersionSnapshot | None:
-        """Return the version with this number or alias; None if the version does not exist."""
         model = self._get(name)
         return _snapshot(model) if model is not None else None
 
     def versions(self, model: str) -> list[VersionSnapshot]:
-        """Return all versions of a model; empty if the model does not exist."""
-
         def list_versions(**arguments: Any) -> list[Model]:
             return list(self._client.list_model_versions(**arguments))
 
@@ -334,11 +326,9 @@ class GoogleRuns:
         self._jobs, self._objects = jobs, objects
 
     def jobs(self, parent: str, labels: Mapping[str, str]) -> list[JobSnapshot]:
-        """Return the CustomJobs with all these labels."""
         return self._jobs.labelled(parent, labels)
 
     def folder(self, uri: str) -> RunFolder:
-        """Return the names of the files below a URI, and the content of ``metrics.json``."""
         bucket, _, prefix = uri.removeprefix("gs://").partition("/")
         with failures(lambda error: f"cannot read {uri}: {detail(error)}"):
             listed = self._objects.list_blobs(

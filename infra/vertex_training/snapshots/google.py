@@ -77,21 +77,17 @@ class BigQuery:
         self._project, self._location, self._account = project, location, account
 
     def job(self, job_id: str) -> dict[str, Any] | None:
-        """Return the job; None if the job does not exist."""
         path = f"/jobs/{job_id}?location={self._location}"
         return self._call("GET", self._project, path, (404,))
 
     def insert(self, job_id: str, configuration: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Create a job; return None if a job with this id exists."""
         return self._call("POST", self._project, "/jobs", (409,), self._sent(configuration, job_id))
 
     def dry_run(self, configuration: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the response to a dry run of a query, with the number of bytes to read."""
         body = self._sent({**configuration, "dryRun": True})
         return self._call("POST", self._project, "/jobs", (), body) or {}
 
     def table(self, reference: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Return the table; None if the table is missing or unreadable."""
         _, dataset, table = name_of_table(reference).rsplit(".", 2)
         path = f"/datasets/{dataset}/tables/{table}"
         return self._call("GET", str(reference.get("projectId")), path, (403, 404))
@@ -170,7 +166,6 @@ class StorageFiles:
         self._bucket, self._prefix = client.bucket(bucket), prefix
 
     def objects(self, folder: str) -> list[StoredObject]:
-        """Return the objects in a subfolder of the snapshot's folder."""
         prefix = f"{self._prefix}/{folder}"
         with self._failures():
             listed = self._bucket.list_blobs(prefix=prefix, timeout=TIMEOUT)
@@ -185,13 +180,11 @@ class StorageFiles:
             ]
 
     def read(self, name: str) -> tuple[bytes, int] | None:
-        """Return an object's content and generation; None if the object does not exist."""
         with self._failures():
             stored = fetch(self._bucket, f"{self._prefix}/{name}")
         return None if stored is None else (stored[0], int(stored[1].generation or 0))
 
     def create(self, name: str, content: bytes) -> None:
-        """Write an object unless it exists."""
         with self._failures(), contextlib.suppress(PreconditionFailedError):
             put(self._bucket, f"{self._prefix}/{name}", content, 0)
 

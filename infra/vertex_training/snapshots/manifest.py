@@ -37,11 +37,7 @@ class StoredObject:
 
 
 def time_of(milliseconds: object) -> str | None:
-    """Convert a time of BigQuery's REST API to RFC 3339; None if missing.
-
-    >>> time_of("1700000000000")
-    '2023-11-14T22:13:20.000Z'
-    """
+    """Convert a time of BigQuery, in milliseconds as text, to RFC 3339; None if missing."""
     if not milliseconds:
         return None
     moment = datetime.datetime.fromtimestamp(int(str(milliseconds)) / 1000, tz=datetime.UTC)

@@ -145,11 +145,7 @@ def without_comments(sql: str) -> str:
 
 
 def canonical_query(sql: str) -> str:
-    """Return the query without comments and with single spaces, to compute its identity.
-
-    >>> canonical_query("SELECT 1 -- one\\n  AS x, ' -- ';")
-    "SELECT 1 AS x, ' -- '"
-    """
+    """Return the query without comments and with single spaces, to compute its identity."""
     parts = (" " if kind == "space" else text for kind, text in _tokens(without_comments(sql)))
     return "".join(parts).strip()
 
