@@ -122,11 +122,6 @@ def _git(root: Path, *words: str) -> str:
     return ran.stdout.strip()
 
 
-def _main_branch(root: Path) -> str:
-    known = _git(root, "for-each-ref", "--format=%(refname:short)").splitlines()
-    return next((name for name in ("origin/main", "main") if name in known), "HEAD")
-
-
 class Deadline:
     """A pytest plugin that starts no test after the time limit."""
 
@@ -156,7 +151,9 @@ def main() -> int:
     options = parser.parse_args()
     listed = _git(ROOT, "ls-files", "--cached", "--others", "--exclude-standard").splitlines()
     files = [name for name in listed if (ROOT / name).is_file()]
-    changed = changed_files(ROOT, options.base or _main_branch(ROOT))
+    known = _git(ROOT, "for-each-ref", "--format=%(refname:short)").splitlines()
+    main_branch = next((name for name in ("origin/main", "main") if name in known), "HEAD")
+    changed = changed_files(ROOT, options.base or main_branch)
     chosen = select(ROOT, files, changed)
     print(f"{len(changed)} changed files, {len(chosen)} affected test files", flush=True)
     if not chosen:

@@ -163,7 +163,8 @@ class Project:
         if "$ref" in field:
             [name] = _sections(field)
             paths = next(p for section, p in self.paths.items() if section.__name__ == name)
-            return f"[section](#{_anchor(', '.join(paths))})"
+            anchor = re.sub(r"[^\w -]", "", ", ".join(paths).lower()).replace(" ", "-")
+            return f"[section](#{anchor})"
         kind = field["type"] if isinstance(field["type"], str) else field["type"][0]
         if kind == "array":
             return f"list: {self._type(field['items'])}"
@@ -226,8 +227,7 @@ def _values(field: dict[str, Any]) -> str:
         case {"enum": values}:
             parts.append(", ".join(f"`{value}`" for value in values if value is not None))
         case {"errorMessage": str(words)}:
-            parts.append(words.removeprefix("must look ").removeprefix("must be "))
-            return parts[0]
+            return words.removeprefix("must look ").removeprefix("must be ")
         case {"examples": [example]}:
             parts.append(f"like {example}")
     for key, words in {
@@ -250,10 +250,6 @@ def _values(field: dict[str, Any]) -> str:
 def _plain(text: str) -> str:
     """Return a docstring as one paragraph of Markdown."""
     return re.sub(r"``([^`]+)``", r"`\1`", " ".join(inspect.cleandoc(text).split()))
-
-
-def _anchor(title: str) -> str:
-    return re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-")
 
 
 PROJECTS: Final = (

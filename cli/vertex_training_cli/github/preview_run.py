@@ -62,7 +62,7 @@ class PreviewRun:
             )
             kind, path = run["event"], run["path"].partition("@")[0]
         except (KeyError, TypeError, ValueError, AttributeError):
-            raise CommandError("the event is not a workflow_run event for a preview.") from None
+            raise CommandError("the event is not a workflow_run event of a preview.") from None
         if kind != "pull_request" or path != WORKFLOW:
             raise CommandError(f"the run is not a run of {WORKFLOW} on a pull request.")
         return preview_run

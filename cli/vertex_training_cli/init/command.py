@@ -8,7 +8,6 @@ import shlex
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
 from importlib.metadata import distribution
 from importlib.util import find_spec
 from pathlib import Path
@@ -140,7 +139,14 @@ def _create(directory: Path, options: dict[str, Any], *, wheels: bool) -> None:
     except OSError as error:
         what = f"cannot write {error.filename or root}: {error.strerror}."
         raise CommandError(what) from None
-    for remark in (*remarks, *_advice(root, answers)):
+    if unset := placeholders(answers):
+        names = " and ".join(unset)
+        remarks.append(f"before a deployment, replace {names} in the files (see README.md)")
+    above = git.checkout_around(root.parent)
+    if above is not None and not (root / ".git").exists():
+        what = f"{root} is inside the repository {above}"
+        remarks.append(f"{what}, so GitHub does not run its workflows")
+    for remark in remarks:
         print_line(f"note: {remark}.")
     print_line(f"Wrote {count} files to {directory}.")
     go = "" if root == Path.cwd() else f"cd {shlex.quote(str(directory))} && "
@@ -183,15 +189,6 @@ def _write(root: Path, answers: Answers) -> tuple[int, list[str]]:
         below.write(path, text, existing.st_mode & 0o777 if existing else default)
     below.write(manifest.NAME, new_manifest.to_json().encode())
     return len(texts), remarks
-
-
-def _advice(root: Path, answers: Answers) -> Iterator[str]:
-    """Yield warnings about valid input with a surprising effect."""
-    if unset := placeholders(answers):
-        yield f"before a deployment, replace {' and '.join(unset)} in the files (see README.md)"
-    above = git.checkout_around(root.parent)
-    if above is not None and not (root / ".git").exists():
-        yield f"{root} is inside the repository {above}, so GitHub does not run its workflows"
 
 
 def _build_wheels(root: Path) -> bool:
@@ -249,10 +246,24 @@ def upgrade(directory: UpgradedDirectory = None) -> None:
     """
     root, new = manifest.root_of(directory or Path()), release()
     old = manifest.read(root)
-    _ensure_not_older(old, new)
+    try:
+        is_older = Version(new) < Version(old.release)
+    except InvalidVersion:
+        what = f"{manifest.NAME}: release {old.release!r} is not a version."
+        raise CommandError(what) from None
+    if is_older:
+        what = f"the repository has release {old.release}, but the installed {new} is older."
+        raise CommandError(what, "run `make setup` to install the pinned release.")
     _offer(root, f"vt-upgrade-{new}", old, old.answers, new)
-    for line in _needs(root, new):
-        print_line(line)
+    for name in _PINNING:
+        try:
+            pins = _PIN.findall((root / name).read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError):
+            continue
+        hint = "make lock UPGRADE=1" if name.endswith(".lock") else f"pin {new}"
+        for pin in pins:
+            if pin != new:
+                print_line(f"note: {name} pins vertex-training {pin}: {hint}.")
 
 
 def _offer(root: Path, branch: str, old: Manifest, answers: Answers, new: str) -> None:
@@ -267,27 +278,3 @@ def _offer(root: Path, branch: str, old: Manifest, answers: Answers, new: str) -
         print(f"  {'-' if change.new is None else '+' if change.is_new else ' '} {change.path}")
     print_line(f"Review: git diff {branch}~ {branch}")
     print_line(f"Apply:  git cherry-pick {branch} && git branch -D {branch}")
-
-
-def _ensure_not_older(old: Manifest, release: str) -> None:
-    try:
-        older = Version(release) < Version(old.release)
-    except InvalidVersion:
-        what = f"{manifest.NAME}: release {old.release!r} is not a version."
-        raise CommandError(what) from None
-    if older:
-        what = f"the repository has release {old.release}, but the installed {release} is older"
-        raise CommandError(f"{what}.", "run `make setup` to install the pinned release.")
-
-
-def _needs(root: Path, release: str) -> Iterator[str]:
-    """Yield notes on pins of the package whose release differs from this release."""
-    for name in _PINNING:
-        try:
-            pins = _PIN.findall((root / name).read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError):
-            continue
-        for pin in pins:
-            if pin != release:
-                hint = "make lock UPGRADE=1" if name.endswith(".lock") else f"pin {release}"
-                yield f"note: {name} pins vertex-training {pin}: {hint}."

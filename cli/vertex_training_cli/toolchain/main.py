@@ -13,8 +13,8 @@ from typing import Final
 
 from vertex_training_cli.toolchain.layout import PLUGINS, Layout, SetupError, lock
 from vertex_training_cli.toolchain.pulumi_cli import (
+    SOURCES,
     Pulumi,
-    check_source,
     ensure_pulumi,
     install_gcp_plugin,
     pinned_gcp_plugin,
@@ -77,7 +77,9 @@ def install(layout: Layout, source: str) -> Pulumi:
     Raises:
         SetupError: a step failed.
     """
-    check_source(source)
+    if source != "auto" and source not in SOURCES:
+        hint = f"set VT_PULUMI_SOURCE to auto, {', '.join(SOURCES)}"
+        raise SetupError(f"VT_PULUMI_SOURCE has the unknown value {source!r}", hint=hint)
     with lock(layout.toolchain):
         if engine := installed(layout, source):  # by another setup, while this setup waited
             return engine

@@ -66,13 +66,6 @@ class Pulumi:
     language_host: str
 
 
-def check_source(chosen: str) -> None:
-    """Raise SetupError unless ``chosen`` is a value for VT_PULUMI_SOURCE."""
-    if chosen != "auto" and chosen not in SOURCES:
-        hint = f"set VT_PULUMI_SOURCE to auto, {', '.join(SOURCES)}"
-        raise SetupError(f"VT_PULUMI_SOURCE has the unknown value {chosen!r}", hint=hint)
-
-
 def ensure_pulumi(layout: Layout, chosen: str) -> Pulumi:
     """Put ``pulumi`` and its plugins into .venv/bin, from the first source that works.
 

@@ -1,4 +1,4 @@
-"""The settings of an environment (``bootstrap/Pulumi.ENVIRONMENT.yaml``): models and reader."""
+"""The settings of an environment (``bootstrap/Pulumi.<environment>.yaml``): models and reader."""
 
 from __future__ import annotations
 

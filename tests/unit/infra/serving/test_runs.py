@@ -50,11 +50,11 @@ def find(runs, files=()):
     [
         (Runs(), (), "run 3 of job 'titanic' has no job in project acme, region us-central1"),
         (Runs(job("RUNNING")), (), r"is RUNNING \(customJobs/1\), not SUCCEEDED. Wait"),
-        (Runs(job("FAILED")), (), r"is FAILED .* Set run: 4"),
+        (Runs(job("FAILED")), (), r"is FAILED .* Set `run: 4`"),
         (Runs(job(), job(name="2", digest="b")), (), "has several jobs .* Hint: raise `run`"),
         (Runs(job(output="")), (), "has no output directory"),
         (Runs(job(), files=()), (), "wrote no files to gs://out/titanic/abc/model/"),
-        (Runs(job(), files=("a", "b")), ("model.json",), "not write model.json .* files: a, b"),
+        (Runs(job(), files=("a", "b")), ("model.json",), "not write model.json .* has only: a, b"),
     ],
 )
 def test_a_run_that_cannot_become_a_version_is_refused(runs, files, text):

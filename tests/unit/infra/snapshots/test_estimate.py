@@ -47,10 +47,10 @@ def test_finished_query_is_not_refused_by_a_later_preview():
         raise PermissionDeniedError("BigQuery: Access Denied: Job")
 
     process.job = denied
-    with pytest.raises(NotSubmittedError, match="more than maxBytesB"):
+    with pytest.raises(NotSubmittedError, match="but maxBytesB"):
         estimate.look(process.wanted, process.ports)
     cloud.tick(100_000)
-    with pytest.raises(NotSubmittedError, match="more than maxBytesB"):
+    with pytest.raises(NotSubmittedError, match="but maxBytesB"):
         look(cloud)
 
 

@@ -136,11 +136,8 @@ BY_HAND = "run the workflow deploy by hand with the digest of a reviewed report.
 @pytest.mark.parametrize(
     ("pull", "says"),
     [
-        ({"merged_at": None}, "commit dddddddddddd is not the merge commit of a pull request."),
-        (
-            {"merge_commit_sha": "b" * 40},
-            "commit dddddddddddd is not the merge commit of a pull request.",
-        ),
+        ({"merged_at": None}, "commit dddddddddddd is not the merge commit of a"),
+        ({"merge_commit_sha": "b" * 40}, "commit dddddddddddd is not the merge commit of a"),
         ({}, "pull request 7 has no successful preview of dev."),
     ],
 )
@@ -231,9 +228,7 @@ def test_preview_of_another_merge_is_not_approved(hub, kind, changed, says):
 
 def test_unknown_backend_is_not_approved(hub, monkeypatch):
     monkeypatch.delenv("PULUMI_BACKEND_URL")
-    assert "PULUMI_BACKEND_URL is not set, so the deployment target is unknown" in hub.told(
-        approval=True
-    )
+    assert "PULUMI_BACKEND_URL is not set, so the deployment" in hub.told(approval=True)
 
 
 RUN = {
