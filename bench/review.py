@@ -2,9 +2,8 @@
 
     .venv/bin/python bench/review.py [--rounds N] [--jobs N] [--buckets N]
 
-A stack with a thousand resources, 200 of them jobs, is previewed (``pulumi preview --json``) and
-reviewed (``vt review``, all three formats) in turns, with an empty state. Prints the figures, and
-exits with 1 if the ratio of the medians exceeds 1.10.
+Previews and reviews a stack of a thousand resources, in turns and with an empty state. Exits with 1
+if the ratio of the medians exceeds 1.10.
 """
 
 from __future__ import annotations

@@ -2,15 +2,8 @@
 
     .venv/bin/python bench/submit.py [--sizes 10,100] [--rounds N] [--calls N] [--json FILE]
 
-Measures in one run with one local service, whose runner is busy so that no job takes processor
-time:
-
-- ``create`` of the provider, the bare call of Google's client, in turns, and the high-level SDK
-- ``pulumi up`` of N jobs, of N trivial dynamic resources (the floor), and of N resources that only
-  make the bare call; also bytes of state per job
-- bytes of state of the job in this repository's local stack
-
-Exits with 1 if a goal is missed. docs/maintainers.md has results and reasons.
+Compares the provider with Google's clients, and ``pulumi up`` of N jobs with N trivial resources
+(the floor). Measures bytes of state. Exits with 1 if a goal is missed (docs/maintainers.md).
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
 """Build a release into dist/: ``make release``, with TAG=vX from a tag.
 
 - the wheels of `vertex-training` and `localgcp`
-- ``pulumi-resource-vertex-training-vX-OS-ARCH.tar.gz``, the plugin in Pulumi's format: a folder
-  with a ``PulumiPlugin.yaml``, the wheel, and the tested versions of its dependencies. The bytes
-  are equal for all systems.
+- ``pulumi-resource-vertex-training-vX-OS-ARCH.tar.gz``, the plugin with equal bytes for all systems
 - ``vertex-training-templates-vX.tar.gz``: folders for ``pulumi new``, each with the plugin's folder
 - ``SHA256SUMS`` of all files
 
@@ -70,11 +68,7 @@ def version_of(root: Path) -> str:
 
 
 def check_tag(root: Path, tag: str, version: str) -> None:
-    """Refuse a tag that differs from the version, or a commit without a section in the changelog.
-
-    Raises:
-        ReleaseError: lists all problems.
-    """
+    """Raise ReleaseError unless the tag is the version and the changelog has its section."""
     problems = []
     if tag != f"v{version}":
         problems.append(f"tag {tag} differs from v{version}, the version in pyproject.toml")
@@ -88,11 +82,7 @@ def check_tag(root: Path, tag: str, version: str) -> None:
 
 
 def build(root: Path, target: Path, tag: str = "") -> list[Path]:
-    """Build a release of the checkout ``root`` into ``target``. Return the files.
-
-    Raises:
-        ReleaseError: the tag differs from the version, or a build failed.
-    """
+    """Build a release of the checkout ``root`` into ``target``. Return the files."""
     version = version_of(root)
     if tag:
         check_tag(root, tag, version)

@@ -1,10 +1,7 @@
 """Find or install system programs for some tests: ``make browser``, ``make containers``.
 
-- ``browser``: a Chromium for the tests of HTML pages
-- ``containers``: a program that builds images (docker, podman or buildah), a container registry,
-  and a base image (``localgcp.containers.mirror``)
-
-As root on Debian, missing programs are installed. On other machines a message names them.
+``containers`` are a program that builds images, a registry, and a base image. As root on Debian,
+missing programs are installed. On other machines a message names them.
 """
 
 from __future__ import annotations

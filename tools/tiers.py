@@ -1,10 +1,8 @@
 """One pytest session for all tiers of ``make test``: order and results.
 
-A tier is a folder of ``tests/``. The longest files start first, so that no process idles at the
-end. Short files start between long files, because long files use the cores and short files often
-wait. The duration of a file is the duration in the previous run, from pytest's cache, else an
-estimate for the tier. Each commit runs one story of each kind (``KINDS``) without tests marked
-``nightly``, and every night runs all stories.
+A tier is a folder of ``tests/``. The longest files start first, and short files between them, since
+long files use the cores and short files often wait. Durations are from pytest's cache. Each commit
+runs one story of each kind (``KINDS``) without tests marked ``nightly``; every night runs all.
 """
 
 from __future__ import annotations

@@ -32,11 +32,7 @@ class Environment:
 
     @classmethod
     def of(cls, project: Path, options: Mapping[str, Any], *, must_exist: bool) -> Environment:
-        """Resolve ``runtime.options``. A relative ``virtualenv`` is relative to the project.
-
-        Raises:
-            OptionError: an unsupported option, or a missing virtual environment.
-        """
+        """Resolve ``runtime.options``, relative to the project. Raises OptionError."""
         toolchain = str(options.get("toolchain", "pip")).lower()
         if toolchain not in ("pip", "auto"):
             raise OptionError(

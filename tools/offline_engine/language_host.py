@@ -1,15 +1,12 @@
 """A stand-in for the Python language host of the official Pulumi release.
 
 The engine runs Python programs through the plugin ``pulumi-language-python``, which only the
-official release contains: package registries have the engine's source without this plugin. ``make
-setup`` prefers the official release, and uses this stand-in if the release cannot be downloaded.
+official release contains. ``make setup`` uses this stand-in if the release cannot be downloaded.
 
 The stand-in implements the gRPC service ``LanguageRuntime`` with the stubs of the SDK, and behaves
-like the official host (``sdk/python/cmd/pulumi-language-python`` in github.com/pulumi/pulumi).
-Programs, plugins and policy packs run in the environment that ``runtime.options.virtualenv`` names.
-Their output and exit codes are passed on. The toolchains ``uv`` and ``poetry``, the option
-``typechecker``, debugging and code generation are not supported: such a request fails with an error
-that names the option.
+like the official host (``sdk/python/cmd/pulumi-language-python`` in github.com/pulumi/pulumi). The
+toolchains ``uv`` and ``poetry``, the option ``typechecker``, debugging and code generation are not
+supported: such a request fails with an error that names the option.
 
 When every machine can download the official release, delete this folder, ``install_build`` of
 ``cli/vertex_training_cli/toolchain/pulumi_cli.py``, and all other uses of ``offline_engine``,

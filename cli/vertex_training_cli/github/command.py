@@ -45,7 +45,7 @@ def comment(
     or the artifact was refused (the comment has the reason).
     """
     output.unlink(missing_ok=True)
-    event = json.loads(_text(Path(_variable("GITHUB_EVENT_PATH"))))
+    event = json.loads(Path(_variable("GITHUB_EVENT_PATH")).read_text(encoding="utf-8"))
     run = PreviewRun.of_event(event, _repository().name)
     pull = run.find_pull()
     if pull is None:
@@ -90,9 +90,10 @@ def drift(stack: Stack, report: Report) -> None:
 
     Example: `vt github drift --stack dev drift.md`.
     """
-    document = json.loads(_text(report.with_suffix(".json")))
+    text = report.read_text(encoding="utf-8")
+    document = json.loads(report.with_suffix(".json").read_text(encoding="utf-8"))
     outcome = DriftOutcome[document["outcome"].upper()]
-    _log(_repository().update_drift_issue(stack, outcome, _text(report), _this_run()))
+    _log(_repository().update_drift_issue(stack, outcome, text, _this_run()))
 
 
 def _repository() -> Repository:
@@ -115,10 +116,6 @@ def _append(variable: str, text: str) -> None:
     if name := os.environ.get(variable):
         with Path(name).open("a", encoding="utf-8") as file:
             file.write(text)
-
-
-def _text(file: Path) -> str:
-    return file.read_text(encoding="utf-8")
 
 
 def _log(text: str) -> None:

@@ -116,11 +116,7 @@ def _is_of(artifact: Mapping[str, Any], run: int, name: str) -> bool:
 
 
 def read_file(archive: bytes, name: str) -> bytes | None:
-    """Return the file with this name at the top of ``archive``; None if no such file exists.
-
-    Raises:
-        ArtifactError: the archive is damaged, or the file is irregular, duplicate or too large.
-    """
+    """Return a file at the top of ``archive``; None without this file. Raises ArtifactError."""
     try:
         with zipfile.ZipFile(io.BytesIO(archive)) as opened:
             if len(opened.infolist()) > MAX_FILES:

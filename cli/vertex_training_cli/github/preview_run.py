@@ -95,12 +95,8 @@ class PreviewRun:
     ) -> Approval:
         """Return the run's ``record`` with values from GitHub and from the variables ``env``.
 
-        ``digest`` is the digest of the plan in the report. The content is GitHub's merge commit of
-        the pull request. The rest of the target is in the commit, and is compared at the
-        deployment.
-
-        Raises:
-            ApprovalParseError: the record is not for this plan or this content.
+        ``digest`` is the digest of the plan in the report. The rest of the target is in GitHub's
+        merge commit, and is compared at the deployment. Raises ApprovalParseError.
         """
         if record.report != digest:
             raise ApprovalParseError(

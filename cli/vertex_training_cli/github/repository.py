@@ -46,9 +46,7 @@ class Repository:
     def read_approval(self, commit: str, stack: str) -> Approval:
         """Return the approval given by merging the pull request with ``commit``.
 
-        Raises:
-            CommandError: the commit has no merged pull request, or the request has no approval.
-            ApprovalParseError: the stored record is damaged.
+        Raises CommandError without an approval, and ApprovalParseError for a damaged record.
         """
         pulls = gh.read(f"repos/{self.name}/commits/{commit}/pulls?per_page=100")
         # The merge commit of a rebase is the last of its commits.
@@ -165,11 +163,7 @@ def name_of(stack: str, pull: int) -> str:
 
 
 def find_kept_approval(repository: str, stack: str, pull: int) -> KeptApproval | None:
-    """Return the approval that the newest report on a pull request stored; None without one.
-
-    Raises:
-        ApprovalParseError: the stored approval is damaged.
-    """
+    """Return the approval that the newest report on a pull request stored; None without one."""
     name = name_of(stack, pull)
     pages = gh.read(f"repos/{repository}/actions/artifacts?name={name}&per_page=100")
     listed = [artifact for page in pages for artifact in page.get("artifacts") or ()]

@@ -151,11 +151,7 @@ class Answers(Section):
         return environments
 
     def with_environment(self, added: EnvironmentAnswers, before: str = "") -> Answers:
-        """Return the answers with an additional environment, the last or before another.
-
-        Raises:
-            ConfigError: the environment already exists, or ``before`` does not exist.
-        """
+        """Return the answers with another environment, last or before one. Raises ConfigError."""
         names = self.names
         if before and before not in names[1:]:
             hint = f"omit --before, because only {names[0]} exists"
@@ -221,11 +217,7 @@ def of_options(options: Mapping[str, Any], folder: str) -> Answers:
 def environment_of_options(
     name: str, options: Mapping[str, Any], first: EnvironmentAnswers
 ) -> EnvironmentAnswers:
-    """Return an additional environment. Empty options get defaults from the first environment.
-
-    Raises:
-        ConfigError: the options have mistakes; the error lists all mistakes.
-    """
+    """Return an environment with defaults from the first environment. Raises ConfigError."""
     defaults = {
         "project": project_like(first.project, name),
         "projectNumber": PLACEHOLDER_NUMBER,

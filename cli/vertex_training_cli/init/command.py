@@ -159,10 +159,7 @@ def _write(root: Path, answers: Answers) -> tuple[int, list[str]]:
     """Write all files, the manifest last. Return their number, and remarks on existing files.
 
     Existing files with equal texts are accepted, so that a second run completes an interrupted run.
-
-    Raises:
-        CommandError: files with other texts exist. No file is written.
-        OSError: a file cannot be read or written.
+    Raises CommandError before any file is written, or OSError.
     """
     files, below = render(answers, release()), RootDirectory(root, refuse_git=True)
     new_manifest = manifest.of_files(release(), answers, files.values())

@@ -61,10 +61,8 @@ def run(
 ) -> str:
     """Print ``what``, run a program, and return its output, which is also written to ``log``.
 
-    The program and its process group have ended when this function returns or raises.
-
-    Raises:
-        SubprocessError: the program cannot start, exceeds ``limit`` seconds, or fails.
+    The program and its process group have ended when this function returns or raises
+    SubprocessError.
     """
     parts = [str(part) for part in command]
     if what:
@@ -136,7 +134,7 @@ class Layout:
     def of_this_environment(
         cls, *, deploy: bool = False, own_releases: Path | None = None
     ) -> Layout:
-        """Return the layout of the virtual environment of the running Python. Raises SetupError."""
+        """Return the layout of the running Python's virtual environment. Raises SetupError."""
         if own_releases and not os.access(own_releases, os.R_OK):
             raise SetupError(
                 f"cannot read {own_releases}", hint="pass an existing file, or omit the option"

@@ -70,12 +70,9 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def install(layout: Layout, source: str) -> Pulumi:
-    """Run all steps of an installation, without completed steps.
+    """Run the missing steps of an installation. Raises SetupError.
 
     ``source`` is the value of VT_PULUMI_SOURCE: auto, path, official or build.
-
-    Raises:
-        SetupError: a step failed.
     """
     if source != "auto" and source not in SOURCES:
         hint = f"set VT_PULUMI_SOURCE to auto, {', '.join(SOURCES)}"

@@ -70,10 +70,7 @@ def ensure_pulumi(layout: Layout, chosen: str) -> Pulumi:
     """Put ``pulumi`` and its plugins into .venv/bin, from the first source that works.
 
     ``chosen`` is a source, or "auto" for all sources in order. For deployments, "auto" does not use
-    PATH, because no hash pins that ``pulumi``.
-
-    Raises:
-        SetupError: no source works; the error lists the reasons.
+    PATH, because no hash pins that ``pulumi``. Raises SetupError with the reasons.
     """
     tried: list[str] = []
     for name, install in SOURCES.items():
@@ -89,8 +86,7 @@ def ensure_pulumi(layout: Layout, chosen: str) -> Pulumi:
 def link_from_path(layout: Layout) -> Pulumi:
     """Link the first usable installation on PATH: the pinned major version, not older.
 
-    Raises:
-        SubprocessError: PATH has no usable installation; the text lists the rejected ones.
+    Raises SubprocessError with the reason for each rejected installation.
     """
     rejected, oldest = list[str](), parse_version(ENGINE_VERSION)
     for command in (folder / "pulumi" for folder in search_path(layout)):
@@ -137,10 +133,7 @@ def install_official(layout: Layout) -> Pulumi:
     """Install the official release of the pinned version.
 
     Without a SHA-256 in releases.sha256, the release is installed unchecked, but not for
-    deployments.
-
-    Raises:
-        SubprocessError: the download failed, or its SHA-256 is missing or different.
+    deployments. Raises SubprocessError.
     """
     archive = engine_archive()
     sha256 = _pinned_sha256(layout, archive)
@@ -220,11 +213,7 @@ def _unpack_engine(archive: str, sha256: str, folder: Path) -> None:
 
 
 def pinned_gcp_plugin(layout: Layout) -> tuple[str, str]:
-    """Return the version and the SHA-256 of the gcp plugin that belongs to the pinned SDK.
-
-    Raises:
-        SetupError: no file has the SHA-256.
-    """
+    """Return the version and the SHA-256 of the gcp plugin of the pinned SDK. Raises SetupError."""
     if layout.environment:
         version = importlib.metadata.version("pulumi-gcp")
     else:
@@ -258,11 +247,7 @@ def install_gcp_plugin(layout: Layout) -> None:
 
 
 def install_build(layout: Layout) -> Pulumi:
-    """Build the pinned engine with Go, and add the stand-in language host.
-
-    Raises:
-        SubprocessError: Go is missing, or the build failed.
-    """
+    """Build the pinned engine, and add the stand-in language host. Raises SubprocessError."""
     pins = layout.offline_engine
     if not (pins / "go.mod").is_file():
         raise SubprocessError(

@@ -137,11 +137,7 @@ SCHEMA: Final = Schema("vertex-training-bootstrap", Settings)
 
 
 def read(folder: Path) -> Settings:
-    """Read the settings of the current environment from its file in ``folder``.
-
-    Raises:
-        ConfigError: the file has mistakes; the error lists all mistakes.
-    """
+    """Read the settings of the environment from its file in ``folder``. Raises ConfigError."""
     try:
         return parse(engine.read_config(SCHEMA, folder))
     except ConfigError as failed:

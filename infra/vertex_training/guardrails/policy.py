@@ -141,12 +141,9 @@ def load() -> tuple[Policy, ...]:
 
 
 def configure(id_: str, **settings: Any) -> None:
-    """Change settings of a policy, in ``policy/__main__.py`` of a repository.
+    """Change settings of a policy, in ``policy/__main__.py`` of a repository. Raises ValueError.
 
     Levels in a configuration file or stack file take precedence.
-
-    Raises:
-        ValueError: the policy or setting is unknown, or the value has a wrong type.
     """
     load()
     if (registered := POLICIES.get(id_)) is None:

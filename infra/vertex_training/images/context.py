@@ -88,11 +88,7 @@ class BuildContext:
     entries: tuple[ContextEntry, ...]
 
     def write(self, stream: IO[bytes]) -> None:
-        """Write a tar archive, with one time and owner for all entries and one of two modes.
-
-        Raises:
-            OSError: a file cannot be read, or became shorter in between.
-        """
+        """Write a tar archive with one time and owner, and one of two modes. Raises OSError."""
         # The mode "w|" for streams would double the time, because it joins pieces to blocks.
         with tarfile.TarFile(
             fileobj=_Counted(stream),  # pyright: ignore[reportArgumentType] enough for tarfile
@@ -112,13 +108,10 @@ class BuildContext:
 def read_context(
     folder: Path, dockerfile: str, where: str, included: Mapping[str, Path] | None = None
 ) -> BuildContext:
-    """Read the context in ``folder``. Messages use ``where`` as the folder's name.
+    """Read the context in ``folder``. Raises ConfigError that lists all invalid files.
 
-    ``included`` has further folders by their names in messages. The context contains each folder
-    under the last part of its name.
-
-    Raises:
-        ConfigError: the context is too large, or has invalid files; the error lists all files.
+    ``where`` is the folder's name in messages. ``included`` has further folders by their names in
+    messages, and the context contains each folder under the last part of its name.
     """
     entries: list[ContextEntry] = []
     problems: list[Problem] = []
@@ -328,11 +321,7 @@ class _Digest:
 
 
 def identity(source: Source, context: BuildContext) -> str:
-    """Return 64 hex digits that depend only on the files and the build options.
-
-    Raises:
-        ConfigError: a file cannot be read, or was changed in between.
-    """
+    """Return 64 hex digits that depend only on files and build options. Raises ConfigError."""
     stream = _Digest(_head(source))
     try:
         context.write(stream)  # pyright: ignore[reportArgumentType] a stream needs no more

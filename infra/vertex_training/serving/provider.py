@@ -6,6 +6,7 @@ attributes, because the SDK would pickle attributes into the state.
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Final
@@ -82,11 +83,8 @@ class _ServingProvider(BoundedProvider):
     """Time limits of long-running operations. Tests shorten these limits."""
 
     def _wait(self) -> OperationWait:
-        limits = self.wait
         environment = ProcessEnvironment(engine_is_alive=is_engine_alive)
-        return OperationWait(
-            environment, limits.backoff, limits.longest, limits.doubt, report=print_line
-        )
+        return dataclasses.replace(self.wait, environment=environment, report=print_line)
 
 
 class ModelVersionProvider(_ServingProvider):
@@ -126,7 +124,9 @@ class ModelVersionProvider(_ServingProvider):
         request = _request(props, resolved["artifactUri"])
         name = upload(request, _registry(props), _intents(props), self.timing, self._wait())
         _created.add(name)
-        return dynamic.CreateResult(name, _version_outputs(props, resolved))
+        stored = {key: props[key] for key in ("model", "requestId")}
+        options = _stored_options(props["options"])
+        return dynamic.CreateResult(name, {**stored, "options": options, "resolved": resolved})
 
     def read(self, id_: str, props: dict[str, Any]) -> dynamic.ReadResult:
         """Read the version. The next ``up`` creates a deleted version again.
@@ -164,11 +164,7 @@ class ModelVersionProvider(_ServingProvider):
 
 class _EndpointProvider(_ServingProvider):
     def delete(self, _id: str, props: dict[str, Any]) -> None:
-        """Remove the traffic from the stack's models, then undeploy them.
-
-        Raises:
-            NotSubmittedError: the endpoint has foreign deployed models; nothing was changed.
-        """
+        """Undeploy the stack's models after removing their traffic. Raises NotSubmittedError."""
         goal = Goal(props["endpoint"]["key"], _owner(props), {}, {})
         reconcile(_endpoint_name(props), goal, _endpoints(props), self._wait())
 
@@ -222,11 +218,7 @@ class DeployedModelsProvider(_EndpointProvider):
         return dynamic.DiffResult(changes=changes, replaces=replaces, delete_before_replace=True)
 
     def create(self, props: dict[str, Any]) -> dynamic.CreateResult:
-        """Update the endpoint as declared. Returns when all versions serve.
-
-        Raises:
-            OperatorError: a version was not deployed, or other processes change the endpoint.
-        """
+        """Update the endpoint, and return when all versions serve. Raises OperatorError."""
         return dynamic.CreateResult(_endpoint_name(props), self._reconciled(props))
 
     def update(self, _id: str, _olds: dict[str, Any], news: dict[str, Any]) -> dynamic.UpdateResult:
@@ -358,15 +350,6 @@ def _request(props: Mapping[str, Any], artifact_uri: str) -> VersionRequest:
 def _is_own(version: VersionSnapshot, props: Mapping[str, Any]) -> bool:
     """Return True if the version has this request. Numbers of deleted versions can be reused."""
     return version.labels.get(REQUEST_ID_LABEL) == props["requestId"]
-
-
-def _version_outputs(props: Mapping[str, Any], resolved: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "model": props["model"],
-        "requestId": props["requestId"],
-        "options": _stored_options(props["options"]),
-        "resolved": dict(resolved),
-    }
 
 
 def _stored_options(options: Mapping[str, Any]) -> dict[str, Any]:

@@ -79,7 +79,14 @@ def look(request: SnapshotRequest, ports: SnapshotPorts) -> dict[str, Any]:
     try:
         if (snapshot := protocol.find(request, ports)) is None:
             return dict(PAID) if protocol.has_run(request, ports) else _dry_run(request, ports)
-        facts = _summary(snapshot.manifest)
+        manifest = snapshot.manifest
+        facts = {
+            "rows": manifest["rows"],
+            "bytes": manifest["bytes"],
+            "queriedAt": manifest["query"]["queriedAt"],
+            "sources": [source["table"] for source in manifest["sources"]],
+            "personal": personal_columns(manifest["schema"]),
+        }
         return facts | _changed(snapshot.manifest, ports)
     except PermissionDeniedError as error:
         return facts | {"unanswered": f"{error}. Hint: {RIGHTS}"}
@@ -117,17 +124,6 @@ def words(facts: Mapping[str, Any], cap: int, location: str) -> str:
     return "; ".join(parts)
 
 
-def _summary(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    query = manifest["query"]
-    return {
-        "rows": manifest["rows"],
-        "bytes": manifest["bytes"],
-        "queriedAt": query["queriedAt"],
-        "sources": [source["table"] for source in manifest["sources"]],
-        "personal": personal_columns(manifest["schema"]),
-    }
-
-
 def _changed(manifest: Mapping[str, Any], ports: SnapshotPorts) -> dict[str, Any]:
     if manifest["query"]["asOf"]:
         return {}
@@ -145,7 +141,8 @@ def _changed(manifest: Mapping[str, Any], ports: SnapshotPorts) -> dict[str, Any
 
 
 def _dry_run(request: SnapshotRequest, ports: SnapshotPorts) -> dict[str, Any]:
-    if request.as_of and _age(request.as_of) > TIME_TRAVEL:
+    now = datetime.datetime.now(tz=datetime.UTC)
+    if request.as_of and now - datetime.datetime.fromisoformat(request.as_of) > TIME_TRAVEL:
         raise NotSubmittedError(
             f"snapshot '{request.name}': asOf {request.as_of} is more than seven days ago, which "
             "is the limit of BigQuery's time travel. Hint: set asOf to a later time"
@@ -178,10 +175,6 @@ def _dry_run(request: SnapshotRequest, ports: SnapshotPorts) -> dict[str, Any]:
         "sources": tables,
         "personal": personal_columns(query.get("schema", {}).get("fields", [])),
     }
-
-
-def _age(time: str) -> datetime.timedelta:
-    return datetime.datetime.now(tz=datetime.UTC) - datetime.datetime.fromisoformat(time)
 
 
 def personal_columns(fields: Any, prefix: str = "") -> list[str]:

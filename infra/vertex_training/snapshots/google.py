@@ -56,11 +56,7 @@ PAUSES: Final = (1.0, 4.0)
 
 
 def connect(request: SnapshotRequest, control_bucket: str, account: str = "") -> SnapshotPorts:
-    """Return access to BigQuery, and to a snapshot's folder and record, as ``account``.
-
-    Raises:
-        OperatorError: credentials are missing, or project and address do not belong to one cloud.
-    """
+    """Return access to BigQuery, and to a snapshot's folder and record, as ``account``."""
     client = storage_client(request.project, account)
     return SnapshotPorts(
         BigQuery(request.project, request.location, account),
@@ -106,11 +102,7 @@ class BigQuery:
         none: tuple[int, ...],
         body: Mapping[str, Any] | None = None,
     ) -> dict[str, Any] | None:
-        """Return the response; None for a status in ``none`` (403: only if access is denied).
-
-        Raises:
-            OperatorError: BigQuery refused the call, or did not respond.
-        """
+        """Return the response; None for a status in ``none`` (403: only if access is denied)."""
         import requests
 
         address = os.environ.get(EMULATOR, "")

@@ -67,12 +67,7 @@ class Warehouse(Protocol):
         """Return the job; None if the job does not exist."""
 
     def insert(self, job_id: str, configuration: Document) -> Document | None:
-        """Create a job; return None if a job with this id exists.
-
-        Raises:
-            PermissionDeniedError: a permission is missing.
-            NotSubmittedError: BigQuery refused the job.
-        """
+        """Create a job; return None if the id exists. Raises NotSubmittedError or OperatorError."""
 
     def dry_run(self, configuration: Document) -> Document:
         """Return the response to a dry run of a query. Raises like :meth:`insert`."""
@@ -137,11 +132,7 @@ def query_configuration(request: SnapshotRequest) -> dict[str, Any]:
 
 
 def find(request: SnapshotRequest, ports: SnapshotPorts) -> Snapshot | None:
-    """Return the recorded snapshot of the request; None without a record.
-
-    Raises:
-        JobRefusedError: the manifest was deleted or replaced.
-    """
+    """Return the recorded snapshot; None without a record. Raises JobRefusedError if it changed."""
     stored = ports.records.read(request.request_id)
     return _recorded(request, ports, stored.record) if stored else None
 
@@ -168,11 +159,7 @@ def take_snapshot(
     timing: Timing = Timing(),
     environment: ProcessEnvironment = ProcessEnvironment(),
 ) -> Snapshot:
-    """Return the snapshot of the request, and create the snapshot if it does not exist.
-
-    Raises:
-        OperatorError: the snapshot cannot be created, or its folder has a foreign manifest.
-    """
+    """Return the snapshot, and create it if it does not exist. Raises OperatorError."""
     stored = ports.records.read(request.request_id)
     if stored and (snapshot := _recorded(request, ports, stored.record)):
         return snapshot

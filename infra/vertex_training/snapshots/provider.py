@@ -75,11 +75,7 @@ class SnapshotProvider(BoundedProvider):
         )
 
     def create(self, props: dict[str, Any]) -> dynamic.CreateResult:
-        """Run the query, export its result and write the manifest. Skip completed steps.
-
-        Raises:
-            OperatorError: the snapshot was refused, or cannot be completed now.
-        """
+        """Run the query, export its result and write the manifest. Skip completed steps."""
         request = request_of(props)
         environment = ProcessEnvironment(engine_is_alive=is_engine_alive)
         snapshot = take_snapshot(request, connect(props), self.timing, environment)

@@ -137,7 +137,13 @@ class _Reconciliation:
         """Take steps until the endpoint is as declared."""
         first = True
         for _ in range(MAX_STEPS):
-            observed = self._observe()
+            wait_until_idle(self.endpoints, self.name, self.title, self.wait)
+            observed = self.endpoints.get(self.name)
+            if observed is None and self.goal.deployments:
+                raise OperatorError(
+                    f"{self.title} ({self.name}) does not exist. Run `pulumi refresh`, then "
+                    "`pulumi up` to create the endpoint again."
+                )
             if observed is None:
                 return None
             self._ensure_own(observed, first)
@@ -158,16 +164,6 @@ class _Reconciliation:
             f"other processes or users are changing {self.title}, so the endpoint is not yet as "
             "declared. Run `pulumi up` again after the other changes."
         )
-
-    def _observe(self) -> EndpointSnapshot | None:
-        wait_until_idle(self.endpoints, self.name, self.title, self.wait)
-        observed = self.endpoints.get(self.name)
-        if observed is None and self.goal.deployments:
-            raise OperatorError(
-                f"{self.title} ({self.name}) does not exist. Run `pulumi refresh`, then `pulumi "
-                "up` to create the endpoint again."
-            )
-        return observed
 
     def _ensure_own(self, observed: EndpointSnapshot, first: bool) -> None:
         """Report foreign deployed models. Refuse to remove these models or to use their ids."""
