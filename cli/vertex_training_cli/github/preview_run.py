@@ -149,7 +149,7 @@ def make_comment(
         rendered, text = _render(content, stack)
         record = gh.read_file(archive, f"{stack}.approval.json")
     except (ArtifactError, PreviewParseError) as refused:
-        reason = f"no report of {stack}: {refused}"
+        reason = f"the preview of {stack} has no report: {refused}"
         text = f"## Review of stack `{stack}`\n\nThis preview has no report: {refused}\n"
         return PreviewComment(text, reason=reason, is_refused=True)
     try:
@@ -184,7 +184,7 @@ def _approval(
     if review.is_offline:
         raise ApprovalParseError("the preview was offline and started from an empty state")
     if review.outcome is not ReviewOutcome.CLEAN:
-        raise ApprovalParseError("the plan must not be deployed (see above)")
+        raise ApprovalParseError("the review does not allow the deployment of this plan")
     if record is None:
         raise ApprovalParseError("the run has no approval record")
     try:

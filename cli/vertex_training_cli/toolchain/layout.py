@@ -245,7 +245,7 @@ def cache_home() -> Path:
         return (base if base.is_absolute() else Path.home() / ".cache") / "vertex-training"
     except RuntimeError as error:
         raise SetupError(
-            f"no folder for the cache: {error}",
+            f"cannot determine the folder of the cache: {error}",
             hint="set VT_CACHE_DIR to a writable folder",
         ) from error
 

@@ -38,7 +38,7 @@ def main(arguments: Sequence[str]) -> int:
         epilog="Environment: VT_CACHE_DIR (folder of builds and downloads), "
         "VT_PULUMI_SOURCE=auto|path|official|build (source of pulumi).",
     )
-    parser.add_argument("--check", action="store_true", help="only print what is installed")
+    parser.add_argument("--check", action="store_true", help="print only what is installed")
     parser.add_argument(
         "--deploy",
         action="store_true",

@@ -225,7 +225,7 @@ def pinned_gcp_plugin(layout: Layout) -> tuple[str, str]:
         page = "README.md, step 3" if layout.own_releases else "docs/maintainers.md"
         hint = f"add the published SHA-256 to the file ({page})"
         if layout.environment and not layout.own_releases:
-            hint = "run `vt setup --deploy --releases FILE`; FILE has the line of `sha256sum`"
+            hint = "run `vt setup --deploy --releases FILE` with the output of sha256sum in FILE"
         file = layout.own_releases or layout.releases.name
         raise SetupError(f"{file} has no SHA-256 for {archive}", hint=hint)
     return version, sha256

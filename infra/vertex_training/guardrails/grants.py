@@ -101,7 +101,7 @@ def no_broad_project_roles(resource: Resource, settings: Settings) -> Found:
         if scope:
             yield f"{member} gets {role} on the whole project. Hint: grant the role {scope}"
         elif "admin" in role.lower():
-            hint = "Hint: grant a role without administration"
+            hint = "Hint: grant a role without administrator permissions"
             yield f"{member} gets {role} on the whole project. {hint}"
 
 
@@ -135,14 +135,14 @@ def members_of_own_domains(resource: Resource, settings: Settings) -> Found:
             continue
         if not is_of_domains(str(member), domains):
             domain = domain_of_member(str(member))
-            hint = f"add {domain} to the domains" if domain else "write the member in a form of IAM"
+            hint = f"add {domain} to the domains" if domain else "write the member as TYPE:ADDRESS"
             yield f"{member} gets {role}. Hint: {hint}"
 
 
 @policy(
     "no-service-account-keys",
     "high",
-    why="A key works for anyone who has it, for years, and leaks through code, logs and laptops.",
+    why="A key gives access for years to anyone who finds the key in code, logs or on laptops.",
     url="https://docs.cloud.google.com/iam/docs/best-practices-for-managing-service-account-keys",
     standards=("CIS GCP 1.4",),
 )
@@ -150,8 +150,8 @@ def no_service_account_keys(resource: Resource, _settings: Settings) -> Found:
     """The stack must not create keys of service accounts, or API keys bound to an account."""
     if kind := account_key(resource.type, resource.props):
         yield (
-            f"the resource creates {kind} of a service account. Hint: remove the key: jobs run as "
-            "their account without keys, and CI uses workload identity federation"
+            f"the resource creates {kind} of a service account. Hint: remove the key; jobs run as "
+            "their account without a key, and CI uses workload identity federation"
         )
 
 
@@ -159,7 +159,7 @@ def no_service_account_keys(resource: Resource, _settings: Settings) -> Found:
     "no-ingress-from-anywhere",
     "critical",
     of=FIREWALL,
-    why="Workers need only each other; an open rule exposes their ports to the internet.",
+    why="An open rule exposes ports to the internet that only the other workers need.",
     url="https://docs.cloud.google.com/firewall/docs/firewalls",
     standards=("CIS GCP 3.6", "CIS GCP 3.7", "CKV_GCP_2", "CKV_GCP_3"),
 )

@@ -184,7 +184,7 @@ def job_timeout_bounded(resource: Resource, settings: Settings) -> Found:
     "job-large-gpus-spot-or-reserved",
     "medium",
     of=SPECS,
-    why="Large GPUs are rarely available on demand: the job waits, or fails without machines.",
+    why="Large GPUs are rarely available on demand, so the job waits for machines or fails.",
     url=f"{TRAINING}/use-reservations",
     families=["a2", "a3", "a4", "a4x"],
 )
@@ -201,7 +201,7 @@ def job_large_gpus(resource: Resource, settings: Settings) -> Found:
         if large and not reserved and strategy not in ("SPOT", "FLEX_START"):
             yield (
                 f"{place}: {name} runs on demand. Hint: set scheduling.strategy to SPOT or "
-                "FLEX_START, or machineSpec.reservationAffinity"
+                "FLEX_START, or set machineSpec.reservationAffinity"
             )
 
 
@@ -232,8 +232,8 @@ def job_no_secret_in_env(resource: Resource, _settings: Settings) -> Found:
     "job-in-a-network",
     "high",
     of=SPECS,
-    why="Without a network, a job can use private services only over the internet, or not at all, "
-    "and outside of the network's controls.",
+    why="A job without a network cannot use private services, and the network's controls do not "
+    "apply to the job.",
     url=f"{TRAINING}/using-private-ip",
     not_in=REHEARSAL_STACKS,
     without=[],
@@ -332,7 +332,7 @@ def _replicas(replication: Any) -> Iterator[tuple[str, Any]]:
 @policy(
     "own-key-where-required",
     "high",
-    why="With keys of Google, you cannot make data unreadable by disabling a key.",
+    why="Only with a key of your own can you make data unreadable by disabling the key.",
     url="https://docs.cloud.google.com/gemini-enterprise-agent-platform/machine-learning/general/cmek",
     standards=("CKV_GCP_84",),
     required=False,

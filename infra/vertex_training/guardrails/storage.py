@@ -41,7 +41,7 @@ def _not_regional(resource: Resource) -> Iterator[str]:
     "bucket-uniform-access",
     "high",
     of=BUCKET,
-    why="No review shows grants on single objects.",
+    why="A review does not show the grants on single objects.",
     url="https://docs.cloud.google.com/storage/docs/uniform-bucket-level-access",
     standards=("CIS GCP 5.2", "CKV_GCP_29"),
 )
@@ -55,7 +55,7 @@ def bucket_uniform_access(resource: Resource, _settings: Settings) -> Found:
     "bucket-closed-to-public",
     "high",
     of=BUCKET,
-    why="The setting prevents every later public grant, also manual ones.",
+    why="The setting prevents every later public grant, also grants by hand.",
     url="https://docs.cloud.google.com/storage/docs/public-access-prevention",
     standards=("CIS GCP 5.1", "CKV_GCP_114"),
 )
@@ -135,7 +135,7 @@ def registry_immutable_tags(resource: Resource, _settings: Settings) -> Found:
     "registry-cleanup",
     "low",
     of=REPOSITORY,
-    why="Images of training code have gigabytes, and each costs storage.",
+    why="Images of training code are large, and the storage of each image costs money.",
     url="https://docs.cloud.google.com/artifact-registry/docs/repositories/cleanup-policy",
 )
 def registry_cleanup(resource: Resource, _settings: Settings) -> Found:
@@ -275,7 +275,7 @@ def secret_protected(resource: Resource, _settings: Settings) -> Found:
     "registry-keeps-images-in-use",
     "high",
     of=REPOSITORY,
-    why="A restarted job, or a revert, pulls older images by their digests.",
+    why="A restarted job or a reverted stack pulls older images by their digests.",
     url="https://docs.cloud.google.com/artifact-registry/docs/repositories/cleanup-policy",
     not_in=REHEARSAL_STACKS,
     minVersions=5,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final, Literal
 
-#: Values that a name makes secrets. ``sure``: any value. ``likely``: any value of a variable, and
-#: random values elsewhere. ``key``: random values. Empty: no value.
+#: Strength with which a name indicates a secret. ``sure``: any value is a secret. ``likely``: any
+#: value of a variable, and any other random value. ``key``: only a random value. Empty: no value.
 Strength = Literal["sure", "likely", "key", ""]
 
 #: A word in a name. DB_PASS, db-pass and dbPass have the same words.
@@ -59,7 +59,7 @@ _LOOKED_AT: Final = 500
 
 
 def strength(name: str) -> Strength:
-    """Return the values that a name makes secrets: "sure" for DB_PASS, "" for sort-key."""
+    """Return how strongly a name indicates a secret, such as "sure" for DB_PASS."""
     words = [word.lower() for word in _WORD.findall(name)]
     while words and words[-1].isdecimal() and len(words[-1]) < 3:
         words.pop()  # DB_PASSWORD_2

@@ -476,7 +476,7 @@ def test_deployment_of_an_installed_package_takes_pins_of_the_repository(
 ) -> None:
     shown = vt_setup(installed, "--deploy", expect=1, VT_PULUMI_SOURCE="path")
     assert (
-        "Hint: run `vt setup --deploy --releases FILE`; FILE has the line of `sha256sum`"
+        "Hint: run `vt setup --deploy --releases FILE` with the output of sha256sum in FILE"
     ) in shown
     pins = installed.folder / "own.sha256"
     words = ("--deploy", "--releases", str(pins))

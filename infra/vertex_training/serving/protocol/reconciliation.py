@@ -246,15 +246,18 @@ class _Reconciliation:
         if step.verb != "deploy":
             what = f"{self.title}: {self._words(step)} was refused: {reason}"
             return NotSubmittedError(
-                f"{_sentence(what)} The split is {{{self._split_of(before)}}}. Run `pulumi up` to "
-                "continue, or revert the stack file and run `pulumi up` to restore the old state."
+                f"{_sentence(what)} The traffic split is {{{self._split_of(before)}}}. Run `pulumi "
+                "up` to continue, or revert the stack file and run `pulumi up` to restore the old "
+                "state."
             )
         deployment = self.goal.by_id[step.id]
         self._take_back(before)
         split = self._split_of(before)
         version = deployment.version.rpartition("/")[2]
         what = f"{self.title}: run {run_of(deployment)} ({version}) was not deployed: {reason}"
-        serving = f"The split is still {{{split}}}." if split else "The endpoint serves no version."
+        serving = f"The traffic split is still {{{split}}}."
+        if not split:
+            serving = "The endpoint serves no version."
         return NotSubmittedError(
             f"{_sentence(what)} {serving} Fix the container or the model, or remove the run from "
             "the split, then run `pulumi up` again."

@@ -172,7 +172,7 @@ def test_a_refusal_after_the_split_has_moved_tells_the_split_that_serves():
             raise NotSubmittedError("no")
 
     with pytest.raises(
-        NotSubmittedError, match=r"undeploying .* refused: no. The split is {run 4: "
+        NotSubmittedError, match=r"undeploying .* refused: no. The traffic split is {run 4: "
     ):
         bring(world, goal({4: 100}), on_call=refuse)
 

@@ -87,7 +87,8 @@ def test_version_of_another_owner_is_neither_read_nor_deleted(
     versions.delete(name, props)
     assert name in world.versions
     assert capsys.readouterr().err == (
-        f"vt: model version {name} was not deleted, because the version does not belong to this stack\n"
+        f"vt: model version {name} was not deleted, because the version does not belong to this "
+        "stack\n"
     )
 
     world.versions[name] = VersionSnapshot(name, 1, {REQUEST_ID_LABEL: "id1"})
