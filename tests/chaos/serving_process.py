@@ -20,7 +20,7 @@ from vertex_training.customjob.google import intent_store
 from vertex_training.customjob.protocol.ports import Timing
 from vertex_training.customjob.protocol.waiting import PollBackoff
 from vertex_training.serving import google, provider
-from vertex_training.serving.protocol.ports import OperationWait
+from vertex_training.serving.ports import OperationWait
 
 #: What ``connect`` loads late in a provider.
 LOADED: Final = (intent_store, google)

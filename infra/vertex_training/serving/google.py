@@ -29,7 +29,7 @@ from vertex_training.customjob.google.job_service import (
 )
 from vertex_training.customjob.protocol.ports import JobSnapshot
 from vertex_training.errors import NotSubmittedError, PreconditionFailedError
-from vertex_training.serving.protocol.ports import (
+from vertex_training.serving.ports import (
     Deployment,
     EndpointSnapshot,
     OperationSnapshot,
@@ -37,7 +37,7 @@ from vertex_training.serving.protocol.ports import (
     VersionRequest,
     VersionSnapshot,
 )
-from vertex_training.serving.protocol.uploads import METRICS_FILE
+from vertex_training.serving.uploads import METRICS_FILE
 
 for _package in ("google.cloud.aiplatform_v1", "google.cloud.aiplatform_v1.types"):
     lazy_package.register(_package)

@@ -42,7 +42,7 @@ from vertex_training.customjob.request.job_file import canonical, digest_of
 from vertex_training.errors import JobRefusedError, OperatorError
 from vertex_training.pulumi_internals import is_engine_alive
 from vertex_training.serving.declared import ALIAS_PREFIX, MODEL_LABEL, ModelSource
-from vertex_training.serving.protocol.ports import (
+from vertex_training.serving.ports import (
     Deployment,
     Endpoints,
     EndpointSnapshot,
@@ -52,14 +52,14 @@ from vertex_training.serving.protocol.ports import (
     VersionRequest,
     VersionSnapshot,
 )
-from vertex_training.serving.protocol.reconciliation import (
+from vertex_training.serving.reconciliation import (
     Goal,
     display_name,
     next_step,
     reconcile,
     run_of,
 )
-from vertex_training.serving.protocol.uploads import (
+from vertex_training.serving.uploads import (
     RunArtifacts,
     artifacts_of_version,
     find_artifacts,

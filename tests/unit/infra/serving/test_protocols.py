@@ -28,10 +28,10 @@ from vertex_training.errors import (
     OperatorError,
     PermissionDeniedError,
 )
-from vertex_training.serving.protocol import reconciliation, uploads
-from vertex_training.serving.protocol.ports import VersionSnapshot
-from vertex_training.serving.protocol.reconciliation import Goal, reconcile
-from vertex_training.serving.protocol.uploads import foreign_model, upload
+from vertex_training.serving import reconciliation, uploads
+from vertex_training.serving.ports import VersionSnapshot
+from vertex_training.serving.reconciliation import Goal, reconcile
+from vertex_training.serving.uploads import foreign_model, upload
 
 
 def up(world, wanted=None, **hooks):

@@ -12,7 +12,7 @@ from vertex_training.customjob.dynamic_values import PROVIDER_KEY
 from vertex_training.customjob.protocol.ports import REQUEST_ID_LABEL
 from vertex_training.errors import OperatorError
 from vertex_training.serving import provider
-from vertex_training.serving.protocol.ports import VersionSnapshot
+from vertex_training.serving.ports import VersionSnapshot
 from vertex_training.serving.provider import (
     DeployedModelsProvider,
     EndpointCleanupProvider,

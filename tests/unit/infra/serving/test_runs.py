@@ -16,8 +16,8 @@ from vertex_training.customjob.protocol.ports import JobSnapshot
 from vertex_training.errors import JobRefusedError
 from vertex_training.serving.declared import ModelSource
 from vertex_training.serving.google import MOST_METRICS_BYTES, GoogleRuns
-from vertex_training.serving.protocol.ports import RunFolder
-from vertex_training.serving.protocol.uploads import find_artifacts, metrics_of
+from vertex_training.serving.ports import RunFolder
+from vertex_training.serving.uploads import find_artifacts, metrics_of
 
 SOURCE = ModelSource("acme", "us-central1", "dev", "titanic", "titanic", 3)
 

@@ -24,7 +24,7 @@ from vertex_training.customjob.protocol.ports import (
 from vertex_training.customjob.request.job_file import digest_of
 from vertex_training.serving import provider
 from vertex_training.serving.declared import MODEL_LABEL
-from vertex_training.serving.protocol.ports import RunFolder, VersionRequest
+from vertex_training.serving.ports import RunFolder, VersionRequest
 from vertex_training.serving.provider import ModelVersionProvider
 
 NAME: Final = f"{MODEL}@1"

@@ -57,7 +57,7 @@ from vertex_training.customjob.protocol.idle import Reading
 from vertex_training.customjob.protocol.ports import IntentRecord, IntentState
 from vertex_training.errors import OperatorError, PreconditionFailedError
 from vertex_training.serving import google as serving
-from vertex_training.serving.protocol.ports import Deployment, VersionRequest
+from vertex_training.serving.ports import Deployment, VersionRequest
 from vertex_training.snapshots.google import BigQuery, StorageFiles
 
 FOLDER: Final = Path(__file__).parents[4] / "corpus" / "google"

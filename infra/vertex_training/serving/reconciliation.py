@@ -26,7 +26,7 @@ from vertex_training.errors import (
     OperatorError,
     PreconditionFailedError,
 )
-from vertex_training.serving.protocol.ports import (
+from vertex_training.serving.ports import (
     Deployment,
     Endpoints,
     EndpointSnapshot,

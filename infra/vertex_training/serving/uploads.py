@@ -39,7 +39,7 @@ from vertex_training.errors import (
     PermissionDeniedError,
 )
 from vertex_training.serving.declared import MODEL_LABEL, ModelSource
-from vertex_training.serving.protocol.ports import (
+from vertex_training.serving.ports import (
     ModelRegistry,
     OperationWait,
     RunFolder,
