@@ -177,7 +177,7 @@ def _write(root: Path, answers: Answers) -> tuple[int, list[str]]:
         elif here != text and path not in EXTENDED:
             taken.append(path)
     if taken:
-        what = f"{root} already has other files {', '.join(taken)}. No file was written."
+        what = f"{root} already has different files: {', '.join(taken)}. No file was written."
         raise CommandError(what, "pass another folder, or move these files to another folder.")
     root.mkdir(parents=True, exist_ok=True)
     for path, text in texts.items():
@@ -230,7 +230,7 @@ def _add_environment(directory: Path, name: str, before: str, options: dict[str,
     added = answers_.environment_of_options(name, options, old.answers.environments[0])
     answers = old.answers.with_environment(added, before)
     _offer(root, f"vt-environment-{name}", old, answers, new)
-    print_line(f"Then replace the ids in the files, and run `vt check --stack {name}`.")
+    print_line(f"Then write the real ids to these files, and run `vt check --stack {name}`.")
 
 
 def upgrade(directory: UpgradedDirectory = None) -> None:
