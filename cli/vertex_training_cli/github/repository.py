@@ -56,7 +56,7 @@ class Repository:
             if pull.get("merged_at") and pull.get("merge_commit_sha") == commit
         ]
         if not merged:
-            what = f"commit {commit[:12]} is not the merge commit of a pull request."
+            what = f"commit {commit[:12]} is not from a merged pull request."
             raise CommandError(what, BY_HAND)
         number = merged[0]["number"]
         kept = find_kept_approval(self.name, stack, number)

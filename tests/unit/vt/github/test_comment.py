@@ -136,8 +136,8 @@ BY_HAND = "run the workflow deploy by hand with the digest of a reviewed report.
 @pytest.mark.parametrize(
     ("pull", "says"),
     [
-        ({"merged_at": None}, "commit dddddddddddd is not the merge commit of a"),
-        ({"merge_commit_sha": "b" * 40}, "commit dddddddddddd is not the merge commit of a"),
+        ({"merged_at": None}, "commit dddddddddddd is not from a merged pull request."),
+        ({"merge_commit_sha": "b" * 40}, "commit dddddddddddd is not from a merged pull request."),
         ({}, "pull request 7 has no successful preview of dev."),
     ],
 )
