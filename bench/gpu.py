@@ -57,7 +57,7 @@ def seconds(call: Callable[[], object], device: torch.device, rounds: int = 5) -
 
 
 def allotment() -> None:
-    """Print the GPUs that a program can use with each GPU of this machine, and without a GPU."""
+    """Print the number of GPUs that PyTorch finds if one GPU or no GPU is visible."""
     listed = gpus.list_gpus()
     print(f"GPUs: {len(listed)} listed ({', '.join(gpu.name for gpu in listed)})")
     code = "import torch; print(torch.cuda.device_count(), torch.cuda.is_available())"

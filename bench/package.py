@@ -32,7 +32,7 @@ MAX_OVER: Final = 0.6
 MAX_PACKAGES: Final = 60
 MAX_MB: Final = 450
 ALONE: Final = "import pulumi_gcp"
-#: Accesses every public name, to load all modules of the components.
+#: Program that loads all modules of the components.
 COMPONENTS: Final = (
     "import pulumi_gcp, vertex_training as v; [getattr(v, name) for name in v.__all__]"
 )

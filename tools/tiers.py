@@ -101,7 +101,7 @@ def pytest_configure_node(node: Any) -> None:
 
 
 def file_of(story: str) -> str:
-    """Return the file of a name in ``KINDS``."""
+    """Return the path of the test file for a name in ``KINDS``."""
     tier, _, name = story.partition("/")
     return f"tests/{tier}/test_{name}.py"
 

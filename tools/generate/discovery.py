@@ -88,12 +88,12 @@ def served_methods() -> dict[str, tuple[dict[str, Any], dict[str, Any]]]:
 
 
 def path_of(document: dict[str, Any], method: dict[str, Any]) -> str:
-    """Return the method's path, with a variable for each variable segment."""
+    """Return the path template of a method, such as ``/v1/projects/{project}``."""
     return f"/{document['servicePath']}{method.get('flatPath') or method['path']}"
 
 
 def is_required(schema: dict[str, Any]) -> bool:
-    """Return True if a field is described as required and a message shows its absence."""
+    """Return True if a field is described as required, and a message can lack the field."""
     number = schema.get("type") in ("integer", "number", "boolean") or schema.get("format") in (
         *("int64", "uint64"),
     )
@@ -102,7 +102,7 @@ def is_required(schema: dict[str, Any]) -> bool:
 
 
 def has_labels(name: str, field: dict[str, Any]) -> bool:
-    """Return True if a field contains a user's labels of a resource."""
+    """Return True if a field contains the labels that users set on a resource."""
     is_map = field.get("additionalProperties", {}).get("type") == "string"
     return name in ("labels", "userLabels") and is_map
 

@@ -199,7 +199,7 @@ def name_from(folder: str) -> str:
 
 
 def project_like(first: str, environment: str) -> str:
-    """Return a project id like the id of the first: ``acme-dev`` becomes ``acme-staging``."""
+    """Return a project id for an environment: ``acme-dev`` and staging give ``acme-staging``."""
     name = re.sub(r"[^a-z0-9]", "", environment.lower())[:20]
     stem = first.removesuffix(f"-{FIRST}")[: 29 - len(name)].rstrip("-")
     return f"{stem}-{name}"

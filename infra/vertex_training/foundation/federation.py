@@ -68,7 +68,7 @@ def role_conditions(settings: Settings) -> dict[Role, str]:
             f"!has(assertion.environment) && {_event('pull_request')} && {_workflow('preview')} && "
             "!assertion.head_ref.startsWith('dependabot/')"
         )
-        # Images of a branch are built before its review, so only with previews of pull requests.
+        # Images of a branch are built before the review, so builds require `pullRequests`.
         conditions[Role.BUILD] = (
             f"has(assertion.environment) && "
             f"assertion.environment == '{settings.environment}-images' && "

@@ -41,7 +41,7 @@ class Pin:
 
     @property
     def state(self) -> PinState:
-        """Return the relation of the pinned digest to the current context."""
+        """Return the state of the pin: current, behind, unknown, missing or fixed."""
         if not self.tag:
             return "fixed"
         if self.digest in ("", PLACEHOLDER):

@@ -119,10 +119,10 @@ def secret_lines(name: str, data: bytes) -> dict[int, str]:
 
 
 def _texts(data: bytes) -> Iterator[str]:
-    """Yield the texts to scan in a file, without null bytes.
+    """Yield the texts to scan in a file.
 
-    Without null bytes, UTF-16 and UTF-32 become text. Blanks instead of null bytes separate the
-    texts of a binary file.
+    Removing null bytes converts UTF-16 and UTF-32 to text. Replacing null bytes by blanks separates
+    the texts of a binary file.
     """
     if b"\0" not in data:
         yield data.decode("utf-8", errors="replace")

@@ -119,7 +119,7 @@ def content_digest(manifest: Mapping[str, Any]) -> str:
 
 
 def parse(text: bytes) -> dict[str, Any]:
-    """Parse a manifest. Raises ValueError for a wrong digest and for other texts."""
+    """Parse a manifest. Raises ValueError for an invalid text and for a wrong digest."""
     try:
         result = json.loads(text)
         if result["format"] != FORMAT or result[CONTENT_DIGEST] != content_digest(result):

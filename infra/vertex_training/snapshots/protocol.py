@@ -107,7 +107,7 @@ class Snapshot:
 
 
 def query_configuration(request: SnapshotRequest) -> dict[str, Any]:
-    """Return the job configuration of the query. BigQuery keeps its result for a day."""
+    """Return the job configuration of the query. BigQuery stores the query's result for a day."""
     return {
         "query": {
             "query": request.sql,
