@@ -154,8 +154,7 @@ def _install_engine(source: Path, names: Iterable[str], layout: Layout) -> None:
     guard = shlex.quote(str(layout.plugin_callers))
     text = (source / DYNAMIC_PROVIDER).read_text()
     _write_script(
-        layout.bin / DYNAMIC_PROVIDER,
-        text.replace("-m pulumi.dynamic", f"{guard} pulumi.dynamic"),
+        layout.bin / DYNAMIC_PROVIDER, text.replace("-m pulumi.dynamic", f"{guard} pulumi.dynamic")
     )
 
 

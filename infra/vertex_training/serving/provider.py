@@ -52,13 +52,7 @@ from vertex_training.serving.ports import (
     VersionRequest,
     VersionSnapshot,
 )
-from vertex_training.serving.reconciliation import (
-    Goal,
-    display_name,
-    next_step,
-    reconcile,
-    run_of,
-)
+from vertex_training.serving.reconciliation import Goal, display_name, next_step, reconcile, run_of
 from vertex_training.serving.uploads import (
     RunArtifacts,
     artifacts_of_version,

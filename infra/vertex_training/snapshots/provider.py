@@ -21,12 +21,7 @@ from vertex_training.customjob.dynamic_values import (
     without_provider,
 )
 from vertex_training.customjob.protocol.ports import ProcessEnvironment
-from vertex_training.customjob.refusal_lookup import (
-    BOUND,
-    answer_within,
-    is_comparison,
-    is_offline,
-)
+from vertex_training.customjob.refusal_lookup import BOUND, answer_within, is_comparison, is_offline
 from vertex_training.customjob.request.job_file import canonical
 from vertex_training.errors import JobRefusedError, NotSubmittedError, OperatorError
 from vertex_training.pulumi_internals import is_engine_alive
