@@ -172,12 +172,9 @@ def main() -> int:
     chosen = parser.parse_args()
     print(f"Python {platform.python_version()}, {os.cpu_count()} processors, {platform.machine()}")
     parts = {"install": bench_install, "import": bench_import}
-    folder = Path(tempfile.mkdtemp(prefix="bench-package-"))
-    try:
-        chosen_parts = {name: part for name, part in parts.items() if chosen.only in (None, name)}
-        results = {name: part(folder, chosen.rounds) for name, part in chosen_parts.items()}
-    finally:
-        shutil.rmtree(folder)
+    chosen_parts = {name: part for name, part in parts.items() if chosen.only in (None, name)}
+    with tempfile.TemporaryDirectory(prefix="bench-package-") as folder:
+        results = {name: part(Path(folder), chosen.rounds) for name, part in chosen_parts.items()}
     held = show(results)
     if chosen.json:
         chosen.json.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")

@@ -108,11 +108,8 @@ def main() -> int:
     parser.add_argument("--buckets", type=int, default=395, help="number of data buckets")
     chosen = parser.parse_args()
     print(f"Python {platform.python_version()}, {os.cpu_count()} processors, {platform.machine()}")
-    folder = Path(tempfile.mkdtemp(prefix="bench-review-"))
-    try:
-        return 0 if bench(folder, chosen) else 1
-    finally:
-        shutil.rmtree(folder)
+    with tempfile.TemporaryDirectory(prefix="bench-review-") as folder:
+        return 0 if bench(Path(folder), chosen) else 1
 
 
 if __name__ == "__main__":

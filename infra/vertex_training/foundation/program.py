@@ -42,7 +42,6 @@ APIS: Final = (
 READ_ORG_POLICIES: Final = "roles/orgpolicy.policyViewer"
 READ_OBJECTS: Final = "roles/storage.objectViewer"
 WRITE_OBJECTS: Final = "roles/storage.objectUser"
-#: Number of seconds in a day.
 DAY: Final = 24 * 3600
 #: Name of the key in its key ring.
 KEY: Final = "stack-secrets"

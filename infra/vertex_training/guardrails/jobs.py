@@ -47,9 +47,7 @@ SPECS: Final = {
 TRAINING: Final = (
     "https://docs.cloud.google.com/gemini-enterprise-agent-platform/machine-learning/training"
 )
-#: Seconds in an hour.
 HOUR: Final = 3600
-
 #: Google's images that are used by their tag `latest`, without a digest:
 #: https://docs.cloud.google.com/gemini-enterprise-agent-platform/machine-learning/training/pre-built-containers
 GOOGLE_IMAGES: Final = [

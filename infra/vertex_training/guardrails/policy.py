@@ -16,7 +16,6 @@ Severity = Literal["low", "medium", "high", "critical"]
 
 #: Modules with policies, in the order of the documentation.
 SUBJECTS: Final = ("grants", "storage", "jobs")
-
 #: Setting of every policy with patterns, such as ``dev*``, of the stacks that are not checked.
 NOT_IN_STACKS: Final = "notInStacks"
 
