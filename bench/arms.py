@@ -11,7 +11,7 @@ from pathlib import Path
 
 
 def run(command: Sequence[str], cwd: Path, env: Mapping[str, str]) -> tuple[float, str]:
-    """Return seconds and output of a command. A failure ends the benchmark."""
+    """Return the seconds and the output of a command. A failure ends the benchmark."""
     start = time.perf_counter()
     done = subprocess.run(
         command, cwd=cwd, env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
@@ -29,8 +29,7 @@ def in_turns(
 ) -> dict[str, list[float]]:
     """Return the seconds of each command by round. The order alternates from round to round.
 
-    ``warm_up``: number of first rounds that do not count. A single round is a trial of the
-    benchmark, which measures nothing: it has none.
+    The first ``warm_up`` rounds do not count, unless ``rounds`` is 1.
     """
     warm_up = warm_up if rounds > 1 else 0
     times: dict[str, list[float]] = {name: [] for name in arms}
@@ -43,7 +42,7 @@ def in_turns(
 
 
 def ratio(times: Mapping[str, Sequence[float]], of: str, over: str, at_most: float) -> bool:
-    """Print the measurements; return True if the ratio of the medians is at most ``at_most``."""
+    """Print the measurements. Return True if the ratio of the medians is at most ``at_most``."""
     medians = {name: statistics.median(taken) for name, taken in times.items()}
     for name, taken in times.items():
         shown = " ".join(f"{seconds:.2f}" for seconds in taken)

@@ -1,9 +1,8 @@
 """Test that submissions survive kills, faults and races: ``make chaos``, QUICK=1 for a sample.
 
-Kills, faults and races with the real CLI and the real clients on two local clouds, a state machine
-and mutants of the protocol in memory; and that builds of images, snapshots, schedules, and uploads
-and deployments of models survive kills. Prints a table, writes a JSON, and ends with exit code 1 if
-anything was submitted twice, lost or survived that should not have.
+Runs the real CLI and clients on two local clouds, and a state machine and mutants of the protocol
+in memory. Image builds, snapshots, schedules, uploads and deployments of models are killed, too.
+Prints a table and writes a JSON. Exit code 1 if a run lost or repeated a submission.
 """
 
 from __future__ import annotations
@@ -60,13 +59,12 @@ class Share:
     steps: int
     runners: tuple[int, ...]
     points: tuple[tuple[points.Point, str], ...]
-    """Crash points, each with a way to be killed."""
+    """Crash points, each with a way to kill the process."""
     faults: int | None = None
-    """Size of a sample; None for all."""
+    """Number of faults in a sample; None for all faults."""
 
 
 def _some_ways(count: int) -> tuple[tuple[points.Point, str], ...]:
-    """Return every point with ``count`` ways to be killed, each point with the next ways."""
     ways = tuple(WAYS)
     return tuple(
         (point, ways[(place + turn) % len(ways)])
@@ -79,8 +77,8 @@ def _points_named(names: Iterable[str]) -> tuple[tuple[points.Point, str], ...]:
     return tuple((p, QUICK_POINTS[p.name]) for p in points.POINTS if p.name in names)
 
 
-#: By the names of the parts. Tuning jobs go by the same protocol, with other labels and records;
-#: jobs of Batch by its steps for a service that names jobs by their requests.
+#: Shares by the names of the parts. Tuning jobs have the same protocol with other labels and
+#: records. Jobs on Batch have the protocol for services that accept names of jobs.
 FULL: Final = {
     "jobs": Share(1000, 100_000, (2, 3, 4, 6, 8), _some_ways(len(WAYS))),
     "tuning": Share(120, 60_000, (2, 4), _some_ways(2)),
@@ -91,20 +89,15 @@ QUICK: Final = {
     "tuning": Share(4, 2_000, (2,), _points_named(("F5", "F8")), faults=4),
     "batch": Share(4, 2_000, (2,), _points_named(("F5", "F8")), faults=4),
 }
-#: Files, bytes of one large file, and kills of each push and each pull.
-#: Kills of processes that upload, deploy and split.
-FULL_SERVING: Final = 200
-QUICK_SERVING: Final = 4
-#: Kills of processes that take a snapshot, the calls that they die at first, and races.
-FULL_SNAPSHOTS: Final = (120, 1_000, 10)
-QUICK_SNAPSHOTS: Final = (6, 3, 1)
-#: Years of virtual time for each way to treat missed slots; kills in a year of real processes, and
-#: the calls that they die at first, and weeks of it.
-FULL_SCHEDULES: Final = (60, 120, 1_000, schedules.WEEKS)
-QUICK_SCHEDULES: Final = (1, 0, 2, 6)
-#: Examples of the state machine of ladders, and kills of processes that climb them.
-FULL_LADDER: Final = (1_000, 100)
-QUICK_LADDER: Final = (25, 5)
+#: Numbers of all runs and of a sample. Serving: kills of processes that upload, deploy and split.
+SERVING: Final = (200, 4)
+#: Snapshots: kills of processes that take a snapshot, kills at a call, and races.
+SNAPSHOTS: Final = ((120, 1_000, 10), (6, 3, 1))
+#: Schedules: years of virtual time for each treatment of missed slots, kills of real processes,
+#: kills at a call, and weeks of real processes.
+SCHEDULES: Final = ((60, 120, 1_000, schedules.WEEKS), (1, 0, 2, 6))
+#: Ladders: examples of the state machine, and kills of processes that submit ladders.
+LADDERS: Final = ((1_000, 100), (25, 5))
 KIND_OF: Final = {**{kind.section: kind for kind in KINDS}, BATCH_JOB.backend: BATCH_JOB}
 
 
@@ -118,7 +111,7 @@ class Report:
     details: dict[str, Any] = field(default_factory=dict)
 
     def add(self, what: str, figure: str, problems: Iterable[str], detail: Any) -> None:
-        """Add and print the result of one part."""
+        """Add the result of a part, and print the result."""
         self.rows.append((what, figure))
         self.problems += [f"{what}: {problem}" for problem in problems]
         self.details[what] = detail
@@ -126,7 +119,7 @@ class Report:
 
 
 def main() -> int:
-    """Run all parts. Exit codes: 0 no problem, 1 at least one."""
+    """Run all parts. Exit codes: 0 without a problem, 1 with a problem."""
     options = _options()
     shares = QUICK if options.quick else FULL
     chosen = {name: share for name, share in shares.items() if options.part in ("", name)}
@@ -161,7 +154,6 @@ def _options() -> argparse.Namespace:
 
 
 def _walk(report: Report, name: str, share: Share) -> None:
-    """Run the state machine in memory."""
     walked = run_machine(share.steps, report.seed, KIND_OF[name])
     figure = f"{walked.steps:,} in {walked.examples:,} examples"
     report.add(_row("state machine steps", name), figure, walked.violations, asdict(walked))
@@ -179,8 +171,7 @@ def _row(what: str, name: str) -> str:
 
 
 def _with_cli(report: Report, name: str, share: Share) -> None:
-    """Run the real CLI and the real clients, in separate local clouds."""
-    # Spawned, not forked: gRPC does not survive a fork.
+    # The processes are spawned, because gRPC does not work after a fork.
     context = multiprocessing.get_context("spawn")
     with (
         tempfile.TemporaryDirectory(prefix="chaos-") as folder,
@@ -195,10 +186,9 @@ def _with_cli(report: Report, name: str, share: Share) -> None:
 
 
 def _in_arena(work: tuple[Path, str, int, int, Share]) -> dict[str, Any]:
-    """Run every ARENAS-th trial of each part, in a separate local cloud."""
     folder, name, number, seed, share = work
 
-    def mine(of: Iterable[Any]) -> list[Any]:
+    def mine(of: Iterable[Any]) -> list[Any]:  # the share of this local cloud
         return list(of)[number::ARENAS]
 
     with Arena(folder / f"arena-{number}", KIND_OF[name]) as arena:
@@ -248,11 +238,8 @@ def _add_faults(report: Report, name: str, results: list[dict[str, Any]]) -> Non
 
 
 def _add_races(report: Report, name: str, results: list[dict[str, Any]]) -> None:
-    bad = [
-        (f"{race['runners']} concurrent runs: {race['problem']}")
-        for race in results
-        if race["problem"]
-    ]
+    problems = [race for race in results if race["problem"]]
+    bad = [f"{race['runners']} concurrent runs: {race['problem']}" for race in problems]
     sizes = ", ".join(str(race["runners"]) for race in results)
     figure = f"{sizes} concurrent runs: one job each, {len(bad)} problems"
     report.add(_row("concurrent runs of up", name), figure, bad, results)
@@ -263,7 +250,7 @@ def _add_kills(report: Report, name: str, results: list[dict[str, Any]]) -> None
     twice = [text for tally in results for text in tally["duplicates"]]
     lost = [text for tally in results for text in tally["lost"]]
     cancelled = [text for tally in results for text in tally["cancelled"]]
-    # Rule of three: nothing in n trials bounds the rate at 3/n with 95 % confidence.
+    # Rule of three: n trials without an event bound the rate at 3/n with 95 % confidence.
     bound = f"; rate below {3 / kills:.2%} (95 %)" if kills and not twice and not lost else ""
     figure = f"{kills}, {jobs} jobs: {len(twice)} submitted twice, {len(lost)} lost{bound}"
     if KIND_OF[name] is TUNING_JOB:
@@ -275,8 +262,7 @@ def _add_kills(report: Report, name: str, results: list[dict[str, Any]]) -> None
 
 
 def _add_builds(report: Report, quick: bool) -> None:
-    """Kill image builds, if a builder, a registry and a base image are installed."""
-    program = find_program()
+    program = find_program()  # of a registry
     if not (program and shutil.which("buildah") and os.geteuid() == 0 and mirror.has_stand_in()):
         report.add("killed image builds", "not run: see `make containers`", (), None)
         return
@@ -289,10 +275,8 @@ def _add_builds(report: Report, quick: bool) -> None:
 
 
 def _add_serving(report: Report, quick: bool) -> None:
-    """Kill uploads, deployments and traffic changes during a request stream; run two operators."""
     with tempfile.TemporaryDirectory(prefix="chaos-serving-") as folder:
-        kills = QUICK_SERVING if quick else FULL_SERVING
-        done = serving.run(Path(folder, "kills"), kills, report.seed, _report_round)
+        done = serving.run(Path(folder, "kills"), SERVING[quick], report.seed, _report_round)
         raced = serving.race(Path(folder, "race"), report.seed)
     figure = (
         f"{done.kills} in {done.rounds} versions; split checked {done.looks:,} times, "
@@ -308,8 +292,7 @@ def _add_serving(report: Report, quick: bool) -> None:
 
 
 def _add_snapshots(report: Report, quick: bool) -> None:
-    """Kill a snapshot at every call and at random, and run two operators at once."""
-    kills, calls, races = QUICK_SNAPSHOTS if quick else FULL_SNAPSHOTS
+    kills, calls, races = SNAPSHOTS[quick]
     with tempfile.TemporaryDirectory(prefix="chaos-snapshots-") as folder:
         done = snapshots.run(Path(folder, "kills"), kills, report.seed, calls)
         raced = snapshots.race(Path(folder, "race"), report.seed, races)
@@ -323,8 +306,7 @@ def _add_snapshots(report: Report, quick: bool) -> None:
 
 
 def _add_schedules(report: Report, quick: bool) -> None:
-    """Simulate years of schedules on virtual time, and kill real processes."""
-    years, kills, calls, weeks = QUICK_SCHEDULES if quick else FULL_SCHEDULES
+    years, kills, calls, weeks = SCHEDULES[quick]
     for missed in ("all", "latest", "skip"):
         done = schedules.virtual(report.seed, years, missed)
         figure = (
@@ -343,8 +325,7 @@ def _add_schedules(report: Report, quick: bool) -> None:
 
 
 def _add_ladder(report: Report, quick: bool) -> None:
-    """Run ladders in memory, and kill processes that climb or withdraw ladders."""
-    examples, kills = QUICK_LADDER if quick else FULL_LADDER
+    examples, kills = LADDERS[quick]
     try:
         walked = ladder.run_ladders(examples, report.seed)
     except Exception as violation:
@@ -373,7 +354,7 @@ def _recovery(seconds: list[float]) -> str:
     return f"p50 {statistics.median(seconds):.1f} s, p95 {slow:.1f} s"
 
 
-#: Parts beside those of ``FULL``, by their names.
+#: Parts that are not in ``FULL``, by their names.
 PARTS: Final = {
     "serving": _add_serving,
     "snapshots": _add_snapshots,

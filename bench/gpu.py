@@ -1,10 +1,10 @@
-"""Measure the training code of jobs/ on one GPU, and check the local cloud's view of GPUs.
+"""Measure the training code of jobs/ on a GPU, and check the local cloud's view of GPUs.
 
-``PYTHONPATH=jobs:jobs/lib:localcloud python bench/gpu.py [--size 1.3B]``, by a Python with PyTorch.
-``--size tiny`` runs on CPUs and shows only that the script works.
+``PYTHONPATH=jobs:jobs/lib:localcloud python bench/gpu.py [--size 1.3B]`` needs PyTorch. ``--size
+tiny`` runs on CPUs, and only tests the script.
 """
 
-# torch comes with the training image; the development environment does not install it.
+# The training image has torch. The development environment does not install torch.
 # pyright: reportMissingImports=false
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ STEPS = 30
 
 
 class NeverStops:
-    """Replaces the flag of SIGTERM: never set."""
+    """Replaces the flag of SIGTERM. This flag is never set."""
 
     requested = False
 
 
 def seconds(call: Callable[[], object], device: torch.device, rounds: int = 5) -> float:
-    """Return the median duration of a call including the GPU's work, after a warm-up call."""
+    """Return the median duration of a call, including the GPU's work, after a warm-up call."""
     taken: list[float] = []
     for _ in range(rounds + 1):
         began = time.perf_counter()
@@ -57,7 +57,7 @@ def seconds(call: Callable[[], object], device: torch.device, rounds: int = 5) -
 
 
 def allotment() -> None:
-    """Print what programs see that the local cloud gives each GPU of this machine, or none."""
+    """Print the number of GPUs that PyTorch finds if one GPU or no GPU is visible."""
     listed = gpus.list_gpus()
     print(f"GPUs: {len(listed)} listed ({', '.join(gpu.name for gpu in listed)})")
     code = "import torch; print(torch.cuda.device_count(), torch.cuda.is_available())"
@@ -70,7 +70,7 @@ def allotment() -> None:
 
 
 def kernels(config: Config, device: torch.device, dtype: torch.dtype) -> None:
-    """Print forward and backward speed of each attention kernel, relative to the slowest."""
+    """Print the speed of each attention kernel, forward and backward, relative to the slowest."""
     shape = (4, config.heads, config.context, config.width // config.heads)
     x = torch.randn(shape, device=device, dtype=dtype, requires_grad=True)
 
@@ -123,13 +123,13 @@ def loop(config: Config, me: Ranks, series: Series) -> None:
 
 
 def saving(config: Config, me: Ranks) -> None:
-    """Print the share of a checkpoint's writing time for which the training waits."""
+    """Print the share of a checkpoint's writing time during which the training waits."""
     model = models.new_model(config).to(me.device)
     optimizer = task.new_optimizer(model, config, me)
     model(torch.zeros((1, config.context + 1), dtype=torch.int64, device=me.device)).backward()
     optimizer.step()
     saver = StateSaver(Checkpoints("background"), me)
-    for number in (1, 2):  # the first allocates the memory of the host
+    for number in (1, 2):  # the first checkpoint allocates memory of the host
         began = time.perf_counter()
         saver.save(number, {"model.pt": model.state_dict(), "optimizer.pt": optimizer.state_dict()})
         waited = time.perf_counter() - began

@@ -2,15 +2,9 @@
 
     .venv/bin/python bench/package.py [--rounds N] [--only install|import] [--json FILE]
 
-Prints a table, writes the figures as JSON, and exits 1 if a bound is not held:
-
-- the wheel: its size in kB, and how many files it has
-- installation by ``uv pip install`` into an empty environment, with all packages in uv's cache:
-  without and with each extra; the local cloud is built beside it: seconds, packages, and MB as pip
-  leaves them, with bytecode. Without extras the goals are 60 packages and 450 MB, beside what
-  the four packages take that the program is made of (docs/maintainers.md#size)
-- import, in fresh processes that alternate: ``vertex_training`` with all of its components
-  against ``import pulumi_gcp`` alone; the difference of the medians is at most 0.6 s
+Prints a table, writes a JSON, and exits with 1 if a limit is exceeded. Packages are in uv's cache,
+and sizes include bytecode (docs/maintainers.md#size). The import of all components is compared with
+``import pulumi_gcp``, in fresh processes that alternate.
 """
 
 from __future__ import annotations
@@ -32,23 +26,23 @@ from typing import Any, Final
 from arms import in_turns, run
 
 ROOT: Final = Path(__file__).resolve().parents[1]
-#: Seconds that the components may take over those of pulumi_gcp alone.
+#: Maximum additional seconds for importing the components.
 MAX_OVER: Final = 0.6
-#: Goals for an installation without extras: packages, and MB with bytecode.
+#: Limits of an installation without extras: packages, and MB with bytecode.
 MAX_PACKAGES: Final = 60
 MAX_MB: Final = 450
 ALONE: Final = "import pulumi_gcp"
-#: Every public name, so that each module of the components is loaded.
+#: Program that loads all modules of the components.
 COMPONENTS: Final = (
     "import pulumi_gcp, vertex_training as v; [getattr(v, name) for name in v.__all__]"
 )
 EXTRAS: Final = ("", "[cli]", "[local]")
-#: What a program for Vertex AI with Pulumi has in any case.
+#: Packages that every program for Vertex AI with Pulumi needs.
 FOUR: Final = ("pulumi", "pulumi-gcp", "google-cloud-aiplatform", "pyyaml")
 
 
 def build(folder: Path) -> Path:
-    """Build the wheels from a copy of the checkout: a build writes into its folder."""
+    """Build the wheels from a copy of the checkout, because a build writes into its folder."""
     copy = folder / "tree"
     listed = subprocess.run(
         ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True, text=True
@@ -65,7 +59,7 @@ def build(folder: Path) -> Path:
 
 
 def install(folder: Path, *what: str, after: Path | None = None) -> tuple[float, Path]:
-    """Return seconds and environment of one installation, on a copy of ``after``."""
+    """Return the seconds and the environment of an installation, on a copy of ``after``."""
     target = Path(tempfile.mkdtemp(dir=folder)) / "venv"
     if after is None:
         run([_uv(), "venv", "--quiet", "--python", sys.executable, str(target)], folder, os.environ)
@@ -77,20 +71,17 @@ def install(folder: Path, *what: str, after: Path | None = None) -> tuple[float,
 
 
 def installed(folder: Path, *what: str) -> float:
-    """Return the seconds of one installation, which is removed afterwards."""
+    """Return the seconds of an installation, and remove the installation."""
     seconds, target = install(folder, *what)
     shutil.rmtree(target)
     return seconds
 
 
 def measure_sizes(folder: Path, wheel: Path) -> dict[str, tuple[int, int, list[str]]]:
-    """Return packages, MB with bytecode and the five largest folders of each installation.
-
-    Each goes on from a copy of what it includes, whose bytecode is not compiled again.
-    """
-    _, four = install(folder, *FOUR)
-    sizes = {"the four alone": _size(four)}
-    bare = four
+    """Return packages, MB with bytecode and the largest folders of each installation."""
+    # Each installation begins with a copy of a smaller installation and its bytecode.
+    _, bare = install(folder, *FOUR)
+    sizes = {"the four alone": _size(bare)}
     for extra in EXTRAS:
         _, target = install(folder, f"{wheel}{extra}", after=bare)
         sizes[f"vertex_training{extra}"] = _size(target)
@@ -113,7 +104,7 @@ def _bytes(folder: Path) -> int:
 
 
 def bench_install(folder: Path, rounds: int) -> dict[str, Any]:
-    """Measure the wheel's size, and the seconds of its installations in turns."""
+    """Measure the wheel's size, and the seconds of the installations in turns."""
     wheel = build(folder)
     with zipfile.ZipFile(wheel) as content:
         files = len(content.namelist())
@@ -123,7 +114,7 @@ def bench_install(folder: Path, rounds: int) -> dict[str, Any]:
         )
         for extra in EXTRAS
     }
-    times = in_turns(arms, rounds, warm_up=1)  # the first fills uv's cache
+    times = in_turns(arms, rounds, warm_up=1)  # the first round fills uv's cache
     kb = round(wheel.stat().st_size / 1000)
     return {"wheel_kb": kb, "files": files, "seconds": times, "sizes": measure_sizes(folder, wheel)}
 
@@ -140,7 +131,7 @@ def bench_import(folder: Path, rounds: int) -> dict[str, Any]:
 
 
 def show(results: dict[str, dict[str, Any]]) -> bool:
-    """Print the table; return True if all limits are kept."""
+    """Print the table. Return True if no limit is exceeded."""
     held = True
     if "install" in results:
         print(
@@ -168,12 +159,12 @@ def show(results: dict[str, dict[str, Any]]) -> bool:
 def _uv() -> str:
     program = shutil.which("uv") or str(Path(sys.executable).with_name("uv"))
     if not Path(program).is_file():
-        sys.exit("bench/package.py: uv is not on PATH. Hint: pip install uv")
+        sys.exit("bench/package.py: uv is not on PATH. Hint: run `pip install uv`")
     return program
 
 
 def main() -> int:
-    """Command line; see the module's docstring."""
+    """Parse the command line, and run the benchmark."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--rounds", type=int, default=7, help="repetitions of each measurement")
     parser.add_argument("--only", choices=("install", "import"), help="run only this part")
@@ -181,12 +172,9 @@ def main() -> int:
     chosen = parser.parse_args()
     print(f"Python {platform.python_version()}, {os.cpu_count()} processors, {platform.machine()}")
     parts = {"install": bench_install, "import": bench_import}
-    folder = Path(tempfile.mkdtemp(prefix="bench-package-"))
-    try:
-        chosen_parts = {name: part for name, part in parts.items() if chosen.only in (None, name)}
-        results = {name: part(folder, chosen.rounds) for name, part in chosen_parts.items()}
-    finally:
-        shutil.rmtree(folder)
+    chosen_parts = {name: part for name, part in parts.items() if chosen.only in (None, name)}
+    with tempfile.TemporaryDirectory(prefix="bench-package-") as folder:
+        results = {name: part(Path(folder), chosen.rounds) for name, part in chosen_parts.items()}
     held = show(results)
     if chosen.json:
         chosen.json.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")

@@ -1,12 +1,9 @@
-"""Measure the additional time of a review over its preview, in a large stack.
+"""Measure the additional time of a review compared with its preview, in a large stack.
 
     .venv/bin/python bench/review.py [--rounds N] [--jobs N] [--buckets N]
 
-A stack with a thousand resources, 200 of them jobs, is previewed plainly (``pulumi preview
---json``) and reviewed (``vt review``, all three formats of one preview), in turns in one run and
-against an empty state. Prints the figures and exits 1 if the ratio of the medians is above 1.10.
-
-The resources are the program's own: besides the jobs, buckets and the right to read each.
+Previews and reviews a stack of a thousand resources, in turns and with an empty state. Exits with 1
+if the ratio of the medians exceeds 1.10.
 """
 
 from __future__ import annotations
@@ -58,7 +55,7 @@ config:
 
 
 def make_project(folder: Path, count: int, data: int) -> None:
-    """Create a project with ``count`` jobs; one account reads all buckets and runs all jobs."""
+    """Create a project with ``count`` jobs. One account reads all buckets and runs all jobs."""
     (folder / "jobs").mkdir(parents=True)
     (folder / "Pulumi.yaml").write_text(PROJECT)
     buckets = [f"data-{n:03}" for n in range(data)]
@@ -77,7 +74,7 @@ def make_project(folder: Path, count: int, data: int) -> None:
 
 
 def bench(folder: Path, chosen: argparse.Namespace) -> bool:
-    """Run preview and review in turns; return True if the limit is kept."""
+    """Run preview and review in turns. Return True if the ratio is within the limit."""
     project = folder / "project"
     make_project(project, chosen.jobs, chosen.buckets)
     kept = {name: value for name, value in os.environ.items() if not name.startswith("PULUMI_")}
@@ -92,7 +89,7 @@ def bench(folder: Path, chosen: argparse.Namespace) -> bool:
     print(f"{count:,} resources, {len(first['jobs'])} of them jobs, all of them new")
     pulumi = str(folder / "home" / "bin" / "pulumi")
     plain = [pulumi, "preview", "--stack", "bench", "--json", "--non-interactive"]
-    # The environment of the preview in `vt review`, so that both use the same state and plugins.
+    # Both commands have the environment of the preview in `vt review`: its state and plugins.
     os.environ["VT_LOCAL_HOME"] = env["VT_LOCAL_HOME"]
     target = stacks.find_unchecked(project, "bench").preview_target(offline=True)
     inside = {**env, **target.env}
@@ -104,18 +101,15 @@ def bench(folder: Path, chosen: argparse.Namespace) -> bool:
 
 
 def main() -> int:
-    """Command line; see the module's docstring."""
+    """Parse the command line, and run the benchmark."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--rounds", type=int, default=5, help="repetitions of each measurement")
     parser.add_argument("--jobs", type=int, default=200, help="number of jobs in the stack")
     parser.add_argument("--buckets", type=int, default=395, help="number of data buckets")
     chosen = parser.parse_args()
     print(f"Python {platform.python_version()}, {os.cpu_count()} processors, {platform.machine()}")
-    folder = Path(tempfile.mkdtemp(prefix="bench-review-"))
-    try:
-        return 0 if bench(folder, chosen) else 1
-    finally:
-        shutil.rmtree(folder)
+    with tempfile.TemporaryDirectory(prefix="bench-review-") as folder:
+        return 0 if bench(Path(folder), chosen) else 1
 
 
 if __name__ == "__main__":

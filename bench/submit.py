@@ -2,20 +2,8 @@
 
     .venv/bin/python bench/submit.py [--sizes 10,100] [--rounds N] [--calls N] [--json FILE]
 
-Everything is measured in one run against one local service, whose runner is kept busy so that no
-job of the measurement takes processor time:
-
-- ``create`` of the provider (claim, look, fence, send, audit, record) over the bare call of the
-  official client, in turns; and ``CustomJob.submit`` of the high-level SDK, per job and from the
-  start of a process
-- ``pulumi up`` of N jobs over N trivial dynamic resources whose ``create`` does nothing (the
-  floor), and bytes of state per job, each over the same stack without any; and between the two, N
-  of the trivial resources whose ``create`` is the bare call and nothing else: the least that
-  something which submits can take
-- bytes of state of the job of this repository's own local stack
-
-Exits 1 if a goal is missed, and names it. What was measured, and why a goal is missed:
-docs/maintainers.md.
+Compares the provider with Google's clients, and ``pulumi up`` of N jobs with N trivial resources
+(the floor). Measures bytes of state. Exits with 1 if a goal is missed (docs/maintainers.md).
 """
 
 from __future__ import annotations
@@ -38,9 +26,9 @@ from typing import Any, Final
 from arms import in_turns
 
 ROOT: Final = Path(__file__).resolve().parents[1]
-#: Bytes of state a job may take: 2,000, and 1,200 of the stack trace that the SDK keeps.
+#: Maximum bytes of state of a job. The SDK's stack trace has 1,200 of these bytes.
 MAX_STATE: Final = 3200
-#: Number of jobs -> the longest time of their ``up``, as a ratio of the floor's.
+#: Maximum ratio of the time of ``up`` to the floor, by the number of jobs.
 MAX_RATIO: Final = {100: 1.0, 1000: 1.0}
 SHELL: Final = {"imageUri": "shell", "command": ["true"]}
 POOL: Final = {
@@ -48,8 +36,8 @@ POOL: Final = {
     "replicaCount": "1",
     "containerSpec": SHELL,
 }
-#: Programs that are measured, with places for their arguments: ``pool``, ``project`` and ``region``
-#: are what is submitted and where, ``provider`` is a class of ``PROVIDERS``.
+#: Measured programs with placeholders: ``pool``, ``project`` and ``region`` of the submission, and
+#: ``provider``, a class in ``PROVIDERS``.
 FLOOR: Final = """\
 import json
 from pathlib import Path
@@ -78,8 +66,7 @@ class Bare(ResourceProvider):
                                  job_spec={{"worker_pool_specs": [{pool}]}}))
         return CreateResult(job.name, props)
 """
-#: The high-level SDK reaches the local service by a client without TLS; it makes none of its own,
-#: which it would do anew at each call.
+#: A program with the high-level SDK, whose client is replaced by a client without TLS.
 HIGH_LEVEL: Final = """\
 import os, sys, time
 from google.auth.credentials import AnonymousCredentials
@@ -131,7 +118,7 @@ def occupy_runner(module: Any, client: Any) -> None:
 
 
 def bare(module: Any, client: Any, name: str, pool: dict[str, Any] = POOL) -> None:
-    """Submit once with the bare client."""
+    """Submit a job with the bare client."""
     from google.protobuf.json_format import ParseDict
 
     from vertex_training.customjob.google.vertex_api import CustomJob
@@ -145,7 +132,7 @@ def bare(module: Any, client: Any, name: str, pool: dict[str, Any] = POOL) -> No
 
 
 def by_provider(module: Any, name: str) -> None:
-    """Submit once with the provider, as the engine calls it."""
+    """Submit a job with the provider, as the engine calls the provider."""
     from vertex_training.customjob.provider import CustomJobProvider
     from vertex_training.customjob.request.job_file import canonical
 
@@ -164,7 +151,7 @@ def by_provider(module: Any, name: str) -> None:
 
 
 def calls(module: Any, project: Any, count: int) -> dict[str, float]:
-    """Return the median seconds of one submission, measured in turns."""
+    """Return the median seconds of a submission by each client, measured in turns."""
     from vertex_training.customjob.google.job_service import client
 
     connected = client(module.PROJECT, module.REGION)
@@ -215,18 +202,19 @@ def engine(module: Any, project: Any, size: int, rounds: int) -> dict[str, float
 
 
 def one_up(project: Any, program: str, names: str, size: int) -> tuple[float, float]:
-    """Return seconds of one ``pulumi up``, and bytes of state per resource."""
+    """Return the seconds of a ``pulumi up``, and the bytes of state per resource."""
     saved = project.path / "empty.json"
     (project.path / "__main__.py").write_text(program)
     project.want()
-    project.up()  # the empty stack: what a stack costs in any case
+    project.up()  # measures the state of an empty stack
     project.pulumi(f"stack export -s local --file {saved}")
     empty = state_bytes(project)
-    # Names of its own each time: a request that was submitted before would be adopted.
+    # Each run has new names, because a submitted request would be adopted.
     project.want(**{f"{names}-{n}": {"script": "true"} for n in range(size)})
     seconds = timed(project.up)
     state = (state_bytes(project) - empty) / size
-    empty_again(project, saved)
+    # Empty the stack for the next measurement, without waiting for jobs to end.
+    project.pulumi(f"stack import -s local --force --file {saved}")
     return seconds, state
 
 
@@ -244,7 +232,7 @@ def real_job(project: Any) -> int:
 
 
 def missed(report: dict[str, Any]) -> list[str]:
-    """Yield missed goals, one line each."""
+    """Return the missed goals, one line for each goal."""
     lines = []
     for size, row in report["engine"].items():
         if row["jobs: bytes"] > MAX_STATE:
@@ -255,11 +243,6 @@ def missed(report: dict[str, Any]) -> list[str]:
     return lines
 
 
-def empty_again(project: Any, empty: Path) -> None:
-    """Empty the stack for the next measurement, without waiting for jobs to end."""
-    project.pulumi(f"stack import -s local --force --file {empty}")
-
-
 def state_bytes(project: Any) -> int:
     """Return the size of the state file."""
     file = project.home.pulumi / ".pulumi" / "stacks" / "only-jobs" / "local.json"
@@ -267,7 +250,7 @@ def state_bytes(project: Any) -> int:
 
 
 def main() -> int:
-    """Command line; see the module's docstring."""
+    """Parse the command line, run all measurements, and print missed goals."""
     parser = argparse.ArgumentParser(description="Measure the cost of a submission.")
     parser.add_argument("--sizes", default="10,100,300,1000")
     parser.add_argument("--rounds", type=int, default=3)
@@ -305,14 +288,14 @@ def main() -> int:
 
 
 def show_calls(per_job: dict[str, float]) -> None:
-    """Print the figures of :func:`calls`."""
+    """Print the results of :func:`calls`."""
     for name, seconds in per_job.items():
         ratio = seconds / per_job["bare client"]
         print(f"{name:36} {seconds * 1000:9.1f} ms  {ratio:6.1f} x bare client", flush=True)
 
 
 def show_engine(size: int, times: dict[str, float]) -> None:
-    """Print the figures of :func:`engine`."""
+    """Print the results of :func:`engine`."""
     print(
         f"{size:5} jobs: up {times['jobs']:.1f} s, bare call {times['bare']:.1f} s, floor "
         f"{times['floor']:.1f} s, ratio {times['jobs'] / times['floor']:.2f}, to the bare "

@@ -1,11 +1,8 @@
 """Compile requirements with every version pinned by hash: ``make requirements``.
 
-- requirements/*.in to *.txt. ``policy.txt`` and ``bigquery.txt`` are parts of packages:
-  ``vt`` installs their requirements
-- jobs/*/*.in to the locks that Dockerfiles install, for Python 3.11 on linux/amd64, without
-  packages of the base image, and in locks for CPUs without packages for GPUs
-
-The results name no registry, machine or folder: the installer's configuration sets them.
+Compiles requirements/*.in to *.txt, and jobs/*/*.in to the locks that Dockerfiles install. The
+locks are for Python 3.11 on linux/amd64, without packages of the base image. Results contain no
+address of a registry: the installer's configuration has the address.
 """
 
 from __future__ import annotations
@@ -13,7 +10,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
@@ -22,8 +19,8 @@ JOBS: Final = ROOT / "jobs"
 FOLDER: Final = ROOT / "requirements"
 OLDEST_PYTHON: Final = "3.11"
 HEADER: Final = "# Compiled from {source} by `make requirements`; do not edit.\n"
-#: Compiled file -> projects whose dependencies it includes, besides those of its .in file. The
-#: order matters: the versions of runtime constrain dev.
+#: Compiled files, and the projects whose dependencies each file also includes. The order matters,
+#: because the versions of runtime constrain the versions of dev.
 SOURCES: Final = {
     "runtime": ("../pyproject.toml",),
     "dev": ("../pyproject.toml", "../localcloud/pyproject.toml"),
@@ -31,19 +28,20 @@ SOURCES: Final = {
     "policy": (),
     "bigquery": (),
 }
-#: This project's package, which is on no index: `make setup` installs it from the checkout.
+#: This project's package. No index has the package: `make setup` installs it from the checkout.
 OURS: Final = "localgcp"
-#: Paths of results in other folders than their source, relative to the source.
+#: Paths of results that are in another folder than their source, relative to the source. ``vt``
+#: installs these requirements.
 ELSEWHERE: Final = {
     "policy": "../cli/vertex_training_cli/toolchain/policy.txt",
     "bigquery": "../localcloud/localgcp/bigquery/packages.txt",
 }
-#: PyTorch's wheel for CPUs, with the hash from its index. This script does not query that index.
+#: PyTorch's wheel for CPUs, with the hash from the index of PyTorch, which is not queried here.
 TORCH_CPU: Final = """\
 torch==2.4.1+cpu \\
     --hash=sha256:2b03e20f37557d211d14e3fb3f71709325336402db132a1e0dd8b47392185baf
 """
-#: Packages that only GPUs need: dependencies of PyTorch's wheels with CUDA.
+#: Packages that only GPUs need, which are dependencies of PyTorch's wheels with CUDA.
 _GPU: Final = re.compile(r"(nvidia|cuda)-|triton\b")
 _COMMAND: Final = (
     *(sys.executable, "-m", "uv", "pip", "compile", "--quiet", "--generate-hashes", "--no-header"),
@@ -51,31 +49,18 @@ _COMMAND: Final = (
 )
 
 
-def _as_compiled(pin: str) -> str:
-    return pin
-
-
-def _without_torch(pin: str) -> str:
-    """Return the requirements without torch, for a base image that has PyTorch."""
-    return "" if _GPU.match(pin) or pin.startswith("torch==") else pin
-
-
-def _for_cpu(pin: str) -> str:
-    """Return the requirements with torch for CPUs."""
-    return TORCH_CPU if pin.startswith("torch==") else "" if _GPU.match(pin) else pin
-
-
-#: Source below ``jobs`` -> its locks, each with its change of a pinned package. The first lock has
-#: the most packages.
-LOCKS: Final[Mapping[str, Mapping[str, Callable[[str], str]]]] = {
-    "titanic/image.in": {"cuda.lock": _as_compiled, "cpu.lock": _for_cpu},
-    "titanic/installer.in": {"installer.lock": _as_compiled},
-    "titanic/serve/image.in": {"image.lock": _as_compiled},
-    "spot_resume/image.in": {"image.lock": _as_compiled},
-    "parameter_server/image.in": {"image.lock": _as_compiled},
-    "arr_coc/image.in": {"image.lock": _without_torch},
-    "gemma_finetune/image.in": {"image.lock": _without_torch},
-    "transformer/image.in": {"image.lock": _as_compiled},
+#: Sources below ``jobs`` with their locks. The value of a lock replaces torch and its packages for
+#: GPUs; None keeps these packages. A base image with PyTorch needs no torch. The first lock has all
+#: packages.
+LOCKS: Final[Mapping[str, Mapping[str, str | None]]] = {
+    "titanic/image.in": {"cuda.lock": None, "cpu.lock": TORCH_CPU},
+    "titanic/installer.in": {"installer.lock": None},
+    "titanic/serve/image.in": {"image.lock": None},
+    "spot_resume/image.in": {"image.lock": None},
+    "parameter_server/image.in": {"image.lock": None},
+    "arr_coc/image.in": {"image.lock": ""},
+    "gemma_finetune/image.in": {"image.lock": ""},
+    "transformer/image.in": {"image.lock": None},
 }
 
 
@@ -84,8 +69,7 @@ def compile_requirements(stem: str, upgrade: list[str]) -> None:
     projects = SOURCES[stem]
     name = ELSEWHERE.get(stem, f"{stem}.txt")
     target = (FOLDER / name).resolve()
-    # uv reads the old result to keep its versions, and annotates with the paths of its arguments.
-    # The oldest versions are for the oldest Python: newer Pythons need newer packages.
+    # uv keeps the versions of the old result. The oldest versions are only for the oldest Python.
     command = [*_COMMAND, "--annotation-style", "line", *upgrade, f"{stem}.in", *projects]
     command += ["--resolution", "lowest-direct"] if stem == "lowest" else ["--universal"]
     command += ["--extra", "cli"] if projects else []
@@ -105,15 +89,18 @@ def compile_locks(name: str, upgrade: list[str]) -> None:
     ran = subprocess.run(command, cwd=source.parent, stdout=subprocess.PIPE, text=True, check=True)
     # The pinned packages, each with the lines of its hashes.
     pins = re.findall(r"^[^\s#].*(?:\n[ \t].*)*\n?", ran.stdout, re.MULTILINE)
-    for lock, change in locks.items():
-        kept = list(filter(None, map(change, pins)))
+    for lock, torch in locks.items():
+        kept = pins
+        if torch is not None:
+            kept = [torch if pin.startswith("torch==") else pin for pin in pins]
+            kept = [pin for pin in kept if pin and not _GPU.match(pin)]
         target = source.parent / lock
         target.write_text(HEADER.format(source=source.name) + "".join(kept))
         print(f"{target.relative_to(ROOT)}: {len(kept)} packages")
 
 
 def main() -> int:
-    """Compile all files; with ``--upgrade``, to the newest versions. Returns uv's exit code."""
+    """Compile all files; with ``--upgrade``, to the newest versions. Return uv's exit code."""
     upgrade = ["--upgrade"] if "--upgrade" in sys.argv[1:] else []
     try:
         for stem in SOURCES:

@@ -1,9 +1,8 @@
 """Run the unit and golden tests that a change can break, the closest first: ``make quick``.
 
-Changes are differences between the working tree and its merge base with the main branch (or BASE).
-A change can break a test that imports a changed module, directly or through other modules. A
-changed data file counts as a change of every module that names it or its folder. Tests that have
-not started after ``SECONDS`` are skipped, with a hint: ``make test`` runs them.
+A change is a difference to the merge base with the main branch (or BASE). It can break a test that
+imports a changed module, directly or through other modules. A changed data file counts as a change
+of every module that names the file or its folder. After ``SECONDS``, no other test starts.
 """
 
 from __future__ import annotations
@@ -21,12 +20,12 @@ from typing import Any, Final
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 #: Seconds from the command's start, after which no test starts. The rest of the 90 seconds is for
-#: running tests, and for skipping thousands of tests.
+#: the tests that are running, and for skipping thousands of tests.
 SECONDS: Final = 66.0
-#: Environment variable: start time of the command, by the system's monotonic clock.
+#: Environment variable with the command's start time on the system's monotonic clock.
 BEGAN: Final = "QUICK_BEGAN"
 TESTS: Final = ("tests/unit/", "tests/golden/", "tests/policy/test_policies.py")
-#: Golden tests, and the code that the engine runs for them in other processes.
+#: Golden tests, and the code that other processes run for each test.
 GOLDEN: Final = {
     "tests/golden/test_inventories.py": ("__main__.py", "infra/", "localcloud/localgcp/gcp/"),
     "tests/golden/test_reviews.py": (
@@ -37,9 +36,9 @@ GOLDEN: Final = {
 
 
 def import_graph(root: Path, files: Iterable[str]) -> dict[str, set[str]]:
-    """Return the imports of each Python file, including strings that are a module's full name.
+    """Return the imports of each Python file, including strings that are full names of modules.
 
-    A ``conftest.py`` is imported by the tests below it.
+    Tests import a ``conftest.py`` of their folders.
     """
     known = [name for name in files if name.endswith(".py")]
     modules: dict[str, str] = {}
@@ -79,7 +78,7 @@ def _executed(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def distances(graph: Mapping[str, set[str]], changed: Iterable[str]) -> dict[str, int]:
-    """Return, for each file, the number of import steps to a changed file."""
+    """Return the number of import steps from each file to a changed file."""
     importers: defaultdict[str, set[str]] = defaultdict(set)
     for file, imported in graph.items():
         for name in imported:
@@ -110,7 +109,7 @@ def select(root: Path, files: Iterable[str], changed: Iterable[str]) -> list[str
 
 
 def changed_files(root: Path, base: str) -> list[str]:
-    """Return files that differ from the merge base, with removed and untracked files."""
+    """Return the files that differ from the merge base, with removed and untracked files."""
     fork = _git(root, "merge-base", base, "HEAD")
     return [
         *_git(root, "diff", "--name-only", "--no-renames", fork).splitlines(),
@@ -123,16 +122,11 @@ def _git(root: Path, *words: str) -> str:
     return ran.stdout.strip()
 
 
-def _main_branch(root: Path) -> str:
-    known = _git(root, "for-each-ref", "--format=%(refname:short)").splitlines()
-    return next((name for name in ("origin/main", "main") if name in known), "HEAD")
-
-
 class Deadline:
     """A pytest plugin that starts no test after the time limit."""
 
     def __init__(self) -> None:
-        """Set the deadline from the command's start, which workers read from their environment."""
+        # The workers read the start time from their environment.
         self.until = float(os.environ.get(BEGAN) or time.monotonic()) + SECONDS
 
     def pytest_runtest_setup(self) -> None:
@@ -144,7 +138,7 @@ class Deadline:
 
 
 def pytest_collection_finish(session: Any) -> None:
-    """Implement a pytest hook, in each worker."""
+    """Register the time limit in each worker."""
     session.config.pluginmanager.register(Deadline())
 
 
@@ -157,7 +151,9 @@ def main() -> int:
     options = parser.parse_args()
     listed = _git(ROOT, "ls-files", "--cached", "--others", "--exclude-standard").splitlines()
     files = [name for name in listed if (ROOT / name).is_file()]
-    changed = changed_files(ROOT, options.base or _main_branch(ROOT))
+    known = _git(ROOT, "for-each-ref", "--format=%(refname:short)").splitlines()
+    main_branch = next((name for name in ("origin/main", "main") if name in known), "HEAD")
+    changed = changed_files(ROOT, options.base or main_branch)
     chosen = select(ROOT, files, changed)
     print(f"{len(changed)} changed files, {len(chosen)} affected test files", flush=True)
     if not chosen:

@@ -1,13 +1,11 @@
 """Build a release into dist/: ``make release``, with TAG=vX from a tag.
 
 - the wheels of `vertex-training` and `localgcp`
-- ``pulumi-resource-vertex-training-vX-OS-ARCH.tar.gz``, the plugin as Pulumi names and unpacks it:
-  a folder with a ``PulumiPlugin.yaml``, the wheel, and the versions that it was tested with. The
-  bytes are the same for all systems.
+- ``pulumi-resource-vertex-training-vX-OS-ARCH.tar.gz``, the plugin with equal bytes for all systems
 - ``vertex-training-templates-vX.tar.gz``: folders for ``pulumi new``, each with the plugin's folder
-- ``SHA256SUMS`` of all of them
+- ``SHA256SUMS`` of all files
 
-A commit produces the same bytes on every machine. Uses only the standard library and uv.
+A commit produces equal bytes on every machine. Uses only the standard library and uv.
 """
 
 from __future__ import annotations
@@ -28,19 +26,19 @@ from pathlib import Path
 from typing import Final
 
 ROOT: Final = Path(__file__).resolve().parents[1]
-#: Files in the wheel of each project, by the project's folder.
+#: Files that the wheel of each project contains, by the project's folder.
 SOURCES: Final = {
     ".": ("infra/", "cli/", "pyproject.toml", "README.md", "LICENSE"),
     "localcloud": ("localcloud/",),
 }
 PLUGIN: Final = "pulumi-resource-vertex-training"
 TEMPLATES: Final = "vertex-training-templates"
-#: The folder of a template with the files of the plugin's archive.
+#: Name of the folder in a template that contains the files of the plugin's archive.
 FOLDER: Final = "vertex-training"
-#: Systems for which the tests' Python packages are available, in Pulumi's spelling.
+#: Systems in Pulumi's spelling for which the pinned Python packages are available.
 SYSTEMS: Final = ("darwin-amd64", "darwin-arm64", "linux-amd64", "linux-arm64")
 SUMS: Final = "SHA256SUMS"
-#: Files written to dist/; files of another release are removed from it.
+#: Files that a release writes to dist/. Files of other releases are deleted.
 OUTPUTS: Final = ("*.whl", f"{PLUGIN}-*.tar.gz", f"{TEMPLATES}-*.tar.gz", SUMS)
 
 PLUGIN_FILE: Final = "runtime: {name: python, options: {toolchain: pip, virtualenv: venv}}\n"
@@ -54,33 +52,23 @@ main()
 
 
 class ReleaseError(Exception):
-    """This checkout cannot be released. The text is for the caller."""
+    """Error about a checkout that cannot be released."""
 
 
 def version_of(root: Path) -> str:
-    """Return the version of both projects.
-
-    Raises:
-        ReleaseError: the versions differ.
-    """
+    """Return the version of both projects. Raises ReleaseError if the versions differ."""
     versions = {
         folder: tomllib.loads((root / folder / "pyproject.toml").read_text())["project"]["version"]
         for folder in SOURCES
     }
     if len(set(versions.values())) > 1:
-        lines = ", ".join(
-            f"{folder}/pyproject.toml: {version}" for folder, version in versions.items()
-        )
-        raise ReleaseError(f"the versions differ ({lines}). Hint: set the same version in both.")
+        lines = ", ".join(f"{folder}/pyproject.toml: {text}" for folder, text in versions.items())
+        raise ReleaseError(f"the versions differ ({lines}). Hint: set one version in both files.")
     return versions["."]
 
 
 def check_tag(root: Path, tag: str, version: str) -> None:
-    """Refuse a tag that differs from the version, or whose commit has no changelog section.
-
-    Raises:
-        ReleaseError: with all problems.
-    """
+    """Raise ReleaseError unless the tag is the version and the changelog has its section."""
     problems = []
     if tag != f"v{version}":
         problems.append(f"tag {tag} differs from v{version}, the version in pyproject.toml")
@@ -94,11 +82,7 @@ def check_tag(root: Path, tag: str, version: str) -> None:
 
 
 def build(root: Path, target: Path, tag: str = "") -> list[Path]:
-    """Build a release of the checkout ``root`` into ``target``. Return the files.
-
-    Raises:
-        ReleaseError: the tag differs from the version, or a build failed.
-    """
+    """Build a release of the checkout ``root`` into ``target``. Return the files."""
     version = version_of(root)
     if tag:
         check_tag(root, tag, version)
@@ -140,13 +124,12 @@ def _wheel(root: Path, scratch: Path, project: str, target: Path, epoch: int) ->
 
 
 def _pins(root: Path) -> str:
-    """Return the versions in requirements/runtime.txt, without hashes: the local wheel has none."""
+    """Return the pins in requirements/runtime.txt without hashes: the local wheel has no hash."""
     text = (root / "requirements" / "runtime.txt").read_text()
     return "".join(f"{pin.strip()}\n" for pin in re.findall(r"^([\w.-]+==[^\\\n]+)", text, re.M))
 
 
 def _plugin(wheel: Path, pins: str) -> dict[str, bytes]:
-    """Return the files of the plugin's folder."""
     return {
         "PulumiPlugin.yaml": PLUGIN_FILE.encode(),
         "__main__.py": PROGRAM.encode(),
@@ -157,7 +140,6 @@ def _plugin(wheel: Path, pins: str) -> dict[str, bytes]:
 
 
 def _templates(root: Path, plugin: Mapping[str, bytes], wheel: str) -> dict[str, bytes]:
-    """Return the files of all templates, each with the plugin's folder."""
     templates = {name: (root / name).read_bytes() for name in _files(root, ("templates/",))}
     for folder in sorted({name.rpartition("/")[0] for name in templates}):
         templates |= {f"{folder}/{FOLDER}/{name}": content for name, content in plugin.items()}
@@ -166,7 +148,7 @@ def _templates(root: Path, plugin: Mapping[str, bytes], wheel: str) -> dict[str,
 
 
 def _archive(files: Mapping[str, bytes], epoch: int) -> bytes:
-    """Return a .tar.gz of these bytes, without metadata of this machine."""
+    """Return a .tar.gz of these files, without metadata of this machine."""
     packed = io.BytesIO()
     with (
         gzip.GzipFile("", "wb", mtime=0, fileobj=packed) as zipped,
@@ -180,7 +162,7 @@ def _archive(files: Mapping[str, bytes], epoch: int) -> bytes:
 
 
 def _files(root: Path, prefixes: tuple[str, ...]) -> list[str]:
-    """Return tracked files below these folders, and untracked ones that git does not ignore."""
+    """Return the files below these folders, without files that git ignores."""
     listed = _git(root, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
     return [
         name for name in listed.split("\0") if name.startswith(prefixes) and (root / name).is_file()
@@ -193,7 +175,7 @@ def _git(root: Path, *arguments: str) -> str:
 
 
 def main() -> int:
-    """Build into dist/ and print the files. Exit code 1 with the reason on an error."""
+    """Build into dist/ and print the files. Exit code 1 after an error."""
     try:
         for file in build(ROOT, ROOT / "dist", os.environ.get("TAG", "")):
             print(file.relative_to(ROOT))

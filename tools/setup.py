@@ -1,7 +1,7 @@
 """Install a working environment into .venv, with ``pulumi`` and ``vt``: ``make setup``.
 
-It runs before any package is installed, so it and ``vertex_training_cli.toolchain`` use only the
-standard library. Any Python 3 can parse this file: an old one prints a message, not a syntax error.
+This script runs before any package is installed, so it uses only the standard library. Any Python 3
+can parse this file: an old Python prints a message instead of a syntax error.
 """
 
 import os

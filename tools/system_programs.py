@@ -1,12 +1,7 @@
 """Find or install system programs for some tests: ``make browser``, ``make containers``.
 
-- ``browser``: a Chromium for the tests of HTML pages
-- ``containers``: a program that builds images (docker, podman or buildah) and a container registry.
-  If no base image can be pulled, a stand-in is built from Debian's packages
-  (``localgcp.containers.mirror``)
-
-As root on Debian and its derivatives, missing programs are installed from the distribution's
-packages. Elsewhere a message names them. Uses only the standard library, except for the base image.
+``containers`` are a program that builds images, a registry, and a base image. As root on Debian,
+missing programs are installed. On other machines a message names them.
 """
 
 from __future__ import annotations
@@ -23,7 +18,7 @@ VARIABLE: Final = "CHROMIUM"
 
 
 class Need(NamedTuple):
-    """Alternative commands, and the Debian package that contains one of them."""
+    """Alternative commands, and the Debian package that contains one of these commands."""
 
     commands: tuple[str, ...]
     package: str
@@ -52,15 +47,15 @@ BARE: Final = "--no-install-recommends"
 BASE_HINT: Final = (
     "to build a base image locally, run as root on Debian, with buildah and mmdebstrap"
 )
-#: Programs that need a daemon -> a command that succeeds if the daemon runs.
+#: Programs that need a daemon, and for each a command that succeeds if the daemon runs.
 DAEMONS: Final = {"docker": ("docker", "version", "--format", "{{.Server.Version}}")}
 DAEMON_SECONDS: Final = 10
-#: Time limit of a request to a public registry.
+#: Time limit in seconds of a request to a public registry.
 PULL_SECONDS: Final = 30
 
 
 def find(need: Need) -> str | None:
-    """Return the path of the first installed command."""
+    """Return the path of the first installed command; None if no command is installed."""
     for name in need.commands:
         path = shutil.which(name)
         if path and (name not in DAEMONS or succeeds(DAEMONS[name], DAEMON_SECONDS)):
@@ -69,7 +64,7 @@ def find(need: Need) -> str | None:
 
 
 def find_browser() -> str | None:
-    """Return the path of Chromium in ``CHROMIUM``, else of the first one on PATH."""
+    """Return the path of Chromium from ``CHROMIUM``, else from PATH."""
     if named := os.environ.get(VARIABLE):
         return shutil.which(named)
     return find(NEEDS["browser"]["browser"])
@@ -85,23 +80,19 @@ def succeeds(command: tuple[str, ...], seconds: float) -> bool:
 
 
 def can_install() -> bool:
-    """Return True if apt and root are available."""
+    """Return True if apt is installed and the user is root."""
     return shutil.which("apt-get") is not None and os.geteuid() == 0
 
 
 def install(packages: list[str], *options: str) -> None:
-    """Install Debian packages, with options of ``apt-get install``.
-
-    Raises:
-        CalledProcessError: apt failed; its own messages are on stderr.
-    """
+    """Install Debian packages, with options of ``apt-get install``. Raises CalledProcessError."""
     env = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
     for arguments in (["update", "-qq"], ["install", "-y", "-qq", *options, *packages]):
         subprocess.run(["apt-get", *arguments], check=True, env=env, stdout=subprocess.DEVNULL)
 
 
 def provide_base(builder: str) -> int:
-    """Make sure that a base image for builds exists. Return an exit code."""
+    """Ensure that a base image for builds exists. Return an exit code."""
     from localgcp.containers import mirror
     from localgcp.errors import LocalCloudError
 
@@ -123,7 +114,7 @@ def provide_base(builder: str) -> int:
 
 
 def main(group: str) -> int:
-    """Install. Exit codes: 0 all programs of the group are installed, 1 a program is missing."""
+    """Install a group. Exit codes: 0 all programs are installed, 1 a program is missing."""
     programs = _find_all(group)
     missing = [NEEDS[group][name].package for name, path in programs.items() if path is None]
     if missing and can_install() and not (group == "browser" and VARIABLE in os.environ):

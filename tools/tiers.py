@@ -1,12 +1,8 @@
-"""One pytest session for all tiers of ``make test``: their order, and their results.
+"""One pytest session for all tiers of ``make test``: order and results.
 
-A tier is a folder of ``tests/``. Of the long files the longest start first, so that no process
-idles at the end while another runs a long file. Short files start between them: long files keep the
-cores busy, short files often wait. The duration of a file is that of the previous run, in pytest's
-cache, else an estimate for its tier.
-
-Stories with the engine take most of the time. Each commit runs one story of each kind (``KINDS``)
-without its tests marked ``nightly``, and every night all of them run.
+A tier is a folder of ``tests/``. The longest files start first, and short files between them, since
+long files use the cores and short files often wait. Durations are from pytest's cache. Each commit
+runs one story of each kind (``KINDS``) without tests marked ``nightly``; every night runs all.
 """
 
 from __future__ import annotations
@@ -21,26 +17,26 @@ from typing import Any, Final
 
 import pytest
 
-#: Seconds to expect of a file that has not run yet, by tier, and of a file of any other tier.
+#: Expected seconds of a file that has not run yet, by tier. SHORT is the value for other tiers.
 EXPECTED: Final = {
     **dict.fromkeys(("chaos", "clients", "e2e", "teams"), 150.0),
-    **dict.fromkeys(("containers", "languages"), 120.0),  # later: they are PREPARED
+    **dict.fromkeys(("containers", "languages"), 120.0),  # later, because they are PREPARED
     **dict.fromkeys(("browser", "golden", "policy"), 60.0),
 }
 SHORT: Final = 7.0
-#: Seconds from which a file is long.
+#: Minimum number of seconds of a long file.
 LONG: Final = 20.0
-#: Share of the short files that have started once all long files have: the last files are short.
+#: Share of the short files that start before the last long file.
 PACE: Final = 0.7
-#: Tiers for which ``tools/run-tests`` finds or installs programs while others run.
+#: Tiers for which ``tools/run-tests`` finds or installs programs while other tiers run.
 PREPARED: Final = ("browser", "containers", "languages")
-#: Variable with the path of a file that exists once this has ended.
+#: Environment variable with the path of a file that exists once the programs are installed.
 READY: Final = "VT_TESTS_READY"
 READY_SECONDS: Final = 1200.0
-#: Tiers of stories: files that start an engine, a local cloud or a browser, most for minutes.
+#: Tiers of stories. Their files start an engine, a local cloud or a browser, and run for minutes.
 STORIES: Final = ("browser", "chaos", "clients", "containers", "e2e", "languages", "teams")
-#: Kinds of stories and their files. Every commit runs the first file of each kind, and
-#: ``VT_TESTS_STORIES=all`` all of them.
+#: Kinds of stories and their files. Every commit runs the first file of each kind;
+#: ``VT_TESTS_STORIES=all`` runs all files.
 KINDS: Final = {
     "submission": ("e2e/local_stack", "e2e/state_of_jobs", "e2e/recorded_state", "e2e/waiting",
                    "e2e/run", "e2e/prebuilt_images", "e2e/distributed", "e2e/canaries",
@@ -84,28 +80,28 @@ KINDS: Final = {
 }  # fmt: skip
 #: Kinds that run only with ``VT_TESTS_STORIES=all``.
 NIGHTLY: Final = ("first run",)
-#: Stories without an engine that take as long: the whole site of the docs.
+#: Long tests without an engine: the site of the documentation.
 BESIDE: Final = ("tests/unit/docs/test_site.py",)
 ALL_STORIES: Final = "VT_TESTS_STORIES"
-#: Seconds by file, in pytest's cache.
+#: Key in pytest's cache of the seconds of each file.
 CACHE: Final = "tiers/seconds"
 LEFT_OUT: Final = pytest.StashKey[set[Path]]()
 
 
 def tier_of(test: str) -> str:
-    """Return the tier of a test or test file, by its id."""
+    """Return the tier of a test or test file from its id."""
     parts = Path(test.partition("::")[0]).parts
     return parts[1] if parts[:1] == ("tests",) and len(parts) > 2 else "other"
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
-    """Pass the same file durations to every worker: xdist requires the same test order."""
+    """Pass equal file durations to every worker, because xdist requires one test order."""
     node.workerinput[CACHE] = node.config.cache.get(CACHE, {})
 
 
 def file_of(story: str) -> str:
-    """Return the file of a name in ``KINDS``."""
+    """Return the path of the test file for a name in ``KINDS``."""
     tier, _, name = story.partition("/")
     return f"tests/{tier}/test_{name}.py"
 
@@ -119,14 +115,14 @@ def left_out() -> list[str]:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Omit stories."""
+    """Omit the stories that do not belong to this run."""
     if LEFT_OUT not in config.stash:
         config.stash[LEFT_OUT] = {config.rootpath / file for file in left_out()}
     return True if collection_path in config.stash[LEFT_OUT] else None
 
 
 def in_turns(seconds: Mapping[str, float]) -> list[str]:
-    """Return files in start order, by their duration in seconds."""
+    """Return the files in start order, from their durations in seconds."""
     order = sorted(seconds, key=lambda file: -seconds[file])  # stable: workers need one order
     long = [file for file in order if seconds[file] >= LONG]
     short = order[len(long) :]
@@ -144,7 +140,7 @@ def in_turns(seconds: Mapping[str, float]) -> list[str]:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Order the files; the tests of a file stay together, in their order."""
+    """Order the files. The tests of a file stay together, in their order."""
     known = getattr(config, "workerinput", {}).get(CACHE, {})
     files = dict.fromkeys(item.nodeid.partition("::")[0] for item in items)
     expected = {file: known.get(file, EXPECTED.get(tier_of(file), SHORT)) for file in files}
@@ -154,7 +150,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """Delay a test until its tier is ready. Its own time limit starts then."""
+    """Delay a test until its tier is ready. The time limit of the test starts then."""
     ready = os.environ.get(READY)
     if ready and tier_of(item.nodeid) in PREPARED:
         until = time.monotonic() + READY_SECONDS
@@ -178,12 +174,11 @@ class Summary:
     """Collects the outcomes of each tier and the duration of each file."""
 
     def __init__(self) -> None:
-        """Start without results."""
         self.outcomes: defaultdict[str, Counter[str]] = defaultdict(Counter)
         self.seconds: defaultdict[str, float] = defaultdict(float)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Count a test, and failures before or after it."""
+        """Count a test, and also errors before and after the test."""
         if report.when == "call" or not report.passed:
             self.outcomes[tier_of(report.nodeid)][report.outcome] += 1
         self.seconds[report.nodeid.partition("::")[0]] += report.duration
@@ -194,7 +189,7 @@ class Summary:
             self.outcomes[tier_of(report.nodeid)][report.outcome] += 1
 
     def pytest_terminal_summary(self, terminalreporter: Any, config: pytest.Config) -> None:
-        """Print a line for each tier, and store the durations."""
+        """Print a line for each tier, and store the durations of the files."""
         spent: defaultdict[str, float] = defaultdict(float)
         for file, seconds in self.seconds.items():
             spent[tier_of(file)] += seconds
@@ -209,8 +204,8 @@ class Summary:
             terminalreporter.write_line(f"FAILED: {' '.join(failed)}")
         if names := left_out():
             terminalreporter.write_line(
-                f"one story of each kind ran; run the other {len(names)} files and the tests "
-                "marked nightly by make test STORIES=all"
+                "one story of each kind ran. `make test STORIES=all` also runs the other "
+                f"{len(names)} files and the tests marked nightly"
             )
         if config.cache:
             known = config.cache.get(CACHE, {}) | self.seconds
@@ -218,7 +213,7 @@ class Summary:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Omit nightly tests; print the summary in the main process, which receives the reports."""
+    """Omit nightly tests, and print the summary in the main process."""
     if os.environ.get(ALL_STORIES) != "all":
         config.option.markexpr = config.option.markexpr or "not nightly"
     if not hasattr(config, "workerinput"):

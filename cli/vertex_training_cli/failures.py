@@ -81,7 +81,7 @@ def _text(error: Exception, verb: str) -> str | None:
 
 def _told() -> tuple[type[Exception], ...]:
     """Return exception classes with a message for users; call it only after a failure."""
-    from vertex_training_cli.toolchain.console import SetupError
+    from vertex_training_cli.toolchain.layout import SetupError
 
     try:
         from localgcp.errors import LocalCloudError

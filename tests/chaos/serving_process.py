@@ -19,12 +19,11 @@ from tests.chaos.impatient import TIMING
 from vertex_training.customjob.google import intent_store
 from vertex_training.customjob.protocol.ports import Timing
 from vertex_training.customjob.protocol.waiting import PollBackoff
-from vertex_training.serving import provider
-from vertex_training.serving.google import endpoints, registry
-from vertex_training.serving.protocol.ports import OperationWait
+from vertex_training.serving import google, provider
+from vertex_training.serving.ports import OperationWait
 
 #: What ``connect`` loads late in a provider.
-LOADED: Final = (intent_store, endpoints, registry)
+LOADED: Final = (intent_store, google)
 WAIT: Final = OperationWait(backoff=PollBackoff(0.05, 0.3), doubt=4.0)
 
 

@@ -19,7 +19,7 @@ from tests.conftest import Checkout
 from tests.e2e.small_stacks import MACHINE, PROGRAMS, REGION, SmallStack
 from tests.unit.localcloud.conftest import wait_until
 from vertex_training.serving.declared import ENDPOINT_LABEL, MODEL_LABEL
-from vertex_training.serving.google.endpoints import connect
+from vertex_training.serving.google import connect_endpoints
 
 # The first job with the image waits for its environment.
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1200)]
@@ -256,7 +256,7 @@ def test_model_of_a_killed_first_up_is_deleted_with_its_endpoint(story: SmallSta
     killed = threading.Thread(target=story.checkout.shell, args=[command, None])
     killed.start()
     made = wait_until(lambda: endpoints_by_key(story).get("late"), 300)
-    wait_until(lambda: connect(story.project, REGION).running(made.name), 60)
+    wait_until(lambda: connect_endpoints(story.project, REGION).running(made.name), 60)
     os.kill(int(noted.read_text()), signal.SIGKILL)
     killed.join()
     wait_until(lambda: bool(endpoints_by_key(story)["late"].deployed_models), 120)

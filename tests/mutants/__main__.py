@@ -43,7 +43,7 @@ SETS: Final = {
         "infra/vertex_training/stack_rules/access.py",
         *("cli/vertex_training_cli/deploy", "cli/vertex_training_cli/github"),
         "cli/vertex_training_cli/engine/values.py",
-        "cli/vertex_training_cli/init/branches.py",
+        "cli/vertex_training_cli/init/manifest.py",
         *("localcloud/localgcp/access", "localcloud/localgcp/home/environment.py"),
         "localcloud/localgcp/gcp/services/identity.py",
         *(

@@ -65,7 +65,9 @@ def test_dockerfile_linked_out_of_its_folder_is_refused_unread(checkout: Path) -
         "stack": "dev", "project": "acme-ml-dev", "region": "us-central1",
         "projectNumber": "210987654321", "images": {"digits": {"context": "jobs/digits"}},
     }  # fmt: skip
-    assert "Dockerfile links to a file out of the folder" in refused(read_settings, raw, checkout)
+    assert "Dockerfile links to a file outside of the folder" in refused(
+        read_settings, raw, checkout
+    )
 
 
 def test_linked_requirements_of_a_script_are_refused_unread(checkout: Path, outside: Path) -> None:

@@ -161,7 +161,7 @@ def test_file_other_than_a_plan_is_refused_unread(
 
 def test_refused_file_revokes_an_earlier_approval(hub: GitHub) -> None:
     hub.told(approval=True)
-    assert "no report of dev" in hub.told(plan=EVIL, approval=approval_of(PLAN), expect=1)
+    assert "dev has no report" in hub.told(plan=EVIL, approval=approval_of(PLAN), expect=1)
     assert hub.kept()["approval"] is None
 
 
@@ -236,7 +236,7 @@ def test_markup_outside_of_code_is_detected() -> None:
 
 DAMAGED: Final = "the run's approval record is damaged"
 NOT_OURS: Final = "the pull request is from a fork or Dependabot"
-AGAINST: Final = "the plan must not be deployed (see above)"
+AGAINST: Final = "the review does not allow the deployment of this plan"
 OFFLINE: Final = "Previewed offline against an empty state: everything looks new"
 #: What an approval is refused for: the reason in the log and in the comment, and what is uploaded.
 FORGED: Final[dict[str, tuple[str, Any, dict[str, Any]]]] = {

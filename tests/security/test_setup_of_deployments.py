@@ -20,8 +20,7 @@ import pytest
 import yaml
 
 from vertex_training_cli.toolchain import pulumi_cli, python_env
-from vertex_training_cli.toolchain.console import SetupError, SubprocessError
-from vertex_training_cli.toolchain.layout import PLUGINS, Layout
+from vertex_training_cli.toolchain.layout import PLUGINS, Layout, SetupError, SubprocessError
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 #: Refuses imports of these modules, then loads all that the workflows' commands and programs load.

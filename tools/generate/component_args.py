@@ -1,11 +1,8 @@
 """Write ``infra/vertex_training/components/sections.pyi``: sections of a stack file as typed dicts.
 
-    .venv/bin/python -m tools.generate.component_args          rewrite the file
-    .venv/bin/python -m tools.generate.component_args --check  exit 1 if it is not up to date
-
-Only the models of ``infra/vertex_training/settings`` define the fields of a section, and
-``components/sections.py`` creates typed dicts from them at run time. Type checkers and
-editors read this stub. A test runs ``--check``.
+``python -m tools.generate.component_args`` writes the file, ``--check`` compares the file.
+``components/sections.py`` creates the typed dicts from the models of ``vertex_training.settings``
+at run time; type checkers and editors read the stub.
 """
 
 from __future__ import annotations
@@ -48,12 +45,14 @@ def flat_base(section: type[Section]) -> type[Section] | None: ...
 
 
 def generate() -> str:
-    """Return the file's text."""
-    return _formatted("\n\n".join([HEAD, *map(_typed_dict, MODELS)]))
+    """Return the text of the generated file."""
+    text = "\n\n".join([HEAD, *map(_typed_dict, MODELS)])
+    ruff = Path(sys.executable).with_name("ruff")
+    command = [ruff, "format", "-q", "--stdin-filename", TARGET.name, "-"]
+    return subprocess.run(command, input=text, capture_output=True, text=True, check=True).stdout
 
 
 def _typed_dict(name: str) -> str:
-    """Return one typed dict as source."""
     section, section_class = MODELS[name], getattr(sections, name)
     flat = flat_base(section)
     parent = FLAT[flat][0] if flat and FLAT[flat][0] != name else "TypedDict"
@@ -72,7 +71,7 @@ def _typed_dict(name: str) -> str:
 
 
 def type_of(annotation: Any) -> str:
-    """Return the type of an argument as source. The model validates its content."""
+    """Return the type of an argument as source code. The model validates the argument's content."""
     origin, inner = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
         return type_of(inner[0])
@@ -89,17 +88,6 @@ def type_of(annotation: Any) -> str:
     if isinstance(annotation, type) and issubclass(annotation, Section):
         return f"{annotation.__name__}Args"
     return annotation.__name__
-
-
-def _formatted(text: str) -> str:
-    ruff = Path(sys.executable).with_name("ruff")
-    return subprocess.run(
-        [ruff, "format", "-q", "--stdin-filename", TARGET.name, "-"],
-        input=text,
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
 
 
 if __name__ == "__main__":

@@ -1,11 +1,7 @@
 """Write data of Google's discovery documents for the methods that the local cloud implements.
 
-    .venv/bin/python -m tools.generate.discovery          rewrite the file
-    .venv/bin/python -m tools.generate.discovery --check  exit 1 if it is not up to date
-
-The file is ``discovery.json`` beside ``localgcp.apis.discovery``: paths, parameters and messages,
-without texts, of the methods that ``localgcp.reads`` implements. The documents are part of the
-package google-api-python-client.
+``python -m tools.generate.discovery`` writes ``discovery.json`` beside ``localgcp.apis.discovery``,
+``--check`` compares the file. The package google-api-python-client contains the documents.
 """
 
 from __future__ import annotations
@@ -32,16 +28,16 @@ from vertex_training import catalog
 from vertex_training.catalog import machines
 
 TARGET: Final = Path(discovery.__file__).with_name("discovery.json")
-#: The documents of the local cloud's services.
+#: Names of the documents of the local cloud's services.
 NAMES: Final = (
     "artifactregistry.v1", "bigquery.v2", "billingbudgets.v1", "cloudbilling.v1", "cloudkms.v1",
     "cloudresourcemanager.v1", "cloudresourcemanager.v3", "compute.v1", "dns.v1", "iam.v1",
     "monitoring.v1", "monitoring.v3", "orgpolicy.v2", "secretmanager.v1",
     "servicenetworking.v1", "serviceusage.v1", "serviceusage.v1beta1", "storage.v1",
 )  # fmt: skip
-#: Fields that are documented as required, but that the service does not require.
+#: Fields that the documents call required, although the service does not require them.
 NOT_ENFORCED: Final = (
-    # An empty value is valid; protobuf cannot distinguish it from a missing value.
+    # An empty value is valid, and protobuf cannot distinguish empty values from missing values.
     ("aiplatform.v1.GoogleCloudAiplatformV1EnvVar", "value"),
     # The service chooses an id if a job has none.
     ("bigquery.v2.JobReference", "jobId"),
@@ -53,21 +49,17 @@ NOT_ENFORCED: Final = (
     ("cloudbuild.v1.CancelBuildRequest", "id"),
     ("cloudbuild.v1.CancelBuildRequest", "projectId"),
 )
-#: Messages whose labels describe another resource: they are not a user's labels.
+#: Messages whose labels describe another resource, so they are not a user's labels.
 NO_LABELS: Final = frozenset(
     {"monitoring.v3.NotificationChannel", "monitoring.v1.MonitoredResource"}
 )
-#: Fields of a schema that are kept.
+#: Keys of a schema that the file contains.
 KEPT: Final = ("type", "format", "enum", "$ref")
 
 
 @functools.cache
 def read_document(name: str) -> dict[str, Any]:
-    """Return a discovery document, such as ``compute.v1``.
-
-    Raises:
-        ModuleNotFoundError: google-api-python-client is not installed.
-    """
+    """Return a discovery document, such as ``compute.v1``. Raises ModuleNotFoundError."""
     package = importlib.util.find_spec("googleapiclient")  # its code takes a second to import
     if package is None or package.origin is None:
         raise ModuleNotFoundError("google-api-python-client is not installed. Run `make setup`")
@@ -84,7 +76,7 @@ def described_methods(document: dict[str, Any], prefix: str = "") -> Iterator[tu
 
 
 def served_methods() -> dict[str, tuple[dict[str, Any], dict[str, Any]]]:
-    """Return documents and methods that the local cloud implements, by method id."""
+    """Return the documents and methods that the local cloud implements, by method id."""
     served = resources.METHODS.keys() | serving.METHODS.keys()
     return {
         f"{name}.{place}": (document, method)
@@ -96,12 +88,12 @@ def served_methods() -> dict[str, tuple[dict[str, Any], dict[str, Any]]]:
 
 
 def path_of(document: dict[str, Any], method: dict[str, Any]) -> str:
-    """Return the method's path, with a variable for each variable segment."""
+    """Return the path template of a method, such as ``/v1/projects/{project}``."""
     return f"/{document['servicePath']}{method.get('flatPath') or method['path']}"
 
 
 def is_required(schema: dict[str, Any]) -> bool:
-    """Return True if a field is described as required and a message shows its absence."""
+    """Return True if a field is described as required, and a message can lack the field."""
     number = schema.get("type") in ("integer", "number", "boolean") or schema.get("format") in (
         *("int64", "uint64"),
     )
@@ -110,13 +102,13 @@ def is_required(schema: dict[str, Any]) -> bool:
 
 
 def has_labels(name: str, field: dict[str, Any]) -> bool:
-    """Return True if a field contains user labels of a resource."""
+    """Return True if a field contains the labels that users set on a resource."""
     is_map = field.get("additionalProperties", {}).get("type") == "string"
     return name in ("labels", "userLabels") and is_map
 
 
 def trimmed(schema: dict[str, Any], version: str, name: str = "") -> dict[str, Any]:
-    """Return a schema without its texts. References also name the document."""
+    """Return a schema without its texts. References also contain the document's name."""
     kept: dict[str, Any] = {key: schema[key] for key in KEPT if key in schema}
     if required := schema.get("annotations", {}).get("required") or is_required(schema):
         kept["required"] = required
@@ -136,7 +128,7 @@ def trimmed(schema: dict[str, Any], version: str, name: str = "") -> dict[str, A
 
 
 def generate() -> str:
-    """Return the file's text."""
+    """Return the text of the generated file."""
     methods: dict[str, Any] = {}
     schemas: dict[str, Any] = {}
     system: set[str] = set()
@@ -179,36 +171,33 @@ def places() -> dict[str, Any]:
 
 
 def rule_schemas() -> dict[str, Any]:
-    """Return message schemas of gRPC and the gcp plugin, with fields under rules."""
+    """Return message schemas of gRPC and the gcp plugin, with only the fields that have rules."""
     full: dict[str, Any] = {}
     for name in {*messages_of_methods(), *MESSAGES.values()}:
         _collect(name, full)
-    ruled = {name for name, schema in full.items() if name in ROWS or _has_rule(schema)}
+    ruled = {
+        name
+        for name, schema in full.items()
+        if name in ROWS or any(map(_has_rule, schema.get("properties", {}).values()))
+    }
     while more := {n for n, s in full.items() if n not in ruled and ruled & {*_references(s)}}:
         ruled |= more
     for name in ruled:
         kept = {
             field: property_
             for field, property_ in full[name]["properties"].items()
-            if _leads(property_, ruled)
+            if _has_rule(property_) or ruled & {*_references(property_)}
         }
         full[name] = {"properties": kept}
     return {name: full[name] for name in ruled}
 
 
-def _has_rule(schema: dict[str, Any]) -> bool:
-    return any(
-        {"required", "labels"} & property_.keys()
-        for property_ in schema.get("properties", {}).values()
-    )
-
-
-def _leads(field: dict[str, Any], ruled: set[str]) -> bool:
-    return bool({"required", "labels"} & field.keys()) or bool(ruled & {*_references(field)})
+def _has_rule(field: dict[str, Any]) -> bool:
+    return bool({"required", "labels"} & field.keys())
 
 
 def messages_of_methods() -> Iterator[str]:
-    """Return messages in bodies of gRPC methods, by their names in discovery documents."""
+    """Yield the messages in bodies of gRPC methods, by their names in discovery documents."""
     for service in SERVICES:
         for method in service.api.methods(service):
             request: Any = method.plain_request().DESCRIPTOR

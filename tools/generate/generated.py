@@ -8,10 +8,10 @@ from pathlib import Path
 
 
 def main(target: Path, generate: Callable[[], str], module: str) -> int:
-    """Write ``target``, or with ``--check`` compare it with the result of ``generate``.
+    """Write ``target``, or with ``--check`` compare ``target`` with the result of ``generate``.
 
-    ``module`` names the script in the message about a stale file. Exit codes: 0 written or up to
-    date, 1 stale.
+    The message about an outdated file names ``module``. Exit codes: 0 written or up to date, 1
+    outdated.
     """
     text = generate()
     if "--check" not in sys.argv[1:]:

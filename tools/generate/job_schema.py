@@ -1,11 +1,8 @@
-"""Write the fields of jobs in the official client: of CustomJob, and of tuning jobs.
+"""Write the fields of CustomJob and of tuning jobs in Google's client to the catalogue.
 
-    .venv/bin/python -m tools.generate.job_schema          rewrite the files
-    .venv/bin/python -m tools.generate.job_schema --check  exit 1 if one is not up to date
-
-The files are ``custom_job.json`` and ``tuning_job.json`` of ``infra/vertex_training/catalog``; the
-second has what a HyperparameterTuningJob has beside the messages of the first. The checker of job
-files reads them instead of importing Google's libraries, which takes 1.4 s. A test compares both.
+``python -m tools.generate.job_schema`` writes ``custom_job.json`` and ``tuning_job.json``,
+``--check`` compares the files. The checker of job files reads these files instead of importing
+Google's libraries, which takes 1.4 s.
 """
 
 from __future__ import annotations
@@ -26,7 +23,7 @@ TARGET: Final = CATALOG / "custom_job.json"
 TUNING_TARGET: Final = CATALOG / "tuning_job.json"
 PACKAGE: Final = "google.cloud.aiplatform.v1."
 
-#: Output-only fields. The Python types do not mark them; their docstrings do
+#: Output-only fields, according to the docstrings of the Python types
 #: (``aiplatform_v1/types/custom_job.py`` and ``hyperparameter_tuning_job.py``).
 OUTPUT_ONLY: Final = {
     "CustomJob": {
@@ -38,7 +35,7 @@ OUTPUT_ONLY: Final = {
         "satisfiesPzs", "satisfiesPzi",
     },
 }  # fmt: skip
-#: Messages that JSON writes as one scalar.
+#: Messages that JSON writes as a scalar.
 WELL_KNOWN: Final = {
     "google.protobuf.Duration": "duration",
     "google.protobuf.Timestamp": "timestamp",
@@ -54,14 +51,9 @@ SCALARS: Final = {
 }
 
 
-def name_of(message: Descriptor) -> str:
-    """Return a message's name with the names of its outer messages: ``StudySpec.MetricSpec``."""
-    return message.full_name.removeprefix(PACKAGE)
-
-
 def describe(message: Descriptor, messages: dict[str, Any]) -> None:
-    """Add ``message`` and every message it contains to ``messages``."""
-    name = name_of(message)
+    """Add ``message`` and the messages of its fields to ``messages``."""
+    name = message.full_name.removeprefix(PACKAGE)
     if name in messages:
         return
     fields: dict[str, Any] = {}
@@ -81,27 +73,27 @@ def _field(field: FieldDescriptor, messages: dict[str, Any]) -> dict[str, Any]:
     if nested is not None and nested.full_name in WELL_KNOWN:
         row["type"] = WELL_KNOWN[nested.full_name]
     elif nested is not None:
-        row |= {"type": "message", "message": name_of(nested)}
+        row |= {"type": "message", "message": nested.full_name.removeprefix(PACKAGE)}
         describe(nested, messages)
     elif field.enum_type is not None:
         row |= {"type": "enum", "values": [v.name for v in field.enum_type.values]}
     else:
         row["type"] = SCALARS[field.type]
-    # Proto3 `optional` fields are also in a oneof, a synthetic one whose name begins with _.
+    # Proto3 `optional` fields are in a synthetic oneof, whose name begins with _.
     if field.containing_oneof is not None and not field.containing_oneof.name.startswith("_"):
         row["oneof"] = field.containing_oneof.name
     return row
 
 
 def generate() -> str:
-    """Return the text of the file on CustomJob."""
+    """Return the text of the file about CustomJob."""
     messages: dict[str, Any] = {}
     describe(aiplatform_v1.CustomJob.pb().DESCRIPTOR, messages)
     return _text("CustomJob", messages)
 
 
 def generate_tuning() -> str:
-    """Return the text of the file on HyperparameterTuningJob, without messages of CustomJob."""
+    """Return the text of the file about HyperparameterTuningJob, without messages of CustomJob."""
     known: dict[str, Any] = {}
     describe(aiplatform_v1.CustomJob.pb().DESCRIPTOR, known)
     messages = dict(known)

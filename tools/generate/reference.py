@@ -1,8 +1,4 @@
-"""Write the tables of the site's reference: rules of job files, and policies.
-
-``docs/site/conf.py`` adds them, and the keys of stack files, to the pages of the same names when
-the site is built, so they always match the code.
-"""
+"""Write the tables of rules and policies for the site. ``docs/site/conf.py`` adds the tables."""
 
 from __future__ import annotations
 
@@ -44,7 +40,7 @@ POLICIES: Final = {
 
 
 def rule_tables() -> str:
-    """Return a table of rules for each subject."""
+    """Return a table of the rules for each subject."""
     parts: list[str] = []
     for subject, group in itertools.groupby(rules.ALL, key=lambda rule: rule.subject):
         parts += [f"## {RULES[subject]}\n", "| Rule | Level | Requirement | Source |"]
@@ -53,7 +49,7 @@ def rule_tables() -> str:
 
 
 def _rule_row(rule: Rule) -> str:
-    # `<` outside of code would begin a tag.
+    # A `<` outside of code would begin an HTML tag.
     summary = rule.summary if "`" in rule.summary else rule.summary.replace("<", "&lt;")
     summary = summary.replace("|", "\\|")
     source = rule.source
@@ -65,7 +61,7 @@ def _rule_row(rule: Rule) -> str:
 
 
 def policy_tables() -> str:
-    """Return a table of policies for each subject."""
+    """Return a table of the policies for each subject."""
     parts: list[str] = []
     for subject, group in itertools.groupby(load(), key=lambda policy: policy.subject):
         parts += [f"## {POLICIES[subject]}\n"]
@@ -82,7 +78,7 @@ def _policy_row(policy: Policy) -> str:
     return f"| `{policy.id}` | {policy.severity} | {text} | {settings} | {elsewhere} |"
 
 
-#: Page of the site -> the tables below its head.
+#: Pages of the site, and the functions that return their tables.
 TABLES: Final[Mapping[str, Callable[[], str]]] = {
     "docs/site/rules": rule_tables,
     "docs/site/policies": policy_tables,

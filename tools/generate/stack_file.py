@@ -1,14 +1,11 @@
 """Write schemas and tables from the models of stack files: for editors, the engine and the site.
 
-    .venv/bin/python -m tools.generate.stack_file          rewrite the files
-    .venv/bin/python -m tools.generate.stack_file --check  exit 1 if one is not up to date
-
-The files are ``stack.schema.json``, with which editors complete and check stack files, and section
-``config`` of ``Pulumi.yaml``, here and in ``bootstrap``. A stack file names its schema in its first
-line: ``# yaml-language-server: $schema=stack.schema.json``. The site has the keys as tables.
+``python -m tools.generate.stack_file`` writes ``stack.schema.json`` and section ``config`` of
+``Pulumi.yaml``, here and in ``bootstrap``; ``--check`` compares the files. A stack file names its
+schema in its first line: ``# yaml-language-server: $schema=stack.schema.json``.
 
 ``vt check`` also finds mistakes that a schema cannot express. Only the schema rejects a number in
-quotes, and ``yes`` for ``true``. A test runs ``--check``.
+quotes, and ``yes`` for ``true``.
 """
 
 from __future__ import annotations
@@ -37,7 +34,7 @@ ROOT: Final = Path(__file__).parents[2]
 SCHEMA_FILE: Final = "stack.schema.json"
 PROJECT_FILE: Final = "Pulumi.yaml"
 COLUMNS: Final = "| Key | Type | Default | Values | Meaning |\n|---|---|---|---|---|"
-#: Types of JSON in words.
+#: Words for the types of JSON.
 WORDS: Final[Mapping[str, str]] = {
     "string": "text",
     "integer": "whole number",
@@ -48,7 +45,7 @@ WORDS: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True)
 class Project:
-    """A Pulumi project whose stack files are described by a model."""
+    """A Pulumi project, and the model of its stack files."""
 
     schema: Schema[Any]
     folder: Path
@@ -56,7 +53,7 @@ class Project:
 
     @functools.cached_property
     def paths(self) -> dict[type[Section], list[str]]:
-        """Return the paths of each section, in file order: ``buckets.NAME``."""
+        """Return the paths of each section, such as ``buckets.NAME``, in the order of the file."""
         paths: dict[type[Section], list[str]] = {}
         for key, field in self.schema.fields.items():
             _find_sections(key, field.annotation, paths)
@@ -64,7 +61,7 @@ class Project:
 
     @functools.cached_property
     def messages(self) -> dict[str, dict[str, Any]]:
-        """Return JSON schemas of the model and its sections, by class name."""
+        """Return the JSON schemas of the model and its sections, by class name."""
         model: type[Section] = self.schema.model
         whole = model.model_json_schema()
         messages = {model.__name__: whole, **whole.pop("$defs")}
@@ -78,7 +75,7 @@ class Project:
 
     @property
     def fields(self) -> dict[str, dict[str, Any]]:
-        """Return JSON schemas of all keys by full key, those of the provider first."""
+        """Return the JSON schemas of all keys by full key. The keys of the provider come first."""
         properties = self.messages[self.schema.model.__name__]["properties"]
         provider = {f"{PROVIDER}:{key}": properties[key] for key in PROVIDER_KEYS}
         own = {f"{self.schema.namespace}:{key}": properties[key] for key in self.schema.fields}
@@ -106,9 +103,9 @@ class Project:
         return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
 
     def _as_given(self, full: str) -> dict[str, Any]:
-        """Return the field's schema for a file: the engine stores some numbers as text."""
+        """Return the field's schema for a file. The engine stores some numbers as text."""
         field, key = self.fields[full], full.partition(":")[2]
-        if "anyOf" in field:  # an empty section means no section
+        if "anyOf" in field:  # an empty section has the meaning of a missing section
             return {**field, "anyOf": [{"type": "object", "maxProperties": 0}, *field["anyOf"]]}
         is_text = full.startswith(f"{PROVIDER}:") or self.schema.is_text(key)
         return {**field, "type": ["string", "integer"]} if is_text else field
@@ -135,7 +132,7 @@ class Project:
         yield f"description: {json.dumps(field['description'] + keys, ensure_ascii=False)}"
 
     def tables(self) -> Iterator[str]:
-        """Yield lines of Markdown: a table of the keys of each section."""
+        """Yield lines of Markdown with a table of the keys of each section."""
         yield f"## {self.title}\n\n{COLUMNS}"
         model: type[Section] = self.schema.model
         required = set(self.messages[model.__name__].get("required", ()))
@@ -166,7 +163,8 @@ class Project:
         if "$ref" in field:
             [name] = _sections(field)
             paths = next(p for section, p in self.paths.items() if section.__name__ == name)
-            return f"[section](#{_anchor(', '.join(paths))})"
+            anchor = re.sub(r"[^\w -]", "", ", ".join(paths).lower()).replace(" ", "-")
+            return f"[section](#{anchor})"
         kind = field["type"] if isinstance(field["type"], str) else field["type"][0]
         if kind == "array":
             return f"list: {self._type(field['items'])}"
@@ -176,7 +174,6 @@ class Project:
 
 
 def _find_sections(path: str, annotation: Any, paths: dict[type[Section], list[str]]) -> None:
-    """Add the sections in a field at ``path``, outer sections first."""
     for section in sections_in(annotation):
         is_map = str(annotation).startswith("dict[")
         here = f"{path}.NAME" if is_map else path
@@ -214,7 +211,6 @@ def _tidy(node: Any) -> Any:
 
 
 def _sections(field: dict[str, Any]) -> list[str]:
-    """Return the names of a field's sections."""
     return re.findall(r"#/definitions/(\w+)", json.dumps(field))
 
 
@@ -226,14 +222,12 @@ def _entry(field: dict[str, Any]) -> dict[str, Any]:
 
 
 def _values(field: dict[str, Any]) -> str:
-    """Describe the allowed values in words."""
     parts = []
     match field:
         case {"enum": values}:
             parts.append(", ".join(f"`{value}`" for value in values if value is not None))
         case {"errorMessage": str(words)}:
-            parts.append(words.removeprefix("must look ").removeprefix("must be "))
-            return parts[0]
+            return words.removeprefix("must look ").removeprefix("must be ")
         case {"examples": [example]}:
             parts.append(f"like {example}")
     for key, words in {
@@ -258,11 +252,6 @@ def _plain(text: str) -> str:
     return re.sub(r"``([^`]+)``", r"`\1`", " ".join(inspect.cleandoc(text).split()))
 
 
-def _anchor(title: str) -> str:
-    """Return GitHub's anchor for a heading."""
-    return re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-")
-
-
 PROJECTS: Final = (
     Project(TRAINING, ROOT, "Training stack"),
     Project(BOOTSTRAP, ROOT / "bootstrap", "Bootstrap stack"),
@@ -270,11 +259,11 @@ PROJECTS: Final = (
 
 
 def tables() -> str:
-    """Return the tables of all keys, for the site."""
+    """Return the tables of all keys for the site."""
     return "\n".join(line for project in PROJECTS for line in (*project.tables(), ""))
 
 
-#: Written file -> its text.
+#: Generated files, and the functions that return their texts.
 TARGETS: Final[Mapping[Path, Callable[[], str]]] = {
     **{project.folder / SCHEMA_FILE: project.editor_schema for project in PROJECTS},
     **{project.folder / PROJECT_FILE: project.project_file for project in PROJECTS},

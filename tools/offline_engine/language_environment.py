@@ -1,7 +1,4 @@
-"""The Python environment of a Pulumi project, and the plugins that its packages need.
-
-Only the stand-in language host (``language_host.py``) uses this. Standard library only.
-"""
+"""The Python environment of a Pulumi project, and the plugins that its packages need."""
 
 from __future__ import annotations
 
@@ -18,40 +15,35 @@ from typing import Any, Final
 
 #: Supported keys of ``runtime.options``.
 SERVED_OPTIONS: Final = {"virtualenv", "toolchain"}
-#: Packages named like a provider that have no plugin (same list as the official host's).
+#: Packages whose names begin with pulumi- but that have no plugin. The official host has this list.
 WITHOUT_PLUGIN: Final = {"pulumi-policy", "pulumi-esc-sdk"}
 
 
 class OptionError(Exception):
-    """``runtime.options`` selects a missing or unsupported value. The text is for the user."""
+    """Error about a missing or unsupported value in ``runtime.options``."""
 
 
 @dataclass(frozen=True)
 class Environment:
-    """The interpreter of a project. ``root`` is None without a ``virtualenv`` option."""
+    """The Python interpreter of a project. ``root`` is None without a ``virtualenv`` option."""
 
     python: str
     root: Path | None
 
     @classmethod
     def of(cls, project: Path, options: Mapping[str, Any], *, must_exist: bool) -> Environment:
-        """Resolve ``runtime.options``; a relative ``virtualenv`` is relative to the project.
-
-        Raises:
-            OptionError: an unsupported option, or a missing virtual environment.
-        """
+        """Resolve ``runtime.options``, relative to the project. Raises OptionError."""
         toolchain = str(options.get("toolchain", "pip")).lower()
         if toolchain not in ("pip", "auto"):
             raise OptionError(
-                "the stand-in language host does not support runtime option toolchain: "
-                f"{toolchain} (only pip). Hint: install the official Pulumi release."
+                "the stand-in language host does not support the runtime option toolchain: "
+                f"{toolchain}. Hint: use pip, or install the official Pulumi release."
             )
         unknown = sorted(set(options) - SERVED_OPTIONS)
         if unknown:
             raise OptionError(
-                "the stand-in language host does not support runtime option "
-                f"{unknown[0]}. Hint: install the official Pulumi release, or remove the "
-                "option."
+                "the stand-in language host does not support the runtime option "
+                f"{unknown[0]}. Hint: remove the option, or install the official Pulumi release."
             )
         virtualenv = str(options.get("virtualenv", ""))
         if not virtualenv:
@@ -61,16 +53,16 @@ class Environment:
         if must_exist and not (root / "bin" / "python").is_file():
             raise OptionError(
                 f"The 'virtualenv' option is set to {virtualenv!r}, but {str(root)!r} is not a "
-                "virtual environment. Hint: create it (in this repository: `make setup`)."
+                "virtual environment. Hint: create the environment (here: `make setup`)."
             )
         return cls(str(root / "bin" / "python"), root)
 
     def variables(self) -> dict[str, str]:
-        """This process's environment variables with the virtual environment activated."""
+        """Return this process's environment variables with the virtual environment activated."""
         return self.activate(dict(os.environ))
 
     def activate(self, variables: dict[str, str]) -> dict[str, str]:
-        """Return ``variables`` changed as by ``source bin/activate``."""
+        """Return ``variables`` with the changes that ``source bin/activate`` makes."""
         if self.root is None:
             return variables
         activated = {k: v for k, v in variables.items() if k != "PYTHONHOME"}
@@ -81,7 +73,7 @@ class Environment:
         return activated | {"PATH": path, "VIRTUAL_ENV": str(self.root)}
 
     def site_packages(self) -> list[Path]:
-        """Return the folders in which this interpreter's packages are installed."""
+        """Return the folders that contain this interpreter's packages."""
         if self.root is not None:
             return sorted(self.root.glob("lib/python*/site-packages"))
         script = "import json, sys; print(json.dumps([p for p in sys.path if p]))"
@@ -116,8 +108,8 @@ PRE_RELEASE: Final = {"a": "alpha", "b": "beta", "rc": "rc"}
 def plugin_version(package_version: str) -> str | None:
     """Return the plugin's semantic version for a package's PEP 440 version, or None.
 
-    Same translation as the official host's: 1.0 is 1.0.0, 1.2.3a4 is 1.2.3-alpha.4, and
-    1.2.3.post4.dev5 is 1.2.3+post4dev5.
+    The conversion is that of the official host: 1.0 becomes 1.0.0, 1.2.3a4 becomes 1.2.3-alpha.4,
+    and 1.2.3.post4.dev5 becomes 1.2.3+post4dev5.
     """
     match = re.fullmatch(
         r"(\d+(?:\.\d+)*)(?:(a|b|rc)(\d+))?(?:\.(post\d+))?(?:\.(dev\d+))?", package_version
@@ -133,9 +125,10 @@ def plugin_version(package_version: str) -> str | None:
 
 
 def plugins_of(site_packages: Iterable[Path]) -> list[Plugin]:
-    """Return plugins of the installed Pulumi packages, by the official host's rules.
+    """Return the plugins of the installed Pulumi packages, by the official host's rules.
 
-    A Pulumi package contains a pulumi-plugin.json or is named pulumi-*. The file takes precedence.
+    A Pulumi package contains a pulumi-plugin.json, or its name begins with pulumi-. The file takes
+    precedence.
     """
     plugins: dict[str, Plugin] = {}
     for folder in site_packages:

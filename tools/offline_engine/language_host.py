@@ -1,34 +1,22 @@
 """A stand-in for the Python language host of the official Pulumi release.
 
-The engine runs Python programs through a plugin, ``pulumi-language-python``, that only the official
-release contains: package registries have the engine's source without it. ``make setup`` prefers the
-official release, uses this stand-in where the release cannot be downloaded, and prints which of the
-two is installed.
+The engine runs Python programs through the plugin ``pulumi-language-python``, which only the
+official release contains. ``make setup`` uses this stand-in if the release cannot be downloaded.
 
-The stand-in serves the gRPC service ``LanguageRuntime`` on the SDK's own stubs and behaves like the
-official host (``sdk/python/cmd/pulumi-language-python`` in github.com/pulumi/pulumi): programs,
-plugins and policy packs run in the virtual environment that ``runtime.options.virtualenv`` names,
-their output is passed on unchanged, and their exit codes keep their meaning. The toolchains ``uv``
-and ``poetry``, the option ``typechecker``, debugging and code generation are not supported; a
-request for one fails with an error that names it.
+The stand-in implements the gRPC service ``LanguageRuntime`` with the stubs of the SDK, and behaves
+like the official host (``sdk/python/cmd/pulumi-language-python`` in github.com/pulumi/pulumi). The
+toolchains ``uv`` and ``poetry``, the option ``typechecker``, debugging and code generation are not
+supported: such a request fails with an error that names the option.
 
-Everything in this folder can be deleted on the day every machine reaches the official release. On
-that day, change, the first two in ``cli/vertex_training_cli/toolchain``:
-
-- ``pulumi_cli.py``: delete ``install_build``, its entry in ``SOURCES``, and the check for a script
-  in ``_is_official_plugin``;
-- ``layout.py``: ``ENGINE_VERSION`` is that of the ``pulumi`` pin in ``requirements/dev.txt``;
-  ``offline_engine`` and ``BUILD_SOURCES`` go;
-- ``localcloud/localgcp/lifecycle.py``: ``language_host`` in the names of plugins;
-- ``pyproject.toml``: this folder in the settings of ruff, basedpyright and pytest;
-- the tests ``tests/unit/tools/test_language_*.py`` and ``tests/e2e/test_language_host.py``, and the
-  engine's part of ``tests/unit/tools/test_setup.py``;
-- the stand-in's row in ``README.md`` and the engine's table in ``docs/maintainers.md``.
+When every machine can download the official release, delete this folder, ``install_build`` of
+``cli/vertex_training_cli/toolchain/pulumi_cli.py``, and all other uses of ``offline_engine``,
+``language_host`` and ``language_environment``.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib.util
 import json
 import os
@@ -37,40 +25,127 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent import futures
 from importlib.metadata import distributions
 from pathlib import Path
+from queue import SimpleQueue
 from types import FrameType
-from typing import Final
+from typing import IO, Final
 
 if __name__ == "__main__":
-    # The stubs alone: the SDK around them takes half of a start, and each `pulumi` starts two.
+    # Import only the stubs of the SDK. The rest of the SDK would double the time of each start.
     for _name in ("pulumi", "pulumi.runtime"):
-        _found = importlib.util.find_spec(_name)
-        assert _found
-        sys.modules[_name] = importlib.util.module_from_spec(_found)
+        _spec = importlib.util.find_spec(_name)
+        assert _spec
+        sys.modules[_name] = importlib.util.module_from_spec(_spec)
 
 import grpc
 from google.protobuf import empty_pb2
 from pulumi.runtime.proto import language_pb2, language_pb2_grpc, plugin_pb2
 
-from language_children import Children, output
 from language_environment import Environment, OptionError, plugins_of
 from vertex_training.plugin_callers import guard_servers
 
-#: Shown by ``pulumi about``, so that this host is not taken for the official one.
+#: Version in the output of ``pulumi about``. The official host has other versions.
 VERSION: Final = "0.1.0-standin"
 
-#: Exit code of ``pulumi-language-python-exec`` after an error that the user has seen. The host must
-#: not import the program, so it copies ``vertex_training.engine.MESSAGE_SHOWN``; a test
-#: compares them.
+#: Exit code of ``pulumi-language-python-exec`` after an error that the user has seen. A copy of
+#: ``vertex_training.engine.MESSAGE_SHOWN``, because the host must not import the program.
 MESSAGE_SHOWN: Final = 32
-
 PARENT_POLL_SECONDS: Final = 1.0
 STOP_SECONDS: Final = 2.0
-#: Bytes; the engine's own limit.
+#: Maximum size of a message in bytes, equal to the engine's limit.
 MESSAGE_LIMIT: Final = 400 * 1024 * 1024
+
+GRACE_SECONDS: Final = 2.0
+#: Number of bytes of each read call.
+CHUNK: Final = 65536
+
+
+class Children:
+    """The running child processes of this host. All children end with the host."""
+
+    def __init__(self) -> None:
+        self._running: set[subprocess.Popen[bytes]] = set()
+        self._lock = threading.Lock()
+
+    @contextlib.contextmanager
+    def start(
+        self,
+        command: list[str],
+        context: grpc.ServicerContext,
+        *,
+        env: Mapping[str, str],
+        cwd: str | None = None,
+        piped: bool = False,
+    ) -> Iterator[subprocess.Popen[bytes]]:
+        """Run ``command`` until the block ends, the engine cancels the call, or the host stops.
+
+        The child inherits the output streams. If ``piped`` is true, ``output`` reads them instead.
+        The child has its own process group, so that an interrupt of the engine does not reach it.
+        """
+        pipe = subprocess.PIPE if piped else None
+        process: subprocess.Popen[bytes] = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=pipe,
+            stderr=pipe,
+            cwd=cwd,
+            env=env,
+            process_group=0,
+        )
+        with self._lock:
+            self._running.add(process)
+        if not context.add_callback(lambda: _end(process)):
+            _end(process)  # the call was cancelled before this line
+        try:
+            yield process
+        finally:
+            with self._lock:
+                self._running.discard(process)
+            _end(process)
+
+    def end_all(self) -> None:
+        """End all running children."""
+        with self._lock:
+            running = list(self._running)
+        for process in running:
+            _end(process)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    if process.poll() is not None:
+        return
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, number)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(GRACE_SECONDS)
+            return
+
+
+def output(process: subprocess.Popen[bytes]) -> Iterator[tuple[str, bytes]]:
+    """Yield pairs of ("stdout" | "stderr", bytes) in order of arrival, until both are closed."""
+    arrived: SimpleQueue[tuple[str, bytes]] = SimpleQueue()
+
+    def pump(name: str, stream: IO[bytes]) -> None:
+        while data := os.read(stream.fileno(), CHUNK):
+            arrived.put((name, data))
+        arrived.put((name, b""))
+
+    streams = {"stdout": process.stdout, "stderr": process.stderr}
+    for name, stream in streams.items():
+        if stream is None:
+            raise ValueError(f"{name} of the process is not a pipe")
+        threading.Thread(target=pump, args=(name, stream), daemon=True).start()
+    open_streams = set(streams)
+    while open_streams:
+        name, data = arrived.get()
+        if data:
+            yield name, data
+        else:
+            open_streams.discard(name)
 
 
 class LanguageHost(language_pb2_grpc.LanguageRuntimeServicer):
@@ -81,8 +156,6 @@ class LanguageHost(language_pb2_grpc.LanguageRuntimeServicer):
         self._executor = executor
         self._tracing = tracing
         self.children = Children()
-
-    # Calls before the engine runs anything.
 
     def Handshake(
         self, request: language_pb2.LanguageHandshakeRequest, context: grpc.ServicerContext
@@ -134,12 +207,10 @@ class LanguageHost(language_pb2_grpc.LanguageRuntimeServicer):
     ) -> language_pb2.RuntimeOptionsResponse:
         return language_pb2.RuntimeOptionsResponse()
 
-    # Running programs and plugins.
-
     def Run(
         self, request: language_pb2.RunRequest, context: grpc.ServicerContext
     ) -> language_pb2.RunResponse:
-        """Run the program until it ends. It inherits the output streams of this process."""
+        """Run the program until the program ends. The program inherits the output streams."""
         environment = _environment(request.info, context)
         if request.attach_debugger:
             return language_pb2.RunResponse(error="the stand-in language host has no debugger")
@@ -173,7 +244,7 @@ class LanguageHost(language_pb2_grpc.LanguageRuntimeServicer):
     def RunPlugin(
         self, request: language_pb2.RunPluginRequest, context: grpc.ServicerContext
     ) -> Iterator[language_pb2.RunPluginResponse]:
-        """Run a plugin or a policy pack: stream its output, then its exit code."""
+        """Run a plugin or a policy pack. Stream its output, then its exit code."""
         environment = _environment(request.info, context, plugin=True)
         program = request.info.program_directory
         if request.kind == "analyzer":
@@ -200,10 +271,7 @@ class LanguageHost(language_pb2_grpc.LanguageRuntimeServicer):
     def InstallDependencies(
         self, request: language_pb2.InstallDependenciesRequest, context: grpc.ServicerContext
     ) -> Iterator[language_pb2.InstallDependenciesResponse]:
-        """Create the virtual environment and install requirements.txt, for ``pulumi install``.
-
-        In the program's folder, where paths of requirements.txt begin.
-        """
+        """Create the virtual environment and install requirements.txt, for ``pulumi install``."""
         folder = request.info.program_directory
         environment = _environment(
             request.info, context, must_exist=False, plugin=request.is_plugin
@@ -229,12 +297,8 @@ def _environment(
     must_exist: bool = True,
     plugin: bool = False,
 ) -> Environment:
-    """Return the environment of the project's runtime options.
-
-    Invalid options abort the call with a text that the engine shows unchanged. As in the official
-    host, a program without a ``virtualenv`` runs in the ambient environment, a plugin or a policy
-    pack in its folder ``venv``.
-    """
+    """Return the environment of the project's runtime options. Invalid options abort the call."""
+    # As in the official host, a plugin or a policy pack has its environment in the folder `venv`.
     defaults = {"virtualenv": "venv"} if plugin else {}
     options = defaults | dict(info.options)
     try:
@@ -245,7 +309,7 @@ def _environment(
 
 
 def _exit_message(code: int) -> str:
-    """Return the official host's error for a program that exited; empty for success."""
+    """Return the official host's error for a program that has exited; empty for success."""
     if code == 0:
         return ""
     if code < 0:
@@ -254,10 +318,7 @@ def _exit_message(code: int) -> str:
 
 
 def serve(host: LanguageHost) -> None:
-    """Serve on a free loopback port until a signal arrives or the engine ends.
-
-    The engine reads the port from standard output.
-    """
+    """Serve on a free loopback port until a signal arrives or the engine ends."""
     stop = threading.Event()
 
     def on_signal(_number: int, _frame: FrameType | None) -> None:
@@ -270,8 +331,8 @@ def serve(host: LanguageHost) -> None:
     language_pb2_grpc.add_LanguageRuntimeServicer_to_server(host, server)
     port = server.add_insecure_port("127.0.0.1:0")
     server.start()
-    print(port, flush=True)
-    # A killed engine sends no signal. Its end shows as a change of the parent process.
+    print(port, flush=True)  # the engine reads the port from standard output
+    # A killed engine sends no signal, but this process then has another parent process.
     parent = os.getppid()
     while not stop.wait(PARENT_POLL_SECONDS) and os.getppid() == parent:
         pass
@@ -287,7 +348,7 @@ def main() -> None:
     options, rest = parser.parse_known_args()
     executor = options.use_executor or shutil.which("pulumi-language-python-exec")
     if not executor or not Path(executor).is_file():
-        sys.exit("pulumi-language-python-exec is missing beside this host. Run `make setup`.")
+        sys.exit("The program pulumi-language-python-exec does not exist. Run `make setup`.")
     guard_servers()
     engine = rest[-1] if rest and not rest[-1].startswith("-") else ""
     serve(LanguageHost(engine, executor, options.tracing))

@@ -2,8 +2,8 @@
 
 ===============  ===================================================================
 ``command``      the command line
-``preview_run``  the run of a preview, by what GitHub says of it, and its comment
-``repository``   comments, approvals and issues of a repository; approvals are kept
-``gh``           calls of GitHub's API, and artifacts of runs, read without trust
+``preview_run``  the run of a preview, with values from GitHub's API, and its comment
+``repository``   comments, approvals and issues of a repository
+``gh``           calls of GitHub's API; artifacts of runs, which are not trusted
 ===============  ===================================================================
 """

@@ -1,6 +1,6 @@
-"""Command line of ``vt github``, which reads the variables of the runner.
+"""Command line of ``vt github``, which reads variables of GitHub's runner.
 
-https://docs.github.com/actions/reference/variables-reference lists them.
+https://docs.github.com/actions/reference/variables-reference
 """
 
 from __future__ import annotations
@@ -29,25 +29,23 @@ def comment(
     stack: Stack,
     output: Annotated[
         Path,
-        typer.Option(
-            "--output", "-o", help="Write the approval that takes effect on merge to this file."
-        ),
+        typer.Option("--output", "-o", help="Write the approval that a merge gives to this file."),
     ],
 ) -> None:
     """Create or update the stack's comment on a pull request after its preview.
 
-    Run this command in a workflow on `workflow_run`. The artifact of the preview is untrusted data:
+    Use this command in a workflow on `workflow_run`. The artifact of the preview is untrusted data:
     the command validates the artifact and renders the report. A merge approves the plan if the
-    preview ran on the commit that GitHub would merge. The step's output `kept` names the artifact
-    for the approval.
+    preview ran on the commit that GitHub would merge. The step's output `kept` is the name of the
+    artifact for the approval.
 
     Example: `vt github comment --stack dev -o kept.json`.
 
     Exit code: 0 done, or no pull request is open for the commit; 1 the comment cannot be written,
-    or the artifact was refused (the comment gives the reason).
+    or the artifact was refused (the comment has the reason).
     """
     output.unlink(missing_ok=True)
-    event = json.loads(_text(Path(_variable("GITHUB_EVENT_PATH"))))
+    event = json.loads(Path(_variable("GITHUB_EVENT_PATH")).read_text(encoding="utf-8"))
     run = PreviewRun.of_event(event, _repository().name)
     pull = run.find_pull()
     if pull is None:
@@ -81,7 +79,7 @@ def approval(
     try:
         record = _repository().read_approval(_variable("GITHUB_SHA"), stack)
     except ApprovalParseError as reason:
-        raise CommandError(f"the approval record of the report is damaged: {reason}") from None
+        raise CommandError(f"the approval record in the report is damaged: {reason}") from None
     output.parent.mkdir(parents=True, exist_ok=True)
     output.write_text(record.as_json() + "\n", encoding="utf-8")
     _log(f"approved: {record.as_json()}")
@@ -92,9 +90,10 @@ def drift(stack: Stack, report: Report) -> None:
 
     Example: `vt github drift --stack dev drift.md`.
     """
-    document = json.loads(_text(report.with_suffix(".json")))
+    text = report.read_text(encoding="utf-8")
+    document = json.loads(report.with_suffix(".json").read_text(encoding="utf-8"))
     outcome = DriftOutcome[document["outcome"].upper()]
-    _log(_repository().update_drift_issue(stack, outcome, _text(report), _this_run()))
+    _log(_repository().update_drift_issue(stack, outcome, text, _this_run()))
 
 
 def _repository() -> Repository:
@@ -109,18 +108,14 @@ def _this_run() -> str:
 def _variable(name: str) -> str:
     if value := os.environ.get(name):
         return value
-    raise CommandError(f"{name} is not set.", "run this command in a workflow of GitHub Actions.")
+    what = f"the environment variable {name} is not set."
+    raise CommandError(what, "run this command in a workflow of GitHub Actions.")
 
 
 def _append(variable: str, text: str) -> None:
-    """Append to the file in a variable of the runner, if set."""
     if name := os.environ.get(variable):
         with Path(name).open("a", encoding="utf-8") as file:
             file.write(text)
-
-
-def _text(file: Path) -> str:
-    return file.read_text(encoding="utf-8")
 
 
 def _log(text: str) -> None:

@@ -1,6 +1,6 @@
 """Calls of GitHub's REST API through ``gh``, which handles sign-in and pages.
 
-Artifacts of runs are not trusted: their size is limited, and they are never unpacked to a disk.
+Artifacts of runs are not trusted: their size is limited, and their files are never written.
 """
 
 from __future__ import annotations
@@ -19,14 +19,10 @@ from vertex_training_cli.engine.values import redact
 
 
 def read(path: str) -> list[Any]:
-    """Return the entries at ``path``, from all pages.
-
-    Raises:
-        CommandError: GitHub did not answer, or refused.
-    """
+    """Return the entries at ``path`` from all pages. Raises CommandError."""
     answer, documents, place = _call(["--paginate", path]).strip(), list[Any](), 0
     decoder = json.JSONDecoder()
-    while place < len(answer):  # one document a page, one after the other
+    while place < len(answer):  # the output has one document for each page
         page, place = decoder.raw_decode(answer, place)
         documents += page if isinstance(page, list) else [page]
         place += len(answer[place:]) - len(answer[place:].lstrip())
@@ -34,20 +30,12 @@ def read(path: str) -> list[Any]:
 
 
 def write(method: str, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
-    """POST or PATCH ``body`` to ``path``, and return GitHub's answer.
-
-    Raises:
-        CommandError: GitHub did not answer, or refused.
-    """
+    """Send ``body`` to ``path`` by POST or PATCH, and return the response. Raises CommandError."""
     return json.loads(_call(["--method", method, path, "--input", "-"], json.dumps(body)))
 
 
 def download(path: str, most: int) -> bytes | None:
-    """Return the bytes at ``path``; None for more than ``most`` bytes.
-
-    Raises:
-        CommandError: GitHub did not answer, or refused.
-    """
+    """Return the bytes at ``path``; None for more than ``most`` bytes. Raises CommandError."""
     command = ["gh", "api", path]
     try:
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
@@ -73,7 +61,7 @@ def _call(arguments: list[str], body: str | None = None) -> str:
     except FileNotFoundError:
         raise _missing() from None
     except subprocess.TimeoutExpired:
-        raise CommandError(f"{' '.join(command)}: no answer in 120 s.") from None
+        raise CommandError(f"{' '.join(command)}: GitHub did not respond in 120 s.") from None
     if done.returncode:
         raise _refused(command, done.stderr)
     return done.stdout
@@ -81,7 +69,7 @@ def _call(arguments: list[str], body: str | None = None) -> str:
 
 def _missing() -> CommandError:
     return CommandError(
-        "gh is not on PATH.", "install it from https://cli.github.com; GitHub's runners have it."
+        "gh is not on PATH.", "install gh from https://cli.github.com; GitHub's runners have gh."
     )
 
 
@@ -93,51 +81,42 @@ def _refused(command: list[str], stderr: str) -> CommandError:
     )
 
 
-#: Maximum bytes of a downloaded artifact, and of a file in it.
+#: Maximum number of bytes of a downloaded artifact, and of a file in an artifact.
 MAX_ARCHIVE: Final = 32 * 2**20
 MAX_FILE: Final = 16 * 2**20
 MAX_FILES: Final = 50
-#: Compression methods of the runner's action.
+#: Compression methods that the upload action of GitHub uses.
 _METHODS: Final = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
-#: Further errors of ``zipfile`` for damaged, encrypted and unknown archives.
+#: Other errors that ``zipfile`` raises for damaged, encrypted and unknown archives.
 _UNREADABLE: Final = (OSError, EOFError, ValueError, NotImplementedError, RuntimeError)
-#: The bits of a Unix mode for the kind of a file, and their values for a regular file.
+#: The bits of a Unix mode that contain the kind of a file, and their values for regular files.
 _KIND: Final = 0o170000
 _PLAIN: Final = (0, 0o100000)
 
 
 def artifact_of(repository: str, run: int, name: str) -> bytes:
-    """Return the archive of a run's newest artifact with this name.
-
-    Raises:
-        ArtifactError: the artifact does not exist, has expired, or is too large.
-        CommandError: GitHub did not answer, or refused.
-    """
+    """Return the archive of a run's newest artifact with this name. Raises ArtifactError."""
     pages = read(f"repos/{repository}/actions/runs/{run}/artifacts?name={name}&per_page=100")
     listed = [artifact for page in pages for artifact in page.get("artifacts") or ()]
     own = [artifact for artifact in listed if _is_of(artifact, run, name)]
     if not own:
         raise ArtifactError(f"run {run} has no artifact {name}.")
-    newest = max(own, key=lambda artifact: artifact["id"])
-    if newest["size_in_bytes"] > MAX_ARCHIVE:
-        raise ArtifactError(f"artifact {name} has more than {MAX_ARCHIVE} bytes.")
-    content = download(f"repos/{repository}/actions/artifacts/{int(newest['id'])}/zip", MAX_ARCHIVE)
+    newest, content = max(own, key=lambda artifact: artifact["id"]), None
+    if newest["size_in_bytes"] <= MAX_ARCHIVE:
+        path = f"repos/{repository}/actions/artifacts/{int(newest['id'])}/zip"
+        content = download(path, MAX_ARCHIVE)
     if content is None:
         raise ArtifactError(f"artifact {name} has more than {MAX_ARCHIVE} bytes.")
     return content
 
 
 def _is_of(artifact: Mapping[str, Any], run: int, name: str) -> bool:
-    made_by = (artifact.get("workflow_run") or {}).get("id", run)
-    return artifact.get("name") == name and not artifact.get("expired") and made_by == run
+    creator = (artifact.get("workflow_run") or {}).get("id", run)
+    return artifact.get("name") == name and not artifact.get("expired") and creator == run
 
 
 def read_file(archive: bytes, name: str) -> bytes | None:
-    """Return the file with this name at the top of ``archive``; None without one.
-
-    Raises:
-        ArtifactError: the archive is damaged, or the file is irregular, duplicate or too large.
-    """
+    """Return a file at the top of ``archive``; None without this file. Raises ArtifactError."""
     try:
         with zipfile.ZipFile(io.BytesIO(archive)) as opened:
             if len(opened.infolist()) > MAX_FILES:
@@ -146,7 +125,7 @@ def read_file(archive: bytes, name: str) -> bytes | None:
             if not members:
                 return None
             if len(members) > 1:
-                raise ArtifactError(f"the artifact has {name} twice.")
+                raise ArtifactError(f"the artifact has several files {name}.")
             return _content(opened, members[0], name)
     except (zipfile.BadZipFile, zlib.error, struct.error, *_UNREADABLE):
         raise ArtifactError("the artifact is not a readable archive.") from None
@@ -159,7 +138,7 @@ def _content(opened: zipfile.ZipFile, entry: zipfile.ZipInfo, name: str) -> byte
     if entry.compress_type not in _METHODS or entry.flag_bits & 1:
         raise ArtifactError(f"{name} in the artifact has an unexpected compression or encryption.")
     with opened.open(entry) as file:
-        content = file.read(MAX_FILE + 1)  # independent of the size in its header
+        content = file.read(MAX_FILE + 1)  # the size in the header may be wrong
     if len(content) > MAX_FILE:
         raise ArtifactError(f"{name} in the artifact has more than {MAX_FILE} bytes.")
     return content

@@ -1,4 +1,4 @@
-"""The workflow run of a preview. Its properties come from GitHub's API: uploads are not trusted."""
+"""The workflow run of a preview. Its properties are from GitHub's API: uploads are not trusted."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from vertex_training_cli.github import gh
 from vertex_training_cli.review import markdown, report
 from vertex_training_cli.review.report import ReviewOutcome, ReviewReport
 
-#: The workflow that runs the preview.
+#: Path of the workflow that runs the preview.
 WORKFLOW: Final = ".github/workflows/preview.yml"
 DEPENDABOT: Final = "dependabot[bot]"
 
@@ -45,11 +45,7 @@ class PreviewRun:
 
     @classmethod
     def of_event(cls, event: Mapping[str, Any], repository: str) -> PreviewRun:
-        """Return the run in an event ``workflow_run``.
-
-        Raises:
-            CommandError: the event is not about a pull request's preview.
-        """
+        """Return the run in an event ``workflow_run``. Raises CommandError."""
         try:
             run = event["workflow_run"]
             preview_run = cls(
@@ -73,13 +69,13 @@ class PreviewRun:
 
     @property
     def may_approve(self) -> bool:
-        """Return whether a merge may approve: runs of forks and Dependabot have no credentials."""
+        """Return True if a merge can approve. Runs of forks and Dependabot have no credentials."""
         return self.head_repository == self.repository and DEPENDABOT not in self.actors
 
     def find_pull(self) -> Mapping[str, Any] | None:
-        """Return the open pull request of the run's commit to the default branch, else None.
+        """Return the open pull request of the run's commit to the default branch.
 
-        The result is also None after a later commit, which has a run of its own.
+        Return None without such a request, and after a later commit, which has another run.
         """
         owner = self.head_repository.partition("/")[0]
         head = quote(f"{owner}:{self.head_branch}", safe="")
@@ -97,14 +93,10 @@ class PreviewRun:
     def verified_approval(
         self, record: Approval, pull: Mapping[str, Any], digest: str, env: Mapping[str, str]
     ) -> Approval:
-        """Return the run's ``record`` with values from GitHub and from this job instead of its own.
+        """Return the run's ``record`` with values from GitHub and from the variables ``env``.
 
-        ``digest`` is the digest of the plan in the report. The content is GitHub's merge commit of
-        the pull request. Backend and accounts are from ``env``, the variables of this job. The
-        rest of the target is in the commit, and is compared at the deployment.
-
-        Raises:
-            ApprovalParseError: the record is not for this plan or this content.
+        ``digest`` is the digest of the plan in the report. The rest of the target is in GitHub's
+        merge commit, and is compared at the deployment. Raises ApprovalParseError.
         """
         if record.report != digest:
             raise ApprovalParseError(
@@ -123,10 +115,10 @@ class PreviewRun:
             "backend": env.get(BACKEND, ""),
             "deploy_account": env.get(DEPLOY_ACCOUNT, ""),
             "identity_provider": env.get(IDENTITY_PROVIDER, ""),
-            "redirects": {},  # the deploying job has none either
+            "redirects": {},  # the deploying job has no redirects
         }
         if not known["backend"]:
-            raise ApprovalParseError(f"{BACKEND} is not set, so the target is unknown")
+            raise ApprovalParseError(f"{BACKEND} is not set, so the deployment target is unknown")
         target = record.target.model_copy(update=known)
         if any(redact(text) != text for text in (*target.settings.values(), *target.settings)):
             raise ApprovalParseError("the record's target may contain a secret")
@@ -135,24 +127,20 @@ class PreviewRun:
 
 @dataclass(frozen=True, slots=True)
 class PreviewComment:
-    """Comment on a pull request, and the approval that its merge gives."""
+    """A comment on a pull request, and the approval that the merge gives."""
 
     text: str
     approval: Approval | None = None
     reason: str = ""
-    """Reason for the log why there is no approval or no report."""
+    """Text for the log: the reason for a missing approval or report."""
     is_refused: bool = False
-    """True if the artifact is not an artifact of a preview."""
+    """True if the artifact is not from a preview."""
 
 
 def make_comment(
     run: PreviewRun, pull: Mapping[str, Any], stack: str, env: Mapping[str, str]
 ) -> PreviewComment:
-    """Return the comment for ``stack`` on an ended run, with the run's uploads if they exist.
-
-    Raises:
-        CommandError: GitHub did not answer.
-    """
+    """Return the comment for ``stack`` about an ended run and its uploads. Raises CommandError."""
     try:
         archive = gh.artifact_of(run.repository, run.id, f"report-{stack}")
         content = gh.read_file(archive, f"{stack}.plan")
@@ -161,7 +149,7 @@ def make_comment(
         rendered, text = _render(content, stack)
         record = gh.read_file(archive, f"{stack}.approval.json")
     except (ArtifactError, PreviewParseError) as refused:
-        reason = f"no report of {stack}: {refused}"
+        reason = f"the preview of {stack} has no report: {refused}"
         text = f"## Review of stack `{stack}`\n\nThis preview has no report: {refused}\n"
         return PreviewComment(text, reason=reason, is_refused=True)
     try:
@@ -173,17 +161,13 @@ def make_comment(
 
 
 def _render(content: bytes, stack: str) -> tuple[ReviewReport, str]:
-    """Return the report of a plan, and its text.
-
-    Raises:
-        PreviewParseError: the content is not a plan of ``stack``, or cannot be rendered.
-    """
+    """Return the report of a plan, and its text. Raises PreviewParseError."""
     parsed = plan_file.parse(content, stack)
     try:
         review_report = report.build(parsed.plan, source=parsed.source, problems=parsed.problems)
         return review_report, markdown.render(review_report)
     except Exception:
-        # Values with unexpected types cause any error. Its text must not be quoted.
+        # Values with unexpected types can cause any error, whose text is not safe to quote.
         raise PreviewParseError("the plan has values with unexpected types") from None
 
 
@@ -194,17 +178,13 @@ def _approval(
     review: ReviewReport,
     env: Mapping[str, str],
 ) -> Approval:
-    """Return the approval that a merge of the pull request gives.
-
-    Raises:
-        ApprovalParseError: a merge approves nothing.
-    """
+    """Return the approval that a merge of the pull request gives. Raises ApprovalParseError."""
     if not run.may_approve:
         raise ApprovalParseError("the pull request is from a fork or Dependabot")
     if review.is_offline:
         raise ApprovalParseError("the preview was offline and started from an empty state")
     if review.outcome is not ReviewOutcome.CLEAN:
-        raise ApprovalParseError("the plan must not be deployed (see above)")
+        raise ApprovalParseError("the review does not allow the deployment of this plan")
     if record is None:
         raise ApprovalParseError("the run has no approval record")
     try:

@@ -1,7 +1,7 @@
 """A GitHub repository: comments on pull requests, approvals, and drift issues.
 
-Each text has one place, which is identified by an invisible marker and updated. Only texts by the
-bot count, because any user can write a comment with a marker.
+An invisible marker identifies each text, so that later runs update the text. Only texts by the bot
+count, because any user can write a comment with a marker.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from vertex_training_cli.drift.report import title
 from vertex_training_cli.engine.values import redact
 from vertex_training_cli.github import gh
 
-#: Kinds of texts that ``marker`` distinguishes.
+#: Kinds of texts in markers.
 REPORT: Final = "report"
 DRIFT: Final = "drift"
 #: Hint for a commit without an approved pull request.
@@ -30,12 +30,12 @@ BY_HAND: Final = "run the workflow deploy by hand with the digest of a reviewed 
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """A repository: OWNER/NAME."""
+    """A repository. ``name`` is OWNER/NAME."""
 
     name: str
 
     def write_comment(self, number: int, stack: str, *texts: str) -> dict[str, Any]:
-        """Write the comment for ``stack`` on a pull request, and return GitHub's answer."""
+        """Write the comment for ``stack`` on a pull request, and return GitHub's response."""
         text = {"body": body(REPORT, stack, *texts)}
         comments = gh.read(f"repos/{self.name}/issues/{number}/comments?per_page=100")
         if comment := find_own(comments, REPORT, stack):
@@ -46,14 +46,18 @@ class Repository:
     def read_approval(self, commit: str, stack: str) -> Approval:
         """Return the approval given by merging the pull request with ``commit``.
 
-        Raises:
-            CommandError: the commit has no merged pull request, or the request has no approval.
-            ApprovalParseError: the stored record is damaged.
+        Raises CommandError without an approval, and ApprovalParseError for a damaged record.
         """
         pulls = gh.read(f"repos/{self.name}/commits/{commit}/pulls?per_page=100")
-        merged = [pull for pull in pulls if pull.get("merged_at") and _is_of(pull, commit)]
+        # The merge commit of a rebase is the last of its commits.
+        merged = [
+            pull
+            for pull in pulls
+            if pull.get("merged_at") and pull.get("merge_commit_sha") == commit
+        ]
         if not merged:
-            raise CommandError(f"commit {commit[:12]} is not from a merged pull request.", BY_HAND)
+            what = f"commit {commit[:12]} is not from a merged pull request."
+            raise CommandError(what, BY_HAND)
         number = merged[0]["number"]
         kept = find_kept_approval(self.name, stack, number)
         if kept is None or kept.approval is None:
@@ -84,28 +88,19 @@ class Repository:
         return f"{verb} {answer['html_url']}"
 
 
-def _is_of(pull: Mapping[str, Any], commit: str) -> bool:
-    """Return True if merging this pull request created ``commit`` (the last commit of a rebase)."""
-    return pull.get("merge_commit_sha") == commit
-
-
-#: Author of texts that a workflow writes with its own token, as GitHub names it.
+#: GitHub's name for the author of texts that a workflow writes with its own token.
 AUTHOR: Final = "github-actions[bot]"
 #: Maximum length of a comment: https://docs.github.com/rest/issues/comments
 MAX_BODY: Final = 65_536
 
 
 def marker(kind: str, stack: str) -> str:
-    """Return the hidden mark that begins texts of this kind for this stack."""
+    """Return the hidden marker at the beginning of a text of this kind for this stack."""
     return f"<!-- vt:{kind} {stack} -->"
 
 
 def body(kind: str, stack: str, *texts: str) -> str:
-    """Return the text with its marker, and with possible secrets redacted.
-
-    Raises:
-        CommandError: the text exceeds GitHub's limit.
-    """
+    """Return the text with its marker and with possible secrets redacted. Raises CommandError."""
     parts = [marker(kind, stack), *(redact(text.rstrip("\n")) for text in texts if text)]
     whole = "\n".join(parts) + "\n"
     if len(whole) > MAX_BODY:
@@ -128,24 +123,24 @@ def find_own(
     return min(own, key=lambda entry: entry["id"], default=None)
 
 
-#: The workflow that writes reports. For the event ``workflow_run``, GitHub runs its version on the
-#: default branch.
+#: Path of the workflow that writes reports. For the event ``workflow_run``, GitHub runs the version
+#: of the workflow on the default branch.
 WORKFLOW: Final = ".github/workflows/report.yml"
 EVENT: Final = "workflow_run"
 BRANCH: Final = "main"
 FILE: Final = "approval.json"
-#: Maximum of checked artifacts with this name, from the newest. Other workflows can use the name.
+#: Maximum number of artifacts to check. Artifacts of other workflows can have the same name.
 _MOST: Final = 30
 
 
 class KeptApproval(BaseModel):
-    """Approval that a merge gives, and the comment that a person read before the merge."""
+    """The approval that a merge gives, and the comment that a user read before the merge."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     comment: int
     updated_at: str
-    """Time of the comment's last change, set by GitHub."""
+    """Time of the comment's last change, from GitHub."""
     body: str
     """SHA-256 of the comment's text."""
     approval: Approval | None
@@ -153,7 +148,7 @@ class KeptApproval(BaseModel):
 
     @classmethod
     def of(cls, comment: Mapping[str, Any], approval: Approval | None) -> KeptApproval:
-        """Return the record of a comment in GitHub's format."""
+        """Return the record for a comment in GitHub's format."""
         return cls(
             comment=comment["id"],
             updated_at=comment["updated_at"],
@@ -168,16 +163,11 @@ def name_of(stack: str, pull: int) -> str:
 
 
 def find_kept_approval(repository: str, stack: str, pull: int) -> KeptApproval | None:
-    """Return the approval that the newest report on a pull request stored; None without one.
-
-    Raises:
-        CommandError: GitHub did not answer.
-        ApprovalParseError: the stored approval is damaged.
-    """
+    """Return the approval that the newest report on a pull request stored; None without one."""
     name = name_of(stack, pull)
     pages = gh.read(f"repos/{repository}/actions/artifacts?name={name}&per_page=100")
     listed = [artifact for page in pages for artifact in page.get("artifacts") or ()]
-    for candidate in sorted(listed, key=lambda one: one["id"], reverse=True)[:_MOST]:
+    for candidate in sorted(listed, key=lambda artifact: artifact["id"], reverse=True)[:_MOST]:
         run = int((candidate.get("workflow_run") or {}).get("id") or 0)
         if (
             candidate.get("expired")
@@ -194,23 +184,18 @@ def find_kept_approval(repository: str, stack: str, pull: int) -> KeptApproval |
 
 
 def ensure_unchanged(repository: str, pull: int, kept: KeptApproval) -> None:
-    """Refuse an approval whose comment was changed after the report.
-
-    Raises:
-        CommandError: the comment was changed or deleted, or GitHub did not answer.
-    """
+    """Raise CommandError if the comment was changed or deleted after the report."""
     listed = gh.read(f"repos/{repository}/issues/{pull}/comments?per_page=100")
     comments = [comment for comment in listed if comment["id"] == kept.comment]
     if not comments or KeptApproval.of(comments[0], kept.approval) != kept:
         raise CommandError(
-            f"the report on pull request {pull} was changed or deleted before the deployment: "
+            f"the report on pull request {pull} was changed or deleted before the deployment, so "
             "the user who merged may have read another text.",
             "read the report of the run, and run the workflow deploy by hand with its digest.",
         )
 
 
 def _is_report(repository: str, run: int) -> bool:
-    """Return whether a run is of the reporting workflow on the main branch."""
     workflow_run = gh.read(f"repos/{repository}/actions/runs/{run}")[0]
     return (
         str(workflow_run.get("path")).partition("@")[0] == WORKFLOW

@@ -24,9 +24,9 @@ from vertex_training.errors import (
     Problem,
     UnknownNameError,
 )
-from vertex_training.images import identity, pins
-from vertex_training.images.context import BuildContext
-from vertex_training.images.identity import Source
+from vertex_training.images import context as contexts
+from vertex_training.images import pins
+from vertex_training.images.context import BuildContext, Source
 from vertex_training.naming import is_local
 from vertex_training.settings import project_files
 from vertex_training.settings.model import Settings
@@ -139,8 +139,8 @@ def build_image(settings: Settings, name: str, root: Path, options: BuildOptions
     assert source is not None  # names_to_build
     image = settings.names.image(name)
     context = source.read(root)
-    context_id = identity.identity(source, context)
-    tag = identity.tag(context_id)
+    context_id = contexts.identity(source, context)
+    tag = contexts.tag(context_id)
     at, path = registry.registry_of(image)
     digest, built = at.digest_of(path, tag), False
     if digest is None:
@@ -176,7 +176,7 @@ def _build(
     settings: Settings, name: str, archive: Path, wanted: str, root: Path, options: BuildOptions
 ) -> str:
     """Build an image with an engine, and return the digest."""
-    source, tag = pins.source_of(settings.images[name]), identity.tag(wanted)
+    source, tag = pins.source_of(settings.images[name]), contexts.tag(wanted)
     assert source is not None  # names_to_build
     engine = options.choose_engine()
     report(f"{name}: building {source.context} with {engine.name}")
@@ -214,7 +214,7 @@ def _build(
 def _write_archive(source: Source, wanted: str, root: Path, archive: Path) -> None:
     """Write the context to an archive. Raises an error if the context has changed."""
     try:
-        changed = identity.write_archive(source, source.read(root), archive) != wanted
+        changed = contexts.write_archive(source, source.read(root), archive) != wanted
     except OSError as failed:
         text = f"cannot copy the context {source.context}: {failed.strerror or failed}."
         raise CommandError(text) from None
@@ -233,7 +233,7 @@ def _work_folder(key: str, timeout: float) -> Iterator[Path]:
     Raises:
         ImageBuildError: another build of the same context takes longer than the time-out.
     """
-    folder = _work_folders() / identity.short(key)
+    folder = _work_folders() / contexts.short(key)
     folder.mkdir(0o700, parents=True, exist_ok=True)
     end, waiting = time.monotonic() + timeout, False
     while not (handle := _lock(folder)):

@@ -17,7 +17,7 @@ from typing import Final, Literal
 from vertex_training import naming
 from vertex_training.errors import CommandError, Problem, RegistryError
 from vertex_training.images import pins
-from vertex_training.images.identity import PLATFORM
+from vertex_training.images.context import PLATFORM
 from vertex_training.images.pins import PLACEHOLDER, Pin
 from vertex_training.settings.model import Settings
 from vertex_training_cli.engine.stacks import StackRef

@@ -23,7 +23,7 @@ from google.auth.transport.requests import AuthorizedSession, Request
 from vertex_training import naming
 from vertex_training.customjob.google.impersonation import impersonated_credentials
 from vertex_training.errors import OperatorError, RegistryError
-from vertex_training.images.identity import PLATFORM
+from vertex_training.images.context import PLATFORM
 from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.images import documents
 from vertex_training_cli.images.documents import (

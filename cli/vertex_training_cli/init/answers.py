@@ -15,19 +15,19 @@ from vertex_training.catalog import machines
 from vertex_training.errors import ConfigError, Problem
 from vertex_training.settings.section import ProjectId, ProjectNumber, Section, form
 
-#: First environment of every repository. Each merge deploys it immediately.
+#: Name of the first environment of every repository. Each merge deploys this environment.
 FIRST: Final = "dev"
-#: Placeholder for a missing project number, to be replaced.
+#: Placeholder for a missing project number. The user must replace the placeholder.
 PLACEHOLDER_NUMBER: Final = "123456789012"
 USUAL_REGION: Final = "us-central1"
 USUAL_TEAM: Final = "ml-platform"
-#: Placeholder for a missing repository, to be replaced.
+#: Placeholder for a missing repository. The user must replace the placeholder.
 PLACEHOLDER_REPOSITORY: Final = "octo-org/octo-repo"
 #: Reserved names of environments.
 TAKEN: Final = ("local",)
 _ENVIRONMENT: Final = re.compile(r"[a-z][a-z0-9]{0,19}\Z")
 _ENVIRONMENT_RULE: Final = "1 to 20 lowercase letters and digits, beginning with a letter"
-#: Field of the answers -> option of the command line.
+#: Options of the command line, by the field of the answers.
 OPTIONS: Final[Mapping[str, str]] = {
     "name": "--name",
     "project": "--project",
@@ -48,7 +48,7 @@ GitHubRepository = Annotated[
 
 
 class EnvironmentAnswers(Section):
-    """One environment."""
+    """Parameters of an environment."""
 
     name: str
     project: ProjectId
@@ -57,12 +57,12 @@ class EnvironmentAnswers(Section):
 
     @property
     def variable(self) -> str:
-        """Suffix of the names of the environment's GitHub variables."""
+        """Return the suffix of the names of the environment's GitHub variables."""
         return self.name.upper()
 
     @property
     def deployer(self) -> str:
-        """The IAM member that deploys the environment."""
+        """Return the IAM member that deploys the environment."""
         return naming.deployer(self.project, self.name)
 
     @pydantic.field_validator("name")
@@ -79,7 +79,7 @@ class EnvironmentAnswers(Section):
     def _project(cls, project: str) -> str:
         if naming.is_local(project):
             raise ValueError(
-                "is a project of the local cloud; an environment needs a project of Google Cloud"
+                "is a project of the local cloud, but must be a project of Google Cloud"
             )
         return project
 
@@ -110,22 +110,22 @@ class Answers(Section):
 
     @property
     def names(self) -> list[str]:
-        """Names of the environments."""
+        """Return the names of the environments."""
         return [environment.name for environment in self.environments]
 
     @property
     def owner(self) -> str:
-        """The GitHub account or organization that owns the repository."""
+        """Return the GitHub account or organization that owns the repository."""
         return self.github.partition("/")[0]
 
     @property
     def repository(self) -> str:
-        """The repository's name without its owner."""
+        """Return the repository's name without its owner."""
         return self.github.partition("/")[2]
 
     @property
     def codeowner(self) -> str:
-        """The team that reviews all changes except to jobs."""
+        """Return the team that reviews all changes except changes of jobs."""
         return f"@{self.owner}/{self.team}"
 
     def earlier(self, environment: EnvironmentAnswers) -> list[EnvironmentAnswers]:
@@ -151,32 +151,21 @@ class Answers(Section):
         return environments
 
     def with_environment(self, added: EnvironmentAnswers, before: str = "") -> Answers:
-        """Return the answers with an additional environment, the last or before another.
-
-        Raises:
-            ConfigError: the environment already exists, or ``before`` does not.
-        """
+        """Return the answers with another environment, last or before one. Raises ConfigError."""
         names = self.names
         if before and before not in names[1:]:
-            hint = (
-                f"one of {', '.join(names[1:])}"
-                if names[1:]
-                else f"omit it: only {names[0]} exists"
-            )
-            raise ConfigError(
-                [Problem("--before: must be an environment other than the first", before, hint)]
-            )
+            hint = f"omit --before, because only {names[0]} exists"
+            if names[1:]:
+                hint = f"use one of {', '.join(names[1:])}"
+            what = "--before: must be an environment other than the first"
+            raise ConfigError([Problem(what, before, hint)])
         place = names.index(before) if before else len(names)
         environments = [*self.environments[:place], added, *self.environments[place:]]
         return parse(dict(self) | {"environments": environments})
 
 
 def parse(raw: Mapping[str, Any]) -> Answers:
-    """Return the answers from a manifest or from options.
-
-    Raises:
-        ConfigError: with every mistake.
-    """
+    """Return the answers from a manifest or from options. Raises ConfigError."""
     try:
         return Answers.model_validate(raw)
     except pydantic.ValidationError as failed:
@@ -184,10 +173,11 @@ def parse(raw: Mapping[str, Any]) -> Answers:
 
 
 def _problems(failed: pydantic.ValidationError, below: tuple[str, ...] = ()) -> Iterator[Problem]:
-    """Yield each mistake with its option. ``below`` is the location of the model."""
     for error in failed.errors():
         names = [str(part) for part in (*below, *error["loc"]) if not isinstance(part, int)]
-        what = OPTIONS["environments"] if names[:2] == ["environments", "name"] else _option(names)
+        what = OPTIONS.get(names[-1], names[-1]) if names else "answers"
+        if names[:2] == ["environments", "name"]:
+            what = OPTIONS["environments"]
         value = error["input"] if isinstance(error["input"], str) else ""
         if error["type"] == "missing":
             yield Problem(f"{what}: missing", hint=f"pass {what} VALUE")
@@ -195,36 +185,28 @@ def _problems(failed: pydantic.ValidationError, below: tuple[str, ...] = ()) -> 
             yield Problem(f"{what}: {error['msg'].removeprefix('Value error, ')}", value)
 
 
-def _option(names: list[str]) -> str:
-    return OPTIONS.get(names[-1], names[-1]) if names else "answers"
-
-
 def placeholders(answers: Answers) -> list[str]:
-    """Return the example values that a user must replace before the first deployment."""
+    """Return the placeholders that a user must replace before the first deployment."""
     texts = [answers.github] if answers.github == PLACEHOLDER_REPOSITORY else []
     numbers = (environment.project_number for environment in answers.environments)
     return [*texts, *([PLACEHOLDER_NUMBER] if PLACEHOLDER_NUMBER in numbers else [])]
 
 
 def name_from(folder: str) -> str:
-    """Return a project name from a folder's name; ``training`` if no characters remain."""
+    """Return a project name made from a folder's name; ``training`` if no characters remain."""
     name = re.sub(r"[^a-z0-9]+", "-", folder.lower()).strip("-0123456789")[:40].rstrip("-")
     return name or "training"
 
 
 def project_like(first: str, environment: str) -> str:
-    """Return a project id like the first environment's: ``acme-dev`` gives ``acme-staging``."""
+    """Return a project id for an environment: ``acme-dev`` and staging give ``acme-staging``."""
     name = re.sub(r"[^a-z0-9]", "", environment.lower())[:20]
     stem = first.removesuffix(f"-{FIRST}")[: 29 - len(name)].rstrip("-")
     return f"{stem}-{name}"
 
 
 def of_options(options: Mapping[str, Any], folder: str) -> Answers:
-    """Return a new repository's parameters from options. Missing options get defaults or an error.
-
-    Raises:
-        ConfigError: with every mistake.
-    """
+    """Return a new repository's answers from options and defaults. Raises ConfigError."""
     environment = {"name": FIRST, **_environment(options)}
     environment["region"] = environment.get("region") or USUAL_REGION
     raw: dict[str, Any] = {"name": options["name"] or name_from(folder)}
@@ -235,11 +217,7 @@ def of_options(options: Mapping[str, Any], folder: str) -> Answers:
 def environment_of_options(
     name: str, options: Mapping[str, Any], first: EnvironmentAnswers
 ) -> EnvironmentAnswers:
-    """Return an additional environment; empty options get defaults from the first environment.
-
-    Raises:
-        ConfigError: with every mistake.
-    """
+    """Return an environment with defaults from the first environment. Raises ConfigError."""
     defaults = {
         "project": project_like(first.project, name),
         "projectNumber": PLACEHOLDER_NUMBER,
@@ -254,14 +232,10 @@ def environment_of_options(
 
 
 def ensure_only_of_environment(options: Mapping[str, Any]) -> None:
-    """Refuse options that apply to the whole repository, not to one environment.
-
-    Raises:
-        ConfigError: with each such option.
-    """
+    """Raise ConfigError for each option that applies to the whole repository."""
     wrong = [OPTIONS[key] for key in ("name", "team", "submitters", "github") if options[key]]
     if wrong:
-        hint = "edit the repository's files instead"
+        hint = "omit the option, and edit the files of the repository instead"
         what = "applies to the repository, not to one environment"
         raise ConfigError([Problem(f"{option}: {what}", hint=hint) for option in wrong])
 

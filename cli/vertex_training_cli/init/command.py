@@ -1,4 +1,4 @@
-"""Command lines of ``vt init`` and ``vt upgrade``. Exit code: 0 done, 2 refused."""
+"""Command lines of ``vt init`` and ``vt upgrade``. Exit codes: 0 done, 2 refused."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import shlex
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
 from importlib.metadata import distribution
 from importlib.util import find_spec
 from pathlib import Path
@@ -23,25 +22,25 @@ from localgcp.system import git
 from localgcp.system.root_directory import RootDirectory
 from vertex_training.errors import CommandError, counted
 from vertex_training_cli.init import answers as answers_
-from vertex_training_cli.init import branches, manifest
+from vertex_training_cli.init import manifest
 from vertex_training_cli.init.answers import Answers, placeholders
 from vertex_training_cli.init.manifest import Manifest
 from vertex_training_cli.init.rendering import release, render
 from vertex_training_cli.status import print_line
 from vertex_training_cli.toolchain.python_env import find_uv, uv_command
 
-#: Files that may exist, and that the generated lines are appended to.
+#: Files that may exist. The generated lines are appended to these files.
 EXTENDED: Final = (".gitignore", ".gitattributes")
-#: Existing files that stay unchanged.
+#: Files that stay unchanged if they exist.
 LEFT: Final = ("README.md",)
-#: Distributions with wheels in a repository.
+#: Distributions whose wheels a repository contains.
 PACKAGES: Final = ("vertex-training", "localgcp")
 
 _PIN: Final = re.compile(
     r"^(?:\./wheels/vertex_training-|vertex-training(?:\[[a-z,]+\])?\s*==\s*)([^\s;#-]+)",
     re.MULTILINE,
 )
-#: Files that pin the package, and that an upgrade does not write.
+#: Files that pin the package. An upgrade does not write these files.
 _PINNING: Final = ("requirements-dev.txt", "requirements.lock")
 
 Directory = Annotated[
@@ -117,31 +116,38 @@ def init(
     if environment:
         _add_environment(directory or Path(), environment, before, options)
     elif before:
-        raise CommandError("--before requires --environment.", "omit --before.")
+        hint = "omit --before, or pass --environment."
+        raise CommandError("--before requires --environment.", hint)
     else:
         _create(directory or Path(), options, wheels=wheels)
 
 
 def _create(directory: Path, options: dict[str, Any], *, wheels: bool) -> None:
-    """Create a repository in a new or existing folder."""
     root = directory.absolute()
     if root.exists() and not root.is_dir():
-        raise CommandError(f"{root} is a file.", "choose a folder.")
+        raise CommandError(f"{root} is a file, not a folder.", "pass the path of a folder.")
     if (root / manifest.NAME).exists():
         what = f"{root} is already a repository of `vt init`."
-        hint = "add an environment by `vt init --environment NAME`, or update it by `vt upgrade`."
+        hint = "run `vt init --environment NAME` to add an environment, or `vt upgrade`."
         raise CommandError(what, hint)
     answers = answers_.of_options(options, root.name)
     try:
         count, remarks = _write(root, answers)
     except UnsafePathError as error:
-        what = f"{error.filename} {error.strerror}: `vt init` does not follow it."
-        raise CommandError(what, "replace it by a file or folder in the repository.") from None
+        what = f"{error.filename} {error.strerror}, and `vt init` does not follow it."
+        hint = "replace that path by a file or folder in the repository."
+        raise CommandError(what, hint) from None
     except OSError as error:
-        raise CommandError(
-            f"{error.filename or root} cannot be written: {error.strerror}."
-        ) from None
-    for remark in (*remarks, *_advice(root, answers)):
+        what = f"cannot write {error.filename or root}: {error.strerror}."
+        raise CommandError(what) from None
+    if unset := placeholders(answers):
+        names = " and ".join(unset)
+        remarks.append(f"before a deployment, replace {names} in the files (see README.md)")
+    above = git.checkout_around(root.parent)
+    if above is not None and not (root / ".git").exists():
+        what = f"{root} is inside the repository {above}"
+        remarks.append(f"{what}, so GitHub does not run its workflows")
+    for remark in remarks:
         print_line(f"note: {remark}.")
     print_line(f"Wrote {count} files to {directory}.")
     go = "" if root == Path.cwd() else f"cd {shlex.quote(str(directory))} && "
@@ -151,13 +157,10 @@ def _create(directory: Path, options: dict[str, Any], *, wheels: bool) -> None:
 
 
 def _write(root: Path, answers: Answers) -> tuple[int, list[str]]:
-    """Write all files, the manifest last; return their number, and remarks on files that existed.
+    """Write all files, the manifest last. Return their number, and remarks on existing files.
 
-    Existing files with the same text are accepted: a second run completes an interrupted one.
-
-    Raises:
-        CommandError: files with other texts exist. No file is written.
-        OSError: a file cannot be read or written.
+    Existing files with equal texts are accepted, so that a second run completes an interrupted run.
+    Raises CommandError before any file is written, or OSError.
     """
     files, below = render(answers, release()), RootDirectory(root, refuse_git=True)
     new_manifest = manifest.of_files(release(), answers, files.values())
@@ -168,15 +171,15 @@ def _write(root: Path, answers: Answers) -> tuple[int, list[str]]:
             texts[path] = text
         elif path in EXTENDED and text not in here:
             texts[path] = here + (b"" if here.endswith(b"\n") or not here else b"\n") + b"\n" + text
-            remarks.append(f"{path} existed; the generated lines were appended")
+            remarks.append(f"the generated lines were appended to the existing {path}")
         elif path in LEFT and here != text:
             new_manifest = new_manifest.leaving(path)
-            remarks.append(f"{path} existed and stays unchanged")
+            remarks.append(f"the existing {path} stays unchanged")
         elif here != text and path not in EXTENDED:
             taken.append(path)
     if taken:
-        what = f"{root} has other files of these names: {', '.join(taken)}. No file was written."
-        raise CommandError(what, "choose another folder, or move these files away.")
+        what = f"{root} already has different files: {', '.join(taken)}. No file was written."
+        raise CommandError(what, "pass another folder, or move these files to another folder.")
     root.mkdir(parents=True, exist_ok=True)
     for path, text in texts.items():
         existing = below.status(path)  # an existing file keeps its permissions
@@ -186,22 +189,13 @@ def _write(root: Path, answers: Answers) -> tuple[int, list[str]]:
     return len(texts), remarks
 
 
-def _advice(root: Path, answers: Answers) -> Iterator[str]:
-    """Yield warnings: valid input with a surprising effect."""
-    if unset := placeholders(answers):
-        yield f"replace {' and '.join(unset)} in the files before a deployment, see README.md"
-    above = git.checkout_around(root.parent)
-    if above is not None and not (root / ".git").exists():
-        yield f"{root} is inside repository {above}: GitHub only runs workflows at its top"
-
-
 def _build_wheels(root: Path) -> bool:
-    """Build wheels from this program's checkout, and return whether the build succeeded."""
+    """Build wheels from this program's checkout. Return True if the build succeeded."""
     sources = [_checkout_of(name) for name in PACKAGES]
     uv = find_uv(Path(sys.executable).with_name("uv"))
     if None in sources or uv is None:
         return False
-    # A development environment has the build backend. Elsewhere uv downloads it.
+    # A development environment has the build backend. In other environments uv downloads it.
     own = ["--no-build-isolation", "--python", sys.executable] if find_spec("hatchling") else []
     with tempfile.TemporaryDirectory() as folder:  # uv writes a .gitignore next to wheels
         for source in sources:
@@ -231,13 +225,13 @@ def _add_environment(directory: Path, name: str, before: str, options: dict[str,
     root, new = manifest.root_of(directory), release()
     old = manifest.read(root)
     if old.release != new:
-        what = f"the repository has release {old.release}, the installed release is {new}"
+        what = f"the repository has release {old.release}, but release {new} is installed"
         raise CommandError(f"{what}.", f"run `vt upgrade` first, or install {old.release}.")
     answers_.ensure_only_of_environment(options)
     added = answers_.environment_of_options(name, options, old.answers.environments[0])
     answers = old.answers.with_environment(added, before)
     _offer(root, f"vt-environment-{name}", old, answers, new)
-    print_line(f"Then put the real ids into the files, and run `vt check --stack {name}`.")
+    print_line(f"Then write the real ids to these files, and run `vt check --stack {name}`.")
 
 
 def upgrade(directory: UpgradedDirectory = None) -> None:
@@ -250,50 +244,35 @@ def upgrade(directory: UpgradedDirectory = None) -> None:
     """
     root, new = manifest.root_of(directory or Path()), release()
     old = manifest.read(root)
-    _ensure_not_older(old, new)
-    _offer(root, f"vt-upgrade-{new}", old, old.answers, new)
-    for line in _needs(root, new):
-        print_line(line)
-
-
-def _offer(root: Path, branch: str, old: Manifest, answers: Answers, new: str) -> None:
-    """Create the branch of a change, and print the commands to read and apply it.
-
-    Raises:
-        CommandError: git failed.
-    """
-    changes, manifest_after = branches.compare(old, answers, new)
-    if not changes and old.release == new:
-        print_line(f"{root} is up to date with release {new}. Your edits are unchanged.")
-        return
-    branches.make(root, branch, changes, manifest_after)
-    print_line(f"Branch {branch} changes {counted(len(changes), 'file')}:")
-    for change in changes:
-        print(f"  {'-' if change.new is None else '+' if change.is_new else ' '} {change.path}")
-    print_line(f"Review: git diff {branch}~ {branch}")
-    print_line(f"Apply:  git cherry-pick {branch} && git branch -D {branch}")
-
-
-def _ensure_not_older(old: Manifest, release: str) -> None:
     try:
-        older = Version(release) < Version(old.release)
+        is_older = Version(new) < Version(old.release)
     except InvalidVersion:
-        raise CommandError(
-            f"release {old.release!r} of this repository is not a version."
-        ) from None
-    if older:
-        what = f"the repository has release {old.release}, the installed {release} is older"
-        raise CommandError(f"{what}.", "run `make setup` to install the pinned release.")
-
-
-def _needs(root: Path, release: str) -> Iterator[str]:
-    """Yield notes on pins whose release differs from this one."""
+        what = f"{manifest.NAME}: release {old.release!r} is not a version."
+        raise CommandError(what) from None
+    if is_older:
+        what = f"the repository has release {old.release}, but the installed {new} is older."
+        raise CommandError(what, "run `make setup` to install the pinned release.")
+    _offer(root, f"vt-upgrade-{new}", old, old.answers, new)
     for name in _PINNING:
         try:
             pins = _PIN.findall((root / name).read_text(encoding="utf-8"))
         except (OSError, UnicodeDecodeError):
             continue
+        hint = "make lock UPGRADE=1" if name.endswith(".lock") else f"pin {new}"
         for pin in pins:
-            if pin != release:
-                hint = "make lock UPGRADE=1" if name.endswith(".lock") else f"pin {release}"
-                yield f"note: {name} pins vertex-training {pin}: {hint}."
+            if pin != new:
+                print_line(f"note: {name} pins vertex-training {pin}: {hint}.")
+
+
+def _offer(root: Path, branch: str, old: Manifest, answers: Answers, new: str) -> None:
+    """Create the branch of a change, and print the commands to read and apply the change."""
+    changes, manifest_after = manifest.compare(old, answers, new)
+    if not changes and old.release == new:
+        print_line(f"{root} is up to date with release {new}. Your edits are unchanged.")
+        return
+    manifest.create_branch(root, branch, changes, manifest_after)
+    print_line(f"Branch {branch} changes {counted(len(changes), 'file')}:")
+    for change in changes:
+        print(f"  {'-' if change.new is None else '+' if change.is_new else ' '} {change.path}")
+    print_line(f"Review: git diff {branch}~ {branch}")
+    print_line(f"Apply:  git cherry-pick {branch} && git branch -D {branch}")

@@ -1,4 +1,4 @@
-"""Render the files of a repository from answers. The texts are in ``templates/``."""
+"""Renders the files of a repository from answers. The folder ``templates/`` has the texts."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ class Kind(enum.StrEnum):
     """Kinds of files, by their treatment in an upgrade to a newer release."""
 
     MERGED = enum.auto()
-    """Changes are merged with the company's edits."""
+    """An upgrade merges changes with the company's edits."""
     ONCE = enum.auto()
-    """Never changed: the file belongs to the company, and a changed job would be resubmitted."""
+    """An upgrade never changes the file, because a changed job would be submitted again."""
     REPLACED = enum.auto()
-    """Generated, not to be edited."""
+    """An upgrade replaces the file. Users must not edit the file."""
 
 
 @dataclass(frozen=True, slots=True)
 class GeneratedFile:
-    """A file of a repository. ``text`` is its template's name in the table below."""
+    """A file of a repository. In the table below, ``text`` is the name of the file's template."""
 
     path: str
-    """Path; ``{}`` is the name of each environment."""
+    """Path of the file. ``{}`` is a placeholder for the name of each environment."""
     text: str
     kind: Kind = Kind.MERGED
     executable: bool = False
@@ -82,10 +82,7 @@ _FILES: Final = (
 
 
 def render(answers: Answers, release: str) -> dict[str, GeneratedFile]:
-    """Return all files of a repository, by path. Equal answers give equal texts.
-
-    ``release`` is the version of the package that the repository pins.
-    """
+    """Return all files of a repository by path. ``release`` is the release to pin."""
     context = {
         "answers": answers,
         "first": answers.environments[0],
@@ -106,17 +103,12 @@ def render(answers: Answers, release: str) -> dict[str, GeneratedFile]:
 
 
 def release() -> str:
-    """Return the version of this package.
-
-    Raises:
-        CommandError: the package is not installed.
-    """
+    """Return the version of this package. Raises CommandError."""
     try:
         return version("vertex-training")
     except PackageNotFoundError:
-        raise CommandError(
-            "package vertex-training is not installed.", "run `make setup`."
-        ) from None
+        what = "the package vertex-training is not installed."
+        raise CommandError(what, "run `make setup`.") from None
 
 
 def _jinja() -> jinja2.Environment:

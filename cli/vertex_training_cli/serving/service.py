@@ -158,7 +158,7 @@ def client(project: str, region: str, kind: Kind, dns: str = "") -> Any:
         OperatorError: a local project without a local cloud, or no credentials.
     """
     # First, because this module prevents loading the rest of the client.
-    from vertex_training.serving.google import operations  # noqa: F401
+    import vertex_training.serving.google  # noqa: F401
 
     package = f"google.cloud.aiplatform_v1.services.{kind}_service"
     service = f"{kind.title()}Service"

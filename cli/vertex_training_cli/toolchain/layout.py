@@ -1,6 +1,6 @@
-"""Paths of the checkout and its virtual environment, and the cache outside of the checkout.
+"""Paths of an installation, the cache of downloads and builds, and subprocesses.
 
-One setup at a time writes the cache, and its entries appear complete.
+Only one setup at a time writes the cache. Entries of the cache appear when they are complete.
 """
 
 from __future__ import annotations
@@ -9,43 +9,121 @@ import contextlib
 import fcntl
 import hashlib
 import os
+import re
 import shutil
+import signal
+import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from vertex_training_cli.toolchain.console import SetupError
-
-#: Plugins beside ``pulumi`` that Python programs with dynamic providers need.
+#: Plugins that Python programs with dynamic providers need. They are beside ``pulumi``.
 PLUGINS: Final = (
     "pulumi-language-python",
     "pulumi-language-python-exec",
     "pulumi-resource-pulumi-python",
 )
-#: The engine that is downloaded or built; ``tools/offline_engine/go.mod`` requires it, too.
+#: Version of the engine to download or build, which is also in ``tools/offline_engine/go.mod``.
 ENGINE_VERSION: Final = "3.259.0"
-#: Inputs of a build from source, if their folder exists.
+#: Files that determine the result of a build from source.
 BUILD_SOURCES: Final = ("go.mod", "go.sum", "pulumi-language-python")
-#: Prefix of folders that :func:`publish` fills.
+#: Prefix of the folders that :func:`publish` fills.
 UNFINISHED: Final = "unfinished-"
+
+
+class SetupError(Exception):
+    """A failed step. ``tried`` has a line with the reason for each attempt."""
+
+    def __init__(self, what: str, tried: Sequence[str] = (), hint: str = "") -> None:
+        super().__init__(what)
+        self.what, self.tried, self.hint = what, list(tried), hint
+
+    def __str__(self) -> str:
+        lines = [f"setup: {self.what}", *(f"  tried: {line}" for line in self.tried)]
+        return "\n".join([*lines, f"  Hint: {self.hint}"] if self.hint else lines)
+
+
+class SubprocessError(Exception):
+    """A program that failed or is not available. The text is the reason, in one line."""
+
+
+def run(
+    command: Sequence[str | Path],
+    *,
+    what: str = "",
+    log: Path | None = None,
+    limit: float = 600.0,
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+) -> str:
+    """Print ``what``, run a program, and return its output, which is also written to ``log``.
+
+    The program and its process group have ended when this function returns or raises
+    SubprocessError.
+    """
+    parts = [str(part) for part in command]
+    if what:
+        print(f"  {what} ...", flush=True)
+    with log.open("w+b") if log else tempfile.TemporaryFile() as output:
+        try:
+            process = subprocess.Popen(
+                parts,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                cwd=cwd,
+                env={"PULUMI_SKIP_UPDATE_CHECK": "true", **(os.environ if env is None else env)},
+                process_group=0,
+            )
+        except OSError as error:
+            raise SubprocessError(f"{parts[0]}: {error.strerror}") from error
+        try:
+            code = process.wait(limit)
+        except subprocess.TimeoutExpired:
+            raise SubprocessError(f"the program exceeded its limit of {limit:.0f} s") from None
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+        output.seek(0)
+        printed = output.read().decode(errors="replace").strip()
+    if code != 0:
+        lines = [line.strip() for line in printed.splitlines() if line.strip()]
+        reason = " | ".join(lines[-3:]) or "(no output)"
+        raise SubprocessError(f"exit code {code}: {reason}")
+    return printed
+
+
+def read_version(program: Path, *arguments: str) -> tuple[int, int, int]:
+    """Run a program that prints its version, and return the version. Raises SubprocessError."""
+    try:
+        return parse_version(run([program, *arguments], limit=20.0))
+    except SubprocessError as error:
+        raise SubprocessError(f"{program}: {error}") from error
+
+
+def parse_version(text: str) -> tuple[int, int, int]:
+    """Return the first version x.y.z in a text, or (0, 0, 0) for a text without a version."""
+    match = re.search(r"(\d+)\.(\d+)\.(\d+)", text)
+    return (int(match[1]), int(match[2]), int(match[3])) if match else (0, 0, 0)
 
 
 @dataclass(frozen=True)
 class Layout:
-    """The folders of one installation."""
+    """The folders and files of an installation."""
 
     root: Path
-    """Checkout; for an installed package, the folder that contains it."""
+    """The checkout, or for an installed package the folder that contains the package."""
     cache: Path
     deploy: bool = False
-    """True to install only what deployments need, and to download only files pinned by SHA-256."""
+    """True to omit tools for developers, and to download only files pinned by SHA-256."""
     environment: Path | None = None
     """Virtual environment that contains the installed package; None for a checkout."""
     own_releases: Path | None = None
-    """A repository's file with additional SHA-256 sums of official archives."""
+    """File of a repository with additional SHA-256 sums of official archives."""
 
     @classmethod
     def of_this_checkout(cls, *, deploy: bool = False) -> Layout:
@@ -56,12 +134,7 @@ class Layout:
     def of_this_environment(
         cls, *, deploy: bool = False, own_releases: Path | None = None
     ) -> Layout:
-        """Return the layout of the running Python's virtual environment.
-
-        Raises:
-            SetupError: it is no virtual environment, or cannot be written; or ``own_releases``
-                cannot be read.
-        """
+        """Return the layout of the running Python's virtual environment. Raises SetupError."""
         if own_releases and not os.access(own_releases, os.R_OK):
             raise SetupError(
                 f"cannot read {own_releases}", hint="pass an existing file, or omit the option"
@@ -69,14 +142,15 @@ class Layout:
         if sys.prefix == sys.base_prefix:
             raise SetupError(
                 f"{sys.executable} is not in a virtual environment",
-                hint="run `python3 -m venv .venv`, install this package there, and run its vt",
+                hint="run `python3 -m venv .venv`, install this package into .venv, and run "
+                "`.venv/bin/vt setup`",
             )
         root, prefix = Path(__file__).resolve().parents[2], Path(sys.prefix)
         layout = cls(root, cache_home(), deploy, prefix, own_releases)
         if not os.access(layout.bin, os.W_OK):
             raise SetupError(
                 f"cannot write to {layout.bin}",
-                hint="use a virtual environment that this user owns",
+                hint="use a virtual environment that belongs to this user",
             )
         return layout
 
@@ -94,7 +168,7 @@ class Layout:
 
     @property
     def stamp(self) -> Path:
-        """File that records a finished installation."""
+        """Return the path of the file that records a complete installation."""
         return self.venv / ("pulumi.json" if self.environment else "setup.json")
 
     @property
@@ -107,7 +181,7 @@ class Layout:
 
     @property
     def policy_venv(self) -> Path:
-        """Virtual environment of the policy pack, inside of .venv."""
+        """Return the path of the policy pack's virtual environment, which is inside of .venv."""
         return self.venv / "policy"
 
     @property
@@ -115,32 +189,27 @@ class Layout:
         return self.package / "policy.txt"
 
     @property
-    def tools(self) -> Path:
-        return self.root / "tools"
-
-    @property
     def package(self) -> Path:
-        """Folder of this package; it exists also if a test uses another checkout."""
+        """Return the path of the folder that contains this module in an installation."""
         source_root = self.root if self.environment else self.root / "cli"
         return source_root / "vertex_training_cli" / "toolchain"
 
     @property
     def plugin_callers(self) -> Path:
-        """Program that starts an engine plugin with a guard at its port."""
+        """Return the path of the program that starts an engine plugin with a guard at its port."""
         source_root = self.root if self.environment else self.root / "infra"
         return source_root / "vertex_training" / "plugin_callers.py"
 
     @property
     def releases(self) -> Path:
-        """File with SHA-256 sums of official archives, in the format of sha256sum."""
+        """Return the path of the file with SHA-256 sums of official archives."""
         return self.package / "releases.sha256"
 
     @property
     def offline_engine(self) -> Path:
-        """Folder that pins the engine's modules and contains the stand-in language host.
+        """Return the path of the folder with the pins of a build and the stand-in language host.
 
-        Only a checkout has it. On a machine that reaches nothing but package registries,
-        VT_OFFLINE_ENGINE tells ``vt setup`` of the installed package where it is.
+        Only a checkout has this folder. For an installed package, VT_OFFLINE_ENGINE is its path.
         """
         if self.environment:
             return Path(os.environ.get("VT_OFFLINE_ENGINE") or self.package / "offline_engine")
@@ -165,12 +234,9 @@ class Layout:
 
 
 def cache_home() -> Path:
-    """Return VT_CACHE_DIR, else vertex-training in XDG_CACHE_HOME or ~/.cache.
+    """Return VT_CACHE_DIR, else ``vertex-training`` in XDG_CACHE_HOME or ~/.cache.
 
-    A relative XDG_CACHE_HOME counts as none: specifications.freedesktop.org/basedir-spec.
-
-    Raises:
-        SetupError: neither is set, and this user has no home.
+    A relative XDG_CACHE_HOME is ignored: specifications.freedesktop.org/basedir-spec.
     """
     try:
         if chosen := os.environ.get("VT_CACHE_DIR"):
@@ -179,18 +245,14 @@ def cache_home() -> Path:
         return (base if base.is_absolute() else Path.home() / ".cache") / "vertex-training"
     except RuntimeError as error:
         raise SetupError(
-            f"no folder for the cache: {error}",
+            f"cannot determine the folder of the cache: {error}",
             hint="set VT_CACHE_DIR to a writable folder",
         ) from error
 
 
 @contextlib.contextmanager
 def lock(folder: Path) -> Iterator[None]:
-    """Lock the cache. The system releases the lock when the process ends.
-
-    Raises:
-        SetupError: the cache cannot be written.
-    """
+    """Lock the cache. The system releases the lock when the process ends. Raises SetupError."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         handle = (folder / "setup.lock").open("w")
@@ -205,13 +267,13 @@ def lock(folder: Path) -> Iterator[None]:
         except BlockingIOError:
             print("  waiting for another setup on this machine ...", flush=True)
             fcntl.flock(handle, fcntl.LOCK_EX)
-        for unfinished in folder.glob(UNFINISHED + "*"):  # of a setup that was killed
+        for unfinished in folder.glob(UNFINISHED + "*"):  # from killed setups
             shutil.rmtree(unfinished, ignore_errors=True)
         yield
 
 
 def publish(target: Path, fill: Callable[[Path], object]) -> None:
-    """Create ``target`` atomically: write a folder beside it, then rename that folder.
+    """Create ``target`` atomically: write another folder, then rename the folder.
 
     The caller must hold the lock.
     """
@@ -226,7 +288,7 @@ def publish(target: Path, fill: Callable[[Path], object]) -> None:
 
 @contextlib.contextmanager
 def replacing(target: Path) -> Iterator[Path]:
-    """Yield a new path beside ``target``, which then replaces ``target`` atomically."""
+    """Yield a new path beside ``target``. The new file then replaces ``target`` atomically."""
     beside = target.with_name(f".{target.name}.new")
     beside.unlink(missing_ok=True)
     yield beside
@@ -236,7 +298,7 @@ def replacing(target: Path) -> Iterator[Path]:
 def place(source: Path, target: Path) -> None:
     """Put a cached file at ``target`` atomically, as a hard link if possible, else as a copy.
 
-    A symbolic link does not work: the engine resolves it and looks for plugins beside its target.
+    A symbolic link does not work, because the engine looks for plugins beside the link's target.
     """
     with replacing(target) as beside:
         try:
@@ -246,6 +308,6 @@ def place(source: Path, target: Path) -> None:
 
 
 def link(source: Path, target: Path) -> None:
-    """Make ``target`` a symbolic link to ``source``, replacing an existing file."""
+    """Replace ``target`` by a symbolic link to ``source``."""
     with replacing(target) as beside:
         beside.symlink_to(source)

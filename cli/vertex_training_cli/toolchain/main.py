@@ -11,11 +11,10 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Final
 
-from vertex_training_cli.toolchain.console import SetupError
-from vertex_training_cli.toolchain.layout import PLUGINS, Layout, lock
+from vertex_training_cli.toolchain.layout import PLUGINS, Layout, SetupError, lock
 from vertex_training_cli.toolchain.pulumi_cli import (
+    SOURCES,
     Pulumi,
-    check_source,
     ensure_pulumi,
     install_gcp_plugin,
     pinned_gcp_plugin,
@@ -32,18 +31,18 @@ INTERRUPTED: Final = 130
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Install. Exit codes: 0 installed, 1 not installed or failed, 130 interrupted."""
+    """Install the toolchain. Exit codes: 0 installed, 1 failed or missing, 130 interrupted."""
     parser = argparse.ArgumentParser(
         prog="setup.py",
         description="Install the pinned Python packages, this project and pulumi into .venv.",
         epilog="Environment: VT_CACHE_DIR (folder of builds and downloads), "
         "VT_PULUMI_SOURCE=auto|path|official|build (source of pulumi).",
     )
-    parser.add_argument("--check", action="store_true", help="only print what is installed")
+    parser.add_argument("--check", action="store_true", help="print only what is installed")
     parser.add_argument(
         "--deploy",
         action="store_true",
-        help="install only runtime.txt and policy.txt, and download only files pinned by SHA-256",
+        help="omit tools for developers, and download only files pinned by SHA-256",
     )
     options = parser.parse_args(arguments)
     source = os.environ.get("VT_PULUMI_SOURCE") or "auto"
@@ -53,7 +52,7 @@ def main(arguments: Sequence[str]) -> int:
             raise SetupError("only Linux and macOS are supported", hint="use WSL on Windows")
         engine = installed(layout, source)
         if engine is None and options.check:
-            print("setup: .venv is missing or out of date. Hint: make setup")
+            print("setup: .venv is missing or out of date. Hint: run `make setup`")
             return 1
         if engine is None:
             started = time.monotonic()
@@ -71,21 +70,19 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def install(layout: Layout, source: str) -> Pulumi:
-    """Run every step of an installation. Finished steps are skipped.
+    """Run the missing steps of an installation. Raises SetupError.
 
-    An installed package has its environment and its packages already. ``source`` is the value of
-    VT_PULUMI_SOURCE: auto, path, official or build.
-
-    Raises:
-        SetupError: a step failed, with the reasons.
+    ``source`` is the value of VT_PULUMI_SOURCE: auto, path, official or build.
     """
-    check_source(source)
+    if source != "auto" and source not in SOURCES:
+        hint = f"set VT_PULUMI_SOURCE to auto, {', '.join(SOURCES)}"
+        raise SetupError(f"VT_PULUMI_SOURCE has the unknown value {source!r}", hint=hint)
     with lock(layout.toolchain):
-        if engine := installed(layout, source):  # by the setup that this one waited for
+        if engine := installed(layout, source):  # by another setup, while this setup waited
             return engine
         layout.stamp.unlink(missing_ok=True)
         if layout.deploy:
-            pinned_gcp_plugin(layout)  # before minutes of installing
+            pinned_gcp_plugin(layout)  # raises before the installation, which takes minutes
         if layout.environment:
             uv = find_uv(layout.bin / "uv")
         else:
@@ -107,7 +104,7 @@ def installed(layout: Layout, source: str) -> Pulumi | None:
         digest = record.pop("digest")
         engine = Pulumi(**record)
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
-        return None  # no record, or one that another version wrote
+        return None  # no record, or a record of another version
     names = ("pulumi", *PLUGINS) if layout.environment else ("python", "vt", "pulumi", *PLUGINS)
     programs = all(os.access(layout.bin / name, os.X_OK) for name in names)
     whole = programs and has_policy_packages(layout)

@@ -1,9 +1,8 @@
 """The three sources of ``pulumi``: PATH, the official release, and a build from official source.
 
-They are tried in this order. An official archive with a line in releases.sha256 is compared with
-it before anything is unpacked. A build needs only the Go module proxy, so it works on machines that
-reach package registries and nothing else. It alone uses a stand-in: the Python language host
-(tools/offline_engine/language_host.py of the checkout).
+The sources are tried in this order. An official archive with a line in releases.sha256 is compared
+with that SHA-256 before unpacking. A build needs only the Go module proxy, but uses a stand-in for
+the Python language host (tools/offline_engine/language_host.py of the checkout).
 """
 
 from __future__ import annotations
@@ -21,33 +20,31 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from vertex_training_cli.toolchain.console import (
-    SetupError,
-    SubprocessError,
-    parse_version,
-    read_version,
-    run,
-)
 from vertex_training_cli.toolchain.layout import (
     ENGINE_VERSION,
     PLUGINS,
     Layout,
+    SetupError,
+    SubprocessError,
     link,
+    parse_version,
     place,
     publish,
+    read_version,
     replacing,
+    run,
 )
 from vertex_training_cli.toolchain.python_env import pinned_requirement
 
 ENGINE_URL: Final = "https://get.pulumi.com/releases/sdk"
-#: Seconds without a byte after which a download has failed.
+#: Seconds without data after which a download fails.
 STALL_SECONDS: Final = 30.0
 DOWNLOAD_SECONDS: Final = 300.0
 BUILD_SECONDS: Final = 3600.0
 ENGINE_MODULE: Final = "github.com/pulumi/pulumi/pkg/v3"
 SDK_MODULE: Final = "github.com/pulumi/pulumi/sdk/v3"
 DYNAMIC_PROVIDER: Final = "pulumi-resource-pulumi-python"
-#: Scripts of the official release, and their paths in the SDK's Go module.
+#: Scripts of the official release with their paths in the SDK's Go module.
 SDK_FILES: Final = {
     "pulumi-language-python-exec": "python/cmd/pulumi-language-python-exec",
     DYNAMIC_PROVIDER: f"python/dist/{DYNAMIC_PROVIDER}",
@@ -61,7 +58,7 @@ HINT: Final = (
 
 @dataclass(frozen=True)
 class Pulumi:
-    """An installed CLI: its source, its version, and which of its parts are official."""
+    """An installed CLI: its source, its version, and descriptions of engine and language host."""
 
     source: str
     version: str
@@ -69,27 +66,11 @@ class Pulumi:
     language_host: str
 
 
-def check_source(chosen: str) -> None:
-    """Check the value of VT_PULUMI_SOURCE.
-
-    Raises:
-        SetupError: ``chosen`` is neither "auto" nor a key of ``SOURCES``.
-    """
-    if chosen != "auto" and chosen not in SOURCES:
-        hint = f"use one of auto, {', '.join(SOURCES)}"
-        raise SetupError(f"VT_PULUMI_SOURCE is {chosen!r}", hint=hint)
-
-
 def ensure_pulumi(layout: Layout, chosen: str) -> Pulumi:
     """Put ``pulumi`` and its plugins into .venv/bin, from the first source that works.
 
-    For deployments, one on PATH is used only if it is chosen: nothing pins it.
-
-    Args:
-        chosen: "auto" for all sources in order, or one of "path", "official", "build".
-
-    Raises:
-        SetupError: no source works; it lists each with its reason.
+    ``chosen`` is a source, or "auto" for all sources in order. For deployments, "auto" does not use
+    PATH, because no hash pins that ``pulumi``. Raises SetupError with the reasons.
     """
     tried: list[str] = []
     for name, install in SOURCES.items():
@@ -99,14 +80,13 @@ def ensure_pulumi(layout: Layout, chosen: str) -> Pulumi:
             except SubprocessError as error:
                 tried.append(f"{name}: {error}")
                 print(f"  source skipped: {tried[-1]}", flush=True)
-    raise SetupError("no usable pulumi was found", tried, HINT)
+    raise SetupError("cannot install pulumi from any source", tried, HINT)
 
 
 def link_from_path(layout: Layout) -> Pulumi:
-    """Link the first usable installation on PATH: of the pinned major version, not older.
+    """Link the first usable installation on PATH: the pinned major version, not older.
 
-    Raises:
-        SubprocessError: PATH has none; the text lists those that were rejected.
+    Raises SubprocessError with the reason for each rejected installation.
     """
     rejected, oldest = list[str](), parse_version(ENGINE_VERSION)
     for command in (folder / "pulumi" for folder in search_path(layout)):
@@ -120,10 +100,10 @@ def link_from_path(layout: Layout) -> Pulumi:
         shown, folder = ".".join(map(str, version)), command.resolve().parent
         missing = [name for name in PLUGINS if not _is_official_plugin(folder / name)]
         if not oldest <= version < (oldest[0] + 1, 0, 0):
-            wanted = f"{ENGINE_VERSION} or later, before {oldest[0] + 1}"
-            rejected.append(f"{command} is version {shown}; needed is {wanted}")
+            needed = f"{ENGINE_VERSION} or later, before {oldest[0] + 1}"
+            rejected.append(f"{command} has version {shown}, but setup needs {needed}")
         elif missing:
-            rejected.append(f"{command} has no official {missing[0]} beside it")
+            rejected.append(f"the folder of {command} has no official {missing[0]}")
         else:
             for name in ("pulumi", *PLUGINS):
                 link(folder / name, layout.bin / name)
@@ -132,7 +112,7 @@ def link_from_path(layout: Layout) -> Pulumi:
 
 
 def search_path(layout: Layout) -> list[Path]:
-    """Return the folders of PATH without this project's own (.venv, and the local cloud's shim)."""
+    """Return the folders of PATH without .venv and the folder of the local cloud."""
     home = os.environ.get("VT_LOCAL_HOME", str(layout.root / ".vt-local"))
     own = {layout.bin.resolve(), (Path(home) / "bin").resolve()}
     folders = [Path(entry) for entry in os.environ.get("PATH", "").split(os.pathsep) if entry]
@@ -150,12 +130,10 @@ def _is_official_plugin(file: Path) -> bool:
 
 
 def install_official(layout: Layout) -> Pulumi:
-    """Install the official release of the pinned version; releases.sha256 has its SHA-256.
+    """Install the official release of the pinned version.
 
-    Without a line for it there, it is installed as downloaded, but not for deployments.
-
-    Raises:
-        SubprocessError: the download failed, or is not pinned and must be.
+    Without a SHA-256 in releases.sha256, the release is installed unchecked, but not for
+    deployments. Raises SubprocessError.
     """
     archive = engine_archive()
     sha256 = _pinned_sha256(layout, archive)
@@ -176,8 +154,7 @@ def _install_engine(source: Path, names: Iterable[str], layout: Layout) -> None:
     guard = shlex.quote(str(layout.plugin_callers))
     text = (source / DYNAMIC_PROVIDER).read_text()
     _write_script(
-        layout.bin / DYNAMIC_PROVIDER,
-        text.replace("-m pulumi.dynamic", f"{guard} pulumi.dynamic"),
+        layout.bin / DYNAMIC_PROVIDER, text.replace("-m pulumi.dynamic", f"{guard} pulumi.dynamic")
     )
 
 
@@ -198,13 +175,13 @@ def plugin_archive(version: str) -> str:
 
 
 def _platform(intel: str) -> str:
-    """Return system and processor in the name of an archive, which calls Intel's ``intel``."""
+    """Return the system and the processor as in names of archives. ``intel`` is Intel's name."""
     is_arm = platform.machine().lower() in ("aarch64", "arm64")
     return f"{platform.system().lower()}-{'arm64' if is_arm else intel}"
 
 
 def _pinned_sha256(layout: Layout, archive: str) -> str:
-    """Return the pinned SHA-256 of an archive, or "" if no file lists it."""
+    """Return the pinned SHA-256 of an archive; empty if no file lists the archive."""
     for file in (layout.releases, layout.own_releases):
         for line in file.read_text().splitlines() if file else ():
             digest, _, name = line.partition("  ")
@@ -214,11 +191,7 @@ def _pinned_sha256(layout: Layout, archive: str) -> str:
 
 
 def _unpack_engine(archive: str, sha256: str, folder: Path) -> None:
-    """Download an engine's archive and unpack its programs to ``folder``/bin.
-
-    Raises:
-        SubprocessError: no download, another content than ``sha256``, or not an archive.
-    """
+    """Download an engine's archive, and unpack its programs to ``folder``/bin."""
     file = folder / archive
     try:
         with (
@@ -239,11 +212,7 @@ def _unpack_engine(archive: str, sha256: str, folder: Path) -> None:
 
 
 def pinned_gcp_plugin(layout: Layout) -> tuple[str, str]:
-    """Return version and SHA-256 of the gcp plugin of the pinned SDK.
-
-    Raises:
-        SetupError: no file has a line for it.
-    """
+    """Return the version and the SHA-256 of the gcp plugin of the pinned SDK. Raises SetupError."""
     if layout.environment:
         version = importlib.metadata.version("pulumi-gcp")
     else:
@@ -252,26 +221,17 @@ def pinned_gcp_plugin(layout: Layout) -> tuple[str, str]:
     archive = plugin_archive(version)
     sha256 = _pinned_sha256(layout, archive)
     if not sha256:
-        raise SetupError(
-            f"{layout.own_releases or layout.releases.name} has no SHA-256 for {archive}",
-            hint="add its published SHA-256 (README.md, step 3)"
-            if layout.own_releases
-            else "add its published SHA-256 (docs/maintainers.md)"
-            if not layout.environment
-            else (
-                "run `vt setup --deploy --releases FILE`, with the archive's line in the "
-                "format of sha256sum"
-            ),
-        )
+        page = "README.md, step 3" if layout.own_releases else "docs/maintainers.md"
+        hint = f"add the published SHA-256 to the file ({page})"
+        if layout.environment and not layout.own_releases:
+            hint = "run `vt setup --deploy --releases FILE` with the output of sha256sum in FILE"
+        file = layout.own_releases or layout.releases.name
+        raise SetupError(f"{file} has no SHA-256 for {archive}", hint=hint)
     return version, sha256
 
 
 def install_gcp_plugin(layout: Layout) -> None:
-    """Install the gcp plugin of the pinned SDK by its pinned SHA-256.
-
-    Raises:
-        SetupError: it is not pinned, or the download failed.
-    """
+    """Install the gcp plugin of the pinned SDK by its pinned SHA-256. Raises SetupError."""
     version, sha256 = pinned_gcp_plugin(layout)
     command = [layout.bin / "pulumi", "plugin", "install", "resource", "gcp", version]
     try:
@@ -286,11 +246,7 @@ def install_gcp_plugin(layout: Layout) -> None:
 
 
 def install_build(layout: Layout) -> Pulumi:
-    """Build the pinned engine with Go; add the stand-in language host.
-
-    Raises:
-        SubprocessError: Go is missing, or the build failed.
-    """
+    """Build the pinned engine, and add the stand-in language host. Raises SubprocessError."""
     pins = layout.offline_engine
     if not (pins / "go.mod").is_file():
         raise SubprocessError(
@@ -315,29 +271,21 @@ def install_build(layout: Layout) -> Pulumi:
 
 
 def _build_engine(folder: Path, layout: Layout) -> None:
-    """Build the engine and collect its plugins in ``folder``/bin.
-
-    The caller's flags are kept, except -mod, which may rewrite go.sum, and workspaces. Without cgo
-    the result needs no C compiler and no particular libc. Go's temporary files go beside the
-    result, because they may exceed a small /tmp.
-
-    Raises:
-        SubprocessError: Go is missing or a step failed; build.log of the cache has all output.
-    """
+    """Build the engine, and collect its plugins in ``folder``/bin."""
     if not shutil.which("go"):
         raise SubprocessError("Go is not on PATH")
     target, module, scratch = folder / "bin", layout.offline_engine, folder / "bin" / "tmp"
     scratch.mkdir(parents=True)
     kept = [flag for flag in os.environ.get("GOFLAGS", "").split() if not flag.startswith("-mod")]
     environment = {
-        "HOME": os.path.expanduser("~"),  # Go keeps its own caches there
-        "GOTMPDIR": str(scratch),
+        "HOME": os.path.expanduser("~"),  # the folder of Go's caches
+        "GOTMPDIR": str(scratch),  # /tmp may be too small
         **os.environ,
-        "GOFLAGS": " ".join(kept),
+        "GOFLAGS": " ".join(kept),  # -mod could change go.sum
         "GOWORK": "off",
-        "CGO_ENABLED": "0",
+        "CGO_ENABLED": "0",  # the result needs no C compiler and no particular libc
     }
-    # Without the version set, `pulumi version` prints nothing and version checks fail.
+    # Without this flag, `pulumi version` prints nothing and version checks fail.
     version = f"-X {SDK_MODULE}/go/common/version.Version=v{ENGINE_VERSION}"
     command = ["go", "build", "-mod=readonly", "-trimpath", "-buildvcs=false", "-ldflags"]
     command += [f"-s -w {version}", "-o", str(target / "pulumi"), f"{ENGINE_MODULE}/cmd/pulumi"]
@@ -353,8 +301,7 @@ def _build_engine(folder: Path, layout: Layout) -> None:
     read_version(target / "pulumi", "version")
 
 
-#: Value of VT_PULUMI_SOURCE -> function that installs ``pulumi`` from this source, in order of
-#: preference.
+#: Values of VT_PULUMI_SOURCE in order of preference, and the functions that install ``pulumi``.
 SOURCES: Final[dict[str, Callable[[Layout], Pulumi]]] = {
     "path": link_from_path,
     "official": install_official,

@@ -1,8 +1,7 @@
 """Installs uv, the virtual environments, the pinned packages and this project.
 
-The policy SDK needs an older protobuf than Google's clients, so its pack has an environment of its
-own. The pack sees none of the packages in .venv but ``vertex_training``, of which policies take
-names and patterns of secrets.
+The policy pack has a separate environment, because the policy SDK needs an older protobuf than
+Google's clients. The pack imports only ``vertex_training`` from outside of this environment.
 """
 
 from __future__ import annotations
@@ -14,8 +13,13 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from vertex_training_cli.toolchain.console import SetupError, SubprocessError, read_version, run
-from vertex_training_cli.toolchain.layout import Layout
+from vertex_training_cli.toolchain.layout import (
+    Layout,
+    SetupError,
+    SubprocessError,
+    read_version,
+    run,
+)
 
 OLDEST_UV: Final = (0, 5, 0)
 OLDEST_PYTHON: Final = (3, 11, 0)
@@ -23,12 +27,12 @@ OFFLINE_HINT: Final = (
     "read the message above. Behind a proxy or with a mirror, configure uv "
     "(UV_INDEX_URL, HTTPS_PROXY, SSL_CERT_FILE), then run `make setup` again"
 )
-#: Options of installers: nothing is built, because build requirements have no pinned hash.
+#: Options of installers. Packages are not built, because build requirements have no pinned hash.
 _PINNED: Final = ("--require-hashes", "--only-binary", ":all:")
 
 
 def find_uv(*places: Path) -> Path | None:
-    """Return the first sufficiently new uv among these files and on PATH, or None."""
+    """Return the first suitable uv among these files and on PATH, or None."""
     on_path = shutil.which("uv")
     for candidate in (*places, *([Path(on_path)] if on_path else [])):
         try:
@@ -40,25 +44,22 @@ def find_uv(*places: Path) -> Path | None:
 
 
 def uv_command(uv: Path, *arguments: str | Path) -> list[str | Path]:
-    """Return a uv command line, with absolute paths in ``arguments``.
+    """Return a command line of uv. All paths in ``arguments`` must be absolute.
 
-    It starts in ``/``: uv reads settings from its folder and those above it, so none of a checkout.
+    The command starts in ``/``, because uv reads settings from its folder and the folders above.
     """
     return [uv, "--directory", "/", *arguments]
 
 
 def ensure_venv(layout: Layout) -> Path:
-    """Create .venv with the running Python unless it exists; return uv.
+    """Create .venv with the running Python unless .venv exists, and return uv.
 
-    Where PATH has no suitable uv, pip installs the pinned version into .venv.
-
-    Raises:
-        SetupError: neither works.
+    Without a suitable uv on PATH, pip installs the pinned uv into .venv. Raises SetupError.
     """
     script = "import sys; print('%d.%d.%d' % sys.version_info[:3])"
     try:
         is_suitable = read_version(layout.python, "-c", script) >= OLDEST_PYTHON
-    except SubprocessError:  # there is none, or it is broken: its Python is gone
+    except SubprocessError:  # .venv does not exist, or its Python was removed
         is_suitable = False
     uv = find_uv(layout.bin / "uv") if is_suitable else find_uv()
     if uv and not is_suitable:
@@ -77,7 +78,7 @@ def install_packages(uv: Path, layout: Layout) -> None:
     python = ("--quiet", "--python", layout.python)
     sync = uv_command(uv, "pip", "sync", *python, "--require-hashes", layout.requirements)
     run_installer("installing packages", sync, layout)
-    # A plain path entry for each source root: type checkers follow it, and start-up stays fast.
+    # An editable project has a path entry, which type checkers follow and which starts fast.
     editable = uv_command(uv, "pip", "install", *python, "--no-deps", "--no-build-isolation")
     roots = [layout.root] if layout.deploy else [layout.root, layout.root / "localcloud"]
     editable += [part for root in roots for part in ("--editable", root)]
@@ -85,17 +86,17 @@ def install_packages(uv: Path, layout: Layout) -> None:
 
 
 def install_policy_packages(layout: Layout, uv: Path | None) -> None:
-    """Recreate the environment of the policy pack, by ``uv`` or else by venv and pip."""
+    """Recreate the environment of the policy pack, with ``uv`` or with venv and pip."""
     pins = layout.policy_requirements
     create_environment(layout.policy_venv, pins, "the policy pack", layout, uv)
     if layout.environment:
-        # Also after a newer release takes its place. A checkout's policy/__main__.py finds it.
+        # The link stays valid after an upgrade. In a checkout, policy/__main__.py sets the path.
         for folder in _policy_packages(layout):
             (folder / "vertex_training").symlink_to(layout.root / "vertex_training")
 
 
 def has_policy_packages(layout: Layout) -> bool:
-    """Return True if the policy pack's environment exists, with the package if it is needed."""
+    """Return True if the policy pack's environment exists, with a needed link to the package."""
     if not os.access(layout.policy_venv / "bin" / "python", os.X_OK):
         return False
     ours = (layout.root / "vertex_training").resolve()
@@ -104,18 +105,14 @@ def has_policy_packages(layout: Layout) -> bool:
 
 
 def _policy_packages(layout: Layout) -> list[Path]:
-    # One of them: lib64 is a link to lib where it exists.
+    # The pattern does not match lib64, which can be a link to lib.
     return sorted(layout.policy_venv.glob("lib/python*/site-packages"))
 
 
 def create_environment(
     folder: Path, pins: Path, what: str, layout: Layout, uv: Path | None, python: str | Path = ""
 ) -> None:
-    """Recreate the environment ``folder`` of ``what`` with packages that ``pins`` lists by hash.
-
-    Raises:
-        SetupError: an installer failed.
-    """
+    """Recreate an environment with the packages that ``pins`` lists by hash. Raises SetupError."""
     python, created = python or layout.python, folder / "bin" / "python"
     if uv:
         create = uv_command(uv, "venv", "--quiet", "--clear", "--python", python, folder)
@@ -129,11 +126,7 @@ def create_environment(
 
 
 def run_installer(what: str, command: list[str | Path], layout: Layout) -> None:
-    """Run uv, venv or pip in the environment that ``command`` names.
-
-    Raises:
-        SetupError: it failed, with its last lines.
-    """
+    """Run uv, venv or pip. Raises SetupError with the last lines of the output."""
     environment = {k: v for k, v in os.environ.items() if k not in ("VIRTUAL_ENV", "UV_PYTHON")}
     environment |= {"UV_PYTHON_DOWNLOADS": "never", "UV_NO_PROGRESS": "1"}
     try:
@@ -144,11 +137,7 @@ def run_installer(what: str, command: list[str | Path], layout: Layout) -> None:
 
 
 def pinned_requirement(package: str, requirements: str) -> str:
-    """Return the lines of one package, with its hashes, in a compiled requirements file.
-
-    Raises:
-        SetupError: the package is not in it.
-    """
+    """Return the lines of a package with its hashes in a compiled requirements file."""
     form = rf"^{re.escape(package)}==\S+[^\n]*\\\n(?:\s+--hash=\S+(?: \\)?\n)+"
     if match := re.search(form, requirements, re.MULTILINE):
         return match[0].rstrip()

@@ -10,7 +10,7 @@ Cloud Storage     yes: the stack's buckets only               limited
 Secret Manager    yes: the stack's secrets only               limited
 Cloud KMS         yes: no key of Pulumi's secrets             limited
 Resource Manager  type only                                   limited
-IAM (accounts)    no: ``foundation.denial`` guards CI's own   limited
+IAM (accounts)    no: ``foundation.denial`` protects CI's     limited
 Artifact Registry no                                          not limited
 others            no                                          nothing is granted
 ================  ==========================================  =====================
@@ -35,11 +35,11 @@ from vertex_training.catalog.resource_types import (
 from vertex_training.foundation.settings import Settings
 from vertex_training.plan import grants
 
-#: Permission prefixes of services that support conditions with ``modifiedGrantsByRole``. Under such
-#: a condition, requests to other services fail.
+#: Prefixes of permissions whose services support conditions with ``modifiedGrantsByRole``. Under
+#: such a condition, requests to other services fail.
 LIMITED: Final = frozenset({"resourcemanager", "iam", "storage", "secretmanager", "cloudkms"})
-#: Prefix of permissions on datasets. Changing a dataset's readers means changing the dataset, and a
-#: dataset's name does not identify its stack, so the settings list the datasets.
+#: Prefix of permissions on datasets. The settings list the datasets, because the name of a dataset
+#: does not identify its stack, and to change a dataset's readers is to change the dataset.
 DATASETS: Final = "bigquery.datasets."
 #: Maximum number of roles in ``hasOnly``: https://docs.cloud.google.com/iam/docs/setting-limits-on-granting-roles
 MAX_ROLES: Final = 10
@@ -50,33 +50,30 @@ class RolePart:
     """A custom role of account ``deploy``, with the condition of its grant."""
 
     name: str
-    """Part of the role's id."""
+    """Name of the role, which is part of the role's id."""
     permissions: tuple[str, ...]
     condition: str = ""
-    """CEL; empty if the services have no attributes that identify resources."""
+    """CEL expression; empty if the services have no attributes that identify resources."""
 
 
 def deploy_roles(settings: Settings, types: Iterable[str]) -> list[RolePart]:
-    """Return all custom roles of account ``deploy``. Each permission is in one role."""
+    """Return the custom roles of account ``deploy``. Each permission is in exactly one role."""
     needed = [needs()[type_] for type_ in types]
     permissions = of_deploy(need.type for need in needed)
-    services = ("", "storage", "secretmanager")
-    parts = [_changes(settings, service, permissions) for service in services]
+    parts: list[RolePart] = []
+    for service in ("", "storage", "secretmanager"):
+        if own := tuple(name for name in permissions if _service(name) == service):
+            name = f"deploy_{service}" if service else "deploy"
+            parts.append(RolePart(name, own, _where(settings).get(service, "")))
     granting = [need for need in needed if need.grant and need.where == "project"]
-    return [*filter(lambda part: part.permissions, parts), *_granting(settings, granting)]
-
-
-def _changes(settings: Settings, service: str, permissions: Iterable[str]) -> RolePart:
-    name = f"deploy_{service}" if service else "deploy"
-    own = tuple(permission for permission in permissions if _service(permission) == service)
-    return RolePart(name, own, _where(settings).get(service, ""))
+    return [*parts, *_granting(settings, granting)]
 
 
 def _service(permission: str) -> str:
-    """Return the service of a permission and its condition; empty without a condition.
+    """Return the service of a permission with a condition; empty without a condition.
 
-    A permission to create applies to the project, which has no name, and is harmless: it cannot
-    change existing resources. Settings of all buckets and secrets of the project can be read.
+    A permission to create has no condition, because the project has no name and existing resources
+    cannot change. Settings of all buckets and secrets of the project can be read.
     """
     service, resource, verb = permission.split(".")
     has_names = service in ("storage", "secretmanager")
@@ -103,7 +100,6 @@ def _granting(settings: Settings, needs: Iterable[ResourceType]) -> list[RolePar
 
 
 def _of_datasets(settings: Settings) -> str:
-    """Return the CEL condition that the dataset is in the settings."""
     names = (f"projects/{settings.project}/datasets/{dataset}" for dataset in settings.datasets)
     any_name = " || ".join(f"resource.name == '{name}'" for name in dict.fromkeys(names))
     # https://docs.cloud.google.com/iam/docs/conditions-resource-attributes
@@ -121,8 +117,8 @@ def _limits(settings: Settings, permission: str, roles: list[str]) -> str:
 def only_these_roles(roles: Iterable[str]) -> str:
     """Return the CEL condition that a request changes only grants of these roles.
 
-    With more than ``MAX_ROLES`` roles, a request can change roles of one list: a grant of the
-    program changes one role.
+    With more than ``MAX_ROLES`` roles, one request can change roles of one list only. The program
+    changes one role per request.
     """
     changed = "api.getAttribute('iam.googleapis.com/modifiedGrantsByRole', [])"
     quoted = [f"'{role}'" for role in roles]
@@ -131,14 +127,14 @@ def only_these_roles(roles: Iterable[str]) -> str:
 
 
 def _where(settings: Settings) -> dict[str, str]:
-    """Return, by service, the CEL condition on the type and name of the resource."""
+    """Return the CEL conditions on type and name of a resource, by service."""
     end = f"-{settings.stack}"
     buckets = f"resource.name.startsWith('projects/_/buckets/{settings.project}-')"
     state = settings.state_bucket
     bucket_of_object = "resource.name.extract('/buckets/{bucket}/objects/')"
     return {
         "storage": (
-            # Names of objects can have any end, so buckets and objects have separate conditions.
+            # Buckets and objects need separate conditions: object names can end in any text.
             f"{buckets} && ((resource.type == 'storage.googleapis.com/Bucket' && "
             f"resource.name.endsWith('{end}') && "
             f"resource.name != 'projects/_/buckets/{state}') || "
@@ -164,12 +160,12 @@ def needs() -> dict[str, ResourceType]:
 
 
 def of_plan(types: Iterable[str]) -> list[str]:
-    """Return the permissions to refresh these resource types, without reading objects."""
+    """Return the permissions to refresh resources of these types, without reading objects."""
     return _permissions(types, "read")
 
 
 def of_deploy(types: Iterable[str]) -> list[str]:
-    """Return permissions to create, change and delete resources, without setting IAM policies."""
+    """Return the permissions to create, change and delete resources, without IAM policies."""
     return _permissions(types, "read", "content", "write")
 
 
@@ -184,7 +180,7 @@ def of_submitters() -> list[str]:
 
 
 def of_grant(types: Iterable[str]) -> list[str]:
-    """Return the permissions to set IAM policies of these resource types."""
+    """Return the permissions to set the IAM policies of resources of these types."""
     return _permissions(types, "grant")
 
 

@@ -1,9 +1,9 @@
 """The deny policy: permissions that CI's accounts never have, independent of their roles.
 
-Conditions cannot check type and name of service accounts, so a condition cannot prevent ``deploy``
-from setting the policy of ``plan`` or from acting as it. A denial condition can check tags, which
-only users with permissions on tags can bind. The protected accounts of this project have such a
-tag. https://docs.cloud.google.com/iam/docs/deny-overview#denial-conditions
+A condition cannot check the name of a service account, so a condition cannot prevent ``deploy``
+from acting as ``plan``. But a denial condition can check tags. Only users with permissions on tags
+can bind them, and the protected accounts have such a tag.
+https://docs.cloud.google.com/iam/docs/deny-overview#denial-conditions
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import pulumi_gcp as gcp
 
 from vertex_training.foundation.settings import Settings
 
-#: Permissions that no deployment and no plan needs; supported according to
+#: Permissions that no deployment and no plan needs. Deny policies support these permissions:
 #: https://docs.cloud.google.com/iam/docs/deny-permissions-support
 NEVER: Final = (
     # other identities
@@ -41,7 +41,7 @@ NEVER: Final = (
     "secretmanager.googleapis.com/versions.destroy",
     "secretmanager.googleapis.com/versions.disable",
     "secretmanager.googleapis.com/versions.enable",
-    # keys of Pulumi's secrets; deployments only use a key
+    # keys of Pulumi's secrets, which deployments use but never change
     "cloudkms.googleapis.com/cryptoKeyVersions.destroy",
     "cloudkms.googleapis.com/keyRings.setIamPolicy",
     # the project itself
@@ -51,7 +51,7 @@ NEVER: Final = (
     "cloudresourcemanager.googleapis.com/projects.deleteBillingAssignment",
     "serviceusage.googleapis.com/services.disable",
 )  # fmt: skip
-#: Permissions that deployments have on the stack's accounts but not on accounts with the tag.
+#: Permissions that deployments have on the stack's accounts, but not on accounts with the tag.
 NOT_TO_PROTECTED: Final = (
     "iam.googleapis.com/serviceAccounts.actAs",
     "iam.googleapis.com/serviceAccounts.setIamPolicy",
@@ -66,17 +66,17 @@ PROTECTED: Final = "protected"
 
 
 def tag_key(settings: Settings) -> str:
-    """Return the short name of the tag's key, unique in the project."""
+    """Return the short name of the tag's key. The name is unique in the project."""
     return f"vertex-training-{settings.stack}"
 
 
 def denial_condition(settings: Settings) -> str:
-    """Return the CEL condition that the resource has the tag. A failed evaluation also denies."""
+    """Return the CEL condition that the resource has the tag. Failed evaluations also deny."""
     return f"resource.matchTag('{settings.project}/{tag_key(settings)}', '{PROTECTED}')"
 
 
 def principal(email: pulumi.Input[str]) -> pulumi.Output[str]:
-    """Return the principal of a service account for deny policies.
+    """Return the principal of a service account in deny policies.
 
     https://docs.cloud.google.com/iam/docs/principal-identifiers#deny
     """
@@ -94,9 +94,7 @@ class Denial(pulumi.ComponentResource):
         accounts: Mapping[str, gcp.serviceaccount.Account],
         after: Sequence[pulumi.Resource],
     ) -> None:
-        """Declare the policy. ``accounts``: CI's accounts, which are denied and protected.
-
-        ``after``: resources to wait for."""
+        """Declare the policy, which denies permissions to ``accounts`` and protects them."""
         super().__init__("vertextraining:bootstrap:Denial", name)
         self._name, self._settings = name, settings
         child = pulumi.ResourceOptions(parent=self, depends_on=after)
@@ -140,7 +138,7 @@ class Denial(pulumi.ComponentResource):
     def _bind_tag(
         self, key: str, account: pulumi.Input[str], value: gcp.tags.TagValue
     ) -> gcp.tags.TagBinding:
-        """Bind the tag to an account. ``account`` is the account's unique id or address.
+        """Bind the tag to the account with this unique id or address.
 
         https://docs.cloud.google.com/iam/docs/service-accounts-tags
         """
@@ -154,10 +152,7 @@ class Denial(pulumi.ComponentResource):
 
 
 def _by_name(emails: Sequence[str]) -> dict[str, str]:
-    """Return addresses by the name before ``@``, or by whole address if a name repeats.
-
-    App Engine's account has the name of its project, as another account may have.
-    """
+    """Return addresses by the name before ``@``, or by the whole address if a name repeats."""
     result: dict[str, str] = {}
     for email in dict.fromkeys(emails):
         name = email.partition("@")[0]

@@ -2,8 +2,8 @@
 
 GitHub signs the tokens of all repositories. The provider's condition compares numeric ids, because
 other users can register abandoned names of owners and repositories. The provider maps each token to
-the role (:class:`Role`) that its claims allow, and accounts are bound to roles. The token's subject
-is not compared: it has two formats, and contains names.
+the role (:class:`Role`) that the token's claims allow, and accounts are bound to roles. The token's
+subject is not compared, because it has two formats and contains names.
 https://docs.cloud.google.com/iam/docs/workload-identity-federation-with-deployment-pipelines
 """
 
@@ -20,7 +20,7 @@ from vertex_training.foundation.settings import Settings
 
 #: https://docs.github.com/en/actions/reference/security/oidc
 ISSUER: Final = "https://token.actions.githubusercontent.com"
-#: The number of Dependabot's account: https://api.github.com/users/dependabot[bot]
+#: Number of Dependabot's account: https://api.github.com/users/dependabot[bot]
 DEPENDABOT: Final = "49699333"
 #: Value of an attribute that a token does not have.
 NONE: Final = "none"
@@ -42,7 +42,7 @@ class Role(enum.StrEnum):
 
 
 def role_conditions(settings: Settings) -> dict[Role, str]:
-    """Return the CEL condition of each role. A token fulfills at most one of the conditions."""
+    """Return the CEL condition of each role. A token fulfills at most one condition."""
     on_branch = f"assertion.ref == 'refs/heads/{settings.github.branch}'"
     after_merge = f"{_event('push', 'workflow_dispatch')} && {_workflow('deploy')}"
     at_night = f"{_event('schedule', 'workflow_dispatch')} && {_workflow('drift')}"
@@ -68,7 +68,7 @@ def role_conditions(settings: Settings) -> dict[Role, str]:
             f"!has(assertion.environment) && {_event('pull_request')} && {_workflow('preview')} && "
             "!assertion.head_ref.startsWith('dependabot/')"
         )
-        # Images of a branch are built before its review, so only with previews of pull requests.
+        # Images of a branch are built before the review, so builds require `pullRequests`.
         conditions[Role.BUILD] = (
             f"has(assertion.environment) && "
             f"assertion.environment == '{settings.environment}-images' && "
@@ -85,8 +85,8 @@ def _event(*names: str) -> str:
 def _workflow(name: str) -> str:
     """Return the CEL condition that the job is in this workflow, at the ref of the run.
 
-    ``job_workflow_ref`` is the file with the job's steps, which differs for a reusable workflow.
-    Both sides contain the repository's name, so renaming it does not change the result.
+    ``job_workflow_ref`` is the file with the job's steps. Both sides of the comparison contain the
+    repository's name, so a new name does not change the result.
     """
     file = f"assertion.repository + '/.github/workflows/{name}.yml@' + assertion.ref"
     return f"assertion.job_workflow_ref == {file}"
@@ -99,7 +99,7 @@ def attribute_mapping(settings: Settings) -> dict[str, str]:
         role = f"{condition} ? '{name}' : ({role})"
     claims = ("repository_id", "repository_owner_id", "ref", "event_name", "job_workflow_ref")
     return {
-        # Shown in audit logs. GitHub's own subject can be longer than the 127 bytes allowed.
+        # Audit logs contain this subject. GitHub's own subject can exceed the limit of 127 bytes.
         "google.subject": "assertion.repository_id + ':' + assertion.run_id",
         **{f"attribute.{claim}": f"assertion.{claim}" for claim in claims},
         "attribute.environment": (f"has(assertion.environment) ? assertion.environment : '{NONE}'"),
@@ -124,22 +124,17 @@ class Federation(pulumi.ComponentResource):
     pool: str
     """Resource name of the pool with the project's number, for IAM members and workflows."""
 
-    def __init__(
-        self,
-        name: str,
-        *,
-        settings: Settings,
-        after: Sequence[pulumi.Resource],
-    ) -> None:
-        """Declare pool and provider, which depend on ``after``, such as enabled APIs."""
+    def __init__(self, name: str, *, settings: Settings, after: Sequence[pulumi.Resource]) -> None:
+        """Declare the pool and the provider, which depend on ``after``."""
         super().__init__("vertextraining:bootstrap:Federation", name)
-        pool_id = f"github-{settings.stack}"
+        pool_id, github = f"github-{settings.stack}", settings.github
         pool = gcp.iam.WorkloadIdentityPool(
             f"{name}-pool",
             project=settings.project,
             workload_identity_pool_id=pool_id,
             display_name=f"GitHub ({settings.stack})",
-            description=_description(settings),
+            description=f"Workflows of {github.owner}/{github.repository} (owner "
+            f"{github.owner_id}, repository {github.repository_id})",
             opts=pulumi.ResourceOptions(parent=self, depends_on=after),
         )
         gcp.iam.WorkloadIdentityPoolProvider(
@@ -161,9 +156,3 @@ class Federation(pulumi.ComponentResource):
     def principals(self, role: Role) -> str:
         """Return the IAM member for all tokens that have this role."""
         return f"principalSet://iam.googleapis.com/{self.pool}/attribute.ci_role/{role}"
-
-
-def _description(settings: Settings) -> str:
-    github = settings.github
-    ids = f"owner {github.owner_id}, repository {github.repository_id}"
-    return f"Workflows of {github.owner}/{github.repository} ({ids})"

@@ -3,11 +3,16 @@
     apis ──► state bucket, key ──┐
       └────► GitHub federation ──┴──► preview, plan, deploy ──► denial
 
-This program does not read resources of the training stacks, and they never change its resources.
+``preview`` and ``plan`` read settings and IAM policies. They cannot read secrets, submit jobs, or
+act as another account. ``preview`` runs unreviewed code: it reads only the objects of Pulumi's
+state, and exists only with ``pullRequests``. ``plan`` also reads objects in the buckets that the
+settings list. ``deploy`` creates, changes and deletes the resources of the training stacks. The
+accounts have no keys: workflows impersonate the accounts with their own tokens.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
@@ -15,15 +20,13 @@ from typing import Final
 import pulumi
 import pulumi_gcp as gcp
 
-from vertex_training import engine
+from vertex_training import engine, naming
 from vertex_training.errors import ConfigError
-from vertex_training.foundation import conditions, identities
+from vertex_training.foundation import conditions
 from vertex_training.foundation.denial import Denial
 from vertex_training.foundation.federation import Federation, Role
-from vertex_training.foundation.identities import Identity
 from vertex_training.foundation.settings import Settings, read
-from vertex_training.foundation.state import State
-from vertex_training.naming import STAGING
+from vertex_training.naming import CONTROL, STAGING
 
 APIS: Final = (
     "serviceusage",
@@ -34,12 +37,20 @@ APIS: Final = (
     "storage",
     "cloudkms",
 )
+#: Role for preflights, granted on projects:
+#: https://docs.cloud.google.com/iam/docs/roles-permissions/orgpolicy
+READ_ORG_POLICIES: Final = "roles/orgpolicy.policyViewer"
+READ_OBJECTS: Final = "roles/storage.objectViewer"
+WRITE_OBJECTS: Final = "roles/storage.objectUser"
+DAY: Final = 24 * 3600
+#: Name of the key in its key ring.
+KEY: Final = "stack-secrets"
 
 
 def run(file: str | Path) -> None:
-    """Run the program of a folder ``bootstrap/``; ``file`` is its ``__main__.py``.
+    """Run the program of the folder ``bootstrap/``. ``file`` is its ``__main__.py``.
 
-    Ends the process with all mistakes in the environment's file as text.
+    Mistakes in the environment's file end the process with a list of all mistakes.
     """
     try:
         deploy(read(Path(file).parent))
@@ -60,17 +71,26 @@ def deploy(settings: Settings) -> None:
     ]
     state = State("state", settings=settings, after=apis)
     github = Federation("github", settings=settings, after=apis)
-    plan = create_plan_identity(settings, state, github, apis)
-    changes = create_deploy_identity(settings, state, github, apis)
+    create = functools.partial(Identity, settings=settings, state=state, github=github, after=apis)
+    permissions = conditions.of_plan(conditions.needs())
+    plan = create(Role.PLAN, "Plans and drift checks of the deployed branch; reads only")
+    plan.grant_custom_role("plan", permissions)
+    plan.grant_role("policies", READ_ORG_POLICIES)
+    plan.grant_role("objects", READ_OBJECTS, condition=_in_readable_buckets(settings))
+    changes = create(Role.DEPLOY, "Deploys the training stack", can_write=True)
+    changes.grant_role("policies", READ_ORG_POLICIES)
+    for part in conditions.deploy_roles(settings, conditions.needs()):
+        changes.grant_custom_role(part.name, part.permissions, condition=part.condition)
     accounts = {"plan": plan.account, "deploy": changes.account}
     if settings.pull_requests:
-        preview = create_preview_identity(settings, state, github, apis)
+        preview = create(Role.PREVIEW, "Previews of pull requests; reads settings only")
+        preview.grant_custom_role("preview", permissions)
         accounts["preview"] = preview.account
         pulumi.export("previewAccount", preview.email)
         pulumi.export("builder", github.principals(Role.BUILD))
     if settings.schedules:
         tokens = github.principals(Role.ADVANCE)
-        identities.Advance("advance", settings=settings, state=state, member=tokens, after=apis)
+        Advance("advance", settings=settings, state=state, member=tokens, after=apis)
         pulumi.export("advancer", tokens)
     if settings.deny_policy:
         Denial("denial", settings=settings, accounts=accounts, after=apis)
@@ -83,67 +103,227 @@ def deploy(settings: Settings) -> None:
     pulumi.export("deployer", pulumi.Output.concat("serviceAccount:", changes.email))
 
 
-def create_preview_identity(
-    settings: Settings, state: State, github: Federation, after: Sequence[pulumi.Resource]
-) -> Identity:
-    """Create ``preview``, the account of pull requests. It reads only the state's objects."""
-    preview = Identity(
-        "preview",
-        settings=settings,
-        description="Previews of pull requests; reads settings only",
-        state=state,
-        state_role=identities.READ_OBJECTS,
-        key_role=identities.DECRYPT,
-        after=after,
-    )
-    preview.allow_impersonation(Role.PREVIEW, github)
-    preview.grant_custom_role("preview", conditions.of_plan(conditions.needs()))
-    return preview
-
-
-def create_plan_identity(
-    settings: Settings, state: State, github: Federation, after: Sequence[pulumi.Resource]
-) -> Identity:
-    """Create ``plan``, the account of plans and nightly drift checks of the deployed branch."""
-    plan = Identity(
-        "plan",
-        settings=settings,
-        description="Plans and drift checks of the deployed branch; reads only",
-        state=state,
-        state_role=identities.READ_OBJECTS,
-        key_role=identities.DECRYPT,
-        after=after,
-    )
-    plan.allow_impersonation(Role.PLAN, github)
-    plan.grant_custom_role("plan", conditions.of_plan(conditions.needs()))
-    plan.grant_role("policies", identities.READ_ORG_POLICIES)
-    plan.grant_role("objects", identities.READ_OBJECTS, condition=_in_readable_buckets(settings))
-    return plan
-
-
-def create_deploy_identity(
-    settings: Settings, state: State, github: Federation, after: Sequence[pulumi.Resource]
-) -> Identity:
-    """Create ``deploy``, the account that changes a stack, but not the state bucket itself."""
-    account = Identity(
-        "deploy",
-        settings=settings,
-        description="Deploys the training stack",
-        state=state,
-        state_role=identities.WRITE_OBJECTS,
-        key_role=identities.ENCRYPT_DECRYPT,
-        after=after,
-    )
-    account.allow_impersonation(Role.DEPLOY, github)
-    account.grant_role("policies", identities.READ_ORG_POLICIES)
-    for part in conditions.deploy_roles(settings, conditions.needs()):
-        account.grant_custom_role(part.name, part.permissions, condition=part.condition)
-    return account
-
-
 def _in_readable_buckets(settings: Settings) -> str:
     """Return the CEL condition that an object is in the staging or a ``planReads`` bucket."""
     buckets = [settings.names.bucket(key) for key in (STAGING, *dict.fromkeys(settings.plan_reads))]
     return " || ".join(
         f"resource.name.startsWith('projects/_/buckets/{bucket}/objects/')" for bucket in buckets
     )
+
+
+class State(pulumi.ComponentResource):
+    """The bucket for Pulumi's state, and the key that encrypts its secrets.
+
+    The state is the only record of a stack's resources. So ``pulumi destroy`` cannot delete the
+    bucket or the key, except in the local cloud, and old checkpoints remain.
+    """
+
+    bucket: gcp.storage.Bucket
+    key: gcp.kms.CryptoKey
+    key_path: str
+    """The key's resource name, which is known before the key exists."""
+
+    def __init__(self, name: str, *, settings: Settings, after: Sequence[pulumi.Resource]) -> None:
+        """Declare the bucket and the key, which depend on ``after``."""
+        super().__init__("vertextraining:bootstrap:State", name)
+        child = pulumi.ResourceOptions(parent=self, depends_on=after, protect=not settings.is_local)
+        self.bucket = _create_bucket(name, settings, child)
+        self.key_path = (
+            f"projects/{settings.project}/locations/{settings.region}/keyRings/"
+            f"{settings.key_ring}/cryptoKeys/{KEY}"
+        )
+        self.key = _create_key(name, settings, child)
+        self.register_outputs({"bucket": self.bucket.url, "key": self.key.id})
+
+
+def _create_bucket(
+    name: str, settings: Settings, opts: pulumi.ResourceOptions
+) -> gcp.storage.Bucket:
+    return gcp.storage.Bucket(
+        f"{name}-bucket",
+        name=settings.state_bucket,
+        project=settings.project,
+        location=settings.region.upper(),  # the service returns uppercase letters
+        storage_class="STANDARD",
+        uniform_bucket_level_access=True,
+        public_access_prevention="enforced",
+        versioning={"enabled": True},
+        soft_delete_policy={"retention_duration_seconds": settings.state.soft_delete_days * DAY},
+        lifecycle_rules=[
+            {"action": {"type": "AbortIncompleteMultipartUpload"}, "condition": {"age": 7}},
+            {
+                "action": {"type": "Delete"},
+                "condition": {
+                    "days_since_noncurrent_time": settings.state.keep_noncurrent_days,
+                    "with_state": "ARCHIVED",
+                },
+            },
+        ],
+        force_destroy=settings.is_local,
+        labels=settings.names.labels(settings.labels),
+        opts=opts,
+    )
+
+
+def _create_key(name: str, settings: Settings, opts: pulumi.ResourceOptions) -> gcp.kms.CryptoKey:
+    ring = gcp.kms.KeyRing(
+        f"{name}-keys",
+        name=settings.key_ring,
+        project=settings.project,
+        location=settings.region,
+        opts=opts,
+    )
+    return gcp.kms.CryptoKey(
+        f"{name}-key",
+        name=KEY,
+        key_ring=ring.id,
+        purpose="ENCRYPT_DECRYPT",
+        # Old versions of the key remain, because they decrypt old data.
+        rotation_period=f"{settings.rotation_days * DAY}s",
+        labels=settings.names.labels(settings.labels),
+        opts=opts,
+    )
+
+
+def _create_role(
+    resource_name: str,
+    name: str,
+    settings: Settings,
+    description: str,
+    permissions: Sequence[str],
+    opts: pulumi.ResourceOptions,
+) -> gcp.projects.IAMCustomRole:
+    return gcp.projects.IAMCustomRole(
+        resource_name,
+        project=settings.project,
+        # Ids of roles have no dashes, and are reserved for weeks after a role is deleted.
+        role_id=f"training_{name}_{settings.stack.replace('-', '_')}",
+        title=f"Training: {name} ({settings.stack})",
+        description=description,
+        permissions=list(permissions),
+        stage="GA",
+        opts=opts,
+    )
+
+
+class Advance(pulumi.ComponentResource):
+    """Grants for ``vt jobs advance``. The members are tokens of a workflow, not an account."""
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        settings: Settings,
+        state: State,
+        member: str,
+        after: Sequence[pulumi.Resource],
+    ) -> None:
+        """Let ``member`` read the state, submit jobs, and write records of jobs."""
+        super().__init__("vertextraining:bootstrap:Advance", name)
+        opts = pulumi.ResourceOptions(parent=self, depends_on=after)
+        gcp.storage.BucketIAMMember(
+            f"{name}-state", bucket=state.bucket.name, role=READ_OBJECTS, member=member, opts=opts
+        )
+        description = "What submitting a slot of a schedule needs; bootstrap/README.md"
+        permissions = conditions.of_submitters()
+        role = _create_role(f"{name}-role", name, settings, description, permissions, opts)
+        control = settings.names.bucket(CONTROL)
+        records = f"resource.name.startsWith('projects/_/buckets/{control}/objects/')"
+        when = gcp.projects.IAMMemberConditionArgs(title="records of jobs", expression=records)
+        for key, granted, condition in (
+            ("jobs", role.name, None),
+            ("records", pulumi.Output.from_input(WRITE_OBJECTS), when),
+        ):
+            gcp.projects.IAMMember(
+                f"{name}-{key}",
+                project=settings.project,
+                role=granted,
+                member=member,
+                condition=condition,
+                opts=opts,
+            )
+        self.register_outputs({})
+
+
+class Identity(pulumi.ComponentResource):
+    """A service account of CI, with grants on the state bucket, the key and the project."""
+
+    email: pulumi.Output[str]
+    account: gcp.serviceaccount.Account
+
+    def __init__(
+        self,
+        role: Role,
+        description: str,
+        *,
+        settings: Settings,
+        state: State,
+        github: Federation,
+        after: Sequence[pulumi.Resource],
+        can_write: bool = False,
+    ) -> None:
+        """Create the account for workflows whose tokens have this role.
+
+        The account can read the state, and with ``can_write`` also write and encrypt the state.
+        """
+        name = role.value
+        super().__init__("vertextraining:bootstrap:Identity", name)
+        self._name, self._settings = name, settings
+        self._child = pulumi.ResourceOptions(parent=self, depends_on=after)
+        self.account = gcp.serviceaccount.Account(
+            f"{name}-account",
+            project=settings.project,
+            account_id=naming.ci_account_id(name, settings.stack),
+            display_name=f"CI: {name} ({settings.stack})",
+            description=description,
+            opts=self._child,
+        )
+        self.email = self.account.email
+        gcp.storage.BucketIAMMember(
+            f"{name}-state",
+            bucket=state.bucket.name,
+            role=WRITE_OBJECTS if can_write else READ_OBJECTS,
+            member=self.account.member,
+            opts=self._child,
+        )
+        gcp.kms.CryptoKeyIAMMember(
+            f"{name}-key",
+            crypto_key_id=state.key.id,
+            role=f"roles/cloudkms.cryptoKey{'EncrypterDecrypter' if can_write else 'Decrypter'}",
+            member=self.account.member,
+            opts=self._child,
+        )
+        self.register_outputs({"email": self.email})
+        gcp.serviceaccount.IAMMember(
+            f"{name}-from-workflows",
+            service_account_id=self.account.name,
+            role="roles/iam.workloadIdentityUser",
+            member=github.principals(role),
+            opts=pulumi.ResourceOptions(parent=self, depends_on=[github]),
+        )
+
+    def grant_custom_role(
+        self, name: str, permissions: Sequence[str], *, condition: str = ""
+    ) -> None:
+        """Create a custom role with these permissions and grant it; see :meth:`grant_role`."""
+        role = _create_role(
+            f"{self._name}-{name}-role",
+            name,
+            self._settings,
+            "What the training stack's resource types need; bootstrap/README.md",
+            permissions,
+            self._child,
+        )
+        self.grant_role(name, role.name, condition=condition)
+
+    def grant_role(self, name: str, role: pulumi.Input[str], *, condition: str = "") -> None:
+        """Grant a role on the project, under ``condition`` (CEL) unless it is empty."""
+        when = gcp.projects.IAMMemberConditionArgs(title=name, expression=condition)
+        gcp.projects.IAMMember(
+            f"{self._name}-{name}",
+            project=self._settings.project,
+            role=role,
+            member=self.account.member,
+            condition=when if condition else None,
+            opts=self._child,
+        )

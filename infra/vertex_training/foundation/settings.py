@@ -1,4 +1,4 @@
-"""The config of an environment (``bootstrap/Pulumi.<environment>.yaml``): models and reader."""
+"""The settings of an environment (``bootstrap/Pulumi.<environment>.yaml``): models and reader."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ class Settings(Section):
         own = sorted({STAGING, CONTROL} & set(keys))
         if own:
             raise ValueError(
-                f"remove {' and '.join(own)}: plan can always read staging, and never control"
+                f"remove {' and '.join(own)}, because `plan` always reads staging and never control"
             )
         return keys
 
@@ -114,7 +114,7 @@ class Settings(Section):
 
     @property
     def is_local(self) -> bool:
-        """Return whether the project is in the local cloud. Its resources are not protected."""
+        """Return True if the project is in the local cloud, so that resources are not protected."""
         return naming.is_local(self.project)
 
     @property
@@ -129,7 +129,7 @@ class Settings(Section):
 
     @property
     def environment(self) -> str:
-        """Return the GitHub environment for deployments."""
+        """Return the name of the GitHub environment for deployments."""
         return self.github.environment or self.stack
 
 
@@ -137,11 +137,7 @@ SCHEMA: Final = Schema("vertex-training-bootstrap", Settings)
 
 
 def read(folder: Path) -> Settings:
-    """Read the settings of the current environment from its file in ``folder``.
-
-    Raises:
-        ConfigError: lists all mistakes.
-    """
+    """Read the settings of the environment from its file in ``folder``. Raises ConfigError."""
     try:
         return parse(engine.read_config(SCHEMA, folder))
     except ConfigError as failed:
@@ -149,11 +145,7 @@ def read(folder: Path) -> Settings:
 
 
 def parse(raw: Mapping[str, Any]) -> Settings:
-    """Validate a config that the engine has parsed. See :func:`read`.
-
-    Raises:
-        ConfigError: lists all mistakes.
-    """
+    """Validate the settings that the engine has parsed. Raises ConfigError like :func:`read`."""
     settings = reader.parse(SCHEMA, raw)
     location = Location(project_files.file_name(settings.stack))
     problems = [

@@ -1,4 +1,4 @@
-"""Policies for IAM grants (members, bindings, whole policies), for keys and firewall rules."""
+"""Policies for IAM grants, keys of service accounts, and firewall rules."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from vertex_training.naming import BASIC_ROLES, PUBLIC_MEMBERS, domain_of_member
 from vertex_training.plan.access import OWN_TEAM, listed_grants
 from vertex_training.plan.firewalls import open_ranges
 
-#: Types of grants on a project, a folder or an organization.
+#: Prefixes of the types of grants on a project, a folder or an organization.
 PROJECT_OR_ABOVE: Final = ("gcp:projects/", "gcp:folder/", "gcp:organizations/")
 OVERVIEW: Final = "https://docs.cloud.google.com/iam/docs/roles-overview"
 
-#: Prefix of a role -> place of a grant that is narrower than the project.
+#: Prefixes of roles, and for each the resource on which a narrower grant is possible.
 NARROWER_SCOPES: Final = {
     "roles/storage.": "on the bucket",
     "roles/secretmanager.": "on the secret",
@@ -36,8 +36,8 @@ NARROWER_SCOPES: Final = {
     "roles/iam.workloadIdentityUser": "on the service account",
 }
 
-#: Documented roles without a narrower grant: role -> pattern of members on a project.
-#: The agent reads and updates the project's network attachments (general/vpc-psc-i-setup).
+#: Allowed grants on a project: role -> pattern of members. Google documents that the service agent
+#: needs this role to read and update the project's network attachments (general/vpc-psc-i-setup).
 NETWORK_AGENT: Final = {
     "roles/compute.networkAdmin": (
         "serviceAccount:service-*@gcp-sa-aiplatform.iam.gserviceaccount.com"
@@ -46,7 +46,7 @@ NETWORK_AGENT: Final = {
 
 
 def grants(resource: Resource) -> Iterator[tuple[str, str | Unknown]]:
-    """Yield role and member of each grant that a resource makes. A member may be unknown."""
+    """Yield the role and the member of each grant of a resource. A member may be unknown."""
     for grant in listed_grants(resource.type, resource.props):
         if not str(grant.member).endswith(OWN_TEAM):
             yield str(grant.role), grant.member
@@ -101,7 +101,7 @@ def no_broad_project_roles(resource: Resource, settings: Settings) -> Found:
         if scope:
             yield f"{member} gets {role} on the whole project. Hint: grant the role {scope}"
         elif "admin" in role.lower():
-            hint = "Hint: grant a role without administration"
+            hint = "Hint: grant a role without administrator permissions"
             yield f"{member} gets {role} on the whole project. {hint}"
 
 
@@ -135,14 +135,14 @@ def members_of_own_domains(resource: Resource, settings: Settings) -> Found:
             continue
         if not is_of_domains(str(member), domains):
             domain = domain_of_member(str(member))
-            hint = f"add {domain} to the domains" if domain else "write the member in a form of IAM"
+            hint = f"add {domain} to the domains" if domain else "write the member as TYPE:ADDRESS"
             yield f"{member} gets {role}. Hint: {hint}"
 
 
 @policy(
     "no-service-account-keys",
     "high",
-    why="A key works for anyone who has it, for years, and leaks through code, logs and laptops.",
+    why="A key gives access for years to anyone who finds the key in code, logs or on laptops.",
     url="https://docs.cloud.google.com/iam/docs/best-practices-for-managing-service-account-keys",
     standards=("CIS GCP 1.4",),
 )
@@ -150,8 +150,8 @@ def no_service_account_keys(resource: Resource, _settings: Settings) -> Found:
     """The stack must not create keys of service accounts, or API keys bound to an account."""
     if kind := account_key(resource.type, resource.props):
         yield (
-            f"the resource creates {kind} of a service account. Hint: remove the key: jobs run as "
-            "their account without keys, and CI uses workload identity federation"
+            f"the resource creates {kind} of a service account. Hint: remove the key; jobs run as "
+            "their account without a key, and CI uses workload identity federation"
         )
 
 
@@ -159,7 +159,7 @@ def no_service_account_keys(resource: Resource, _settings: Settings) -> Found:
     "no-ingress-from-anywhere",
     "critical",
     of=FIREWALL,
-    why="Workers need only each other; an open rule exposes their ports to the internet.",
+    why="An open rule exposes ports to the internet that only the other workers need.",
     url="https://docs.cloud.google.com/firewall/docs/firewalls",
     standards=("CIS GCP 3.6", "CIS GCP 3.7", "CKV_GCP_2", "CKV_GCP_3"),
 )

@@ -1,7 +1,4 @@
-"""Policies for jobs, models, endpoints and encryption keys.
-
-Jobs are checked by the request that the provider sends.
-"""
+"""Policies for jobs, models, endpoints and encryption keys."""
 
 from __future__ import annotations
 
@@ -41,7 +38,7 @@ from vertex_training.guardrails.policy import (
 from vertex_training.naming import PUBLIC_LABEL
 from vertex_training.secret_rules.redaction import is_secret_variable, secret_words
 
-#: Type of a resource with a job's request -> fields of the request with the job's spec.
+#: Types of resources with a job's request, and the fields of the request with the job's spec.
 SPECS: Final = {
     JOB: ("jobSpec",),
     TUNING_JOB: ("trialJobSpec",),
@@ -50,11 +47,9 @@ SPECS: Final = {
 TRAINING: Final = (
     "https://docs.cloud.google.com/gemini-enterprise-agent-platform/machine-learning/training"
 )
-#: Seconds in an hour.
 HOUR: Final = 3600
-
-#: Google's images without digests, tagged latest: prebuilt images for Python packages, and the
-#: reduction server. https://docs.cloud.google.com/gemini-enterprise-agent-platform/machine-learning/training/pre-built-containers
+#: Google's images that are used by their tag `latest`, without a digest:
+#: https://docs.cloud.google.com/gemini-enterprise-agent-platform/machine-learning/training/pre-built-containers
 GOOGLE_IMAGES: Final = [
     "*-docker.pkg.dev/vertex-ai/training/*",
     "*-docker.pkg.dev/vertex-ai-restricted/training/*",
@@ -63,7 +58,7 @@ GOOGLE_IMAGES: Final = [
 #: Image name with a digest.
 DIGEST: Final = re.compile(r"[^@\s]+@sha256:[0-9a-f]{64}")
 
-#: Accounts that Google creates by default, with far more permissions than a job needs.
+#: Default accounts of Google, which have far more permissions than a job needs:
 #: https://docs.cloud.google.com/gemini-enterprise-agent-platform/machine-learning/general/access-control
 SHARED_ACCOUNTS: Final = re.compile(
     r".*-compute@developer\.gserviceaccount\.com|.*@appspot\.gserviceaccount\.com|"
@@ -72,7 +67,7 @@ SHARED_ACCOUNTS: Final = re.compile(
 PREDICTIONS: Final = (
     "https://docs.cloud.google.com/gemini-enterprise-agent-platform/machine-learning/predictions"
 )
-#: Type of a resource with data -> paths of its location and key.
+#: Types of resources with data, and for each the paths of its location and its key.
 _KEYS: Final[Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
     BUCKET: (("location",), ("encryption", "defaultKmsKeyName")),
     REPOSITORY: (("location",), ("kmsKeyName",)),
@@ -91,14 +86,13 @@ def job_spec(resource: Resource) -> Mapping[str, Any]:
 
 
 def pools(spec: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield path and content of each worker pool except empty ones."""
+    """Yield the path and the content of each worker pool that is not empty."""
     for index, pool in enumerate(items(spec, "workerPoolSpecs")):
         if pool:
             yield f"workerPoolSpecs[{index}]", pool
 
 
 def _has_only_a_tag(image: str, settings: Settings) -> bool:
-    """Return True if an image has only a tag, although it must have a digest."""
     by_tag = any(matches_path(image, pattern) for pattern in settings["byTag"])
     return bool(image) and not DIGEST.fullmatch(image) and not by_tag
 
@@ -152,7 +146,7 @@ def job_dedicated_account(resource: Resource, settings: Settings) -> Found:
 def _is_own(account: str, stack: str, project: str) -> bool:
     """Return True if the address has the form of an account that the stack creates.
 
-    ``project`` is empty while unknown. CI's accounts, ``ci-…``, belong to no stack.
+    ``project`` is empty if unknown. CI's accounts, ``ci-…``, belong to no stack.
     """
     host = re.escape(project) if project else "[a-z0-9-]+"
     own = rf"(?!ci-)[a-z][a-z0-9-]*-{re.escape(stack)}@{host}\.iam\.gserviceaccount\.com"
@@ -178,7 +172,7 @@ def job_timeout_bounded(resource: Resource, settings: Settings) -> Found:
     if not seconds:
         what = f"timeout {timeout} is not valid" if timeout else "the job has no timeout"
         hint = f"Hint: set scheduling.timeout to at most {limit:g} hours"
-        yield f"{what}: the default is {hours:g} hours. {hint}"
+        yield f"{what}, so the default of {hours:g} hours applies. {hint}"
     elif hours > limit:
         what = f"timeout {timeout} is {hours:g} hours, the limit is {limit:g}"
         yield f"{what}. Hint: shorten the timeout or split the job"
@@ -188,7 +182,7 @@ def job_timeout_bounded(resource: Resource, settings: Settings) -> Found:
     "job-large-gpus-spot-or-reserved",
     "medium",
     of=SPECS,
-    why="Large GPUs are rarely available on demand: the job waits, or fails without machines.",
+    why="Large GPUs are rarely available on demand, so the job waits for machines or fails.",
     url=f"{TRAINING}/use-reservations",
     families=["a2", "a3", "a4", "a4x"],
 )
@@ -205,7 +199,7 @@ def job_large_gpus(resource: Resource, settings: Settings) -> Found:
         if large and not reserved and strategy not in ("SPOT", "FLEX_START"):
             yield (
                 f"{place}: {name} runs on demand. Hint: set scheduling.strategy to SPOT or "
-                "FLEX_START, or machineSpec.reservationAffinity"
+                "FLEX_START, or set machineSpec.reservationAffinity"
             )
 
 
@@ -229,15 +223,15 @@ def job_no_secret_in_env(resource: Resource, _settings: Settings) -> Found:
             words = [(key, str(word)) for key in ("command", "args") for word in items(task, key)]
             keys = (words[index][0] for index in secret_words([word for _, word in words]))
             for key in dict.fromkeys(keys):
-                yield f"{place}: a word of {key} looks like a secret. {hint}"
+                yield f"{place}: an element of {key} looks like a secret. {hint}"
 
 
 @policy(
     "job-in-a-network",
     "high",
     of=SPECS,
-    why="Without a network, a job can use private services only over the internet, or not at all, "
-    "and outside of the network's controls.",
+    why="A job without a network cannot use private services, and the network's controls do not "
+    "apply to the job.",
     url=f"{TRAINING}/using-private-ip",
     not_in=REHEARSAL_STACKS,
     without=[],
@@ -250,7 +244,10 @@ def job_in_a_network(resource: Resource, settings: Settings) -> Found:
     )
     exempt = any(fnmatch.fnmatchcase(resource.name, p) for p in settings["without"])
     if spec and not attached and not exempt:
-        yield "the job has no network. Hint: set pscInterfaceConfig or network, by ${network...}"
+        yield (
+            "the job has no network. Hint: set pscInterfaceConfig to ${network.interface}, or "
+            "network to ${network.name}"
+        )
 
 
 @policy(
@@ -260,7 +257,7 @@ def job_in_a_network(resource: Resource, settings: Settings) -> Found:
     why="A digest ensures that the reviewed image serves, and can be restored.",
     url=f"{PREDICTIONS}/custom-container-requirements",
     not_in=REHEARSAL_STACKS,
-    byTag=[],  # patterns of images; Google's prebuilt ones have only tags, until 2027-01-14
+    byTag=[],  # patterns of images, such as Google's prebuilt images, that may have only a tag
 )
 def model_image_by_digest(resource: Resource, settings: Settings) -> Found:
     """A model's serving image must have a digest."""
@@ -289,8 +286,8 @@ def endpoint_not_public(resource: Resource, settings: Settings) -> Found:
     )
     if not private and not named:
         yield (
-            "the endpoint is reachable from the internet. Hint: set the network's mode: psc, or "
-            "public: true on this endpoint, in the stack file"
+            "the endpoint is reachable from the internet. Hint: in the stack file, set `mode: psc` "
+            "on the network, or `public: true` on this endpoint"
         )
 
 
@@ -306,11 +303,10 @@ def endpoint_always_served(resource: Resource, _settings: Settings) -> Found:
     for run, entry in mapping(resource.props, "deployed").items():
         least = entry.get("min") if isinstance(entry, Mapping) else None
         if isinstance(least, int | float) and least < 1:
-            yield f"{run} has a minimum of {least:g} replicas. Hint: set replicas: {{min: 1, …}}"
+            yield f"{run} has a minimum of {least:g} replicas. Hint: set `min` of replicas to 1"
 
 
 def _encryption_keys(resource: Resource) -> Iterator[tuple[str, Any]]:
-    """Yield the location and the key of all data that a resource stores."""
     props = resource.props
     if resource.type in _KEYS:
         *above, last = _KEYS[resource.type][0]
@@ -334,7 +330,7 @@ def _replicas(replication: Any) -> Iterator[tuple[str, Any]]:
 @policy(
     "own-key-where-required",
     "high",
-    why="With keys of Google, you cannot make data unreadable by disabling a key.",
+    why="Only with a key of your own can you make data unreadable by disabling the key.",
     url="https://docs.cloud.google.com/gemini-enterprise-agent-platform/machine-learning/general/cmek",
     standards=("CKV_GCP_84",),
     required=False,
@@ -349,4 +345,5 @@ def own_key_where_required(resource: Resource, settings: Settings) -> Found:
                 hint = "Hint: set kmsKeyName to the stack's key"
                 yield f"no customer-managed key encrypts the data. {hint}"
         elif location and f"/locations/{location.lower()}/" not in str(key):
-            yield f"key {key} is outside of {location.lower()}. Hint: use a key of that location"
+            location = location.lower()
+            yield f"key {key} is outside of {location}. Hint: use a key in {location}"

@@ -21,7 +21,7 @@ from vertex_training.plugin_callers import guard_servers
 #: Name of the pack in reports.
 NAME: Final = "training-guardrails"
 
-#: Type of a setting's default -> JSON Schema.
+#: JSON Schemas of settings, by the type of the setting's default.
 SCHEMAS: Final[Mapping[type, dict[str, Any]]] = {
     bool: {"type": "boolean"},
     int: {"type": "number"},
@@ -31,7 +31,7 @@ SCHEMAS: Final[Mapping[type, dict[str, Any]]] = {
 
 
 def serve() -> None:
-    """Serve all policies until the engine ends this process. By default they are mandatory."""
+    """Serve all policies until the engine ends this process. The default level is mandatory."""
     guard_servers()
     PolicyPack(
         NAME,
@@ -41,12 +41,12 @@ def serve() -> None:
 
 
 def to_sdk_policy(policy: Policy) -> ResourceValidationPolicy:
-    """Convert a policy to the SDK's class. Its settings become configuration."""
+    """Convert a policy to the SDK's class. The policy's settings become configuration."""
     schema = {key: SCHEMAS[type(default)] for key, default in policy.settings.items()}
     return ResourceValidationPolicy(
         name=policy.id,
         description=policy.what,
-        validate=_validate(policy),
+        validate=lambda args, report: _report_violations(policy, args, report),
         config_schema=PolicyConfigSchema(properties=schema),
         severity=Severity(policy.severity),
         tags=list(policy.standards),
@@ -55,30 +55,26 @@ def to_sdk_policy(policy: Policy) -> ResourceValidationPolicy:
     )
 
 
-def _validate(policy: Policy) -> Callable[[ResourceValidationArgs, Callable[[str], None]], None]:
-    def validate(args: ResourceValidationArgs, report: Callable[[str], None]) -> None:
-        for violation in policy.violations(to_resource(args), args.get_config()):
-            report(violation)
-
-    return validate
+def _report_violations(
+    policy: Policy, args: ResourceValidationArgs, report: Callable[[str], None]
+) -> None:
+    for violation in policy.violations(to_resource(args), args.get_config()):
+        report(violation)
 
 
 def to_resource(args: ResourceValidationArgs) -> Resource:
-    """Convert the engine's view of a resource. Values not yet known become ``UNKNOWN``.
-
-    The stack's name is part of the URN: ``urn:pulumi:STACK::PROJECT::TYPE::NAME``.
-    """
+    """Convert a resource of the SDK. Unknown values become ``UNKNOWN``."""
     return Resource(
         type=args.resource_type,
         name=args.name,
         props=to_plain(args.props),
-        stack=args.urn.split(":", 3)[2],
+        stack=args.urn.split(":", 3)[2],  # urn:pulumi:STACK::PROJECT::TYPE::NAME
         protect=args.opts.protect,
     )
 
 
 def to_plain(value: Any) -> Any:
-    """Convert inputs from the SDK's proxies, which raise errors on access to unknown values."""
+    """Convert the SDK's proxies, which raise errors for unknown values, to plain inputs."""
     if isinstance(value, Mapping):
         return {key: _item(value, key) for key in value}
     if hasattr(value, "__len__") and not isinstance(value, str | bytes):

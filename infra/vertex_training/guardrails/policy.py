@@ -14,13 +14,12 @@ from typing import Any, Final, Literal
 
 Severity = Literal["low", "medium", "high", "critical"]
 
-#: Modules with policies, in order of the documentation.
+#: Modules with policies, in the order of the documentation.
 SUBJECTS: Final = ("grants", "storage", "jobs")
-
-#: Setting of every policy: patterns of stacks that the policy does not apply to, like ``dev*``.
+#: Setting of every policy with patterns, such as ``dev*``, of the stacks that are not checked.
 NOT_IN_STACKS: Final = "notInStacks"
 
-#: Stacks for rehearsals. All policies apply to stacks with other names.
+#: Patterns of stacks for rehearsals. All policies apply to stacks with other names.
 REHEARSAL_STACKS: Final = ("local*", "dev*")
 
 
@@ -36,10 +35,7 @@ UNKNOWN: Final = Unknown()
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """A resource and its inputs, with the input names of its provider.
-
-    Unknown values are ``UNKNOWN``, at any depth.
-    """
+    """A resource and its inputs, named as in its provider. Unknown values are ``UNKNOWN``."""
 
     type: str
     name: str
@@ -55,38 +51,37 @@ Check = Callable[[Resource, Settings], Found]
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """A policy. ``check`` yields a text for each violation: what is wrong, value and hint."""
+    """A policy. ``check`` yields a text for each violation: what is wrong, the value and a hint."""
 
     id: str
     subject: str
     severity: Severity
     what: str
-    """Requirement of the policy, in one sentence."""
+    """The requirement of the policy, in one sentence."""
     why: str
-    """Damage that the policy prevents."""
+    """The damage that the policy prevents."""
     url: str
-    """Google's page on the subject."""
+    """The page of Google about the subject."""
     standards: tuple[str, ...]
-    """Equivalent rules of other standards: CIS benchmark numbers, Checkov ids."""
+    """Equivalent rules of other standards: numbers of CIS benchmarks, ids of Checkov."""
     settings: Mapping[str, Any]
-    """Settings and their defaults, including ``notInStacks``."""
+    """The policy's settings with their defaults, including ``notInStacks``."""
     check: Check = field(repr=False)
     types: frozenset[str] = frozenset()
-    """Types of checked resources; empty for all types."""
+    """Types of the checked resources; empty for all types."""
 
-    def violations(self, resource: Resource, given: Mapping[str, Any] | None = None) -> list[str]:
-        """Return the violations of a resource; ``given`` has the settings that are not defaults."""
-        settings = {**self.settings, **(given or {})}
+    def violations(self, resource: Resource, config: Mapping[str, Any] | None = None) -> list[str]:
+        """Return the violations of a resource. ``config`` overrides the default settings."""
+        settings = {**self.settings, **(config or {})}
         if self.types and resource.type not in self.types:
             return []
         if any(fnmatch.fnmatchcase(resource.stack, p) for p in settings[NOT_IN_STACKS]):
             return []
-        lines = (line for rung in _rungs(resource) for line in self.check(rung, settings))
+        lines = (line for rung in _with_rungs(resource) for line in self.check(rung, settings))
         return list(dict.fromkeys(lines))
 
 
-def _rungs(resource: Resource) -> Iterator[Resource]:
-    """Yield the resource; for a job with a ladder, also a copy with each rung's request."""
+def _with_rungs(resource: Resource) -> Iterator[Resource]:
     yield resource
     for rung in items(mapping(resource.props, "options"), "ladder"):
         if isinstance(rung, Mapping):
@@ -95,7 +90,7 @@ def _rungs(resource: Resource) -> Iterator[Resource]:
             )
 
 
-#: All policies by id; :func:`load` fills it.
+#: All policies by id. :func:`load` adds the policies.
 POLICIES: Final[dict[str, Policy]] = {}
 
 
@@ -112,11 +107,8 @@ def policy(
 ) -> Callable[[Check], Check]:
     """Register a policy. The docstring of the function is the policy's description.
 
-    ``not_in`` is the default of ``notInStacks``. ``of`` has types of resources; empty for all.
-    ``settings`` are further settings with defaults, spelled as in configuration files.
-
-    Raises:
-        ValueError: another policy has this id.
+    ``not_in`` is the default of ``notInStacks``. ``of`` has the types of checked resources; empty
+    for all types. ``settings`` has other settings with their defaults.
     """
 
     def register(check: Check) -> Check:
@@ -143,63 +135,54 @@ def load() -> tuple[Policy, ...]:
     """Import the modules of all subjects, and return all policies in the order of ``SUBJECTS``."""
     for subject in SUBJECTS:
         importlib.import_module(f"{__package__}.{subject}")
-    order = {subject: place for place, subject in enumerate(SUBJECTS)}
-    return tuple(
-        sorted(POLICIES.values(), key=lambda registered: order.get(registered.subject, len(order)))
-    )
+    order = (*SUBJECTS, *dict.fromkeys(registered.subject for registered in POLICIES.values()))
+    return tuple(sorted(POLICIES.values(), key=lambda registered: order.index(registered.subject)))
 
 
 def configure(id_: str, **settings: Any) -> None:
-    """Change settings of a policy, in ``policy/__main__.py`` of a repository.
+    """Change settings of a policy, in ``policy/__main__.py`` of a repository. Raises ValueError.
 
     Levels in a configuration file or stack file take precedence.
-
-    Raises:
-        ValueError: the policy or setting is unknown, or the value has another type.
     """
     load()
     if (registered := POLICIES.get(id_)) is None:
-        raise ValueError(
-            f"policy {id_} does not exist; known policies: {', '.join(sorted(POLICIES))}"
-        )
+        known = ", ".join(sorted(POLICIES))
+        raise ValueError(f"policy {id_} does not exist. Hint: use one of {known}")
     for key, value in settings.items():
         if key not in registered.settings:
-            raise ValueError(
-                f"{id_} has no setting {key}; known settings: {', '.join(registered.settings)}"
-            )
-        if type(value) is not type(registered.settings[key]):
-            raise ValueError(
-                f"{id_}: setting {key} must be a {type(registered.settings[key]).__name__}"
-            )
+            known = ", ".join(registered.settings)
+            raise ValueError(f"policy {id_} has no setting {key}. Hint: use one of {known}")
+        if type(value) is not (expected := type(registered.settings[key])):
+            raise ValueError(f"policy {id_}: setting {key} must be a {expected.__name__}")
     POLICIES[id_] = dataclasses.replace(registered, settings={**registered.settings, **settings})
 
 
 def text(props: Mapping[str, Any] | Unknown | None, key: str) -> str:
-    """Return a text input; empty if missing or unknown."""
+    """Return a text input; empty if the input is missing or unknown."""
     value = props.get(key) if isinstance(props, Mapping) else None
     return value if isinstance(value, str) else ""
 
 
 def mapping(props: Mapping[str, Any] | Unknown | None, key: str) -> Mapping[str, Any]:
-    """Return an object input; empty if missing or unknown."""
+    """Return an object input; empty if the input is missing or unknown."""
     value = props.get(key) if isinstance(props, Mapping) else None
     return value if isinstance(value, Mapping) else {}
 
 
 def items(props: Mapping[str, Any] | Unknown | None, key: str) -> list[Any]:
-    """Return a list input; empty if missing or unknown."""
+    """Return a list input; empty if the input is missing or unknown."""
     value = props.get(key) if isinstance(props, Mapping) else None
     return value if isinstance(value, list) else []
 
 
-def is_or_unknown(props: Mapping[str, Any] | Unknown | None, key: str, wanted: Any) -> bool:
-    """Return True if an input has this value or is unknown."""
+def is_or_unknown(props: Mapping[str, Any] | Unknown | None, key: str, expected: Any) -> bool:
+    """Return True if an input has the expected value or is unknown."""
     value = props.get(key) if isinstance(props, Mapping) else props
-    return isinstance(value, Unknown) or value == wanted
+    return isinstance(value, Unknown) or value == expected
 
 
 def nested(props: Any, *path: str) -> Any:
-    """Return a nested input; None if missing, ``UNKNOWN`` if inside of an unknown value."""
+    """Return an input at a path; None if missing, ``UNKNOWN`` if inside of an unknown value."""
     for key in path:
         if isinstance(props, Unknown):
             return props
@@ -208,7 +191,7 @@ def nested(props: Any, *path: str) -> Any:
 
 
 def matches_path(path: str, pattern: str) -> bool:
-    """Return True if a name with slashes, such as an image's, matches a pattern.
+    """Return True if a name with slashes, such as an image's name, matches a pattern.
 
     ``*`` matches text without slashes, ``**`` any text. A name with an empty part, ``.`` or ``..``
     matches no pattern.
@@ -220,7 +203,7 @@ def matches_path(path: str, pattern: str) -> bool:
 
 @functools.cache
 def _path_pattern(pattern: str) -> re.Pattern[str]:
-    """Convert a path pattern to a regular expression; stars match characters of image names."""
+    """Convert a path pattern to a regular expression for names of images."""
     stars = {"**": "[A-Za-z0-9._:@/-]*", "*": "[A-Za-z0-9._:@-]*"}
     words = re.split(r"(\*\*|\*)", pattern)
     return re.compile("".join(stars.get(word) or re.escape(word) for word in words))

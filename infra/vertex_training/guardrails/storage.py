@@ -21,27 +21,27 @@ from vertex_training.guardrails.policy import (
 )
 from vertex_training.naming import CONTROL, STAGING, Names, is_local
 
-#: Name of a region, which ends in a number, unlike multi- and dual-regions.
+#: Form of a region's name. Names of multi-regions and dual-regions do not end in a number.
 REGION: Final = re.compile(r"[a-z]+-[a-z]+[0-9]+", re.IGNORECASE)
-#: Unit of a duration -> seconds.
+#: Number of seconds in each unit of a duration.
 SECONDS_IN: Final = {"s": 1, "m": 60, "h": 3600, "d": 24 * 3600}
 DAY: Final = SECONDS_IN["d"]
 LIFECYCLE: Final = "https://docs.cloud.google.com/storage/docs/lifecycle"
-#: Conditions of lifecycle rules that apply only to old versions.
+#: Conditions of lifecycle rules that apply only to old versions of objects.
 NONCURRENT: Final = ("daysSinceNoncurrentTime", "numNewerVersions", "noncurrentTimeBefore")
 
 
 def _not_regional(resource: Resource) -> Iterator[str]:
     location = text(resource.props, "location")
     if location and not REGION.fullmatch(location):
-        yield f"location {location} is not a region. Hint: use the jobs' region, like us-central1"
+        yield f"location {location} is not a region. Hint: use the region of the jobs"
 
 
 @policy(
     "bucket-uniform-access",
     "high",
     of=BUCKET,
-    why="No review shows grants on single objects.",
+    why="A review does not show the grants on single objects.",
     url="https://docs.cloud.google.com/storage/docs/uniform-bucket-level-access",
     standards=("CIS GCP 5.2", "CKV_GCP_29"),
 )
@@ -55,7 +55,7 @@ def bucket_uniform_access(resource: Resource, _settings: Settings) -> Found:
     "bucket-closed-to-public",
     "high",
     of=BUCKET,
-    why="The setting prevents every later public grant, also manual ones.",
+    why="The setting prevents every later public grant, also grants by hand.",
     url="https://docs.cloud.google.com/storage/docs/public-access-prevention",
     standards=("CIS GCP 5.1", "CKV_GCP_114"),
 )
@@ -104,12 +104,12 @@ def bucket_regional(resource: Resource, _settings: Settings) -> Found:
 def data_protected(resource: Resource, settings: Settings) -> Found:
     """Buckets with data must be protected, and must not set ``forceDestroy``."""
     name, project = resource.props.get("name"), text(resource.props, "project")
-    # The program's own buckets, by full names: a project may be named "x-staging-y".
+    # Full names are compared, because the name of a project may contain "-staging-".
     names = Names(project, "", "", resource.stack)
     own = name in (names.bucket(STAGING), names.bucket(CONTROL))
-    rehearsal = own and is_local(project)  # the program allows deleting these
+    rehearsal = own and is_local(project)  # the program sets forceDestroy on these buckets
     if resource.props.get("forceDestroy") is True and not rehearsal:
-        yield "forceDestroy allows deleting all objects. Hint: remove it from the stack file"
+        yield "forceDestroy lets a destroy delete all objects. Hint: remove forceDestroy"
     unknown = isinstance(name, Unknown) or isinstance(resource.props.get("project"), Unknown)
     exempt = unknown or own or name in settings["unprotected"]
     if not resource.protect and not exempt:
@@ -135,7 +135,7 @@ def registry_immutable_tags(resource: Resource, _settings: Settings) -> Found:
     "registry-cleanup",
     "low",
     of=REPOSITORY,
-    why="Images of training code have gigabytes, and each costs storage.",
+    why="Images of training code are large, and the storage of each image costs money.",
     url="https://docs.cloud.google.com/artifact-registry/docs/repositories/cleanup-policy",
 )
 def registry_cleanup(resource: Resource, _settings: Settings) -> Found:
@@ -166,8 +166,7 @@ def registry_regional(resource: Resource, _settings: Settings) -> Found:
     yield from _not_regional(resource)
 
 
-def _deletions(resource: Resource, state: str) -> Iterator[Mapping[str, Any]]:
-    """Yield the conditions of lifecycle rules that delete LIVE or ARCHIVED objects."""
+def _conditions_of_deletions(resource: Resource, state: str) -> Iterator[Mapping[str, Any]]:
     for rule in items(resource.props, "lifecycleRules"):
         condition = nested(rule, "condition")
         with_state = nested(condition, "withState")
@@ -209,7 +208,7 @@ def deleted_objects_restorable(resource: Resource, settings: Settings) -> Found:
 def old_versions_kept(resource: Resource, settings: Settings) -> Found:
     """Lifecycle rules must not delete old versions of objects within ``minDays`` days."""
     least, versions = settings["minDays"], nested(resource.props, "versioning", "enabled")
-    for condition in _deletions(resource, "ARCHIVED"):
+    for condition in _conditions_of_deletions(resource, "ARCHIVED"):
         if versions in (None, False) and condition.get("withState") != "ARCHIVED":
             continue  # a rule for all objects, in a bucket without versioning
         # Not `age`, which counts from the creation of a version.
@@ -231,7 +230,7 @@ def old_versions_kept(resource: Resource, settings: Settings) -> Found:
 def objects_not_deleted_by_age(resource: Resource, settings: Settings) -> Found:
     """Lifecycle rules must not delete current objects within ``minDays`` days."""
     least = settings["minDays"]
-    for condition in _deletions(resource, "LIVE"):
+    for condition in _conditions_of_deletions(resource, "LIVE"):
         days = condition.get("age") or 0
         old = any(condition.get(key) for key in NONCURRENT)
         if not old and isinstance(days, int | float) and days < least:
@@ -252,12 +251,9 @@ def retention_not_locked(resource: Resource, _settings: Settings) -> Found:
     if nested(retention, "isLocked") is not True:
         return
     seconds = nested(retention, "retentionPeriod")
-    days = (
-        f"{float(seconds) / DAY:g} days"
-        if isinstance(seconds, str) and seconds
-        else "unknown length"
-    )
-    hint = "Hint: if intended, set policyLevels: {bucket-retention-not-locked: advisory}"
+    known = isinstance(seconds, str) and seconds
+    days = f"{float(seconds) / DAY:g} days" if known else "unknown length"
+    hint = "Hint: to lock it anyway, set policyLevels: {bucket-retention-not-locked: advisory}"
     yield f"the retention policy ({days}) is locked and can never be shortened. {hint}"
 
 
@@ -279,7 +275,7 @@ def secret_protected(resource: Resource, _settings: Settings) -> Found:
     "registry-keeps-images-in-use",
     "high",
     of=REPOSITORY,
-    why="A restarted job, or a revert, pulls older images by their digests.",
+    why="A restarted job or a reverted stack pulls older images by their digests.",
     url="https://docs.cloud.google.com/artifact-registry/docs/repositories/cleanup-policy",
     not_in=REHEARSAL_STACKS,
     minVersions=5,
@@ -313,6 +309,6 @@ def registry_keeps_images_in_use(resource: Resource, settings: Settings) -> Foun
 
 
 def _days(duration: object) -> float | None:
-    """Convert a duration like ``604800s`` or ``7d`` to days; None for other texts."""
+    """Convert a duration like ``604800s`` or ``7d`` to days; return None for other texts."""
     parts = re.fullmatch(r"(\d+(?:\.\d+)?)([smhd])", duration if isinstance(duration, str) else "")
     return float(parts[1]) * SECONDS_IN[parts[2]] / DAY if parts else None

@@ -1,9 +1,8 @@
 """Clean-up policies that a repository declares, and the images that the policies delete. Pure.
 
-A version is deleted if a DELETE policy matches it and no KEEP policy does. The name of a Docker
-image's version is its digest, and a condition matches prefixes of names: so a policy can keep
-exactly the digests in stack files, with or without a tag.
-
+A version is deleted if a DELETE policy matches the version and no KEEP policy does. The name of a
+Docker image's version is its digest, and a condition matches prefixes of names. So a policy can
+keep exactly the digests in stack files, with or without a tag.
 https://docs.cloud.google.com/artifact-registry/docs/repositories/cleanup-policy-overview
 """
 
@@ -17,7 +16,7 @@ from typing import Any, Final, Literal
 from vertex_training.settings.model import Registry
 
 DAY: Final = 24 * 3600
-#: Id of the policy that keeps digests of stack files.
+#: Id of the policy that keeps the digests in stack files.
 KEEP_PINNED: Final = "keep-pinned"
 _DURATION: Final = re.compile(r"([0-9]{1,12})(?:\.[0-9]+)?([smhd]?)\Z")
 _UNITS: Final = {"": 1, "s": 1, "m": 60, "h": 3600, "d": DAY}
@@ -39,13 +38,13 @@ class CleanupPolicy:
     newer_than: int | None = None
     """Maximum age in seconds."""
     keep_count: int | None = None
-    """Number of newest versions of each package, instead of a condition."""
+    """Number of newest versions of each package to keep, instead of a condition."""
 
 
 def declared(settings: Registry, pinned: Iterable[str]) -> tuple[CleanupPolicy, ...]:
-    """Return the declared policies of a repository. ``pinned``: its digests in stack files.
+    """Return the declared policies of a repository. ``pinned`` has its digests in stack files.
 
-    Untagged images are deleted after some days, except the newest and pinned versions.
+    Untagged images are deleted after some days, except the newest and the pinned versions.
     """
     seconds = settings.delete_untagged_after_days * DAY
     rules = [
@@ -60,16 +59,14 @@ def declared(settings: Registry, pinned: Iterable[str]) -> tuple[CleanupPolicy, 
 def parse(inputs: object) -> tuple[CleanupPolicy, ...]:
     """Parse a repository's ``cleanupPolicies`` from engine inputs.
 
-    Unclear values match no image in a KEEP policy, and all images in a DELETE policy."""
+    Unclear values match no image in a KEEP policy, and all images in a DELETE policy.
+    """
     rows = inputs if isinstance(inputs, list) else []
     return tuple(_policy(row) for row in rows if isinstance(row, dict))
 
 
 def deletes(policies: Sequence[CleanupPolicy], package: str, digest: str) -> bool | None:
-    """Return whether the policies delete an image; None if unknown.
-
-    Tags and age are unknown. An image is assumed to become old enough eventually.
-    """
+    """Return True if the policies delete an image once it is old enough; None if unknown."""
     keep = {_matches(policy, package, digest) for policy in policies if policy.action == "KEEP"}
     delete = {_matches(policy, package, digest) for policy in policies if policy.action == "DELETE"}
     if True in keep or delete <= {False}:
@@ -82,7 +79,7 @@ def endangered(
     after: Sequence[CleanupPolicy],
     images: Iterable[tuple[str, str]],
 ) -> list[tuple[str, str]]:
-    """Return images (package, digest) that ``after`` may delete but ``before`` does not."""
+    """Return the images (package, digest) that ``after`` may delete but ``before`` does not."""
     rank = {False: 0, None: 1, True: 2}
     return [
         image for image in images if rank[deletes(after, *image)] > rank[deletes(before, *image)]
@@ -120,7 +117,7 @@ def _seconds(value: object, unclear: int | None) -> int | None:
 
 
 def _matches(policy: CleanupPolicy, package: str, digest: str) -> bool | None:
-    """Return whether a policy matches an image; None if tags, age or other images decide."""
+    """Return True if a policy matches an image; None if tags, age or other images decide."""
     for prefixes, name in (
         (policy.package_name_prefixes, package),
         (policy.version_name_prefixes, digest),

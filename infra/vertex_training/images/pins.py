@@ -1,4 +1,4 @@
-"""Pinned images of stacks: outdated pins and invalid Dockerfiles."""
+"""Pinned images of stacks, outdated pins and invalid Dockerfiles."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from vertex_training.errors import ConfigError, Problem
-from vertex_training.images import identity
-from vertex_training.images.identity import Source
+from vertex_training.images.context import Source, tag_of
 from vertex_training.located_yaml import document
 from vertex_training.naming import Names
 from vertex_training.settings import project_files
@@ -19,7 +18,7 @@ from vertex_training.settings.model import Image, Registry, Settings
 #: ``current``: built from the current folder; ``behind``: built from other content; ``unknown``:
 #: the stack file has no ``builtFrom``; ``missing``: never built; ``fixed``: has no context.
 PinState = Literal["current", "behind", "unknown", "missing", "fixed"]
-#: Digest in examples, which no image has.
+#: Digest for examples. No image has this digest.
 PLACEHOLDER: Final = f"sha256:{'0' * 64}"
 
 
@@ -30,19 +29,19 @@ class Pin:
     name: str
     image: Image
     uri: str
-    """The image without digest."""
+    """URI of the image without a digest."""
     tag: str
-    """``context-…`` of the current folder; empty without a context."""
+    """Tag ``context-…`` of the current folder; empty without a context."""
 
     @property
     def digest(self) -> str:
-        """Return the pinned digest; empty if missing."""
+        """Return the pinned digest; empty if the stack file has no digest."""
         outside = (self.image.uri or "").partition("@")[2]
         return outside or self.image.digest or ""
 
     @property
     def state(self) -> PinState:
-        """Return whether the image was built from the current context."""
+        """Return the state of the pin: current, behind, unknown, missing or fixed."""
         if not self.tag:
             return "fixed"
         if self.digest in ("", PLACEHOLDER):
@@ -60,20 +59,16 @@ def source_of(image: Image) -> Source | None:
 
 
 def pin_of(settings: Settings, name: str, root: Path) -> Pin:
-    """Return the pin of an image. ``root`` is the checkout.
-
-    Raises:
-        ConfigError: the context cannot be read.
-    """
+    """Return the pin of an image. ``root`` is the checkout. Raises ConfigError."""
     image = settings.images[name]
     source = source_of(image)
-    tag = identity.tag_of(source, root) if source else ""
+    tag = tag_of(source, root) if source else ""
     uri = (image.uri or "").partition("@")[0] or settings.names.image(name)
     return Pin(name, image, uri, tag)
 
 
 def warnings(settings: Settings, root: Path) -> Iterator[Problem]:
-    """Yield warnings about outdated images, with the build command, for a preview."""
+    """Yield warnings about outdated images. Each hint is the command that builds the image."""
     for name in settings.images:
         path = ("images", name, "context")
         command = f"vt images build {name} --stack {settings.stack}"
@@ -85,7 +80,7 @@ def warnings(settings: Settings, root: Path) -> Iterator[Problem]:
                 yield Problem(what, problem.value, problem.hint, path)
             continue
         what = {
-            "behind": "jobs run an older image: the folder changed after the build",
+            "behind": "jobs run an older image, because the folder changed after the build",
             "unknown": "the stack file has no builtFrom for this digest",
             "missing": "the image was not built yet",
         }.get(pin.state)
@@ -94,21 +89,18 @@ def warnings(settings: Settings, root: Path) -> Iterator[Problem]:
 
 
 COPY: Final = re.compile(r"^[ \t]*(?:COPY|ADD)[ \t]+(\S.*)$", re.IGNORECASE | re.MULTILINE)
-#: A comment line, also between joined lines.
+#: A comment line, possibly between joined lines.
 COMMENT: Final = re.compile(r"^[ \t]*#.*\n?", re.MULTILINE)
 #: End of a line that continues on the next line.
 JOINED: Final = re.compile(r"\\[ \t]*\n")
-#: The first instruction, such as ``FROM python:3.11``, after comments and ARG.
+#: The instruction with the base image, such as ``FROM python:3.11``.
 FROM: Final = re.compile(r"^[ \t]*FROM[ \t]+\S", re.IGNORECASE | re.MULTILINE)
 
 
 def problems(
     folder: Path, dockerfile: str, included: Collection[str] = ()
 ) -> Iterator[tuple[str, str]]:
-    """Yield problems of a build context with hints.
-
-    ``included`` are the names of included folders in the context.
-    """
+    """Yield problems of a build context with hints. ``included`` names folders in the context."""
     file = folder / dockerfile
     if not file.is_file():
         yield (
@@ -117,7 +109,8 @@ def problems(
         )
         return
     if not is_inside(folder, dockerfile):
-        yield f"{dockerfile} links to a file out of the folder", "copy that file into the folder"
+        what = f"{dockerfile} links to a file outside of the folder"
+        yield what, "copy the linked file into the folder"
         return
     text = instructions(folder, dockerfile)
     if not FROM.search(text):
@@ -133,7 +126,7 @@ def problems(
 
 
 def instructions(folder: Path, dockerfile: str) -> str:
-    """Return a Dockerfile without comments, one instruction per line; empty without the file."""
+    """Return a Dockerfile without comments, one instruction per line; empty if unreadable."""
     if not is_inside(folder, dockerfile):
         return ""
     text = (folder / dockerfile).read_text("utf-8", errors="replace")
@@ -141,13 +134,13 @@ def instructions(folder: Path, dockerfile: str) -> str:
 
 
 def is_inside(folder: Path, dockerfile: str) -> bool:
-    """Return whether a file is in the folder and is no link to a file outside of the folder."""
+    """Return True if a file is in the folder and is no link to a file outside of the folder."""
     file = folder / dockerfile
     return file.is_file() and file.resolve().is_relative_to(folder.resolve())
 
 
 def _copied(text: str) -> Iterator[str]:
-    """Yield the plain paths in COPY and ADD. Omits patterns, variables and URLs."""
+    """Yield the plain paths in COPY and ADD, without patterns, variables and URLs."""
     for line in COPY.findall(text):
         words = line.split()
         if line.lstrip().startswith("[") or any(word.startswith("--from") for word in words):
@@ -163,12 +156,12 @@ class PinRecord:
     stack: str
     name: str
     uri: str
-    """The image without digest."""
+    """URI of the image without a digest."""
     digest: str
     context: str
-    """The context folder; empty if missing."""
+    """The context folder; empty without a context."""
     built_from: str
-    """``context-…``; empty if missing."""
+    """The tag ``context-…``; empty if the stack file has none."""
 
 
 def records(root: Path) -> list[PinRecord]:
@@ -181,7 +174,7 @@ def records(root: Path) -> list[PinRecord]:
 
 
 def digests_in(repository: str, pins: list[PinRecord]) -> tuple[str, ...]:
-    """Return the sorted digests of pinned images in ``repository``."""
+    """Return the sorted digests of the pinned images in ``repository``."""
     return tuple(sorted({pin.digest for pin in pins if pin.uri.startswith(f"{repository}/")}))
 
 
@@ -211,7 +204,7 @@ def _records(stack: str, config: Mapping[str, Any]) -> Iterator[PinRecord]:
 
 
 def _repository(config: Mapping[str, Any]) -> dict[tuple[str, str], str]:
-    """Return the name of the repository in a stack file; empty if missing."""
+    """Return the name of the repository in a stack file; empty without a name."""
     registry = config.get("vertex-training:registry", config.get("registry"))
     try:
         section = Registry.model_validate(registry or {})

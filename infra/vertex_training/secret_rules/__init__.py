@@ -6,7 +6,7 @@
 ``files``      secrets in files for upload, without allowed secrets
 =============  =======================================================================
 
-Uses only the standard library, since the policy pack has a separate environment. The time for a
-text is linear in its length. ``tokens.toml`` has the forms of well-known tokens, and
-``tests/corpus/secrets`` examples of detected secrets.
+The modules use only the standard library, since the policy pack has a separate environment. The
+time for a text is linear in its length. ``tokens.toml`` has the forms of well-known tokens, and
+``tests/corpus/secrets`` has examples of detected secrets.
 """

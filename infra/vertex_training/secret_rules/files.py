@@ -12,11 +12,11 @@ from vertex_training.errors import Location, Problem
 from vertex_training.secret_rules.names import looks_random
 from vertex_training.secret_rules.redaction import SecretMatch, secrets_of
 
-#: Maximum scanned bytes of a file and in total: a preview needs a fifth of a second for each MiB.
+#: Maximum number of scanned bytes of a file, and in total. A scan takes 0.2 seconds for each MiB.
 #: Secrets are usually in small files, and reports list skipped files.
 MAX_FILE: Final = 2**20
 MAX_TOTAL: Final = 16 * 2**20
-#: Beginnings of compressed files: zip, gzip, bzip2, xz, zstd, 7z, RAR.
+#: First bytes of compressed files: zip, gzip, bzip2, xz, zstd, 7z, RAR.
 COMPRESSED: Final = (
     *(b"PK\x03\x04", b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd"),
     *(b"7z\xbc\xaf\x27\x1c", b"Rar!\x1a\x07"),
@@ -26,17 +26,17 @@ _KEY_FILES: Final = re.compile(
     r"id_(?:rsa|dsa|ecdsa|ed25519)|\.netrc|\.pgpass|\.pypirc|\.git-credentials|\.vault-token|"
     r".*\.(?:p12|pfx|jks|keystore|kdbx|ppk)"
 )
-#: Names of settings files, which have unquoted values.
+#: Names of settings files. Values in these files have no quotes.
 _SETTINGS: Final = re.compile(
     r"\.?env(?:\..*)?|.*\.(?:env|ini|cfg|conf|toml|properties|ya?ml|sh|bash)|Dockerfile(?:\..*)?"
 )
-#: Printable text in a binary file, and ends of lines.
+#: Printable text in a binary file, or the end of a line.
 _PRINTED: Final = re.compile(rb"[\t\r\n -~]{6,}|\n")
 #: Characters of a token in code.
 _TOKEN: Final = re.compile(r"[\w+/=.~:@-]{8,}")
 #: A line of a private key.
 _KEY_BODY: Final = re.compile(r"[A-Za-z0-9+/=]{20}")
-#: Placeholders in examples instead of a secret.
+#: Placeholders that examples have instead of a secret.
 _PLACEHOLDER: Final = re.compile(
     r"(?:my|your|the|some|a)[-_ ]\w*|(?:my|your|the|some)[A-Za-z]*|x{3,}.*|\.{3}|change[-_]?me|"
     r"example\w*|dummy|fake\w*|test\w*|"
@@ -50,31 +50,30 @@ class File:
     """A file to upload."""
 
     name: str
-    """Name for messages: the path from the top of the checkout, with ``/``."""
+    """Name of the file in messages: the path from the top of the checkout, with ``/``."""
     size: int
     read: Callable[[], bytes]
 
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """Result of a scan of files."""
+    """The result of a scan of files."""
 
     problems: tuple[Problem, ...]
-    """Problems for secrets that are not allowed, with file and line."""
+    """A problem with file and line for each secret that is not allowed."""
     unscanned: tuple[str, ...] = ()
-    """Names of skipped files: too large or compressed."""
+    """Names of the skipped files, which are too large or compressed."""
 
     @property
     def note(self) -> str:
-        """Return a line that lists the skipped files; empty if no file was skipped."""
+        """Return a line about the skipped files; empty if no file was skipped."""
         if not self.unscanned:
             return ""
-        first, count = next(iter(self.unscanned)), len(self.unscanned) - 1
+        count = len(self.unscanned) - 1
         more = f" and {count} more" if count else ""
-        limits = (
-            f"compressed, larger than {MAX_FILE >> 20} MiB, or above {MAX_TOTAL >> 20} MiB in total"
-        )
-        return f"skipped by the secret scan ({limits}): {first}{more}"
+        mib, total = MAX_FILE >> 20, MAX_TOTAL >> 20
+        limits = f"compressed, larger than {mib} MiB, or above {total} MiB in total"
+        return f"skipped by the secret scan ({limits}): {self.unscanned[0]}{more}"
 
 
 def scan(files: Iterable[File], allowed: Container[str]) -> Scan:
@@ -108,22 +107,22 @@ def scan(files: Iterable[File], allowed: Container[str]) -> Scan:
 
 
 def secret_lines(name: str, data: bytes) -> dict[int, str]:
-    """Return, by line number, the rule of the first secret on the line."""
+    """Return the rule of the first secret on each line, by line number."""
     lines: dict[int, str] = {}
     for text in _texts(data):
         line, place = 1, 0
         for secret in secrets_of(text):
-            if _counts(PurePosixPath(name).name, text, secret):
+            if _is_secret_in_file(PurePosixPath(name).name, text, secret):
                 line, place = line + text.count("\n", place, secret.start), secret.start
                 lines.setdefault(line, secret.rule)
     return lines
 
 
 def _texts(data: bytes) -> Iterator[str]:
-    """Yield the texts to scan in a file, without null bytes.
+    """Yield the texts to scan in a file.
 
-    Removed null bytes convert UTF-16 and UTF-32 to text; as blanks, they separate texts of a binary
-    file.
+    Removing null bytes converts UTF-16 and UTF-32 to text. Replacing null bytes by blanks separates
+    the texts of a binary file.
     """
     if b"\0" not in data:
         yield data.decode("utf-8", errors="replace")
@@ -136,12 +135,11 @@ def _texts(data: bytes) -> Iterator[str]:
             yield b" ".join(_PRINTED.findall(left)).decode("ascii")
 
 
-def _counts(name: str, text: str, secret: SecretMatch) -> bool:
-    """Return whether a match in a file with this name is a secret, and not code."""
+def _is_secret_in_file(name: str, text: str, secret: SecretMatch) -> bool:
     value = text[secret.start : secret.end]
     if _PLACEHOLDER.fullmatch(value) or value.startswith(("{", "[", "%", "<")):
         return False
-    if secret.rule == "private-key":  # code that reads or writes a key has only its first line
+    if secret.rule == "private-key":  # code that reads or writes a key has only the first line
         return _KEY_BODY.search(value[:500]) is not None
     if secret.rule == "password-in-url":
         return not text.startswith(("@localhost", "@127.", "@example", "@host"), secret.end)
@@ -154,7 +152,7 @@ def _counts(name: str, text: str, secret: SecretMatch) -> bool:
 
 def _problem(name: str, line: int, rule: str) -> Problem:
     location = Location(name, line)
-    hint = "read the secret from Secret Manager, or leave the file out. If this is not a secret, "
+    hint = "read the secret from Secret Manager, or remove the file. If the text is not a secret, "
     hint += f'add allowedSecrets: {{"{location}": reason}} to the stack file'
     what = f"this text looks like a secret and would be uploaded ({rule})"
     return Problem(what, "", hint, (), location)

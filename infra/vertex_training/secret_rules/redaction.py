@@ -21,19 +21,19 @@ _NAMED: Final = re.compile(
     r"(?P<variable>\s*[,\n]\s*\\{0,8}[\"']?value\\{0,8}[\"']?\s*:\s{0,8})|"
     r"(?P<space>[ \t]{1,4}(?![-|])|,\s{0,8}(?=\\{0,8}[\"'][^-])))"
 )
-#: Rest of a secret's name before its last word, in reverse order.
+#: Rest of a secret's name before its last word. The characters are in reverse order.
 _NAME_BEFORE: Final = re.compile(r"[\w.-]{0,80}")
 _OPENING: Final = re.compile(r"[rbfuRBFU]{0,2}(?P<slashes>\\{0,8})(?P<quote>[\"'])")
-#: A mapping or list on one line that may contain the value: ``{value: hunter2}``.
+#: A mapping or a list on one line that may contain the value: ``{value: hunter2}``.
 _INSIDE: Final = re.compile(
     r"\{(?:[^{}\n]|\{[^{}\n]{0,300}+\}){1,600}+\}?|\[(?:[^\[\]\n]){1,600}+\]?"
 )
-#: A declaration of a secret: a description of several words, and no value.
+#: A declaration of a secret, which has a description of several words and no value.
 _DECLARATION: Final = re.compile(
     r"\{\s?description: ?[\"']?[A-Za-z][\w-]*(?: [\w(][\w)-]*)+[\"']?\s?\}"
 )
-#: An unquoted value. Closing quotes, brackets and separators belong to the value if it continues:
-#: `--password=a,b`. `\n` is a line's end in JSON, and `,name=` begins the next value.
+#: An unquoted value. Quotes, brackets and separators are part of the value if more characters
+#: follow: `--password=a,b`. `\n` ends a line in JSON, and `,name=` begins the next value.
 _PLAIN_PARTS: Final = (
     r"(?:[^\s\"'`\\,;&)\]}]|[\"'`)\]}](?=[A-Za-z0-9])|\\(?![ntr\"'`\\])|"
     r"[,;&](?=[^\s\"'`\\,;&)\]}])(?![\w.-]{1,80}[\"']?\s?[=:]))"
@@ -43,12 +43,12 @@ _PLAIN: Final = re.compile(rf"{_PLAIN_PARTS}++")
 #: The rest of a line of YAML, without a comment.
 _REST: Final = re.compile(r"[^\n]*?(?=\s*(?:\s#[^\n]*)?(?:\r?\n|\Z))")
 _LINE_BEGIN: Final = re.compile(r"[\s+*-]*")
-#: A further word after a lowercase word, as in prose.
+#: The next word in prose, after a lowercase word.
 _GOES_ON: Final = re.compile(r" [A-Za-z]")
 
 
 class SecretMatch(NamedTuple):
-    """A part of a text that looks like a secret, with the name of the rule that matched."""
+    """A part of a text that looks like a secret, and the name of the rule that matched."""
 
     start: int
     end: int
@@ -69,7 +69,7 @@ def secrets_of(text: str) -> list[SecretMatch]:
 
 
 def is_secret_variable(name: str, value: str) -> bool:
-    """Return whether an environment variable is a secret, by its name or the form of its value.
+    """Return True if an environment variable is a secret, by its name or the form of its value.
 
     >>> is_secret_variable("DB_PASS", "hunter2"), is_secret_variable("PAD_TOKEN", "pad")
     (True, False)
@@ -78,12 +78,12 @@ def is_secret_variable(name: str, value: str) -> bool:
 
 
 def is_secret_value(name: str, value: str) -> bool:
-    """Return whether the name of a field makes its value a secret."""
+    """Return True if the name of a field makes its value a secret."""
     return bool(value) and not fetches(value) and is_secret(name, value, variable=False)
 
 
 def contains_secret(text: str) -> bool:
-    """Return whether a text has a secret: a well-known form, or a value after a secret's name.
+    """Return True if a text has a well-known token, or a value after a secret's name.
 
     >>> contains_secret("--db-pass=hunter2"), contains_secret("--passes=3")
     (True, False)
@@ -109,7 +109,7 @@ def secret_words(words: Sequence[str]) -> Iterator[int]:
 
 
 def redacted(text: str, replacement: str = "[secret]") -> str:
-    """Return ``text`` with all parts that look like secrets replaced.
+    """Return ``text`` with a replacement for each part that looks like a secret.
 
     >>> redacted("git clone https://me:hunter2@example.com/x.git")
     'git clone https://me:[secret]@example.com/x.git'
@@ -120,7 +120,7 @@ def redacted(text: str, replacement: str = "[secret]") -> str:
 
 
 def masked(line: str) -> str:
-    """Return ``line`` with asterisks instead of secrets, at the same length.
+    """Return ``line`` with an asterisk for each character of a secret.
 
     >>> masked("env: [{name: DB_PASSWORD, value: hunter2}]")
     'env: [{name: DB_PASSWORD, value: *******}]'
@@ -139,7 +139,6 @@ def _replaced(text: str, stands_for: Callable[[SecretMatch], str]) -> str:
 
 
 def _named_secrets(text: str) -> Iterator[SecretMatch]:
-    """Yield the values that follow names of secrets."""
     place = 0
     while match := _NAMED.search(text, place):
         place = match.end() if match["sign"] else match.start() + 1
@@ -155,7 +154,7 @@ def _named_secrets(text: str) -> Iterator[SecretMatch]:
 def _value(
     text: str, match: re.Match[str], start: int, name: str, strong: str
 ) -> tuple[int, int] | None:
-    """Return start and end of the value after a name, if the value is a secret."""
+    """Return the start and the end of the value after a name, if the value is a secret."""
     option, at = text[start] == "-", match.end()
     quoted = _quoted(text, at)
     if match["space"] and not option and not (quoted and match["quote"]):
@@ -193,7 +192,6 @@ def _value(
 
 
 def _quoted(text: str, at: int) -> tuple[int, int] | None:
-    """Return start and end of a quoted text on one line. The text may contain escapes."""
     opening = _OPENING.match(text, at)
     if opening is None:
         return None
@@ -217,7 +215,7 @@ def _structure(text: str, at: int) -> tuple[int, int] | None:
     return (at, inside.end()) if re.search(r"\w", inside[0]) else None
 
 
-#: Well-known tokens: name of the rule -> form.
+#: Regular expressions of well-known tokens, by the name of the rule.
 TOKENS: Final[dict[str, str]] = tomllib.loads(
     (resources.files("vertex_training.secret_rules") / "tokens.toml").read_text("utf-8")
 )
@@ -227,8 +225,8 @@ _SEP: Final = r"[\s\"',\\]{1,8}"
 #: A word of a command except options, variables and numbers.
 _WORD: Final = r"(?![$<{\-]|[0-9:./]{1,40}(?![^\s\"',\\]))[^\s\"',\\]{1,200}"
 _LOGINS: Final = r"\b(?:docker|podman|buildah|skopeo|helm|oras|crane|nerdctl|twine|az|cf|oc)"
-#: Secrets that the surrounding text identifies: name of the rule -> (text before, pattern of the
-#: secret; the text after it is in a look-ahead).
+#: Secrets that the surrounding text identifies, by the name of the rule: patterns of the text
+#: before the secret and of the secret. A look-ahead has the text after the secret.
 PLACES: Final = {
     "password-in-url": (r"://[^\s/:@\"']{0,100}:", r"(?![$<{*%])[^\s/@\"']{1,2000}(?=@)"),
     "token-in-url": (r"://", r"[A-Za-z0-9_.~%+=-]{16,500}(?=@)"),
@@ -271,7 +269,7 @@ PLACES: Final = {
         r"(?:--password-stdin|\blogin\b|sudo\s+-S|--with-token|--stdin\b))",
     ),
 }  # fmt: skip
-#: Additional checks for rules whose pattern is too general.
+#: Additional checks of values, for rules whose pattern is too general.
 _CHECKS: Final[dict[str, Callable[[str], bool]]] = {"token-in-url": looks_random}
 _KEY_LABEL: Final = r"[A-Z0-9 ]{0,20}PRIVATE KEY(?: BLOCK)?-----"
 #: Beginning of a private key.
@@ -280,12 +278,12 @@ PRIVATE_KEY: Final = rf"-----BEGIN {_KEY_LABEL}"
 _TAIL: Final = r"[A-Za-z0-9_.~%+/=-]*"
 
 
-#: Without groups, so that `re` can exclude alternatives by their first character.
+#: The pattern has no groups, so that `re` can exclude alternatives by their first character.
 _TOKEN: Final = re.compile(rf"(?<![A-Za-z0-9])(?:{'|'.join(TOKENS.values())}){_TAIL}")
 _KEY: Final = re.compile(
     rf"{PRIVATE_KEY}[^\"']*?(?:-----END {_KEY_LABEL}|(?=\\?[\"'])|\Z)", re.DOTALL
 )
-#: Separate patterns: `re` searches for the beginning of a single pattern much faster.
+#: Separate patterns, because `re` searches much faster for one pattern than for alternatives.
 _PLACES: Final = {
     rule: re.compile(f"{before}(?P<secret>{secret}{_TAIL})")
     for rule, (before, secret) in PLACES.items()

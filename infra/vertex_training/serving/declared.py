@@ -1,8 +1,7 @@
-"""Declarations of model versions and of the versions behind an endpoint. Pure.
+"""Declared model versions, and declared endpoints with their versions. Pure.
 
-All values are known before the resources exist: the identity of a version does not depend on the
-run's output folder, and the program chooses the id of a deployed model. So a preview shows the
-identities, and the service recognizes repeated calls.
+All values, such as a version's identity and a deployed model's id, are known before the resources
+exist, so that a preview shows them and the service recognizes repeated calls.
 """
 
 from __future__ import annotations
@@ -15,19 +14,19 @@ from typing import Any, Final
 
 from vertex_training.customjob.request.job_file import ID_LENGTH
 
-#: Prefix of the alias of a version; the request id follows.
+#: Prefix of a version's alias. The request id follows the prefix.
 ALIAS_PREFIX: Final = "r-"
-#: Label of a version with the key of its model; all other labels are also labels of jobs.
+#: Label of a version with its model's key in the stack file. Jobs have all other labels, too.
 MODEL_LABEL: Final = "vt-model"
-#: Label of an endpoint with its key.
+#: Label of an endpoint with its key in the stack file.
 ENDPOINT_LABEL: Final = "vt-endpoint"
-#: Number of digits in a deployed model's id: the API accepts 1 to 10.
+#: Number of digits in a deployed model's id. The API accepts 1 to 10 digits.
 DEPLOYED_ID_DIGITS: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
 class ModelSource:
-    """The run that wrote a version's artifacts. ``model`` and ``job``: keys of the stack file."""
+    """The run that wrote a version's artifacts. The stack file has the keys of model and job."""
 
     project: str
     region: str
@@ -39,23 +38,23 @@ class ModelSource:
 
 @dataclass(frozen=True, slots=True)
 class DeclaredVersion:
-    """A version of a model: artifacts of a run, and the container that serves them."""
+    """A version of a model: the artifacts of a run, and the container that serves them."""
 
     source: ModelSource
     model_id: str
     """Id of the model in the registry."""
     container: str
-    """The ``ModelContainerSpec`` as JSON, with REST's names."""
+    """The ``ModelContainerSpec`` as JSON, with the field names of REST."""
     artifacts: str
-    """Folder below the run's output directory."""
+    """Folder of the artifacts, below the run's output directory."""
     files: tuple[str, ...] = ()
     """Required files in that folder."""
     key: str = ""
-    """Encryption key; empty for Google's key."""
+    """Name of the encryption key; empty for Google's key."""
 
     @property
     def request_id(self) -> str:
-        """Return the id of the upload, a digest of source, container and folder."""
+        """Return the id of the upload: a digest of its source, container, folder and key."""
         source = self.source
         parts = [
             *("model", source.project, source.region, source.stack, source.model, source.job),
@@ -71,11 +70,11 @@ class DeclaredVersion:
 
 @dataclass(frozen=True, slots=True)
 class DeclaredDeployment:
-    """A version behind an endpoint, with its machines."""
+    """A version that an endpoint serves, with its machines."""
 
     version: DeclaredVersion
     machine: Mapping[str, Any]
-    """A ``MachineSpec`` with REST's names."""
+    """A ``MachineSpec`` with the field names of REST."""
     minimum: int
     maximum: int
     account: str = ""
@@ -110,11 +109,10 @@ class DeclaredEndpoint:
     """True if the stack file has ``public: true``."""
     labels: Mapping[str, str]
     key_name: str = ""
-    """Encryption key; empty for Google's key."""
+    """Name of the encryption key; empty for Google's key."""
     model: str = ""
-    """Key of the model."""
+    """Key of the model in the stack file."""
     team: str | None = None
-
     account: str = ""
     """Address of the containers' service account; empty for Google's default account."""
 

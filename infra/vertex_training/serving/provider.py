@@ -1,11 +1,12 @@
 """The dynamic providers of ``ModelVersion``, ``EndpointCleanup`` and ``EndpointTraffic``.
 
-States refer to this module and its classes by name: none can be renamed or moved. Instances have no
-attributes, because the SDK would pickle them into the state.
+States refer to this module and its classes by name, so the names cannot change. Instances have no
+attributes, because the SDK would pickle attributes into the state.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Final
@@ -41,7 +42,7 @@ from vertex_training.customjob.request.job_file import canonical, digest_of
 from vertex_training.errors import JobRefusedError, OperatorError
 from vertex_training.pulumi_internals import is_engine_alive
 from vertex_training.serving.declared import ALIAS_PREFIX, MODEL_LABEL, ModelSource
-from vertex_training.serving.protocol.ports import (
+from vertex_training.serving.ports import (
     Deployment,
     Endpoints,
     EndpointSnapshot,
@@ -51,43 +52,33 @@ from vertex_training.serving.protocol.ports import (
     VersionRequest,
     VersionSnapshot,
 )
-from vertex_training.serving.protocol.reconciliation import (
-    Goal,
-    display_name,
-    next_step,
-    reconcile,
-    run_of,
-)
-from vertex_training.serving.protocol.run_artifacts import (
+from vertex_training.serving.reconciliation import Goal, display_name, next_step, reconcile, run_of
+from vertex_training.serving.uploads import (
     RunArtifacts,
     artifacts_of_version,
     find_artifacts,
+    foreign_model,
     unanswered,
+    upload,
 )
-from vertex_training.serving.protocol.uploads import foreign_model, upload
 
-#: Folder of the records of uploads in the control bucket.
+#: Folder in the control bucket with the records of uploads.
 RECORDS: Final = "models/"
-#: Keys of ``options`` in the state.
+#: Keys of ``options`` that the state stores.
 STORED_OPTIONS: Final = ("controlBucket", "onDelete", IMPERSONATE)
-#: Names of versions that a resource of this process has adopted or created.
+#: Names of versions that this process has adopted or created.
 _created: Final[set[str]] = set()
-#: Projects that did not respond in time.
+#: Projects whose services did not respond in time.
 _unreachable: Final[set[str]] = set()
 
 
 class _ServingProvider(BoundedProvider):
-    """Shared base of the providers."""
-
     wait: ClassVar[OperationWait] = OperationWait()
-    """Time limits of long operations; see ``timing``."""
+    """Time limits of long-running operations. Tests shorten these limits."""
 
     def _wait(self) -> OperationWait:
-        limits = self.wait
         environment = ProcessEnvironment(engine_is_alive=is_engine_alive)
-        return OperationWait(
-            environment, limits.backoff, limits.longest, limits.doubt, report=print_line
-        )
+        return dataclasses.replace(self.wait, environment=environment, report=print_line)
 
 
 class ModelVersionProvider(_ServingProvider):
@@ -96,7 +87,7 @@ class ModelVersionProvider(_ServingProvider):
     def check(self, olds: dict[str, Any], news: dict[str, Any]) -> dynamic.CheckResult:
         """Look up the run of a new version, and add the result to the inputs as ``resolved``.
 
-        Fails the preview if the run cannot become a version. If the lookup fails, ``resolved`` has
+        The preview fails if the run cannot become a version. If the lookup fails, ``resolved`` has
         the reason, and ``create`` repeats the lookup.
         """
         if has_unknown(news):
@@ -110,11 +101,7 @@ class ModelVersionProvider(_ServingProvider):
         return dynamic.CheckResult({**news, "resolved": resolved}, [])
 
     def diff(self, _id: str, olds: dict[str, Any], news: dict[str, Any]) -> dynamic.DiffResult:
-        """Replace the version if its request changed, since versions cannot be updated.
-
-        The new version is created first. The old version leaves when no endpoint of the stack
-        serves it.
-        """
+        """Replace the version if its request changed. The new version is created first."""
         replaces = ["requestId"] if olds.get("requestId") != news.get("requestId") else []
         changes = (
             bool(replaces)
@@ -124,24 +111,21 @@ class ModelVersionProvider(_ServingProvider):
         return dynamic.DiffResult(changes=changes, replaces=replaces)
 
     def create(self, props: dict[str, Any]) -> dynamic.CreateResult:
-        """Upload the version, or adopt the existing version.
-
-        Raises:
-            OperatorError: the upload was refused or is uncertain.
-        """
+        """Upload the version, or adopt the existing version. Raises OperatorError."""
         resolved = props.get("resolved") or {}
         if not resolved.get("artifactUri"):
             resolved = _artifacts(props).inputs()
         request = _request(props, resolved["artifactUri"])
         name = upload(request, _registry(props), _intents(props), self.timing, self._wait())
         _created.add(name)
-        return dynamic.CreateResult(name, _version_outputs(props, resolved))
+        stored = {key: props[key] for key in ("model", "requestId")}
+        options = _stored_options(props["options"])
+        return dynamic.CreateResult(name, {**stored, "options": options, "resolved": resolved})
 
     def read(self, id_: str, props: dict[str, Any]) -> dynamic.ReadResult:
-        """Read the version. If it was deleted, the next ``up`` creates it again.
+        """Read the version. The next ``up`` creates a deleted version again.
 
-        A version also counts as deleted if another upload has its number after the model was
-        deleted.
+        After the model was deleted, another upload can have the version's number.
         """
         version = _registry(props).version(id_)
         is_own = version is not None and _is_own(version, props)
@@ -153,7 +137,7 @@ class ModelVersionProvider(_ServingProvider):
         return dynamic.UpdateResult(outs)
 
     def delete(self, id_: str, props: dict[str, Any]) -> None:
-        """Keep the version, unless ``onDelete`` is ``delete`` and the version is not deployed."""
+        """Keep the version, unless ``onDelete`` is ``delete`` and no endpoint serves it."""
         if props["options"]["onDelete"] != "delete" or id_ in _created:
             return
         registry = _registry(props)
@@ -167,20 +151,14 @@ class ModelVersionProvider(_ServingProvider):
         else:
             reason = registry.delete_version(id_)
         if reason:
-            print_line(f"model version {id_} was not deleted: {reason}")
+            print_line(f"model version {id_} was not deleted, because {reason}")
         else:
             release(_intents(props), props["requestId"], id_)
 
 
 class _EndpointProvider(_ServingProvider):
-    """Shared base of the providers for an endpoint's resources."""
-
     def delete(self, _id: str, props: dict[str, Any]) -> None:
-        """Remove the traffic from the stack's models, then undeploy them.
-
-        Raises:
-            NotSubmittedError: the endpoint has foreign deployed models; nothing was changed.
-        """
+        """Undeploy the stack's models after removing their traffic. Raises NotSubmittedError."""
         goal = Goal(props["endpoint"]["key"], _owner(props), {}, {})
         reconcile(_endpoint_name(props), goal, _endpoints(props), self._wait())
 
@@ -188,13 +166,12 @@ class _EndpointProvider(_ServingProvider):
 class EndpointCleanupProvider(_EndpointProvider):
     """Implements diff, create, update and delete for the cleanup of an endpoint.
 
-    After a killed ``create`` of the traffic resource, the engine does not delete that resource. The
-    cleanup is in the state before the first deployment, and empties the endpoint before its
-    deletion.
+    After a killed ``create``, the engine does not delete the traffic resource. The cleanup is
+    already in the state, and empties the endpoint before the endpoint's deletion.
     """
 
     def diff(self, _id: str, olds: dict[str, Any], news: dict[str, Any]) -> dynamic.DiffResult:
-        """Replace the resource if its endpoint is replaced, which must be empty by then."""
+        """Replace the resource if its endpoint is replaced, so that the old endpoint is emptied."""
         replaces = ["endpoint"] if _is_another(olds, news) else []
         changes = bool(replaces) or any(
             olds.get(key) != news.get(key) for key in ("endpoint", "options", PROVIDER_KEY)
@@ -214,11 +191,11 @@ class DeployedModelsProvider(_EndpointProvider):
     """Implements check, diff, create, read, update and delete for the traffic of an endpoint."""
 
     def diff(self, _id: str, olds: dict[str, Any], news: dict[str, Any]) -> dynamic.DiffResult:
-        """Report an update if versions or traffic change, a replacement if the endpoint does.
+        """Report an update if versions or traffic change, and a replacement if the endpoint does.
 
-        A replaced endpoint, as from public to private, has an unknown id in the preview. A killed
-        or failed update does not change the state: so if the inputs equal the state, the endpoint
-        itself is read. Otherwise a revert would not undo the update.
+        A replaced endpoint has an unknown id in the preview. A killed or failed update does not
+        change the state: so if the inputs equal the state, the endpoint itself is read. Otherwise a
+        revert would not undo the update.
         """
         replaces = ["endpoint"] if _is_another(olds, news) else []
         changes = bool(replaces) or any(
@@ -228,18 +205,14 @@ class DeployedModelsProvider(_EndpointProvider):
         if not changes and _is_unfinished(news):
             changes = True
             print_line(
-                f"endpoint '{news['endpoint']['key']}' differs from the state: an update was "
-                "killed "
-                "or failed, or a user changed the endpoint. Run `pulumi up` to update the endpoint."
+                f"endpoint '{news['endpoint']['key']}' differs from the state, because an update "
+                "was killed or failed, or a user changed the endpoint. Run `pulumi up` to update "
+                "the endpoint."
             )
         return dynamic.DiffResult(changes=changes, replaces=replaces, delete_before_replace=True)
 
     def create(self, props: dict[str, Any]) -> dynamic.CreateResult:
-        """Update the endpoint as declared. Returns when all versions serve.
-
-        Raises:
-            OperatorError: a version was not deployed, or the endpoint changes concurrently.
-        """
+        """Update the endpoint, and return when all versions serve. Raises OperatorError."""
         return dynamic.CreateResult(_endpoint_name(props), self._reconciled(props))
 
     def update(self, _id: str, _olds: dict[str, Any], news: dict[str, Any]) -> dynamic.UpdateResult:
@@ -247,7 +220,7 @@ class DeployedModelsProvider(_EndpointProvider):
         return dynamic.UpdateResult(self._reconciled(news))
 
     def read(self, id_: str, props: dict[str, Any]) -> dynamic.ReadResult:
-        """Return the endpoint's current state; the engine updates what differs from the inputs."""
+        """Return the endpoint's current state, so that the engine updates differences."""
         observed = _endpoints(props).get(_endpoint_name(props))
         if observed is None:
             return dynamic.ReadResult("", {})
@@ -261,10 +234,10 @@ class DeployedModelsProvider(_EndpointProvider):
 
 
 def _look_up(props: dict[str, Any]) -> RunArtifacts | OperatorError | None:
-    """Return the artifacts of a run or an error; return None after a timeout."""
+    """Return the artifacts of a run, or an error; None after a timeout."""
     project = props["model"]["project"]
 
-    def ask() -> RunArtifacts | OperatorError:
+    def look_up() -> RunArtifacts | OperatorError:
         try:
             artifacts = _artifacts(props)
             request = _request(props, artifacts.artifact_uri)
@@ -275,40 +248,38 @@ def _look_up(props: dict[str, Any]) -> RunArtifacts | OperatorError | None:
 
     if is_offline(project) or is_comparison():
         return OperatorError("this preview does not query the cloud")
-    return _answer(project, ask)
+    return _in_time(project, look_up)
 
 
-def _answer(project: str, ask: Callable[[], Answer]) -> Answer | None:
-    """Return the result of ``ask``; None if the project does not respond in time."""
+def _in_time(project: str, call: Callable[[], Answer]) -> Answer | None:
     if project in _unreachable:
         return None
-    result = answer_within(BOUND, ask)
+    result = answer_within(BOUND, call)
     if result is None:
         _unreachable.add(project)
     return result
 
 
 def _is_another(olds: Mapping[str, Any], news: Mapping[str, Any]) -> bool:
-    """Return whether the endpoint is replaced or renamed."""
     return _endpoint_name(olds) != _endpoint_name(news) or has_unknown(news.get("shell"))
 
 
 def _is_unfinished(props: Mapping[str, Any]) -> bool:
-    """Return whether the endpoint differs from its inputs; False for an unreadable endpoint."""
+    """Return True if the endpoint differs from its inputs; False for an unreadable endpoint."""
     project = props["endpoint"]["project"]
 
-    def ask() -> bool:
+    def differs() -> bool:
         try:
             endpoint = _endpoints(props).get(_endpoint_name(props))
         except OperatorError:
             return False
         return endpoint is not None and next_step(endpoint, _goal(props)) is not None
 
-    return not is_offline(project) and bool(_answer(project, ask))
+    return not is_offline(project) and bool(_in_time(project, differs))
 
 
 def _existing(props: Mapping[str, Any]) -> VersionSnapshot | None:
-    """Return the existing version of this request, such as after the loss of a state, or None."""
+    """Return the version of this request if it exists, such as after the loss of a state."""
     model = props["model"]
     parent = f"projects/{model['project']}/locations/{model['region']}"
     alias = f"{ALIAS_PREFIX}{props['requestId']}"
@@ -320,7 +291,6 @@ def _existing(props: Mapping[str, Any]) -> VersionSnapshot | None:
 
 
 def _source(props: Mapping[str, Any]) -> tuple[ModelSource, str]:
-    """Return a version's source run, and the folder below the run's output directory."""
     model = props["model"]
     keys = ("project", "region", "stack", "model", "job")
     source = ModelSource(**{key: model[key] for key in keys}, run=int(model["run"]))
@@ -334,7 +304,6 @@ def _artifacts(props: Mapping[str, Any]) -> RunArtifacts:
 
 
 def _request(props: Mapping[str, Any], artifact_uri: str) -> VersionRequest:
-    """Return the upload that a version's inputs describe."""
     model, options = props["model"], props["options"]
     run, alias = int(model["run"]), f"{ALIAS_PREFIX}{props['requestId']}"
     body = canonical(
@@ -349,7 +318,7 @@ def _request(props: Mapping[str, Any], artifact_uri: str) -> VersionRequest:
     )
     digest = digest_of(f"{props['requestId']} {props['container']}")
     labels = {
-        **options["labels"],  # first: no stack file may override the labels below
+        **options["labels"],  # first, because a stack file must not override the labels below
         STACK_LABEL: model["stack"],
         MODEL_LABEL: model["model"],
         JOB_LABEL: model["job"],
@@ -373,21 +342,8 @@ def _request(props: Mapping[str, Any], artifact_uri: str) -> VersionRequest:
 
 
 def _is_own(version: VersionSnapshot, props: Mapping[str, Any]) -> bool:
-    """Return whether the version belongs to the state's request.
-
-    The number of a deleted version can be used again.
-    """
+    """Return True if the version has this request. Numbers of deleted versions can be reused."""
     return version.labels.get(REQUEST_ID_LABEL) == props["requestId"]
-
-
-def _version_outputs(props: Mapping[str, Any], resolved: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a version's outputs: the values to find, refresh and delete the version."""
-    return {
-        "model": props["model"],
-        "requestId": props["requestId"],
-        "options": _stored_options(props["options"]),
-        "resolved": dict(resolved),
-    }
 
 
 def _stored_options(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -395,7 +351,6 @@ def _stored_options(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _goal(props: Mapping[str, Any]) -> Goal:
-    """Return the declared state of an endpoint, from the inputs of its traffic resource."""
     owner = _owner(props)
     deployments = {
         _run(name): Deployment(
@@ -414,7 +369,7 @@ def _goal(props: Mapping[str, Any]) -> Goal:
 
 
 def _machine(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a MachineSpec with integers, which the engine had changed to floats."""
+    """Return a MachineSpec with integers instead of the engine's floats."""
     return {key: int(value) if isinstance(value, float) else value for key, value in spec.items()}
 
 
@@ -428,7 +383,6 @@ def _owner(props: Mapping[str, Any]) -> str:
 
 
 def _observed(props: Mapping[str, Any], observed: EndpointSnapshot) -> dict[str, Any]:
-    """Return the outputs of the traffic resource, from the observed endpoint."""
     goal, before = Goal("", _owner(props), {}, {}), props.get("deployed") or {}
     by_id = {model["deployedModelId"]: model for model in before.values()}
     deployed, split = dict[str, Any](), dict[str, int]()
@@ -452,22 +406,22 @@ def _endpoint_name(props: Mapping[str, Any]) -> str:
 
 
 def _registry(props: Mapping[str, Any]) -> ModelRegistry:
-    from vertex_training.serving.google.registry import connect  # loads Google's client
+    from vertex_training.serving.google import connect_registry  # loads Google's client
 
-    return connect(props["model"]["project"], props["model"]["region"], _account(props))
+    return connect_registry(props["model"]["project"], props["model"]["region"], _account(props))
 
 
 def _runs(props: Mapping[str, Any]) -> Runs:
-    from vertex_training.serving.google.registry import connect_runs  # loads Google's client
+    from vertex_training.serving.google import connect_runs  # loads Google's client
 
     return connect_runs(props["model"]["project"], props["model"]["region"], _account(props))
 
 
 def _endpoints(props: Mapping[str, Any]) -> Endpoints:
-    from vertex_training.serving.google.endpoints import connect  # loads Google's client
+    from vertex_training.serving.google import connect_endpoints  # loads Google's client
 
     endpoint = props["endpoint"]
-    return connect(endpoint["project"], endpoint["region"], _account(props))
+    return connect_endpoints(endpoint["project"], endpoint["region"], _account(props))
 
 
 def _intents(props: Mapping[str, Any]) -> Any:

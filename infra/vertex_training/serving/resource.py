@@ -39,11 +39,10 @@ class ModelVersion(dynamic.Resource, module="vertex", name="ModelVersion"):
         impersonate: str = "",
         opts: pulumi.ResourceOptions,
     ) -> None:
-        """Declare the version.
+        """Declare the version. ``control_bucket`` has the record that prevents a second upload.
 
-        ``labels`` are the stack's labels; changing them creates no new version. ``control_bucket``
-        has the record that prevents a second upload. ``on_delete``, ``keep`` or ``delete``, applies
-        when the version leaves the stack. ``impersonate`` is the account for the upload.
+        A change of ``labels`` creates no new version. ``on_delete`` is ``keep`` or ``delete``, for
+        a version that leaves the stack. ``impersonate`` is the account for the upload.
         """
         inputs = {
             "model": {**asdict(version.source), "id": version.model_id},
@@ -59,15 +58,14 @@ class ModelVersion(dynamic.Resource, module="vertex", name="ModelVersion"):
                 **({"impersonate": impersonate} if impersonate else {}),
             },
         }
-        # An output for the program; ``check`` adds ``resolved`` to the inputs.
+        # ``resolved`` is an output for the program; ``check`` adds its value to the inputs.
         super().__init__(ModelVersionProvider(), resource_name, {**inputs, "resolved": None}, opts)
 
 
 class EndpointCleanup(dynamic.Resource, module="vertex", name="EndpointCleanup"):
     """Undeploys the stack's models from an endpoint when the endpoint leaves the stack.
 
-    The resource is between the endpoint and its ``EndpointTraffic``: after a killed ``up``, the
-    state may lack ``EndpointTraffic`` although models are deployed.
+    After a killed ``up``, the state may lack ``EndpointTraffic`` although models are deployed.
     """
 
     def __init__(
@@ -89,15 +87,14 @@ class EndpointCleanup(dynamic.Resource, module="vertex", name="EndpointCleanup")
 
 
 class EndpointTraffic(dynamic.Resource, module="vertex", name="EndpointTraffic"):
-    """The versions behind an endpoint, and their shares. No other resource writes them.
+    """The deployed versions of an endpoint, and their shares of the traffic.
 
-    Updated in place: new versions are deployed without traffic, the split is set in one call when
-    all versions are healthy, and removed versions are undeployed last. Foreign deployed models are
-    never removed.
+    An update deploys new versions without traffic, sets the split in one call when all versions are
+    healthy, and undeploys removed versions last. Foreign deployed models are never removed.
     """
 
     others: pulumi.Output[list[str]]
-    """Last read ids of deployed models that do not belong to the stack."""
+    """Ids of deployed models that do not belong to the stack, as last read."""
 
     def __init__(
         self,
@@ -109,10 +106,10 @@ class EndpointTraffic(dynamic.Resource, module="vertex", name="EndpointTraffic")
         impersonate: str = "",
         opts: pulumi.ResourceOptions,
     ) -> None:
-        """Declare the resource. ``versions``: names of model versions by run.
+        """Declare the resource. ``versions`` has the names of model versions by run.
 
-        ``shell`` is the id of the endpoint itself. A replaced endpoint must be empty first: this
-        input makes the engine replace this resource around the endpoint.
+        ``shell`` is the id of the endpoint. If the endpoint is replaced, this input makes the
+        engine replace this resource, too, because only an empty endpoint can be deleted.
         """
         inputs = {
             "endpoint": {
@@ -136,7 +133,6 @@ class EndpointTraffic(dynamic.Resource, module="vertex", name="EndpointTraffic")
 
 
 def _place(endpoint: DeclaredEndpoint) -> dict[str, str]:
-    """Return the values that identify an endpoint and the stack's deployed models."""
     return {
         "project": endpoint.project,
         "region": endpoint.region,

@@ -1,4 +1,4 @@
-"""Preview of a snapshot: its content if it exists, else bytes and cost of its query. Pure."""
+"""Preview of a snapshot: its content if it exists, else the bytes and cost of its query. Pure."""
 
 from __future__ import annotations
 
@@ -19,30 +19,32 @@ from vertex_training.snapshots.manifest import name_of_table, time_of
 from vertex_training.snapshots.protocol import SnapshotPorts
 from vertex_training.snapshots.request import SnapshotRequest
 
-#: Minimum number of bytes that BigQuery bills per table: https://cloud.google.com/bigquery/pricing
+#: Minimum number of bytes that BigQuery bills for a table: https://cloud.google.com/bigquery/pricing
 LEAST_BILLED: Final = 10 * 2**20
+#: Maximum age of table data that a query can read:
 #: https://docs.cloud.google.com/bigquery/docs/time-travel
 TIME_TRAVEL: Final = datetime.timedelta(days=7)
-#: Key of the inputs with information for a review; not part of the request.
+#: Key of the inputs with information for a review. The value is not part of the request.
 RESOLVED: Final = "resolved"
-#: Variable that is set in the preview of a review. Elsewhere the engine's plan would require
-#: unchanged inputs, although tables grow.
+#: Environment variable that is set in the preview of a review. In other previews, the engine's plan
+#: would require unchanged inputs, although tables grow.
 REVIEWS: Final = "VT_REVIEWS_SNAPSHOTS"
 RIGHTS: Final = (
     "grant the deploying account bigquery.jobs.create in the project, and "
-    "roles/bigquery.dataViewer "
-    "on each table: GRANT `roles/bigquery.dataViewer` ON TABLE `PROJECT.DATASET.TABLE` TO "
-    '"serviceAccount:EMAIL"'
+    "roles/bigquery.dataViewer on each table: GRANT `roles/bigquery.dataViewer` ON TABLE "
+    '`PROJECT.DATASET.TABLE` TO "serviceAccount:EMAIL"'
 )
-#: Result for a query that a killed `up` has run: its limit and time no longer apply.
-PAID: Final = {"unanswered": "the query has already run and costs nothing; only the export remains"}
-#: Key of a list in a preview -> text that introduces the list in ``words``.
+#: Preview if a killed `up` has run the query. The query's limit and time no longer apply.
+PAID: Final = {
+    "unanswered": "an earlier command ran the query, so only the export remains, without a cost"
+}
+#: Texts that introduce the lists of a preview, by the keys of the lists.
 TOLD: Final = {
     "sources": "from",
     "changed": "tables changed since the query (raise `run` to read them again):",
     "personal": "columns that look like personal data:",
 }
-#: Names of columns that look like data about a person.
+#: Names of columns that probably contain data about a person.
 _PERSONAL: Final = re.compile(
     r"(?:^|_)(?:e?mail|phone|mobile|ssn|passport|iban|birth(?:day|date)?|dob|"
     r"(?:first|last|full|sur|given|family)_?name|street|address|postcode|zip|ip|"
@@ -52,17 +54,16 @@ _PERSONAL: Final = re.compile(
 
 
 def _prices() -> Mapping[str, Mapping[str, Any]]:
-    """Return BigQuery's on-demand prices by location."""
     return catalog.load("query_prices.yaml")["prices"]
 
 
 def is_priced(location: str) -> bool:
-    """Return whether the price in a location is known."""
+    """Return True if the price of queries in a location is known."""
     return location.lower() in _prices()
 
 
 def usd(bytes_read: int, location: str) -> float:
-    """Return the on-demand price of a query; in an unknown location, by the highest price."""
+    """Return the on-demand price of a query. In an unknown location, use the highest price."""
     prices = _prices()
     known = [prices[location.lower()]] if is_priced(location) else prices.values()
     return bytes_read / 2**40 * max(price["usd"] for price in known)
@@ -72,13 +73,20 @@ def look(request: SnapshotRequest, ports: SnapshotPorts) -> dict[str, Any]:
     """Return a preview of a snapshot: its content if it exists, else the bytes its query reads.
 
     Raises:
-        JobRefusedError, NotSubmittedError: the snapshot would be refused.
+        JobRefusedError, NotSubmittedError: a deployment could not create the snapshot.
     """
     facts = dict[str, Any]()
     try:
         if (snapshot := protocol.find(request, ports)) is None:
             return dict(PAID) if protocol.has_run(request, ports) else _dry_run(request, ports)
-        facts = _summary(snapshot.manifest)
+        manifest = snapshot.manifest
+        facts = {
+            "rows": manifest["rows"],
+            "bytes": manifest["bytes"],
+            "queriedAt": manifest["query"]["queriedAt"],
+            "sources": [source["table"] for source in manifest["sources"]],
+            "personal": personal_columns(manifest["schema"]),
+        }
         return facts | _changed(snapshot.manifest, ports)
     except PermissionDeniedError as error:
         return facts | {"unanswered": f"{error}. Hint: {RIGHTS}"}
@@ -89,8 +97,8 @@ def look(request: SnapshotRequest, ports: SnapshotPorts) -> dict[str, Any]:
 
 
 def words(facts: Mapping[str, Any], cap: int, location: str) -> str:
-    """Format the result of ``look`` as a line. ``cap``: maximum bytes that the query may bill."""
-    highest = f", by the highest known price because the price of {location} is unknown"
+    """Format the result of ``look`` as a line. ``cap`` is the maximum number of billed bytes."""
+    highest = f", at the highest known price, because the price in {location} is unknown"
     unknown = "" if is_priced(location) else highest
     parts = list[str]()
     if facts.get("rows") is not None:
@@ -116,19 +124,7 @@ def words(facts: Mapping[str, Any], cap: int, location: str) -> str:
     return "; ".join(parts)
 
 
-def _summary(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    query = manifest["query"]
-    return {
-        "rows": manifest["rows"],
-        "bytes": manifest["bytes"],
-        "queriedAt": query["queriedAt"],
-        "sources": [source["table"] for source in manifest["sources"]],
-        "personal": personal_columns(manifest["schema"]),
-    }
-
-
 def _changed(manifest: Mapping[str, Any], ports: SnapshotPorts) -> dict[str, Any]:
-    """Return the source tables that changed after the query; empty for a snapshot with asOf."""
     if manifest["query"]["asOf"]:
         return {}
     read_at, tables, unseen = str(manifest["query"]["queriedAt"]), list[str](), list[str]()
@@ -139,16 +135,17 @@ def _changed(manifest: Mapping[str, Any], ports: SnapshotPorts) -> dict[str, Any
             unseen.append(str(source["table"]))
         elif (changed := time_of(current.get("lastModifiedTime"))) and changed > read_at:
             tables.append(f"{source['table']} {changed}")
-    reason = f"cannot read {', '.join(unseen)} (deleted or no permission)"
+    reason = f"cannot read the tables {', '.join(unseen)} (deleted, or permission denied)"
     facts = {"unanswered": reason} if unseen else {}
     return facts | ({"changed": tables} if tables else {})
 
 
 def _dry_run(request: SnapshotRequest, ports: SnapshotPorts) -> dict[str, Any]:
-    if request.as_of and _age(request.as_of) > TIME_TRAVEL:
+    now = datetime.datetime.now(tz=datetime.UTC)
+    if request.as_of and now - datetime.datetime.fromisoformat(request.as_of) > TIME_TRAVEL:
         raise NotSubmittedError(
-            f"snapshot '{request.name}': asOf {request.as_of} is more than seven days ago, the "
-            "limit of BigQuery's time travel. Hint: set asOf to a later time"
+            f"snapshot '{request.name}': asOf {request.as_of} is more than seven days ago, which "
+            "is the limit of BigQuery's time travel. Hint: set asOf to a later time"
         )
     # With the limit, BigQuery would refuse the query without the number of bytes.
     configuration = protocol.query_configuration(request)
@@ -157,19 +154,19 @@ def _dry_run(request: SnapshotRequest, ports: SnapshotPorts) -> dict[str, Any]:
     query = statistics.get("query", {})
     if (kind := query.get("statementType", "SELECT")) != "SELECT":
         raise NotSubmittedError(
-            f"snapshot '{request.name}': the statement must be a query, not {kind}"
+            f"snapshot '{request.name}': the statement is {kind}, but must be a query (SELECT)"
         )
     size = int(statistics.get("totalBytesProcessed", 0))
     if size > request.max_bytes_billed:
         raise NotSubmittedError(
-            f"the query of snapshot '{request.name}' reads {size:,} bytes, more than "
-            f"maxBytesBilled, {request.max_bytes_billed:,}. Hint: raise maxBytesBilled, or read "
-            "fewer bytes."
+            f"the query of snapshot '{request.name}' reads {size:,} bytes, but maxBytesBilled is "
+            f"{request.max_bytes_billed:,}. Hint: raise maxBytesBilled, or change the query to "
+            "read fewer bytes."
         )
     tables = sorted(
         name_of_table(referenced_table) for referenced_table in query.get("referencedTables", [])
     )
-    # Without this field the bytes are exact. Some external tables have LOWER_BOUND or UNKNOWN.
+    # If the field is missing, the number of bytes is exact.
     exact = query.get("totalBytesProcessedAccuracy") in (None, "PRECISE", "UPPER_BOUND")
     return {
         "processed": size,
@@ -180,12 +177,8 @@ def _dry_run(request: SnapshotRequest, ports: SnapshotPorts) -> dict[str, Any]:
     }
 
 
-def _age(time: str) -> datetime.timedelta:
-    return datetime.datetime.now(tz=datetime.UTC) - datetime.datetime.fromisoformat(time)
-
-
 def personal_columns(fields: Any, prefix: str = "") -> list[str]:
-    """Return the columns, including columns in records, whose names suggest personal data."""
+    """Return the columns, also those inside records, whose names suggest personal data."""
     result = list[str]()
     for field in fields:
         name = f"{prefix}{field.get('name', '')}"

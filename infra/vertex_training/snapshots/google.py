@@ -1,7 +1,7 @@
-"""Access to BigQuery by REST and to a snapshot's folder, in Google Cloud or the local cloud.
+"""Calls BigQuery by REST, and accesses a snapshot's folder, in Google Cloud or the local cloud.
 
-Uses the session of ``google-auth``. All calls are safe to repeat, since the program chooses the ids
-of jobs. https://docs.cloud.google.com/bigquery/docs/reference/rest/v2/jobs
+All calls can be repeated, since the program chooses the ids of jobs:
+https://docs.cloud.google.com/bigquery/docs/reference/rest/v2/jobs
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-import vertex_training.customjob.google  # isort: skip  # noqa: F401  (first, see there)
+import vertex_training.customjob.google  # isort: skip  # noqa: F401  (loads the base first)
 from google.auth.exceptions import GoogleAuthError
 
 from vertex_training.customjob.google import intent_store, prerequisites
@@ -38,15 +38,15 @@ from vertex_training.snapshots.request import SnapshotRequest
 if TYPE_CHECKING:
     from google.cloud import storage
 
-#: Variable with the URL of a local BigQuery, which the official client reads as well.
+#: Environment variable with the URL of a local BigQuery. Google's client reads it, too.
 EMULATOR: Final = "BIGQUERY_EMULATOR_HOST"
 GOOGLE: Final = "https://bigquery.googleapis.com"
-#: Folder of the records in the control bucket.
+#: Folder in the control bucket with the records of snapshots.
 RECORDS: Final = "snapshots/"
 TIMEOUT: Final = 60
 #: HTTP statuses after which a call is repeated.
 AGAIN: Final = (429, 500, 502, 503, 504)
-#: Reasons of a 403: temporary limits, all limits, and a missing permission.
+#: Reasons in a 403 response: temporary limits, all limits, and a missing permission.
 #: https://docs.cloud.google.com/bigquery/docs/error-messages
 RATES: Final = ("rateLimitExceeded", "jobRateLimitExceeded")
 LIMITS: Final = (*RATES, "quotaExceeded")
@@ -56,11 +56,7 @@ PAUSES: Final = (1.0, 4.0)
 
 
 def connect(request: SnapshotRequest, control_bucket: str, account: str = "") -> SnapshotPorts:
-    """Return access to BigQuery, and to a snapshot's folder and record. Impersonates ``account``.
-
-    Raises:
-        OperatorError: a local project without a local cloud or the reverse, or no credentials.
-    """
+    """Return access to BigQuery, and to a snapshot's folder and record, as ``account``."""
     client = storage_client(request.project, account)
     return SnapshotPorts(
         BigQuery(request.project, request.location, account),
@@ -70,28 +66,24 @@ def connect(request: SnapshotRequest, control_bucket: str, account: str = "") ->
 
 
 class BigQuery:
-    """``protocol.Warehouse`` with REST calls."""
+    """Implements ``protocol.Warehouse`` with REST calls."""
 
     def __init__(self, project: str, location: str, account: str = "") -> None:
-        """Set project and location of the jobs. Connects on demand."""
+        """Set the project and location of the jobs. The first call connects."""
         self._project, self._location, self._account = project, location, account
 
     def job(self, job_id: str) -> dict[str, Any] | None:
-        """Return the job; None if missing."""
         path = f"/jobs/{job_id}?location={self._location}"
         return self._call("GET", self._project, path, (404,))
 
     def insert(self, job_id: str, configuration: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Send a job; return None if the id exists."""
         return self._call("POST", self._project, "/jobs", (409,), self._sent(configuration, job_id))
 
     def dry_run(self, configuration: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the bytes that a query would read."""
         body = self._sent({**configuration, "dryRun": True})
         return self._call("POST", self._project, "/jobs", (), body) or {}
 
     def table(self, reference: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Return the table; None for a missing or unreadable table."""
         _, dataset, table = name_of_table(reference).rsplit(".", 2)
         path = f"/datasets/{dataset}/tables/{table}"
         return self._call("GET", str(reference.get("projectId")), path, (403, 404))
@@ -110,17 +102,14 @@ class BigQuery:
         none: tuple[int, ...],
         body: Mapping[str, Any] | None = None,
     ) -> dict[str, Any] | None:
-        """Return the response; None for a status in ``none`` (for 403, only if access is denied).
-
-        Raises:
-            OperatorError: a refusal, or no response.
-        """
+        """Return the response; None for a status in ``none`` (403: only if access is denied)."""
         import requests
 
         address = os.environ.get(EMULATOR, "")
         if is_local(self._project) != bool(address):
             raise OperatorError(
-                f"{EMULATOR} is set, but project '{self._project}' is not a local project"
+                f"{EMULATOR} is set, but '{self._project}' is a project of Google Cloud. Hint: "
+                f"unset {EMULATOR}"
                 if address
                 else "the local cloud has no running BigQuery"
             )
@@ -128,7 +117,7 @@ class BigQuery:
         try:
             session = prerequisites.session(local=bool(address), account=self._account)
             answer = session.request(method, url, json=body, timeout=TIMEOUT)
-            for pause in PAUSES:  # all calls are safe to repeat: the program chooses job ids
+            for pause in PAUSES:
                 if answer.status_code not in AGAIN and _reason(answer) not in RATES:
                     break
                 time.sleep(pause)
@@ -141,7 +130,6 @@ class BigQuery:
 
 
 def _reason(answer: Any) -> str:
-    """Return the reason in a 403 response; empty for another status or without a reason."""
     try:
         return str(answer.json()["error"]["errors"][0]["reason"]) * (answer.status_code == 403)
     except (ValueError, KeyError, TypeError, IndexError):
@@ -164,13 +152,12 @@ def _document(answer: Any) -> dict[str, Any]:
 
 
 class StorageFiles:
-    """``protocol.Files`` with the official client."""
+    """Implements ``protocol.Files`` with Google's client."""
 
     def __init__(self, client: storage.Client, bucket: str, prefix: str) -> None:
         self._bucket, self._prefix = client.bucket(bucket), prefix
 
     def objects(self, folder: str) -> list[StoredObject]:
-        """Return the objects in a subfolder."""
         prefix = f"{self._prefix}/{folder}"
         with self._failures():
             listed = self._bucket.list_blobs(prefix=prefix, timeout=TIMEOUT)
@@ -185,16 +172,14 @@ class StorageFiles:
             ]
 
     def read(self, name: str) -> tuple[bytes, int] | None:
-        """Return an object's content and generation; None if the object does not exist."""
         with self._failures():
             stored = fetch(self._bucket, f"{self._prefix}/{name}")
         return None if stored is None else (stored[0], int(stored[1].generation or 0))
 
     def create(self, name: str, content: bytes) -> None:
-        """Write an object unless it exists."""
         with self._failures(), contextlib.suppress(PreconditionFailedError):
             put(self._bucket, f"{self._prefix}/{name}", content, 0)
 
     def _failures(self) -> contextlib.AbstractContextManager[None]:
         place = f"gs://{self._bucket.name}/{self._prefix}"
-        return failures(lambda error: f"{place} could not be read or written: {detail(error)}")
+        return failures(lambda error: f"cannot read or write {place}: {detail(error)}")

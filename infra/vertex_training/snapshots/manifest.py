@@ -1,7 +1,6 @@
 """The manifest of a snapshot: its source tables and its objects. Pure.
 
-The manifest is the last object of a snapshot and is written once. A folder without a manifest is
-not a snapshot.
+The manifest is written last and once. A folder without a manifest is not a snapshot.
 """
 
 from __future__ import annotations
@@ -16,14 +15,14 @@ from typing import Any, Final
 from vertex_training.customjob.request.job_file import canonical
 from vertex_training.snapshots.request import MANIFEST, SnapshotRequest
 
-#: Format of the manifest. Other versions of this program may use other numbers.
+#: Number of the manifest's format. Other releases of this program may use other numbers.
 FORMAT: Final = 1
 CONTENT_DIGEST: Final = "contentSha256"
-#: Maximum size of a manifest: ten times that of the largest export.
+#: Maximum size of a manifest: ten times the size for the largest possible export.
 MAX_BYTES: Final = 64 << 20
-#: Maximum nesting of lists and mappings; a BigQuery schema has 15 levels of two each.
+#: Maximum nesting of lists and mappings. A BigQuery schema needs at most 30 levels.
 _MAX_LEVELS: Final = 100
-#: Fields of a source table that are read after the query, so not as of the query's time.
+#: Fields of a source table that are read after the query and so may differ from its time.
 _OF_THE_MOMENT: Final = ("lastChanged", "rows")
 
 
@@ -38,11 +37,7 @@ class StoredObject:
 
 
 def time_of(milliseconds: object) -> str | None:
-    """Convert a time of BigQuery's REST API to RFC 3339; None if missing.
-
-    >>> time_of("1700000000000")
-    '2023-11-14T22:13:20.000Z'
-    """
+    """Convert a time of BigQuery, in milliseconds as text, to RFC 3339; None if missing."""
     if not milliseconds:
         return None
     moment = datetime.datetime.fromtimestamp(int(str(milliseconds)) / 1000, tz=datetime.UTC)
@@ -50,12 +45,12 @@ def time_of(milliseconds: object) -> str | None:
 
 
 def name_of_table(reference: Mapping[str, Any]) -> str:
-    """Return the name ``project.dataset.table`` of a TableReference."""
+    """Return the name ``PROJECT.DATASET.TABLE`` of a TableReference."""
     return ".".join(str(reference.get(key, "")) for key in ("projectId", "datasetId", "tableId"))
 
 
 def source_of(reference: Mapping[str, Any], table: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return a source table's entry in the manifest; ``table`` is None if it cannot be read."""
+    """Return a source table's entry in the manifest. ``table`` is None if it is unreadable."""
     properties = table or {}
     rows = properties.get("numRows")
     return {
@@ -72,10 +67,7 @@ def build(
     sources: Sequence[Mapping[str, Any]],
     objects: Iterable[StoredObject],
 ) -> dict[str, Any]:
-    """Build the manifest of a finished export.
-
-    ``query`` is the query's job, ``result`` the table with its result.
-    """
+    """Build the manifest of a finished export from the query's job and its result table."""
     statistics = query["statistics"]
     files = sorted(objects, key=lambda file: file.name)
     content: dict[str, Any] = {
@@ -110,7 +102,7 @@ def build(
 
 
 def identity(request: SnapshotRequest) -> dict[str, Any]:
-    """Return the digest that identifies a run of a snapshot."""
+    """Return the fields of a manifest that identify the run of a snapshot."""
     return {
         "project": request.project,
         "stack": request.stack,
@@ -127,27 +119,23 @@ def content_digest(manifest: Mapping[str, Any]) -> str:
 
 
 def parse(text: bytes) -> dict[str, Any]:
-    """Parse a manifest.
-
-    Raises:
-        ValueError: the text is not a manifest, or has a wrong digest.
-    """
+    """Parse a manifest. Raises ValueError for an invalid text and for a wrong digest."""
     try:
         result = json.loads(text)
         if result["format"] != FORMAT or result[CONTENT_DIGEST] != content_digest(result):
-            raise ValueError("the manifest has an unknown format or a wrong digest")
+            raise ValueError("the manifest has an unknown format number or a wrong digest")
         rows = [result["snapshot"], result["query"], *result["sources"], *result["objects"]]
         if not all(isinstance(row, dict) for row in rows):
-            raise ValueError("parts of the manifest have an unexpected form")
+            raise ValueError("a section of the manifest is not a mapping")
         if _levels(result) > _MAX_LEVELS:
-            raise ValueError("the manifest is nested too deeply")
+            raise ValueError(f"the manifest has more than {_MAX_LEVELS} levels of nesting")
     except (KeyError, TypeError, RecursionError) as wrong:
-        raise ValueError(f"not a manifest: {type(wrong).__name__}") from None
+        raise ValueError(f"the text is not a manifest ({type(wrong).__name__})") from None
     return result
 
 
 def _levels(value: Any) -> int:
-    """Return the depth of nested lists and mappings, but at most one more than the limit."""
+    """Return the depth of nested lists and mappings, or the limit plus one for deeper nesting."""
     level, inside = 0, [value]
     while inside and level <= _MAX_LEVELS:
         nested = [value for value in inside if isinstance(value, dict | list) and value]
@@ -161,7 +149,7 @@ def _levels(value: Any) -> int:
 
 
 def export_digest(manifest: Mapping[str, Any]) -> str:
-    """Return the SHA-256 of the manifest, except fields of sources that depend on the time."""
+    """Return the SHA-256 of the manifest without fields of sources that change over time."""
     sources = [
         {key: value for key, value in source.items() if key not in _OF_THE_MOMENT}
         for source in manifest["sources"]
@@ -170,5 +158,5 @@ def export_digest(manifest: Mapping[str, Any]) -> str:
 
 
 def record_of(request: SnapshotRequest, generation: int) -> str:
-    """Return the manifest's name for records and outputs: ``gs://…/manifest.json#GENERATION``."""
+    """Return the manifest's name in records and outputs: ``gs://…/manifest.json#GENERATION``."""
     return f"{request.uri}/{MANIFEST}#{generation}"

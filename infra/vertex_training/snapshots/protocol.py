@@ -11,8 +11,8 @@ record     write its generation to the control bucket             the snapshot i
 =========  =====================================================  ================================
 
 BigQuery refuses an existing id (409), so no lease is needed. A failed job has no result: the next
-run sends the next attempt. All writers of the bucket can write a manifest; only a manifest with the
-digest in the control bucket is recorded, and afterwards only the recorded generation is valid.
+run sends the next attempt. All writers of the bucket can write a manifest, but only a manifest with
+the digest in the control bucket is recorded. Then only the recorded generation is valid.
 """
 
 from __future__ import annotations
@@ -40,17 +40,17 @@ from vertex_training.snapshots import manifest as manifests
 from vertex_training.snapshots.manifest import StoredObject
 from vertex_training.snapshots.request import MANIFEST, SnapshotRequest, canonical_query
 
-#: Maximum number of attempts of a stage.
+#: Maximum number of jobs for the query, and for the export.
 MOST_ATTEMPTS: Final = 50
-#: Seconds between two queries of a running job.
+#: Seconds between two requests for the state of a running job.
 POLL: Final = (0.2, 0.5, 1.0, 2.0, 5.0)
-#: Type of a value -> type of the parameter.
+#: BigQuery's type of a query parameter by the Python type of its value.
 TYPES: Final = {bool: "BOOL", int: "INT64", float: "FLOAT64", str: "STRING"}
 _FORMATS: Final = {
     "parquet": {"destinationFormat": "PARQUET", "compression": "SNAPPY"},
     "csv": {"destinationFormat": "CSV"},
 }
-#: Options that would change the meaning of a query. The program's own queries do not set them.
+#: Options that change the meaning of a query. This program's queries do not set these options.
 _MEANS_ANOTHER: Final = (
     "defaultDataset",
     "tableDefinitions",
@@ -61,32 +61,19 @@ Document = Mapping[str, Any]
 
 
 class Warehouse(Protocol):
-    """Calls on BigQuery in the project and location of a request."""
+    """Calls of BigQuery in the project and location of a request."""
 
     def job(self, job_id: str) -> Document | None:
-        """Return the job; None if missing."""
-        ...
+        """Return the job; None if the job does not exist."""
 
     def insert(self, job_id: str, configuration: Document) -> Document | None:
-        """Send a job; return None if the id exists.
-
-        Raises:
-            PermissionDeniedError: a permission is missing.
-            NotSubmittedError: BigQuery refused the job.
-        """
-        ...
+        """Create a job; return None if the id exists. Raises NotSubmittedError or OperatorError."""
 
     def dry_run(self, configuration: Document) -> Document:
-        """Return the bytes that a query would read. Raises like :meth:`insert`."""
-        ...
+        """Return the response to a dry run of a query. Raises like :meth:`insert`."""
 
     def table(self, reference: Document) -> Document | None:
-        """Return the table; None for a missing or unreadable table.
-
-        Raises:
-            OperatorError: any other failure.
-        """
-        ...
+        """Return the table; None if the table is missing or unreadable."""
 
 
 class Files(Protocol):
@@ -94,20 +81,17 @@ class Files(Protocol):
 
     def objects(self, folder: str) -> list[StoredObject]:
         """Return the objects in a subfolder."""
-        ...
 
     def read(self, name: str) -> tuple[bytes, int] | None:
         """Return an object's content and generation; None if the object does not exist."""
-        ...
 
     def create(self, name: str, content: bytes) -> None:
         """Write an object unless it exists."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
 class SnapshotPorts:
-    """Services that a request uses."""
+    """The services that a snapshot uses."""
 
     warehouse: Warehouse
     files: Files
@@ -116,14 +100,14 @@ class SnapshotPorts:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """An existing snapshot."""
+    """A complete snapshot: its manifest, and the manifest's generation."""
 
     manifest: Document
     generation: int
 
 
 def query_configuration(request: SnapshotRequest) -> dict[str, Any]:
-    """Return the query's job configuration. The result is in a temporary table for a day."""
+    """Return the job configuration of the query. BigQuery stores the query's result for a day."""
     return {
         "query": {
             "query": request.sql,
@@ -131,34 +115,24 @@ def query_configuration(request: SnapshotRequest) -> dict[str, Any]:
             "useQueryCache": False,  # a cached result has the statistics of another job
             "maximumBytesBilled": str(request.max_bytes_billed),
             "parameterMode": "NAMED",
-            "queryParameters": _parameters(request),
+            "queryParameters": [
+                {
+                    "name": name,
+                    "parameterType": {
+                        "type": TYPES[type(value)] if name in request.parameters else "TIMESTAMP"
+                    },
+                    "parameterValue": {
+                        "value": str(value).lower() if isinstance(value, bool) else str(value)
+                    },
+                }
+                for name, value in sorted(request.all_parameters.items())
+            ],
         }
     }
 
 
-def _parameters(request: SnapshotRequest) -> list[dict[str, Any]]:
-    return [
-        {
-            "name": name,
-            "parameterType": {"type": _type(request, name, value)},
-            "parameterValue": {
-                "value": str(value).lower() if isinstance(value, bool) else str(value)
-            },
-        }
-        for name, value in sorted(request.all_parameters.items())
-    ]
-
-
-def _type(request: SnapshotRequest, name: str, value: object) -> str:
-    return TYPES[type(value)] if name in request.parameters else "TIMESTAMP"
-
-
 def find(request: SnapshotRequest, ports: SnapshotPorts) -> Snapshot | None:
-    """Return the recorded snapshot of the request; None without a record.
-
-    Raises:
-        JobRefusedError: the manifest was deleted or replaced.
-    """
+    """Return the recorded snapshot; None without a record. Raises JobRefusedError if it changed."""
     stored = ports.records.read(request.request_id)
     return _recorded(request, ports, stored.record) if stored else None
 
@@ -172,8 +146,9 @@ def _recorded(
     if manifest is None or manifests.record_of(request, manifest[1]) != record.job_name:
         how = "was deleted" if manifest is None else "was overwritten by another user"
         raise JobRefusedError(
-            f"snapshot '{request.name}': {request.uri}/{MANIFEST} {how}. Hint: set run: "
-            f"{request.run + 1} to create a new snapshot, or restore {record.job_name}"
+            f"snapshot '{request.name}': {request.uri}/{MANIFEST} {how}. Hint: set `run: "
+            f"{request.run + 1}` on the snapshot to create a new snapshot, or restore "
+            f"{record.job_name}"
         )
     return Snapshot(_parsed(request, manifest[0]), manifest[1])
 
@@ -184,11 +159,7 @@ def take_snapshot(
     timing: Timing = Timing(),
     environment: ProcessEnvironment = ProcessEnvironment(),
 ) -> Snapshot:
-    """Return the snapshot of the request. Create it if it does not exist.
-
-    Raises:
-        OperatorError: the snapshot cannot be created, or its folder has a foreign manifest.
-    """
+    """Return the snapshot, and create it if it does not exist. Raises OperatorError."""
     stored = ports.records.read(request.request_id)
     if stored and (snapshot := _recorded(request, ports, stored.record)):
         return snapshot
@@ -213,15 +184,13 @@ def take_snapshot(
 
 
 def _source(reference: Document, ports: SnapshotPorts) -> Document | None:
-    """Return a source table; None if it can only be queried, such as a table behind a view."""
     try:
         return ports.warehouse.table(reference)
-    except PermissionDeniedError:
+    except PermissionDeniedError:  # a table that can only be queried, such as one behind a view
         return None
 
 
 def _written(request: SnapshotRequest, ports: SnapshotPorts, digest: str) -> Snapshot | None:
-    """Return the existing snapshot if its manifest has this digest, or None."""
     if (stored := ports.files.read(MANIFEST)) is None:
         return None
     manifest = _parsed(request, stored[0])
@@ -239,11 +208,7 @@ def _record(
 def _write(
     request: SnapshotRequest, ports: SnapshotPorts, state: IntentState, name: str, generation: int
 ) -> int:
-    """Write the record, unless another process wrote an equal record.
-
-    Raises:
-        OperatorError: another process wrote a different record.
-    """
+    """Write the record, unless another process wrote an equal record. Raises OperatorError."""
     record = IntentRecord(request.request_id, state, uuid.uuid4().hex, name)
     try:
         return ports.records.write(record, generation).generation
@@ -269,9 +234,9 @@ def _parsed(request: SnapshotRequest, text: bytes) -> Document:
 
 def _foreign(request: SnapshotRequest) -> JobRefusedError:
     return JobRefusedError(
-        f"snapshot '{request.name}': another user wrote {request.uri}/{MANIFEST}, whose content "
-        f"does not match this query and export. Hint: find the writer in the audit logs, then set "
-        f"run: {request.run + 1}"
+        f"snapshot '{request.name}': {request.uri}/{MANIFEST} does not match this query and "
+        "export, because another user wrote the object. Hint: find the writer in the audit logs, "
+        f"then set `run: {request.run + 1}` on the snapshot"
     )
 
 
@@ -300,7 +265,7 @@ class _Stages:
         raise self._no_more("queries")
 
     def export(self, query: Document, of_attempt: int) -> list[StoredObject]:
-        """Export the query's result, and return its objects."""
+        """Export the query's result, and return the exported objects."""
         for attempt in range(1, MOST_ATTEMPTS + 1):
             folder = f"export-{of_attempt}-{attempt}/"
             configuration = {
@@ -328,15 +293,15 @@ class _Stages:
             if (count := sum(map(int, counts))) != len(objects):
                 raise JobRefusedError(
                     f"snapshot '{self.request.name}': the export wrote {count} objects, but "
-                    f"{self.request.uri}/{folder} has {len(objects)}: another user changed the "
-                    "folder. Hint: find the writer in the audit logs, then set run: "
-                    f"{self.request.run + 1} in the snapshot's entry of the stack file"
+                    f"{self.request.uri}/{folder} has {len(objects)} objects, because another user "
+                    "changed the folder. Hint: find the writer in the audit logs, then set `run: "
+                    f"{self.request.run + 1}` on the snapshot"
                 )
             return objects
         raise self._no_more("exports")
 
     def is_own_query(self, current: Document) -> bool:
-        """Return whether a job has this request's query and an anonymous result table."""
+        """Return True if a job has this request's query and a temporary result table."""
         query, own = current.get("query", {}), query_configuration(self.request)["query"]
         sql = canonical_query(str(query.get("query", "")))
         return (
@@ -349,11 +314,7 @@ class _Stages:
     def _job(
         self, stage: str, configuration: Document, is_own: Callable[[Document], bool]
     ) -> tuple[Document | None, bool]:
-        """Run this attempt's job. Return it (None if it failed earlier) and whether it is new.
-
-        Raises:
-            OperatorError: the job failed now, cannot be sent, or is foreign.
-        """
+        """Run a job; return the job, or None if it failed earlier, and True if the job is new."""
         job_id = f"vt-snapshot-{self.request.request_id}-{stage}"
         job = self.ports.warehouse.job(job_id)
         seen_ended = job is not None and _has_ended(job)
@@ -362,18 +323,20 @@ class _Stages:
         if not is_own(job["configuration"]):
             raise JobRefusedError(
                 f"snapshot '{self.request.name}': another user created the BigQuery job {job_id}. "
-                f"Hint: find that user in the job's details, then set run: {self.request.run + 1} "
-                "in the snapshot's entry of the stack file"
+                "Hint: find that user in the job's details, then set `run: "
+                f"{self.request.run + 1}` on the snapshot"
             )
         job = self._wait(job_id, job)
         if (error := job["status"].get("errorResult")) is None:
             return job, not seen_ended
         if seen_ended:
             return None, False
-        reason, message = error.get("reason", ""), error.get("message", "")
+        reason, message, hint = error.get("reason", ""), error.get("message", ""), ""
+        if reason == "bytesBilledLimitExceeded":
+            hint = " Hint: the query had no cost; raise maxBytesBilled, or read fewer bytes."
         raise NotSubmittedError(
             f"snapshot '{self.request.name}': BigQuery refused the {stage.partition('-')[0]} "
-            f"({reason}): {message}{_hint(reason)}"
+            f"({reason}): {message}{hint}"
         )
 
     def _send(self, job_id: str, configuration: Document) -> Document:
@@ -384,13 +347,16 @@ class _Stages:
             try:
                 sent = self.ports.warehouse.insert(job_id, configuration)
             except PermissionDeniedError:
-                # The stack may have just granted the permission.
+                # The stack may have granted the permission a moment ago.
                 if self.environment.monotonic() - started > self.timing.gate:
                     raise
                 self.environment.sleep(self.timing.interval)
                 continue
             if (job := sent or self.ports.warehouse.job(job_id)) is None:
-                raise OperatorError(f"BigQuery refuses to create or return the job {job_id}.")
+                raise OperatorError(
+                    f"BigQuery reports that the job {job_id} exists, but does not return the job. "
+                    "Run the command again."
+                )
             return job
 
     def _wait(self, job_id: str, job: Document) -> Document:
@@ -399,8 +365,7 @@ class _Stages:
             if not self.environment.engine_is_alive():
                 raise OperatorError(
                     f"the Pulumi engine has exited, and the BigQuery job {job_id} is still "
-                    "running. "
-                    "Run `pulumi up` to continue with that job."
+                    "running. Run `pulumi up` to continue with that job."
                 )
             self.environment.sleep(POLL[min(looks, len(POLL) - 1)])
             looks += 1
@@ -409,13 +374,13 @@ class _Stages:
 
     def _no_more(self, what: str) -> OperatorError:
         return OperatorError(
-            f"snapshot '{self.request.name}': {MOST_ATTEMPTS} {what} failed. "
-            f"Hint: set run: {self.request.run + 1} to start again."
+            f"snapshot '{self.request.name}': {MOST_ATTEMPTS} {what} failed. Hint: set `run: "
+            f"{self.request.run + 1}` on the snapshot to start again."
         )
 
 
 def has_run(request: SnapshotRequest, ports: SnapshotPorts) -> bool:
-    """Return whether an earlier `up` ran the query and its result exists."""
+    """Return True if an earlier `up` ran the query and the result still exists."""
     stages = _Stages(request, ports, Timing(), ProcessEnvironment())
     try:
         job = ports.warehouse.job(f"vt-snapshot-{request.request_id}-query-1")
@@ -446,9 +411,3 @@ def _result_of(query: Document) -> Document:
 
 def _has_ended(job: Document) -> bool:
     return job["status"]["state"] == "DONE"
-
-
-def _hint(reason: str) -> str:
-    if reason == "bytesBilledLimitExceeded":
-        return " Hint: nothing was charged; raise maxBytesBilled, or read fewer bytes."
-    return ""

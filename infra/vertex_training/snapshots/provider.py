@@ -1,7 +1,7 @@
 """The dynamic provider of ``Snapshot``.
 
-States refer to this module and class by name: neither can be renamed or moved. The instance has no
-attributes, because the SDK would pickle them into the state.
+States refer to this module and class by name, so the names cannot change. The instance has no
+attributes, because the SDK would pickle attributes into the state.
 """
 
 from __future__ import annotations
@@ -21,12 +21,7 @@ from vertex_training.customjob.dynamic_values import (
     without_provider,
 )
 from vertex_training.customjob.protocol.ports import ProcessEnvironment
-from vertex_training.customjob.refusal_lookup import (
-    BOUND,
-    answer_within,
-    is_comparison,
-    is_offline,
-)
+from vertex_training.customjob.refusal_lookup import BOUND, answer_within, is_comparison, is_offline
 from vertex_training.customjob.request.job_file import canonical
 from vertex_training.errors import JobRefusedError, NotSubmittedError, OperatorError
 from vertex_training.pulumi_internals import is_engine_alive
@@ -37,7 +32,7 @@ from vertex_training.snapshots.manifest import record_of
 from vertex_training.snapshots.protocol import SnapshotPorts, find, take_snapshot
 from vertex_training.snapshots.request import SnapshotRequest
 
-#: Inputs that are also outputs.
+#: Keys of the inputs that are also outputs.
 STORED: Final = ("snapshot", "requestId", "request", "options")
 NO_ANSWER: Final = {"unanswered": f"BigQuery did not respond within {BOUND:.0f} seconds"}
 
@@ -46,15 +41,15 @@ class SnapshotProvider(BoundedProvider):
     """Implements check, diff, create, read, update and delete for a snapshot."""
 
     def check(self, olds: dict[str, Any], news: dict[str, Any]) -> dynamic.CheckResult:  # noqa: ARG002
-        """Report a preview of the snapshot; for a review, return the preview as inputs.
+        """Print a preview of the snapshot; for a review, add the preview to the inputs.
 
-        Fails the preview if the query would be refused, or exceeds its limit.
+        The preview fails if BigQuery would refuse the query, or the query exceeds its limit.
         """
         if has_unknown(news) or is_comparison():  # a refresh reports the state of a snapshot
             return dynamic.CheckResult(news, [])
         request = request_of(news)
         if request.request_id != news["requestId"]:
-            return _refused(news, "Snapshot: requestId does not match the request")
+            return _refused(news, "requestId of the snapshot is not the digest of its request")
         facts: dict[str, Any] | str | None = {"unanswered": "this preview does not query the cloud"}
         if not is_offline(request.project):
             facts = answer_within(BOUND, lambda: _look_up(request, news))
@@ -63,22 +58,19 @@ class SnapshotProvider(BoundedProvider):
         facts = facts or NO_ANSWER
         if os.environ.get(REVIEWS):
             return dynamic.CheckResult({**news, RESOLVED: facts}, [])
-        print_line(f"snapshot {request.name} {_words(facts, request)}")
+        line = words(facts, request.max_bytes_billed, request.location)
+        print_line(f"snapshot {request.name} {line}")
         return dynamic.CheckResult(news, [])
 
     def diff(self, _id: str, olds: dict[str, Any], news: dict[str, Any]) -> dynamic.DiffResult:
-        """Replace the snapshot if its request changed. Ignores changes of source tables."""
+        """Replace the snapshot if its request changed. Changes of source tables do not matter."""
         replaces = [] if olds["requestId"] == news["requestId"] else ["requestId"]
         return dynamic.DiffResult(
             changes=bool(replaces) or olds["options"] != news["options"], replaces=replaces
         )
 
     def create(self, props: dict[str, Any]) -> dynamic.CreateResult:
-        """Run the query, export its result and write the manifest. Skips completed steps.
-
-        Raises:
-            OperatorError: the snapshot was refused, or cannot be completed now.
-        """
+        """Run the query, export its result and write the manifest. Skip completed steps."""
         request = request_of(props)
         environment = ProcessEnvironment(engine_is_alive=is_engine_alive)
         snapshot = take_snapshot(request, connect(props), self.timing, environment)
@@ -88,7 +80,7 @@ class SnapshotProvider(BoundedProvider):
     def read(self, id_: str, props: dict[str, Any]) -> dynamic.ReadResult:
         """Compare the manifest with its record. A deleted snapshot stays in the state.
 
-        Otherwise the next ``pulumi up`` would query tables that have changed.
+        Otherwise the next ``pulumi up`` would query the changed tables.
         """
         state = "READY"
         try:
@@ -99,15 +91,11 @@ class SnapshotProvider(BoundedProvider):
         return dynamic.ReadResult(id_, {**without_provider(props), "state": state})
 
     def update(self, _id: str, olds: dict[str, Any], news: dict[str, Any]) -> dynamic.UpdateResult:
-        """Update only the stored options, not the objects."""
+        """Update only the stored options."""
         return dynamic.UpdateResult(_outputs(news, olds["manifest"], olds["state"]))
 
     def delete(self, _id: str, _props: dict[str, Any]) -> None:
-        """Delete no objects: only ``vt data snapshots delete`` does."""
-
-
-def _words(facts: Mapping[str, Any], request: SnapshotRequest) -> str:
-    return words(facts, request.max_bytes_billed, request.location)
+        """Keep all objects. Only ``vt data snapshots delete`` deletes objects."""
 
 
 def _look_up(request: SnapshotRequest, news: dict[str, Any]) -> dict[str, Any] | str:
@@ -124,7 +112,7 @@ def _look_up(request: SnapshotRequest, news: dict[str, Any]) -> dict[str, Any] |
 
 
 def _refused(news: dict[str, Any], text: str) -> dynamic.CheckResult:
-    # Without the name of a property, whose value the engine would print.
+    # A property's name is omitted, because the engine would print the property's value.
     return dynamic.CheckResult(news, [dynamic.CheckFailure("", redacted(text))])
 
 
@@ -161,18 +149,15 @@ def _outputs(props: Mapping[str, Any], manifest: str, state: str) -> dict[str, A
 
 
 class Snapshot(dynamic.Resource, module="vertex", name="Snapshot"):
-    """The stored result of a BigQuery query.
+    """The stored result of a BigQuery query. A changed request creates another snapshot."""
 
-    A changed request creates another snapshot; the files of the first remain.
-    """
-
-    # Not annotated: the SDK creates an output for each annotation. Tests override the provider.
+    # Without an annotation, because the SDK creates an output for each annotation.
     PROVIDER = SnapshotProvider
 
     manifest: pulumi.Output[str]
     """``gs://…/manifest.json#GENERATION``."""
     state: pulumi.Output[str]
-    """``READY``; after a refresh ``CHANGED`` if the manifest was deleted or replaced."""
+    """``READY``. After a refresh, ``CHANGED`` if the manifest was deleted or replaced."""
 
     def __init__(
         self,
@@ -203,7 +188,7 @@ class Snapshot(dynamic.Resource, module="vertex", name="Snapshot"):
             "request": canonical(content),
             "options": {
                 "controlBucket": control_bucket,
-                # Text: the engine's numbers are floats.
+                # Stored as text, because the engine converts numbers to floats.
                 "maxBytesBilled": str(request.max_bytes_billed),
                 **({"impersonate": impersonate} if impersonate else {}),
             },

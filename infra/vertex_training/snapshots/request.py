@@ -1,4 +1,4 @@
-"""The request for a snapshot: the text of the query, and an identity. Pure."""
+"""The request for a snapshot: its query and its identity. Pure."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from vertex_training.customjob.request.job_file import ID_LENGTH, canonical
 from vertex_training.naming import SNAPSHOTS
 from vertex_training.settings.model import AS_OF, Scalar, Settings
 
-#: Name of the last object of a snapshot, in its folder.
+#: Name of the object in a snapshot's folder that is written last.
 MANIFEST: Final = "manifest.json"
-#: Folder of a request: ``SnapshotRequest.prefix``.
+#: Form of a snapshot's folder: ``SnapshotRequest.prefix``.
 _FOLDER: Final = re.compile(rf"{SNAPSHOTS}/[^/]+/[^/]+/[0-9a-f]{{{ID_LENGTH}}}/")
 
 
 def is_of_snapshot(name: str) -> bool:
-    """Return whether an object with this name belongs to any stack's snapshot."""
+    """Return True if an object with this name belongs to any stack's snapshot."""
     return bool(_FOLDER.match(name))
 
 
 @dataclass(frozen=True, slots=True)
 class SnapshotRequest:
-    """A run of a snapshot. ``name`` is the snapshot's first key in the stack file."""
+    """One run of a snapshot. ``name`` is the snapshot's key in the stack file."""
 
     project: str
     stack: str
@@ -36,7 +36,7 @@ class SnapshotRequest:
     bucket: str
     """Name of the bucket for the files."""
     sql: str
-    """The query to send, without comments."""
+    """The query without comments."""
     parameters: Mapping[str, Scalar]
     as_of: str | None
     format: str
@@ -49,9 +49,9 @@ class SnapshotRequest:
 
     @property
     def request_id(self) -> str:
-        """Return a digest of all values that determine the files' content or place.
+        """Return a digest of all values that determine the content or place of the files.
 
-        Excludes the limit of billed bytes, which does not affect the result.
+        The limit of billed bytes is not included, because the limit does not affect the result.
         """
         content = {
             "project": self.project,
@@ -72,7 +72,7 @@ class SnapshotRequest:
 
     @property
     def prefix(self) -> str:
-        """Return the prefix of the objects' names, without a final ``/``."""
+        """Return the prefix of the objects' names, without a ``/`` at the end."""
         return f"{SNAPSHOTS}/{self.stack}/{self.name}/{self.request_id}"
 
     @property
@@ -82,12 +82,12 @@ class SnapshotRequest:
 
     @property
     def all_parameters(self) -> dict[str, Scalar]:
-        """Return all query parameters to send by name, including ``as_of``."""
+        """Return all query parameters by name, including ``as_of``."""
         return {**self.parameters, **({AS_OF: self.as_of} if self.as_of else {})}
 
 
 def plan_snapshots(settings: Settings, root: pathlib.Path) -> dict[str, SnapshotRequest]:
-    """Return the snapshots of a stack, by the keys in ``settings``."""
+    """Return the requests of a stack's snapshots, by the snapshots' keys in ``settings``."""
     return {
         key: SnapshotRequest(
             project=settings.project,
@@ -106,7 +106,7 @@ def plan_snapshots(settings: Settings, root: pathlib.Path) -> dict[str, Snapshot
     }
 
 
-#: Tokens of SQL: quoted text and names; comments; parameters, words, spaces and other characters.
+#: Tokens of SQL: quoted text and names, comments, parameters, words, spaces, other characters.
 _TOKEN: Final = re.compile(
     r"(?P<quoted>(?:\b[rb]{1,2})?(?:\"\"\"(?:\\.|(?!\"\"\").)*+\"\"\"|'''(?:\\.|(?!''').)*+'''"
     r"|\"(?:\\.|[^\"\\\n])*+\"|'(?:\\.|[^'\\\n])*+')|`(?:\\.|[^`\\\n])*+`)"
@@ -118,11 +118,11 @@ _TOKEN: Final = re.compile(
     r"|(?P<other>.)",
     re.DOTALL | re.IGNORECASE,
 )
-#: First words of a query. Other statements can change data.
+#: First words of a query. Statements with other first words can change data.
 _QUERY: Final = ("select", "with", "from", "(")
-#: First words of pipe operators that write.
+#: First words of the pipe operators that write data.
 _WRITING: Final = ("call", "create", "delete", "export", "insert", "merge", "update")
-#: Functions whose result changes although tables do not change.
+#: Functions whose results change although the tables do not change.
 _VOLATILE: Final = re.compile(
     r"current_(?:date|time|datetime|timestamp|user)|rand|generate_uuid|session_user"
 )
@@ -137,7 +137,7 @@ def _tokens(sql: str) -> Iterator[tuple[str, str]]:
 
 
 def without_comments(sql: str) -> str:
-    """Return the query with spaces in place of comments, so that line numbers stay the same."""
+    """Return the query with spaces instead of comments. Line numbers do not change."""
     parts = (
         " " + "\n" * text.count("\n") if kind == "comment" else text for kind, text in _tokens(sql)
     )
@@ -145,17 +145,13 @@ def without_comments(sql: str) -> str:
 
 
 def canonical_query(sql: str) -> str:
-    """Return the query in the form for its identity: without comments, with single spaces.
-
-    >>> canonical("SELECT 1 -- one\\n  AS x, ' -- ';")
-    "SELECT 1 AS x, ' -- '"
-    """
+    """Return the query without comments and with single spaces, to compute its identity."""
     parts = (" " if kind == "space" else text for kind, text in _tokens(without_comments(sql)))
     return "".join(parts).strip()
 
 
 def parameters_in(sql: str) -> set[str]:
-    """Return the names of the query's parameters in lowercase: BigQuery ignores their case."""
+    """Return the names of the query's parameters in lowercase, because BigQuery ignores case."""
     return {text[1:].lower() for kind, text in _tokens(sql) if kind == "parameter"}
 
 
@@ -166,27 +162,30 @@ def volatile_in(sql: str) -> list[str]:
 
 
 def form_problems(sql: str) -> Iterator[tuple[str, str]]:
-    """Yield the reasons why the text is not a single query, with hints."""
+    """Yield the reasons why the text is not a single query, each with a hint."""
     tokens = [token for token in _tokens(without_comments(sql)) if token[0] != "space"]
     if any(kind == "open" for kind, _ in tokens):
-        yield "has unterminated text or an unterminated comment", "close the quotes or the comment"
+        yield "has an unterminated text or comment", "close the quotes or the comment"
     elif not tokens:
         yield "is empty", "write a query: SELECT …"
     elif any(token == ("other", ";") for token in tokens):
         yield "has several statements", "write one query for each snapshot"
     elif tokens[0][1].lower() not in _QUERY:
-        yield "is not a query", "begin with SELECT, WITH or FROM; a snapshot cannot change tables"
+        yield (
+            "is not a query, and a snapshot cannot change tables",
+            "begin the text with SELECT, WITH or FROM",
+        )
     elif any(
         first[1] + second[1] == "|>" and third[1].lower() in _WRITING
         for first, second, third in zip(tokens, tokens[1:], tokens[2:], strict=False)
     ):
         yield (
-            "writes data in a pipe operator",
-            "remove that operator; a snapshot cannot change tables",
+            "writes data in a pipe operator, but a snapshot cannot change tables",
+            "remove the operator that writes",
         )
 
 
 def reads_as_of(sql: str) -> bool:
-    """Return whether the query reads a table as of the snapshot's time."""
+    """Return True if the query reads a table as of the snapshot's time."""
     clause = re.compile(rf"\bfor system_time as of @{AS_OF}\b", re.IGNORECASE)
     return bool(clause.search(canonical_query(sql)))

@@ -51,9 +51,9 @@ def test_without_virtualenv_the_python_of_the_environment_runs(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"virtualenv": "none"}, "'none'.*is not a virtual environment. Hint: create it"),
-        ({"toolchain": "uv"}, "does not support runtime option toolchain: uv"),
-        ({"typechecker": "mypy"}, "does not support runtime option typechecker"),
+        ({"virtualenv": "none"}, "'none'.*is not a virtual environment. Hint: create the"),
+        ({"toolchain": "uv"}, "does not support the runtime option toolchain: uv"),
+        ({"typechecker": "mypy"}, "does not support the runtime option typechecker"),
     ],
 )
 def test_what_cannot_be_served_is_refused_by_name(

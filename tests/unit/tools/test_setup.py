@@ -191,7 +191,7 @@ def test_changed_input_or_missing_program_makes_setup_run_again(
         file.unlink()
     else:
         file.write_text(f"{file.read_text()}\n# changed\n")
-    missing = "setup: .venv is missing or out of date. Hint: make setup\n"
+    missing = "setup: .venv is missing or out of date. Hint: run `make setup`\n"
     assert ready.setup("--check", expect=1) == missing
     ready.setup()
     assert ready.setup("--check") == REPORT
@@ -215,10 +215,10 @@ def test_unsuitable_installations_on_path_are_listed_when_no_source_works(
     (bare / PLUGINS[0]).unlink()
     searched = ":".join(map(str, [machine.path, *places, "/usr/bin", "/bin"]))
     assert machine.setup(expect=1, PATH=searched, VT_PULUMI_SOURCE="path").splitlines() == [
-        "setup: no usable pulumi was found",
-        "  tried: path: ~/silent/pulumi: exit code 3: (no output); ~/bare/pulumi has no "
-        "official pulumi-language-python beside it; ~/old/pulumi is version 3.258.9; "
-        "needed is 3.259.0 or later, before 4",
+        "setup: cannot install pulumi from any source",
+        "  tried: path: ~/silent/pulumi: exit code 3: (no output); the folder of ~/bare/pulumi "
+        "has no official pulumi-language-python; ~/old/pulumi has version 3.258.9, but setup "
+        "needs 3.259.0 or later, before 4",
         "  Hint: do one of these, then run `make setup` again: put the official `pulumi` "
         "on PATH; give this machine access to Pulumi's download site; or install Go and "
         "give this machine access to the Go module proxy",
@@ -349,7 +349,7 @@ def test_deployment_installs_only_what_is_pinned(machine: Machine) -> None:
     release(machine.path)
     shown = machine.setup("--deploy", expect=1, VT_PULUMI_SOURCE="path")
     assert re.search(r"releases\.sha256 has no SHA-256 for pulumi-resource-gcp-v9\.1\.0-", shown)
-    assert "Hint: add its published SHA-256 (docs/maintainers.md)" in shown
+    assert "Hint: add the published SHA-256 to the file (docs/maintainers.md)" in shown
     assert PACKAGES.format("requirements/runtime.txt") not in machine.commands()
 
 
@@ -394,7 +394,8 @@ def test_interrupted_setup_ends_its_programs(machine: Machine) -> None:
     [
         (
             {"VT_PULUMI_SOURCE": "nix"},
-            "setup: VT_PULUMI_SOURCE is 'nix'\n  Hint: use one of auto, path, official, build\n",
+            "setup: VT_PULUMI_SOURCE has the unknown value 'nix'\n"
+            "  Hint: set VT_PULUMI_SOURCE to auto, path, official, build\n",
         ),
         (
             {"VT_CACHE_DIR": "/dev/null/x"},
@@ -482,8 +483,7 @@ def test_deployment_of_an_installed_package_takes_pins_of_the_repository(
 ) -> None:
     shown = vt_setup(installed, "--deploy", expect=1, VT_PULUMI_SOURCE="path")
     assert (
-        "Hint: run `vt setup --deploy --releases FILE`, with the archive's line in the "
-        "format of sha256sum"
+        "Hint: run `vt setup --deploy --releases FILE` with the output of sha256sum in FILE"
     ) in shown
     pins = installed.folder / "own.sha256"
     words = ("--deploy", "--releases", str(pins))

@@ -21,7 +21,7 @@ from vertex_training.errors import (
     UnknownStackError,
 )
 from vertex_training_cli.failures import FAILED, exit_codes
-from vertex_training_cli.toolchain.console import SetupError
+from vertex_training_cli.toolchain.layout import SetupError
 
 IN_A_FILE = Problem("is wrong", location=Location("Pulumi.dev.yaml", 3))
 

@@ -1,10 +1,10 @@
 // A stand-in for pulumi-language-nodejs of the official Pulumi release.
 //
-// The engine runs TypeScript programs through that plugin, which no package registry has. Tests of
-// the components in TypeScript use this one where the official release is not installed. It runs
-// programs with the official SDK's own runner (@pulumi/pulumi/cmd/run) and writes packages with the
-// official generator; npm is the only package manager. It has no debugger, no templates and no
-// program generation: requests for them are answered as "unimplemented".
+// The engine runs TypeScript programs through the official plugin, which no package registry has.
+// Tests of the components in TypeScript use this stand-in if the official release is not installed.
+// The stand-in runs programs with the runner of the SDK (@pulumi/pulumi/cmd/run), and writes packages
+// with the official generator. It supports only npm as package manager, and returns "unimplemented"
+// for debugging, templates and program generation.
 package main
 
 import (
@@ -50,7 +50,8 @@ func (h *host) GetPluginInfo(context.Context, *emptypb.Empty) (*pulumirpc.Plugin
 	return &pulumirpc.PluginInfo{Version: version}, nil
 }
 
-// Plugins that installed packages name: "pulumi": {"resource": true} in their package.json.
+// GetRequiredPackages returns the plugins of installed packages with "pulumi": {"resource": true} in
+// their package.json.
 func (h *host) GetRequiredPackages(
 	_ context.Context, request *pulumirpc.GetRequiredPackagesRequest,
 ) (*pulumirpc.GetRequiredPackagesResponse, error) {
@@ -89,16 +90,16 @@ func (h *host) GetRequiredPackages(
 	return found, nil
 }
 
-// Run the program to its end. It inherits the output streams of this process.
+// Run runs the program until it ends. The program inherits the output streams of this process.
 func (h *host) Run(
 	ctx context.Context, request *pulumirpc.RunRequest,
 ) (*pulumirpc.RunResponse, error) {
 	root := request.Info.RootDirectory
 	runner := filepath.Join(root, "node_modules", "@pulumi", "pulumi", "cmd", "run")
 	if _, err := os.Stat(runner); err != nil {
-		return &pulumirpc.RunResponse{Error: "@pulumi/pulumi is not installed: run `npm install`"}, nil
+		return &pulumirpc.RunResponse{Error: "@pulumi/pulumi is not installed. Hint: run `npm install`"}, nil
 	}
-	// Of a stack without config both are nil, which JSON writes as null and the SDK cannot read.
+	// Without config, both maps are nil. JSON would contain null, which the SDK cannot read.
 	config, err := json.Marshal(maps.Collect(maps.All(request.Config)))
 	if err != nil {
 		return nil, err
@@ -234,7 +235,7 @@ func (h *host) GetProgramDependencies(
 }
 
 func main() {
-	// Flags that the engine passes and that have no use here.
+	// The engine passes these flags, which this host does not use.
 	for _, name := range []string{"tracing", "root", "packagemanager"} {
 		flag.String(name, "", "not used")
 	}

@@ -25,7 +25,7 @@ from typing import Final
 from localgcp.containers import mirror
 from localgcp.system import processes as processes_here
 from vertex_training.errors import ImageBuildError
-from vertex_training.images.identity import PLATFORM
+from vertex_training.images.context import PLATFORM
 from vertex_training_cli.images import registry
 from vertex_training_cli.images.engines import Build, WriteLog, option_pairs, processes
 

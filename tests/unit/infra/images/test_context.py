@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from vertex_training.errors import ConfigError
-from vertex_training.images.context import read_context
-from vertex_training.images.identity import Source, identity
+from vertex_training.images.context import Source, identity, read_context
 
 FILES = {
     "Dockerfile": "FROM python:3.11-slim\nCOPY . /app\n",
@@ -133,12 +132,12 @@ def test_an_included_folder_replaces_nothing(tmp_path):
         (tmp_path / folder / "a.py").write_text(folder)
     (tmp_path / "job" / "Dockerfile").write_text("FROM x\n")
     source = Source.of("job", "Dockerfile", {}, None, ["jobs/lib"])
-    with pytest.raises(ConfigError, match="jobs/lib: the context already has an entry named lib"):
+    with pytest.raises(ConfigError, match="jobs/lib: the build context already has an entry"):
         source.read(tmp_path)
     (tmp_path / "job" / ".dockerignore").write_text("lib\n")
     source.read(tmp_path)
     source = Source.of("job", "Dockerfile", {}, None, ["jobs/lib", "other/lib"])
-    with pytest.raises(ConfigError, match="other/lib: the context already has an entry named lib"):
+    with pytest.raises(ConfigError, match="other/lib: the build context already has an entry"):
         source.read(tmp_path)
 
 

@@ -10,8 +10,7 @@ import pytest
 
 from vertex_training.errors import ConfigError, Location, Problem
 from vertex_training.images import context as contexts
-from vertex_training.images.context import BuildContext, read_context
-from vertex_training.images.identity import Source, identity
+from vertex_training.images.context import BuildContext, Source, identity, read_context
 
 UNUSED = "list files that the image does not need in .dockerignore, and move data to a bucket"
 
@@ -77,7 +76,8 @@ def test_all_unsendable_entries_are_reported_together(folder: Path, tmp_path: Pa
         problem("jobs/lib/up", out, copy),
         problem(r"jobs/x/\xfe\n", "the name is not UTF-8", "rename the file or folder"),
         problem(r"jobs/x/a/\xff", "the name is not UTF-8", "rename the file or folder"),
-        problem("jobs/x/odd", "the symbolic link's path is not UTF-8", "rename its target"),
+        problem("jobs/x/odd", "the path in the symbolic link is not UTF-8",
+                "rename the target of the link"),
         problem("jobs/x/root", out, copy),
     ]  # fmt: skip
 
@@ -85,12 +85,12 @@ def test_all_unsendable_entries_are_reported_together(folder: Path, tmp_path: Pa
 def test_unreadable_entries_are_reported(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert refused(folder / "gone") == [
         problem("jobs/x/", "the folder cannot be read: No such file or directory",
-                "make the folder readable, or list it in .dockerignore"),
+                "make the folder readable, or list the folder in .dockerignore"),
     ]  # fmt: skip
     monkeypatch.setattr(contexts.os, "access", lambda _path, mode: mode != os.R_OK)
     assert refused(folder) == [
         problem("jobs/x/Dockerfile", "the file cannot be read",
-                "make the file readable, or list it in .dockerignore"),
+                "make the file readable, or list the file in .dockerignore"),
     ]  # fmt: skip
 
 

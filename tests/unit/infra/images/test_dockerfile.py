@@ -59,7 +59,9 @@ def test_a_dockerfile_is_a_file_of_its_folder(checkout):
         "Other": [("the folder has no Other", hint)],
         "None": [("the folder has no None", hint)],
         "Link": [],
-        "Out": [("Out links to a file out of the folder", "copy that file into the folder")],
+        "Out": [
+            ("Out links to a file outside of the folder", "copy the linked file into the folder")
+        ],
     }
     names = ("Dockerfile", "Other", "None", "Link", "Out")
     assert [name for name in names if pins.is_inside(folder, name)] == ["Dockerfile", "Link"]

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from vertex_training.images import identity, pins
-from vertex_training.images.identity import Source
+from vertex_training.images import context as contexts
+from vertex_training.images import pins
+from vertex_training.images.context import Source
 
 ONE, TWO, ZERO = (f"sha256:{digit * 64}" for digit in "120")
 DEV = f"""\
@@ -99,9 +100,9 @@ def sources(tmp_path: Path) -> Path:
 def test_written_archive_has_the_reported_identity(sources: Path, tmp_path: Path) -> None:
     source = Source("code")
     context = source.read(sources)
-    build = identity.identity(source, context)
-    assert identity.write_archive(source, context, tmp_path / "x.tar") == build
-    assert identity.tag(build) == f"context-{build[:32]}"
+    build = contexts.identity(source, context)
+    assert contexts.write_archive(source, context, tmp_path / "x.tar") == build
+    assert contexts.tag(build) == f"context-{build[:32]}"
     assert (tmp_path / "x.tar").stat().st_size > 0
 
 
@@ -110,7 +111,7 @@ def test_identity_of_a_context_never_changes(sources: Path, tmp_path: Path) -> N
     assert source == Source("code", "Dockerfile", (("A", "1"), ("B", "2")), "train", ("lib",))
     assert Source.of("code", "Dockerfile", {}, None) == Source("code")
     context = source.read(sources)
-    build = identity.write_archive(source, context, tmp_path / "x.tar")
+    build = contexts.write_archive(source, context, tmp_path / "x.tar")
     options = {
         "buildArgs": {"A": "1", "B": "2"},
         "dockerfile": "Dockerfile",
@@ -120,6 +121,6 @@ def test_identity_of_a_context_never_changes(sources: Path, tmp_path: Path) -> N
     }
     head = json.dumps(options).encode() + b"\0"
     archive = (tmp_path / "x.tar").read_bytes()
-    assert build == hashlib.sha256(head + archive).hexdigest() == identity.identity(source, context)
-    assert identity.tag_of(source, sources) == f"context-{build[:32]}"
-    assert identity.short("x") == hashlib.sha256(b"x").hexdigest()[:32]
+    assert build == hashlib.sha256(head + archive).hexdigest() == contexts.identity(source, context)
+    assert contexts.tag_of(source, sources) == f"context-{build[:32]}"
+    assert contexts.short("x") == hashlib.sha256(b"x").hexdigest()[:32]

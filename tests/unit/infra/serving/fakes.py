@@ -19,7 +19,7 @@ from vertex_training.customjob.protocol.ports import (
 )
 from vertex_training.errors import InDoubtError, NotSubmittedError, PreconditionFailedError
 from vertex_training.serving.declared import MODEL_LABEL
-from vertex_training.serving.protocol.ports import (
+from vertex_training.serving.ports import (
     Deployment,
     EndpointSnapshot,
     OperationSnapshot,
@@ -27,7 +27,7 @@ from vertex_training.serving.protocol.ports import (
     VersionRequest,
     VersionSnapshot,
 )
-from vertex_training.serving.protocol.reconciliation import Goal, display_name
+from vertex_training.serving.reconciliation import Goal, display_name
 
 PARENT = "projects/p/locations/r"
 MODEL = f"{PARENT}/models/titanic-dev"

@@ -23,7 +23,7 @@ from tests.unit.infra.serving.fakes import (
 )
 from vertex_training.customjob.protocol.ports import REQUEST_ID_LABEL
 from vertex_training.errors import InDoubtError, OperatorError
-from vertex_training.serving.protocol.reconciliation import Goal
+from vertex_training.serving.reconciliation import Goal
 
 #: How many processes at most die or are refused before one is let through.
 PROCESSES = 6

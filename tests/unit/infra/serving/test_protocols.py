@@ -28,10 +28,10 @@ from vertex_training.errors import (
     OperatorError,
     PermissionDeniedError,
 )
-from vertex_training.serving.protocol import reconciliation, uploads
-from vertex_training.serving.protocol.ports import VersionSnapshot
-from vertex_training.serving.protocol.reconciliation import Goal, reconcile
-from vertex_training.serving.protocol.uploads import foreign_model, upload
+from vertex_training.serving import reconciliation, uploads
+from vertex_training.serving.ports import VersionSnapshot
+from vertex_training.serving.reconciliation import Goal, reconcile
+from vertex_training.serving.uploads import foreign_model, upload
 
 
 def up(world, wanted=None, **hooks):
@@ -172,7 +172,7 @@ def test_a_refusal_after_the_split_has_moved_tells_the_split_that_serves():
             raise NotSubmittedError("no")
 
     with pytest.raises(
-        NotSubmittedError, match=r"undeploying .* refused: no. The split is {run 4: "
+        NotSubmittedError, match=r"undeploying .* refused: no. The traffic split is {run 4: "
     ):
         bring(world, goal({4: 100}), on_call=refuse)
 
@@ -196,7 +196,7 @@ def test_failed_undo_is_reported_beside_the_failed_deployment():
     with pytest.raises(NotSubmittedError, match="run 5"):
         reconcile(ENDPOINT, goal({3: 50, 4: 30, 5: 20}), process, process.wait())
     assert process.said[-1] == (
-        f"endpoint 'titanic': deployed model {deployment(4).id} could not be undeployed: busy"
+        f"endpoint 'titanic': cannot undeploy the deployed model {deployment(4).id}: busy"
     )
 
 

@@ -12,7 +12,7 @@ from vertex_training.customjob.dynamic_values import PROVIDER_KEY
 from vertex_training.customjob.protocol.ports import REQUEST_ID_LABEL
 from vertex_training.errors import OperatorError
 from vertex_training.serving import provider
-from vertex_training.serving.protocol.ports import VersionSnapshot
+from vertex_training.serving.ports import VersionSnapshot
 from vertex_training.serving.provider import (
     DeployedModelsProvider,
     EndpointCleanupProvider,
@@ -87,7 +87,8 @@ def test_version_of_another_owner_is_neither_read_nor_deleted(
     versions.delete(name, props)
     assert name in world.versions
     assert capsys.readouterr().err == (
-        f"vt: model version {name} was not deleted: the version does not belong to this stack\n"
+        f"vt: model version {name} was not deleted, because the version does not belong to this "
+        "stack\n"
     )
 
     world.versions[name] = VersionSnapshot(name, 1, {REQUEST_ID_LABEL: "id1"})

@@ -15,9 +15,9 @@ from tests.unit.localcloud.conftest import free_port
 from vertex_training.customjob.protocol.ports import JobSnapshot
 from vertex_training.errors import JobRefusedError
 from vertex_training.serving.declared import ModelSource
-from vertex_training.serving.google.registry import MOST_METRICS_BYTES, GoogleRuns
-from vertex_training.serving.protocol.ports import RunFolder
-from vertex_training.serving.protocol.run_artifacts import find_artifacts, metrics_of
+from vertex_training.serving.google import MOST_METRICS_BYTES, GoogleRuns
+from vertex_training.serving.ports import RunFolder
+from vertex_training.serving.uploads import find_artifacts, metrics_of
 
 SOURCE = ModelSource("acme", "us-central1", "dev", "titanic", "titanic", 3)
 
@@ -50,11 +50,11 @@ def find(runs, files=()):
     [
         (Runs(), (), "run 3 of job 'titanic' has no job in project acme, region us-central1"),
         (Runs(job("RUNNING")), (), r"is RUNNING \(customJobs/1\), not SUCCEEDED. Wait"),
-        (Runs(job("FAILED")), (), r"is FAILED .* Set run: 4"),
+        (Runs(job("FAILED")), (), r"is FAILED .* Set `run: 4`"),
         (Runs(job(), job(name="2", digest="b")), (), "has several jobs .* Hint: raise `run`"),
         (Runs(job(output="")), (), "has no output directory"),
         (Runs(job(), files=()), (), "wrote no files to gs://out/titanic/abc/model/"),
-        (Runs(job(), files=("a", "b")), ("model.json",), "not write model.json .* files: a, b"),
+        (Runs(job(), files=("a", "b")), ("model.json",), "not write model.json .* has only: a, b"),
     ],
 )
 def test_a_run_that_cannot_become_a_version_is_refused(runs, files, text):

@@ -24,7 +24,7 @@ from vertex_training.customjob.protocol.ports import (
 from vertex_training.customjob.request.job_file import digest_of
 from vertex_training.serving import provider
 from vertex_training.serving.declared import MODEL_LABEL
-from vertex_training.serving.protocol.ports import RunFolder, VersionRequest
+from vertex_training.serving.ports import RunFolder, VersionRequest
 from vertex_training.serving.provider import ModelVersionProvider
 
 NAME: Final = f"{MODEL}@1"
@@ -192,7 +192,7 @@ def test_undeletable_version_is_reported_and_keeps_its_record(
     monkeypatch.setattr(Registry, "delete_version", lambda *_: reason)
     ModelVersionProvider().delete(made.id, made.outs)
     line = capsys.readouterr().err.splitlines()[-1]
-    assert line == f"vt: model version {NAME} was not deleted: {told}"
+    assert line == f"vt: model version {NAME} was not deleted, because {told}"
     assert world.records["id1"].record.state is IntentState.DONE
 
 

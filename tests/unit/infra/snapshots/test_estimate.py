@@ -39,7 +39,7 @@ def test_finished_query_is_not_refused_by_a_later_preview():
     cloud.processed = 10**9 + 1
     told = look(cloud)
     assert told == {
-        "unanswered": "the query has already run and costs nothing; only the export remains"
+        "unanswered": "an earlier command ran the query, so only the export remains, without a cost"
     }
     process = Process(cloud, request())
 
@@ -47,10 +47,10 @@ def test_finished_query_is_not_refused_by_a_later_preview():
         raise PermissionDeniedError("BigQuery: Access Denied: Job")
 
     process.job = denied
-    with pytest.raises(NotSubmittedError, match="more than maxBytesB"):
+    with pytest.raises(NotSubmittedError, match="but maxBytesB"):
         estimate.look(process.wanted, process.ports)
     cloud.tick(100_000)
-    with pytest.raises(NotSubmittedError, match="more than maxBytesB"):
+    with pytest.raises(NotSubmittedError, match="but maxBytesB"):
         look(cloud)
 
 
@@ -59,12 +59,12 @@ def test_finished_query_is_not_refused_by_a_later_preview():
     [
         (
             {"totalBytesProcessed": str(10**9 + 1)},
-            "the query of snapshot 'clicks' reads 1,000,000,001 bytes, more than maxBytesBilled, "
-            "1,000,000,000. Hint: raise maxBytesBilled, or read fewer bytes.",
+            "the query of snapshot 'clicks' reads 1,000,000,001 bytes, but maxBytesBilled is "
+            "1,000,000,000. Hint: raise maxBytesBilled, or change the query to read fewer bytes.",
         ),
         (
             {"query": {"statementType": "SCRIPT"}},
-            "snapshot 'clicks': the statement must be a query, not SCRIPT",
+            "snapshot 'clicks': the statement is SCRIPT, but must be a query (SELECT)",
         ),
     ],
 )

@@ -70,10 +70,13 @@ def test_manifest_has_the_sum_of_its_objects() -> None:
     [
         ("", "is empty"),
         ("-- SELECT 1", "is empty"),
-        ("DELETE FROM t WHERE true", "is not a query"),
+        ("DELETE FROM t WHERE true", "is not a query, and a snapshot cannot change tables"),
         ("SELECT 1 -- one\r; DROP TABLE t", "has several statements"),
-        ("FROM t |> EXPORT DATA OPTIONS(uri='gs://x/*')", "writes data in a pipe operator"),
-        ("SELECT 1 /* never closed", "has unterminated text or an unterminated comment"),
+        (
+            "FROM t |> EXPORT DATA OPTIONS(uri='gs://x/*')",
+            "writes data in a pipe operator, but a snapshot cannot change tables",
+        ),
+        ("SELECT 1 /* never closed", "has an unterminated text or comment"),
     ],
 )
 def test_text_that_is_not_one_query_is_refused(sql: str, wrong: str) -> None:

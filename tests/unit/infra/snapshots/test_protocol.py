@@ -94,7 +94,7 @@ TestKills.settings = settings(max_examples=150, stateful_step_count=12, deadline
 def test_query_over_its_bound_is_refused_and_sent_by_the_next_up():
     message = "Query exceeded limit for bytes billed"
     with_failure = FailingCloud({"reason": "bytesBilledLimitExceeded", "message": message})
-    with pytest.raises(NotSubmittedError, match=r"nothing was charged; raise maxBytesBilled"):
+    with pytest.raises(NotSubmittedError, match=r"the query had no cost; raise maxBytesBilled"):
         take(with_failure)
     with_failure.failure = None
     made, _ = take(with_failure)

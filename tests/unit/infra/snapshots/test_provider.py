@@ -95,7 +95,7 @@ def test_unanswered_estimate_is_reported_without_secrets(monkeypatch: pytest.Mon
 def test_an_identity_of_another_request_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     inputs, said, failures = checked(monkeypatch, requestId="0" * 20)
     assert (inputs["requestId"], said) == ("0" * 20, [])
-    assert failures == ["Snapshot: requestId does not match the request"]
+    assert failures == ["requestId of the snapshot is not the digest of its request"]
 
 
 def test_a_snapshot_that_is_made_is_recorded_with_its_manifest(

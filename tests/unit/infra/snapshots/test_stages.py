@@ -65,7 +65,10 @@ def test_a_job_that_bigquery_has_and_does_not_return_ends_it() -> None:
     process.insert = lambda *_: None
     with pytest.raises(OperatorError) as raised:
         take(process)
-    assert str(raised.value) == f"BigQuery refuses to create or return the job {QUERY}1."
+    assert str(raised.value) == (
+        f"BigQuery reports that the job {QUERY}1 exists, but does not return the job. Run the "
+        "command again."
+    )
 
 
 def ended(cloud: Cloud, number: int = 1, **error: str) -> Any:
@@ -84,8 +87,8 @@ def test_attempts_are_bounded_and_a_higher_run_starts_again() -> None:
     with pytest.raises(OperatorError) as raised:
         take(Process(cloud, WANTED))
     assert str(raised.value) == (
-        f"snapshot '{WANTED.name}': 50 queries failed. Hint: set run: {WANTED.run + 1} to start "
-        "again."
+        f"snapshot '{WANTED.name}': 50 queries failed. Hint: set `run: {WANTED.run + 1}` on the "
+        "snapshot to start again."
     )
     assert len(cloud.sent) == sent
 
@@ -120,8 +123,8 @@ def test_exports_that_failed_before_end_somewhere() -> None:
     with pytest.raises(OperatorError) as raised:
         take(Process(cloud, WANTED))
     assert str(raised.value) == (
-        f"snapshot '{WANTED.name}': 50 exports failed. Hint: set run: {WANTED.run + 1} to start "
-        "again."
+        f"snapshot '{WANTED.name}': 50 exports failed. Hint: set `run: {WANTED.run + 1}` on the "
+        "snapshot to start again."
     )
     assert len(cloud.sent) == sent
 

@@ -21,7 +21,7 @@ from localgcp.runner.gcsfuse import storage_client
 from localgcp.vertex.agents import service_agent
 from tests.unit.localcloud.conftest import wait_until
 from tests.unit.localcloud.serving.conftest import NUMBERED, PLACE, PROJECT, World, container
-from vertex_training.serving.google.registry import GoogleRegistry
+from vertex_training.serving.google import GoogleRegistry
 
 ENDPOINT_NAME = f"{NUMBERED}/endpoints/77"
 

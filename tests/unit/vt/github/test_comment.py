@@ -62,7 +62,7 @@ def test_a_preview_without_an_artifact_takes_the_approval_away(hub, merged, tmp_
     hub.told(approval=True)
     hub.uploaded(b"", id=999)
     assert hub.tell(expect=1).splitlines()[1] == (
-        "vt github: no report of dev: run 999 has no artifact report-dev."
+        "vt github: the preview of dev has no report: run 999 has no artifact report-dev."
     )
     assert hub.comments()[0].splitlines()[:4] == [
         "<!-- vt:report dev -->", "## Review of stack `dev`", "",
@@ -228,7 +228,7 @@ def test_preview_of_another_merge_is_not_approved(hub, kind, changed, says):
 
 def test_unknown_backend_is_not_approved(hub, monkeypatch):
     monkeypatch.delenv("PULUMI_BACKEND_URL")
-    assert "PULUMI_BACKEND_URL is not set, so the target is unknown" in hub.told(approval=True)
+    assert "PULUMI_BACKEND_URL is not set, so the deployment" in hub.told(approval=True)
 
 
 RUN = {

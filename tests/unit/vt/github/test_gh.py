@@ -62,7 +62,7 @@ def test_an_answer_that_does_not_come_is_one_line(monkeypatch):
         with pytest.raises(CommandError) as refused:
             ask()
         assert (refused.value.message, refused.value.hint) == (
-            f"{command}: no answer in 120 s.",
+            f"{command}: GitHub did not respond in 120 s.",
             "",
         )
     assert asked == [("", 120), ("{}", 120)]

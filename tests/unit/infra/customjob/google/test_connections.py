@@ -92,7 +92,7 @@ def test_questions_about_a_local_project_go_to_the_local_cloud(
         "http://127.0.0.1:1/v3/projects/local-x:testIamPermissions",
         "http://127.0.0.1:3/bigquery/v2/projects/local-x/jobs/j?location=EU",
     ]
-    with pytest.raises(OperatorError, match="BIGQUERY_EMULATOR_HOST is set, but project 'acme' is"):
+    with pytest.raises(OperatorError, match="BIGQUERY_EMULATOR_HOST is set, but 'acme' is"):
         BigQuery("acme", "EU").job("j")
 
 

@@ -54,8 +54,8 @@ from vertex_training.customjob.kinds import BATCH_JOB, CUSTOM_JOB, TUNING_JOB
 from vertex_training.customjob.protocol.idle import Reading
 from vertex_training.customjob.protocol.ports import IntentRecord, IntentState
 from vertex_training.errors import OperatorError, PreconditionFailedError
-from vertex_training.serving.google import endpoints, registry
-from vertex_training.serving.protocol.ports import Deployment, VersionRequest
+from vertex_training.serving import google as serving
+from vertex_training.serving.ports import Deployment, VersionRequest
 from vertex_training.snapshots.google import BigQuery, StorageFiles
 
 FOLDER: Final = Path(__file__).parents[4] / "corpus" / "google"
@@ -73,8 +73,8 @@ OBJECTS: Final[dict[str, Callable[[], Any]]] = {
     "list of Batch": lambda: backends.BatchJobs(backends.shared_client(*PLACE)),
     "logs": lambda: logs.connect("local-x"),
     "tensorboards": lambda: prerequisites,
-    "endpoints": lambda: endpoints.connect(*PLACE),
-    "registry": lambda: registry.connect(*PLACE),
+    "endpoints": lambda: serving.connect_endpoints(*PLACE),
+    "registry": lambda: serving.connect_registry(*PLACE),
     "questions": lambda: prerequisites.connect("acme-ml"),
     "utilization": lambda: logs,
     "bigquery": lambda: BigQuery("acme-ml", "EU"),

@@ -1,6 +1,6 @@
-"""Interfaces for models and endpoints, their values, and waits for operations. Pure.
+"""Interfaces to the services for models and endpoints, their values, and waits. Pure.
 
-The modules of ``google`` implement the ports. An operation continues after its process has died.
+``serving.google`` implements the interfaces.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from vertex_training.errors import OperatorError
 
 @dataclass(frozen=True, slots=True)
 class VersionRequest(SubmissionRequest):
-    """An upload. ``job``: the model's key in the stack file; ``body``: the ``Model`` as JSON."""
+    """An upload. ``job`` is the model's key in the stack file, ``body`` the ``Model`` as JSON."""
 
     model_id: str = ""
     alias: str = ""
@@ -42,12 +42,13 @@ class VersionRequest(SubmissionRequest):
     @property
     def renewal(self) -> str:
         return (
-            f"If that version is unused, remove its alias {self.alias}; otherwise rename the model."
+            f"If that version is not in use, remove its alias {self.alias}. Otherwise rename the "
+            "key of the model in the stack file."
         )
 
     @property
     def is_repeatable(self) -> bool:
-        """Return True: uploading a deleted version again has no cost and loses no data."""
+        """Return True: to upload a deleted version again costs nothing and loses no data."""
         return True
 
 
@@ -82,11 +83,9 @@ class Operations(Protocol):
 
     def operation(self, name: str) -> OperationSnapshot:
         """Return the operation's current state. An unknown operation counts as done."""
-        ...
 
     def running(self, resource: str) -> list[str]:
         """Return the names of running operations on a model or an endpoint."""
-        ...
 
 
 class ModelRegistry(Operations, Protocol):
@@ -97,24 +96,20 @@ class ModelRegistry(Operations, Protocol):
 
         Raises NotSubmittedError or InDoubtError.
         """
-        ...
 
     def version(self, name: str) -> VersionSnapshot | None:
-        """Return the version ``MODEL@VERSION`` or ``MODEL@ALIAS``; None if missing."""
-        ...
+        """Return the version ``MODEL@VERSION`` or ``MODEL@ALIAS``; None if it does not exist."""
 
     def versions(self, model: str) -> list[VersionSnapshot]:
         """Return all versions of a model; empty if the model does not exist."""
-        ...
 
     def delete_version(self, name: str) -> str:
-        """Delete a version, or the model if it has no other. Return an error, or an empty text."""
-        ...
+        """Delete a version, or the model with its last version. Return an error; empty if none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Deployment:
-    """A version behind an endpoint, as observed or as declared."""
+    """A deployed version of a model, as observed or as declared."""
 
     id: str
     version: str
@@ -134,7 +129,7 @@ class EndpointSnapshot:
     deployed: Mapping[str, Deployment]
     """Deployed models by id."""
     split: Mapping[str, int]
-    """Shares above 0 by id."""
+    """Percentages of the traffic above 0, by the id of the deployed model."""
     etag: str = ""
 
 
@@ -142,24 +137,19 @@ class Endpoints(Operations, Protocol):
     """Calls on an endpoint. All except ``get`` raise NotSubmittedError or InDoubtError."""
 
     def get(self, name: str) -> EndpointSnapshot | None:
-        """Return the endpoint; None if it does not exist."""
-        ...
+        """Return the endpoint; None if the endpoint does not exist."""
 
     def deploy(self, name: str, deployment: Deployment) -> str:
         """Deploy a version without traffic, and return the name of the operation."""
-        ...
 
     def resize(self, name: str, deployment: Deployment) -> str:
-        """Change the minimum and maximum replicas, and return the name of the operation."""
-        ...
+        """Change the minimum and maximum of replicas, and return the name of the operation."""
 
     def undeploy(self, name: str, id_: str) -> str:
         """Undeploy a version, and return the name of the operation."""
-        ...
 
     def set_split(self, name: str, split: Mapping[str, int], etag: str) -> None:
         """Write the whole traffic split at once. Raises PreconditionFailedError on a conflict."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,21 +157,19 @@ class RunFolder:
     """The content of a folder of artifacts."""
 
     files: Sequence[str]
-    """Names relative to the folder; the number is limited."""
+    """Names of the files, relative to the folder. Long lists are cut off."""
     metrics: bytes = b""
-    """Content of ``metrics.json``; empty if missing."""
+    """Content of ``metrics.json``; empty if the file does not exist."""
 
 
 class Runs(Protocol):
-    """Read-only access to the records and jobs of runs."""
+    """Read-only access to the jobs and folders of runs."""
 
     def jobs(self, parent: str, labels: Mapping[str, str]) -> list[JobSnapshot]:
         """Return the CustomJobs with all these labels."""
-        ...
 
     def folder(self, uri: str) -> RunFolder:
         """Return the objects below a ``gs://`` URI that ends with ``/``."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,16 +179,16 @@ class OperationWait:
     environment: ProcessEnvironment = ProcessEnvironment()
     backoff: PollBackoff = PollBackoff()
     longest: float = 7_800.0
-    """Maximum seconds. A container can take two hours to start (``deploymentTimeout``)."""
+    """Maximum number of seconds. A container may start for two hours (``deploymentTimeout``)."""
     doubt: float = 90.0
-    """Seconds to look for the result of a call after a lost response."""
+    """Number of seconds to look for the result of a call whose response was lost."""
     report: Callable[[str], None] = lambda _: None
 
 
 def wait_for_operation(
     operations: Operations, name: str, what: str, wait: OperationWait
 ) -> OperationSnapshot:
-    """Wait until an operation ends, and return it, including a failed operation.
+    """Wait until an operation has ended, and return the operation, even if it failed.
 
     Raises:
         OperatorError: the operation exceeded ``OperationWait.longest``, and continues.
@@ -224,11 +212,7 @@ def wait_for_operation(
 
 
 def wait_until_idle(operations: Operations, resource: str, what: str, wait: OperationWait) -> None:
-    """Wait until no operation runs on a model or an endpoint.
-
-    Raises:
-        OperatorError: an operation takes too long.
-    """
+    """Wait until no operation runs on a model or an endpoint. Raises OperatorError."""
     for name in operations.running(resource):
         wait.report(f"{what}: waiting for the running operation {name}")
         wait_for_operation(operations, name, what, wait)

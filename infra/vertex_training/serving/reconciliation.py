@@ -1,17 +1,16 @@
 """Updates an endpoint as declared, one step at a time. Reads the endpoint before each step.
 
-Each step is repeatable, and the next step depends on the endpoint, not on former steps of this
-process. So after a process dies, the next process can continue with the endpoint:
+Each step is repeatable, and depends only on the endpoint's current state. So after a process has
+died, the next process continues:
 
 1. wait    until no operation is running on the endpoint
-2. deploy  missing versions, without traffic; chosen ids make repeated calls harmless
+2. deploy  missing versions, without traffic; the ids are chosen, so repeated calls are harmless
 3. resize  deployed models with other limits of replicas
 4. split   in one call, when all versions are deployed and therefore healthy
 5. leave   undeploy the stack's undeclared deployed models without traffic
 
 Foreign deployed models remain, without traffic. A failed deployment does not change the split. Two
-concurrent processes alternate steps, and each ends when the endpoint has its declared state, or
-reports concurrent changes. Imports neither Pulumi nor Google.
+concurrent processes alternate steps, until the endpoint is as declared or an error reports both.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from vertex_training.errors import (
     OperatorError,
     PreconditionFailedError,
 )
-from vertex_training.serving.protocol.ports import (
+from vertex_training.serving.ports import (
     Deployment,
     Endpoints,
     EndpointSnapshot,
@@ -36,7 +35,7 @@ from vertex_training.serving.protocol.ports import (
     wait_until_idle,
 )
 
-#: Maximum repetitions of a step before concurrent changes are reported.
+#: Maximum number of repetitions of a step. More repetitions indicate concurrent changes.
 MAX_TRIES: Final = 4
 #: Maximum number of steps.
 MAX_STEPS: Final = 400
@@ -44,12 +43,12 @@ MAX_STEPS: Final = 400
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """Declared state of an endpoint. Without deployments, all the stack's models are undeployed."""
+    """The declared state of an endpoint. Without deployments, the endpoint must become empty."""
 
     endpoint: str
     """Key of the endpoint, for messages."""
     owner: str
-    """Prefix of display names of the stack's deployed models, ``vt STACK/KEY ``."""
+    """Prefix of the display names of the stack's deployed models: ``vt STACK/KEY ``."""
     deployments: Mapping[int, Deployment]
     """Deployments by run."""
     split: Mapping[int, int]
@@ -62,18 +61,18 @@ class Goal:
 
     @property
     def split_by_id(self) -> dict[str, int]:
-        """Return the shares above 0, by id of the deployed model, as the service writes them."""
+        """Return the shares above 0 by the id of the deployed model, as the service does."""
         return {self.deployments[run].id: share for run, share in self.split.items() if share}
 
     def owns(self, deployment: Deployment) -> bool:
-        """Return whether the stack deployed the model. The id in its name excludes copies."""
+        """Return True if the stack deployed the model. The id in the name excludes copies."""
         name = deployment.display_name
         return name.startswith(self.owner) and name.endswith(f" {deployment.id}")
 
 
 @dataclass(frozen=True, slots=True)
 class EndpointCall:
-    """A call on an endpoint. ``verb``: name of a method of ``Endpoints``."""
+    """A call on an endpoint. ``verb`` is the name of a method of ``Endpoints``."""
 
     verb: str
     id: str = ""
@@ -86,7 +85,7 @@ def display_name(owner: str, run: int, id_: str) -> str:
 
 
 def run_of(deployment: Deployment) -> int:
-    """Return the run in a display name that the stack wrote."""
+    """Return the number of the run in a display name that the stack wrote."""
     number = deployment.display_name.split(" ")[-2]
     return int(number) if number.isascii() and number.isdecimal() else 0
 
@@ -104,7 +103,7 @@ def next_step(observed: EndpointSnapshot, goal: Goal) -> EndpointCall | None:
     leaving = sorted(owned.keys() - declared.keys())
     split = goal.split_by_id
     if not declared and len(leaving) > 1:
-        # A split has the sum 100 or is empty: only the last version can leave with traffic.
+        # Shares must add up to 100, or be empty: only the last version can leave with traffic.
         last = max(leaving, key=lambda id_: (observed.split.get(id_, 0), id_))
         split = {last: 100}
         leaving.remove(last)
@@ -120,7 +119,7 @@ def reconcile(
 
     Raises:
         NotSubmittedError: a step was refused or failed; the previous versions still serve.
-        OperatorError: the endpoint is missing or changes concurrently, or an operation takes too
+        OperatorError: the endpoint does not exist or other processes change it, or a step takes too
             long.
     """
     return _Reconciliation(name, goal, endpoints, wait).run()
@@ -138,7 +137,13 @@ class _Reconciliation:
         """Take steps until the endpoint is as declared."""
         first = True
         for _ in range(MAX_STEPS):
-            observed = self._observe()
+            wait_until_idle(self.endpoints, self.name, self.title, self.wait)
+            observed = self.endpoints.get(self.name)
+            if observed is None and self.goal.deployments:
+                raise OperatorError(
+                    f"{self.title} ({self.name}) does not exist. Run `pulumi refresh`, then "
+                    "`pulumi up` to create the endpoint again."
+                )
             if observed is None:
                 return None
             self._ensure_own(observed, first)
@@ -150,50 +155,37 @@ class _Reconciliation:
             if self.tries[step] > MAX_TRIES:
                 break
             if not self.wait.environment.engine_is_alive():
-                raise OperatorError("the Pulumi engine has exited. No further step was taken.")
+                raise OperatorError(
+                    f"the Pulumi engine has exited, so {self.title} was not updated further. Run "
+                    "`pulumi up` again."
+                )
             self._take(step, observed)
         raise OperatorError(
-            f"other processes or users are changing {self.title}, so its declared state was not "
-            "reached. Run `pulumi up` again after the other changes."
+            f"other processes or users are changing {self.title}, so the endpoint is not yet as "
+            "declared. Run `pulumi up` again after the other changes."
         )
 
-    def _observe(self) -> EndpointSnapshot | None:
-        """Wait until the endpoint is idle; return it, or None if it does not exist."""
-        wait_until_idle(self.endpoints, self.name, self.title, self.wait)
-        observed = self.endpoints.get(self.name)
-        if observed is None and self.goal.deployments:
-            raise OperatorError(
-                f"{self.title} ({self.name}) does not exist. Run `pulumi refresh`, then `pulumi "
-                "up` to create the endpoint again."
-            )
-        return observed
-
     def _ensure_own(self, observed: EndpointSnapshot, first: bool) -> None:
-        """Report deployed models of other owners; refuse to remove them or to use their ids."""
+        """Report foreign deployed models. Refuse to remove these models or to use their ids."""
         others = [model for model in observed.deployed.values() if not self.goal.owns(model)]
         taken = sorted(model.id for model in others if model.id in self.goal.by_id)
         if taken or (others and not self.goal.deployments):
             ids = ", ".join(taken or sorted(model.id for model in others))
             endpoint = self.name.rpartition("/")[2]
             raise NotSubmittedError(
-                f"{self.title} has deployed models that do not belong to the stack: {ids}. Nothing "
-                "was changed. Undeploy these models (`gcloud ai endpoints undeploy-model "
-                f"{endpoint} "
-                "--deployed-model-id=ID`), then run the command again."
+                f"{self.title} has deployed models that do not belong to the stack: {ids}. The "
+                "endpoint was not changed. Undeploy these models with `gcloud ai endpoints "
+                f"undeploy-model {endpoint} --deployed-model-id=ID`, then run the command again."
             )
         if first:
             for model in others:
                 self.wait.report(
-                    f"{self.title}: deployed model {model.id} does not belong to the stack, and "
-                    "remains without traffic"
+                    f"{self.title}: deployed model {model.id} does not belong to the stack. The "
+                    "model remains, without traffic"
                 )
 
     def _take(self, step: EndpointCall, observed: EndpointSnapshot) -> None:
-        """Take a step and wait for its end. Also returns if only a new reading can show the effect.
-
-        Raises:
-            NotSubmittedError: the service refused the step, or the step failed.
-        """
+        """Take a step, and wait until the step has ended or only a new reading shows its effect."""
         self.wait.report(f"{self.title}: {self._words(step)}")
         try:
             operation = self._call(step, observed)
@@ -222,17 +214,14 @@ class _Reconciliation:
         return call(self.name, self.goal.by_id[step.id])
 
     def _await_outcome(self, step: EndpointCall) -> None:
-        """Wait for an effect of a call whose response was lost.
-
-        The next look decides, with or without an effect; the step is repeatable.
-        """
+        """Wait for an effect of a call whose response was lost."""
         waited, pause = 0.0, self.wait.backoff.maximum
         while waited < self.wait.doubt and not self._has_outcome(step):
             self.wait.environment.sleep(pause)
             waited += pause
 
     def _has_outcome(self, step: EndpointCall) -> bool:
-        """Return whether the step is obsolete, or a running operation may be this step."""
+        """Return True if the step is obsolete, or a running operation may be this step."""
         if self.endpoints.running(self.name):
             return True
         observed = self.endpoints.get(self.name)
@@ -253,26 +242,28 @@ class _Reconciliation:
     def _failure(
         self, step: EndpointCall, before: EndpointSnapshot, reason: str
     ) -> NotSubmittedError:
-        """Return an error with cause, current split and fix. Undeploys this process's models."""
+        """Return the error for a failed step. First undeploy this process's new models."""
         if step.verb != "deploy":
             what = f"{self.title}: {self._words(step)} was refused: {reason}"
             return NotSubmittedError(
-                f"{_sentence(what)} The split is {{{self._split_of(before)}}}. Run `pulumi up` to "
-                "continue, or revert the stack file and run `pulumi up` to go back."
+                f"{_sentence(what)} The traffic split is {{{self._split_of(before)}}}. Run `pulumi "
+                "up` to continue, or revert the stack file and run `pulumi up` to restore the old "
+                "state."
             )
         deployment = self.goal.by_id[step.id]
         self._take_back(before)
         split = self._split_of(before)
         version = deployment.version.rpartition("/")[2]
         what = f"{self.title}: run {run_of(deployment)} ({version}) was not deployed: {reason}"
-        serving = f"The split is still {{{split}}}." if split else "The endpoint serves no version."
+        serving = f"The traffic split is still {{{split}}}."
+        if not split:
+            serving = "The endpoint serves no version."
         return NotSubmittedError(
             f"{_sentence(what)} {serving} Fix the container or the model, or remove the run from "
             "the split, then run `pulumi up` again."
         )
 
     def _split_of(self, observed: EndpointSnapshot) -> str:
-        """Return the current split as text. Names the stack's deployed models by run."""
         names = {
             id_: f"run {run_of(model)}" if self.goal.owns(model) else id_
             for id_, model in observed.deployed.items()
@@ -280,16 +271,14 @@ class _Reconciliation:
         return ", ".join(f"{names.get(id_, id_)}: {n}" for id_, n in sorted(observed.split.items()))
 
     def _take_back(self, before: EndpointSnapshot) -> None:
-        """Undeploy this process's models that have no traffic. The next run deploys them again."""
+        """Undeploy the models that this process deployed and that have no traffic."""
         mine = {step.id for step in self.tries if step.verb == "deploy"}
         for id_ in sorted(mine & before.deployed.keys() - before.split.keys()):
             try:
                 operation = self.endpoints.undeploy(self.name, id_)
                 wait_for_operation(self.endpoints, operation, self.title, self.wait)
             except OperatorError as error:
-                self.wait.report(
-                    f"{self.title}: deployed model {id_} could not be undeployed: {error}"
-                )
+                self.wait.report(f"{self.title}: cannot undeploy the deployed model {id_}: {error}")
 
 
 def _sentence(text: str) -> str:
