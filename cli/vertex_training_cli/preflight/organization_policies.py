@@ -1,12 +1,6 @@
-"""Checks that the effective organization policies allow the stack's resources.
+"""Checks that the organization policies in effect allow the stack's resources.
 
-``CONSTRAINTS`` lists constraints that new organizations enforce, or that often refuse training. A
-constraint is read only in projects where the stack has resources that it judges. If the members of
-a listed value cannot be read, such as the projects of a folder, the answer is unknown.
-
-https://docs.cloud.google.com/resource-manager/docs/reference/orgpolicy/rest/v2/projects.policies/getEffectivePolicy
 https://docs.cloud.google.com/resource-manager/docs/organization-policy/org-policy-constraints
-https://docs.cloud.google.com/resource-manager/docs/organization-policy/defining-locations
 """
 
 from __future__ import annotations
@@ -37,15 +31,14 @@ from vertex_training.naming import PUBLIC_MEMBERS
 from vertex_training_cli import rest
 from vertex_training_cli.declared import DeclaredResource, DeclaredStack
 from vertex_training_cli.preflight.answers import Answer, question
-from vertex_training_cli.preflight.asking import answered
-from vertex_training_cli.preflight.context import PreflightContext
-from vertex_training_cli.preflight.identity import SERVICE
+from vertex_training_cli.preflight.context import PreflightContext, answered
+from vertex_training_cli.preflight.rights import SERVICE
 
 #: Maximum number of resources that an answer lists; further resources are counted.
 SHOWN: Final = 12
 _MEMBERS: Final = ("user", "group", "domain")
-#: The organization of Google's projects for private services access, from public configurations.
-#: Google does not document it.
+#: Organization of Google's projects for private services access. Source: public configurations,
+#: because Google does not document the organization.
 GOOGLE_PRODUCERS: Final = "organizations/433637338589"
 #: Type with customer-managed encryption -> its API's name in policies.
 _ENCRYPTED: Final = {
@@ -58,7 +51,7 @@ _ENCRYPTED: Final = {
 }
 _KEY: Final = re.compile(r"(projects/[^/]+)/locations/[^/]+/keyRings/[^/]+/cryptoKeys/[^/]+")
 _EMAIL: Final = re.compile(r"[^@]+@([^.]+)\.iam\.gserviceaccount\.com")
-#: Function that returns whether a value in a policy's list covers a resource; None if unknown.
+#: Function that returns True if a value of a policy's list matches a resource, None if unknown.
 Match = Callable[[str], bool | None]
 
 
@@ -71,26 +64,26 @@ class Subject:
     project: str
     """Id of the project whose policy applies."""
     covers: Match | None = None
-    """Match for the policy's lists of values; None for a constraint without lists."""
+    """Function that matches values of the policy; None for a constraint without values."""
 
 
 @dataclass(frozen=True, slots=True)
 class Constraint:
-    """A constraint, and the resources that the constraint applies to."""
+    """A constraint of Google Cloud, and the resources that it applies to."""
 
     name: str
     stops: str
     """Effect on a refused resource."""
     subjects: Callable[[DeclaredStack], Iterator[Subject]]
     mend: str
-    """Change of the stack that satisfies the policy; empty if there is none."""
+    """Change of the stack file that satisfies the policy; empty if no change can."""
 
 
-def ask(context: PreflightContext) -> Iterator[Answer]:
-    """Yield an answer for each constraint and each project with judged resources.
+def check_policies(context: PreflightContext) -> Iterator[Answer]:
+    """Yield an answer for each constraint and each project with resources under the constraint.
 
-    Policies judge creations, so that existing resources of the stack are omitted. APIs are
-    included because each call is judged.
+    Policies apply to the creation of resources, so existing resources are omitted. They also apply
+    to each call of an API, so enabled APIs are included.
     """
     remaining = tuple(
         e for e in context.declared.resources if e.type == SERVICE or not context.is_made(e)
@@ -106,7 +99,6 @@ def ask(context: PreflightContext) -> Iterator[Answer]:
 def _judge(
     context: PreflightContext, constraint: Constraint, project: str, subjects: Sequence[Subject]
 ) -> Iterator[Answer]:
-    """Yield the answer of a project's policy for ``subjects``."""
     asked = question(f"project {project}", f"policy {constraint.name}")
     read = rest.ORGANIZATION_POLICY
     document = context.client.get(read, asked, project, constraint.name)
@@ -146,7 +138,7 @@ class EffectivePolicy:
 
     @classmethod
     def parse(cls, document: Mapping[str, Any]) -> EffectivePolicy:
-        """Parse a response of ``getEffectivePolicy``. A policy without rules allows everything."""
+        """Return the policy in a response of ``getEffectivePolicy``."""
         rules = (document.get("spec") or {}).get("rules") or ()
         values = [rule.get("values") or {} for rule in rules]
         return cls(
@@ -157,7 +149,7 @@ class EffectivePolicy:
         )
 
     def allows(self, subject: Subject) -> bool | None:
-        """Return whether the policy allows a resource; None if that is unknown."""
+        """Return True if the policy allows a resource; None if this is unknown."""
         if subject.covers is None:
             return not self.enforced
         denials = [subject.covers(value.removeprefix("is:")) for value in self.denied]
@@ -179,12 +171,12 @@ class EffectivePolicy:
 
 
 def match_value(name: str) -> Match:
-    """Return a match for a resource that a policy lists by its name."""
+    """Return a function that matches the name of a resource."""
     return lambda value: value == name
 
 
 def match_path(*paths: str) -> Match:
-    """Return a match for a resource by its paths; unknown for a folder or an organization."""
+    """Return a function that matches paths of a resource; unknown for a folder or organization."""
 
     def covers(value: str) -> bool | None:
         above = value.removeprefix("under:")
@@ -196,7 +188,7 @@ def match_path(*paths: str) -> Match:
 
 
 def match_location(location: str) -> Match:
-    """Return a match for a location, by its name or a group such as ``in:us-locations``."""
+    """Return a function that matches a location, or its group such as ``in:us-locations``."""
     parts = location.lower().split("-")
     region = "-".join(parts[:2])
     elsewhere = {name for place in machines.regions() for name in (place, place.partition("-")[0])}
@@ -206,7 +198,9 @@ def match_location(location: str) -> Match:
         if value.startswith("in:"):
             group = value.removeprefix("in:").removesuffix("-locations")
             return True if group in (parts[0], region) else False if group in elsewhere else None
-        if len(parts) > 2 and value == region:  # not documented: a region may cover its zones
+        if (
+            len(parts) > 2 and value == region
+        ):  # Google does not document if a region includes its zones.
             return None
         return value == location.lower()
 
@@ -214,8 +208,6 @@ def match_location(location: str) -> Match:
 
 
 def _match_member(member: str) -> Match:
-    """Return a match for a member by name; unknown for a customer id or a principal set."""
-
     def covers(value: str) -> bool | None:
         is_member = value.partition(":")[0] in (*_MEMBERS, "serviceAccount")
         return value == member if member in PUBLIC_MEMBERS or is_member else None
@@ -236,7 +228,6 @@ def _owner(declared: DeclaredStack, resource: DeclaredResource) -> str:
 def _of_type(
     declared: DeclaredStack, types: Iterable[str]
 ) -> Iterator[tuple[DeclaredResource, str]]:
-    """Yield resources of these types, each with its project."""
     for resource in declared.resources:
         if resource.type in types:
             yield resource, _owner(declared, resource)
@@ -245,7 +236,7 @@ def _of_type(
 def _locations(declared: DeclaredStack) -> Iterator[Subject]:
     for resource in declared.resources:
         if IAM_TYPE.search(resource.type):
-            continue  # its resource has the location
+            continue  # The resource of the grant has the location.
         replicas = ((resource.inputs.get("replication") or {}).get("userManaged") or {}).get(
             "replicas"
         )
@@ -324,7 +315,6 @@ def _without_key(declared: DeclaredStack) -> Iterator[Subject]:
 
 
 def _has_key(values: Any) -> bool:
-    """Return whether a document has an encryption key at any depth."""
     if isinstance(values, Mapping):
         values = list(values.values())
     if isinstance(values, list):
@@ -365,7 +355,7 @@ CONSTRAINTS: Final = (
         "compute.sharedReservationsOwnerProjects",
         "the reservation is refused: its project cannot own shared reservations",
         _shared_reservations,
-        "remove shareWith",
+        "remove shareWith from the reservation in the stack file",
     ),
     Constraint(
         "gcp.restrictNonCmekServices",

@@ -15,8 +15,8 @@ from tests.unit.infra.stacks import unjudged
 from tests.unit.vt.preflight.documents import FORBIDDEN, context
 from vertex_training.stack import Stack
 from vertex_training_cli.declared import DeclaredStack
-from vertex_training_cli.images.lookup import Look
-from vertex_training_cli.preflight import images
+from vertex_training_cli.names.lookup import Look
+from vertex_training_cli.preflight import names
 from vertex_training_cli.preflight.answers import Answer, question
 
 HOST = "us-central1-docker.pkg.dev"
@@ -60,12 +60,12 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Ask:
             assert (sorted(set(uris)), is_local) == (uris, False)
             return {uri: (looks or {}).get(uri, FINE) for uri in uris}
 
-        monkeypatch.setattr(images.lookup, "look", look)
+        monkeypatch.setattr(names.lookup, "look", look)
         settings = unjudged(models=models or {}, jobs={"train": {"file": "x", "run": 2}})
         stack = Stack(settings, Path("/nonexistent"), {})
         declared = DeclaredStack(stack, requests, ())
         made = dataclasses.replace(context({POLICY: policy}), declared=declared)
-        return list(images.ask(made))
+        return list(names.check_images(made))
 
     return ask
 
@@ -167,4 +167,4 @@ def test_members_with_an_unconditional_role_may_pull() -> None:
         binding("reader", ["no"], condition={"expression": "x"}), binding("reader", "no"),
         "no", {"members": ["no"]},
     ]  # fmt: skip
-    assert list(images.pulling(bindings)) == ["a", "b", "c", "d", "e"]
+    assert list(names.pulling(bindings)) == ["a", "b", "c", "d", "e"]
