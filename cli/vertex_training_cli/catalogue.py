@@ -75,7 +75,6 @@ def _table(options: list[MachineOption], region: str) -> None:
 
 
 def _as_text(row: MachineOption, region: str) -> str:
-    """Return a table row as lines of text, for a terminal too narrow for the table."""
     name, accelerator, counts, vcpus, memory, price, spot, per_gpu, of, regions = _cells(
         row, region
     )
@@ -213,7 +212,6 @@ def _all() -> Iterator[MachineOption]:
 
 
 def _matches(name: str, wanted: str) -> bool:
-    """Return True if ``wanted`` is the name or a part, like H100 of NVIDIA_H100_80GB."""
     asked = wanted.upper().replace("-", "_").strip("_")
     return f"_{asked}_" in f"_{name}_"
 

@@ -86,8 +86,6 @@ class World:
 
 
 class _Recorder(pulumi.runtime.Mocks):
-    """Records inputs, and returns the values that the cloud would add."""
-
     def __init__(self, project: str) -> None:
         self.project = project
         self.resources: list[DeclaredResource] = []

@@ -161,7 +161,6 @@ def as_json(comparison: StackComparison) -> str:
 
 
 def _renamed(settings: Settings) -> Settings:
-    """Return the stack with neutral names, in its own region."""
     same = {"stack": STACK, "project": PROJECT, "project_number": NUMBER}
     return settings.model_copy(update=same)
 
@@ -184,7 +183,6 @@ def _neutral_request(request: JobRequest, references: Mapping[str, Any]) -> dict
 
 
 def _symbol(name: str, text: str) -> str:
-    """Return ``${NAME}`` for a reference; for an image or package, also its version."""
     versioned = name.startswith(("images.", "packages."))
     return f"${{{name}}} ({text.rpartition('/')[2]})" if versioned else f"${{{name}}}"
 

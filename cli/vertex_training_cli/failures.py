@@ -58,7 +58,6 @@ def exit_codes(verb: str, failed: int | None = None) -> Iterator[None]:
 
 
 def _text(error: Exception, verb: str) -> str | None:
-    """Return the message for the user; None for a bug in the program."""
     if isinstance(error, ConfigError):
         if any(problem.location.file for problem in error.problems):
             return error.report()

@@ -162,7 +162,6 @@ def _section(access: EnvironmentIam) -> str:
 
 
 def _code(text: str) -> str:
-    """Return a table cell with bars escaped."""
     if "`" in text:
         return code(text, len(text))
     return f"`{visible(text)}`".replace("|", "\\|") if text else ""
@@ -226,7 +225,6 @@ def environments(root: Path) -> list[str]:
 
 
 def _bootstrap(root: Path, name: str) -> list[DeclaredResource]:
-    """Return the resources of the bootstrap program; empty without a file for this environment."""
     folder = root / "bootstrap"
     if name not in project_files.names(folder):
         return []

@@ -84,7 +84,6 @@ def job(
 
 
 def _sample(name: str, image: str, settings: Settings) -> SourceContents:
-    """Return the sample job and its code, in the form of an imported job."""
     written = [key for account in settings.service_accounts.values() for key in account.writes]
     bucket = next(iter([*written, *settings.buckets]), NEW_BUCKET)
     where = settings.names.bucket(bucket) if bucket in settings.buckets else bucket

@@ -63,7 +63,6 @@ def up_options(root: Path, stack: str, arguments: Sequence[str], file: Path | No
 
 
 def _config_options(packs: int, config: PolicyConfig, file: Path) -> list[str]:
-    """Write the config file of policy packs; return an option for each, as the engine expects."""
     file.write_text(json.dumps(config, indent=2, sort_keys=True) + "\n", encoding="utf-8")
     return ["--policy-pack-config", str(file)] * packs
 

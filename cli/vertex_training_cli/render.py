@@ -50,7 +50,6 @@ def render(
 
 
 def _rung(request: JobRequest, number: int) -> JobRequest:
-    """Return the request of one rung of a ladder; print a line about the other rungs."""
     rungs = request.rungs
     if number > len(rungs):
         raise CheckUnavailableError(f"the job has no rung {number}: its ladder has {len(rungs)}")

@@ -206,7 +206,6 @@ def with_arguments(text: str, words: list[tuple[str, str]], file: str) -> str:
 
 
 def _places(content: Any, flag: str, value: str) -> Iterator[tuple[FieldPath, str]]:
-    """Yield the position of a flag's value, and the new value."""
     for path, task in tasks_of(content):
         words = task["args"] if isinstance(task.get("args"), list) else []
         for index, word in enumerate(words):

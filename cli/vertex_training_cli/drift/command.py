@@ -64,7 +64,6 @@ def drift(
 
 
 def _write(result: Drift, output: Path | None) -> None:
-    """Write the report to the files ``output.md`` and ``output.json``, or to stdout."""
     if output is None:
         print(report.markdown(result), end="")
         return
@@ -111,7 +110,6 @@ def compare_stack(stack: str) -> Drift:
 
 
 def _with_members(ref: StackRef, result: Drift, allowed: Sequence[AllowedMember]) -> Drift:
-    """Add undeclared members to ``result``, and lines on members that the check does not judge."""
     assert result.declared is not None
     declared = result.declared
     names = dict.fromkeys((*declared.policies, *declared.projects))

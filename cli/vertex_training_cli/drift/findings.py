@@ -195,7 +195,6 @@ def read(stack: str, exit_code: int, stdout: str, stderr: str) -> Drift:
 
 
 def _kinds_not_read(plan: Plan) -> tuple[str, ...]:
-    """Return the parts of the stack's resources that the comparison does not read."""
     rows = (resource_types.find(step.type) for step in plan.steps if step.new and step.custom)
     return tuple(sorted({row.unread for row in rows if row.unread}))
 
@@ -208,7 +207,6 @@ def _network(plan: Plan) -> DeclaredNetwork | None:
 
 
 def _ended_by_hand(plan: Plan) -> list[ResourceDifference]:
-    """Return declared jobs that a user cancelled. ``up`` does not submit them again."""
     ended: dict[str, ResourceDifference] = {}
     for step in plan.steps:
         if step.type not in JOBS or step.op != "same" or step.old is None:
@@ -327,13 +325,11 @@ def parts(path: str) -> list[str | int]:
 
 
 def _displayed(path: str) -> str:
-    """Return the path for a report: a single key without quotes and brackets."""
     segments = parts(path)
     return str(segments[0]) if len(segments) == 1 else path
 
 
 def _text_at(value: Any, path: str) -> str:
-    """Return the value at ``path`` as a line of text; empty without a value."""
     for part in parts(path):
         if value == values.SECRET:
             return values.SECRET

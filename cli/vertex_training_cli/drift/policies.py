@@ -179,7 +179,6 @@ def undeclared(
 
 
 def _is_allowed(membership: Membership, entry: AllowedMember) -> bool:
-    """Return whether an exception of the stack file matches this membership."""
     return (
         membership.member == entry.member
         and membership.role == entry.role
@@ -188,7 +187,6 @@ def _is_allowed(membership: Membership, entry: AllowedMember) -> bool:
 
 
 def _memberships(step: Step, inputs: Inputs) -> set[Membership]:
-    """Return the declared members of a resource; empty for a resource with a full policy."""
     if "policyData" in inputs:
         return set()
     members = inputs.get("members") or [inputs.get("member")]

@@ -113,7 +113,6 @@ def _remediation(stack: str, is_lost: bool) -> str:
 
 
 def _text(text: str) -> str:
-    """Return ``text`` escaped for a line or a cell of Markdown, with secrets redacted."""
     return _SPECIAL.sub(r"\\\1", visible(redact(text))).replace("\\@", "@\u200b")
 
 

@@ -129,7 +129,6 @@ def _rule(rule: Mapping[str, Any]) -> str:
 
 
 def _path(link: str) -> str:
-    """Return the path of a full link, starting with ``projects/``."""
     _, path, rest = link.partition("projects/")
     return path + rest
 

@@ -166,7 +166,6 @@ def review(
 
 
 def _summary(file: Path, stack: str) -> str:
-    """Return the summary of a ``vt preflight`` report about the stack."""
     try:
         document = json.loads(file.read_text(encoding="utf-8"))
         summary, about = str(document["summary"]), str(document["stack"])
@@ -181,7 +180,6 @@ def _summary(file: Path, stack: str) -> str:
 
 
 def _write_utf8() -> None:
-    """Print UTF-8, whatever encoding the terminal has."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
@@ -192,7 +190,6 @@ def _log(text: str) -> None:
 
 
 def _formats(files: list[Path], only: ReportFormat) -> dict[Path, ReportFormat]:
-    """Return the format of each file: ``only`` for one file, else the format of its ending."""
     if len(files) == 1:
         return {files[0]: only}
     endings = [output_format.value for output_format in ReportFormat]
@@ -235,7 +232,6 @@ def _review(stack: str, expect: str, how: PreviewOptions) -> tuple[ReviewReport,
 
 
 def _with_images(report: ReviewReport, ref: StackRef, *, offline: bool) -> ReviewReport:
-    """Return the report, completed by the registries' answers about the images of jobs."""
     from vertex_training_cli.images import lookup
     from vertex_training_cli.review import serving
     from vertex_training_cli.review.report import with_problems
@@ -256,7 +252,6 @@ def _with_images(report: ReviewReport, ref: StackRef, *, offline: bool) -> Revie
 
 
 def _plan(ref: StackRef, how: PreviewOptions) -> tuple[Plan, str, list[Problem]]:
-    """Return the plan, the state that it starts from, and problems of policy levels."""
     from vertex_training_cli import policy_levels
     from vertex_training_cli.engine.preview import make_plan
 
@@ -284,7 +279,6 @@ def _load_the_rest() -> None:
 
 @contextmanager
 def _progress(stack: str) -> Iterator[Callable[[int], None]]:
-    """Show a progress line during the preview, if there is a terminal."""
     if not sys.stderr.isatty():
         yield lambda _: None
         return

@@ -219,14 +219,12 @@ def folder_changes(plan: Plan) -> tuple[FolderChange, ...]:
 
 
 def _folder(name: str, prefixes: list[str]) -> str:
-    """Return the folder of an object from the stack file; guess a removed folder from the name."""
     known = next((prefix for prefix in prefixes if name.startswith(f"{prefix}/")), "")
     bucket, _, path = name.partition("/")
     return known or (f"{bucket}/{path.partition('/')[0]}" if "/" in path else bucket)
 
 
 def _prefixes(plan: Plan) -> list[str]:
-    """Return ``BUCKET/PREFIX`` of each folder in the stack file, longer prefixes first."""
     prefixes = [
         f"{key}/{prefix_of(str(name))}".rstrip("/")
         for key, bucket in plan.section("buckets").items()

@@ -293,7 +293,6 @@ def _reserved(step: Step, inputs: Mapping[str, Any]) -> Change:
 
 
 def _accelerator(machine: Mapping[str, Any]) -> tuple[str, int]:
-    """Return type and number of a machine's GPUs, with the type's name in Vertex AI."""
     for accelerator in machine.get("guestAccelerators") or ():
         # Compute Engine's nvidia-tesla-t4 is Vertex AI's NVIDIA_TESLA_T4.
         name = str(accelerator.get("acceleratorType", "")).rpartition("/")[2]
@@ -316,7 +315,6 @@ def reservations_cost(reservations: Sequence[Change], quote: Quote) -> str:
 
 
 def _reserved_machines(change: Change, quote: Quote) -> str:
-    """Return a reservation's machines and hourly price, before and after the plan."""
     old, new = change.before, None if change.deleted else change
     before, after = ((e.machines or "an unknown number") if e else "0" for e in (old, new))
     numbers = f"{before} → {after} x {quote(change.machine_type)}"

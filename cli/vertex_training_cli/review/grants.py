@@ -175,7 +175,6 @@ def bindings_of(step: Step, state: ResourceState | None) -> Iterator[IamBinding]
 
 
 def _target(step: Step, name: str) -> str:
-    """Return the target of a grant; for a new resource, the name of the grant."""
     return f"new (grant {step.name})" if UNKNOWN in name else name
 
 
@@ -193,7 +192,6 @@ def bindings_in(inputs: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _is_derived(step: Step) -> bool:
-    """Return whether the program adds the grant by itself: no file of the stack lists it."""
     return step.is_own and EXTRA_GRANTS not in step.urn
 
 
@@ -305,7 +303,6 @@ def widened(step: Step, old: Mapping[str, Any], new: Mapping[str, Any]) -> Itera
 
 
 def _permissions(role: Mapping[str, Any]) -> set[str]:
-    """Return the permissions of a custom role; empty if the role is disabled."""
     return set() if role.get("stage") == "DISABLED" else set(_strings(role, "permissions"))
 
 
@@ -354,7 +351,6 @@ def _add_denials(denials: _Denials, rule: Mapping[str, Any]) -> None:
 
 
 def _strings(inputs: Mapping[str, Any], key: str) -> list[str]:
-    """Return a list of strings among inputs; for an unknown value, its placeholder."""
     strings = inputs.get(key)
     return (
         list(map(str, strings)) if isinstance(strings, list) else [str(strings)] if strings else []

@@ -159,7 +159,6 @@ def _lowered(step: Step, old: Inputs, teams: Inputs) -> Iterator[str]:
 
 
 def _lowered_inputs(of: str, type_: str, old: Inputs, new: Inputs) -> list[str]:
-    """Return the watched inputs that protect the resource less than before."""
     watched = (guard for guard in resource_types.find(type_).watched if guard.of == of)
     return [guard.words for guard in watched if guard.is_lowered(old, new)]
 
@@ -317,7 +316,6 @@ def _title(step: Step) -> str:
 
 
 def _about(type_: str, inputs: Inputs) -> str:
-    """Return what an alert or a budget watches, or the address of a channel."""
     if type_ == CHANNEL:
         labels = as_mapping(inputs.get("labels"))
         return f"{inputs.get('type')} {', '.join(str(labels[key]) for key in sorted(labels))}"
@@ -352,14 +350,12 @@ def _told(type_: str, state: ResourceState | None, names: Mapping[str, str]) -> 
 
 
 def _channels(type_: str, inputs: Inputs) -> list[str]:
-    """Return the channels that an alert or a budget names."""
     of_budget = "allUpdatesRule.monitoringNotificationChannels"
     channels = value_at(inputs, of_budget if type_ == BUDGET else "notificationChannels")
     return [str(channel) for channel in channels] if isinstance(channels, list) else []
 
 
 def _channel_names(plan: Plan) -> dict[str, str]:
-    """Return the addresses of deployed channels by their names in the cloud."""
     return {
         step.old.id: f"{_title(step)}, {_about(CHANNEL, step.old.inputs)}"
         for step in plan.steps

@@ -108,7 +108,6 @@ def verdict(report: ReviewReport, quote: Quote = cut) -> str:
 
 
 def _jobs(report: ReviewReport) -> str:
-    """Return the numbers of submitted, replaced, cancelled and other jobs."""
     stated = report.outcome is ReviewOutcome.FAILED and _beside_the_plan(report)
     refused = [job for job in report.jobs if job.refused and not (stated and job.same_request)]
     leaving = [job for job in report.jobs if job.action == "cancel" and not job.refused]
@@ -130,7 +129,6 @@ def _jobs(report: ReviewReport) -> str:
 
 
 def _risks(report: ReviewReport, quote: Quote) -> list[str]:
-    """Return the risks, the most severe first."""
     named: dict[str, list[str]] = {}
     kinds = sorted(report.risks.items(), key=lambda item: item[0].danger != "destroys")
     for kind, findings in kinds:
@@ -207,7 +205,6 @@ def answers(report: ReviewReport, quote: Quote) -> list[HeadlineAnswer]:
 
 
 def _overlooked(report: ReviewReport, quote: Quote) -> list[tuple[str, list[str]]]:
-    """Return findings from the records of submissions: each a description and texts."""
     return [
         ("due start times without a submission", expenses.drops_in_words(report.schedules, quote)),
         ("output written into the folder of an earlier job", repeats_in_words(report.jobs, quote)),
@@ -235,7 +232,6 @@ def _runs(report: ReviewReport, quote: Quote) -> Iterator[str]:
 
 
 def _traffic(report: ReviewReport, quote: Quote) -> list[str]:
-    """Return endpoints whose traffic split changes, with the split before and after."""
     return [
         f"traffic of {quote(endpoint.name)}: {quote(serving.split_change(endpoint))}"
         for endpoint in report.endpoints
@@ -343,7 +339,6 @@ def _by_service(report: ReviewReport) -> str:
 
 
 def _cancelled_and_deferred(report: ReviewReport) -> Iterator[str]:
-    """Yield the jobs that the plan cancels, with their longest run time, and those sent later."""
     if thrown := [job.now for job in report.jobs if job.cancels and job.now and job.now.seconds]:
         longest = format_duration(max(job.seconds for job in thrown))
         after = longest if len(thrown) == 1 else f"up to {longest}"

@@ -38,7 +38,6 @@ def _quoted(value: str, _length: int = 0) -> str:
 
 
 def _tagged(text: str) -> Markup:
-    """Return escaped text with tags in place of the marks."""
     return Markup(str(escape(text)).translate(str.maketrans(TAGS)))
 
 

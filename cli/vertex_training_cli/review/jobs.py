@@ -179,7 +179,6 @@ class JobChange:
 
     @property
     def _state(self) -> str:
-        """Last known state of the deployed job."""
         return self.now.state if self.now else self.previous_state
 
 
@@ -352,7 +351,6 @@ def differences(step: Step) -> list[FieldDifference]:
 
 
 def _options(inputs: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options of a job; its ladder is replaced by the differences of each rung."""
     options = dict(inputs.get("options") or {})
     if LADDER in options:
         options[LADDER] = [str(rung.get("words", "")) for rung in rungs(inputs)[1:]]
@@ -365,12 +363,10 @@ def job_name(step: Step) -> str:
 
 
 def _submission(inputs: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the job's submission: project, region, stack, name and run."""
     return inputs.get("submission") or {}
 
 
 def _named(inputs: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the request as in the job file, with ``${job.requestId}`` in place of the id."""
     text, id_ = str(inputs.get("request")), str(inputs.get("requestId", ""))
     return request({"request": text.replace(id_, "${job.requestId}") if id_ else text})
 

@@ -106,7 +106,6 @@ def document(report: ReviewReport) -> dict[str, Any]:
 
 
 def _plain(value: Any, keys: str = "") -> Any:
-    """Return a value of the report as JSON data, with ``keys`` or the keys of its class."""
     if isinstance(value, list | tuple | set):
         return [_plain(item) for item in value]
     if isinstance(value, Diagnostic):
@@ -134,7 +133,6 @@ def _plain(value: Any, keys: str = "") -> Any:
 
 
 def _at(value: Any, path: str) -> Any:
-    """Return the value at a path below ``value``; None if a part of the path is missing."""
     for name in path.split("."):
         value = getattr(value, name) if value is not None else None
     return value

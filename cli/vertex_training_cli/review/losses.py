@@ -103,13 +103,11 @@ def retention_locks(step: Step, old: Inputs, new: Inputs) -> Iterator[Finding]:
 
 
 def _locked_days(inputs: Inputs) -> float:
-    """Return the days of a locked retention; 0 without one."""
     days = as_number(value_at(inputs, "retentionPolicy.retentionPeriod")) / DAY
     return days if value_at(inputs, _LOCK) is True else 0
 
 
 def _deletions(inputs: Inputs, states: tuple[str, ...]) -> Iterator[Inputs]:
-    """Yield conditions of lifecycle rules that delete objects in one of these states."""
     for rule in _objects(inputs.get("lifecycleRules")):
         condition = as_mapping(rule.get("condition"))
         deletes = as_mapping(rule.get("action")).get("type") == "Delete"
@@ -118,7 +116,6 @@ def _deletions(inputs: Inputs, states: tuple[str, ...]) -> Iterator[Inputs]:
 
 
 def _live_objects(inputs: Inputs) -> float:
-    """Return the days until the first lifecycle rule deletes a live object."""
     rules = _deletions(inputs, ("LIVE", "ANY"))
     days = (as_number(rule.get("age")) for rule in rules if not any(map(rule.get, NONCURRENT)))
     return min(days, default=UNLIMITED)
@@ -139,12 +136,10 @@ def _old_versions(inputs: Inputs) -> float:
 
 
 def _clean_ups(inputs: Inputs) -> list[Inputs]:
-    """Return the clean-up rules of a repository that delete images; empty in a dry run."""
     return [rule for rule in _objects(_policies(inputs)) if rule.get("action") == "DELETE"]
 
 
 def _kept_images(inputs: Inputs) -> float:
-    """Return the number of newest versions per image that clean-ups keep."""
     if not _clean_ups(inputs):
         return UNLIMITED
     kept = (
@@ -161,7 +156,6 @@ def _image_age(inputs: Inputs) -> float:
 
 
 def _tagged_images(inputs: Inputs) -> float:
-    """Return 0 if a clean-up deletes tagged images, else 1."""
     states = (value_at(policy, "condition.tagState") for policy in _clean_ups(inputs))
     return float(all(state == "UNTAGGED" for state in states))
 
@@ -209,7 +203,6 @@ def key_changes(plan: Plan) -> list[Finding]:
 
 
 def _keys(type_: str, inputs: Inputs) -> Iterator[str]:
-    """Yield encryption keys at any depth of a resource's inputs."""
     pending: list[Any] = [request(inputs) if type_ in WITH_REQUEST else inputs]
     while pending:
         value = pending.pop()
@@ -301,7 +294,6 @@ def _locked(step: Step) -> Iterator[Finding]:
 
 
 def _moved(step: Step, before: Inputs, after: Inputs) -> Iterator[Finding]:
-    """Yield subnets of attachments whose addresses change: a subnet in use cannot be deleted."""
     old, new = _block(before), _block(after)
     if old is None or new is None or old.subnet_of(new):
         return
@@ -322,7 +314,6 @@ def _block(inputs: Inputs) -> ipaddress.IPv4Network | None:
 
 
 def _time(text: object) -> datetime | None:
-    """Return a time in the API's spelling; None for any other text."""
     try:
         at = datetime.fromisoformat(str(text))
     except ValueError:

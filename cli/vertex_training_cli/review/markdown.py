@@ -112,7 +112,6 @@ def _section(section: ReportSection, verbosity: Verbosity) -> Iterator[str]:
 
 
 def _part(part: Part, verbosity: Verbosity) -> Iterator[str]:
-    """Yield the lines of a part and an empty line; no lines if the part is omitted."""
     match part:
         case Paragraph():
             yield from (_words(part, verbosity), "")

@@ -69,7 +69,6 @@ def is_network(step: Step) -> bool:
 
 
 def _changes(step: Step) -> Iterator[tuple[str, str, list[FieldDifference]]]:
-    """Yield verb, object and differing fields of each change."""
     if step.type in _DESCRIPTIONS:
         both = step.old and step.new
         fields = diff_fields(step.old.inputs, step.new.inputs) if step.old and step.new else []
@@ -82,7 +81,6 @@ def _changes(step: Step) -> Iterator[tuple[str, str, list[FieldDifference]]]:
 
 
 def _openings(step: Step, state: ResourceState | None) -> dict[object, str]:
-    """Return texts on the access that a resource opens in one of its states."""
     if state is None:
         return {}
     if step.type in WITH_REQUEST:
@@ -106,7 +104,6 @@ def _openings(step: Step, state: ResourceState | None) -> dict[object, str]:
 
 
 def _job_openings(job: str, spec: Inputs) -> Iterator[str]:
-    """Yield what a job opens: networks, DNS zones, a shell, a dashboard."""
     if network := spec.get("network"):
         yield f"network {network} to job {job}"
     interface = spec.get("pscInterfaceConfig", {})
@@ -232,7 +229,6 @@ def opened_egress(step: Step, old: Inputs, new: Inputs) -> Iterator[Finding]:
 
 
 def _public(step: Step, state: ResourceState | None) -> set[str]:
-    """Return the public access that a resource opens in one of its states."""
     if state is None:
         return set()
     inputs, bindings = state.inputs, grants.bindings_of(step, state)

@@ -80,7 +80,6 @@ class ImageUse:
 
 
 def _image_uses(uses: Iterable[tuple[str, str, str]]) -> tuple[ImageUse, ...]:
-    """Return images of (previous image or empty, image, name of a job or version)."""
     users = dict[tuple[str, str], dict[str, None]]()
     for old, new, name in uses:
         users.setdefault((old, new), {})[name] = None
@@ -124,7 +123,6 @@ FINDER: Final = "finder"
 
 
 def _part(find: Callable[[Plan], Iterable[Any]]) -> Any:
-    """Return a field of the report that ``find`` computes from a plan."""
     return field(metadata={FINDER: find})
 
 
@@ -356,7 +354,6 @@ def _outcome(plan: Plan, problems: Sequence[Problem], different: bool) -> Review
 
 
 def _is_elsewhere(step: Step) -> bool:
-    """Return whether another part of the report shows the step."""
     own = step.type in (*WITH_REQUEST, *serving.TYPES, SNAPSHOT)
     own = own or (step.type in guards.WATCHING and step.op == "create")
     elsewhere = own or grants.grants_alone(step) or reachability.is_network(step)
@@ -420,7 +417,6 @@ def _state(step: Step, state: ResourceState) -> dict[str, object]:
 
 
 def _protection(plan: Plan) -> list[tuple[str, bool, bool]]:
-    """Return changes of protection, also on resources that do not change otherwise."""
     return sorted(
         (step.urn, step.old.protect, step.new.protect)
         for step in plan.steps

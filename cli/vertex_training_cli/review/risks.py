@@ -96,8 +96,6 @@ class RiskKind:
 
 
 class _Shown:
-    """A finding's attribute, which quotes itself in a template."""
-
     def __init__(self, value: Any, quote: Quote) -> None:
         self.value, self.quote = value, quote
 

@@ -102,7 +102,6 @@ def sections(
 
 
 def _verbatim(lines: Iterable[str]) -> tuple[Verbatim, ...]:
-    """Return a part with the lines; empty without lines."""
     texts = tuple(lines)
     return (Verbatim(texts),) if texts else ()
 
@@ -116,7 +115,6 @@ def _account_in(address: str, quote: Quote) -> str:
 
 
 def _if_action(*actions: str) -> Callable[[Any], Danger]:
-    """Return a function that marks rows as destructive if they have one of these actions."""
     return lambda change: "destroys" if change.action in actions else "plain"
 
 
@@ -165,7 +163,6 @@ def _snapshots(changes: Sequence[Change], quote: Quote) -> Iterator[Part]:
 
 
 def _models(versions: Sequence[Change], quote: Quote) -> Iterator[Part]:
-    """Yield changed model versions, and runs whose results could not be read."""
     changed = [version for version in versions if version.action != "keep"]
     yield from to_tables(
         "Changed model versions",
@@ -193,7 +190,6 @@ def _models(versions: Sequence[Change], quote: Quote) -> Iterator[Part]:
 
 
 def _endpoints(changes: Sequence[Change], quote: Quote) -> Iterator[Part]:
-    """Yield changed endpoints with split, machines, USD a month, reachability and metrics."""
     changed = [change for change in changes if change.action != "keep"]
     yield from to_tables(
         "Changed endpoints",
@@ -230,7 +226,6 @@ def _metrics(change: Change, quote: Quote) -> tuple[Table, ...]:
 
 
 def _watching(changes: Sequence[Change], quote: Quote) -> Iterator[Part]:
-    """Yield changed channels, alerts, budgets and dashboards, with their recipients."""
     yield from to_tables(
         "Notifications",
         changes,
@@ -336,7 +331,6 @@ def _job_table(
 
 
 def _prices(report: ReviewReport) -> str:
-    """Return the sources of the prices, with their dates and regions."""
     rates = {
         (
             rate.source,
@@ -487,7 +481,6 @@ def _policies(report: ReviewReport, quote: Quote) -> Iterator[Part]:
 
 
 def _checked(report: ReviewReport) -> str:
-    """Return a line with the number of policies that checked the plan, and their results."""
     packs = ", ".join(report.packs)
     if not packs:
         return "No policy pack checked the plan."
@@ -549,7 +542,6 @@ def graph(report: ReviewReport) -> Graph:
 
 
 def _add_endpoints(drawn: Graph, report: ReviewReport) -> None:
-    """Add endpoints with the shares of their versions, changed endpoints first."""
     remaining = [entry for entry in report.endpoints if entry.action != "delete"]
     drawn.endpoints_left = max(0, len(remaining) - MAX_JOBS)
     for change in sorted(remaining, key=lambda item: item.action == "keep")[:MAX_JOBS]:

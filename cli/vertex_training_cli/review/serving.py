@@ -150,7 +150,6 @@ def _metrics(metrics: object) -> dict[str, float]:
 
 
 def _split(inputs: Inputs) -> dict[str, int]:
-    """Return the share of each deployed run, including 0, in the order of runs."""
     split = as_mapping(inputs.get("split"))
     runs = sorted({*_deployed(inputs), *split}, key=lambda run: (len(run), run))
     return {run: int(_number(split.get(run))) for run in runs}
@@ -173,7 +172,6 @@ def _cost(inputs: Inputs) -> EndpointCost | None:
 
 
 def _spec(entry: Inputs) -> tuple[str, str, int]:
-    """Return machine type, accelerator and number of accelerators."""
     spec = as_mapping(entry.get("machine"))
     count = int(_number(spec.get("acceleratorCount")))
     return str(spec.get("machineType", "")), str(spec.get("acceleratorType", "")), count
@@ -284,7 +282,6 @@ def served_runs(plan: Plan) -> Iterator[Finding]:
 
 
 def _run_of(inputs: Inputs) -> tuple[str, str]:
-    """Return name and run of a job."""
     submission = as_mapping(inputs.get("submission"))
     return str(submission.get("job")), _whole(submission.get("run"))
 
