@@ -1,7 +1,4 @@
-"""``vt diff``: differences between two stacks, as text or JSON.
-
-Exit code, as of diff: 0 the same, 1 they differ, 2 trouble.
-"""
+"""``vt diff``: differences between two stacks, as text or JSON."""
 
 from __future__ import annotations
 
@@ -24,14 +21,14 @@ from vertex_training_cli.engine.paths import root_of
 from vertex_training_cli.engine.values import FieldDifference, diff_fields, redact
 from vertex_training_cli.options import Format
 
-#: Exit code.
+#: Exit code if the stacks differ.
 DIFFERENT: Final = 1
-#: Increased when a key is removed or changes its meaning; new keys may come at any time.
+#: Version of the JSON format. It increases when a key is removed or changes its meaning.
 VERSION: Final = 1
 #: Text for a field that one of the stacks does not have.
 ABSENT: Final = "(none)"
-#: Neutral names that replace those of both stacks before the comparison. No stack is called
-#: ``vtx``; the project's id and number are valid, but the project does not exist.
+#: Names that replace the names of both stacks before the comparison. The stack and the project do
+#: not exist.
 STACK: Final = "vtx"
 PROJECT: Final = "vtx-neutral-project"
 NUMBER: Final = "970097009700"
@@ -62,7 +59,7 @@ def diff(
 
 @dataclass(frozen=True, slots=True)
 class JobDifference:
-    """A job that only one stack (``only_in``) has, or whose requests differ."""
+    """A job that only one stack has (``only_in``), or whose requests differ."""
 
     name: str
     only_in: str = ""
@@ -89,13 +86,15 @@ def compare(one: Stack, other: Stack) -> StackComparison:
     """Return the differences between two stacks of one checkout.
 
     Raises:
-        ConfigError: with every mistake in the jobs of either.
+        ConfigError: jobs of a stack have mistakes.
     """
     here, others = requests_of(one), requests_of(other)
     jobs, same = list[JobDifference](), list[str]()
     for name in sorted({*here, *others}):
         if name not in here or name not in others:
-            jobs.append(JobDifference(name, only_in=_name(one if name in here else other)))
+            jobs.append(
+                JobDifference(name, only_in=(one if name in here else other).settings.stack)
+            )
         elif fields := diff_fields(here[name], others[name]):
             jobs.append(JobDifference(name, fields=tuple(fields)))
         else:
@@ -104,16 +103,19 @@ def compare(one: Stack, other: Stack) -> StackComparison:
         _neutral_settings(one.settings, other.settings),
         _neutral_settings(other.settings, one.settings),
     )
-    return StackComparison(_name(one), _name(other), tuple(settings), tuple(jobs), tuple(same))
+    return StackComparison(
+        one.settings.stack, other.settings.stack, tuple(settings), tuple(jobs), tuple(same)
+    )
 
 
 def requests_of(stack: Stack) -> dict[str, Mapping[str, Any]]:
-    """Return the requests of all jobs, with neutral names.
+    """Return the requests of all jobs of a stack, with neutral names.
 
     Raises:
-        ConfigError: with every mistake in them.
+        ConfigError: the jobs have mistakes.
     """
-    renamed = dataclasses.replace(stack, settings=_renamed(stack.settings))
+    names = {"stack": STACK, "project": PROJECT, "project_number": NUMBER}
+    renamed = dataclasses.replace(stack, settings=stack.settings.model_copy(update=names))
     verdicts = renamed.check_jobs(shown_from(stack.root))
     if problems := [problem for verdict in verdicts.values() for problem in verdict.errors]:
         raise ConfigError(problems)
@@ -124,14 +126,10 @@ def requests_of(stack: Stack) -> dict[str, Mapping[str, Any]]:
     }
 
 
-def _name(stack: Stack) -> str:
-    return stack.settings.stack
-
-
 def as_text(comparison: StackComparison) -> str:
     """Return lines like ``buckets.data.keepNoncurrentDays: 7 -> 30``, settings first."""
     if comparison.same:
-        return f"stacks {comparison.one} and {comparison.other} differ only in names.\n"
+        return f"Stacks {comparison.one} and {comparison.other} differ only in their names.\n"
     lines = [f"{comparison.one} -> {comparison.other}", ""]
     if comparison.settings:
         lines += ["settings:", *(_line(field) for field in comparison.settings), ""]
@@ -160,20 +158,12 @@ def as_json(comparison: StackComparison) -> str:
     return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
 
 
-def _renamed(settings: Settings) -> Settings:
-    same = {"stack": STACK, "project": PROJECT, "project_number": NUMBER}
-    return settings.model_copy(update=same)
-
-
 def _neutral_request(request: JobRequest, references: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a request with references instead of the stack's names, and without its request id.
-
-    ``references`` are those of the renamed stack.
-    """
+    """Return a request with references instead of names of the stack and without its request id."""
     texts = {
         text: _symbol(name, text)
         for name, text in references.items()
-        # Only a text with a neutral name in it is sure to have come from a reference.
+        # Other texts may not come from a reference.
         if isinstance(text, str) and (PROJECT in text or NUMBER in text)
     }
     texts |= {request.request_id: REQUEST_ID, STACK: "${stack.name}"}
@@ -188,10 +178,9 @@ def _symbol(name: str, text: str) -> str:
 
 
 def _neutral_settings(own: Settings, other: Settings) -> dict[str, Any]:
-    """Return the settings of a stack, including defaults, without the stack's own names.
+    """Return all settings of a stack with references instead of its names.
 
-    A named part that the ``other`` stack does not have is one text, without its defaults. Jobs that
-    it does not have are left out: they are compared as jobs.
+    A section that only ``own`` has is a text without defaults. Its own jobs are omitted.
     """
     content: dict[str, Any] = {}
     for field, info in type(own).model_fields.items():

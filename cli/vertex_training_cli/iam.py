@@ -1,4 +1,4 @@
-"""``vt iam``: permissions in an environment, from the resources that both programs declare."""
+"""``vt iam``: IAM grants in an environment, from the resources that both programs declare."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ vt iam dev prod --format markdown
 ```
 
 Grants of Google to its own service agents, and grants from outside these programs, are not listed.
-A role without a dot is a custom role; its permissions are listed below. A condition is a CEL
-expression, evaluated by IAM. A denial overrides every grant.
+A role without a dot is a custom role. The permissions of custom roles are listed below the grants.
+A condition is a CEL expression that IAM evaluates. A denial overrides all grants.
 """
 
 
 class IamFormat(enum.StrEnum):
-    """Output format of the grants."""
+    """Output formats of ``vt iam``."""
 
     TABLE = enum.auto()
     JSON = enum.auto()
@@ -78,14 +78,14 @@ def iam(
     names = stacks or environments(root)
     records = [record(root, name) for name in names]
     if not names:
-        print_line("vt iam: no stack has a file in bootstrap/. Hint: name stacks, vt iam STACK")
+        print_line("vt iam: no stack has a file in bootstrap/. Hint: run vt iam STACK")
         raise typer.Exit(2)
     for name in names:
         if name not in project_files.names(root / "bootstrap"):
-            what = (
-                f"environment {name} has no bootstrap file: only the grants of the stack are listed"
+            print_line(
+                f"vt iam: environment {name} has no file in bootstrap/: only the grants of the "
+                "stack are listed"
             )
-            print_line(f"vt iam: {what}")
     show = {
         IamFormat.TABLE: as_table,
         IamFormat.JSON: as_json,
@@ -110,7 +110,7 @@ def _on(grant: IamBinding) -> str:
 
 
 def as_table(accesses: Iterable[EnvironmentIam]) -> str:
-    """Return the grants in columns; conditions are numbered and listed below."""
+    """Return the grants in columns. Conditions are numbered, and listed below the table."""
     return "\n\n".join(_table(access) for access in accesses)
 
 
@@ -178,22 +178,22 @@ class DenyRule:
 
 @dataclass(frozen=True, slots=True)
 class EnvironmentIam:
-    """The grants, roles and denials of one environment."""
+    """Grants, custom roles and denials of one environment."""
 
     stack: str
     grants: tuple[IamBinding, ...]
-    """Grants with short names of roles and resources."""
+    """Grants, with short names of roles and resources."""
     roles: Mapping[str, tuple[str, ...]]
-    """Permissions of custom roles, by role id."""
+    """Id of a custom role -> its permissions."""
     denials: tuple[DenyRule, ...]
 
 
 def record(root: Path, name: str) -> EnvironmentIam:
-    """Return the IAM resources that both programs declare for this environment.
+    """Return the IAM resources that both programs declare for an environment.
 
     Raises:
-        ConfigError: with every mistake in a stack file or a job file.
-        UnknownStackError: it has no file.
+        ConfigError: a stack file or a job file has mistakes.
+        UnknownStackError: the stack has no file.
     """
     resources = [*declare_stack(root, name).resources, *_bootstrap(root, name)]
     grants = {grant for resource in resources for grant in _grants(resource.type, resource.inputs)}
@@ -216,7 +216,7 @@ def environments(root: Path) -> list[str]:
     """Return stacks of Google Cloud that also have a file in ``bootstrap/``.
 
     Raises:
-        ConfigError: a file there cannot be read.
+        ConfigError: a file in ``bootstrap/`` cannot be read.
     """
     folder = root / "bootstrap"
     both = (name for name in project_files.names(folder) if name in project_files.names(root))

@@ -10,7 +10,11 @@ import typer
 
 SelectedStack = Annotated[
     str | None,
-    typer.Option("--stack", "-s", help="Stack. Default: the selected one, else `local`."),
+    typer.Option(
+        "--stack",
+        "-s",
+        help="Stack. Default: the selected stack, or `local` if no stack is selected.",
+    ),
 ]
 StackOfFile = Annotated[str, typer.Option("--stack", "-s", help="Stack (file Pulumi.STACK.yaml).")]
 StackOfJob = Annotated[str, typer.Option("--stack", "-s", help="Stack to add the job to.")]
@@ -18,7 +22,7 @@ Write = Annotated[bool, typer.Option("--write", help="Write the files, after sho
 
 
 class Format(StrEnum):
-    """The output format of a result."""
+    """Output format of a command."""
 
     TEXT = "text"
     JSON = "json"
@@ -34,7 +38,7 @@ def matching(pattern: re.Pattern[str], value: str, option: str, example: str) ->
     """Return the match of ``pattern`` with the whole value.
 
     Raises:
-        typer.BadParameter: it is written otherwise.
+        typer.BadParameter: the value has another form.
     """
     match = pattern.fullmatch(value)
     if match is None:
@@ -45,10 +49,10 @@ def matching(pattern: re.Pattern[str], value: str, option: str, example: str) ->
 
 
 def seconds(value: str, option: str) -> int:
-    """Return a duration such as ``30m`` in seconds.
+    """Return the number of seconds of a duration such as ``30m``.
 
     Raises:
-        typer.BadParameter: it is no duration.
+        typer.BadParameter: the value is not a duration.
     """
     number, unit = matching(_DURATION, value, option, "30m").groups()
     return int(number) * _SECONDS[unit]

@@ -1,4 +1,4 @@
-"""Prepares the process of every command: streams, proxies, USER and HOME."""
+"""Prepares the process of every command, and runs functions in threads within a time limit."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ import io
 import os
 import pwd
 import sys
-from collections.abc import MutableMapping
+import threading
+import time
+from collections.abc import Callable, Iterable, MutableMapping
 from typing import Final
 
 LOOPBACK: Final = ("127.0.0.1", "localhost")
 #: Variables with the hosts that need no proxy (github.com/grpc/grpc, doc/environment_variables.md).
-#: gRPC reads the first that is set of the first two; other programs read the last two.
+#: gRPC reads only the first variable that is set. Other programs read the last two variables.
 NO_PROXY_VARIABLES: Final = ("no_grpc_proxy", "no_proxy", "NO_PROXY")
 
 
@@ -19,7 +21,7 @@ def prepare() -> None:
     """Set up the streams and variables of this process."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            # A log may have characters that this terminal cannot show: replace them.
+            # Replace characters of a log that this terminal cannot show.
             stream.reconfigure(errors="replace")
     exempt_loopback(os.environ)
     set_user_variables(os.environ)
@@ -28,9 +30,8 @@ def prepare() -> None:
 def exempt_loopback(environment: MutableMapping[str, str]) -> None:
     """Exclude this machine's addresses from the proxies that an environment sets.
 
-    The engine, its plugins and the local cloud connect to each other on 127.0.0.1. Go uses no proxy
-    there. gRPC's C core, which Python uses, and ``requests`` do: behind a proxy, not even ``pulumi
-    preview`` would reach its own engine. Nothing changes where no proxy is set.
+    The engine, its plugins and the local cloud connect to each other on 127.0.0.1. Behind a proxy,
+    ``requests`` and Python's gRPC would send these connections to the proxy.
     """
     if not any(_is_proxy_variable(name) and value for name, value in environment.items()):
         return
@@ -52,10 +53,9 @@ def _with_loopback(hosts: str) -> str:
 
 
 def set_user_variables(environment: MutableMapping[str, str]) -> None:
-    """Set USER and HOME, as login(1) does, if the system has no entry for this user.
+    """Set USER and HOME if the system has no entry for the user of this process.
 
-    The engine writes the user's name into its locks. Built without cgo, as its release is, it fails
-    without them: ``user: Current requires cgo or $USER, $HOME``.
+    Without both variables the engine fails: ``user: Current requires cgo or $USER, $HOME``.
     """
     try:
         pwd.getpwuid(os.getuid())
@@ -63,3 +63,17 @@ def set_user_variables(environment: MutableMapping[str, str]) -> None:
         for name, value in (("USER", str(os.getuid())), ("HOME", "/")):
             if not environment.get(name):
                 environment[name] = value
+
+
+def run_within(seconds: float, functions: Iterable[Callable[[], object]]) -> bool:
+    """Run each function in a thread; return False if some have not ended after ``seconds``.
+
+    These threads continue, but do not delay the end of the process.
+    """
+    threads = [threading.Thread(target=function, daemon=True) for function in functions]
+    deadline = time.monotonic() + seconds
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(max(0.0, deadline - time.monotonic()))
+    return not any(thread.is_alive() for thread in threads)

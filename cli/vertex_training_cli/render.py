@@ -1,4 +1,4 @@
-"""``vt render``: prints a job's request. Exit code: 0 printed, 1 mistakes, 2 file not readable."""
+"""``vt render``: prints the request of a job."""
 
 from __future__ import annotations
 
@@ -31,13 +31,17 @@ def render(
     ] = False,
     rung: Annotated[
         int,
-        typer.Option(min=1, metavar="N", help="Rung of the ladder. Rung 1 is the job file itself."),
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Number of a rung of the job's ladder. Rung 1 is the job file itself.",
+        ),
     ] = 1,
 ) -> None:
-    """Print the request that a stack sends for a job file. Equal input gives equal bytes.
+    """Print the request that a stack sends for a job file. Equal files give equal bytes.
 
-    JSON is canonical: names of the REST API, sorted keys, no spaces. The digest of the request is
-    the digest of this text without its line end.
+    The JSON is canonical: names of the REST API, sorted keys, no spaces. The digest of the request
+    is the digest of this text without its line end.
 
     Exit code: 0 printed, 1 the file has mistakes, 2 the file cannot be read.
 
@@ -85,10 +89,10 @@ def _rendered(job: str, stack_name: str, as_sent: bool, rung: int) -> str:
 
 
 def check_job(stack: Stack, job: str) -> tuple[str, bytes, JobFileResult]:
-    """Return file, content and check result for ``job``: a name in the stack, or a file.
+    """Return file, content and check result of a job: a name in the stack, or a file.
 
     Raises:
-        CheckUnavailableError: it is neither, or several jobs of the stack have this file.
+        CheckUnavailableError: the job is unknown, or several jobs of the stack use the file.
     """
     jobs = stack.settings.submitted
     keys = [job] if job in jobs else []
@@ -99,7 +103,7 @@ def check_job(stack: Stack, job: str) -> tuple[str, bytes, JobFileResult]:
             return job, data, stack.check_other(data, job, checking.job(job))
     if len(keys) > 1:
         raise CheckUnavailableError(
-            f"{job} is the file of several jobs: use one of the names {', '.join(keys)}"
+            f"several jobs use the file {job}: use one of the names {', '.join(keys)}"
         )
     if not keys:
         hint = did_you_mean(job, jobs)
@@ -111,7 +115,7 @@ def check_job(stack: Stack, job: str) -> tuple[str, bytes, JobFileResult]:
 
 def sent_message(request: JobRequest, labels: Mapping[str, str]) -> dict[str, Any]:
     """Return the message with the labels that the stack adds at the submission."""
-    from vertex_training.customjob import provider  # half a second of Pulumi, for this option alone
+    from vertex_training.customjob import provider  # Loading Pulumi takes half a second.
 
     own = {
         provider.STACK_LABEL: request.submission.stack,
@@ -124,5 +128,5 @@ def sent_message(request: JobRequest, labels: Mapping[str, str]) -> dict[str, An
 
 
 def as_json(message: Mapping[str, Any]) -> str:
-    """Return canonical JSON. The digest of a request is that of this text without added labels."""
+    """Return canonical JSON. Its digest is the request's digest, unless labels were added."""
     return job_file.canonical(message) + "\n"
