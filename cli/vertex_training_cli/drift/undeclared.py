@@ -1,9 +1,7 @@
-"""Finds network parts, and jobs with the stack's accounts, that no state contains.
+"""Finds network parts, and jobs with the stack's accounts, that are in no state.
 
-A refresh only reads resources in the state. This module lists firewall rules, subnets, routes and
-peerings of the network, and compares them with the ids in the state.
-
-https://docs.cloud.google.com/compute/docs/reference/rest/v1/networks describes fields and methods.
+A refresh reads only resources of the state. This module also lists firewall rules, subnets, routes
+and peerings: https://docs.cloud.google.com/compute/docs/reference/rest/v1/networks.
 """
 
 from __future__ import annotations
@@ -51,7 +49,7 @@ _GATEWAY: Final = "/gateways/default-internet-gateway"
 def undeclared_parts(
     client: RestClient, network: DeclaredNetwork, ids: Collection[str]
 ) -> tuple[list[ResourceDifference], list[str]]:
-    """Return network parts that no state contains, and lines about parts that cannot be read.
+    """Return network parts that are in no state, and lines about lists that cannot be read.
 
     ``ids`` are the ids in the state.
 
@@ -65,18 +63,17 @@ def undeclared_parts(
             differences += [
                 _difference(collection, _path(item["selfLink"]), _facts(item))
                 for item in client.items(read, project)
-                if _path(str(item.get("network"))) == network.path
-                and not _is_made_with_network(item)
+                if _path(str(item.get("network"))) == network.path and not _is_default_route(item)
             ]
         except ForbiddenReadError:
             what = WORDS[collection]
-            refused.append(f"{what}s of {network.path}: {read.permission} is missing")
+            refused.append(f"{what}s of {network.path}, because {read.permission} is missing")
     try:
         document = client.call("GET", rest.NETWORK.url(network.path), network.path) or {}
         differences += [_peering(network.path, peering) for peering in document.get("peerings", ())]
     except ForbiddenReadError:
         missing = rest.NETWORK.permission
-        refused.append(f"network peerings of {network.path}: {missing} is missing")
+        refused.append(f"network peerings of {network.path}, because {missing} is missing")
     # A peering from a team's extra.py has the id NETWORK/NAME.
     own = {f"{network.path}/peerings/{name}" for name in network.peerings}
     short = network.path.rpartition("/")[2]
@@ -100,11 +97,8 @@ def _difference(collection: str, path: str, facts: Iterable[tuple[str, str]]) ->
     return ResourceDifference(ADDED, name, WORDS[collection], path, fields, note, resource=resource)
 
 
-def _is_made_with_network(item: Mapping[str, Any]) -> bool:
-    """Return whether a route was created together with a network, a subnet or a peering.
-
-    https://docs.cloud.google.com/vpc/docs/routes
-    """
+def _is_default_route(item: Mapping[str, Any]) -> bool:
+    """Return True for default routes (https://docs.cloud.google.com/vpc/docs/routes)."""
     if item.get("nextHopNetwork") or item.get("nextHopPeering"):
         return True
     is_default = str(item.get("name")).startswith("default-route-")
@@ -137,7 +131,7 @@ _ACCOUNT: Final = "serviceAccount:"
 
 
 def orphaned_jobs(stack: StackRef, known: Collection[str]) -> list[ResourceDifference]:
-    """Return the stack's running jobs whose ids are not in ``known``, the job ids in its state.
+    """Return the stack's running jobs whose ids are not in ``known``, the job ids of the state.
 
     Raises:
         CommandError: the local cloud does not run.
@@ -158,9 +152,9 @@ def submitted_by_hand(
     accounts: Collection[str],
     neighbours: Collection[str],
 ) -> tuple[list[ResourceDifference], list[str]]:
-    """Return jobs that use ``accounts`` (IAM members) and that the stack did not submit.
+    """Return jobs that run as ``accounts`` (IAM members) but were not submitted by the stack.
 
-    The second result are lines about jobs with labels of ``neighbours``, other stacks of the
+    The second result has lines about jobs with labels of ``neighbours``, other stacks of the
     checkout. These jobs are not judged.
 
     Raises:
@@ -187,7 +181,7 @@ def submitted_by_hand(
         if submitter == stack.stack:
             continue  # an orphaned job
         if submitter in neighbours:
-            text = f"{job.name} runs as {account}; by its label it belongs to stack {submitter}"
+            text = f"{job.name} runs as {account}, but has the label of stack {submitter}"
             not_judged.append(text)
             continue
         name = f"{kind_of(job).collection}/{job.display_name}"
@@ -202,7 +196,7 @@ def submitted_by_hand(
 
 
 def _trials(jobs: Jobs, live: Collection[AnyJob]) -> Iterator[str]:
-    """Yield names of CustomJobs of live tuning jobs, which lists omit."""
+    """Yield the CustomJobs of live tuning jobs, which lists of jobs omit."""
     for job in live:
         yield from (trial.custom_job for trial in getattr(jobs.whole(job), "trials", ()))
 

@@ -99,7 +99,10 @@ workerPoolSpecs: []
 """
 NONE = "f.yaml has no output directory. Hint: add baseOutputDirectory to the file"
 BLOCK = "baseOutputDirectory:\n  outputUriPrefix: |-\n    gs://b/x/${job.requestId}\n"
-PLACE = "f.yaml: cannot edit the output directory in place. Hint: set outputUriPrefix to gs://b/x/0123456789abcdef0123"
+PLACE = (
+    "f.yaml: cannot edit the output directory in place. "
+    "Hint: set outputUriPrefix to gs://b/x/0123456789abcdef0123 by hand"
+)
 
 
 @pytest.mark.parametrize(
