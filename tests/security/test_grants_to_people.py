@@ -21,7 +21,7 @@ from vertex_training.plan import external_grants
 from vertex_training.plan.grants import GrantRequest
 from vertex_training_cli import iam, policy_levels
 from vertex_training_cli.engine import events
-from vertex_training_cli.review import markdown, report
+from vertex_training_cli.review import formats, report
 from vertex_training_cli.review.grants import IamBinding
 from vertex_training_cli.review.headline import answers, verdict
 from vertex_training_cli.review.report import ReviewReport
@@ -110,7 +110,7 @@ def test_role_on_the_project_without_data_access_is_not_reported() -> None:
 
 
 def test_grant_of_the_stack_file_is_reported_as_requested() -> None:
-    told = markdown.render(reviewed(asked_for(KIM, "roles/storage.objectViewer")))
+    told = formats.to_markdown(reviewed(asked_for(KIM, "roles/storage.objectViewer")))
     [row] = [line for line in told.splitlines() if line.startswith("| gained")]
     assert row.endswith("| listed in the stack file |")
 
@@ -119,7 +119,7 @@ def test_grant_of_a_teams_own_code_is_reported_as_such() -> None:
     event = plans.create(plans.MEMBER, "reports", **plans.member("data", who=KIM))
     metadata = event["resourcePreEvent"]["metadata"]
     metadata["urn"] = f"urn:pulumi:dev::vertex-training::{plans.MEMBER}::reports"
-    told = markdown.render(reviewed(event))
+    told = formats.to_markdown(reviewed(event))
     [row] = [line for line in told.splitlines() if line.startswith("| gained")]
     assert row.endswith("| granted by a team's own code |")
 

@@ -15,7 +15,7 @@ from vertex_training_cli.drift import findings
 from vertex_training_cli.drift import report as drift_report
 from vertex_training_cli.engine import events, plan_file
 from vertex_training_cli.engine.plan import Plan
-from vertex_training_cli.review import markdown, report
+from vertex_training_cli.review import formats, report
 from vertex_training_cli.review.destroyed import refused_losses
 from vertex_training_cli.review.headline import verdict
 from vertex_training_cli.review.report import ReviewOutcome
@@ -56,7 +56,7 @@ def test_deleted_data_is_in_the_headline_with_the_restore_command(
     told = f"deleted in the cloud, recreated without data: {name} ({hint})"
     assert told in verdict(found)
     assert found.outcome is ReviewOutcome.CLEAN
-    assert "| Losses |" in markdown.render(found)
+    assert "| Losses |" in formats.to_markdown(found)
 
 
 def test_loss_of_protected_data_is_refused_until_accepted() -> None:

@@ -271,10 +271,9 @@ def _plan(ref: StackRef, how: PreviewOptions) -> tuple[Plan, str, list[Problem]]
 
 def _load_the_rest() -> None:
     """Load the modules of a report while the engine runs, to save time."""
-    from vertex_training_cli.review import html, json_report, markdown, report
+    from vertex_training_cli.review import formats
 
-    del json_report, markdown, report
-    html.template()
+    formats.page_template()
 
 
 @contextmanager
@@ -309,7 +308,11 @@ def _render(report: ReviewReport, plan: Plan, output_format: ReportFormat) -> st
         from vertex_training_cli.engine import plan_file
 
         return plan_file.write(plan, report.source, report.problems)
-    from vertex_training_cli.review import html, json_report, markdown
+    from vertex_training_cli.review.formats import to_html, to_json, to_markdown
 
-    writers = {ReportFormat.JSON: json_report, ReportFormat.HTML: html, ReportFormat.MD: markdown}
-    return writers[output_format].render(report)
+    writers = {
+        ReportFormat.JSON: to_json,
+        ReportFormat.HTML: to_html,
+        ReportFormat.MD: to_markdown,
+    }
+    return writers[output_format](report)

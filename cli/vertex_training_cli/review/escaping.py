@@ -1,4 +1,4 @@
-"""Escapes names and values, so that no markup, links, mentions or hidden characters remain."""
+"""Escapes names and values, so that no markup, links, mentions or invisible characters remain."""
 
 from __future__ import annotations
 
@@ -7,23 +7,22 @@ from typing import Final
 
 from vertex_training_cli.console import is_seen
 
-#: Maximum length of a shown value. The JSON report's field differences have full values.
+#: Maximum length of a shown value. The JSON report has full values.
 MAX_SHOWN: Final = 160
 
-#: Characters that reports add to names, which are not escaped.
+#: Characters that reports add to names, and that are not escaped.
 OWN: Final = "…→"
 #: Punctuation before and after a word.
 _EDGES: Final = re.compile(r"\A\W+|\W+\Z")
-#: Scripts without blanks between words. In these, a word may be a sentence, and no letter resembles
-#: a Latin letter.
+#: Scripts without blanks between words and without letters that resemble Latin letters.
 _EAST_ASIAN: Final = re.compile(r"[\u3041-\u30ff\u3400-\u9fff\uac00-\ud7a3]+")
 
 
 def visible(value: str) -> str:
     """Return ``value`` on one line, with invisible characters spelled out, and names in ASCII.
 
-    Names in Google Cloud and Pulumi are ASCII, so another letter in a name is a look-alike. A
-    single word is a name, and so is a word that mixes ASCII with letters other than Latin.
+    Names in Google Cloud and Pulumi are ASCII, so that another letter in a name is a look-alike. A
+    single word is a name, and a word that mixes ASCII with letters other than Latin is a name.
 
     >>> visible("a\\n b\\u202e"), visible("of b\\u0430nk")
     ('a b\\\\u202e', 'of b\\\\u0430nk')
@@ -32,7 +31,7 @@ def visible(value: str) -> str:
     """
     words = value.split()
     line = " ".join(words)
-    if line.isascii() and line.isprintable():  # tens of thousands of values, nearly all of them
+    if line.isascii() and line.isprintable():  # nearly all values
         return line
     return " ".join(_visible_word(word, is_name=len(words) == 1) for word in words)
 
@@ -43,7 +42,9 @@ def _visible_word(word: str, *, is_name: bool) -> str:
     bare = _EDGES.sub("", word)
     is_name = not _EAST_ASIAN.fullmatch(bare) and (is_name or not _is_prose(bare))
     return "".join(
-        char if is_seen(char) and (char.isascii() or not is_name or char in OWN) else _spelt(char)
+        char
+        if is_seen(char) and (char.isascii() or not is_name or char in OWN)
+        else _escape_sequence(char)
         for char in word
     )
 
@@ -61,10 +62,10 @@ def cut(value: str, length: int = MAX_SHOWN) -> str:
 
 
 def code(value: str, length: int = MAX_SHOWN) -> str:
-    """Return ``value`` as code in Markdown, also inside a table.
+    """Return ``value`` as code in Markdown, which is also valid in a table.
 
-    Code has no mentions, links or emoji. A pipe would end a table's cell and a backtick the code,
-    even after a backslash; values with either are written as HTML entities.
+    Code has no mentions, links or emoji. A pipe would end a table's cell, and a backtick the code,
+    even after a backslash. Such values are written as HTML entities.
     """
     line = cut(value, length)
     if not line:
@@ -84,10 +85,10 @@ def block(value: str) -> str:
 
 
 def label(value: str) -> str:
-    """Return ``value`` for a quoted label of a Mermaid picture."""
+    """Return ``value`` for a quoted label of a Mermaid graph."""
     return re.sub(r"[^\w \-./]", lambda match: f"#{ord(match[0])};", cut(value, 60))
 
 
-def _spelt(character: str) -> str:
+def _escape_sequence(character: str) -> str:
     code = ord(character)
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

@@ -1,7 +1,6 @@
-"""First screen of a report: readiness, next commands, verdict, and answers of twelve questions.
+"""First screen of a report: readiness, next commands, verdict, and a summary of twelve topics.
 
-Markdown and the page show the same rows. The heads of rows are nouns; JSON has questions. The
-report also lists the questions without an answer.
+Markdown and the page show the same rows. JSON has the topics as keys of ``answers``.
 """
 
 from __future__ import annotations
@@ -45,30 +44,27 @@ from vertex_training_cli.review.parts import (
 )
 from vertex_training_cli.review.report import ReviewOutcome, ReviewReport
 
-#: Maximum number of parts of the verdict; further parts are counted.
+#: Maximum number of parts in the verdict. Further parts are counted.
 PARTS: Final = 12
-#: Rules of problems that forbid a plan although its preview succeeded, with noun and verb.
+#: Rules of problems that forbid a plan with a successful preview, with noun and verb.
 BESIDE_THE_PLAN: Final = (
     (("image-missing", "image-platform"), "image", "cannot run"),
     (("job-changes-stacks",), "running job", "would move to another stack"),
     ((SAME_REQUEST,), "job", "cannot be replaced by the same request"),
 )
-#: Reason for a refusal without a policy violation.
-REFUSED: Final = "refused: a protected resource would be recreated without its data"
+#: Reason against a deployment without a policy violation.
+REFUSED: Final = "a protected resource would be recreated without its data"
 CREATED: Final = "Created"
 PEOPLE: Final = "Grants to people"
 MACHINES: Final = "Grants to machines"
-#: Prefixes of members other than people: service accounts, and identities of other issuers.
+#: Prefixes of members that are not people: service accounts and external identities.
 _MACHINES: Final = ("serviceAccount:", "principal:", "principalSet:")
-#: Maximum number of phrases of an answer; further phrases are counted.
+#: Maximum number of phrases in a row. Further phrases are counted.
 SHOWN: Final = 12
 
 
 def verdict(report: ReviewReport, quote: Quote = cut) -> str:
-    """Return the verdict in one line: obstacles, jobs, costs, deleted data, new access.
-
-    ``quote`` escapes names and values for the format of the report.
-    """
+    """Return the verdict in one line: obstacles, jobs, costs, deleted data, new access."""
     parts = [failure(report)] if report.outcome is not ReviewOutcome.CLEAN else []
     if report.nothing:
         return f"{parts[0][0].upper()}{parts[0][1:]}." if parts else "Nothing changes."
@@ -84,7 +80,7 @@ def verdict(report: ReviewReport, quote: Quote = cut) -> str:
         parts.append(f"image {first(changed)}")
     parts += _cancelled_and_deferred(report)
     if uploads := sum(model.action in ("upload", "replace") for model in report.models):
-        parts.append(f"{counted(uploads, 'model version')} uploaded")
+        parts.append(f"{counted(uploads, 'model version')} uploaded, or adopted if it exists")
     parts += _traffic(report, quote)
     for in_words in (expenses.costs_in_words, expenses.ends_in_words):
         if words := in_words(report.schedules, quote):
@@ -96,7 +92,9 @@ def verdict(report: ReviewReport, quote: Quote = cut) -> str:
         parts.append(expenses.reservations_cost(report.reservations, quote))
     if report.gained or report.lost:
         parts.append(f"{counted(len(report.gained), 'grant')} gained, {len(report.lost)} lost")
-    parts += [f"{what}: {first(names)}" for what, names in _overlooked(report, quote) if names]
+    parts += [
+        f"{what}: {first(names)}" for what, names in _repeated_and_dropped(report, quote) if names
+    ]
     destroyed = sum(not change.refused for change in report.destroyed)
     parts.append(f"{counted(destroyed, 'resource') if destroyed else 'nothing'} destroyed")
     parts += _risks(report, quote)
@@ -111,9 +109,9 @@ def _jobs(report: ReviewReport) -> str:
     stated = report.outcome is ReviewOutcome.FAILED and _beside_the_plan(report)
     refused = [job for job in report.jobs if job.refused and not (stated and job.same_request)]
     leaving = [job for job in report.jobs if job.action == "cancel" and not job.refused]
-    going_on = sum(job.goes_on for job in leaving)
+    continuing = sum(job.continues for job in leaving)
     cancelled = sum(job.cancels for job in leaving)
-    ended = len(leaving) - going_on - cancelled
+    ended = len(leaving) - continuing - cancelled
     counts = [
         (sum(job.action == "replace" for job in refused), "that `up` refuses to replace"),
         (sum(job.action == "cancel" for job in refused), "that `up` refuses to remove"),
@@ -121,7 +119,7 @@ def _jobs(report: ReviewReport) -> str:
         (report.count("adopt"), "adopted"),
         (sum(job.action == "replace" and job.submits for job in report.jobs), "replaced"),
         (cancelled, "cancelled"),
-        (going_on, "left running outside the stack"),
+        (continuing, "left running outside the stack"),
         (ended, "removed from the stack (already ended)"),
     ]
     phrases = [f"{counted(number, 'job')} {word}" for number, word in counts if number]
@@ -140,7 +138,7 @@ def _risks(report: ReviewReport, quote: Quote) -> list[str]:
 
 
 def failure(report: ReviewReport) -> str:
-    """Return why the plan must not be deployed; empty if it may be."""
+    """Return the reason why the plan must not be deployed; empty without a reason."""
     violations = counted(len(report.forbidding), "policy violation")
     return {
         ReviewOutcome.FAILED: _beside_the_plan(report) or "the preview failed",
@@ -151,7 +149,7 @@ def failure(report: ReviewReport) -> str:
 
 
 def _beside_the_plan(report: ReviewReport) -> str:
-    """Return problems outside of the plan that forbid a deployment; empty if the preview failed."""
+    """Return problems that forbid a plan with a successful preview; empty if the preview failed."""
     counts = [
         (sum(problem.rule in rules for problem in report.problems), noun, verb)
         for rules, noun, verb in BESIDE_THE_PLAN
@@ -162,7 +160,7 @@ def _beside_the_plan(report: ReviewReport) -> str:
 
 
 def is_partial(report: ReviewReport) -> bool:
-    """Return whether the preview failed, so that answers may be incomplete."""
+    """Return True if the preview failed, so that the report may be incomplete."""
     beside = {rule for rules, *_ in BESIDE_THE_PLAN for rule in rules} | {ACCEPTED_LOSS}
     if report.problems and not report.errors:
         return any(problem.rule not in beside for problem in report.problems)
@@ -171,7 +169,7 @@ def is_partial(report: ReviewReport) -> bool:
 
 
 def unbuilt_images(report: ReviewReport) -> list[str]:
-    """Return images of jobs and models that are not built."""
+    """Return the images of jobs and models that are not built."""
     jobs = (*report.submitted, *(e for e in report.schedules if e.action in ("begin", "change")))
     used = [uri for job in jobs for uri in job.images]
     used += [model.image for model in report.models if model.action in ("upload", "replace")]
@@ -180,21 +178,21 @@ def unbuilt_images(report: ReviewReport) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class HeadlineAnswer:
-    """One question and its answer, in phrases with quoted names and values."""
+    """One topic of the summary, with phrases of escaped names and values."""
 
     question: str
     phrases: tuple[str, ...]
-    """Phrases of the answer; empty if there is nothing to report."""
+    """Phrases about the topic; empty without content."""
     danger: Danger = "plain"
 
     @property
     def text(self) -> str:
-        """The first few phrases, and how many more exist."""
+        """Return the first phrases, and the number of further phrases."""
         return "; ".join(shortened(self.phrases, SHOWN))
 
 
 def answers(report: ReviewReport, quote: Quote) -> list[HeadlineAnswer]:
-    """Return the answers to all twelve questions, in order. Findings come last in each."""
+    """Return all twelve topics in order. In each topic, risks come last."""
     phrases_of_findings = defaultdict[str, list[str]](list)
     for kind, findings in report.risks.items():
         phrases_of_findings[kind.question] += [kind.phrase(finding, quote) for finding in findings]
@@ -204,7 +202,7 @@ def answers(report: ReviewReport, quote: Quote) -> list[HeadlineAnswer]:
     ]
 
 
-def _overlooked(report: ReviewReport, quote: Quote) -> list[tuple[str, list[str]]]:
+def _repeated_and_dropped(report: ReviewReport, quote: Quote) -> list[tuple[str, list[str]]]:
     return [
         ("due start times without a submission", expenses.drops_in_words(report.schedules, quote)),
         ("output written into the folder of an earlier job", repeats_in_words(report.jobs, quote)),
@@ -212,7 +210,9 @@ def _overlooked(report: ReviewReport, quote: Quote) -> list[tuple[str, list[str]
 
 
 def _losses(report: ReviewReport, quote: Quote) -> Iterator[str]:
-    yield from (f"{what}: {name}" for what, names in _overlooked(report, quote) for name in names)
+    yield from (
+        f"{what}: {name}" for what, names in _repeated_and_dropped(report, quote) for name in names
+    )
 
 
 def _runs(report: ReviewReport, quote: Quote) -> Iterator[str]:
@@ -243,7 +243,7 @@ def _costs(report: ReviewReport, quote: Quote) -> Iterator[str]:
     if report.submitted:
         yield f"{_cost(report)}{_by_service(report)}"
     if deferred := [job for job in report.jobs if job.action == "defer"]:
-        yield f"submitted later: {', '.join(usd(job.cost.worst_case) for job in deferred[:NAMED])}"
+        yield f"jobs submitted later: {', '.join(usd(job.cost.worst_case) for job in deferred[:NAMED])}"
     if report.reservations:
         yield expenses.reservations_cost(report.reservations, quote)
     yield from expenses.costs_in_words(report.schedules, quote)
@@ -292,7 +292,7 @@ def _readable(report: ReviewReport, quote: Quote) -> Iterator[str]:
 
 def _unseen(report: ReviewReport, quote: Quote) -> Iterator[str]:
     if is_partial(report):
-        yield "steps after the error of the preview"
+        yield "steps after the preview's error"
     if report.not_observed:
         yield f"current states of jobs: {quote(report.not_observed)}"
     for model in report.models:
@@ -309,11 +309,11 @@ def _unseen(report: ReviewReport, quote: Quote) -> Iterator[str]:
 
 def _binds(report: ReviewReport, quote: Quote) -> Iterator[str]:
     what = "resources, protection, limits, policies, policy levels or the outcome change"
-    yield f"{quote(report.digest[:12])} (void if {what})"
+    yield f"{quote(report.digest[:12])}; an approval becomes void if {what}"
 
 
 def _cost(report: ReviewReport) -> str:
-    """Return the maximum cost of all submitted jobs, preceded by that of the jobs they replace."""
+    """Return the maximum cost of all submitted jobs, after the cost of the replaced jobs."""
     missing, old = report.unpriced, [job.cost_before for job in report.submitted if job.cost_before]
     prices = [cost.worst_case for cost in old]
     was = usd(None if None in prices else math.fsum(price or 0 for price in prices))
@@ -325,7 +325,7 @@ def _cost(report: ReviewReport) -> str:
 
 
 def _by_service(report: ReviewReport) -> str:
-    """Return the jobs' service, and the cost on the other service if it can run all these jobs."""
+    """Return the jobs' service, and the cost on the other service if it supports all jobs."""
     offers = [job.offers for job in report.submitted]
     services = {own.backend for own, _ in offers}
     if len(services) > 1 or report.unpriced:
@@ -351,7 +351,7 @@ def _cancelled_and_deferred(report: ReviewReport) -> Iterator[str]:
 
 
 def totals(report: ReviewReport) -> str:
-    """Return how many other resources the plan creates, updates, …"""
+    """Return the numbers of other resources that the plan creates, updates, …, as text."""
     counts = Counter(change.op for change in report.changes)
     for folder in report.folders:
         for op, names in (("create", folder.added), ("replace", folder.changed)):
@@ -383,7 +383,7 @@ _QUESTIONS: Final[Sequence[tuple[str, Phrases, Danger]]] = (
 
 @dataclass(frozen=True, slots=True)
 class SummaryRow:
-    """A row of the table: its heading, and lines with quoted names and values."""
+    """A row of the summary: its heading, and lines with escaped names and values."""
 
     head: str
     lines: tuple[str, ...]
@@ -397,7 +397,7 @@ def subject(report: ReviewReport, quote: Quote) -> str:
 
 
 def readiness(report: ReviewReport) -> tuple[str, str]:
-    """Return whether the stack can be deployed, and the reason or the next step."""
+    """Return a short verdict on the deployment, and its reason or the next step."""
     images = unbuilt_images(report)
     offline = "the preview started from an empty state, so every resource looks new"
     if report.outcome is not ReviewOutcome.CLEAN:
@@ -413,7 +413,7 @@ def readiness(report: ReviewReport) -> tuple[str, str]:
 
 
 def commands(report: ReviewReport) -> list[str]:
-    """Return the commands that are still needed to deploy the stack."""
+    """Return the commands that deploy the stack."""
     stack = report.stack
     if report.outcome is not ReviewOutcome.CLEAN:
         return []
@@ -429,15 +429,15 @@ def commands(report: ReviewReport) -> list[str]:
 
 
 def without_row(report: ReviewReport, quote: Quote) -> str:
-    """Return a sentence with the headings of all rows that have no answer."""
+    """Return a sentence with the headings of all topics without phrases."""
     heads = [HEADS[answer.question] for answer in answers(report, quote) if not answer.phrases]
     partial = "Unknown, because the preview failed"
-    words = partial if is_partial(report) else "Nothing to report under"
+    words = partial if is_partial(report) else "No entries for"
     return f"{words}: {', '.join(heads)}." if heads else ""
 
 
 def rows(report: ReviewReport, quote: Quote) -> list[SummaryRow]:
-    """Return the rows: created resources, then a row for each answer that is not empty."""
+    """Return a row for created resources, and a row for each topic that is not empty."""
     counts = Counter(map(_word, report.created))
     created = ", ".join(counted(number, word) for word, number in counts.items())
     summary = [SummaryRow(CREATED, (created,))] if created else []
@@ -465,7 +465,6 @@ def _word(type_: str) -> str:
 
 
 def _grants(report: ReviewReport, answer: HeadlineAnswer, quote: Quote) -> Iterator[SummaryRow]:
-    """Yield grants to people, grants to machines, and other rights, one principal a line."""
     for head, of_machines in ((PEOPLE, False), (MACHINES, True)):
         lines = _by_principal(
             (quote(grants.short_member(grant)), grants.right(grant, quote))

@@ -1,15 +1,15 @@
-"""Elements of a report: findings, questions of an approver, and parts of sections."""
+"""Elements of a report: findings, topics of the summary, and parts of sections."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import SimpleNamespace
-from typing import Any, Final, Literal, Protocol, TypeVar
+from typing import Any, Final, Literal, TypeVar
 
 from vertex_training_cli.engine.values import FieldDifference
 
-#: Questions of an approver. Kinds of risks answer some of these (``headline`` answers all).
+#: Topics of the summary, with the keys of ``answers`` in JSON.
 RUNS: Final = "what runs"
 LOST: Final = "what is lost"
 PUBLIC: Final = "what becomes public"
@@ -22,7 +22,7 @@ UNSEEN: Final = "what was not looked at"
 STOPS: Final = "what stops"
 REPLACED: Final = "what is replaced"
 BINDS: Final = "what the digest binds"
-#: Question -> the head of its row.
+#: Topic -> heading of its row in Markdown and on the page.
 HEADS: Final = {
     RUNS: "Jobs and traffic",
     COSTS: "Cost",
@@ -41,18 +41,14 @@ HEADS: Final = {
 NAMED: Final = 3
 #: Maximum length of a value that is a sentence.
 SENTENCE: Final = 400
-#: Kind of the member that stands for all users.
+#: Kind of the node for all users.
 EVERYBODY: Final = "everybody"
-#: Meaning of an entry for an approver. The HTML page shows "opens" in amber and "destroys" in red.
+#: Severity of an entry. The HTML page shows "opens" in amber and "destroys" in red.
 Danger = Literal["plain", "opens", "destroys"]
 
 
-class Quote(Protocol):
-    """Function that escapes a name or a value for a format."""
-
-    def __call__(self, value: str, length: int = ..., /) -> str:
-        """Return ``value`` escaped, cut to ``length`` in formats with a limit."""
-        ...
+#: Function that escapes a name or a value for a format, and cuts it to an optional length.
+Quote = Callable[..., str]
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -61,47 +57,46 @@ class Finding:
 
     name: str
     what: Any = ""
-    """A text, or a tuple of names."""
+    """Description, or a tuple of names."""
     old: Any = ""
     new: Any = ""
     also: Any = ""
-    """A further value, whose meaning depends on the kind of finding."""
+    """Additional value of this kind of finding."""
 
 
 class Change(SimpleNamespace):
     """A resource after the plan, or before the plan if it is removed.
 
-    Its attributes are the values of the report, with the names of JSON's keys in snake case. The
-    function that returns changes describes their attributes.
+    The function that returns changes describes their attributes. JSON has these in camel case.
     """
 
 
 def first(names: Sequence[str]) -> str:
-    """Return the first few names, and how many more exist."""
+    """Return the first few names, and the number of further names."""
     left = len(names) - NAMED
     return ", ".join(names[:NAMED]) + (f" and {left} more" if left > 0 else "")
 
 
 def shortened(lines: Sequence[str], most: int) -> tuple[str, ...]:
-    """Return the first lines, and a line with the number of the others."""
+    """Return the first lines, and a line with the number of further lines."""
     left = len(lines) - most
     return (*lines[:most], *((f"and {left} more",) if left > 0 else ()))
 
 
 @dataclass(frozen=True, slots=True)
 class Paragraph:
-    """Words, names and final words. A comment shows only the first few names."""
+    """Text with a list of names. A comment shows only the first names."""
 
     words: str
     names: tuple[str, ...] = ()
     end: str = ""
     by_semicolon: bool = False
-    """True if names are phrases that contain commas."""
+    """True if semicolons separate the names, because names contain commas."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verbatim:
-    """Lines of a text without markup, not escaped yet."""
+    """Unescaped lines of a text without markup."""
 
     lines: tuple[str, ...]
 
@@ -115,7 +110,7 @@ class Entry:
     """Emphasized words before the text."""
     danger: Danger = "plain"
     name: str = ""
-    """Name of the resource whose fields differ. Neither name nor fields are quoted yet."""
+    """Name of the resource whose fields differ. Name and fields are unescaped."""
     fields: tuple[FieldDifference, ...] = ()
     in_comment: bool = True
     """True if a pull request comment also shows the resource's differing fields."""
@@ -125,16 +120,16 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """Entries in groups. A comment shortens each group separately."""
+    """Groups of entries. A comment shortens each group separately."""
 
     groups: tuple[tuple[Entry, ...], ...]
     minor: bool = False
-    """True if a comment shortens this list first."""
+    """True if a comment shortens this list before other lists."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Cells of one or more lines. The page colors the first cell by ``danger``."""
+    """Cells with one or more lines. The page colors the first cell by ``danger``."""
 
     cells: tuple[tuple[str, ...], ...]
     danger: Danger = "plain"
@@ -150,13 +145,12 @@ class Table:
     spaced: bool = False
     """True if a comment has an additional empty line after the table."""
     shorter: tuple[Listing, ...] = ()
-    """Two shorter replacements for comments with little space. They list all rows.
-    Without replacements, a comment shows as many rows as entries of a list."""
+    """Two shorter replacements for comments with little space. Each lists all rows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Differences:
-    """Differing fields below a summary, not escaped yet."""
+    """Unescaped fields that differ, below a summary."""
 
     summary: str
     fields: tuple[FieldDifference, ...]
@@ -164,12 +158,12 @@ class Differences:
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """Parts behind a summary, hidden until a reader opens it."""
+    """Parts that are hidden until a reader opens the summary."""
 
     summary: str
     parts: tuple[Part, ...]
     comment: str = ""
-    """Text that a comment shows instead of the summary and the parts."""
+    """Text of a comment in place of the summary and the parts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,18 +207,18 @@ class Graph:
     nodes: dict[Node, None] = field(default_factory=dict)
     edges: list[Edge] = field(default_factory=list)
     left: int = 0
-    """Number of grants without an edge."""
+    """Number of grants that the graph omits."""
     endpoints_left: int = 0
-    """Number of endpoints without a node."""
+    """Number of endpoints that the graph omits."""
 
     @property
     def undrawn(self) -> str:
-        """Return how many grants and endpoints the graph omits; empty if it is complete."""
+        """Return the numbers of omitted grants and endpoints; empty if nothing is omitted."""
         counted = ((self.left, "grants"), (self.endpoints_left, "endpoints"))
         return " and ".join(f"{count} more {what}" for count, what in counted if count)
 
     def add(self, one: Node, other: Node, verb: str, *, new: bool) -> None:
-        """Add an edge with its nodes."""
+        """Add an edge and its nodes."""
         self.nodes |= {one: None, other: None}
         self.edges.append(Edge(one, other, verb, new))
 
@@ -239,7 +233,7 @@ class ReportSection:
     title: str
     parts: tuple[Part, ...]
     count: Paragraph | None = None
-    """Text shown while the section is folded."""
+    """Text that the heading shows while the section is folded."""
     fold: Literal["never", "comment", "always"] = "never"
     """Formats in which the section is folded."""
 

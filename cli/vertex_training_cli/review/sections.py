@@ -1,7 +1,6 @@
-"""Sections of the report, from which the Markdown and the HTML page are written.
+"""Sections of the report: titles and parts, from which Markdown and the HTML page are written.
 
-A section has a title and parts. Names and values are quoted when a section is built. Each kind of
-part defines how a comment shortens it.
+Names and values are escaped when a section is built.
 """
 
 from __future__ import annotations
@@ -41,11 +40,11 @@ from vertex_training_cli.review.parts import (
 )
 from vertex_training_cli.review.report import ResourceChange, ReviewReport
 
-#: Maximum number of nodes for an account's jobs; more jobs share one node. A graph of 200 boxes is
-#: unreadable, and Mermaid refuses more than 500 edges.
+#: Maximum number of nodes for an account's jobs; more jobs share one node. Mermaid refuses more than
+#: 500 edges.
 MAX_JOBS: Final = 12
 MAX_EDGES: Final = 120
-#: Part of a role's name -> verb for an edge; the first match counts.
+#: Part of a role's name -> verb of an edge. The first match counts.
 VERBS: Final = (
     ("secretAccessor", "reads"),
     ("objectViewer", "reads"),
@@ -57,16 +56,16 @@ VERBS: Final = (
     ("serviceAccountUser", "acts as"),
     ("networkUser", "uses"),
 )
-#: Number of characters of a folded note that stay visible.
+#: Number of visible characters of a folded note.
 BEGINNING: Final = 72
-#: Maximum length of a list of names, large enough to show every list in full.
+#: Length that is never exceeded by a list of names.
 ALL: Final = 64_000
 
 
 def sections(
     report: ReviewReport, quote: Quote, strong: Callable[[str], str]
 ) -> list[ReportSection]:
-    """Return all sections that are not empty, in the order of reading.
+    """Return all sections that are not empty, in the order of the report.
 
     ``quote`` escapes names and values, ``strong`` emphasizes words.
     """
@@ -110,16 +109,12 @@ def _images_in(names: Sequence[str], quote: Quote) -> tuple[str, ...]:
     return tuple(quote(shown_image(name)) for name in names if name)
 
 
-def _account_in(address: str, quote: Quote) -> str:
-    return quote(address.partition("@")[0])
-
-
 def _if_action(*actions: str) -> Callable[[Any], Danger]:
     return lambda change: "destroys" if change.action in actions else "plain"
 
 
 def _schedules(changes: Sequence[Change], quote: Quote) -> Iterator[Part]:
-    """Yield a table of all schedules, because an unchanged schedule also costs money."""
+    # An unchanged schedule also costs money.
     yield from to_tables(
         "Scheduled jobs",
         changes,
@@ -132,7 +127,7 @@ def _schedules(changes: Sequence[Change], quote: Quote) -> Iterator[Part]:
             ),
             "missed start times": lambda row: quote(row.missed),
             "image": lambda row: _images_in(row.images, quote),
-            "account": lambda row: _account_in(row.account, quote),
+            "account": lambda row: quote(row.account.partition("@")[0]),
             "monthly cost": expenses.monthly_cost,
         },
         _if_action("end"),
@@ -145,7 +140,7 @@ def _schedules(changes: Sequence[Change], quote: Quote) -> Iterator[Part]:
 
 
 def _snapshots(changes: Sequence[Change], quote: Quote) -> Iterator[Part]:
-    """Yield a table of all snapshots, because no other section shows that source tables changed."""
+    # The estimate of an unchanged snapshot shows changes of its source tables.
     yield from to_tables(
         "BigQuery snapshots",
         changes,
@@ -177,16 +172,12 @@ def _models(versions: Sequence[Change], quote: Quote) -> Iterator[Part]:
         },
         _if_action("delete"),
     )
-    unanswered = tuple(
-        Entry(
-            f"{quote(change.model)} run {quote(change.run)}: {quote(change.unanswered, SENTENCE)}"
-        )
-        for change in changed
-        if change.unanswered
-    )
-    if unanswered:
+    if unanswered := [change for change in changed if change.unanswered]:
         yield Paragraph("Results of these runs were not read:")
-        yield Listing((unanswered,))
+        yield from to_listings(
+            f"{quote(change.model)} run {quote(change.run)}: {quote(change.unanswered, SENTENCE)}"
+            for change in unanswered
+        )
 
 
 def _endpoints(changes: Sequence[Change], quote: Quote) -> Iterator[Part]:
@@ -201,7 +192,7 @@ def _endpoints(changes: Sequence[Change], quote: Quote) -> Iterator[Part]:
             "machines": lambda change: quote(change.machine),
             "monthly cost": serving.cost_text,
             "reachability": lambda change: quote(serving.reach_text(change)),
-            "account": lambda change: _account_in(change.account, quote),
+            "account": lambda change: quote(change.account.partition("@")[0]),
         },
         _if_action("delete", "replace"),
     )
@@ -250,11 +241,8 @@ def _jobs(report: ReviewReport, quote: Quote) -> Iterator[Part]:
     kept = [job for job in report.jobs if job.action == "keep"]
     yield from _job_table("Changed jobs", changed, quote, shorter=_shorter(changed, quote))
     if kept:
-        count, tables = (
-            f"Unchanged: {len(kept)}",
-            _job_table("Unchanged jobs", kept, quote),
-        )
-        yield Fold(count, tables, comment=f"{count}.")
+        count = f"Unchanged: {len(kept)}"
+        yield Fold(count, _job_table("Unchanged jobs", kept, quote), comment=f"{count}.")
     yield from to_listings(
         (
             f"{quote(job.name)}: fields from {quote('jobDefaults')}:"
@@ -299,7 +287,7 @@ def _jobs(report: ReviewReport, quote: Quote) -> Iterator[Part]:
 
 
 def _shorter(jobs: Sequence[JobChange], quote: Quote) -> tuple[Listing, ...]:
-    """Return two shorter replacements of the table: a line per job, or a line per action."""
+    """Return two shorter replacements of the table of jobs: a line per job, a line per action."""
     by_action = {
         action: ", ".join(job.name for job in jobs if job.action == action)
         for action in dict.fromkeys(job.action for job in jobs)
@@ -335,7 +323,7 @@ def _prices(report: ReviewReport) -> str:
         (
             rate.source,
             rate.date,
-            rate.region + ("" if rate.exact else ", another region than the job's"),
+            rate.region + ("" if rate.exact else ", not the job's region"),
         )
         for job in report.submitted
         for pool in job.cost.pools
@@ -369,7 +357,7 @@ def _images(report: ReviewReport, quote: Quote) -> Iterator[ReportSection]:
 
 
 def _notes(report: ReviewReport, quote: Quote) -> ReportSection:
-    """Return folded notes, which rarely change; the summary shows their first words."""
+    # The first words of each note stay visible.
     lines = (line for note in report.notes for line in note.message.splitlines())
     begins = (note.message.splitlines()[0] for note in report.notes if note.message)
     names = tuple(quote(cut(words, BEGINNING)) for words in begins)
@@ -408,7 +396,7 @@ def _rights(report: ReviewReport, quote: Quote, strong: Callable[[str], str]) ->
 
 
 def _access(report: ReviewReport, quote: Quote) -> tuple[Table, ...]:
-    """Return access that members have through service accounts; the grants list direct access."""
+    # The section on grants lists direct access.
     changes = [("gained", access) for access in report.access_gained if access.through]
     changes += [("lost", access) for access in report.access_lost if access.through]
     return to_tables(
@@ -453,7 +441,6 @@ def _losses(report: ReviewReport, quote: Quote) -> ReportSection:
     groups += [tuple(map(gone, report.destroyed))] if report.destroyed else []
     parts: list[Part] = [Listing(tuple(groups))] if groups else []
     if names := tuple(map(quote, report.protected)):
-        # Folded: the same names in every report.
         summary = f"Protected resources, which Pulumi refuses to destroy: {len(names)}"
         parts.append(Fold(summary, (Paragraph("", names),)))
     return ReportSection("Losses and lowered guards" if groups else "", tuple(parts))
@@ -465,7 +452,7 @@ def _policies(report: ReviewReport, quote: Quote) -> Iterator[Part]:
         yield Paragraph(_checked(report))
     if lower:
         names = tuple(f"{quote(name)} {quote(level)}" for name, level in lower)
-        yield Paragraph("Not mandatory in this stack: ", names, ".")
+        yield Paragraph("Policies that are not mandatory in this stack: ", names, ".")
     yield from to_tables(
         "Policy results",
         report.violations,
@@ -518,9 +505,8 @@ def _change(change: ResourceChange, quote: Quote) -> Entry:
 
 
 def graph(report: ReviewReport) -> Graph:
-    """Return a graph of the stack after the change."""
+    """Return a graph of the stack after the change, with new grants first."""
     drawn, gained = Graph(), set(report.gained)
-    # New bindings first: they matter most to a reader.
     for binding in sorted(report.held, key=lambda binding: binding not in gained)[:MAX_EDGES]:
         drawn.add(_holder(binding), _target(binding), _verb(binding.role), new=binding in gained)
     drawn.left = max(0, len(report.held) - MAX_EDGES)
@@ -567,7 +553,7 @@ def _target(binding: IamBinding) -> Node:
 
 
 def _account(address: str) -> str:
-    """Return ``trainer-dev`` for an account of the stack, and other addresses in full."""
+    """Return ``trainer-dev`` for an account of a project, and other addresses in full."""
     name, _, domain = address.partition("@")
     return name if domain.count(".") == 3 and "gcp-sa" not in domain else address
 

@@ -9,7 +9,7 @@ import pytest
 from tests.unit.vt.review import plans
 from vertex_training.catalog.resource_types import SCHEDULE
 from vertex_training_cli.engine.plan import JobObservation, Observations
-from vertex_training_cli.review import markdown, report
+from vertex_training_cli.review import formats, report
 from vertex_training_cli.review.escaping import code
 from vertex_training_cli.review.headline import answers, verdict
 from vertex_training_cli.review.jobs import same_requests
@@ -102,7 +102,7 @@ def test_first_deployment_is_not_ready_until_its_images_are_built() -> None:
         plans.create(plans.MEMBER, "o", **plans.member("raw")),
         plans.create(plans.JOB, "training-a", **plans.job("a", plans.pool(image=image))),
     ]
-    first, *rest = markdown.render(review(*steps)).splitlines()
+    first, *rest = formats.to_markdown(review(*steps)).splitlines()
     assert first == "## Review of stack `dev`: first deployment"
     assert rest[1:5] == [
         "**Not ready:** 1 image not built.", "",
@@ -120,7 +120,7 @@ def test_first_deployment_is_not_ready_until_its_images_are_built() -> None:
 def test_offline_preview_says_first_that_it_was_compared_with_nothing() -> None:
     source = "Previewed offline against an empty state: everything looks new"
     found = report.build(plans.plan(*JOBS), source=source)
-    begins = markdown.render(found).splitlines()[:3]
+    begins = formats.to_markdown(found).splitlines()[:3]
     reason = "the preview started from an empty state, so every resource looks new"
     assert begins == ["## Review of stack `dev`", "", f"**Not compared with the cloud:** {reason}."]
 

@@ -10,7 +10,7 @@ import pytest
 from tests.unit.vt.review import plans
 from vertex_training.catalog import costs
 from vertex_training_cli.engine.plan import CheckpointObservation, JobObservation, Observations
-from vertex_training_cli.review import jobs, markdown
+from vertex_training_cli.review import formats, jobs
 from vertex_training_cli.review.report import build
 
 
@@ -29,7 +29,7 @@ def test_what_the_stack_filled_in_stands_in_the_review() -> None:
     inputs["options"] = {**inputs.get("options", {}), "filledIn": given}
     told = plans.create(plans.JOB, "training-a", **inputs)
     assert only(told).filled_in == ("scheduling.timeout", "serviceAccount")
-    text = markdown.render(build(plans.plan(told), source="here"))
+    text = formats.to_markdown(build(plans.plan(told), source="here"))
     assert "- `a`: fields from `jobDefaults`: `scheduling.timeout, serviceAccount`" in text
 
 
