@@ -88,7 +88,7 @@ def compare(one: Stack, other: Stack) -> StackComparison:
     Raises:
         ConfigError: jobs of a stack have mistakes.
     """
-    here, others = requests_of(one), requests_of(other)
+    here, others = _requests_of(one), _requests_of(other)
     jobs, same = list[JobDifference](), list[str]()
     for name in sorted({*here, *others}):
         if name not in here or name not in others:
@@ -108,12 +108,7 @@ def compare(one: Stack, other: Stack) -> StackComparison:
     )
 
 
-def requests_of(stack: Stack) -> dict[str, Mapping[str, Any]]:
-    """Return the requests of all jobs of a stack, with neutral names.
-
-    Raises:
-        ConfigError: the jobs have mistakes.
-    """
+def _requests_of(stack: Stack) -> dict[str, Mapping[str, Any]]:
     names = {"stack": STACK, "project": PROJECT, "project_number": NUMBER}
     renamed = dataclasses.replace(stack, settings=stack.settings.model_copy(update=names))
     verdicts = renamed.check_jobs(shown_from(stack.root))

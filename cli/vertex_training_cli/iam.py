@@ -20,7 +20,6 @@ from vertex_training.naming import is_local
 from vertex_training.settings import project_files, stack_files
 from vertex_training_cli.declared import (
     UNKNOWN,
-    DeclaredResource,
     World,
     declare_stack,
     record_resources,
@@ -96,13 +95,17 @@ def iam(
 
 def as_json(accesses: Iterable[EnvironmentIam]) -> str:
     """Return the environments as a JSON list."""
-    objects = [{**dataclasses.asdict(a), "grants": [*map(_as_object, a.grants)]} for a in accesses]
+    objects = [
+        {
+            **dataclasses.asdict(access),
+            "grants": [
+                {"member": g.member, "role": g.role, "on": _on(g), "condition": g.condition}
+                for g in access.grants
+            ],
+        }
+        for access in accesses
+    ]
     return json.dumps(objects, indent=2)
-
-
-def _as_object(grant: IamBinding) -> dict[str, str]:
-    member, role, on = grant.member, grant.role, _on(grant)
-    return {"member": member, "role": role, "on": on, "condition": grant.condition}
 
 
 def _on(grant: IamBinding) -> str:
@@ -115,29 +118,21 @@ def as_table(accesses: Iterable[EnvironmentIam]) -> str:
 
 
 def _table(access: EnvironmentIam) -> str:
-    conditions: list[str] = []
-    rows = [HEAD, *(_row(grant, conditions) for grant in access.grants)]
+    conditions = list(dict.fromkeys(g.condition for g in access.grants if g.condition))
+    marks = {condition: f"[{number}]" for number, condition in enumerate(conditions, 1)}
+    rows = [HEAD, *((g.member, g.role, _on(g), marks.get(g.condition, "")) for g in access.grants)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(HEAD))]
     lines = [
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
         for row in rows
     ]
-    notes = [f"[{number}] {text}" for number, text in enumerate(conditions, 1)]
+    notes = [f"{mark} {condition}" for condition, mark in marks.items()]
     denied = [
         f"denied to all CI accounts{f' if {d.condition}' if d.condition else ''}: "
         f"{', '.join(d.permissions)}"
         for d in access.denials
     ]
     return "\n".join([f"{access.stack}:", *lines, *notes, *denied])
-
-
-def _row(grant: IamBinding, conditions: list[str]) -> tuple[str, str, str, str]:
-    mark = ""
-    if grant.condition:
-        if grant.condition not in conditions:
-            conditions.append(grant.condition)
-        mark = f"[{conditions.index(grant.condition) + 1}]"
-    return grant.member, grant.role, _on(grant), mark
 
 
 def as_markdown(accesses: Sequence[EnvironmentIam]) -> str:
@@ -195,7 +190,12 @@ def record(root: Path, name: str) -> EnvironmentIam:
         ConfigError: a stack file or a job file has mistakes.
         UnknownStackError: the stack has no file.
     """
-    resources = [*declare_stack(root, name).resources, *_bootstrap(root, name)]
+    resources = [*declare_stack(root, name).resources]
+    folder = root / "bootstrap"
+    if name in project_files.names(folder):
+        settings = parse(stack_files.read_raw(SCHEMA, folder, name))
+        world = World(folder, name, settings.project)
+        resources += record_resources(world, lambda: foundation.deploy(settings))
     grants = {grant for resource in resources for grant in _grants(resource.type, resource.inputs)}
     custom = [resource.inputs for resource in resources if resource.type == CUSTOM_ROLE]
     roles = {role["roleId"]: tuple(role["permissions"]) for role in custom}
@@ -222,15 +222,6 @@ def environments(root: Path) -> list[str]:
     both = (name for name in project_files.names(folder) if name in project_files.names(root))
     projects = {name: stack_files.read_raw(SCHEMA, folder, name) for name in both}
     return [name for name, raw in projects.items() if not is_local(str(raw.get("project")))]
-
-
-def _bootstrap(root: Path, name: str) -> list[DeclaredResource]:
-    folder = root / "bootstrap"
-    if name not in project_files.names(folder):
-        return []
-    settings = parse(stack_files.read_raw(SCHEMA, folder, name))
-    world = World(folder, name, settings.project)
-    return record_resources(world, lambda: foundation.deploy(settings))
 
 
 def _grants(token: str, inputs: Mapping[str, Any]) -> Iterator[IamBinding]:

@@ -187,7 +187,7 @@ def _proposal(job: str, stack: str | None, args: str, *, resume: bool) -> Propos
     if name in settings.include:
         remarks.append(f"{name} changes for every stack that includes it")
     before = (ref.root / entry.file).read_bytes().decode()
-    text = with_arguments(before, _words(args), entry.file)
+    text = _with_arguments(before, _words(args), entry.file)
     if resume:
         request_id, checkpoints = _checkpoints(job, ref)
         text = with_folder_of(text, request_id, entry.file)
@@ -272,12 +272,7 @@ def _words(args: str) -> list[tuple[str, str]]:
     return [(flag, value) for flag, _, value in (word.partition("=") for word in words)]
 
 
-def with_arguments(text: str, words: list[tuple[str, str]], file: str) -> str:
-    """Return the job file with new values of flags, in all worker pools that have these flags.
-
-    Raises:
-        CommandError: no pool has a flag, or the value cannot be edited in place.
-    """
+def _with_arguments(text: str, words: list[tuple[str, str]], file: str) -> str:
     try:
         document.parse(text.encode(), file)  # refuses large files
     except ConfigError as failed:

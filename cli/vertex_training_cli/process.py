@@ -33,16 +33,15 @@ def exempt_loopback(environment: MutableMapping[str, str]) -> None:
     The engine, its plugins and the local cloud connect to each other on 127.0.0.1. Behind a proxy,
     ``requests`` and Python's gRPC would send these connections to the proxy.
     """
-    if not any(_is_proxy_variable(name) and value for name, value in environment.items()):
+    proxies = {
+        name for name in environment if name.lower().endswith("_proxy") and environment[name]
+    }
+    if not {name for name in proxies if name.lower() not in NO_PROXY_VARIABLES}:
         return
     hosts = environment.get("no_proxy") or environment.get("NO_PROXY") or ""
     for name in NO_PROXY_VARIABLES:
         if name in environment or name != "no_grpc_proxy":
             environment[name] = _with_loopback(environment.get(name) or hosts)
-
-
-def _is_proxy_variable(name: str) -> bool:
-    return name.lower().endswith("_proxy") and name.lower() not in NO_PROXY_VARIABLES
 
 
 def _with_loopback(hosts: str) -> str:

@@ -36,11 +36,6 @@ _ROLES: Final = (
 _API_OFF: Final = re.compile(r"\bSERVICE_DISABLED\b|\bhas not been used in project\b")
 
 
-def is_api_off(error: str) -> bool:
-    """Return True if a service refused a call because its API is disabled in the project."""
-    return bool(_API_OFF.search(error))
-
-
 def explained(errors: Iterable[str]) -> tuple[str, ...]:
     """Return the errors. An explanation follows each error of a refused or failed read."""
     return tuple(line for error in errors for line in (error, *_meaning(error)))
@@ -49,7 +44,7 @@ def explained(errors: Iterable[str]) -> tuple[str, ...]:
 def _meaning(error: str) -> Iterator[str]:
     match = _TARGET.search(error)
     target = next((group.rstrip(".,:") for group in match.groups() if group), "") if match else ""
-    if is_api_off(error):
+    if _API_OFF.search(error):
         yield (
             "An API is disabled in the project, so its resources cannot be read. The error "
             "names the API."

@@ -14,7 +14,7 @@ from vertex_training.customjob.request import job_file
 from vertex_training.customjob.request.job_file import JobFileResult, JobRequest
 from vertex_training.customjob.rules.command_lines import started_processes
 from vertex_training.customjob.rules.job import Job
-from vertex_training.errors import CheckUnavailableError, did_you_mean
+from vertex_training.errors import CheckUnavailableError, counted, did_you_mean
 from vertex_training.stack import Stack
 from vertex_training_cli.check import checking, report
 from vertex_training_cli.engine.paths import from_here, root_of
@@ -53,15 +53,6 @@ def render(
     sys.stdout.write(_rendered(job, stack, as_sent, rung))
 
 
-def _rung(request: JobRequest, number: int) -> JobRequest:
-    rungs = request.rungs
-    if number > len(rungs):
-        raise CheckUnavailableError(f"the job has no rung {number}: its ladder has {len(rungs)}")
-    if request.ladder:
-        print_line(f"rung {number} of {len(rungs)}: {rungs[number - 1].words or 'the job file'}")
-    return rungs[number - 1]
-
-
 def _rendered(job: str, stack_name: str, as_sent: bool, rung: int) -> str:
     root = root_of(Path.cwd())
     if root is None:
@@ -72,11 +63,18 @@ def _rendered(job: str, stack_name: str, as_sent: bool, rung: int) -> str:
     if not isinstance(loaded, Stack):
         wrong = loaded
     else:
-        file, data, verdict = check_job(loaded, job)
+        file, data, verdict = _check_job(loaded, job)
         if verdict.request is not None:
-            rung_ = _rung(verdict.request, rung)
+            rungs = verdict.request.rungs
+            if rung > len(rungs):
+                raise CheckUnavailableError(
+                    f"the job has no rung {rung}: its ladder has {counted(len(rungs), 'rung')}"
+                )
+            rung_ = rungs[rung - 1]
+            if verdict.request.ladder:
+                print_line(f"rung {rung} of {len(rungs)}: {rung_.words or 'the job file'}")
             added = loaded.settings.labels_of(loaded.settings.team_at(rung_.account))
-            message = sent_message(rung_, added) if as_sent else rung_.sent({})
+            message = _sent_message(rung_, added) if as_sent else rung_.sent({})
             for line in started_processes(Job(rung_.trial).pools):
                 print_line(f"starts {line}")
             if rung_.filled_in:
@@ -88,12 +86,7 @@ def _rendered(job: str, stack_name: str, as_sent: bool, rung: int) -> str:
     raise typer.Exit(1)
 
 
-def check_job(stack: Stack, job: str) -> tuple[str, bytes, JobFileResult]:
-    """Return file, content and check result of a job: a name in the stack, or a file.
-
-    Raises:
-        CheckUnavailableError: the job is unknown, or several jobs of the stack use the file.
-    """
+def _check_job(stack: Stack, job: str) -> tuple[str, bytes, JobFileResult]:
     jobs = stack.settings.submitted
     keys = [job] if job in jobs else []
     if not keys and Path(job).is_file():
@@ -113,8 +106,7 @@ def check_job(stack: Stack, job: str) -> tuple[str, bytes, JobFileResult]:
     return file, checking.read(file), results[keys[0]]
 
 
-def sent_message(request: JobRequest, labels: Mapping[str, str]) -> dict[str, Any]:
-    """Return the message with the labels that the stack adds at the submission."""
+def _sent_message(request: JobRequest, labels: Mapping[str, str]) -> dict[str, Any]:
     from vertex_training.customjob import provider  # Loading Pulumi takes half a second.
 
     own = {

@@ -157,7 +157,12 @@ class Drift:
                 policy,
                 "IAM policy",
                 "",
-                tuple(PropertyDifference(_role(member), member.member, "") for member in members),
+                tuple(
+                    PropertyDifference(
+                        f"{m.role} if {m.condition}" if m.condition else m.role, m.member, ""
+                    )
+                    for m in members
+                ),
             )
             for policy, members in by_policy.items()
         ]
@@ -181,22 +186,20 @@ def read(stack: str, exit_code: int, stdout: str, stderr: str) -> Drift:
     if not plan.succeeded:
         errors = tuple(error.message for error in plan.errors) or (values.redact(stderr.strip()),)
         return Drift(stack, DriftOutcome.FAILED, errors=read_errors.explained(errors))
+    rows = (resource_types.find(step.type) for step in plan.steps if step.new and step.custom)
+    before = {step.urn for step in plan.steps if step.old is not None}
+    differences = (_difference(step, step.urn in before) for step in plan.steps if step.changes)
     return Drift(
         stack,
         DriftOutcome(exit_code),
-        _differences(plan),
+        tuple(sorted(differences, key=lambda difference: difference.name)),
         ids=values.known_ids((step.old.id, step.old.outputs) for step in plan.steps if step.old),
         never_made=_never_made(plan),
         declared=policies.declared(plan),
-        not_looked_at=_kinds_not_read(plan),
+        not_looked_at=tuple(sorted({row.unread for row in rows if row.unread})),
         network=_network(plan),
         deployed_by_hand=tuple(_deployed_by_hand(plan)),
     ).with_differences([*_ended_by_hand(plan), *_rewritten(plan)])
-
-
-def _kinds_not_read(plan: Plan) -> tuple[str, ...]:
-    rows = (resource_types.find(step.type) for step in plan.steps if step.new and step.custom)
-    return tuple(sorted({row.unread for row in rows if row.unread}))
 
 
 def _network(plan: Plan) -> DeclaredNetwork | None:
@@ -271,18 +274,6 @@ def _never_made(plan: Plan) -> tuple[str, ...]:
     return tuple(sorted(step.name for step in created if step.urn not in before))
 
 
-def _differences(plan: Plan) -> tuple[ResourceDifference, ...]:
-    before = {step.urn for step in plan.steps if step.old is not None}
-    differences = (_difference(step, step.urn in before) for step in plan.steps if step.changes)
-    return tuple(sorted(differences, key=lambda difference: difference.name))
-
-
-def _role(membership: Membership) -> str:
-    return (
-        f"{membership.role} if {membership.condition}" if membership.condition else membership.role
-    )
-
-
 def _difference(step: Step, existed: bool) -> ResourceDifference:
     cloud = step.old.outputs if step.old else {}
     declared = step.new.inputs if step.new else {}
@@ -296,7 +287,11 @@ def _difference(step: Step, existed: bool) -> ResourceDifference:
         keys = {*cloud, *declared}
         paths = tuple(f'["{key}"]' for key in keys if cloud.get(key) != declared.get(key))
     fields = tuple(
-        PropertyDifference(_displayed(path), _text_at(cloud, path), _text_at(declared, path))
+        PropertyDifference(
+            str(_path_parts(path)[0]) if len(_path_parts(path)) == 1 else path,
+            _text_at(cloud, path),
+            _text_at(declared, path),
+        )
         for path in sorted(paths)
     )
     state = step.old or step.new
@@ -311,25 +306,16 @@ def _difference(step: Step, existed: bool) -> ResourceDifference:
     return ResourceDifference(op, step.name, step.type, id_, fields, note, is_lost)
 
 
-def parts(path: str) -> list[str | int]:
-    """Return the keys and indices of a property path in the engine's notation.
-
-    >>> parts('labels.owner'), parts('rules[0]["a.b"]')
-    (['labels', 'owner'], ['rules', 0, 'a.b'])
-    """
+def _path_parts(path: str) -> list[str | int]:
+    """Return keys and indices of a path: ``rules[0]["a.b"]`` has ``rules``, 0 and ``a.b``."""
     return [
         json.loads(f'"{quoted}"') if quoted else int(index) if index else plain
         for quoted, index, plain in _PART.findall(path)
     ]
 
 
-def _displayed(path: str) -> str:
-    segments = parts(path)
-    return str(segments[0]) if len(segments) == 1 else path
-
-
 def _text_at(value: Any, path: str) -> str:
-    for part in parts(path):
+    for part in _path_parts(path):
         if value == values.SECRET:
             return values.SECRET
         try:

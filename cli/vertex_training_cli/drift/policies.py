@@ -25,11 +25,6 @@ from vertex_training_cli.review.grants import PROJECT_TEAMS, is_iam
 Inputs = Mapping[str, Any]
 
 
-def account_email(inputs: Inputs) -> str:
-    """Return the email address of a service account."""
-    return f"{inputs.get('accountId')}@{inputs.get('project')}.iam.gserviceaccount.com"
-
-
 #: Prefix of roles that Google grants on each new bucket to members with basic roles of the project.
 LEGACY: Final = "roles/storage.legacy"
 #: Suffix of the role that Google grants each service agent on the project:
@@ -137,7 +132,11 @@ def declared(plan: Plan) -> Declared:
         if step.type in (ACCOUNT, AGENT):
             projects.add(f"projects/{inputs.get('project')}")
             known = (step.old.outputs if step.old else {}).get("email")
-            email = account_email(inputs) if step.type == ACCOUNT else known
+            email = (
+                f"{inputs.get('accountId')}@{inputs.get('project')}.iam.gserviceaccount.com"
+                if step.type == ACCOUNT
+                else known
+            )
             own |= {f"serviceAccount:{email}"} if email else set()
     # For a resource with a full policy, the engine reports added members.
     return Declared(

@@ -43,7 +43,6 @@ WORDS: Final = {
     "routes": "route",
     "peerings": "network peering",
 }
-_GATEWAY: Final = "/gateways/default-internet-gateway"
 
 
 def undeclared_parts(
@@ -70,7 +69,10 @@ def undeclared_parts(
             refused.append(f"{what}s of {network.path}, because {read.permission} is missing")
     try:
         document = client.call("GET", rest.NETWORK.url(network.path), network.path) or {}
-        differences += [_peering(network.path, peering) for peering in document.get("peerings", ())]
+        for item in document.get("peerings", ()):
+            facts = [(name, str(item[name])) for name in ("network", "state") if item.get(name)]
+            path = f"{network.path}/peerings/{item['name']}"
+            differences.append(_difference("peerings", path, facts))
     except ForbiddenReadError:
         missing = rest.NETWORK.permission
         refused.append(f"network peerings of {network.path}, because {missing} is missing")
@@ -79,11 +81,6 @@ def undeclared_parts(
     short = network.path.rpartition("/")[2]
     left = (e for e in differences if e.id not in own and not {e.id, f"{short}/{e.name}"} & {*ids})
     return sorted(left, key=lambda difference: difference.id), refused
-
-
-def _peering(network: str, item: Mapping[str, Any]) -> ResourceDifference:
-    facts = [(name, str(item[name])) for name in ("network", "state") if item.get(name)]
-    return _difference("peerings", f"{network}/peerings/{item['name']}", facts)
 
 
 def _difference(collection: str, path: str, facts: Iterable[tuple[str, str]]) -> ResourceDifference:
@@ -102,7 +99,7 @@ def _is_default_route(item: Mapping[str, Any]) -> bool:
     if item.get("nextHopNetwork") or item.get("nextHopPeering"):
         return True
     is_default = str(item.get("name")).startswith("default-route-")
-    return is_default and str(item.get("nextHopGateway")).endswith(_GATEWAY)
+    return is_default and str(item.get("nextHopGateway")).endswith("/default-internet-gateway")
 
 
 def _facts(item: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -111,23 +108,21 @@ def _facts(item: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             yield name, ", ".join(value) if isinstance(value, list) else str(value)
     for name in ("allowed", "denied"):
         if rules := item.get(name):
-            yield name, ", ".join(_rule(rule) for rule in rules)
+            yield (
+                name,
+                ", ".join(
+                    f"{rule.get('IPProtocol')}:{','.join(rule.get('ports') or ())}".rstrip(":")
+                    for rule in rules
+                ),
+            )
     for name, value in item.items():
         if name.startswith("nextHop"):
             yield name, str(value)
 
 
-def _rule(rule: Mapping[str, Any]) -> str:
-    ports = ",".join(rule.get("ports") or ())
-    return f"{rule.get('IPProtocol')}:{ports}" if ports else str(rule.get("IPProtocol"))
-
-
 def _path(link: str) -> str:
     _, path, rest = link.partition("projects/")
     return path + rest
-
-
-_ACCOUNT: Final = "serviceAccount:"
 
 
 def orphaned_jobs(stack: StackRef, known: Collection[str]) -> list[ResourceDifference]:
@@ -170,11 +165,13 @@ def submitted_by_hand(
         for job in jobs.list(all_stacks=True, live_only=True)
         if not view.has_ended(job) and enum_name(job.state) != CANCELLING
     ]
-    known = {*known, *_trials(jobs, live)}
+    # Lists of jobs omit the CustomJobs of tuning jobs.
+    trials = (trial for job in live for trial in getattr(jobs.whole(job), "trials", ()))
+    known = {*known, *(trial.custom_job for trial in trials)}
     differences, not_judged = list[ResourceDifference](), list[str]()
     for job in live:
         account = view.spec_of(job).service_account
-        if job.name in known or f"{_ACCOUNT}{account}" not in accounts:
+        if job.name in known or f"serviceAccount:{account}" not in accounts:
             continue
         labels = labels_of(job)
         submitter = labels.get(STACK_LABEL) if labels.get(REQUEST_ID_LABEL) else None
@@ -193,12 +190,6 @@ def submitted_by_hand(
         difference = _job_difference(SUBMITTED, job.display_name, job, "account", advice)
         differences.append(dataclasses.replace(difference, resource=name))
     return differences, not_judged
-
-
-def _trials(jobs: Jobs, live: Collection[AnyJob]) -> Iterator[str]:
-    """Yield the CustomJobs of live tuning jobs, which lists of jobs omit."""
-    for job in live:
-        yield from (trial.custom_job for trial in getattr(jobs.whole(job), "trials", ()))
 
 
 def _job_difference(op: str, name: str, job: AnyJob, field: str, advice: str) -> ResourceDifference:

@@ -170,14 +170,11 @@ class EffectivePolicy:
         return "; ".join(parts) or "nothing restricted"
 
 
-def match_value(name: str) -> Match:
-    """Return a function that matches the name of a resource."""
+def _match_value(name: str) -> Match:
     return lambda value: value == name
 
 
-def match_path(*paths: str) -> Match:
-    """Return a function that matches paths of a resource; unknown for a folder or organization."""
-
+def _match_path(*paths: str) -> Match:
     def covers(value: str) -> bool | None:
         above = value.removeprefix("under:")
         if any(path == above or path.startswith(f"{above}/") for path in paths):
@@ -187,8 +184,7 @@ def match_path(*paths: str) -> Match:
     return covers
 
 
-def match_location(location: str) -> Match:
-    """Return a function that matches a location, or its group such as ``in:us-locations``."""
+def _match_location(location: str) -> Match:
     parts = location.lower().split("-")
     region = "-".join(parts[:2])
     elsewhere = {name for place in machines.regions() for name in (place, place.partition("-")[0])}
@@ -244,17 +240,17 @@ def _locations(declared: DeclaredStack) -> Iterator[Subject]:
         locations += [replica.get("location") for replica in replicas or ()]
         for location in filter(None, locations):
             what = f"{_named(resource)} in {str(location).lower()}"
-            yield Subject(what, _owner(declared, resource), match_location(str(location)))
+            yield Subject(what, _owner(declared, resource), _match_location(str(location)))
     settings = declared.stack.settings
     for key in declared.requests:
-        where = match_location(settings.region)
+        where = _match_location(settings.region)
         yield Subject(f"job {key} in {settings.region}", settings.project, where)
 
 
 def _apis(declared: DeclaredStack) -> Iterator[Subject]:
     for service, project in _of_type(declared, [SERVICE]):
         name = str(service.inputs.get("service"))
-        yield Subject(f"API {name}", project, match_value(name))
+        yield Subject(f"API {name}", project, _match_value(name))
 
 
 def _accounts_elsewhere(declared: DeclaredStack) -> Iterator[Subject]:
@@ -301,16 +297,16 @@ def _shared_reservations(declared: DeclaredStack) -> Iterator[Subject]:
     for reservation, project in _of_type(declared, [RESERVATION]):
         if (reservation.inputs.get("shareSettings") or {}).get("shareType", "LOCAL") != "LOCAL":
             paths = (f"projects/{project}", f"projects/{numbers.get(project, project)}")
-            yield Subject(_named(reservation), project, match_path(*paths))
+            yield Subject(_named(reservation), project, _match_path(*paths))
 
 
 def _without_key(declared: DeclaredStack) -> Iterator[Subject]:
     for resource, project in _of_type(declared, _ENCRYPTED):
         if not _has_key(resource.inputs):
-            yield Subject(_named(resource), project, match_value(_ENCRYPTED[resource.type]))
+            yield Subject(_named(resource), project, _match_value(_ENCRYPTED[resource.type]))
     for key, request in declared.requests.items():
         if not _has_key(request.message):
-            covers = match_value("aiplatform.googleapis.com")
+            covers = _match_value("aiplatform.googleapis.com")
             yield Subject(f"job {key}", declared.stack.settings.project, covers)
 
 

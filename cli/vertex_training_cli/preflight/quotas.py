@@ -119,7 +119,7 @@ def _ask_compute_quotas(context: PreflightContext, need: ComputeNeed) -> Iterato
     if not regional or not whole:
         yield asked.unknown("the project does not exist, or its Compute Engine API is off")
         return
-    yield from judge_compute(need, regional, whole)
+    yield from _judge_compute(need, regional, whole)
     for family in need.families:
         yield from _ask_family(context, need, family)
 
@@ -139,8 +139,7 @@ def _ask_family(
         yield asked.ok("not limited" if limit is None else f"{limit}")
 
 
-def judge_compute(need: ComputeNeed, regional: object, project: object) -> Iterator[Answer]:
-    """Yield an answer for each quota with a limit in the region or the project."""
+def _judge_compute(need: ComputeNeed, regional: object, project: object) -> Iterator[Answer]:
     limits = {
         str(entry.get("metric")): entry
         for document in (project, regional)
@@ -330,7 +329,7 @@ def _reservation(
 ) -> Iterator[Answer]:
     asked = question(path, "existence and machines of the reservation")
     reservation = context.client.get(rest.RESERVATION, asked, path)
-    yield judge(asked, reservation, plan, (context.project, context.number), wanted)
+    yield _judge_reservation(asked, reservation, plan, (context.project, context.number), wanted)
 
 
 def _machines_of_jobs(context: PreflightContext) -> Counter[str]:
@@ -352,18 +351,13 @@ def _machines_of(request: JobRequest) -> Counter[str]:
     return counts
 
 
-def judge(
+def _judge_reservation(
     asked: Answer,
     reservation: Mapping[str, Any] | None,
     plan: ReservationPlan | None,
     projects: tuple[str, str],
     wanted: int,
 ) -> Answer:
-    """Return the answer to whether jobs of a project may use a reservation.
-
-    ``projects`` are the id and the number of the project. ``wanted`` is the number of machines that
-    all jobs need at the same time. ``plan`` is the entry of the stack file.
-    """
     _, owner, _, zone, _, name = asked.subject.split("/")
     if reservation is None:
         mend = f"gcloud compute reservations list --project={owner}"

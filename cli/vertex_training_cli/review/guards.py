@@ -1,8 +1,7 @@
 """Lowered guards other than grants: limits, levels, exceptions, tags, teams, alerts.
 
-Previous settings come from the outputs of the deployed stack, or from the resource. Alerts,
-channels, budgets and dashboards are all reported, including those of a team's own program. A new
-channel has no name in the plan yet.
+Previous settings come from the outputs of the deployed stack or from the changed resource. Alerts,
+channels, budgets and dashboards of a team's own program are also reported.
 """
 
 from __future__ import annotations
@@ -22,13 +21,11 @@ from vertex_training_cli.engine.values import UNKNOWN, as_mapping
 from vertex_training_cli.review.parts import Change, Finding
 
 Inputs = Mapping[str, Any]
-#: Sections of a stack file that can lower guards. The digest and the outputs include these.
+#: Sections of a stack file that can lower guards, and that the digest covers.
 SECTIONS: Final = ("allowedSecrets", "drift", "rules")
-#: Text for a value of an included file that no override replaces.
-AS_INCLUDED: Final = "as included"
 #: Levels of rules, ascending.
 RULE_LEVELS: Final = ("note", "warning", "error")
-#: Limits in USD. A higher limit or no limit is a raise.
+#: Limits in USD. A higher limit and a removed limit are raises.
 USD: Final = (
     "maxUsdPerJob",
     "maxUsdPerEnvironment",
@@ -36,7 +33,7 @@ USD: Final = (
     "maxUsdPerMonth",
     "maxUsdPerMonthInTotal",
 )
-#: Limits by a list. An additional entry or no list is a raise.
+#: Limits by a list. An additional entry and a removed list are raises.
 LISTS: Final = ("regions", "machineTypes", "strategies", "memberDomains")
 #: Text for a missing limit.
 NONE: Final = "no limit"
@@ -44,9 +41,9 @@ NONE: Final = "no limit"
 DEFAULT: Final = "mandatory"
 #: Levels of policies, ascending.
 POLICY_LEVELS: Final = ("disabled", "advisory", "remediate", DEFAULT)
-#: Resource type that this module reports -> noun.
+#: Resource type of the section on notifications -> noun.
 WATCHING: Final = {CHANNEL: "channel", ALERT: "alert", BUDGET: "budget", DASHBOARD: "dashboard"}
-#: Kind of a condition of an alert -> template, and defaults of its fields.
+#: Kind of an alert's condition -> template, and defaults of its fields.
 _CONDITIONS: Final[Mapping[str, tuple[str, Inputs]]] = {
     "conditionPrometheusQueryLanguage": ("{query} for {duration}", {"duration": "0s"}),
     "conditionMonitoringQueryLanguage": ("{query} for {duration}", {"duration": "0s"}),
@@ -66,14 +63,14 @@ OF_BUDGETS: Final = (
     "A budget does not stop jobs: it sends mail, up to a day after the cost. Only limits in the "
     "stack file and timeouts of jobs limit the cost."
 )
-#: Special characters in a pattern.
+#: Special characters of a pattern.
 _WILDCARD: Final = re.compile(r"[*?\[\]]")
 
 
 def new_entries(
     plan: Plan, section: str, read: Callable[[Inputs], Inputs] = lambda values: values
 ) -> list[Finding]:
-    """Return entries of a section that are new or differ from those of the deployed stack."""
+    """Return entries of a section that differ from those of the deployed stack."""
     if not plan.is_compared:
         return []
     before = read(plan.deployed_output(section) or {})
@@ -85,7 +82,7 @@ def new_entries(
 
 
 def exceptions(drift: Inputs) -> dict[str, str]:
-    """Return the exceptions of ``vt drift`` in section ``drift`` by path, in words."""
+    """Return the exceptions of ``vt drift`` by path, as text."""
     sections = (
         ("allowed", "{member}: {role} on {policy}"),
         ("allowedResources", "{resource}"),
@@ -108,7 +105,7 @@ def changed_overrides(plan: Plan) -> Iterator[Finding]:
     )
     for path in sorted({*before, *now}):
         if before.get(path) != now.get(path) and plan.is_compared:
-            old, new = (side.get(path, AS_INCLUDED) for side in (before, now))
+            old, new = (side.get(path, "as included") for side in (before, now))
             yield Finding(path, "", old, new)
 
 
@@ -127,35 +124,35 @@ def lowered_rules(plan: Plan) -> Iterator[Finding]:
 
 
 def lowered(plan: Plan) -> list[Finding]:
-    """Return protections and notifications that the plan reduces on resources that stay.
+    """Return guards and notifications that the plan reduces on resources that stay.
 
-    ``old`` is "guard" or "notice"; ``also`` is True if this only undoes a manual change.
+    ``old`` is "guard" or "notice". ``also`` is True if the plan only undoes a manual change.
     """
     teams, names, findings = plan.section("teams"), _channel_names(plan), list[Finding]()
     for step, _, _ in plan.inputs_of():
         if step.old and step.new and step.op != "replace":
-            findings += _findings(step, step.name, "guard", lambda s, old: _lowered(s, old, teams))
+            findings += _findings(step, step.name, "guard", _lowered_guards, teams)
         if step.old and step.type in (CHANNEL, ALERT, BUDGET):
-            title = _title(step)
-            findings += _findings(step, title, "notice", lambda s, old: _less(s, old, names))
+            findings += _findings(step, _title(step), "notice", _lowered_notices, names)
     return sorted(findings)
 
 
 def _findings(
-    step: Step, name: str, of: str, compare: Callable[[Step, Inputs], Iterator[str]]
+    step: Step, name: str, of: str, compare: Callable[..., Iterator[str]], known: Inputs
 ) -> Iterator[Finding]:
     assert step.old is not None
-    is_repair = step.deployed is not None and not any(compare(step, step.deployed.inputs))
-    yield from (Finding(name, what, of, also=is_repair) for what in compare(step, step.old.inputs))
+    is_repair = step.deployed is not None and not any(compare(step, step.deployed.inputs, known))
+    for what in compare(step, step.old.inputs, known):
+        yield Finding(name, what, of, also=is_repair)
 
 
-def _lowered(step: Step, old: Inputs, teams: Inputs) -> Iterator[str]:
+def _lowered_guards(step: Step, old: Inputs, teams: Inputs) -> Iterator[str]:
     new = step.inputs
     yield from _lowered_inputs("guard", step.type, old, new)
     before, after = (as_mapping(value.get("labels")).get("team") for value in (old, new))
     if before in teams and before != after:
         team = f"team {after}" if after else "every team"
-        yield f"usable by accounts of {team}, not only of team {before}"
+        yield f"usable by accounts of {team}, not only by accounts of team {before}"
 
 
 def _lowered_inputs(of: str, type_: str, old: Inputs, new: Inputs) -> list[str]:
@@ -164,7 +161,7 @@ def _lowered_inputs(of: str, type_: str, old: Inputs, new: Inputs) -> list[str]:
 
 
 def limits_of(plan: Plan) -> dict[str, Inputs]:
-    """Return the limits in the stack file by section: ``limits``, ``teams.NAME.limits``."""
+    """Return the limits of the stack file by section: ``limits``, ``teams.NAME.limits``."""
     by_section = {"limits": plan.section("limits")}
     for name, team in sorted(plan.section("teams").items()):
         by_section[f"teams.{name}.limits"] = as_mapping(as_mapping(team).get("limits"))
@@ -174,7 +171,7 @@ def limits_of(plan: Plan) -> dict[str, Inputs]:
 def raised_limits(plan: Plan) -> list[Finding]:
     """Return limits that the plan raises or removes, with the old and the new value.
 
-    The result is empty for a first deployment, and if the deployed stack has no such output.
+    The result is empty for a first deployment.
     """
     before, now = plan.deployed_output("limits") or {}, limits_of(plan)
     return [
@@ -185,21 +182,25 @@ def raised_limits(plan: Plan) -> list[Finding]:
 
 
 def policy_levels(plan: Plan) -> dict[str, str]:
-    """Return levels of policies by name. Levels of the command override the stack file."""
+    """Return the levels of policies by name. Levels of the command override the stack file."""
     own = plan.section("policyLevels")
     levels = {str(name): str(level) for name, level in own.items()} | dict(plan.levels)
     return dict(sorted(levels.items()))
 
 
 def lowered_levels(plan: Plan) -> list[Finding]:
-    """Return policies whose level is lower than in the deployed stack, with both levels."""
+    """Return known policies whose level is lower than in the deployed stack, with both levels."""
     if not plan.is_compared:
         return []
     before = plan.deployed_output("policyLevels") or {}
+    checked = plan.policies | {violation.policy for violation in plan.violations}
+    # The plan has no levels of unknown policies. A disabled policy checks nothing.
+    known = checked | plan.levels.keys()
     return [
         Finding(name, "", str(before.get(name, DEFAULT)), level)
         for name, level in policy_levels(plan).items()
-        if _rank(level, POLICY_LEVELS) < _rank(before.get(name, DEFAULT), POLICY_LEVELS)
+        if (name in known or level == "disabled" or not checked)
+        and _rank(level, POLICY_LEVELS) < _rank(before.get(name, DEFAULT), POLICY_LEVELS)
     ]
 
 
@@ -211,34 +212,26 @@ def _raised(before: Inputs, now: Inputs) -> Iterator[tuple[str, str, str]]:
     for key in LISTS:
         listed, allowed = before.get(key), now.get(key)
         if isinstance(listed, list) and not isinstance(allowed, list):
-            yield key, _words(listed), NONE
+            yield key, ", ".join(map(str, listed)), NONE
         elif isinstance(listed, list) and not all(
             # Each new entry is allowed by an earlier entry, such as ``n1-*``.
             any(_covers(str(old), str(new)) for old in listed)
             for new in allowed or ()
         ):
-            yield key, _words(listed), _words(allowed or [])
-    # The program also accepts a quoted yes or 1 as true.
+            yield key, *(", ".join(map(str, values or [])) for values in (listed, allowed))
+    # The program also accepts a quoted "yes" or "1" as true.
     if now.get("allowUnpriced", False) is not False and before.get("allowUnpriced") is not True:
         yield "allowUnpriced", "false", "true"
 
 
 def _covers(old: str, new: str) -> bool:
-    """Return whether ``old`` certainly matches everything that ``new`` matches.
-
-    For two patterns that is certain if they are equal, or if ``old`` has one ``*`` and ``new``
-    begins and ends like ``old``.
-    """
+    """Return True if pattern ``old`` certainly matches everything that pattern ``new`` matches."""
     first, *_ = parts = _WILDCARD.split(new)
-    if old == new or len(parts) == 1:
+    if old == new or len(parts) == 1:  # equal patterns, or a name
         return old == new or fnmatch.fnmatchcase(new, old)
     head, star, tail = old.partition("*")
     plain = star and not _WILDCARD.search(head + tail)
     return bool(plain) and first.startswith(head) and parts[-1].endswith(tail)
-
-
-def _words(values: list[Any]) -> str:
-    return ", ".join(map(str, values))
 
 
 def _number(value: object) -> float | None:
@@ -261,8 +254,8 @@ def watch_changes(plan: Plan) -> list[Change]:
             name=_title(step),
             action=step.op,
             when=_about(step.type, step.inputs),
-            told_before=_told(step.type, step.old, names),
-            told=_told(step.type, step.new, names),
+            told_before=_recipients(step.type, step.old, names),
+            told=_recipients(step.type, step.new, names),
         )
         for step in plan.changed
         if step.type in WATCHING
@@ -270,9 +263,11 @@ def watch_changes(plan: Plan) -> list[Change]:
     return sorted(changes, key=lambda change: (change.kind, change.name))
 
 
-def _less(step: Step, old: Inputs, names: Mapping[str, str]) -> Iterator[str]:
+def _lowered_notices(step: Step, old: Inputs, names: Mapping[str, str]) -> Iterator[str]:
     if step.new is None:
-        about = "" if step.type == ALERT else f": {_about(step.type, old)}"  # has a clear title
+        about = (
+            "" if step.type == ALERT else f": {_about(step.type, old)}"
+        )  # The title of an alert is sufficient.
         yield f"{WATCHING[step.type]} removed{about}"
         return
     new = step.new.inputs
@@ -283,7 +278,7 @@ def _less(step: Step, old: Inputs, names: Mapping[str, str]) -> Iterator[str]:
         before, now = _about(ALERT, old), _about(ALERT, new)
         if before != now:
             yield f"condition changed: {before} → {now}"
-        elif _conditions(old) != _conditions(new):  # for example another aggregation of a metric
+        elif _untitled_conditions(old) != _untitled_conditions(new):  # such as another aggregation
             yield f"condition evaluated differently: {now}"
     if step.type == BUDGET:
         before, now = _amount(old), _amount(new)
@@ -297,13 +292,10 @@ def _less(step: Step, old: Inputs, names: Mapping[str, str]) -> Iterator[str]:
             yield f"recipient removed: {names.get(channel, channel)}"
 
 
-def _conditions(inputs: Inputs) -> list[Inputs]:
-    """Return the conditions of an alert without their titles, which may change freely."""
+def _untitled_conditions(inputs: Inputs) -> list[Inputs]:
+    titles = ("displayName", "name")
     conditions = _mappings(inputs, "conditions")
-    return [
-        {k: condition[k] for k in condition if k not in ("displayName", "name")}
-        for condition in conditions
-    ]
+    return [{k: c[k] for k in c if k not in titles} for c in conditions]
 
 
 def _mappings(inputs: Inputs, key: str) -> list[Inputs]:
@@ -328,15 +320,19 @@ def _about(type_: str, inputs: Inputs) -> str:
 
 
 def _condition(condition: Inputs) -> str:
-    for kind, (words, usual) in _CONDITIONS.items():
+    for kind, (words, defaults) in _CONDITIONS.items():
         if details := as_mapping(condition.get(kind)):
-            values: dict[str, Any] = defaultdict(lambda: None, {**usual, **details})
-            values["sign"] = _SIGNS.get(str(values["comparison"]), values["comparison"])
+            values: dict[str, Any] = defaultdict(lambda: None, {**defaults, **details})
+            values["sign"] = {"COMPARISON_LT": "below", "COMPARISON_GT": "above"}.get(
+                str(values["comparison"]), values["comparison"]
+            )
             return words.format_map(values)
     return str(condition.get("displayName") or UNKNOWN)
 
 
-def _told(type_: str, state: ResourceState | None, names: Mapping[str, str]) -> tuple[str, ...]:
+def _recipients(
+    type_: str, state: ResourceState | None, names: Mapping[str, str]
+) -> tuple[str, ...]:
     if state is None or type_ in (CHANNEL, DASHBOARD):
         return ()
     channels = [
@@ -369,7 +365,7 @@ def _amount(inputs: Inputs) -> str:
 
 
 def _sum(amount: str) -> float:
-    """Return an amount as a number; infinity for other texts, so that they count as raised."""
+    """Return an amount as a number. Other texts are infinite, and so count as raised."""
     try:
         return float(amount.split()[0])
     except (ValueError, IndexError):

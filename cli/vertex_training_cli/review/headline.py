@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -54,21 +54,25 @@ BESIDE_THE_PLAN: Final = (
 )
 #: Reason against a deployment without a policy violation.
 REFUSED: Final = "a protected resource would be recreated without its data"
-CREATED: Final = "Created"
 PEOPLE: Final = "Grants to people"
 MACHINES: Final = "Grants to machines"
 #: Prefixes of members that are not people: service accounts and external identities.
 _MACHINES: Final = ("serviceAccount:", "principal:", "principalSet:")
 #: Maximum number of phrases in a row. Further phrases are counted.
 SHOWN: Final = 12
+#: Topic of the summary -> danger, if it is not "opens".
+DANGERS: Final[Mapping[str, Danger]] = {
+    **dict.fromkeys((RUNS, COSTS, BINDS), "plain"),
+    **dict.fromkeys((LOST, PUBLIC, STOPS, REPLACED), "destroys"),
+}
 
 
 def verdict(report: ReviewReport, quote: Quote = cut) -> str:
     """Return the verdict in one line: obstacles, jobs, costs, deleted data, new access."""
-    parts = [failure(report)] if report.outcome is not ReviewOutcome.CLEAN else []
+    parts = [_failure(report)] if report.outcome is not ReviewOutcome.CLEAN else []
     if report.nothing:
         return f"{parts[0][0].upper()}{parts[0][1:]}." if parts else "Nothing changes."
-    if images := unbuilt_images(report):
+    if images := _unbuilt_images(report):
         parts.append(
             f"{counted(len(images), 'image')} not built: {first(list(map(quote, images)))}"
         )
@@ -97,7 +101,12 @@ def verdict(report: ReviewReport, quote: Quote = cut) -> str:
     ]
     destroyed = sum(not change.refused for change in report.destroyed)
     parts.append(f"{counted(destroyed, 'resource') if destroyed else 'nothing'} destroyed")
-    parts += _risks(report, quote)
+    named: dict[str, list[str]] = {}
+    for kind, findings in sorted(report.risks.items(), key=lambda e: e[0].danger != "destroys"):
+        names = [kind.name(finding, quote) for finding in findings]
+        if kind.headline and names:
+            named.setdefault(kind.headline, []).extend(names)
+    parts += [f"{headline}: {first(names)}" for headline, names in named.items()]
     if report.packs and not report.forbidding:
         parts.append(counted(len(report.violations), "policy warning"))
     left = len(parts) - PARTS
@@ -126,19 +135,7 @@ def _jobs(report: ReviewReport) -> str:
     return ", ".join(phrases) or "no job submitted"
 
 
-def _risks(report: ReviewReport, quote: Quote) -> list[str]:
-    named: dict[str, list[str]] = {}
-    kinds = sorted(report.risks.items(), key=lambda item: item[0].danger != "destroys")
-    for kind, findings in kinds:
-        if kind.headline and findings:
-            named.setdefault(kind.headline, []).extend(
-                kind.name(finding, quote) for finding in findings
-            )
-    return [f"{headline}: {first(names)}" for headline, names in named.items()]
-
-
-def failure(report: ReviewReport) -> str:
-    """Return the reason why the plan must not be deployed; empty without a reason."""
+def _failure(report: ReviewReport) -> str:
     violations = counted(len(report.forbidding), "policy violation")
     return {
         ReviewOutcome.FAILED: _beside_the_plan(report) or "the preview failed",
@@ -168,8 +165,7 @@ def is_partial(report: ReviewReport) -> bool:
     return failed or bool(report.errors)
 
 
-def unbuilt_images(report: ReviewReport) -> list[str]:
-    """Return the images of jobs and models that are not built."""
+def _unbuilt_images(report: ReviewReport) -> list[str]:
     jobs = (*report.submitted, *(e for e in report.schedules if e.action in ("begin", "change")))
     used = [uri for job in jobs for uri in job.images]
     used += [model.image for model in report.models if model.action in ("upload", "replace")]
@@ -193,13 +189,47 @@ class HeadlineAnswer:
 
 def answers(report: ReviewReport, quote: Quote) -> list[HeadlineAnswer]:
     """Return all twelve topics in order. In each topic, risks come last."""
-    phrases_of_findings = defaultdict[str, list[str]](list)
+    phrases = _phrases(report, quote)
     for kind, findings in report.risks.items():
-        phrases_of_findings[kind.question] += [kind.phrase(finding, quote) for finding in findings]
+        if kind.question:
+            phrases[kind.question] += [kind.phrase(finding, quote) for finding in findings]
     return [
-        HeadlineAnswer(question, (*phrases(report, quote), *phrases_of_findings[question]), danger)
-        for question, phrases, danger in _QUESTIONS
+        HeadlineAnswer(topic, tuple(lines), DANGERS.get(topic, "opens"))
+        for topic, lines in phrases.items()
     ]
+
+
+def _phrases(report: ReviewReport, quote: Quote) -> dict[str, list[str]]:
+    gains = ((grants.short_member(grant), grants.right(grant, quote)) for grant in report.gained)
+    repeated = _repeated_and_dropped(report, quote)
+    replaced = [f"job {quote(job.name)}" for job in report.submitted if job.action == "replace"]
+    replaced += [quote(change.name) for change in report.destroyed if change.replaced]
+    readers = grants.people_first(report.access_gained)
+    bound = "resources, protection, limits, policies, policy levels or the outcome change"
+    return {
+        RUNS: [*_runs(report, quote)],
+        COSTS: [*_costs(report, quote)],
+        RIGHTS: [f"{quote(member)}: {right}" for member, right in gains],
+        LOST: [f"{what}: {name}" for what, names in repeated for name in names],
+        PUBLIC: [],
+        STOPS: [*_stops(report, quote)],
+        REPLACED: replaced,
+        LIMITS: [],
+        POLICIES: [
+            *([] if report.packs else ["no policy pack checked the plan"]),
+            *(
+                f"{'forbidden by' if violation.is_mandatory else 'warning of'} "
+                f"{quote(violation.policy)} for {quote(violation.urn.rpartition('::')[2])}"
+                for violation in report.violations
+            ),
+        ],
+        READABLE: [
+            f"{quote(grants.short_member(reader))} {grants.reach(reader, quote)}"
+            for reader in readers
+        ],
+        UNSEEN: [*_unseen(report, quote)],
+        BINDS: [f"{quote(report.digest[:12])}; an approval becomes void if {bound}"],
+    }
 
 
 def _repeated_and_dropped(report: ReviewReport, quote: Quote) -> list[tuple[str, list[str]]]:
@@ -207,12 +237,6 @@ def _repeated_and_dropped(report: ReviewReport, quote: Quote) -> list[tuple[str,
         ("due start times without a submission", expenses.drops_in_words(report.schedules, quote)),
         ("output written into the folder of an earlier job", repeats_in_words(report.jobs, quote)),
     ]
-
-
-def _losses(report: ReviewReport, quote: Quote) -> Iterator[str]:
-    yield from (
-        f"{what}: {name}" for what, names in _repeated_and_dropped(report, quote) for name in names
-    )
 
 
 def _runs(report: ReviewReport, quote: Quote) -> Iterator[str]:
@@ -243,7 +267,8 @@ def _costs(report: ReviewReport, quote: Quote) -> Iterator[str]:
     if report.submitted:
         yield f"{_cost(report)}{_by_service(report)}"
     if deferred := [job for job in report.jobs if job.action == "defer"]:
-        yield f"jobs submitted later: {', '.join(usd(job.cost.worst_case) for job in deferred[:NAMED])}"
+        prices = ", ".join(usd(job.cost.worst_case) for job in deferred[:NAMED])
+        yield f"jobs submitted later: {prices}"
     if report.reservations:
         yield expenses.reservations_cost(report.reservations, quote)
     yield from expenses.costs_in_words(report.schedules, quote)
@@ -257,11 +282,6 @@ def _costs(report: ReviewReport, quote: Quote) -> Iterator[str]:
             yield f"endpoint {quote(endpoint.name)} (also when idle): {serving.cost_text(endpoint)}"
 
 
-def _gains(report: ReviewReport, quote: Quote) -> Iterator[str]:
-    for grant in report.gained:
-        yield f"{quote(grants.short_member(grant))}: {grants.right(grant, quote)}"
-
-
 def _stops(report: ReviewReport, quote: Quote) -> Iterator[str]:
     for job in report.jobs:
         if job.cancels:
@@ -270,24 +290,6 @@ def _stops(report: ReviewReport, quote: Quote) -> Iterator[str]:
                 so_far = f" after {format_duration(job.now.seconds)}, {usd(job.now.cost)} so far"
             yield f"{quote(job.name)}{so_far}"
     yield from expenses.ends_in_words(report.schedules, quote)
-
-
-def _replaced(report: ReviewReport, quote: Quote) -> Iterator[str]:
-    yield from (f"job {quote(job.name)}" for job in report.submitted if job.action == "replace")
-    yield from (quote(change.name) for change in report.destroyed if change.replaced)
-
-
-def _policies(report: ReviewReport, quote: Quote) -> Iterator[str]:
-    if not report.packs:
-        yield "no policy pack checked the plan"
-    for violation in report.violations:
-        word = "forbidden by" if violation.is_mandatory else "warning of"
-        yield f"{word} {quote(violation.policy)} for {quote(violation.urn.rpartition('::')[2])}"
-
-
-def _readable(report: ReviewReport, quote: Quote) -> Iterator[str]:
-    for reader in grants.people_first(report.access_gained):
-        yield f"{quote(grants.short_member(reader))} {grants.reach(reader, quote)}"
 
 
 def _unseen(report: ReviewReport, quote: Quote) -> Iterator[str]:
@@ -299,17 +301,12 @@ def _unseen(report: ReviewReport, quote: Quote) -> Iterator[str]:
         if model.unanswered and model.action in ("upload", "replace"):
             yield f"run {quote(model.run)} of model {quote(model.model)}: {quote(model.unanswered)}"
     for snapshot in report.snapshots:
-        if expenses.NOT_ASKED in snapshot.told:
+        if expenses.NOT_ESTIMATED in snapshot.told:
             yield f"snapshot {quote(snapshot.name)}: {quote(snapshot.told)}"
     for type_ in report.unjudged:
         yield f"access that a {quote(type_)} grants"
     if report.is_offline:
         yield "deployed resources: the preview started from an empty state"
-
-
-def _binds(report: ReviewReport, quote: Quote) -> Iterator[str]:
-    what = "resources, protection, limits, policies, policy levels or the outcome change"
-    yield f"{quote(report.digest[:12])}; an approval becomes void if {what}"
 
 
 def _cost(report: ReviewReport) -> str:
@@ -364,23 +361,6 @@ def totals(report: ReviewReport) -> str:
     return ", ".join(parts) or "none"
 
 
-Phrases = Callable[[ReviewReport, Quote], Iterable[str]]
-_QUESTIONS: Final[Sequence[tuple[str, Phrases, Danger]]] = (
-    (RUNS, _runs, "plain"),
-    (COSTS, _costs, "plain"),
-    (RIGHTS, _gains, "opens"),
-    (LOST, _losses, "destroys"),
-    (PUBLIC, lambda _report, _quote: (), "destroys"),
-    (STOPS, _stops, "destroys"),
-    (REPLACED, _replaced, "destroys"),
-    (LIMITS, lambda _report, _quote: (), "opens"),
-    (POLICIES, _policies, "opens"),
-    (READABLE, _readable, "opens"),
-    (UNSEEN, _unseen, "opens"),
-    (BINDS, _binds, "plain"),
-)
-
-
 @dataclass(frozen=True, slots=True)
 class SummaryRow:
     """A row of the summary: its heading, and lines with escaped names and values."""
@@ -398,10 +378,10 @@ def subject(report: ReviewReport, quote: Quote) -> str:
 
 def readiness(report: ReviewReport) -> tuple[str, str]:
     """Return a short verdict on the deployment, and its reason or the next step."""
-    images = unbuilt_images(report)
+    images = _unbuilt_images(report)
     offline = "the preview started from an empty state, so every resource looks new"
     if report.outcome is not ReviewOutcome.CLEAN:
-        return "Not ready", failure(report)
+        return "Not ready", _failure(report)
     if images:
         count = f"{counted(len(images), 'image')} not built"
         return "Not ready", f"{count}; {offline}" if report.is_offline else count
@@ -417,7 +397,7 @@ def commands(report: ReviewReport) -> list[str]:
     stack = report.stack
     if report.outcome is not ReviewOutcome.CLEAN:
         return []
-    if images := unbuilt_images(report):
+    if images := _unbuilt_images(report):
         return [
             *(f"vt images build {name} --stack {stack}" for name in images),
             f"vt review --stack {stack}",
@@ -440,10 +420,18 @@ def rows(report: ReviewReport, quote: Quote) -> list[SummaryRow]:
     """Return a row for created resources, and a row for each topic that is not empty."""
     counts = Counter(map(_word, report.created))
     created = ", ".join(counted(number, word) for word, number in counts.items())
-    summary = [SummaryRow(CREATED, (created,))] if created else []
+    summary = [SummaryRow("Created", (created,))] if created else []
     for answer in answers(report, quote):
         if answer.question == RIGHTS:
-            summary += _grants(report, answer, quote)
+            for head, of_machines in ((PEOPLE, False), (MACHINES, True)):
+                lines = _by_principal(
+                    (quote(grants.short_member(grant)), grants.right(grant, quote))
+                    for grant in report.gained
+                    if grant.member.startswith(_MACHINES) is of_machines
+                )
+                summary += [SummaryRow(head, shortened(lines, SHOWN), answer.danger)] * bool(lines)
+            if others := answer.phrases[len(report.gained) :]:
+                summary.append(SummaryRow("Other rights", shortened(others, SHOWN), answer.danger))
         elif answer.question == READABLE and report.access_gained:
             readers = grants.people_first(report.access_gained)
             lines = _by_principal(
@@ -462,19 +450,6 @@ def _word(type_: str) -> str:
         return "grant"
     spaced = re.sub("([A-Z])", r" \1", type_.rpartition(":")[2]).strip().lower()
     return resource_types.find(type_).word or ("API" if spaced == "service" else spaced)
-
-
-def _grants(report: ReviewReport, answer: HeadlineAnswer, quote: Quote) -> Iterator[SummaryRow]:
-    for head, of_machines in ((PEOPLE, False), (MACHINES, True)):
-        lines = _by_principal(
-            (quote(grants.short_member(grant)), grants.right(grant, quote))
-            for grant in report.gained
-            if grant.member.startswith(_MACHINES) is of_machines
-        )
-        if lines:
-            yield SummaryRow(head, shortened(lines, SHOWN), answer.danger)
-    if others := answer.phrases[len(report.gained) :]:
-        yield SummaryRow("Other rights", shortened(others, SHOWN), answer.danger)
 
 
 def _by_principal(pairs: Iterable[tuple[str, str]]) -> list[str]:

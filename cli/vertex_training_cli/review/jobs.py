@@ -420,11 +420,10 @@ def progress(now: JobObservation) -> str:
     verb = "after" if now.state in ENDED else "for"
     text = f"{words} {verb} {format_duration(now.seconds)}"
     text += "" if now.cost is None else f", {usd(now.cost)} so far"
-    return f"{text}, {checkpoint(now.checkpoint)}" if now.checkpoint else text
+    return f"{text}, {_checkpoint(now.checkpoint)}" if now.checkpoint else text
 
 
-def checkpoint(observation: CheckpointObservation) -> str:
-    """Return the age of a job's last checkpoint as text. A cancellation loses later work."""
+def _checkpoint(observation: CheckpointObservation) -> str:
     if observation.seconds is None:
         return "no checkpoint"
     bound = "at most " if observation.at_most else ""

@@ -126,7 +126,7 @@ _AMOUNTS: Final = "name what old new putBack=also"
 # fmt: off
 #: All kinds of risks, in the order of a report.
 RISKS: Final[tuple[RiskKind, ...]] = (
-    RiskKind(destroyed.remade, "deleted in the cloud, recreated without data",
+    RiskKind(destroyed.recreated_empty, "deleted in the cloud, recreated without data",
              "{name} ({what:400})", "madeAnew", LOST, "destroys",
              "name restore=what protected=also"),
     RiskKind(destroyed.destroyed, "data is lost", "{name} ({end!s})", "", LOST, "destroys",

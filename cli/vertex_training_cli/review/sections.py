@@ -40,9 +40,9 @@ from vertex_training_cli.review.parts import (
 )
 from vertex_training_cli.review.report import ResourceChange, ReviewReport
 
-#: Maximum number of nodes for an account's jobs; more jobs share one node. Mermaid refuses more than
-#: 500 edges.
+#: Maximum number of nodes for an account's jobs; more jobs share one node.
 MAX_JOBS: Final = 12
+#: Maximum number of edges of grants. Mermaid refuses more than 500 edges.
 MAX_EDGES: Final = 120
 #: Part of a role's name -> verb of an edge. The first match counts.
 VERBS: Final = (
@@ -56,8 +56,6 @@ VERBS: Final = (
     ("serviceAccountUser", "acts as"),
     ("networkUser", "uses"),
 )
-#: Number of visible characters of a folded note.
-BEGINNING: Final = 72
 #: Length that is never exceeded by a list of names.
 ALL: Final = 64_000
 
@@ -86,7 +84,19 @@ def sections(
         _notes(report, quote),
         ReportSection("Grants", _rights(report, quote, strong)),
         ReportSection("Data access through service accounts", _access(report, quote)),
-        ReportSection("Reachability", _reachability(report, quote)),
+        ReportSection(
+            "Reachability",
+            to_listings(
+                Entry(
+                    quote(change.what, SENTENCE),
+                    lead=change.verb,
+                    danger=reachability.danger(change),
+                    name=change.resource,
+                    fields=change.differences,
+                )
+                for change in report.reachability
+            ),
+        ),
         _losses(report, quote),
         ReportSection("Policies", tuple(_policies(report, quote))),
         _rest(report, quote),
@@ -103,10 +113,6 @@ def sections(
 def _verbatim(lines: Iterable[str]) -> tuple[Verbatim, ...]:
     texts = tuple(lines)
     return (Verbatim(texts),) if texts else ()
-
-
-def _images_in(names: Sequence[str], quote: Quote) -> tuple[str, ...]:
-    return tuple(quote(shown_image(name)) for name in names if name)
 
 
 def _if_action(*actions: str) -> Callable[[Any], Danger]:
@@ -126,7 +132,7 @@ def _schedules(changes: Sequence[Change], quote: Quote) -> Iterator[Part]:
                 row.slots or ("paused" if row.paused else "none")
             ),
             "missed start times": lambda row: quote(row.missed),
-            "image": lambda row: _images_in(row.images, quote),
+            "image": lambda row: tuple(quote(shown_image(name)) for name in row.images),
             "account": lambda row: quote(row.account.partition("@")[0]),
             "monthly cost": expenses.monthly_cost,
         },
@@ -167,7 +173,9 @@ def _models(versions: Sequence[Change], quote: Quote) -> Iterator[Part]:
             "version": lambda change: quote(f"run {change.run}"),
             "action": lambda change: change.action,
             "job": lambda change: quote(change.job),
-            "image": lambda change: _images_in((change.image_before, change.image), quote),
+            "image": lambda change: tuple(
+                quote(shown_image(name)) for name in (change.image_before, change.image) if name
+            ),
             "metrics": lambda change: quote(serving.metrics_text(change.metrics), SENTENCE),
         },
         _if_action("delete"),
@@ -360,7 +368,7 @@ def _notes(report: ReviewReport, quote: Quote) -> ReportSection:
     # The first words of each note stay visible.
     lines = (line for note in report.notes for line in note.message.splitlines())
     begins = (note.message.splitlines()[0] for note in report.notes if note.message)
-    names = tuple(quote(cut(words, BEGINNING)) for words in begins)
+    names = tuple(quote(cut(words, 72)) for words in begins)
     count = Paragraph("", names, by_semicolon=True)
     return ReportSection("Notes", _verbatim(lines), count, "always")
 
@@ -411,19 +419,6 @@ def _access(report: ReviewReport, quote: Quote) -> tuple[Table, ...]:
         },
         lambda row: "opens" if row[0] == "gained" else "plain",
         spaced=True,
-    )
-
-
-def _reachability(report: ReviewReport, quote: Quote) -> tuple[Listing, ...]:
-    return to_listings(
-        Entry(
-            quote(change.what, SENTENCE),
-            lead=change.verb,
-            danger=reachability.danger(change),
-            name=change.resource,
-            fields=change.differences,
-        )
-        for change in report.reachability
     )
 
 
@@ -508,7 +503,14 @@ def graph(report: ReviewReport) -> Graph:
     """Return a graph of the stack after the change, with new grants first."""
     drawn, gained = Graph(), set(report.gained)
     for binding in sorted(report.held, key=lambda binding: binding not in gained)[:MAX_EDGES]:
-        drawn.add(_holder(binding), _target(binding), _verb(binding.role), new=binding in gained)
+        kind, _, name = binding.member.partition(":")
+        holder = Node(kind if name else EVERYBODY, name or binding.member)
+        if kind == "serviceAccount":
+            holder = Node("account", _account(name))
+        tail, role = binding.target.rpartition("/")[2], binding.role.rpartition("/")[2]
+        target = Node(binding.kind, _account(tail) if "@" in tail else tail)
+        verb = next((verb for part, verb in VERBS if part.lower() in role.lower()), role)
+        drawn.add(holder, target, verb, new=binding in gained)
     drawn.left = max(0, len(report.held) - MAX_EDGES)
     by_account: defaultdict[str, list[JobChange]] = defaultdict(list)
     for job in report.jobs:
@@ -540,24 +542,7 @@ def _add_endpoints(drawn: Graph, report: ReviewReport) -> None:
             drawn.add(endpoint, runner, "runs as", new=not change.before)
 
 
-def _holder(binding: IamBinding) -> Node:
-    kind, _, name = binding.member.partition(":")
-    if kind == "serviceAccount":
-        return Node("account", _account(name))
-    return Node(kind if name else EVERYBODY, name or binding.member)
-
-
-def _target(binding: IamBinding) -> Node:
-    tail = binding.target.rpartition("/")[2]
-    return Node(binding.kind, _account(tail) if "@" in tail else tail)
-
-
 def _account(address: str) -> str:
     """Return ``trainer-dev`` for an account of a project, and other addresses in full."""
     name, _, domain = address.partition("@")
     return name if domain.count(".") == 3 and "gcp-sa" not in domain else address
-
-
-def _verb(role: str) -> str:
-    short = role.rpartition("/")[2]
-    return next((verb for part, verb in VERBS if part.lower() in short.lower()), short)
