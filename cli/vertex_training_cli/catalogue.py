@@ -140,11 +140,7 @@ class MachineOption:
 
 
 def select(accelerator: str = "", region: str = "") -> list[MachineOption]:
-    """Return machine types with an accelerator (a name or its part, like ``H100``) in a region.
-
-    Raises:
-        UnknownNameError: the catalogue does not contain the accelerator or the region.
-    """
+    """Return machine types with an accelerator (a name or its part, like ``H100``) in a region."""
     names = sorted({row.accelerator for row in _all() if row.accelerator})
     part = accelerator.upper().replace("-", "_").strip("_")
     matches = {name for name in names if f"_{part}_" in f"_{name}_"}

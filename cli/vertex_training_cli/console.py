@@ -92,10 +92,7 @@ def _finite(value: Any) -> Any:
 
 
 def show_facts(out: Console, head: tuple[str, str], rows: Iterable[tuple[str, str]]) -> None:
-    """Print the properties of one resource, one per line.
-
-    The terminal wraps long values, so that an address can still be copied.
-    """
+    """Print the properties of one resource, one per line. The terminal wraps long values."""
     facts = [(plain(key), redact(value)) for key, value in (head, *rows)]
     width = max(len(key) for key, _ in facts)
     for number, (key, value) in enumerate(facts):

@@ -54,12 +54,7 @@ class DeclaredStack:
 
 
 def declare_stack(root: Path, name: str) -> DeclaredStack:
-    """Return the resources that a stack's program declares.
-
-    Raises:
-        ConfigError: the stack file, job files or ``extra.py`` have mistakes.
-        UnknownStackError: the stack has no file.
-    """
+    """Return the resources that a stack's program declares."""
     stack = stacks.load(root, name)
     results = stack.check_jobs()
     if problems := [problem for result in results.values() for problem in result.errors]:
@@ -110,11 +105,7 @@ class _Recorder(pulumi.runtime.Mocks):
 
 
 def record_resources(world: World, declare: Callable[[], object]) -> list[DeclaredResource]:
-    """Return the resources that ``declare`` registers, ordered by type and name.
-
-    Raises:
-        ConfigError: a team's code raised an exception in an ``apply``.
-    """
+    """Return the resources that ``declare`` registers, ordered by type and name."""
     recorder = _Recorder(world.project)
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)

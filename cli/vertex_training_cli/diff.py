@@ -83,11 +83,7 @@ class StackComparison:
 
 
 def compare(one: Stack, other: Stack) -> StackComparison:
-    """Return the differences between two stacks of one checkout.
-
-    Raises:
-        ConfigError: jobs of a stack have mistakes.
-    """
+    """Return the differences between two stacks of one checkout."""
     here, others = _requests_of(one), _requests_of(other)
     jobs, same = list[JobDifference](), list[str]()
     for name in sorted({*here, *others}):

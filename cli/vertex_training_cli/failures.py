@@ -37,10 +37,7 @@ OWN_FAILURE: Final = (
 
 @contextmanager
 def exit_codes(verb: str, failed: int | None = None) -> Iterator[None]:
-    """Print an error for the user, and end the command with the error's exit code.
-
-    ``failed`` overrides the exit code of a failure.
-    """
+    """Print an error for the user, and end the command with its exit code, or with ``failed``."""
     try:
         yield
     except BrokenPipeError:

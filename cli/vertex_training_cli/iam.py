@@ -184,12 +184,7 @@ class EnvironmentIam:
 
 
 def record(root: Path, name: str) -> EnvironmentIam:
-    """Return the IAM resources that both programs declare for an environment.
-
-    Raises:
-        ConfigError: a stack file or a job file has mistakes.
-        UnknownStackError: the stack has no file.
-    """
+    """Return the IAM resources that both programs declare for an environment."""
     resources = [*declare_stack(root, name).resources]
     folder = root / "bootstrap"
     if name in project_files.names(folder):
@@ -213,11 +208,7 @@ def record(root: Path, name: str) -> EnvironmentIam:
 
 
 def environments(root: Path) -> list[str]:
-    """Return stacks of Google Cloud that also have a file in ``bootstrap/``.
-
-    Raises:
-        ConfigError: a file in ``bootstrap/`` cannot be read.
-    """
+    """Return stacks of Google Cloud that also have a file in ``bootstrap/``."""
     folder = root / "bootstrap"
     both = (name for name in project_files.names(folder) if name in project_files.names(root))
     projects = {name: stack_files.read_raw(SCHEMA, folder, name) for name in both}

@@ -224,11 +224,7 @@ def _checkpoints(job: str, ref: StackRef) -> tuple[str, str]:
 
 
 def with_folder_of(text: str, request_id: str, file: str) -> str:
-    """Return the job file with the output directory of an earlier request.
-
-    Raises:
-        CommandError: the file has no output directory, or the directory cannot be edited in place.
-    """
+    """Return the job file with the output directory of an earlier request."""
     content: Any = yaml.safe_load(text)
     path: FieldPath = ()
     if key := next((name for name in SPECS if name in content), ""):

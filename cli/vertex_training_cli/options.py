@@ -35,11 +35,7 @@ _SECONDS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
 def matching(pattern: re.Pattern[str], value: str, option: str, example: str) -> re.Match[str]:
-    """Return the match of ``pattern`` with the whole value.
-
-    Raises:
-        typer.BadParameter: the value has another form.
-    """
+    """Return the match of ``pattern`` with the whole value."""
     match = pattern.fullmatch(value)
     if match is None:
         raise typer.BadParameter(
@@ -49,10 +45,6 @@ def matching(pattern: re.Pattern[str], value: str, option: str, example: str) ->
 
 
 def seconds(value: str, option: str) -> int:
-    """Return the number of seconds of a duration such as ``30m``.
-
-    Raises:
-        typer.BadParameter: the value is not a duration.
-    """
+    """Return the number of seconds of a duration such as ``30m``."""
     number, unit = matching(_DURATION, value, option, "30m").groups()
     return int(number) * _SECONDS[unit]

@@ -30,11 +30,7 @@ PolicyConfig = dict[str, dict[str, Any]]
 
 
 def policy_config(root: Path, stack: str, file: Path | None) -> PolicyConfig:
-    """Return the configuration of policies by name: level and settings.
-
-    Raises:
-        CommandError: ``file`` cannot be read, or has another form.
-    """
+    """Return the configuration of policies by name: level and settings."""
     levels = _of_stack(root, stack)
     for name, settings in _of_file(file).items() if file else ():
         levels[name] = {**levels.get(name, {}), **settings}
@@ -42,13 +38,7 @@ def policy_config(root: Path, stack: str, file: Path | None) -> PolicyConfig:
 
 
 def up_options(root: Path, stack: str, arguments: Sequence[str], file: Path | None) -> list[str]:
-    """Return options that set the levels of the policy packs in ``arguments``.
-
-    The result is empty without packs, and if ``arguments`` have a ``--policy-pack-config``.
-
-    Raises:
-        CommandError: ``file`` cannot be read, or ``arguments`` have no pack.
-    """
+    """Return options that set the levels of the policy packs in ``arguments``."""
     packs = [argument for argument in arguments if argument.partition("=")[0] == "--policy-pack"]
     if file and not packs:
         raise CommandError(
@@ -98,10 +88,7 @@ def with_levels(plan: Plan, config: PolicyConfig) -> tuple[Plan, list[Problem]]:
 
 
 def problems(levels: Mapping[str, str]) -> list[Problem]:
-    """Return problems of misspelled names of this project's policies.
-
-    Other unknown names may be policies of a team's own pack, which only a preview loads.
-    """
+    """Return problems of misspelled names of this project's policies."""
     from vertex_training.guardrails import policy
 
     known = [rule.id for rule in policy.load()]

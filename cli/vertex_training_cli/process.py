@@ -52,10 +52,7 @@ def _with_loopback(hosts: str) -> str:
 
 
 def set_user_variables(environment: MutableMapping[str, str]) -> None:
-    """Set USER and HOME if the system has no entry for the user of this process.
-
-    Without both variables the engine fails: ``user: Current requires cgo or $USER, $HOME``.
-    """
+    """Set USER and HOME for a user without a system entry, because the engine requires both."""
     try:
         pwd.getpwuid(os.getuid())
     except KeyError:
@@ -65,10 +62,7 @@ def set_user_variables(environment: MutableMapping[str, str]) -> None:
 
 
 def run_within(seconds: float, functions: Iterable[Callable[[], object]]) -> bool:
-    """Run each function in a thread; return False if some have not ended after ``seconds``.
-
-    These threads continue, but do not delay the end of the process.
-    """
+    """Run functions in threads; return False if some have not ended after ``seconds``."""
     threads = [threading.Thread(target=function, daemon=True) for function in functions]
     deadline = time.monotonic() + seconds
     for thread in threads:

@@ -153,11 +153,7 @@ class RestClient:
 def pages(
     url: str, what: str, get: Callable[[str], dict[str, Any] | None]
 ) -> Iterator[dict[str, Any]]:
-    """Yield the pages of the list ``what``. ``get`` returns the page at a URL.
-
-    Raises:
-        CommandError: a page does not exist, or the list does not end.
-    """
+    """Yield the pages of the list ``what``. ``get`` returns the page at a URL."""
     page, read_pages = "", set[str]()
     while page not in read_pages and len(read_pages) < MAX_PAGES:
         read_pages.add(page)
@@ -186,11 +182,7 @@ def items(
 
 
 def connect(stack: StackRef) -> RestClient:
-    """Return a client for the stack's cloud: Google's, or the local cloud for ``local-…``.
-
-    Raises:
-        CommandError: credentials are missing, or the local cloud does not run.
-    """
+    """Return a client for the stack's cloud: Google's, or the local cloud for ``local-…``."""
     if stack.is_local:
         import requests
 

@@ -52,11 +52,7 @@ def setup(check: Check = False, deploy: Deploy = False, releases: Releases = Non
 
 
 def install_once(folder: Path, marker: Path, pins: Path, what: str) -> None:
-    """Create the environment of a tool, unless the marker file exists. The marker is written last.
-
-    Raises:
-        SetupError: an installer failed.
-    """
+    """Create the environment of a tool and then its marker file, unless the file exists."""
     if not marker.is_file():
         layout = Layout.of_this_environment(deploy=False)
         layout.toolchain.mkdir(parents=True, exist_ok=True)

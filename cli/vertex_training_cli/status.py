@@ -22,10 +22,7 @@ EXTRAS: Final[Mapping[str, str]] = {
 
 
 def print_line(text: object) -> None:
-    """Print ``text`` to stderr, without secrets and control characters.
-
-    Errors quote output of the engine, the cloud and files, which may contain either.
-    """
+    """Print ``text`` to stderr, without secrets and control characters."""
     print(plain_lines(redact(str(text))), file=sys.stderr, flush=True)
 
 

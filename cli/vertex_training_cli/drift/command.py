@@ -82,12 +82,7 @@ def _write(result: Drift, output: Path | None) -> None:
 
 
 def compare_stack(stack: str) -> Drift:
-    """Return the differences between the cloud and a stack.
-
-    Raises:
-        CommandError, ConfigError, OperatorError, PreviewParseError, UnknownStackError: the
-            comparison is not possible.
-    """
+    """Return the differences between the cloud and a stack."""
     from vertex_training_cli.engine.preview import compare_with_cloud
 
     ref = stacks.find(stack)

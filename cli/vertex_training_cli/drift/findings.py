@@ -170,11 +170,7 @@ class Drift:
 
 
 def read(stack: str, exit_code: int, stdout: str, stderr: str) -> Drift:
-    """Return the drift in the output of a preview.
-
-    Raises:
-        PreviewParseError: ``pulumi`` succeeded but did not print a preview.
-    """
+    """Return the drift in the output of a preview."""
     succeeded = exit_code in (DriftOutcome.CLEAN, DriftOutcome.DRIFTED)
     try:
         plan = events.parse_document(stdout, stack, succeeded=succeeded)

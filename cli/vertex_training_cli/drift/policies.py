@@ -66,10 +66,7 @@ class Declared:
     def with_project(
         self, project: str, number: str, by_neighbours: Iterable[Membership]
     ) -> Declared:
-        """Return a copy that judges all members of the project's policy.
-
-        ``by_neighbours`` are members that other stacks of the checkout declare.
-        """
+        """Return a copy that judges all members of the project's policy."""
         name = f"projects/{project}"
         return replace(
             self,
@@ -207,11 +204,7 @@ VERSION: Final = 3
 
 
 def read(client: RestClient, policy: str) -> list[Membership]:
-    """Return all members of a policy; empty if its resource does not exist.
-
-    Raises:
-        CommandError: the policy cannot be read.
-    """
+    """Return all members of a policy; empty if its resource does not exist."""
     if not (base := policy_service(policy)):
         raise CommandError(f"{policy}: cannot find the service that stores this IAM policy")
     method = "GET"

@@ -48,13 +48,7 @@ WORDS: Final = {
 def undeclared_parts(
     client: RestClient, network: DeclaredNetwork, ids: Collection[str]
 ) -> tuple[list[ResourceDifference], list[str]]:
-    """Return network parts that are in no state, and lines about lists that cannot be read.
-
-    ``ids`` are the ids in the state.
-
-    Raises:
-        CommandError: a request failed for a reason other than a missing permission.
-    """
+    """Return network parts without an id in ``ids``, and lines about lists that cannot be read."""
     differences, refused = list[ResourceDifference](), list[str]()
     project = network.path.split("/")[1]
     for collection, read in LISTS.items():
@@ -126,12 +120,7 @@ def _path(link: str) -> str:
 
 
 def orphaned_jobs(stack: StackRef, known: Collection[str]) -> list[ResourceDifference]:
-    """Return the stack's running jobs whose ids are not in ``known``, the job ids of the state.
-
-    Raises:
-        CommandError: the local cloud does not run.
-        OperatorError: jobs cannot be listed.
-    """
+    """Return the stack's running jobs whose ids are not in ``known``, the job ids of the state."""
     orphans = deployed.find_orphaned_jobs(stack, known)
     return [
         _job_difference(
@@ -151,10 +140,6 @@ def submitted_by_hand(
 
     The second result has lines about jobs with labels of ``neighbours``, other stacks of the
     checkout. These jobs are not judged.
-
-    Raises:
-        CommandError: the local cloud does not run.
-        OperatorError: jobs cannot be listed.
     """
     if not accounts:
         return [], []

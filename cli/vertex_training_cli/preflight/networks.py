@@ -252,10 +252,7 @@ def wanted_blocks(stack: Stack) -> Iterator[AddressBlock]:
 
 
 def in_the_way(wanted: AddressBlock, held: Iterable[AddressBlock]) -> list[AddressBlock]:
-    """Return existing blocks that conflict with a new block; empty if the new block already exists.
-
-    Routes to Google's machines exist in a peering's range as soon as jobs ran in the range.
-    """
+    """Return existing blocks that conflict with a new block; empty if it already exists."""
     held = list(held)
     if any((block.name, block.block) == (wanted.name, wanted.block) for block in held):
         return []

@@ -14,18 +14,6 @@ from operator import attrgetter
 from typing import Any, Final
 
 from vertex_training.catalog import machines, resource_types
-from vertex_training.catalog.resource_types import (
-    ACCOUNT,
-    BUCKET,
-    CONNECTION,
-    ENDPOINT,
-    IAM_TYPE,
-    MODEL_VERSION,
-    REPOSITORY,
-    RESERVATION,
-    SECRET,
-    TENSORBOARD,
-)
 from vertex_training.errors import counted
 from vertex_training.naming import PUBLIC_MEMBERS
 from vertex_training_cli import rest
@@ -42,12 +30,12 @@ _MEMBERS: Final = ("user", "group", "domain")
 GOOGLE_PRODUCERS: Final = "organizations/433637338589"
 #: Type with customer-managed encryption -> its API's name in policies.
 _ENCRYPTED: Final = {
-    BUCKET: "storage.googleapis.com",
-    REPOSITORY: "artifactregistry.googleapis.com",
-    SECRET: "secretmanager.googleapis.com",
-    TENSORBOARD: "aiplatform.googleapis.com",
-    ENDPOINT: "aiplatform.googleapis.com",
-    MODEL_VERSION: "aiplatform.googleapis.com",
+    resource_types.BUCKET: "storage.googleapis.com",
+    resource_types.REPOSITORY: "artifactregistry.googleapis.com",
+    resource_types.SECRET: "secretmanager.googleapis.com",
+    resource_types.TENSORBOARD: "aiplatform.googleapis.com",
+    resource_types.ENDPOINT: "aiplatform.googleapis.com",
+    resource_types.MODEL_VERSION: "aiplatform.googleapis.com",
 }
 _KEY: Final = re.compile(r"(projects/[^/]+)/locations/[^/]+/keyRings/[^/]+/cryptoKeys/[^/]+")
 _EMAIL: Final = re.compile(r"[^@]+@([^.]+)\.iam\.gserviceaccount\.com")
@@ -231,7 +219,7 @@ def _of_type(
 
 def _locations(declared: DeclaredStack) -> Iterator[Subject]:
     for resource in declared.resources:
-        if IAM_TYPE.search(resource.type):
+        if resource_types.IAM_TYPE.search(resource.type):
             continue  # The resource of the grant has the location.
         replicas = ((resource.inputs.get("replication") or {}).get("userManaged") or {}).get(
             "replicas"
@@ -262,7 +250,7 @@ def _accounts_elsewhere(declared: DeclaredStack) -> Iterator[Subject]:
 
 
 def _accounts(declared: DeclaredStack) -> Iterator[Subject]:
-    for account, project in _of_type(declared, [ACCOUNT]):
+    for account, project in _of_type(declared, [resource_types.ACCOUNT]):
         yield Subject(f"account {account.inputs.get('accountId')}", project)
 
 
@@ -271,7 +259,7 @@ def _connections(declared: DeclaredStack) -> Iterator[Subject]:
         return True if value.removeprefix("under:") == GOOGLE_PRODUCERS else None
 
     network = declared.stack.network
-    for _ in _of_type(declared, [CONNECTION]):
+    for _ in _of_type(declared, [resource_types.CONNECTION]):
         owner = network.project if network else declared.stack.settings.project
         yield Subject("peering with servicenetworking.googleapis.com", owner, covers)
 
@@ -294,7 +282,7 @@ def _shared_reservations(declared: DeclaredStack) -> Iterator[Subject]:
     numbers = {settings.project: settings.project_number}
     if host := settings.shared_vpc:
         numbers[host.host_project] = host.host_project_number
-    for reservation, project in _of_type(declared, [RESERVATION]):
+    for reservation, project in _of_type(declared, [resource_types.RESERVATION]):
         if (reservation.inputs.get("shareSettings") or {}).get("shareType", "LOCAL") != "LOCAL":
             paths = (f"projects/{project}", f"projects/{numbers.get(project, project)}")
             yield Subject(_named(reservation), project, _match_path(*paths))

@@ -11,14 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from vertex_training.catalog import machines
-from vertex_training.catalog.resource_types import (
-    ATTACHMENT,
-    FIREWALL,
-    NETWORK,
-    RESERVATION,
-    SUBNET,
-)
+from vertex_training.catalog import machines, resource_types
 from vertex_training.customjob.google.prerequisites import effective_limit, quota_path
 from vertex_training.customjob.kinds import BATCH_JOB
 from vertex_training.customjob.protocol.prerequisites import (
@@ -163,11 +156,11 @@ def _judge_compute(need: ComputeNeed, regional: object, project: object) -> Iter
 _VERTEX_CPUS: Final = {"n1": "cpus", "e2": "cpus", "n2": "n2_cpus", "c2": "c2_cpus"}
 #: Type -> Compute Engine's quota of the number of resources, in a region or in the project.
 COUNTED: Final = {
-    NETWORK: "NETWORKS",
-    SUBNET: "SUBNETWORKS",
-    FIREWALL: "FIREWALLS",
-    ATTACHMENT: "NETWORK_ATTACHMENTS",
-    RESERVATION: "RESERVATIONS",
+    resource_types.NETWORK: "NETWORKS",
+    resource_types.SUBNET: "SUBNETWORKS",
+    resource_types.FIREWALL: "FIREWALLS",
+    resource_types.ATTACHMENT: "NETWORK_ATTACHMENTS",
+    resource_types.RESERVATION: "RESERVATIONS",
     "gcp:compute/router:Router": "ROUTERS",
     "gcp:compute/routerNat:RouterNat": "IN_USE_ADDRESSES",
     "gcp:compute/globalAddress:GlobalAddress": "GLOBAL_INTERNAL_ADDRESSES",
@@ -277,7 +270,7 @@ def compute_needs(declared: DeclaredStack) -> list[ComputeNeed]:
     made = {
         resource.inputs.get("name")
         for resource in declared.resources
-        if resource.type == RESERVATION
+        if resource.type == resource_types.RESERVATION
     }
     for plan in declared.stack.reservations.values():
         if plan.name in made:

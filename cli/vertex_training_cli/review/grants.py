@@ -196,10 +196,7 @@ def granted(binding: IamBinding, quote: Quote) -> str:
 
 
 def administrators(plan: Plan) -> list[IamBinding]:
-    """Return new bindings with roles that administer or impersonate a resource.
-
-    Bindings of service agents that the program adds, and of project owners, are omitted.
-    """
+    """Return new listed bindings with roles that administer or impersonate a resource."""
     listed = (binding for binding in gained(plan) if not binding.is_derived)
     others = (binding for binding in listed if not binding.member.startswith("projectOwner:"))
     return [

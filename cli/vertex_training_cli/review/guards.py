@@ -169,10 +169,7 @@ def limits_of(plan: Plan) -> dict[str, Inputs]:
 
 
 def raised_limits(plan: Plan) -> list[Finding]:
-    """Return limits that the plan raises or removes, with the old and the new value.
-
-    The result is empty for a first deployment.
-    """
+    """Return limits that the plan raises or removes, with the old and the new value."""
     before, now = plan.deployed_output("limits") or {}, limits_of(plan)
     return [
         Finding(f"{section}.{key}", "", old, new)

@@ -22,26 +22,7 @@ from vertex_training_cli.review import expenses, grants, serving
 from vertex_training_cli.review.destroyed import ACCEPTED_LOSS
 from vertex_training_cli.review.escaping import cut
 from vertex_training_cli.review.jobs import SAME_REQUEST, image_name, repeats_in_words
-from vertex_training_cli.review.parts import (
-    BINDS,
-    COSTS,
-    HEADS,
-    LIMITS,
-    LOST,
-    NAMED,
-    POLICIES,
-    PUBLIC,
-    READABLE,
-    REPLACED,
-    RIGHTS,
-    RUNS,
-    STOPS,
-    UNSEEN,
-    Danger,
-    Quote,
-    first,
-    shortened,
-)
+from vertex_training_cli.review.parts import HEADS, NAMED, Danger, Quote, Topic, first, shortened
 from vertex_training_cli.review.report import ReviewOutcome, ReviewReport
 
 #: Maximum number of parts in the verdict. Further parts are counted.
@@ -62,8 +43,8 @@ _MACHINES: Final = ("serviceAccount:", "principal:", "principalSet:")
 SHOWN: Final = 12
 #: Topic of the summary -> danger, if it is not "opens".
 DANGERS: Final[Mapping[str, Danger]] = {
-    **dict.fromkeys((RUNS, COSTS, BINDS), "plain"),
-    **dict.fromkeys((LOST, PUBLIC, STOPS, REPLACED), "destroys"),
+    **dict.fromkeys((Topic.RUNS, Topic.COSTS, Topic.BINDS), "plain"),
+    **dict.fromkeys((Topic.LOST, Topic.PUBLIC, Topic.STOPS, Topic.REPLACED), "destroys"),
 }
 
 
@@ -207,15 +188,15 @@ def _phrases(report: ReviewReport, quote: Quote) -> dict[str, list[str]]:
     readers = grants.people_first(report.access_gained)
     bound = "resources, protection, limits, policies, policy levels or the outcome change"
     return {
-        RUNS: [*_runs(report, quote)],
-        COSTS: [*_costs(report, quote)],
-        RIGHTS: [f"{quote(member)}: {right}" for member, right in gains],
-        LOST: [f"{what}: {name}" for what, names in repeated for name in names],
-        PUBLIC: [],
-        STOPS: [*_stops(report, quote)],
-        REPLACED: replaced,
-        LIMITS: [],
-        POLICIES: [
+        Topic.RUNS: [*_runs(report, quote)],
+        Topic.COSTS: [*_costs(report, quote)],
+        Topic.RIGHTS: [f"{quote(member)}: {right}" for member, right in gains],
+        Topic.LOST: [f"{what}: {name}" for what, names in repeated for name in names],
+        Topic.PUBLIC: [],
+        Topic.STOPS: [*_stops(report, quote)],
+        Topic.REPLACED: replaced,
+        Topic.LIMITS: [],
+        Topic.POLICIES: [
             *([] if report.packs else ["no policy pack checked the plan"]),
             *(
                 f"{'forbidden by' if violation.is_mandatory else 'warning of'} "
@@ -223,12 +204,12 @@ def _phrases(report: ReviewReport, quote: Quote) -> dict[str, list[str]]:
                 for violation in report.violations
             ),
         ],
-        READABLE: [
+        Topic.READABLE: [
             f"{quote(grants.short_member(reader))} {grants.reach(reader, quote)}"
             for reader in readers
         ],
-        UNSEEN: [*_unseen(report, quote)],
-        BINDS: [f"{quote(report.digest[:12])}; an approval becomes void if {bound}"],
+        Topic.UNSEEN: [*_unseen(report, quote)],
+        Topic.BINDS: [f"{quote(report.digest[:12])}; an approval becomes void if {bound}"],
     }
 
 
@@ -422,7 +403,7 @@ def rows(report: ReviewReport, quote: Quote) -> list[SummaryRow]:
     created = ", ".join(counted(number, word) for word, number in counts.items())
     summary = [SummaryRow("Created", (created,))] if created else []
     for answer in answers(report, quote):
-        if answer.question == RIGHTS:
+        if answer.question == Topic.RIGHTS:
             for head, of_machines in ((PEOPLE, False), (MACHINES, True)):
                 lines = _by_principal(
                     (quote(grants.short_member(grant)), grants.right(grant, quote))
@@ -432,14 +413,16 @@ def rows(report: ReviewReport, quote: Quote) -> list[SummaryRow]:
                 summary += [SummaryRow(head, shortened(lines, SHOWN), answer.danger)] * bool(lines)
             if others := answer.phrases[len(report.gained) :]:
                 summary.append(SummaryRow("Other rights", shortened(others, SHOWN), answer.danger))
-        elif answer.question == READABLE and report.access_gained:
+        elif answer.question == Topic.READABLE and report.access_gained:
             readers = grants.people_first(report.access_gained)
             lines = _by_principal(
                 (quote(grants.short_member(reader)), grants.reach(reader, quote))
                 for reader in readers
             )
             lines += answer.phrases[len(readers) :]
-            summary.append(SummaryRow(HEADS[READABLE], shortened(lines, SHOWN), answer.danger))
+            summary.append(
+                SummaryRow(HEADS[Topic.READABLE], shortened(lines, SHOWN), answer.danger)
+            )
         elif answer.phrases:
             summary.append(SummaryRow(HEADS[answer.question], (answer.text,), answer.danger))
     return summary

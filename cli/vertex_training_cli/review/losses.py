@@ -181,10 +181,7 @@ _COMPUTED: Final[Mapping[str, tuple[tuple[str, Callable[..., float], Callable[..
 
 
 def key_changes(plan: Plan) -> list[Finding]:
-    """Return keys that the plan replaces by another key or by Google's, with the resources.
-
-    ``name`` and ``also`` are the short names of both keys.
-    """
+    """Return encryption keys that the plan replaces, with the names of the resources."""
     by_key: dict[tuple[str, str], list[str]] = {}
     for step in plan.changed:
         if step.old and step.new:

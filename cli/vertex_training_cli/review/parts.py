@@ -4,38 +4,44 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from types import SimpleNamespace
 from typing import Any, Final, Literal, TypeVar
 
 from vertex_training_cli.engine.values import FieldDifference
 
-#: Topics of the summary, with the keys of ``answers`` in JSON.
-RUNS: Final = "what runs"
-LOST: Final = "what is lost"
-PUBLIC: Final = "what becomes public"
-LIMITS: Final = "which limits are raised"
-POLICIES: Final = "what policies say"
-COSTS: Final = "what it can cost"
-RIGHTS: Final = "who gains a right"
-READABLE: Final = "whose data becomes readable"
-UNSEEN: Final = "what was not looked at"
-STOPS: Final = "what stops"
-REPLACED: Final = "what is replaced"
-BINDS: Final = "what the digest binds"
+
+class Topic(StrEnum):
+    """Topics of the summary in their order, with the keys of ``answers`` in JSON."""
+
+    RUNS = "what runs"
+    COSTS = "what it can cost"
+    RIGHTS = "who gains a right"
+    LOST = "what is lost"
+    PUBLIC = "what becomes public"
+    STOPS = "what stops"
+    REPLACED = "what is replaced"
+    LIMITS = "which limits are raised"
+    POLICIES = "what policies say"
+    READABLE = "whose data becomes readable"
+    UNSEEN = "what was not looked at"
+    BINDS = "what the digest binds"
+
+
 #: Topic -> heading of its row in Markdown and on the page.
-HEADS: Final = {
-    RUNS: "Jobs and traffic",
-    COSTS: "Cost",
-    RIGHTS: "Grants",
-    LOST: "Losses",
-    PUBLIC: "Public access",
-    STOPS: "Stopped jobs",
-    REPLACED: "Replacements",
-    LIMITS: "Limits and guards",
-    POLICIES: "Policies",
-    READABLE: "Data access",
-    UNSEEN: "Not checked",
-    BINDS: "Approval",
+HEADS: Final[Mapping[str, str]] = {
+    Topic.RUNS: "Jobs and traffic",
+    Topic.COSTS: "Cost",
+    Topic.RIGHTS: "Grants",
+    Topic.LOST: "Losses",
+    Topic.PUBLIC: "Public access",
+    Topic.STOPS: "Stopped jobs",
+    Topic.REPLACED: "Replacements",
+    Topic.LIMITS: "Limits and guards",
+    Topic.POLICIES: "Policies",
+    Topic.READABLE: "Data access",
+    Topic.UNSEEN: "Not checked",
+    Topic.BINDS: "Approval",
 }
 #: Maximum number of names in one part of a sentence; further names are counted.
 NAMED: Final = 3
@@ -65,10 +71,7 @@ class Finding:
 
 
 class Change(SimpleNamespace):
-    """A resource after the plan, or before the plan if it is removed.
-
-    The function that returns changes describes their attributes. JSON has these in camel case.
-    """
+    """A resource after the plan, or before a removal. Its attributes are the keys of JSON."""
 
 
 def first(names: Sequence[str]) -> str:

@@ -63,10 +63,7 @@ ALL: Final = 64_000
 def sections(
     report: ReviewReport, quote: Quote, strong: Callable[[str], str]
 ) -> list[ReportSection]:
-    """Return all sections that are not empty, in the order of the report.
-
-    ``quote`` escapes names and values, ``strong`` emphasizes words.
-    """
+    """Return all sections that are not empty. ``strong`` emphasizes words."""
     errors = (line for error in report.errors for line in error.message.splitlines())
     preflight = (Paragraph(f"Preflight: {quote(report.preflight)}"),) if report.preflight else ()
     warnings, drawn = tuple(warning.message for warning in report.warnings), graph(report)

@@ -253,10 +253,7 @@ def deleted_versions(plan: Plan) -> Iterator[Finding]:
 
 
 def served_runs(plan: Plan) -> Iterator[Finding]:
-    """Yield replaced jobs that created a model version. The version stays unchanged.
-
-    After the replacement, only the state shows which job of the run created the version.
-    """
+    """Yield replaced jobs from whose run a model version was created."""
     served: dict[tuple[str, str], str] = {}
     for step in plan.steps:
         if step.type == MODEL_VERSION and step.old and step.new:
