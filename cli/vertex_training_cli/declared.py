@@ -34,7 +34,6 @@ class DeclaredResource:
 
     type: str
     name: str
-    """Name of the resource in the state."""
     inputs: Mapping[str, Any]
 
     @property

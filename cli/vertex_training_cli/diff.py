@@ -7,19 +7,17 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
 
 from vertex_training.customjob.request.job_file import JobRequest
-from vertex_training.errors import CommandError, ConfigError
+from vertex_training.errors import ConfigError
 from vertex_training.settings.model import Section, Settings
 from vertex_training.stack import Stack, load
 from vertex_training_cli.check.checking import shown_from
-from vertex_training_cli.engine.paths import root_of
 from vertex_training_cli.engine.values import FieldDifference, diff_fields, redact
-from vertex_training_cli.options import Format
+from vertex_training_cli.options import Format, project_root
 
 #: Exit code if the stacks differ.
 DIFFERENT: Final = 1
@@ -47,9 +45,7 @@ def diff(
 
     Exit code, as for diff(1): 0 equal, 1 different, 2 an error.
     """
-    root = root_of(Path.cwd())
-    if root is None:
-        raise CommandError("no Pulumi.yaml in this folder or above: a stack needs a Pulumi project")
+    root = project_root()
     comparison = compare(load(root, one), load(root, other))
     written = {Format.TEXT: as_text, Format.JSON: as_json}
     print(written[format_](comparison), end="")

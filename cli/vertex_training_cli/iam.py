@@ -177,7 +177,6 @@ class EnvironmentIam:
 
     stack: str
     grants: tuple[IamBinding, ...]
-    """Grants, with short names of roles and resources."""
     roles: Mapping[str, tuple[str, ...]]
     """Id of a custom role -> its permissions."""
     denials: tuple[DenyRule, ...]

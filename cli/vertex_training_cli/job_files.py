@@ -15,7 +15,6 @@ import yaml
 
 from vertex_training.customjob.protocol.ports import REQUEST_ID_LABEL
 from vertex_training.errors import (
-    CheckUnavailableError,
     CommandError,
     ConfigError,
     Mend,
@@ -28,13 +27,13 @@ from vertex_training.settings.model import Settings
 from vertex_training.settings.project_files import file_name
 from vertex_training.settings.stack_files import read_config
 from vertex_training.stack import settings_of
-from vertex_training_cli.engine import paths, stacks
+from vertex_training_cli.engine import stacks
 from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.importing.command import offer
 from vertex_training_cli.importing.imported import REQUEST_ID, SPECS, ImportedJob, to_key
 from vertex_training_cli.importing.proposal import Proposal, named_files, propose
 from vertex_training_cli.importing.sources import SourceContents
-from vertex_training_cli.options import SelectedStack, StackOfJob, Write
+from vertex_training_cli.options import SelectedStack, StackOfJob, Write, project_root
 from vertex_training_cli.run.script import EXECUTOR
 from vertex_training_cli.run.submission import tasks_of
 
@@ -89,11 +88,7 @@ def new_job(
 
     Example: `vt new job tune --image trainer --write`.
     """
-    root = paths.root_of(Path.cwd())
-    if root is None:
-        raise CheckUnavailableError(
-            "no Pulumi.yaml in this folder or above: a stack needs a Pulumi project"
-        )
+    root = project_root()
     settings = settings_of(root, stack)
     if to_key(name) in settings.jobs:
         raise CommandError(

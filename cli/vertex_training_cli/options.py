@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import re
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated, Final
 
 import typer
+
+from vertex_training.errors import CheckUnavailableError
+from vertex_training_cli.engine.paths import root_of
 
 SelectedStack = Annotated[
     str | None,
@@ -48,3 +52,20 @@ def seconds(value: str, option: str) -> int:
     """Return the number of seconds of a duration such as ``30m``."""
     number, unit = matching(_DURATION, value, option, "30m").groups()
     return int(number) * _SECONDS[unit]
+
+
+def project_root() -> Path:
+    """Return the folder with ``Pulumi.yaml``: the current folder or a folder above."""
+    root = root_of(Path.cwd())
+    if root is None:
+        raise CheckUnavailableError(
+            "no Pulumi.yaml in this folder or above: a stack needs a Pulumi project"
+        )
+    return root
+
+
+def write_reports(output: Path, **texts: str) -> None:
+    """Write each text to a file whose name is ``output`` with the text's ending."""
+    output.parent.mkdir(parents=True, exist_ok=True)
+    for ending, text in texts.items():
+        (output.parent / f"{output.name}.{ending}").write_text(text, encoding="utf-8")

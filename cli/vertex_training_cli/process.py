@@ -27,6 +27,13 @@ def prepare() -> None:
     set_user_variables(os.environ)
 
 
+def print_utf8() -> None:
+    """Print UTF-8 in any terminal, for output that programs read."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+
+
 def exempt_loopback(environment: MutableMapping[str, str]) -> None:
     """Exclude this machine's addresses from the proxies that an environment sets.
 

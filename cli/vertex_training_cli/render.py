@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,8 +16,9 @@ from vertex_training.customjob.rules.job import Job
 from vertex_training.errors import CheckUnavailableError, counted, did_you_mean
 from vertex_training.stack import Stack
 from vertex_training_cli.check import checking, report
-from vertex_training_cli.engine.paths import from_here, root_of
-from vertex_training_cli.options import StackOfFile
+from vertex_training_cli.engine.paths import from_here
+from vertex_training_cli.options import StackOfFile, project_root
+from vertex_training_cli.process import print_utf8
 from vertex_training_cli.status import print_line
 
 
@@ -47,18 +47,12 @@ def render(
 
     Example: `vt render titanic --stack dev`.
     """
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+    print_utf8()
     sys.stdout.write(_rendered(job, stack, as_sent, rung))
 
 
 def _rendered(job: str, stack_name: str, as_sent: bool, rung: int) -> str:
-    root = root_of(Path.cwd())
-    if root is None:
-        raise CheckUnavailableError(
-            "no Pulumi.yaml in this folder or above: a stack needs a Pulumi project"
-        )
+    root = project_root()
     loaded = checking.stack_or_reports(root, stack_name)
     if not isinstance(loaded, Stack):
         wrong = loaded

@@ -29,11 +29,8 @@ class Read:
     """A REST request that reads one document or a list."""
 
     form: str
-    """URL with a placeholder for each name."""
     permission: str
-    """Permission that the request requires."""
     collection: str = "items"
-    """Field with the items of a list."""
     within: str = ""
     """Field with the items of one location, in an aggregated list."""
 

@@ -32,6 +32,7 @@ from vertex_training_cli.drift.policies import Declared, Membership
 from vertex_training_cli.engine import stacks
 from vertex_training_cli.engine.pulumi_cli import PulumiCli
 from vertex_training_cli.engine.stacks import StackRef
+from vertex_training_cli.options import write_reports
 from vertex_training_cli.status import print_line
 
 
@@ -64,21 +65,15 @@ def drift(
     ) as reason:
         errors = read_errors.explained((str(reason),))
         result = findings.Drift(stack, findings.DriftOutcome.FAILED, errors=errors)
-    _write(result, output)
+    if output is None:
+        print(report.markdown(result), end="")
+    else:
+        write_reports(output, md=report.markdown(result), json=report.as_json(result))
     for error in result.errors:
         print_line(f"vt drift: {error}")
     count = counted(len(result.differences), "difference")
     print_line(f"vt drift: {stack}: {result.outcome.name.lower()}, {count}")
     raise typer.Exit(int(result.outcome))
-
-
-def _write(result: Drift, output: Path | None) -> None:
-    if output is None:
-        print(report.markdown(result), end="")
-        return
-    output.parent.mkdir(parents=True, exist_ok=True)
-    for ending, text in (("md", report.markdown(result)), ("json", report.as_json(result))):
-        (output.parent / f"{output.name}.{ending}").write_text(text, encoding="utf-8")
 
 
 def compare_stack(stack: str) -> Drift:

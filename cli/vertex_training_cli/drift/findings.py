@@ -110,7 +110,6 @@ class DeclaredNetwork:
     """A network that the stack creates."""
 
     path: str
-    """``projects/P/global/networks/N``."""
     peerings: tuple[str, ...] = ()
     """Compute Engine's names of the network's peerings that the stack creates."""
 
@@ -132,7 +131,6 @@ class Drift:
     not_looked_at: tuple[str, ...] = ()
     """Lines about parts that were not judged, such as exceptions and refused reads."""
     network: DeclaredNetwork | None = None
-    """The network that the stack creates; None without one."""
     deployed_by_hand: tuple[ResourceDifference, ...] = ()
     """Models that a user deployed to endpoints of the stack, including allowed models."""
 

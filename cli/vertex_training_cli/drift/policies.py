@@ -46,7 +46,6 @@ class Membership:
     role: str
     member: str
     condition: str = ""
-    """Expression of the binding's condition; empty without a condition."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,6 @@ class Answer:
     asked: str
     """The check in a few words, such as ``permissions of the deploying account``."""
     answer: str
-    """The result in a few words."""
     verdict: Verdict = Verdict.OK
     meets: str = ""
     """Effect on a deployment; empty without an effect."""
@@ -44,7 +43,6 @@ class Answer:
     permission: str = ""
     """The permission that the check needs and the caller lacks."""
     part: str = ""
-    """Name of the check's part in ``command.PARTS``."""
 
     def refused(self, answer: str, meets: str, mend: str) -> Answer:
         """Return an answer: a deployment would fail."""
@@ -77,7 +75,6 @@ class Preflight:
     stack: str
     project: str
     caller: str
-    """Account of the requests."""
     answers: tuple[Answer, ...]
     calls: int = 0
 

@@ -13,6 +13,7 @@ import typer
 
 from vertex_training.errors import CommandError
 from vertex_training_cli.engine import stacks
+from vertex_training_cli.options import write_reports
 from vertex_training_cli.preflight import (
     context,
     names,
@@ -80,9 +81,7 @@ def preflight(
     result = Preflight(stack, ref.project, account, answers, calls)
     print(WRITERS[format_](result), end="")
     if output is not None:
-        output.parent.mkdir(parents=True, exist_ok=True)
-        for ending, write in (("md", markdown), ("json", as_json)):
-            (output.parent / f"{output.name}.{ending}").write_text(write(result), encoding="utf-8")
+        write_reports(output, md=markdown(result), json=as_json(result))
     if len(result.of(Verdict.UNKNOWN)) == len(answers):
         raise CommandError("no check was possible.")
     raise typer.Exit(REFUSED if result.of(Verdict.REFUSED) else 0)

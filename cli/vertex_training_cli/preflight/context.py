@@ -137,9 +137,7 @@ class PreflightContext:
     """Input of all checks of a preflight."""
 
     ref: StackRef
-    """The stack, its project and region."""
     declared: DeclaredStack
-    """Settings, requests of jobs, and every resource with its inputs."""
     client: ReadOnlyClient
     recorded: frozenset[tuple[str, str]] | None
     """Type and id of the resources in the state; None if the state could not be read."""

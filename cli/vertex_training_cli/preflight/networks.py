@@ -59,22 +59,20 @@ def _ask_network(context: PreflightContext, plan: NetworkPlan) -> Iterator[Answe
 def _ask_host(context: PreflightContext, host: str) -> Iterator[Answer]:
     asked = question(f"project {context.project}", "host project of the Shared VPC")
     host_project = context.client.get(rest.SHARED_VPC_HOST, asked, context.project)
-    yield _judge_host(context, asked, host, str((host_project or {}).get("name", "")))
-
-
-def _judge_host(context: PreflightContext, asked: Answer, host: str, name: str) -> Answer:
-    if name == host:
-        return asked.ok(host)
+    name = str((host_project or {}).get("name", ""))
+    settings = context.declared.stack.settings.shared_vpc
     attach = f"gcloud compute shared-vpc associated-projects add {context.project}"
     attach += f" --host-project={host}"
-    if name:
+    if name == host:
+        yield asked.ok(host)
+    elif name:
         meets = "the attachment is refused: a project has only one host project"
         detach = attach.replace(" add ", " remove ").replace(host, name)
-        return asked.refused(name, meets, f"`{detach}`, or set sharedVpc.hostProject to {name}")
-    settings = context.declared.stack.settings.shared_vpc
-    if settings and settings.manage_host:
-        return asked.ok("none yet: the stack attaches the project")
-    return asked.refused("none", f"jobs cannot use networks of {host}", attach)
+        yield asked.refused(name, meets, f"`{detach}`, or set sharedVpc.hostProject to {name}")
+    elif settings and settings.manage_host:
+        yield asked.ok("none: the stack will attach the project to the host project")
+    else:
+        yield asked.refused("none", f"jobs cannot use networks of {host}", attach)
 
 
 @answered
@@ -146,12 +144,9 @@ def _ask_connection(
 
 
 def _judge_connection(
-    context: PreflightContext,
-    plan: NetworkPlan,
-    network: Mapping[str, Any],
-    asked: Answer,
+    context: PreflightContext, plan: NetworkPlan, network: Mapping[str, Any], asked: Answer,
     connections: Items,
-) -> Answer:
+) -> Answer:  # fmt: skip
     has = [
         name for connection in connections for name in connection.get("reservedPeeringRanges") or ()
     ]
@@ -224,7 +219,6 @@ class AddressBlock:
 
     block: Block
     what: str
-    """Name for a message."""
     name: str
     """``REGION/NAME`` of a subnet, ``global/NAME`` of a range, or the name of a route."""
     only_within: bool = False

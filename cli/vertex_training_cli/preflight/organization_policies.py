@@ -48,7 +48,6 @@ class Subject:
     """A resource that a constraint applies to."""
 
     resource: str
-    """Name for a message."""
     project: str
     """Id of the project whose policy applies."""
     covers: Match | None = None
@@ -61,7 +60,6 @@ class Constraint:
 
     name: str
     stops: str
-    """Effect on a refused resource."""
     subjects: Callable[[DeclaredStack], Iterator[Subject]]
     mend: str
     """Change of the stack file that satisfies the policy; empty if no change can."""

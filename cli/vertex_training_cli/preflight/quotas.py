@@ -371,7 +371,11 @@ def _judge_reservation(
         meets = "jobs are refused: the reservation is not shared with Google's services"
         mend = "recreate the reservation with reservationSharingPolicy.serviceShareType: ALLOW_ALL"
         return asked.refused(answer, meets, mend)
-    if owner not in projects and not _is_shared(reservation, projects):
+    share = reservation.get("shareSettings") or {}
+    is_shared = share.get("shareType") == "ORGANIZATION" or {*projects} & {
+        *(share.get("projectMap") or ())
+    }
+    if owner not in projects and not is_shared:
         meets = f"jobs are refused: the reservation is not shared with project {projects[0]}"
         return asked.refused(answer, meets, f"{update} --add-share-with={projects[0]}")
     if plan and (differs := _difference(reservation, plan)):
@@ -425,10 +429,3 @@ def _difference(reservation: Mapping[str, Any], plan: ReservationPlan) -> str:
     if by_name is not plan.settings.specific_reservation_required:
         return f"specificReservationRequired: {str(not by_name).lower()}"
     return ""
-
-
-def _is_shared(reservation: Mapping[str, Any], projects: tuple[str, str]) -> bool:
-    share = reservation.get("shareSettings") or {}
-    return share.get("shareType") == "ORGANIZATION" or not {*projects}.isdisjoint(
-        share.get("projectMap") or ()
-    )

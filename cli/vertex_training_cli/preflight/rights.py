@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 from vertex_training.catalog import resource_types
 from vertex_training.catalog.resource_types import ACCOUNT, AGENT, BUCKET, ResourceType
@@ -53,7 +53,16 @@ def _project(context: PreflightContext) -> Iterator[Answer]:
         mend = f"gcloud projects create {context.project}, or set another gcp:project"
         yield of.refused("the project does not exist", "all API calls fail", mend)
         return
-    yield _number(context, project)
+    of = question(name, "number")
+    number = str(project.get("name", "")).rpartition("/")[2]
+    if number == context.number:
+        yield of.ok(number)
+    else:
+        yield of.refused(
+            f"{number}; the stack file declares {context.number}",
+            "grants go to service agents of another project, or IAM refuses them",
+            f"set projectNumber in Pulumi.{context.ref.stack}.yaml to {number}",
+        )
     of = question(name, "state")
     state = str(project.get("state", ""))
     if state == "ACTIVE":
@@ -63,18 +72,6 @@ def _project(context: PreflightContext) -> Iterator[Answer]:
         yield of.refused(state, "no resource can be created in a deleted project", mend)
     else:
         yield of.unknown(f"unknown state {state!r}")
-
-
-def _number(context: PreflightContext, project: dict[str, Any]) -> Answer:
-    of = question(f"projects/{context.project}", "number")
-    number = str(project.get("name", "")).rpartition("/")[2]
-    if number == context.number:
-        return of.ok(number)
-    return of.refused(
-        f"{number}; the stack file declares {context.number}",
-        "grants go to service agents of another project, or IAM refuses them",
-        f"set projectNumber in Pulumi.{context.ref.stack}.yaml to {number}",
-    )
 
 
 @answered
@@ -188,7 +185,13 @@ def check_permissions(context: PreflightContext) -> Iterator[Answer]:
     for target, needs in needed.items():
         for service, permissions in sorted(needs.services().items()):
             yield from _held(context, target, service, permissions, needs)
-    yield from (_of_organization(resource) for resource in elsewhere)
+    for resource in elsewhere:
+        row = resource_types.find(resource.type)
+        yield question(resource.name, "permissions on the organization or folder").unknown(
+            "not checked: the stack file does not name the organization",
+            ", ".join(sorted(row.permissions("read", "write"))),
+            "grant the deploying account roles/compute.xpnAdmin on the organization",
+        )
     yield from _accounts(context)
     yield from _state(context)
 
@@ -296,17 +299,6 @@ def _grant(target: str, missing: set[str]) -> str:
     return f"the owner of {target} must grant the deploying account a role with {listed}"
 
 
-def _of_organization(resource: DeclaredResource) -> Answer:
-    row = resource_types.find(resource.type)
-    permissions = ", ".join(sorted(row.permissions("read", "write")))
-    of = question(resource.name, "permissions on the organization or folder")
-    return of.unknown(
-        "not checked: the stack file does not name the organization",
-        permissions,
-        "grant the deploying account roles/compute.xpnAdmin on the organization",
-    )
-
-
 def _accounts(context: PreflightContext) -> Iterator[Answer]:
     """Check that the deploying account may act as the accounts of jobs and endpoints."""
     declared = {
@@ -314,10 +306,12 @@ def _accounts(context: PreflightContext) -> Iterator[Answer]:
         for account in context.of_type(ACCOUNT)
     }
     bodies = [json.loads(request.body) for request in context.declared.requests.values()]
+    specs = [body.get(key) for body in bodies for key in ("jobSpec", "trialJobSpec")]
     used = {
-        email: "submitting the job fails with 403 after the replaced job was cancelled"
-        for body in bodies
-        for email in _emails(body)
+        str(spec["serviceAccount"]): "submitting the job fails with 403 after the replaced job "
+        "was cancelled"
+        for spec in specs
+        if isinstance(spec, dict) and spec.get("serviceAccount")
     }
     for key, endpoint in context.declared.stack.endpoints.items():
         if endpoint.account:
@@ -346,12 +340,6 @@ def _account(
             f"gcloud iam service-accounts add-iam-policy-binding {email} --member=MEMBER "
             "--role=roles/iam.serviceAccountUser",
         )
-
-
-def _emails(body: Any) -> Iterator[str]:
-    for spec in (body.get("jobSpec"), body.get("trialJobSpec")):
-        if isinstance(spec, dict) and spec.get("serviceAccount"):
-            yield str(spec["serviceAccount"])
 
 
 def _state(context: PreflightContext) -> Iterator[Answer]:

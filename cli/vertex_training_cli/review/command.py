@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import io
 import json
 import re
 import sys
@@ -20,8 +19,10 @@ import typer
 
 from vertex_training.errors import CommandError, ConfigError
 from vertex_training.settings import project_files
-from vertex_training_cli.engine import paths, stacks
+from vertex_training_cli.engine import stacks
 from vertex_training_cli.engine.pulumi_cli import PulumiCli
+from vertex_training_cli.options import project_root
+from vertex_training_cli.process import print_utf8
 from vertex_training_cli.status import print_line
 
 if TYPE_CHECKING:
@@ -142,7 +143,7 @@ def review(
     would be created again, empty, 4 the change exceeds the environment's limits, 5 the plan differs
     from --expect. Each code except 2 comes with a report.
     """
-    _write_utf8()
+    print_utf8()
     formats = _formats(output or [], output_format)
     packs = tuple(policy_pack or ())
     how = PreviewOptions(packs, policy_levels, offline, refresh, save_plan)
@@ -179,12 +180,6 @@ def _summary(file: Path, stack: str) -> str:
     return summary
 
 
-def _write_utf8() -> None:
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
-
-
 def _log(text: str) -> None:
     print_line(f"vt review: {text}")
 
@@ -202,9 +197,7 @@ def _formats(files: list[Path], only: ReportFormat) -> dict[Path, ReportFormat]:
 
 
 def _review(stack: str, expect: str, how: PreviewOptions) -> tuple[ReviewReport, Plan]:
-    root = paths.root_of(Path.cwd())
-    if root is None:
-        raise CommandError("no Pulumi.yaml in this folder or above")
+    root = project_root()
     project_files.file_of(root, stack)
     if how.policy_levels and not how.policy_packs:
         raise CommandError("--policy-levels requires --policy-pack.", "add --policy-pack.")

@@ -59,7 +59,6 @@ class Verbosity:
     others: int
     """Number of other changes listed by name."""
     draw: bool
-    """True if the report has a graph."""
     shorter: int = 0
     """Display of jobs: a table (0), a line per job (1), or only names (2)."""
 

@@ -56,7 +56,6 @@ class IamBinding:
     target: str
     condition: str = ""
     reason: str = field(default="", compare=False)
-    """Reason for the grant; empty if unknown."""
     is_derived: bool = field(default=False, compare=False)
     """True if the program adds the grant, and no file of the stack lists it."""
 

@@ -159,7 +159,6 @@ class HeadlineAnswer:
 
     question: str
     phrases: tuple[str, ...]
-    """Phrases about the topic; empty without content."""
     danger: Danger = "plain"
 
     @property

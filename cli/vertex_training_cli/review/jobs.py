@@ -58,7 +58,6 @@ class RungRequest:
 
     number: int
     what: str
-    """Differences between the rung's request and the job file."""
     strategy: str
     reservation: str
     cost: JobCost
@@ -84,7 +83,6 @@ class JobChange:
     network: str
     """The peered network or the network attachment; empty without a network."""
     images: tuple[str, ...]
-    """Distinct images of the worker pools."""
     starts: tuple[str, ...]
     """Nodes and processes that the job's launchers start."""
     cost: JobCost
@@ -98,15 +96,12 @@ class JobChange:
     now: JobObservation | None = None
     """Current state of the deployed job; None if it was not observed."""
     cost_before: JobCost | None = None
-    """Cost of the replaced job; None if no job is replaced."""
     strategy_before: str = ""
-    """Strategy of the replaced job."""
     ladder: tuple[RungRequest, ...] = ()
     """The rungs, beginning with the job file's request; ``cost`` is that of the most expensive."""
     idle_stop: str = ""
     """Condition for the cancellation of a job with idle accelerators; empty if never."""
     idle_stop_before: str = ""
-    """``idle_stop`` before the plan."""
     memory: tuple[str, ...] = ()
     """Texts that compare the predicted peak memory of ``model`` with the memory of the GPUs."""
     same_request: bool = False
@@ -117,7 +112,6 @@ class JobChange:
     repeats: str = ""
     """Name of an earlier job with the same request and output folder; empty without such a job."""
     protected: bool = False
-    """True if the engine refuses to delete or replace the job."""
 
     @property
     def refused(self) -> bool:

@@ -110,7 +110,6 @@ class Entry:
 
     text: str
     lead: str = ""
-    """Emphasized words before the text."""
     danger: Danger = "plain"
     name: str = ""
     """Name of the resource whose fields differ. Name and fields are unescaped."""
@@ -118,7 +117,6 @@ class Entry:
     in_comment: bool = True
     """True if a pull request comment also shows the resource's differing fields."""
     note: str = ""
-    """A line below the entry."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +188,6 @@ class Edge:
     other: Node
     verb: str
     new: bool
-    """True if the change adds the relation."""
 
     @property
     def is_public(self) -> bool:
@@ -210,9 +207,7 @@ class Graph:
     nodes: dict[Node, None] = field(default_factory=dict)
     edges: list[Edge] = field(default_factory=list)
     left: int = 0
-    """Number of grants that the graph omits."""
     endpoints_left: int = 0
-    """Number of endpoints that the graph omits."""
 
     @property
     def undrawn(self) -> str:

@@ -59,12 +59,10 @@ class ImageUse:
     """An image that jobs or model versions use after the plan."""
 
     name: str
-    """Name of the image without registry and digest."""
     old: str
     """Digest or full name of the replaced image; empty if no image is replaced."""
     new: str
     uri: str
-    """Full name of the image."""
     jobs: tuple[str, ...]
     """Jobs and model versions that use the image, like ``model titanic run 3``."""
 
@@ -94,13 +92,10 @@ class ReviewOutcome(IntEnum):
 
     CLEAN = 0
     FAILED = 1
-    """The preview failed for another reason."""
     FORBIDDEN = 3
     """A mandatory policy is violated, or a protected resource would be recreated without data."""
     OVER_LIMIT = 4
-    """The plan exceeds the environment's limits."""
     DIFFERENT = 5
-    """The plan differs from the expected plan."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +124,6 @@ class ReviewReport:
 
     stack: str
     project: str
-    """The Google Cloud project; empty if unknown."""
     region: str
     source: str
     """Description of the state at the beginning of the preview."""
@@ -150,7 +144,6 @@ class ReviewReport:
     schedules: tuple[Change, ...] = _part(expenses.schedule_changes)
     watching: tuple[Change, ...] = _part(guards.watch_changes)
     reservations: tuple[Change, ...] = _part(expenses.reservation_changes)
-    """Reservations with changed machines, zone or number."""
     gained: tuple[IamBinding, ...] = _part(grants.gained)
     lost: tuple[IamBinding, ...] = _part(grants.lost)
     kept: tuple[IamBinding, ...] = _part(grants.kept)
@@ -162,11 +155,9 @@ class ReviewReport:
     """Types of changed resources with unknown effects on access."""
     reachability: tuple[Change, ...] = _part(reachability.reachability_changes)
     risks: Mapping[RiskKind, tuple[Any, ...]]
-    """Findings by kind of ``RISKS``."""
     levels: Mapping[str, str]
     """Configured levels of policies by name; other policies are mandatory."""
     protected: tuple[str, ...] = _part(destroyed.protected)
-    """Resources that Pulumi refuses to destroy."""
     folders: tuple[FolderChange, ...] = _part(destroyed.folder_changes)
     """Folders with several changed objects, which ``changes`` omits."""
     destroyed: tuple[DestructiveChange, ...] = _part(destroyed.destroyed)
@@ -175,7 +166,6 @@ class ReviewReport:
     )
     packs: tuple[str, ...] = _part(lambda plan: sorted(plan.packs))
     policies: int
-    """Number of policies that checked the plan."""
     changes: tuple[ResourceChange, ...]
     unchanged: int
     is_first: bool
@@ -190,9 +180,7 @@ class ReviewReport:
     unseen_images: tuple[str, ...] = ()
     """Images of submitted jobs that were not read from their registry, with reasons."""
     origins: Mapping[str, str] = field(default_factory=dict)
-    """Full name of an image -> its origin."""
     preflight: str = ""
-    """Summary of a preflight of the stack; empty without a preflight."""
 
     @property
     def is_offline(self) -> bool:

@@ -38,7 +38,6 @@ class RiskKind:
     headline: str
     """Text before the names in the verdict; empty if the verdict omits the findings."""
     words: Words = "{name}"
-    """Text for a finding in the verdict and in the summary."""
     key: str = ""
     """Path of the findings in JSON, like ``policies.lowered``; empty if JSON omits them."""
     question: str = Topic.LIMITS
@@ -53,7 +52,6 @@ class RiskKind:
     types: tuple[str, ...] | None = None
     """Types of the steps that ``find`` reads, empty for all types; None if it reads a plan."""
     where: Callable[[Any], object] = lambda finding: finding
-    """Function that returns true for the findings of this kind."""
 
     def __call__(self, plan: Plan) -> tuple[Any, ...]:
         """Return the findings in a plan."""
