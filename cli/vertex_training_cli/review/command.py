@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 
 #: A digest, or its first characters.
 DIGEST: Final = re.compile(r"[0-9a-f]{8,64}\Z")
-#: Maximum length of the engine's first error on standard error. The report has the full error.
-MAX_WHY: Final = 500
 
 
 class ReportFormat(StrEnum):
@@ -140,8 +138,8 @@ def review(
     Exit code: 0 no objection, 1 the preview failed, an image is missing, or a running job would
     move to another stack or be replaced by an identical request, 2 wrong usage or no stack to
     review, 3 a policy forbids the change, or a protected resource that was deleted in the cloud
-    would be created again, empty, 4 the change exceeds the environment's limits, 5 the plan differs
-    from --expect. Each code except 2 comes with a report.
+    would be recreated without data, 4 the change exceeds the environment's limits, 5 the plan
+    differs from --expect. All codes except 2 come with a report.
     """
     print_utf8()
     formats = _formats(output or [], output_format)
@@ -162,7 +160,7 @@ def review(
     if plan.errors and not plan.succeeded:
         from vertex_training_cli.review.escaping import cut
 
-        _log(f"{stack}: the preview failed: {cut(plan.errors[0].message, MAX_WHY)}")
+        _log(f"{stack}: the preview failed: {cut(plan.errors[0].message, 500)}")
     raise typer.Exit(int(report.outcome))
 
 
@@ -172,9 +170,8 @@ def _summary(file: Path, stack: str) -> str:
         summary, about = str(document["summary"]), str(document["stack"])
     except (ValueError, KeyError, TypeError):
         text = f"--preflight {file} is not a report of `vt preflight`."
-        raise CommandError(
-            text, f"run `vt preflight --stack {stack} -o FILE`; it writes FILE.json."
-        ) from None
+        hint = f"run `vt preflight --stack {stack} -o FILE`, which writes FILE.json."
+        raise CommandError(text, hint) from None
     if about != stack:
         raise CommandError(f"--preflight {file} is a report on stack {about}, not on {stack}.")
     return summary
@@ -190,9 +187,8 @@ def _formats(files: list[Path], only: ReportFormat) -> dict[Path, ReportFormat]:
     endings = [output_format.value for output_format in ReportFormat]
     for file in files:
         if file.suffix[1:] not in endings:
-            raise CommandError(
-                f"-o {file}: with several -o, each must end in .{', .'.join(endings)}"
-            )
+            names = ", .".join(endings)
+            raise CommandError(f"-o {file}: with several -o options, the name must end in .{names}")
     return {file: ReportFormat(file.suffix[1:]) for file in files}
 
 
@@ -208,7 +204,7 @@ def _review(stack: str, expect: str, how: PreviewOptions) -> tuple[ReviewReport,
     ref = stacks.find_unchecked(root, stack)
     plan, source, unknown = _plan(ref, how)
     from vertex_training_cli.jobs import deployed, observe
-    from vertex_training_cli.review import jobs, report  # loaded by now, beside the preview
+    from vertex_training_cli.review import jobs, report  # loaded during the preview
 
     is_offline = how.offline or "offline" in source
     observed = observe.observe_jobs(ref, plan, offline=is_offline)
@@ -291,7 +287,7 @@ def _problems(root: Path, stack: str) -> list[Problem]:
     except ConfigError as failed:
         return list(failed.problems)
     except OSError:
-        return []  # the program has reported the unreadable file
+        return []  # The program has reported the unreadable file.
     problems = [problem for result in results.values() for problem in result.errors]
     return [*problems, *loaded.exceeded_limits(results)]
 
@@ -303,9 +299,4 @@ def _render(report: ReviewReport, plan: Plan, output_format: ReportFormat) -> st
         return plan_file.write(plan, report.source, report.problems)
     from vertex_training_cli.review.formats import to_html, to_json, to_markdown
 
-    writers = {
-        ReportFormat.JSON: to_json,
-        ReportFormat.HTML: to_html,
-        ReportFormat.MD: to_markdown,
-    }
-    return writers[output_format](report)
+    return {"md": to_markdown, "html": to_html, "json": to_json}[output_format](report)

@@ -27,20 +27,13 @@ SECTIONS: Final = ("allowedSecrets", "drift", "rules")
 RULE_LEVELS: Final = ("note", "warning", "error")
 #: Limits in USD. A higher limit and a removed limit are raises.
 USD: Final = (
-    "maxUsdPerJob",
-    "maxUsdPerEnvironment",
-    "maxUsdPerTeam",
-    "maxUsdPerMonth",
-    "maxUsdPerMonthInTotal",
+    *("maxUsdPerJob", "maxUsdPerEnvironment", "maxUsdPerTeam"),
+    *("maxUsdPerMonth", "maxUsdPerMonthInTotal"),
 )
 #: Limits by a list. An additional entry and a removed list are raises.
 LISTS: Final = ("regions", "machineTypes", "strategies", "memberDomains")
-#: Text for a missing limit.
-NONE: Final = "no limit"
-#: Default level of a policy.
-DEFAULT: Final = "mandatory"
-#: Levels of policies, ascending.
-POLICY_LEVELS: Final = ("disabled", "advisory", "remediate", DEFAULT)
+#: Levels of policies, ascending. The last is the default.
+POLICY_LEVELS: Final = ("disabled", "advisory", "remediate", "mandatory")
 #: Resource type of the section on notifications -> noun.
 WATCHING: Final = {CHANNEL: "channel", ALERT: "alert", BUDGET: "budget", DASHBOARD: "dashboard"}
 #: Kind of an alert's condition -> template, and defaults of its fields.
@@ -194,10 +187,10 @@ def lowered_levels(plan: Plan) -> list[Finding]:
     # The plan has no levels of unknown policies. A disabled policy checks nothing.
     known = checked | plan.levels.keys()
     return [
-        Finding(name, "", str(before.get(name, DEFAULT)), level)
+        Finding(name, "", str(before.get(name, POLICY_LEVELS[-1])), level)
         for name, level in policy_levels(plan).items()
         if (name in known or level == "disabled" or not checked)
-        and _rank(level, POLICY_LEVELS) < _rank(before.get(name, DEFAULT), POLICY_LEVELS)
+        and _rank(level, POLICY_LEVELS) < _rank(before.get(name, POLICY_LEVELS[-1]), POLICY_LEVELS)
     ]
 
 
@@ -205,11 +198,11 @@ def _raised(before: Inputs, now: Inputs) -> Iterator[tuple[str, str, str]]:
     for key in USD:
         old, new = _number(before.get(key)), _number(now.get(key))
         if old is not None and (new is None or new > old):
-            yield key, usd(old), NONE if new is None else usd(new)
+            yield key, usd(old), "no limit" if new is None else usd(new)
     for key in LISTS:
         listed, allowed = before.get(key), now.get(key)
         if isinstance(listed, list) and not isinstance(allowed, list):
-            yield key, ", ".join(map(str, listed)), NONE
+            yield key, ", ".join(map(str, listed)), "no limit"
         elif isinstance(listed, list) and not all(
             # Each new entry is allowed by an earlier entry, such as ``n1-*``.
             any(_covers(str(old), str(new)) for old in listed)
@@ -262,9 +255,7 @@ def watch_changes(plan: Plan) -> list[Change]:
 
 def _lowered_notices(step: Step, old: Inputs, names: Mapping[str, str]) -> Iterator[str]:
     if step.new is None:
-        about = (
-            "" if step.type == ALERT else f": {_about(step.type, old)}"
-        )  # The title of an alert is sufficient.
+        about = "" if step.type == ALERT else f": {_about(step.type, old)}"
         yield f"{WATCHING[step.type]} removed{about}"
         return
     new = step.new.inputs
@@ -291,8 +282,7 @@ def _lowered_notices(step: Step, old: Inputs, names: Mapping[str, str]) -> Itera
 
 def _untitled_conditions(inputs: Inputs) -> list[Inputs]:
     titles = ("displayName", "name")
-    conditions = _mappings(inputs, "conditions")
-    return [{k: c[k] for k in c if k not in titles} for c in conditions]
+    return [{k: c[k] for k in c if k not in titles} for c in _mappings(inputs, "conditions")]
 
 
 def _mappings(inputs: Inputs, key: str) -> list[Inputs]:
@@ -320,9 +310,7 @@ def _condition(condition: Inputs) -> str:
     for kind, (words, defaults) in _CONDITIONS.items():
         if details := as_mapping(condition.get(kind)):
             values: dict[str, Any] = defaultdict(lambda: None, {**defaults, **details})
-            values["sign"] = {"COMPARISON_LT": "below", "COMPARISON_GT": "above"}.get(
-                str(values["comparison"]), values["comparison"]
-            )
+            values["sign"] = _SIGNS.get(str(values["comparison"]), values["comparison"])
             return words.format_map(values)
     return str(condition.get("displayName") or UNKNOWN)
 
