@@ -15,7 +15,7 @@ from vertex_training_cli.drift.findings import (
     ResourceDifference,
 )
 from vertex_training_cli.engine.values import redact
-from vertex_training_cli.review.escaping import visible
+from vertex_training_cli.review.parts import visible
 
 #: Version of the JSON format. It increases when a key changes its meaning or is removed.
 VERSION: Final = 2

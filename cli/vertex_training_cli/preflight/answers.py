@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import Final
 
 from vertex_training_cli.engine.values import redact
-from vertex_training_cli.review.escaping import code, visible
+from vertex_training_cli.review.parts import code, visible
 
 
 class Verdict(StrEnum):

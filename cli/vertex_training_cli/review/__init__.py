@@ -14,8 +14,7 @@
 ``guards``        raised limits; lowered policies, rules, alerts and other guards
 ``headline``      first screen: readiness, next commands, verdict, summary of twelve topics
 ``sections``      titles, tables, lists and a graph, for a comment and a page
-``parts``         findings, changes, parts of a section
-``escaping``      names and values escaped for Markdown and Mermaid
+``parts``         findings, changes, parts of a section; escaped names and values
 ``formats``       Markdown within GitHub's limit, an HTML page, and JSON with a version
 ================  ========================================================================
 

@@ -158,7 +158,7 @@ def review(
     else:
         print(_render(report, plan, output_format), end="")
     if plan.errors and not plan.succeeded:
-        from vertex_training_cli.review.escaping import cut
+        from vertex_training_cli.review.parts import cut
 
         _log(f"{stack}: the preview failed: {cut(plan.errors[0].message, 500)}")
     raise typer.Exit(int(report.outcome))

@@ -22,7 +22,6 @@ from vertex_training.errors import Location, Problem
 from vertex_training_cli.engine.plan import Diagnostic, JobObservation, PolicyViolation
 from vertex_training_cli.engine.values import FieldDifference
 from vertex_training_cli.review import headline
-from vertex_training_cli.review.escaping import block, code, label, visible
 from vertex_training_cli.review.grants import IamBinding
 from vertex_training_cli.review.headline import answers, is_partial, verdict
 from vertex_training_cli.review.jobs import JobChange, RungRequest
@@ -39,7 +38,11 @@ from vertex_training_cli.review.parts import (
     ReportSection,
     Table,
     Verbatim,
+    block,
+    code,
+    label,
     shortened,
+    visible,
 )
 from vertex_training_cli.review.report import ReviewReport
 from vertex_training_cli.review.sections import sections

@@ -20,9 +20,17 @@ from vertex_training.errors import counted
 from vertex_training.images.pins import PLACEHOLDER
 from vertex_training_cli.review import expenses, grants, serving
 from vertex_training_cli.review.destroyed import ACCEPTED_LOSS
-from vertex_training_cli.review.escaping import cut
 from vertex_training_cli.review.jobs import SAME_REQUEST, image_name, repeats_in_words
-from vertex_training_cli.review.parts import HEADS, NAMED, Danger, Quote, Topic, first, shortened
+from vertex_training_cli.review.parts import (
+    HEADS,
+    NAMED,
+    Danger,
+    Quote,
+    Topic,
+    cut,
+    first,
+    shortened,
+)
 from vertex_training_cli.review.report import ReviewOutcome, ReviewReport
 
 #: Maximum number of parts in the verdict. Further parts are counted.

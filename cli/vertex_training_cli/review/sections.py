@@ -14,7 +14,6 @@ from vertex_training.catalog.costs import usd
 from vertex_training.errors import counted
 from vertex_training_cli.review import expenses, grants, guards, reachability, serving
 from vertex_training_cli.review.destroyed import DestructiveChange
-from vertex_training_cli.review.escaping import cut
 from vertex_training_cli.review.grants import IamBinding
 from vertex_training_cli.review.headline import totals
 from vertex_training_cli.review.jobs import JobChange, at_most, fate, progress, shown_image
@@ -35,6 +34,7 @@ from vertex_training_cli.review.parts import (
     ReportSection,
     Table,
     Verbatim,
+    cut,
     to_listings,
     to_tables,
 )

@@ -10,9 +10,9 @@ from tests.unit.vt.review import plans
 from vertex_training.catalog.resource_types import SCHEDULE
 from vertex_training_cli.engine.plan import JobObservation, Observations
 from vertex_training_cli.review import formats, report
-from vertex_training_cli.review.escaping import code
 from vertex_training_cli.review.headline import answers, verdict
 from vertex_training_cli.review.jobs import same_requests
+from vertex_training_cli.review.parts import code
 from vertex_training_cli.review.report import ReviewReport
 
 # n1-standard-4 in us-central1 is $0.2185 an hour with the fee of Vertex AI, n1-standard-8 $0.4370.

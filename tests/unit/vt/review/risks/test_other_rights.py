@@ -9,9 +9,8 @@ import pytest
 from tests.unit.vt.review import plans
 from vertex_training_cli.engine.values import WIRE_UNKNOWN
 from vertex_training_cli.review import grants, report
-from vertex_training_cli.review.escaping import code
 from vertex_training_cli.review.headline import answers, verdict
-from vertex_training_cli.review.parts import Finding
+from vertex_training_cli.review.parts import Finding, code
 from vertex_training_cli.review.reachability import (
     reachability_changes,
     unjudged_types,
