@@ -43,9 +43,17 @@ def check_names(context: PreflightContext) -> Iterator[Answer]:
     for token in READ:
         for resource in context.of_type(token):
             yield from _other(context, resource)
-    for name in _used_buckets(context):
+    buckets = context.declared.stack.declared.buckets.values()
+    used = {str(resource.inputs["bucket"]) for resource in context.of_type(ON_BUCKET)}
+    used |= {bucket.existing for bucket in buckets if bucket.existing}
+    used -= {str(bucket.inputs["name"]) for bucket in context.of_type(BUCKET)}
+    for name in sorted(used):
         yield from _used_bucket(context, name)
-    for secret in _used_secrets(context):
+    secrets = context.declared.stack.declared.secrets.values()
+    existing = [secret.existing for secret in secrets if secret.existing]
+    # A new secret has no version yet.
+    created = [secret.id for secret in context.of_type(SECRET) if context.is_made(secret)]
+    for secret in dict.fromkeys([*(id_ for id_ in created if id_ not in existing), *existing]):
         yield from _secret_version(context, secret)
     texts = (
         str(value) for resource in context.declared.resources for value in resource.inputs.values()
@@ -82,17 +90,21 @@ def _bucket(context: PreflightContext, bucket: DeclaredResource) -> Iterator[Ans
     try:
         document = context.client.get(rest.BUCKET, of, name)
     except UnansweredError as error:
+        if context.is_made(bucket) or not error.answer.permission:
+            raise
         # If the caller may read all buckets of the project, the bucket is in another project.
-        is_theirs = error.answer.permission and not context.is_made(bucket)
-        if not (is_theirs and _may_read_buckets(context, of)):
+        url = f"{rest.PROJECT.url(context.project)}:testIamPermissions"
+        try:
+            held = context.client.held(url, {"storage.buckets.get"}, of)
+        except UnansweredError:
+            held = None
+        if not held:
             raise error from None
         yield of.refused("taken by a project that the caller may not read", _SHARED, mend)
         return
     if document is None:
         if context.is_made(bucket):
-            drift = (
-                f"run vt drift --stack {context.ref.stack}, which shows how to restore the bucket"
-            )
+            drift = f"vt drift --stack {context.ref.stack} shows how to restore the bucket"
             deleted = "free, but the state contains the bucket"
             yield of.warning(deleted, "the bucket was deleted in the cloud", drift)
         else:
@@ -106,14 +118,6 @@ def _bucket(context: PreflightContext, bucket: DeclaredResource) -> Iterator[Ans
     else:
         yield of.ok("created by the stack" if context.recorded is not None else "in the project")
         yield _settings(bucket, document, name)
-
-
-def _may_read_buckets(context: PreflightContext, of: Answer) -> bool:
-    url = f"{rest.PROJECT.url(context.project)}:testIamPermissions"
-    try:
-        return bool(context.client.held(url, {"storage.buckets.get"}, of))
-    except UnansweredError:
-        return False
 
 
 def _settings(bucket: DeclaredResource, document: dict[str, Any], name: str) -> Answer:
@@ -153,14 +157,6 @@ def _other(context: PreflightContext, resource: DeclaredResource) -> Iterator[An
         yield _not_of_the_state(context, of, resource)
 
 
-def _used_buckets(context: PreflightContext) -> list[str]:
-    created = {str(bucket.inputs["name"]) for bucket in context.of_type(BUCKET)}
-    used = {str(resource.inputs["bucket"]) for resource in context.of_type(ON_BUCKET)}
-    buckets = context.declared.stack.declared.buckets.values()
-    used |= {bucket.existing for bucket in buckets if bucket.existing}
-    return sorted(used - created)
-
-
 @answered
 def _used_bucket(context: PreflightContext, name: str) -> Iterator[Answer]:
     of = question(f"gs://{name}", "existence of the bucket")
@@ -169,15 +165,6 @@ def _used_bucket(context: PreflightContext, name: str) -> Iterator[Answer]:
         yield of.refused("no", "grants and jobs that use the bucket fail with 404", mend)
     else:
         yield of.ok("yes")
-
-
-def _used_secrets(context: PreflightContext) -> list[str]:
-    """Return ids of existing secrets, because a new secret has no version to check."""
-    declared = {secret.id: secret for secret in context.of_type(SECRET)}
-    created = [id_ for id_, secret in declared.items() if context.is_made(secret)]
-    secrets = context.declared.stack.declared.secrets.values()
-    used = [secret.existing for secret in secrets if secret.existing]
-    return list(dict.fromkeys([*(id_ for id_ in created if id_ not in used), *used]))
 
 
 @answered

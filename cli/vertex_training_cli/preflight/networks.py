@@ -189,7 +189,13 @@ def _ask_zones(context: PreflightContext, peering: Mapping[str, str]) -> Iterato
     asked = question(f"names of {domain}", f"private zones of {project}")
     zones = context.client.items(rest.ZONES, asked, project)
     network = f"projects/{project}/global/networks/{peering['targetNetwork']}"
-    names = [str(zone["dnsName"]) for zone in zones if _serves(zone, network, domain)]
+    names = list[str]()
+    for zone in zones:
+        visible_in = (zone.get("privateVisibilityConfig") or {}).get("networks") or ()
+        zone_name, name = (f".{text.rstrip('.')}" for text in (str(zone.get("dnsName")), domain))
+        serves = zone_name == "." or name.endswith(zone_name) or zone_name.endswith(name)
+        if serves and any(str(e.get("networkUrl", "")).endswith(network) for e in visible_in):
+            names.append(str(zone["dnsName"]))
     if names:
         yield asked.ok(", ".join(names))
         return
@@ -199,15 +205,6 @@ def _ask_zones(context: PreflightContext, peering: Mapping[str, str]) -> Iterato
     )
     missing = f"no zone is visible to network {peering['targetNetwork']}"
     yield asked.warning(missing, f"jobs cannot resolve names of {domain}", mend)
-
-
-def _serves(zone: Mapping[str, Any], network: str, domain: str) -> bool:
-    """Return whether a zone resolves names of a domain for a network."""
-    seen = (zone.get("privateVisibilityConfig") or {}).get("networks") or ()
-    if not any(str(item.get("networkUrl", "")).endswith(network) for item in seen):
-        return False
-    zone_name, name = (f".{text.rstrip('.')}" for text in (str(zone.get("dnsName")), domain))
-    return zone_name == "." or name.endswith(zone_name) or zone_name.endswith(name)
 
 
 Block = ipaddress.IPv4Network
@@ -260,31 +257,26 @@ def held_blocks(
     routes: Iterable[Mapping[str, Any]],
 ) -> Iterator[AddressBlock]:
     """Yield the address blocks in use in ``network``, from the lists of its project."""
-    for entry in _inside(network, subnetworks):
+
+    def inside(items: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+        return (item for item in items if str(item.get("network")).endswith(network))
+
+    for entry in inside(subnetworks):
         blocks = [entry.get("ipCidrRange")]
         blocks += [other.get("ipCidrRange") for other in entry.get("secondaryIpRanges") or ()]
         where = str(entry.get("region", "")).rpartition("/")[2]
         yield from _held(blocks, f"subnet {entry['name']} in {where}", f"{where}/{entry['name']}")
-    for entry in _inside(network, addresses):
+    for entry in inside(addresses):
         if entry.get("purpose") == "VPC_PEERING":
             block = f"{entry.get('address')}/{entry.get('prefixLength')}"
             yield from _held([block], f"range {entry['name']}", f"global/{entry['name']}")
-    for entry in _inside(network, routes):
+    for entry in inside(routes):
         if entry.get("nextHopPeering"):
             what = f"peering {entry['nextHopPeering']}"
             yield from _held([entry.get("destRange")], what, entry["name"])
         elif not entry.get("nextHopNetwork"):  # the route of a subnet
             what = f"route {entry['name']}"
             yield from _held([entry.get("destRange")], what, entry["name"], only_within=True)
-
-
-def _inside(network: str, items: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
-    short = network.rpartition("/")[2]
-    project = network.split("/")[1]
-    for item in items:
-        link = str(item.get("network"))
-        if link.endswith(f"projects/{project}/global/networks/{short}"):
-            yield item
 
 
 def _held(

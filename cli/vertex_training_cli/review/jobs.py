@@ -223,6 +223,8 @@ def _job(step: Step, observed: Observations, *, subnet: bool) -> JobChange:
     if exists or again:
         action = "adopt"
     before = step.old.inputs if step.old and action in ("replace", "defer") else None
+    pools = Job({"jobSpec": spec}).pools
+    memory = (e[1] for e in memory_comparisons(pools, as_mapping(job_options.get(MODEL))))
     return JobChange(
         name=job_name(step),
         action=action,
@@ -232,7 +234,7 @@ def _job(step: Step, observed: Observations, *, subnet: bool) -> JobChange:
         account=spec.get("serviceAccount", ""),
         network=spec.get("network") or attachment,
         images=images_of(spec),
-        starts=started_processes(Job({"jobSpec": spec}).pools),
+        starts=started_processes(pools),
         cost=_cost(inputs),
         differences=tuple(differences(step)),
         # A report shows the API's spelling without escaping.
@@ -245,7 +247,7 @@ def _job(step: Step, observed: Observations, *, subnet: bool) -> JobChange:
         ladder=_ladder(inputs),
         idle_stop=str(_options(step.new).get(IDLE_STOP) or ""),
         idle_stop_before=str(_options(step.old).get(IDLE_STOP) or ""),
-        memory=_memory(messages[0], inputs) if step.new else (),
+        memory=tuple(dict.fromkeys(memory)) if step.new else (),
         repeats=repeated.rpartition("/")[2] if action in ("submit", "replace") else "",
         same_request=action == "replace" and step.repeats_request,
         retained=step.old is not None and step.old.retained,
@@ -277,12 +279,6 @@ def same_requests(jobs: Sequence[JobChange]) -> list[Problem]:
 def repeats_in_words(changes: Sequence[JobChange], quote: Quote) -> list[str]:
     """Return jobs whose request was sent before, each with the earlier job of the request."""
     return [f"{quote(job.name)} ({quote(job.repeats)})" for job in changes if job.repeats]
-
-
-def _memory(message: Mapping[str, Any], inputs: Mapping[str, Any]) -> tuple[str, ...]:
-    pools = Job({"jobSpec": job_spec(message)}).pools
-    model = as_mapping(as_mapping(inputs.get("options")).get(MODEL))
-    return tuple(dict.fromkeys(text for _, text, _ in memory_comparisons(pools, model)))
 
 
 def _ladder(inputs: Mapping[str, Any]) -> tuple[RungRequest, ...]:
@@ -323,13 +319,15 @@ def differences(step: Step) -> list[FieldDifference]:
     """Return the differences of a job: of its request, its run, and its labels and options."""
     if step.old is None or step.new is None or not step.changes:
         return []
-    places = [_submission(state.inputs) for state in (step.old, step.new)]
+    requests = (_with_reference(state.inputs) for state in (step.old, step.new))
+    places = (_submission(state.inputs) for state in (step.old, step.new))
     options = map(_options, (step.old, step.new))
-    return [
-        *diff_fields(_named(step.old.inputs), _named(step.new.inputs)),
-        *diff_fields(*places),
-        *diff_fields(*options),
-    ]
+    return [*diff_fields(*requests), *diff_fields(*places), *diff_fields(*options)]
+
+
+def _with_reference(inputs: Mapping[str, Any]) -> dict[str, Any]:
+    text, id_ = str(inputs.get("request")), str(inputs.get("requestId", ""))
+    return request({"request": text.replace(id_, "${job.requestId}") if id_ else text})
 
 
 def _options(state: ResourceState | None) -> dict[str, Any]:
@@ -348,34 +346,27 @@ def _submission(inputs: Mapping[str, Any]) -> Mapping[str, Any]:
     return inputs.get("submission") or {}
 
 
-def _named(inputs: Mapping[str, Any]) -> dict[str, Any]:
-    text, id_ = str(inputs.get("request")), str(inputs.get("requestId", ""))
-    return request({"request": text.replace(id_, "${job.requestId}") if id_ else text})
-
-
 def _reservation(spec: Mapping[str, Any]) -> str:
-    reservations: dict[str, None] = {}
+    reservations: list[str] = []
     for pool in spec.get("workerPoolSpecs", ()):
         affinity = pool.get("machineSpec", {}).get("reservationAffinity") or {}
         kind = affinity.get("reservationAffinityType")
         if kind == "SPECIFIC_RESERVATION":
-            reservations |= dict.fromkeys(
-                value.rpartition("/")[2] for value in affinity.get("values", ())
-            )
+            reservations += [value.rpartition("/")[2] for value in affinity.get("values", ())]
         elif kind and kind != "NO_RESERVATION":
-            reservations[kind] = None
-    return ", ".join(reservations)
+            reservations.append(kind)
+    return ", ".join(dict.fromkeys(reservations))
 
 
 def images_of(spec: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the distinct images of the worker pools of a spec."""
-    images: dict[str, None] = {}
-    for pool in spec.get("workerPoolSpecs", ()):
-        image = pool.get("containerSpec", {}).get("imageUri")
-        image = image or pool.get("pythonPackageSpec", {}).get("executorImageUri")
-        if image:
-            images[image] = None
-    return tuple(images)
+    pools = spec.get("workerPoolSpecs", ())
+    images = (
+        pool.get("containerSpec", {}).get("imageUri")
+        or pool.get("pythonPackageSpec", {}).get("executorImageUri")
+        for pool in pools
+    )
+    return tuple(dict.fromkeys(filter(None, images)))
 
 
 def fate(job: JobChange) -> str:

@@ -282,8 +282,13 @@ def build(
     for schedule in parts["schedules"]:
         schedule.dropped = observed.dropped.get(schedule.name, ())
     grouped = {name for folder in parts["folders"] for name in folder.names}
-    changes = [_change(step) for step in plan.changed if not _is_in_other_section(step)]
-    changes.sort(key=lambda change: (change.op, change.name))
+    changes = list[ResourceChange]()
+    for step in plan.changed:
+        if not _is_in_other_section(step) and step.name not in grouped:
+            new = step.new.inputs if step.new else {}
+            fields = diff_fields(step.old.inputs, new) if step.old else added_fields(new)
+            op, paths = "forget" if destroyed.stays(step) else step.op, () if fields else step.paths
+            changes.append(ResourceChange(op, step.name, step.type, tuple(fields), paths))
     # Explain errors of a refresh that could not read a resource.
     errors = tuple(
         dataclasses.replace(error, message="\n".join(read_errors.explained((error.message,))))
@@ -313,7 +318,7 @@ def build(
         policies=len(plan.policies | {violation.policy for violation in plan.violations}),
         risks={kind: kind(plan) for kind in RISKS},
         levels=guards.policy_levels(plan),
-        changes=tuple(change for change in changes if change.name not in grouped),
+        changes=tuple(sorted(changes, key=lambda change: (change.op, change.name))),
         is_first=plan.succeeded and not is_offline and not any(step.old for step in plan.steps),
         unchanged=sum(step.custom and not step.changes for step in plan.steps),
     )
@@ -351,13 +356,6 @@ def _is_in_other_section(step: Step) -> bool:
     )
 
 
-def _change(step: Step) -> ResourceChange:
-    new = step.new.inputs if step.new else {}
-    fields = diff_fields(step.old.inputs, new) if step.old else added_fields(new)
-    op = "forget" if destroyed.stays(step) else step.op
-    return ResourceChange(op, step.name, step.type, tuple(fields), () if fields else step.paths)
-
-
 def plan_digest(plan: Plan) -> str:
     """Return a SHA-256 of the effects of the plan, as 64 hex digits.
 
@@ -369,8 +367,22 @@ def plan_digest(plan: Plan) -> str:
     raised = [(limit.name, limit.old, limit.new) for limit in guards.raised_limits(plan)]
     content = {
         "stack": plan.stack,
-        "steps": _steps(plan),
-        "protection": _protection(plan),
+        "steps": [
+            {
+                "op": step.op,
+                "urn": step.urn,
+                "old": step.old and _state(step, step.old),
+                "new": step.new and _state(step, step.new),
+                "paths": sorted(step.paths),
+            }
+            for step in sorted(plan.changed, key=lambda step: step.urn)
+        ],
+        # Protection may change without another change of the resource.
+        "protection": sorted(
+            (step.urn, step.old.protect, step.new.protect)
+            for step in plan.steps
+            if step.custom and step.old and step.new and step.old.protect != step.new.protect
+        ),
         "limits": [guards.limits_of(plan), raised],
         # The text of a message does not change the digest.
         "policies": {
@@ -386,30 +398,9 @@ def plan_digest(plan: Plan) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _steps(plan: Plan) -> list[dict[str, object]]:
-    return [
-        {
-            "op": step.op,
-            "urn": step.urn,
-            "old": step.old and _state(step, step.old),
-            "new": step.new and _state(step, step.new),
-            "paths": sorted(step.paths),
-        }
-        for step in sorted(plan.changed, key=lambda step: step.urn)
-    ]
-
-
 def _state(step: Step, state: ResourceState) -> dict[str, object]:
     known = (
         {RESOLVED} if step.type == SNAPSHOT else set[str]()
     )  # Source tables may grow after the approval.
     inputs = {key: value for key, value in state.inputs.items() if key not in known}
     return {"inputs": inputs, "protect": state.protect}
-
-
-def _protection(plan: Plan) -> list[tuple[str, bool, bool]]:
-    return sorted(
-        (step.urn, step.old.protect, step.new.protect)
-        for step in plan.steps
-        if step.custom and step.old and step.new and step.old.protect != step.new.protect
-    )
