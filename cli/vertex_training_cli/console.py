@@ -122,9 +122,9 @@ def table(*columns: str, rows: Iterable[tuple[str, ...]], title: str | None = No
 def _unwrapped_columns(
     columns: tuple[str, ...], rows: list[tuple[str, ...]]
 ) -> tuple[list[bool], bool]:
-    """Return a pair: for each column, True if it stays unwrapped; True if all short columns do.
+    """Return True for each column that stays unwrapped, and True if all columns fit.
 
-    Those are short words, if the others have enough room beside them; of too many ids alone.
+    Columns of short words stay unwrapped. In a narrow terminal, only columns of ids do.
     """
     texts = [(column, *cells) for column, *cells in zip(columns, *rows, strict=True)]
     widths = [max(len(line) for cell in text for line in cell.split("\n")) for text in texts]

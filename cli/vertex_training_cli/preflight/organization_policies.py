@@ -153,7 +153,7 @@ class EffectivePolicy:
         parts = ["enforced"] if self.enforced else []
         for word, values in (("allowed", self.allowed), ("denied", self.denied)):
             parts += [f"{word}: {', '.join(values)}"] if values else []
-        return "; ".join(parts) or "nothing restricted"
+        return "; ".join(parts) or "no restriction"
 
 
 def _match_value(name: str) -> Match:

@@ -74,8 +74,8 @@ def judge_jobs(asked: Answer, need: JobNeed, project: str, limit: int | None) ->
 def judge_endpoints(asked: Answer, need: JobNeed, project: str, limit: int | None) -> Answer:
     """Return the answer about a quota of endpoints. A limit of None means unlimited.
 
-    An exceeded limit is only a warning, because Google's pages disagree on whether the maximum or
-    the running number of replicas counts.
+    An exceeded limit is only a warning: Google's pages disagree if the maximum number of replicas or
+    the number of running replicas counts.
     """
     if limit is None:
         return asked.ok("not limited")

@@ -110,7 +110,7 @@ class JobChange:
     """True if the deployed job stays unchanged (``retain_on_delete`` of a ``TrainingJob``)."""
 
     repeats: str = ""
-    """Name of an earlier job with the same request and output folder; empty without such a job."""
+    """Name of an earlier job of this request, whose output folder the job uses; empty if none."""
     protected: bool = False
 
     @property
@@ -376,7 +376,7 @@ def fate(job: JobChange) -> str:
         "adopt": "adopted, because the request was already submitted",
         "replace": "new job submitted",
         "cancel": "removed from the stack",
-        "change": "labels or options changed, nothing submitted",
+        "change": "labels or options changed, without a submission",
         "defer": "submitted by the first `up` after the end of the running job",
         "keep": "unchanged",
     }[job.action]

@@ -193,7 +193,7 @@ class Edge:
 
     @property
     def is_public(self) -> bool:
-        """Return whether the subject is all users."""
+        """Return True if the subject is all users."""
         return self.one.kind == EVERYBODY
 
     @property
@@ -312,7 +312,7 @@ def _visible_word(word: str, *, is_name: bool) -> str:
 
 
 def _is_prose(word: str) -> bool:
-    """Return whether a word is in one script other than Latin, or in Latin letters with accents."""
+    """Return True if a word is in one script, or in Latin letters with accents."""
     latin = (char in "-'\u2019" or (char.isalpha() and char <= "\u024f") for char in word)
     return not any(map(str.isascii, word)) or all(latin)
 
