@@ -197,14 +197,13 @@ def read(stack: str, exit_code: int, stdout: str, stderr: str) -> Drift:
 
 
 def _network(plan: Plan) -> DeclaredNetwork | None:
-    made = [step for step in plan.steps if step.old and step.new]
-    path = next((s.old.id for s in made if s.type == NETWORK and s.old and s.old.id), None)
-    names = (str(s.old.outputs.get("peering", "")) for s in made if s.old and s.type == CONNECTION)
-    return DeclaredNetwork(path, tuple(sorted({*names} - {""}))) if path else None
+    kept = [(step.type, step.old) for step in plan.steps if step.old and step.new]
+    path = next((old.id for type_, old in kept if type_ == NETWORK and old.id), None)
+    names = {str(old.outputs.get("peering", "")) for type_, old in kept if type_ == CONNECTION}
+    return DeclaredNetwork(path, tuple(sorted(names - {""}))) if path else None
 
 
-def _ended_by_hand(plan: Plan) -> list[ResourceDifference]:
-    ended: dict[str, ResourceDifference] = {}
+def _ended_by_hand(plan: Plan) -> Iterator[ResourceDifference]:
     for step in plan.steps:
         if step.type not in JOBS or step.op != "same" or step.old is None:
             continue
@@ -216,8 +215,7 @@ def _ended_by_hand(plan: Plan) -> list[ResourceDifference]:
             "again, raise its run in the stack file. Otherwise remove the job from the stack file."
         )
         shown = (PropertyDifference("state", state.removeprefix("JOB_STATE_"), "not cancelled"),)
-        ended[step.urn] = ResourceDifference(ENDED, step.name, step.type, step.old.id, shown, note)
-    return list(ended.values())
+        yield ResourceDifference(ENDED, step.name, step.type, step.old.id, shown, note)
 
 
 def _rewritten(plan: Plan) -> Iterator[ResourceDifference]:

@@ -74,8 +74,8 @@ def judge_jobs(asked: Answer, need: JobNeed, project: str, limit: int | None) ->
 def judge_endpoints(asked: Answer, need: JobNeed, project: str, limit: int | None) -> Answer:
     """Return the answer about a quota of endpoints. A limit of None means unlimited.
 
-    An exceeded limit is only a warning: Google's pages disagree if the maximum number of replicas or
-    the number of running replicas counts.
+    An exceeded limit is only a warning: by the API's schema the maximum of replicas counts, by a
+    page of 2026-08 only running replicas count.
     """
     if limit is None:
         return asked.ok("not limited")
