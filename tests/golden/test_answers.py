@@ -36,7 +36,7 @@ def answered(name: str) -> dict[str, str]:
     questions = {head: question for question, head in HEADS.items()}
     questions |= dict.fromkeys(RIGHTS_ROWS, Topic.RIGHTS)
     rest = re.search(
-        r"^(?:Nothing to report under|Unknown, because the preview failed): (.*)\.$",
+        r"^(?:No entries for|Unknown, because the preview failed): (.*)\.$",
         headline,
         re.MULTILINE,
     )

@@ -39,7 +39,7 @@ ELSEWHERE: Final = (
         "| Created",
         "| job |",
         "|---",
-        "Nothing to report under: ",
+        "No entries for: ",
         "Unknown, because the preview failed: ",
         "<sub>",
         "<details",

@@ -130,7 +130,7 @@ def test_grant_of_a_teams_own_code_is_reported_as_such() -> None:
 )
 def test_administrator_role_is_in_the_headline(role: str) -> None:
     told = verdict(reviewed(asked_for(KIM, role)))
-    assert f"administrator roles: {KIM} {role} on bucket vision-data" in told
+    assert f"new administrator roles: {KIM} {role} on bucket vision-data" in told
 
 
 def test_required_grant_to_a_service_agent_is_not_in_the_headline() -> None:
@@ -147,7 +147,7 @@ def test_required_grant_to_a_service_agent_is_not_in_the_headline() -> None:
 def test_first_member_of_a_new_domain_is_in_the_headline(member: str) -> None:
     told = member not in MEMBERS["own"]
     line = verdict(reviewed(asked_for(member, "roles/storage.objectViewer")))
-    assert (f"members of other domains: {member}" in line) is told
+    assert (f"new members of other domains: {member}" in line) is told
 
 
 def test_domain_in_the_limits_is_not_foreign() -> None:

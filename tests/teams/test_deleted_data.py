@@ -102,7 +102,8 @@ def test_accepted_loss_of_existing_data_is_a_warning() -> None:
     there = plans.step("same", plans.BUCKET, "storage-data", DATA, DATA)
     found = report.build(planned(there, losses={"storage-data": "gone in May"}), source="here")
     assert [each.message for each in found.warnings] == [
-        "drift.acceptedLosses: storage-data exists. Remove the entry: it would accept a later loss."
+        "drift.acceptedLosses: resource storage-data exists. Remove the entry: it would accept a "
+        "later loss."
     ]
     assert "loss accepted: storage-data (gone in May)" in verdict(found)
 
@@ -125,7 +126,7 @@ def test_resource_restored_by_a_repair_is_no_loss() -> None:
     repair = plans.step("update", REPOSITORY, "registry-docker", {}, kept)
     told = verdict(report.build(planned(state, repair), source="here"))
     assert "data is lost" not in told
-    assert "restored as deployed: registry-docker (lifetime of images: never deleted" in told
+    assert "manual change undone: registry-docker (lifetime of images: never deleted" in told
     changed = plans.step(
         "update", REPOSITORY, "registry-docker", {},
         {"cleanupPolicies": [{"action": "DELETE", "condition": {"olderThan": "86400s"}}]},

@@ -110,7 +110,7 @@ def test_a_new_job_whose_request_has_one_already_is_adopted_and_costs_nothing_mo
     observed = observe.observe_jobs(ref, plan, offline=offline)
     assert reported(plan, observed)[0] == headline
     assert asked == ([] if offline else [("id-of-a-1", "customJobs")])
-    adopted = "adopted: already submitted, not sent again"
+    adopted = "adopted, because the request was already submitted"
     assert (adopted in reported(plan, observed)[1]) == (headline.startswith("1 job adopted"))
 
 

@@ -15,7 +15,7 @@ from tests.unit.infra.stacks import unjudged
 from tests.unit.vt.preflight.documents import FORBIDDEN, context
 from vertex_training.stack import Stack
 from vertex_training_cli.declared import DeclaredStack
-from vertex_training_cli.names.lookup import Look
+from vertex_training_cli.images.lookup import Look
 from vertex_training_cli.preflight import names
 from vertex_training_cli.preflight.answers import Answer, question
 

@@ -58,7 +58,7 @@ def test_jobs_are_told_by_what_runs_what_stops_and_what_it_can_cost() -> None:
         "`b` on `1 x n1-standard-4` → `1 x n1-standard-8`, `STANDARD` → `FLEX_START`; "
         "`d` on `1 x n1-standard-4`, after the end of the running job",
         "what it can cost": "at most $0.22 → $0.66 on Vertex, $2.28 on Batch; "
-        "submitted later: $0.22",
+        "jobs submitted later: $0.22",
         "what stops": "`b` (current state unknown); `c` (current state unknown)",
         "what is replaced": "job `b`",
         "what policies say": "no policy pack checked the plan",

@@ -86,9 +86,7 @@ def test_what_could_not_be_asked_is_said() -> None:
 
 def test_a_version_that_is_deleted_is_a_loss_and_one_that_is_kept_is_not() -> None:
     gone = built(plans.delete(VERSION, "titanic-3", **version(3, on_delete="delete")))
-    assert risks(gone, "deletedVersions") == [
-        "titanic: run 3, the version and its files in the registry"
-    ]
+    assert risks(gone, "deletedVersions") == ["titanic: run 3, with its files in the registry"]
     assert "model version deleted: titanic" in verdict(gone)
     kept = built(plans.delete(VERSION, "titanic-3", **version(3)))
     assert risks(kept, "deletedVersions") == []

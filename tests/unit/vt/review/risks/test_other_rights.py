@@ -120,7 +120,7 @@ def test_a_denial_that_moves_or_stays_in_the_cloud_is_none_that_goes() -> None:
     kept["resourcePreEvent"]["metadata"]["old"]["retainOnDelete"] = True
     assert grants.lifted(moved) == grants.lifted(plans.plan(kept)) == []
     found = built(plans.delete(DENY, "old", **rules(denial("a"))))
-    words = "denials lifted for: `principal://ci` (`a`)"
+    words = "permissions no longer denied to: `principal://ci` (`a`)"
     assert answer(found, "who gains a right") == (words,)
 
 
