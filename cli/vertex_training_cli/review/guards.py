@@ -208,7 +208,7 @@ def _raised(before: Inputs, now: Inputs) -> Iterator[tuple[str, str, str]]:
             any(_covers(str(old), str(new)) for old in listed)
             for new in allowed or ()
         ):
-            yield key, *(", ".join(map(str, values or [])) for values in (listed, allowed))
+            yield key, ", ".join(map(str, listed)), ", ".join(map(str, allowed or ()))
     # The program also accepts a quoted "yes" or "1" as true.
     if now.get("allowUnpriced", False) is not False and before.get("allowUnpriced") is not True:
         yield "allowUnpriced", "false", "true"

@@ -282,13 +282,6 @@ def build(
     for schedule in parts["schedules"]:
         schedule.dropped = observed.dropped.get(schedule.name, ())
     grouped = {name for folder in parts["folders"] for name in folder.names}
-    changes = list[ResourceChange]()
-    for step in plan.changed:
-        if not _is_in_other_section(step) and step.name not in grouped:
-            new = step.new.inputs if step.new else {}
-            fields = diff_fields(step.old.inputs, new) if step.old else added_fields(new)
-            op, paths = "forget" if destroyed.stays(step) else step.op, () if fields else step.paths
-            changes.append(ResourceChange(op, step.name, step.type, tuple(fields), paths))
     # Explain errors of a refresh that could not read a resource.
     errors = tuple(
         dataclasses.replace(error, message="\n".join(read_errors.explained((error.message,))))
@@ -318,10 +311,21 @@ def build(
         policies=len(plan.policies | {violation.policy for violation in plan.violations}),
         risks={kind: kind(plan) for kind in RISKS},
         levels=guards.policy_levels(plan),
-        changes=tuple(sorted(changes, key=lambda change: (change.op, change.name))),
+        changes=_other_changes(plan, grouped),
         is_first=plan.succeeded and not is_offline and not any(step.old for step in plan.steps),
         unchanged=sum(step.custom and not step.changes for step in plan.steps),
     )
+
+
+def _other_changes(plan: Plan, grouped: set[str]) -> tuple[ResourceChange, ...]:
+    changes = list[ResourceChange]()
+    for step in plan.changed:
+        if not _is_in_other_section(step) and step.name not in grouped:
+            new = step.new.inputs if step.new else {}
+            fields = diff_fields(step.old.inputs, new) if step.old else added_fields(new)
+            op, paths = "forget" if destroyed.stays(step) else step.op, () if fields else step.paths
+            changes.append(ResourceChange(op, step.name, step.type, tuple(fields), paths))
+    return tuple(sorted(changes, key=lambda change: (change.op, change.name)))
 
 
 def with_problems(report: ReviewReport, problems: Sequence[Problem]) -> ReviewReport:
