@@ -22,7 +22,7 @@ from vertex_training.customjob.protocol.prerequisites import (
     quota_metric,
 )
 from vertex_training.customjob.request.job_file import JobRequest
-from vertex_training.errors import OperatorError
+from vertex_training.errors import OperatorError, counted
 from vertex_training.plan.reservations import ReservationPlan
 from vertex_training_cli import rest
 from vertex_training_cli.declared import DeclaredStack
@@ -261,11 +261,13 @@ def compute_needs(declared: DeclaredStack) -> list[ComputeNeed]:
     settings = declared.stack.settings
     counts: dict[tuple[str, str], Counter[str]] = {}
     families: dict[tuple[str, str], Counter[str]] = {}
-    for counted in declared.resources:
-        if metric := COUNTED.get(counted.type):
-            zone = str(counted.inputs.get("zone") or "")
-            region = str(counted.inputs.get("region") or zone.rpartition("-")[0] or settings.region)
-            at = (str(counted.inputs.get("project") or settings.project), region)
+    for resource in declared.resources:
+        if metric := COUNTED.get(resource.type):
+            zone = str(resource.inputs.get("zone") or "")
+            region = str(
+                resource.inputs.get("region") or zone.rpartition("-")[0] or settings.region
+            )
+            at = (str(resource.inputs.get("project") or settings.project), region)
             counts.setdefault(at, Counter())[metric] += 1
     made = {
         resource.inputs.get("name")
@@ -382,10 +384,10 @@ def _judge_reservation(
         meets = f"jobs with the reservation are refused: the stack file declares {differs}"
         return asked.refused(answer, meets, f"correct reservations.{plan.key} in the stack file")
     if (count := _count(reservation)) < wanted:
-        meets = f"all jobs together need {wanted} machines: some jobs are refused or wait"
+        meets = f"all jobs together need {counted(wanted, 'machine')}: some are refused or wait"
         return asked.refused(answer, meets, f"{update} --vm-count={wanted}")
     if plan and count < plan.settings.count:
-        meets = f"the stack file declares {plan.settings.count} machines"
+        meets = f"the stack file declares {counted(plan.settings.count, 'machine')}"
         return asked.warning(
             answer, meets, f"correct reservations.{plan.key}.count in the stack file"
         )
