@@ -102,8 +102,7 @@ def test_accepted_loss_of_existing_data_is_a_warning() -> None:
     there = plans.step("same", plans.BUCKET, "storage-data", DATA, DATA)
     found = report.build(planned(there, losses={"storage-data": "gone in May"}), source="here")
     assert [each.message for each in found.warnings] == [
-        "drift.acceptedLosses: resource storage-data exists. Remove the entry: it would accept a "
-        "later loss."
+        "drift.acceptedLosses: storage-data exists. Remove the entry: it would accept a later loss."
     ]
     assert "loss accepted: storage-data (gone in May)" in verdict(found)
 

@@ -174,8 +174,7 @@ def needless_acceptances(plan: Plan) -> tuple[Diagnostic, ...]:
     return tuple(
         Diagnostic(
             "warning",
-            f"drift.acceptedLosses: resource {name} exists. Remove the entry: it would accept a "
-            "later loss.",
+            f"drift.acceptedLosses: {name} exists. Remove the entry: it would accept a later loss.",
         )
         for name in sorted(accepted_losses(plan))
         if name in existing

@@ -90,8 +90,7 @@ def test_an_accepted_loss_forbids_nothing_and_a_needless_one_is_warned_of() -> N
     [warning] = destroyed.needless_acceptances(plan)
     assert (warning.severity, warning.message) == (
         "warning",
-        "drift.acceptedLosses: resource storage-raw exists. Remove the entry: it would accept a "
-        "later loss.",
+        "drift.acceptedLosses: storage-raw exists. Remove the entry: it would accept a later loss.",
     )
     refused = report.build(planned(made, there, outputs=outputs), source="here")
     assert refused.outcome == report.ReviewOutcome.FORBIDDEN
