@@ -146,7 +146,6 @@ def as_json(comparison: StackComparison) -> str:
 
 
 def _neutral_request(request: JobRequest, references: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a request with references instead of names of the stack and without its request id."""
     texts = {
         text: _symbol(name, text)
         for name, text in references.items()

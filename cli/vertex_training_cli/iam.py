@@ -215,7 +215,6 @@ def environments(root: Path) -> list[str]:
 
 
 def _grants(token: str, inputs: Mapping[str, Any]) -> Iterator[IamBinding]:
-    """Yield the grants of a member, binding or policy resource; unknown values are marked."""
     if resource_types.iam_kind(token) is None:
         return
     named = target_input(inputs) or "project"

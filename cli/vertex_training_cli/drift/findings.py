@@ -219,7 +219,6 @@ def _ended_by_hand(plan: Plan) -> Iterator[ResourceDifference]:
 
 
 def _rewritten(plan: Plan) -> Iterator[ResourceDifference]:
-    """Yield snapshots whose manifest or record changed after the deployment."""
     for step in plan.steps:
         if step.type != SNAPSHOT or step.op != "same" or step.old is None:
             continue

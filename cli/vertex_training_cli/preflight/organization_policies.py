@@ -240,7 +240,6 @@ def _apis(declared: DeclaredStack) -> Iterator[Subject]:
 
 
 def _accounts_elsewhere(declared: DeclaredStack) -> Iterator[Subject]:
-    """Yield jobs whose account belongs to another project, whose policy then applies."""
     for key, request in declared.requests.items():
         address = _EMAIL.fullmatch(request.account)
         if address and address[1] != declared.stack.settings.project:
@@ -263,7 +262,6 @@ def _connections(declared: DeclaredStack) -> Iterator[Subject]:
 
 
 def _foreign_members(declared: DeclaredStack) -> Iterator[Subject]:
-    """Yield people, groups and public members, but no service accounts."""
     seen = set[tuple[str, str]]()
     for resource in declared.resources:
         members = [resource.inputs.get("member"), *(resource.inputs.get("members") or ())]

@@ -107,7 +107,6 @@ def _apis(context: PreflightContext, project: str, needed: set[str]) -> Iterator
 
 
 def _agents(context: PreflightContext, enabled: set[str]) -> Iterator[Answer]:
-    """Check that service agents exist before the stack grants roles to them."""
     created = {str(agent.inputs["service"]) for agent in context.of_type(AGENT)}
     members = {str(resource.inputs.get("member")) for resource in context.declared.resources}
     for member in sorted(members):
@@ -300,7 +299,6 @@ def _grant(target: str, missing: set[str]) -> str:
 
 
 def _accounts(context: PreflightContext) -> Iterator[Answer]:
-    """Check that the deploying account may act as the accounts of jobs and endpoints."""
     declared = {
         resource_types.find(ACCOUNT).policy_name(account.inputs): account
         for account in context.of_type(ACCOUNT)

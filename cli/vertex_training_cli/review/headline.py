@@ -298,7 +298,6 @@ def _unseen(report: ReviewReport, quote: Quote) -> Iterator[str]:
 
 
 def _cost(report: ReviewReport) -> str:
-    """Return the maximum cost of all submitted jobs, after the cost of the replaced jobs."""
     missing, old = report.unpriced, [job.cost_before for job in report.submitted if job.cost_before]
     prices = [cost.worst_case for cost in old]
     was = usd(None if None in prices else math.fsum(price or 0 for price in prices))

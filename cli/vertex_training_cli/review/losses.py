@@ -71,7 +71,6 @@ def _shorter_retentions(plan: Plan) -> Iterator[Finding]:
 
 
 def _pinned_images(plan: Plan) -> Iterator[Finding]:
-    """Yield images in use that a clean-up will or may delete because of the plan."""
     users = [
         step.new.inputs
         for step in plan.steps

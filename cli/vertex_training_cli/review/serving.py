@@ -155,7 +155,6 @@ def _deployed(inputs: Inputs) -> dict[str, Inputs]:
 
 
 def _cost(inputs: Inputs) -> EndpointCost | None:
-    """Return the cost of all deployed versions, which have the same machine type."""
     entries = list(_deployed(inputs).values())
     if not entries:
         return None
