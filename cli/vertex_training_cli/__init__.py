@@ -6,8 +6,7 @@
 ``check``          ``vt check``: reports mistakes in job files and stack files
 ``render``         ``vt render``: prints the request of a job file
 ``catalogue``      ``vt catalogue``: machine types with regions and list prices
-``new_job``        ``vt new job``: creates the files of a sample job
-``rerun``          ``vt jobs rerun``: edits files so that a job runs again
+``job_files``      ``vt new job``, ``vt jobs rerun``: create and edit files of jobs
 ``importing``      ``vt import``: converts jobs of gcloud, REST, code and notebooks
 ``init``           ``vt init``, ``vt upgrade``: repositories of stack files, from templates
 ``review``         ``vt review``: reports a change, from the engine's events
@@ -19,7 +18,7 @@
 ``up``             ``vt up`` and ``vt destroy``: ``pulumi`` with checks and cleanup
 ``drift``          ``vt drift``: differences between the cloud and the stack
 ``github``         ``vt github``: comments, approvals and issues of the workflows
-``jobs``           ``vt jobs``: running and ended jobs; due submissions, for a timer
+``jobs``           ``vt jobs``: running and ended jobs; due submissions of schedules
 ``run``            ``vt run``: submits one job and follows it until it ends
 ``serving``        ``vt models``, ``vt endpoints``: versions and their runs, predictions
 ``images``         ``vt images``, ``vt promote``: builds, pins, lists and copies images
@@ -32,8 +31,7 @@
 ``failures``       turns exceptions into lines on stderr and exit codes
 ``options``        options of several verbs
 ``policy_levels``  levels of policies, from the stack file and ``--policy-levels``
-``process``        streams, proxies and user of a command's process
-``threads``        functions in parallel, within a time limit
+``process``        streams, proxies and user of a command's process; functions in threads
 ``console``        tables and colors for people
 ``status``         lines on stderr; the extra of a missing package
 ``read_errors``    explains refused reads: missing object or permission

@@ -15,14 +15,13 @@ from vertex_training.catalog.machines import MachineType, Price
 from vertex_training.errors import UnknownNameError, did_you_mean
 from vertex_training_cli.options import Format
 
-#: Width of the table without a terminal, in columns: wide enough that no cell is cut.
+#: Number of columns of the output without a terminal, so that no cell of the table is cut.
 WIDTH_OF_FILES: Final = 180
 PRICES: Final = (
-    "List prices in USD per hour, without Vertex AI's fee, boot disk and network. If "
-    "'per GPU' has a value, add it to the machine's price for each GPU."
+    "List prices in USD per hour, without Vertex AI's fee, boot disk and network. Add the value "
+    "of 'per GPU' for each GPU of the machine."
 )
-#: Minimum terminal width for the table. In a narrower terminal, each machine type is printed as
-#: lines of text.
+#: Minimum terminal width of the table. A narrower terminal shows lines of text instead.
 WIDTH_OF_TABLE: Final = 110
 
 
@@ -34,7 +33,7 @@ def catalogue(
         ),
     ] = "",
     region: Annotated[
-        str, typer.Option("--region", "-r", help="Only machine types of this region.")
+        str, typer.Option("--region", "-r", help="List only machine types of this region.")
     ] = "",
     format_: Annotated[Format, typer.Option("--format", "-f", help="Output format.")] = Format.TEXT,
 ) -> None:
@@ -75,7 +74,6 @@ def _table(options: list[MachineOption], region: str) -> None:
 
 
 def _as_text(row: MachineOption, region: str) -> str:
-    """Return a table row as lines of text, for a terminal too narrow for the table."""
     name, accelerator, counts, vcpus, memory, price, spot, per_gpu, of, regions = _cells(
         row, region
     )
@@ -99,18 +97,14 @@ def _cells(row: MachineOption, region: str) -> list[str]:
         machine.name,
         row.accelerator or "-",
         counts or "-",
-        _number(machine.vcpus),
-        _number(machine.memory_gb),
+        "-" if machine.vcpus is None else f"{machine.vcpus:g}",
+        "-" if machine.memory_gb is None else f"{machine.memory_gb:g}",
         _money(price, "no price"),
         "-" if price is None or price.spot is None else f"{price.spot:.2f}",
         _money(row.gpu_price(region)),
         f"{price.region}, {price.date}" if price else "-",
         _regions(row.regions - {region}),
     ]
-
-
-def _number(value: float | None) -> str:
-    return "-" if value is None else f"{value:g}"
 
 
 def _money(price: Price | None, missing: str = "-") -> str:
@@ -130,11 +124,11 @@ class MachineOption:
     counts: tuple[int, ...]
 
     def price(self, region: str) -> Price | None:
-        """Return the machine's price, in ``region`` if a source lists it."""
+        """Return the machine's price, in ``region`` if a source lists the price in this region."""
         return next(iter(machines.machine_prices(self.machine, region)), None)
 
     def gpu_price(self, region: str) -> Price | None:
-        """Return the price of one GPU, if the machine's price does not include it."""
+        """Return the price of one GPU; None if the machine's price includes the GPUs."""
         return next(iter(machines.accelerator_prices(self.accelerator, region)), None)
 
     @property
@@ -146,13 +140,10 @@ class MachineOption:
 
 
 def select(accelerator: str = "", region: str = "") -> list[MachineOption]:
-    """Return the rows of an accelerator (its name or a part, like ``H100``) in a region.
-
-    Raises:
-        UnknownNameError: the catalogue has no such thing.
-    """
+    """Return machine types with an accelerator (a name or its part, like ``H100``) in a region."""
     names = sorted({row.accelerator for row in _all() if row.accelerator})
-    matches = {name for name in names if _matches(name, accelerator)}
+    part = accelerator.upper().replace("-", "_").strip("_")
+    matches = {name for name in names if f"_{part}_" in f"_{name}_"}
     if accelerator and not matches:
         raise UnknownNameError(
             f"unknown accelerator {accelerator!r}; {did_you_mean(accelerator, names)}"
@@ -169,9 +160,7 @@ def select(accelerator: str = "", region: str = "") -> list[MachineOption]:
 
 
 def as_dict(row: MachineOption, region: str = "") -> dict[str, Any]:
-    """Return a row as JSON. Prices are in USD per hour; null means that no source lists a price.
-
-    They are those of ``region`` where a source has it."""
+    """Return a row as JSON. Prices are in USD per hour, null if no source lists a price."""
     return {
         "machineType": row.machine.name,
         "vcpus": row.machine.vcpus,
@@ -190,18 +179,6 @@ def as_dict(row: MachineOption, region: str = "") -> dict[str, Any]:
     }
 
 
-def _price(price: Price | None) -> dict[str, Any] | None:
-    if price is None:
-        return None
-    return {
-        "onDemand": price.on_demand,
-        "spot": price.spot,
-        "region": price.region,
-        "source": price.source,
-        "date": price.date,
-    }
-
-
 def _all() -> Iterator[MachineOption]:
     for machine in machines.machine_types().values():
         if not machine.accelerator_required and not machine.tpu:
@@ -212,10 +189,16 @@ def _all() -> Iterator[MachineOption]:
             yield MachineOption(machine, "", ())
 
 
-def _matches(name: str, wanted: str) -> bool:
-    """Return True if ``wanted`` is the name or a part, like H100 of NVIDIA_H100_80GB."""
-    asked = wanted.upper().replace("-", "_").strip("_")
-    return f"_{asked}_" in f"_{name}_"
+def _price(price: Price | None) -> dict[str, Any] | None:
+    if price is None:
+        return None
+    return {
+        "onDemand": price.on_demand,
+        "spot": price.spot,
+        "region": price.region,
+        "source": price.source,
+        "date": price.date,
+    }
 
 
 def _order(row: MachineOption) -> tuple[str, int, str, str]:

@@ -1,4 +1,4 @@
-"""``vt``, the command beside ``pulumi``. ``failures`` lists its exit codes."""
+"""``vt``, the command beside ``pulumi``."""
 
 from __future__ import annotations
 
@@ -21,14 +21,10 @@ from vertex_training_cli.process import prepare
 
 
 class CommandLine(typer.Typer):
-    """The commands. ``vt check FILES`` starts without the parser of the other commands.
-
-    The parser loads pydantic, which takes longer than checking a file. Any option takes the usual
-    way.
-    """
+    """The commands. ``vt check FILES`` starts without the slow parser of the other commands."""
 
     def __call__(self, *args: Any, **options: Any) -> Any:
-        """Run the command that this process was started with."""
+        """Run the command of this process."""
         files = None if args or options else checked_files(sys.argv[1:])
         if files is None or completion.is_asked_for():
             return super().__call__(*args, **options)
@@ -50,7 +46,7 @@ app = CommandLine(
     context_settings={"help_option_names": ["-h", "--help"], "terminal_width": WIDTH},
 )
 if completion.is_asked_for():
-    get_completion_inspect_parameters()  # on its way it makes the shells known
+    get_completion_inspect_parameters()  # This call also registers the shells.
 
 
 def _show_version(wanted: bool) -> None:
@@ -59,7 +55,7 @@ def _show_version(wanted: bool) -> None:
 
         try:
             print(f"vt {version('vertex-training')}")
-        except PackageNotFoundError:  # a checkout is not installed
+        except PackageNotFoundError:  # A checkout is not an installed package.
             print("vt, from a checkout")
         raise typer.Exit
 
@@ -75,7 +71,7 @@ def main(
 
 
 def checked_files(words: Sequence[str]) -> list[str] | None:
-    """Return the files of the command line ``check FILES`` without options; None for any other."""
+    """Return the files of ``check FILES`` without options; None for another command line."""
     command, *files = words or [""]
     plain = all(word and (word == "-" or not word.startswith("-")) for word in files)
     return files if command == "check" and files and plain else None
@@ -93,7 +89,7 @@ def run_check(files: list[str]) -> int:
         return end.exit_code
     except KeyboardInterrupt:
         return 130
-    except BrokenPipeError:  # `vt check jobs | head`: who reads has what it wants
+    except BrokenPipeError:  # `vt check jobs | head` closes the pipe.
         sys.stdout = None
         return 1
     return 0

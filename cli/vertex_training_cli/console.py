@@ -1,7 +1,7 @@
 """Output for people. Colors only on a terminal, and not with NO_COLOR (handled by rich).
 
-What looks like a secret in a cell or a fact is redacted. Text of others (logs, values of files)
-passes ``plain``, ``plain_lines`` or ``json_text``: nothing of it acts on a terminal.
+Tables redact secrets. ``plain``, ``plain_lines`` and ``json_text`` remove control characters from
+texts of other programs.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
 
 from vertex_training_cli.engine.values import redact
 
-#: Columns without a terminal: programs that search the output need whole lines.
+#: Number of columns without a terminal, because programs that search the output need whole lines.
 PLAIN_WIDTH: Final = 10_000
 #: Maximum length of a word that stays unsplit on a narrow terminal.
 _MAX_WORD: Final = 20
-#: Heading of the last column that is merged below the first column if the table is too wide.
+#: Heading of a last column. A table that is too wide shows this column below the first column.
 _ID: Final = "ID"
 #: Minimum width of a column that may be wrapped.
 _LEAST: Final = 8
-#: Minimum width of a column that may be wrapped, if only columns with ids stay unwrapped.
+#: Minimum width of a wrapped column in a table in which only columns with ids stay unwrapped.
 _NARROW: Final = 4
 
 #: Words in Unicode names of printable characters that are invisible or change the preceding
@@ -41,8 +41,8 @@ _UNSEEN: Final = re.compile(
 
 
 def console() -> Console:
-    """Return a console on stdout. It shows text literally, including brackets and colons."""
-    from rich.console import Console  # as below: the command `check` needs no more than text
+    """Return a console on stdout that shows text literally, including brackets and colons."""
+    from rich.console import Console  # `vt check` starts without rich.
 
     width = None if sys.stdout.isatty() else PLAIN_WIDTH
     return Console(highlight=False, markup=False, emoji=False, width=width)
@@ -50,16 +50,12 @@ def console() -> Console:
 
 @functools.lru_cache(maxsize=4096)
 def is_seen(char: str) -> bool:
-    """Return True if a printed character shows as itself or as a blank.
-
-    Unicode's database has fillers, joiners and selectors among letters, marks and symbols: only
-    their names tell them.
-    """
+    """Return True if a printed character is visible or a blank."""
     return char.isprintable() and not _UNSEEN.search(unicodedata.name(char, ""))
 
 
 def plain(text: Iterable[str]) -> str:
-    """Return ``text`` without control characters; a tab becomes a space."""
+    """Return ``text`` with control characters replaced, and tabs as spaces."""
     return "".join(
         " " if char == "\t" else char if is_seen(char) else "\N{REPLACEMENT CHARACTER}"
         for char in text
@@ -67,7 +63,7 @@ def plain(text: Iterable[str]) -> str:
 
 
 def plain_lines(text: str) -> str:
-    """Return ``text`` as ``plain`` does, but keep line ends."""
+    """Return ``text`` like ``plain``, but with its line ends."""
     return "\n".join(map(plain, text.split("\n")))
 
 
@@ -85,10 +81,7 @@ def json_document(value: Any) -> str:
 
 
 def _finite(value: Any) -> Any:
-    """Replace numbers that JSON cannot express by the texts that Google's JSON uses.
-
-    Source: protobuf.dev/programming-guides/json
-    """
+    """Replace numbers that JSON cannot express, as protobuf.dev/programming-guides/json does."""
     if isinstance(value, float) and not math.isfinite(value):
         return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
     if isinstance(value, Mapping):
@@ -99,11 +92,7 @@ def _finite(value: Any) -> Any:
 
 
 def show_facts(out: Console, head: tuple[str, str], rows: Iterable[tuple[str, str]]) -> None:
-    """Print the properties of one resource, one per line.
-
-    A long value is left to the terminal to fold: an address that is cut into table cells can
-    neither be followed nor copied.
-    """
+    """Print the properties of one resource, one per line. The terminal wraps long values."""
     facts = [(plain(key), redact(value)) for key, value in (head, *rows)]
     width = max(len(key) for key, _ in facts)
     for number, (key, value) in enumerate(facts):
@@ -113,16 +102,16 @@ def show_facts(out: Console, head: tuple[str, str], rows: Iterable[tuple[str, st
 
 
 def table(*columns: str, rows: Iterable[tuple[str, ...]], title: str | None = None) -> Table:
-    """Return a table without frame, left aligned. On a narrow terminal, ids are wrapped last."""
+    """Return a left-aligned table without frame. On a narrow terminal, ids are wrapped last."""
     from rich.table import Table
 
     columns = tuple(map(plain, columns))
     grid = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
     cells = [tuple(plain_lines(redact(cell)) for cell in row) for row in rows]
-    whole, fits = _whole(columns, cells)
+    whole, fits = _unwrapped_columns(columns, cells)
     if not fits and columns[-1] == _ID and len(columns) > 1:
         columns, cells = _stacked(columns, cells)
-        whole, _ = _whole(columns, cells)
+        whole, _ = _unwrapped_columns(columns, cells)
     for column, kept in zip(columns, whole, strict=True):
         grid.add_column(column, overflow="fold", no_wrap=kept)
     for row in cells:
@@ -130,10 +119,12 @@ def table(*columns: str, rows: Iterable[tuple[str, ...]], title: str | None = No
     return grid
 
 
-def _whole(columns: tuple[str, ...], rows: list[tuple[str, ...]]) -> tuple[list[bool], bool]:
-    """Return a pair: for each column, True if it stays unwrapped; True if all short columns do.
+def _unwrapped_columns(
+    columns: tuple[str, ...], rows: list[tuple[str, ...]]
+) -> tuple[list[bool], bool]:
+    """Return True for each column that stays unwrapped, and True if all columns fit.
 
-    Those are short words, if the others have enough room beside them; of too many ids alone.
+    Columns of short words stay unwrapped. In a narrow terminal, only columns of ids do.
     """
     texts = [(column, *cells) for column, *cells in zip(columns, *rows, strict=True)]
     widths = [max(len(line) for cell in text for line in cell.split("\n")) for text in texts]
@@ -151,7 +142,7 @@ def _whole(columns: tuple[str, ...], rows: list[tuple[str, ...]]) -> tuple[list[
 def _stacked(
     columns: tuple[str, ...], rows: list[tuple[str, ...]]
 ) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    """Merge the last column below the first column, and wrap the names to the width of the ids."""
+    """Move the last column below the first column, and wrap the names to the width of the ids."""
     import textwrap
 
     width = max((len(row[-1]) for row in rows), default=0) or 1

@@ -1,6 +1,6 @@
 """Records the resources that the programs declare, with Pulumi's mocks instead of an engine.
 
-Nothing is asked of a backend or a cloud. Values that the cloud chooses are ``UNKNOWN``.
+No backend and no cloud is read. Values that the cloud chooses are ``UNKNOWN``.
 """
 
 from __future__ import annotations
@@ -34,12 +34,11 @@ class DeclaredResource:
 
     type: str
     name: str
-    """Name of the resource in the state."""
     inputs: Mapping[str, Any]
 
     @property
     def id(self) -> str:
-        """The resource's id in the cloud; empty if its type has no rule for the id."""
+        """Return the resource's id in the cloud; empty if its type has no rule for the id."""
         return resource_types.find(self.type).id_to_import(self.inputs)
 
 
@@ -49,17 +48,12 @@ class DeclaredStack:
 
     stack: Stack
     requests: Mapping[str, JobRequest]
-    """Requests by the keys of the stack file."""
+    """Key of a job in the stack file -> request."""
     resources: tuple[DeclaredResource, ...]
 
 
 def declare_stack(root: Path, name: str) -> DeclaredStack:
-    """Return the resources that the program of the stack ``name`` declares.
-
-    Raises:
-        ConfigError: with every mistake in the stack file or a job file.
-        UnknownStackError: it has no file.
-    """
+    """Return the resources that a stack's program declares."""
     stack = stacks.load(root, name)
     results = stack.check_jobs()
     if problems := [problem for result in results.values() for problem in result.errors]:
@@ -77,7 +71,7 @@ def declare_stack(root: Path, name: str) -> DeclaredStack:
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """Settings that the engine passes to a program: root, stack and project."""
+    """Settings that the engine passes to a program."""
 
     root: Path
     stack: str
@@ -86,8 +80,6 @@ class World:
 
 
 class _Recorder(pulumi.runtime.Mocks):
-    """Records inputs, and returns the values that the cloud would add."""
-
     def __init__(self, project: str) -> None:
         self.project = project
         self.resources: list[DeclaredResource] = []
@@ -106,24 +98,18 @@ class _Recorder(pulumi.runtime.Mocks):
 
     def call(self, args: pulumi.runtime.MockCallArgs) -> NoReturn:
         raise CommandError(
-            f"cannot record the program without a cloud: it calls {args.token}.",
-            "write the value into extra.py, or use `vt review`, which runs the engine.",
+            f"cannot list declared resources: the program calls {args.token}, which needs a cloud.",
+            "write the value into extra.py, or use `vt review`, which runs the engine",
         )
 
 
 def record_resources(world: World, declare: Callable[[], object]) -> list[DeclaredResource]:
-    """Return the resources that ``declare`` registers, ordered by type and name.
-
-    The order in which Pulumi registers resources differs from run to run.
-
-    Raises:
-        ConfigError: code of a team raised something where a value was applied.
-    """
+    """Return the resources that ``declare`` registers, ordered by type and name."""
     recorder = _Recorder(world.project)
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
     name = project_files.project_name(world.root) or stacks.SCHEMA.namespace
-    ROOT.set(None)  # outputs and transformations of the program before are of another stack
+    ROOT.set(None)  # Remove outputs and transformations of the previous program.
     pulumi.runtime.set_mocks(recorder, name, world.stack, preview=True)
     values, secret = stack_files.engine_config(name, world.root, world.stack, UNKNOWN)
     pulumi.runtime.set_all_config(values, secret)
@@ -131,7 +117,7 @@ def record_resources(world: World, declare: Callable[[], object]) -> list[Declar
         pulumi.runtime.test(declare)()
     except TrainingError:
         raise
-    except Exception as error:  # any code may stand in an ``apply``
+    except Exception as error:  # A team may run any code in an ``apply``.
         problem = problem_of(error, "apply", world.root)
         if not problem.location.file:
             raise
@@ -144,7 +130,7 @@ def record_resources(world: World, declare: Callable[[], object]) -> list[Declar
 
 
 def _end_tasks(loop: asyncio.AbstractEventLoop) -> None:
-    """Cancel pending tasks after a failure, so that the process does not report them at exit."""
+    """Cancel pending tasks after a failure. The process would report them at its exit."""
     tasks = asyncio.all_tasks(loop)
     for task in tasks:
         task.cancel()

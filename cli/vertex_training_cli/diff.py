@@ -1,7 +1,4 @@
-"""``vt diff``: differences between two stacks, as text or JSON.
-
-Exit code, as of diff: 0 the same, 1 they differ, 2 trouble.
-"""
+"""``vt diff``: differences between two stacks, as text or JSON."""
 
 from __future__ import annotations
 
@@ -10,28 +7,26 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
 
 from vertex_training.customjob.request.job_file import JobRequest
-from vertex_training.errors import CommandError, ConfigError
+from vertex_training.errors import ConfigError
 from vertex_training.settings.model import Section, Settings
 from vertex_training.stack import Stack, load
 from vertex_training_cli.check.checking import shown_from
-from vertex_training_cli.engine.paths import root_of
 from vertex_training_cli.engine.values import FieldDifference, diff_fields, redact
-from vertex_training_cli.options import Format
+from vertex_training_cli.options import Format, project_root
 
-#: Exit code.
+#: Exit code if the stacks differ.
 DIFFERENT: Final = 1
-#: Increased when a key is removed or changes its meaning; new keys may come at any time.
+#: Version of the JSON format. It increases when a key is removed or changes its meaning.
 VERSION: Final = 1
 #: Text for a field that one of the stacks does not have.
 ABSENT: Final = "(none)"
-#: Neutral names that replace those of both stacks before the comparison. No stack is called
-#: ``vtx``; the project's id and number are valid, but the project does not exist.
+#: Names that replace the names of both stacks before the comparison. The stack and the project do
+#: not exist.
 STACK: Final = "vtx"
 PROJECT: Final = "vtx-neutral-project"
 NUMBER: Final = "970097009700"
@@ -50,9 +45,7 @@ def diff(
 
     Exit code, as for diff(1): 0 equal, 1 different, 2 an error.
     """
-    root = root_of(Path.cwd())
-    if root is None:
-        raise CommandError("no Pulumi.yaml in this folder or above: a stack needs a Pulumi project")
+    root = project_root()
     comparison = compare(load(root, one), load(root, other))
     written = {Format.TEXT: as_text, Format.JSON: as_json}
     print(written[format_](comparison), end="")
@@ -62,7 +55,7 @@ def diff(
 
 @dataclass(frozen=True, slots=True)
 class JobDifference:
-    """A job that only one stack (``only_in``) has, or whose requests differ."""
+    """A job that only one stack has (``only_in``), or whose requests differ."""
 
     name: str
     only_in: str = ""
@@ -86,16 +79,14 @@ class StackComparison:
 
 
 def compare(one: Stack, other: Stack) -> StackComparison:
-    """Return the differences between two stacks of one checkout.
-
-    Raises:
-        ConfigError: with every mistake in the jobs of either.
-    """
-    here, others = requests_of(one), requests_of(other)
+    """Return the differences between two stacks of one checkout."""
+    here, others = _requests_of(one), _requests_of(other)
     jobs, same = list[JobDifference](), list[str]()
     for name in sorted({*here, *others}):
         if name not in here or name not in others:
-            jobs.append(JobDifference(name, only_in=_name(one if name in here else other)))
+            jobs.append(
+                JobDifference(name, only_in=(one if name in here else other).settings.stack)
+            )
         elif fields := diff_fields(here[name], others[name]):
             jobs.append(JobDifference(name, fields=tuple(fields)))
         else:
@@ -104,16 +95,14 @@ def compare(one: Stack, other: Stack) -> StackComparison:
         _neutral_settings(one.settings, other.settings),
         _neutral_settings(other.settings, one.settings),
     )
-    return StackComparison(_name(one), _name(other), tuple(settings), tuple(jobs), tuple(same))
+    return StackComparison(
+        one.settings.stack, other.settings.stack, tuple(settings), tuple(jobs), tuple(same)
+    )
 
 
-def requests_of(stack: Stack) -> dict[str, Mapping[str, Any]]:
-    """Return the requests of all jobs, with neutral names.
-
-    Raises:
-        ConfigError: with every mistake in them.
-    """
-    renamed = dataclasses.replace(stack, settings=_renamed(stack.settings))
+def _requests_of(stack: Stack) -> dict[str, Mapping[str, Any]]:
+    names = {"stack": STACK, "project": PROJECT, "project_number": NUMBER}
+    renamed = dataclasses.replace(stack, settings=stack.settings.model_copy(update=names))
     verdicts = renamed.check_jobs(shown_from(stack.root))
     if problems := [problem for verdict in verdicts.values() for problem in verdict.errors]:
         raise ConfigError(problems)
@@ -124,14 +113,10 @@ def requests_of(stack: Stack) -> dict[str, Mapping[str, Any]]:
     }
 
 
-def _name(stack: Stack) -> str:
-    return stack.settings.stack
-
-
 def as_text(comparison: StackComparison) -> str:
     """Return lines like ``buckets.data.keepNoncurrentDays: 7 -> 30``, settings first."""
     if comparison.same:
-        return f"stacks {comparison.one} and {comparison.other} differ only in names.\n"
+        return f"Stacks {comparison.one} and {comparison.other} differ only in their names.\n"
     lines = [f"{comparison.one} -> {comparison.other}", ""]
     if comparison.settings:
         lines += ["settings:", *(_line(field) for field in comparison.settings), ""]
@@ -160,21 +145,11 @@ def as_json(comparison: StackComparison) -> str:
     return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
 
 
-def _renamed(settings: Settings) -> Settings:
-    """Return the stack with neutral names, in its own region."""
-    same = {"stack": STACK, "project": PROJECT, "project_number": NUMBER}
-    return settings.model_copy(update=same)
-
-
 def _neutral_request(request: JobRequest, references: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a request with references instead of the stack's names, and without its request id.
-
-    ``references`` are those of the renamed stack.
-    """
     texts = {
         text: _symbol(name, text)
         for name, text in references.items()
-        # Only a text with a neutral name in it is sure to have come from a reference.
+        # Other texts may not come from a reference.
         if isinstance(text, str) and (PROJECT in text or NUMBER in text)
     }
     texts |= {request.request_id: REQUEST_ID, STACK: "${stack.name}"}
@@ -184,16 +159,14 @@ def _neutral_request(request: JobRequest, references: Mapping[str, Any]) -> dict
 
 
 def _symbol(name: str, text: str) -> str:
-    """Return ``${NAME}`` for a reference; for an image or package, also its version."""
     versioned = name.startswith(("images.", "packages."))
     return f"${{{name}}} ({text.rpartition('/')[2]})" if versioned else f"${{{name}}}"
 
 
 def _neutral_settings(own: Settings, other: Settings) -> dict[str, Any]:
-    """Return the settings of a stack, including defaults, without the stack's own names.
+    """Return all settings of a stack with references instead of its names.
 
-    A named part that the ``other`` stack does not have is one text, without its defaults. Jobs that
-    it does not have are left out: they are compared as jobs.
+    A section that only ``own`` has is a text without defaults. Its own jobs are omitted.
     """
     content: dict[str, Any] = {}
     for field, info in type(own).model_fields.items():

@@ -1,7 +1,6 @@
-"""Turns exceptions into lines on stderr and exit codes.
+"""Turns exceptions into lines on stderr and exit codes: 1 failed, 2 wrong usage, 130 interrupted.
 
-0 is done, 1 failed, 2 called wrongly or nothing to work on, 130 interrupted. Codes of a verb's own
-stand in its help. An error of the program itself keeps its traceback.
+The help of a command lists its other codes. A bug of the program keeps its traceback.
 """
 
 from __future__ import annotations
@@ -24,12 +23,12 @@ from vertex_training.errors import (
 from vertex_training_cli.status import extra_hint, print_line
 
 FAILED: Final = 1
-#: Exit code for invalid arguments, or if the command has no input to work on.
+#: Exit code for invalid arguments and for missing input.
 NOT_POSSIBLE: Final = 2
-#: Errors that always mean that the command has no input to work on.
+#: Errors that always mean that the input is missing.
 NOTHING_THERE: Final = (CheckUnavailableError, UnknownNameError, UnknownStackError)
-#: Commands whose exit code 1 describes the files that they read or write. Their other failures have
-#: exit code 2.
+#: Commands whose exit code 1 means mistakes in files or a difference. Other failures of these
+#: commands have exit code 2.
 OWN_FAILURE: Final = (
     *("data snapshots diff", "diff", "import", "init", "jobs rerun", "new job", "review"),
     "upgrade",
@@ -38,14 +37,11 @@ OWN_FAILURE: Final = (
 
 @contextmanager
 def exit_codes(verb: str, failed: int | None = None) -> Iterator[None]:
-    """Print an error for the user, and end the command with the error's exit code.
-
-    ``failed``: the code of a failure, if it is not the verb's own.
-    """
+    """Print an error for the user, and end the command with its exit code, or with ``failed``."""
     try:
         yield
     except BrokenPipeError:
-        raise  # `vt jobs list | head`: typer ends without a word
+        raise  # `vt jobs list | head`: typer ends without a message.
     except Exception as error:
         text = _text(error, verb)
         if text is None:
@@ -58,29 +54,28 @@ def exit_codes(verb: str, failed: int | None = None) -> Iterator[None]:
 
 
 def _text(error: Exception, verb: str) -> str | None:
-    """Return the message for the user; None for a bug in the program."""
     if isinstance(error, ConfigError):
         if any(problem.location.file for problem in error.problems):
             return error.report()
-        return f"\nvt {verb}: ".join(map(str, error.problems))  # options, answers
+        return f"\nvt {verb}: ".join(map(str, error.problems))  # Problems of options have no file.
     if isinstance(error, ImageBuildError):
         return "\n".join([str(error), *(f"  | {line}" for line in error.last_lines)])
-    if isinstance(error, OSError):  # a full disk, a file of another user
+    if isinstance(error, OSError):  # For example a full disk, or a file of another user.
         name = f"cannot use {error.filename}: " if error.filename else ""
         return f"{name}{error.strerror or error}."
     if isinstance(error, sqlite3.Error):
         return (
             f"cannot use the local cloud's database cloud.sqlite: {error}. Hint: `vt local "
-            "down --clean` deletes the local cloud"
+            "down --clean` deletes the local cloud and its database"
         )
     if isinstance(error, ModuleNotFoundError):
         hint = extra_hint(error.name or "")
         return f"{error.name} is not installed. Hint: {hint}" if hint else None
-    return str(error) if isinstance(error, _told()) else None
+    return str(error) if isinstance(error, _user_errors()) else None
 
 
-def _told() -> tuple[type[Exception], ...]:
-    """Return exception classes with a message for users; call it only after a failure."""
+def _user_errors() -> tuple[type[Exception], ...]:
+    """Return exception classes with a message for users. Call this only after an error."""
     from vertex_training_cli.toolchain.layout import SetupError
 
     try:

@@ -1,4 +1,4 @@
-"""``vt iam``: permissions in an environment, from the resources that both programs declare."""
+"""``vt iam``: IAM grants in an environment, from the resources that both programs declare."""
 
 from __future__ import annotations
 
@@ -20,15 +20,14 @@ from vertex_training.naming import is_local
 from vertex_training.settings import project_files, stack_files
 from vertex_training_cli.declared import (
     UNKNOWN,
-    DeclaredResource,
     World,
     declare_stack,
     record_resources,
 )
 from vertex_training_cli.engine.paths import root_of
-from vertex_training_cli.review.escaping import code, visible
+from vertex_training_cli.review.formats import table_rows
 from vertex_training_cli.review.grants import IamBinding, bindings_in, target_input
-from vertex_training_cli.review.markdown import table_rows
+from vertex_training_cli.review.parts import code, visible
 from vertex_training_cli.status import print_line
 
 HEAD: Final = ("MEMBER", "ROLE", "RESOURCE", "CONDITION")
@@ -42,13 +41,13 @@ vt iam dev prod --format markdown
 ```
 
 Grants of Google to its own service agents, and grants from outside these programs, are not listed.
-A role without a dot is a custom role; its permissions are listed below. A condition is a CEL
-expression, evaluated by IAM. A denial overrides every grant.
+A role without a dot is a custom role. The permissions of custom roles are listed below the grants.
+A condition is a CEL expression that IAM evaluates. A denial overrides all grants.
 """
 
 
 class IamFormat(enum.StrEnum):
-    """Output format of the grants."""
+    """Output formats of ``vt iam``."""
 
     TABLE = enum.auto()
     JSON = enum.auto()
@@ -78,14 +77,14 @@ def iam(
     names = stacks or environments(root)
     records = [record(root, name) for name in names]
     if not names:
-        print_line("vt iam: no stack has a file in bootstrap/. Hint: name stacks, vt iam STACK")
+        print_line("vt iam: no stack has a file in bootstrap/. Hint: run vt iam STACK")
         raise typer.Exit(2)
     for name in names:
         if name not in project_files.names(root / "bootstrap"):
-            what = (
-                f"environment {name} has no bootstrap file: only the grants of the stack are listed"
+            print_line(
+                f"vt iam: environment {name} has no file in bootstrap/: only the grants of the "
+                "stack are listed"
             )
-            print_line(f"vt iam: {what}")
     show = {
         IamFormat.TABLE: as_table,
         IamFormat.JSON: as_json,
@@ -96,13 +95,17 @@ def iam(
 
 def as_json(accesses: Iterable[EnvironmentIam]) -> str:
     """Return the environments as a JSON list."""
-    objects = [{**dataclasses.asdict(a), "grants": [*map(_as_object, a.grants)]} for a in accesses]
+    objects = [
+        {
+            **dataclasses.asdict(access),
+            "grants": [
+                {"member": g.member, "role": g.role, "on": _on(g), "condition": g.condition}
+                for g in access.grants
+            ],
+        }
+        for access in accesses
+    ]
     return json.dumps(objects, indent=2)
-
-
-def _as_object(grant: IamBinding) -> dict[str, str]:
-    member, role, on = grant.member, grant.role, _on(grant)
-    return {"member": member, "role": role, "on": on, "condition": grant.condition}
 
 
 def _on(grant: IamBinding) -> str:
@@ -110,34 +113,26 @@ def _on(grant: IamBinding) -> str:
 
 
 def as_table(accesses: Iterable[EnvironmentIam]) -> str:
-    """Return the grants in columns; conditions are numbered and listed below."""
+    """Return the grants in columns. Conditions are numbered, and listed below the table."""
     return "\n\n".join(_table(access) for access in accesses)
 
 
 def _table(access: EnvironmentIam) -> str:
-    conditions: list[str] = []
-    rows = [HEAD, *(_row(grant, conditions) for grant in access.grants)]
+    conditions = list(dict.fromkeys(g.condition for g in access.grants if g.condition))
+    marks = {condition: f"[{number}]" for number, condition in enumerate(conditions, 1)}
+    rows = [HEAD, *((g.member, g.role, _on(g), marks.get(g.condition, "")) for g in access.grants)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(HEAD))]
     lines = [
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
         for row in rows
     ]
-    notes = [f"[{number}] {text}" for number, text in enumerate(conditions, 1)]
+    notes = [f"{mark} {condition}" for condition, mark in marks.items()]
     denied = [
         f"denied to all CI accounts{f' if {d.condition}' if d.condition else ''}: "
         f"{', '.join(d.permissions)}"
         for d in access.denials
     ]
     return "\n".join([f"{access.stack}:", *lines, *notes, *denied])
-
-
-def _row(grant: IamBinding, conditions: list[str]) -> tuple[str, str, str, str]:
-    mark = ""
-    if grant.condition:
-        if grant.condition not in conditions:
-            conditions.append(grant.condition)
-        mark = f"[{conditions.index(grant.condition) + 1}]"
-    return grant.member, grant.role, _on(grant), mark
 
 
 def as_markdown(accesses: Sequence[EnvironmentIam]) -> str:
@@ -162,7 +157,6 @@ def _section(access: EnvironmentIam) -> str:
 
 
 def _code(text: str) -> str:
-    """Return a table cell with bars escaped."""
     if "`" in text:
         return code(text, len(text))
     return f"`{visible(text)}`".replace("|", "\\|") if text else ""
@@ -179,24 +173,23 @@ class DenyRule:
 
 @dataclass(frozen=True, slots=True)
 class EnvironmentIam:
-    """The grants, roles and denials of one environment."""
+    """Grants, custom roles and denials of one environment."""
 
     stack: str
     grants: tuple[IamBinding, ...]
-    """Grants with short names of roles and resources."""
     roles: Mapping[str, tuple[str, ...]]
-    """Permissions of custom roles, by role id."""
+    """Id of a custom role -> its permissions."""
     denials: tuple[DenyRule, ...]
 
 
 def record(root: Path, name: str) -> EnvironmentIam:
-    """Return the IAM resources that both programs declare for this environment.
-
-    Raises:
-        ConfigError: with every mistake in a stack file or a job file.
-        UnknownStackError: it has no file.
-    """
-    resources = [*declare_stack(root, name).resources, *_bootstrap(root, name)]
+    """Return the IAM resources that both programs declare for an environment."""
+    resources = [*declare_stack(root, name).resources]
+    folder = root / "bootstrap"
+    if name in project_files.names(folder):
+        settings = parse(stack_files.read_raw(SCHEMA, folder, name))
+        world = World(folder, name, settings.project)
+        resources += record_resources(world, lambda: foundation.deploy(settings))
     grants = {grant for resource in resources for grant in _grants(resource.type, resource.inputs)}
     custom = [resource.inputs for resource in resources if resource.type == CUSTOM_ROLE]
     roles = {role["roleId"]: tuple(role["permissions"]) for role in custom}
@@ -214,29 +207,14 @@ def record(root: Path, name: str) -> EnvironmentIam:
 
 
 def environments(root: Path) -> list[str]:
-    """Return stacks of Google Cloud that also have a file in ``bootstrap/``.
-
-    Raises:
-        ConfigError: a file there cannot be read.
-    """
+    """Return stacks of Google Cloud that also have a file in ``bootstrap/``."""
     folder = root / "bootstrap"
     both = (name for name in project_files.names(folder) if name in project_files.names(root))
     projects = {name: stack_files.read_raw(SCHEMA, folder, name) for name in both}
     return [name for name, raw in projects.items() if not is_local(str(raw.get("project")))]
 
 
-def _bootstrap(root: Path, name: str) -> list[DeclaredResource]:
-    """Return the resources of the bootstrap program; empty without a file for this environment."""
-    folder = root / "bootstrap"
-    if name not in project_files.names(folder):
-        return []
-    settings = parse(stack_files.read_raw(SCHEMA, folder, name))
-    world = World(folder, name, settings.project)
-    return record_resources(world, lambda: foundation.deploy(settings))
-
-
 def _grants(token: str, inputs: Mapping[str, Any]) -> Iterator[IamBinding]:
-    """Yield the grants of a member, binding or policy resource; unknown values are marked."""
     if resource_types.iam_kind(token) is None:
         return
     named = target_input(inputs) or "project"

@@ -1,4 +1,4 @@
-"""Levels of policies, from the stack file and the file that ``--policy-levels`` names."""
+"""Levels of policies, from the stack file and the file of ``--policy-levels``."""
 
 from __future__ import annotations
 
@@ -16,25 +16,21 @@ from vertex_training_cli.engine import paths
 from vertex_training_cli.engine.plan import Plan
 from vertex_training_cli.engine.values import as_mapping
 
-#: Levels, as the engine calls them.
+#: Levels of policies, as the engine spells them.
 LEVELS: Final = ("advisory", "mandatory", "remediate", "disabled")
-#: Key of a policy's level among its settings.
+#: Key of the level in a policy's configuration.
 LEVEL: Final = "enforcementLevel"
 
 #: The policy whose configuration contains ``limits.memberDomains``.
 DOMAINS_POLICY: Final = "members-of-own-domains"
-#: Similarity from which a name is taken for a misspelled name of a known policy.
+#: Minimum similarity of a misspelled name to the name of a known policy.
 LIKENESS: Final = 0.8
 
 PolicyConfig = dict[str, dict[str, Any]]
 
 
 def policy_config(root: Path, stack: str, file: Path | None) -> PolicyConfig:
-    """Return the configuration of policies by name: level and settings.
-
-    Raises:
-        CommandError: ``file`` cannot be read, or is not of this form.
-    """
+    """Return the configuration of policies by name: level and settings."""
     levels = _of_stack(root, stack)
     for name, settings in _of_file(file).items() if file else ():
         levels[name] = {**levels.get(name, {}), **settings}
@@ -42,18 +38,11 @@ def policy_config(root: Path, stack: str, file: Path | None) -> PolicyConfig:
 
 
 def up_options(root: Path, stack: str, arguments: Sequence[str], file: Path | None) -> list[str]:
-    """Return options that set the levels for the policy packs among ``arguments``.
-
-    None if the arguments have a config of their own.
-
-    Raises:
-        CommandError: there is a ``file`` and no pack, it cannot be read, or others could replace
-            the config.
-    """
+    """Return options that set the levels of the policy packs in ``arguments``."""
     packs = [argument for argument in arguments if argument.partition("=")[0] == "--policy-pack"]
     if file and not packs:
         raise CommandError(
-            "--policy-levels requires --policy-pack.", "add the option --policy-pack."
+            "--policy-levels requires --policy-pack.", "add the option --policy-pack"
         )
     config = policy_config(root, stack, file) if packs else {}
     if not config or any(argument.startswith("--policy-pack-config") for argument in arguments):
@@ -63,13 +52,12 @@ def up_options(root: Path, stack: str, arguments: Sequence[str], file: Path | No
 
 
 def _config_options(packs: int, config: PolicyConfig, file: Path) -> list[str]:
-    """Write the config file of policy packs; return an option for each, as the engine expects."""
     file.write_text(json.dumps(config, indent=2, sort_keys=True) + "\n", encoding="utf-8")
     return ["--policy-pack-config", str(file)] * packs
 
 
 def options(packs: Sequence[str], config: PolicyConfig, folder: Path) -> list[str]:
-    """Return engine options for policy packs, with a config file in ``folder``."""
+    """Return engine options for policy packs, and write their configuration into ``folder``."""
     pack_words = [word for pack in packs for word in ("--policy-pack", str(Path(pack).absolute()))]
     if not (packs and config):
         return pack_words
@@ -84,26 +72,23 @@ def levels_of(config: PolicyConfig) -> dict[str, str]:
 def with_levels(plan: Plan, config: PolicyConfig) -> tuple[Plan, list[Problem]]:
     """Return the plan with the levels of its policies, and problems of unknown policies.
 
-    No policy is unknown if the preview failed for another reason than a violation: its list of
-    policies may have gaps.
+    If the preview failed for another reason than a violation, no policy is reported as unknown,
+    because the list of policies may be incomplete.
     """
     checked = plan.policies | {violation.policy for violation in plan.violations}
     is_complete = plan.succeeded or any(violation.is_mandatory for violation in plan.violations)
     levels, unknown = levels_of(config), set[str]()
     if checked and is_complete:
-        # Disabled policies are not among those that checked the plan.
+        # A disabled policy does not check the plan.
         unknown = {name for name in levels if levels[name] != "disabled"} - checked
-    hint = "remove it, or pass its pack with --policy-pack"
+    hint = "remove the entry, or add --policy-pack with the policy's pack"
     problems = [_unknown(name, plan.policies, hint) for name in sorted(unknown)]
     known = {name: level for name, level in levels.items() if name not in unknown}
     return dataclasses.replace(plan, levels=known), problems
 
 
 def problems(levels: Mapping[str, str]) -> list[Problem]:
-    """Return problems for misspelled names of this project's policies.
-
-    Others are of policies of the repository's own, which only a preview has.
-    """
+    """Return problems of misspelled names of this project's policies."""
     from vertex_training.guardrails import policy
 
     known = [rule.id for rule in policy.load()]
@@ -138,7 +123,7 @@ def _of_stack(root: Path, stack: str) -> PolicyConfig:
 
 
 def _of_file(file: Path) -> PolicyConfig:
-    hint = '{"POLICY": {"enforcementLevel": "advisory"}}, as in docs/review.md'
+    hint = 'write {"POLICY": {"enforcementLevel": "advisory"}}, see docs/review.md'
     try:
         content = json.loads(file.read_text(encoding="utf-8"))
     except OSError as failed:
@@ -153,10 +138,10 @@ def _of_file(file: Path) -> PolicyConfig:
     for name, entry in content.items():
         settings = {LEVEL: entry} if isinstance(entry, str) else entry
         if not isinstance(settings, dict) or settings.get(LEVEL, "mandatory") not in LEVELS:
-            what = (
+            raise CommandError(
                 f"--policy-levels {file}: {name} has an unknown level. Choose one of "
-                f"{', '.join(LEVELS)}."
+                f"{', '.join(LEVELS)}.",
+                hint,
             )
-            raise CommandError(what, hint)
         config[name] = settings
     return config

@@ -1,7 +1,7 @@
-"""Explains a refused read: the object does not exist, or a permission is missing. Pure functions.
+"""Explains errors of refused reads: the object does not exist, or a permission is missing.
 
-Google answers 404 where the object is missing, and 403 where the account may not look, whether the
-object is there or not. The texts are those of the gcp plugin and of Vertex AI's client.
+Google answers 403 without a permission, even if the object does not exist. The patterns match the
+texts of the gcp plugin and of Vertex AI's client.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _TARGET: Final = re.compile(
     r"on resource:? '?(?://[a-z.]+/)?([\w./@:-]{3,300})|"
     r"No such object: ([\w./@-]{3,300})|\b(projects/[\w./@:-]{3,300})"
 )
-#: Prefix of a permission, the role with this permission, and how to get the role.
+#: Prefix of a permission, and the role that grants the permission.
 _ROLES: Final = (
     ("storage.objects.", "roles/storage.objectViewer (`planReads` in the bootstrap) on the bucket"),
     ("aiplatform.", "roles/aiplatform.viewer on the project"),
@@ -32,24 +32,19 @@ _ROLES: Final = (
     ("secretmanager.", "roles/secretmanager.viewer on the project"),
     ("compute.", "roles/compute.viewer on the project"),
 )
-#: Text of a 403 error if the API is disabled, whatever permissions the account has.
+#: Text of a 403 error because of a disabled API.
 _API_OFF: Final = re.compile(r"\bSERVICE_DISABLED\b|\bhas not been used in project\b")
 
 
-def is_api_off(error: str) -> bool:
-    """Return True if a service refused because its API is disabled in the project."""
-    return bool(_API_OFF.search(error))
-
-
 def explained(errors: Iterable[str]) -> tuple[str, ...]:
-    """Return the errors, each followed by an explanation of a refused or failed read."""
+    """Return the errors. An explanation follows each error of a refused or failed read."""
     return tuple(line for error in errors for line in (error, *_meaning(error)))
 
 
 def _meaning(error: str) -> Iterator[str]:
     match = _TARGET.search(error)
     target = next((group.rstrip(".,:") for group in match.groups() if group), "") if match else ""
-    if is_api_off(error):
+    if _API_OFF.search(error):
         yield (
             "An API is disabled in the project, so its resources cannot be read. The error "
             "names the API."

@@ -1,8 +1,7 @@
-"""``vt render``: prints a job's request. Exit code: 0 printed, 1 mistakes, 2 file not readable."""
+"""``vt render``: prints the request of a job."""
 
 from __future__ import annotations
 
-import io
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,11 +14,12 @@ from vertex_training.customjob.request import job_file
 from vertex_training.customjob.request.job_file import JobFileResult, JobRequest
 from vertex_training.customjob.rules.command_lines import started_processes
 from vertex_training.customjob.rules.job import Job
-from vertex_training.errors import CheckUnavailableError, did_you_mean
+from vertex_training.errors import CheckUnavailableError, counted, did_you_mean
 from vertex_training.stack import Stack
 from vertex_training_cli.check import checking, report
-from vertex_training_cli.engine.paths import from_here, root_of
-from vertex_training_cli.options import StackOfFile
+from vertex_training_cli.engine.paths import from_here
+from vertex_training_cli.options import StackOfFile, project_root
+from vertex_training_cli.process import print_utf8
 from vertex_training_cli.status import print_line
 
 
@@ -32,7 +32,11 @@ def render(
     ] = False,
     rung: Annotated[
         int,
-        typer.Option(min=1, metavar="N", help="Rung of the ladder. Rung 1 is the job file itself."),
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Number of a rung of the job's ladder. Rung 1 is the job file itself.",
+        ),
     ] = 1,
 ) -> None:
     """Print the request that a stack sends for a job file. Equal files give equal bytes.
@@ -44,37 +48,28 @@ def render(
 
     Example: `vt render titanic --stack dev`.
     """
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+    print_utf8()
     sys.stdout.write(_rendered(job, stack, as_sent, rung))
 
 
-def _rung(request: JobRequest, number: int) -> JobRequest:
-    """Return the request of one rung of a ladder; print a line about the other rungs."""
-    rungs = request.rungs
-    if number > len(rungs):
-        raise CheckUnavailableError(f"the job has no rung {number}: its ladder has {len(rungs)}")
-    if request.ladder:
-        print_line(f"rung {number} of {len(rungs)}: {rungs[number - 1].words or 'the job file'}")
-    return rungs[number - 1]
-
-
 def _rendered(job: str, stack_name: str, as_sent: bool, rung: int) -> str:
-    root = root_of(Path.cwd())
-    if root is None:
-        raise CheckUnavailableError(
-            "no Pulumi.yaml in this folder or above: a stack needs a Pulumi project"
-        )
+    root = project_root()
     loaded = checking.stack_or_reports(root, stack_name)
     if not isinstance(loaded, Stack):
         wrong = loaded
     else:
-        file, data, verdict = check_job(loaded, job)
+        file, data, verdict = _check_job(loaded, job)
         if verdict.request is not None:
-            rung_ = _rung(verdict.request, rung)
+            rungs = verdict.request.rungs
+            if rung > len(rungs):
+                raise CheckUnavailableError(
+                    f"the job has no rung {rung}: its ladder has {counted(len(rungs), 'rung')}"
+                )
+            rung_ = rungs[rung - 1]
+            if verdict.request.ladder:
+                print_line(f"rung {rung} of {len(rungs)}: {rung_.words or 'the job file'}")
             added = loaded.settings.labels_of(loaded.settings.team_at(rung_.account))
-            message = sent_message(rung_, added) if as_sent else rung_.sent({})
+            message = _sent_message(rung_, added) if as_sent else rung_.sent({})
             for line in started_processes(Job(rung_.trial).pools):
                 print_line(f"starts {line}")
             if rung_.filled_in:
@@ -86,12 +81,7 @@ def _rendered(job: str, stack_name: str, as_sent: bool, rung: int) -> str:
     raise typer.Exit(1)
 
 
-def check_job(stack: Stack, job: str) -> tuple[str, bytes, JobFileResult]:
-    """Return file, content and check result for ``job``: a name in the stack, or a file.
-
-    Raises:
-        CheckUnavailableError: it is neither, or several jobs of the stack have this file.
-    """
+def _check_job(stack: Stack, job: str) -> tuple[str, bytes, JobFileResult]:
     jobs = stack.settings.submitted
     keys = [job] if job in jobs else []
     if not keys and Path(job).is_file():
@@ -101,7 +91,7 @@ def check_job(stack: Stack, job: str) -> tuple[str, bytes, JobFileResult]:
             return job, data, stack.check_other(data, job, checking.job(job))
     if len(keys) > 1:
         raise CheckUnavailableError(
-            f"{job} is the file of several jobs: use one of the names {', '.join(keys)}"
+            f"several jobs use the file {job}: use one of the names {', '.join(keys)}"
         )
     if not keys:
         hint = did_you_mean(job, jobs)
@@ -111,13 +101,12 @@ def check_job(stack: Stack, job: str) -> tuple[str, bytes, JobFileResult]:
     return file, checking.read(file), results[keys[0]]
 
 
-def sent_message(request: JobRequest, labels: Mapping[str, str]) -> dict[str, Any]:
-    """Return the message with the labels that the stack adds at the submission."""
+def _sent_message(request: JobRequest, labels: Mapping[str, str]) -> dict[str, Any]:
     job = request.submission
     own = request_labels(job.stack, job.job, job.run, request.request_id, request.digest)
     return request.sent({**labels, **request.kind.sent_labels(own)})
 
 
 def as_json(message: Mapping[str, Any]) -> str:
-    """Return canonical JSON. The digest of a request is that of this text without added labels."""
+    """Return canonical JSON. Its digest is the request's digest, unless labels were added."""
     return job_file.canonical(message) + "\n"

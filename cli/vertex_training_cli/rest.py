@@ -1,6 +1,6 @@
-"""Calls REST methods of Google or of the local cloud with the caller's credentials.
+"""Client for REST methods of Google, or of the local cloud, with the caller's credentials.
 
-The local cloud serves the same methods at the same paths. Constants are what is read of Google.
+The constants are all methods that ``vt`` reads from. The local cloud serves the same paths.
 """
 
 from __future__ import annotations
@@ -29,11 +29,8 @@ class Read:
     """A REST request that reads one document or a list."""
 
     form: str
-    """URL, with a placeholder for each name."""
     permission: str
-    """Permission that the caller needs."""
     collection: str = "items"
-    """Field with the items of a list."""
     within: str = ""
     """Field with the items of one location, in an aggregated list."""
 
@@ -96,7 +93,7 @@ ZONES: Final = Read(
 
 
 def policy_service(policy: str) -> str:
-    """Return the base URL of the service that stores an IAM policy; empty if it is unknown."""
+    """Return the base URL of the service that stores an IAM policy; empty for an unknown policy."""
     addresses = resource_types.policy_addresses()
     return next((base for form, base in addresses if form.fullmatch(policy)), "")
 
@@ -112,8 +109,8 @@ class RestClient:
         """Yield all items of a list, page by page.
 
         Raises:
-            ForbiddenReadError: the caller may not list it.
-            CommandError: it cannot be listed.
+            ForbiddenReadError: the caller lacks the permission to list the items.
+            CommandError: the list cannot be read.
         """
         url = read.url(*names)
         what = urlsplit(url).path
@@ -126,7 +123,7 @@ class RestClient:
 
         Raises:
             ForbiddenReadError: the caller lacks a permission.
-            CommandError: there is no answer, or it is another refusal.
+            CommandError: the service does not answer, or refuses the call for another reason.
         """
         import requests
 
@@ -153,14 +150,10 @@ class RestClient:
 def pages(
     url: str, what: str, get: Callable[[str], dict[str, Any] | None]
 ) -> Iterator[dict[str, Any]]:
-    """Yield the pages of the list ``what``, each as ``get`` returns it.
-
-    Raises:
-        CommandError: a page after the first is not there, or the list has no end.
-    """
-    page, asked = "", set[str]()
-    while page not in asked and len(asked) < MAX_PAGES:
-        asked.add(page)
+    """Yield the pages of the list ``what``. ``get`` returns the page at a URL."""
+    page, read_pages = "", set[str]()
+    while page not in read_pages and len(read_pages) < MAX_PAGES:
+        read_pages.add(page)
         query = f"{'&' if '?' in url else '?'}{urlencode({'pageToken': page})}" if page else ""
         document = get(url + query)
         if document is None and page:
@@ -175,11 +168,7 @@ def pages(
 def items(
     read: Read, url: str, what: str, get: Callable[[str], dict[str, Any] | None]
 ) -> Iterator[dict[str, Any]]:
-    """Yield the items of the list ``what``, of every location if it is aggregated.
-
-    Raises:
-        CommandError: a page after the first is not there, or the list has no end.
-    """
+    """Yield the items of a list, of all locations if the list is aggregated. See ``pages``."""
     for document in pages(url, what, get):
         collection = document.get(read.collection) or ()
         if isinstance(collection, dict):
@@ -190,17 +179,13 @@ def items(
 
 
 def connect(stack: StackRef) -> RestClient:
-    """Return a client for the stack's cloud: Google's, or the local cloud for ``local-…``.
-
-    Raises:
-        CommandError: there are no credentials, or the local cloud does not run.
-    """
+    """Return a client for the stack's cloud: Google's, or the local cloud for ``local-…``."""
     if stack.is_local:
         import requests
 
         stack.connect_clients()
         session = requests.Session()
-        session.trust_env = False  # no proxy is on the way to this machine
+        session.trust_env = False  # Use no proxy for this machine.
         return RestClient(session, local_address(stack.project))
     from google.auth.transport.requests import AuthorizedSession
 

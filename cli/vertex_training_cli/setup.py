@@ -1,7 +1,4 @@
-"""``vt setup``: installs pulumi and policies beside vt, and environments of other tools.
-
-Exit code: 0 installed, 1 not, 130 interrupted.
-"""
+"""``vt setup``: installs pulumi, its plugins and the policy pack beside ``vt``."""
 
 from __future__ import annotations
 
@@ -48,18 +45,14 @@ def setup(check: Check = False, deploy: Deploy = False, releases: Releases = Non
     layout = Layout.of_this_environment(deploy=deploy, own_releases=releases)
     engine = installed(layout, source) if check else install(layout, source)
     if engine is None:
-        print_line("setup: pulumi or the policy pack is missing or out of date. Hint: vt setup")
+        print_line("setup: pulumi or the policy pack is missing or out of date. Hint: run vt setup")
         raise typer.Exit(1)
     for line in report(engine).splitlines():
         print_line(line)
 
 
 def install_once(folder: Path, marker: Path, pins: Path, what: str) -> None:
-    """Create the environment of a tool, unless its marker exists; the marker is written last.
-
-    Raises:
-        SetupError: an installer failed.
-    """
+    """Create the environment of a tool and then its marker file, unless the file exists."""
     if not marker.is_file():
         layout = Layout.of_this_environment(deploy=False)
         layout.toolchain.mkdir(parents=True, exist_ok=True)

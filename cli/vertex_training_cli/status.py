@@ -9,7 +9,7 @@ from typing import Final
 from vertex_training_cli.console import plain_lines
 from vertex_training_cli.engine.values import redact
 
-#: Package that only an extra of this distribution installs -> the extra.
+#: Package that only an extra of this distribution installs -> name of the extra.
 EXTRAS: Final[Mapping[str, str]] = {
     "typer": "cli",
     "rich": "cli",
@@ -22,15 +22,12 @@ EXTRAS: Final[Mapping[str, str]] = {
 
 
 def print_line(text: object) -> None:
-    """Print ``text`` to stderr, without secrets and control characters.
-
-    Errors quote the engine, the cloud and files, which may quote a secret or direct a terminal.
-    """
+    """Print ``text`` to stderr, without secrets and control characters."""
     print(plain_lines(redact(str(text))), file=sys.stderr, flush=True)
 
 
 def print_status(text: str) -> None:
-    """Print a line of ``vt`` to stderr. stdout is for results and the output of ``pulumi``."""
+    """Print a status line of ``vt`` to stderr. stdout has results and the output of ``pulumi``."""
     print_line(f"vt: {text}")
 
 

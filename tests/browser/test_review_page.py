@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Page, Route, sync_playwright
 
 import system_programs
 from tests.unit.vt.review import plans
-from vertex_training_cli.review import html, report
+from vertex_training_cli.review import formats, report
 
 SCREENSHOT = Path(__file__).parents[2] / "docs" / "images" / "review.png"
 pytestmark = pytest.mark.timeout(300)
@@ -66,7 +66,7 @@ def page_source() -> str:
         plans.said("warning", "jobs/pretrain.yaml:7:3: an image without a digest"),
         plans.summary("failed", guardrails="1.0"),
     )
-    return html.render(report.build(plan, source="Previewed offline against an empty state"))
+    return formats.to_html(report.build(plan, source="Previewed offline against an empty state"))
 
 
 @pytest.fixture(scope="module")

@@ -151,7 +151,7 @@ def test_policy_violation_is_reported_with_the_levels_of_the_stack_file(
     assert "Forbidden by 1 policy violation" in said
     report = (repository.root / ".build/reports/staging.md").read_text()
     assert "forbidden by `data-protected` for `storage-artifacts`" in report
-    assert "lowered: `job-in-a-network` `mandatory` → `advisory`" in report
+    assert "level lowered: `job-in-a-network` `mandatory` → `advisory`" in report
     assert not (repository.root / ".build/reports/staging.approval.json").exists()
 
 

@@ -207,7 +207,7 @@ def test_lost_state_is_restored_despite_an_edited_job(story: SmallStack) -> None
     write(story, 3, *versions, timeout=901)
     told = story.checkout.shell(f"vt review --stack {story.name}", expect=None).stdout
     assert (
-        "run of a model submitted again: `plain` (`run 3 is a version of model iris: increase run"
+        "job replaced, although a model version uses its run: `plain` (`model iris has a version"
         in told
     )
     up(story)

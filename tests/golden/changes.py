@@ -198,7 +198,7 @@ LIVE: Final[Mapping[str, Change]] = {
     "policy-level-lowered": Change(
         goes=(
             "data is lost: storage-data (old versions of objects: on → off)",
-            "policies lowered: bucket-versioned mandatory → advisory",
+            "policy levels lowered: bucket-versioned mandatory → advisory",
         ),
         stack=(
             ("data: {forceDestroy: true}", "data: {forceDestroy: true, versioning: false}"),
@@ -287,7 +287,7 @@ RECORDED: Final[Mapping[str, Change]] = {
         program=((OBJECTS, PUBLIC_MEMBER + OBJECTS),),
     ),
     "egress-opened": Change(
-        goes=("egress to any address: network-allow-web",),
+        goes=("firewall rules with egress to any address: network-allow-web",),
         stack=(
             (
                 "{range: 10.20.0.0/26}}",
@@ -357,7 +357,7 @@ RECORDED: Final[Mapping[str, Change]] = {
     ),
     "shell-opened": Change(
         job=(("scheduling:", "enableWebAccess: true\nscheduling:"),),
-        goes=("shell access to machines of: train",),
+        goes=("new shell access to machines of jobs: train",),
     ),
     "machine-enlarged": Change(
         job=(("n1-standard-4", "n1-highmem-32"),), goes=("at most $0.22 → $2.18",)
@@ -407,12 +407,12 @@ RECORDED: Final[Mapping[str, Change]] = {
                 "protect: true,",
             ),
         ),
-        goes=("members of other domains: user:kim@gmail.com",),
+        goes=("new members of other domains: user:kim@gmail.com",),
     ),
     "administrator": Change(
         stack=(("raw: {}", "raw: {members: {roles/storage.admin: ['group:ops@example.com']}}"),),
         goes=(
-            "administrator roles: group:ops@example.com roles/storage.admin on bucket "
+            "new administrator roles: group:ops@example.com roles/storage.admin on bucket "
             "local-training-raw-local",
         ),
     ),
@@ -437,7 +437,7 @@ RECORDED: Final[Mapping[str, Change]] = {
                 "  vertex-training:rules: {output-field: note}\n  vertex-training:jobs:",
             ),
         ),
-        goes=("rules lowered: output-field warning → note",),
+        goes=("rule levels lowered: output-field warning → note",),
     ),
     "secret-removed": Change(
         stack=(

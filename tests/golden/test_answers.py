@@ -13,7 +13,7 @@ import pytest
 from tests.golden import changes, expectations
 from tests.golden.test_reviews import REPORTS
 from vertex_training_cli.review.headline import MACHINES, PEOPLE
-from vertex_training_cli.review.parts import HEADS, RIGHTS
+from vertex_training_cli.review.parts import HEADS, Topic
 
 #: Rows that answer one question.
 RIGHTS_ROWS = (PEOPLE, MACHINES, "Other rights")
@@ -34,9 +34,9 @@ def answered(name: str) -> dict[str, str]:
     headline, _, _ = (REPORTS / f"{name}.md").read_text().partition("\n###")
     rows = [line.strip("| ").split(" | ", 1) for line in headline.splitlines() if line[:2] == "| "]
     questions = {head: question for question, head in HEADS.items()}
-    questions |= dict.fromkeys(RIGHTS_ROWS, RIGHTS)
+    questions |= dict.fromkeys(RIGHTS_ROWS, Topic.RIGHTS)
     rest = re.search(
-        r"^(?:Nothing to report under|Unknown, because the preview failed): (.*)\.$",
+        r"^(?:No entries for|Unknown, because the preview failed): (.*)\.$",
         headline,
         re.MULTILINE,
     )

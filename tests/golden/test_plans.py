@@ -19,7 +19,7 @@ from tests.golden.test_reviews import without_digests
 from tests.unit.vt.review import plans
 from vertex_training_cli.engine import events
 from vertex_training_cli.engine.plan import CheckpointObservation, JobObservation, Observations
-from vertex_training_cli.review import html, jobs, json_report, markdown, report
+from vertex_training_cli.review import formats, jobs, report
 
 PAGE: Final = Path(__file__).with_name("page.html")
 FILE: Final = Path(__file__).with_name("plans.yaml")
@@ -39,7 +39,7 @@ ELSEWHERE: Final = (
         "| Created",
         "| job |",
         "|---",
-        "Nothing to report under: ",
+        "No entries for: ",
         "Unknown, because the preview failed: ",
         "<sub>",
         "<details",
@@ -105,7 +105,7 @@ def review(given: list[Any], config: dict[str, Any] | None) -> report.ReviewRepo
 def shown(made: report.ReviewReport) -> str:
     """Lines of the Markdown report that say something that none before them says."""
     kept = list[str]()
-    for line in PICTURE.sub("", markdown.render(made)).splitlines():
+    for line in PICTURE.sub("", formats.to_markdown(made)).splitlines():
         says = line.strip(" -")
         if says and not line.startswith(ELSEWHERE) and not any(says in each for each in kept):
             kept.append(SLOT.sub("(slot)", line))
@@ -114,8 +114,8 @@ def shown(made: report.ReviewReport) -> str:
 
 def read(made: report.ReviewReport) -> dict[str, Any]:
     """What a program reads of a plan, beside what it reads of one that changes nothing."""
-    nothing = json_report.document(review([], None))
-    found = json.loads(SLOT.sub("(slot)", json_report.render(made)))
+    nothing = formats.json_document(review([], None))
+    found = json.loads(SLOT.sub("(slot)", formats.to_json(made)))
     kept = {key: value for key, value in found.items() if key not in IN_WORDS}
     return {key: value for key, value in kept.items() if value != nothing.get(key)}
 
@@ -148,12 +148,12 @@ def test_a_plan_is_reported_as_recorded(name: str) -> None:
         record(name, made)
     assert shown(made) == case["shown"]
     assert read(made) == case["json"]
-    assert html.render(made)
+    assert formats.to_html(made)
 
 
 def test_the_page_of_a_plan_is_as_recorded() -> None:
     """It lists jobs, an endpoint, two accounts and a bucket that everybody reads."""
-    page = html.render(review(CASES["accounts-that-act-as-accounts"]["given"], None))
+    page = formats.to_html(review(CASES["accounts-that-act-as-accounts"]["given"], None))
     body = without_digests(page[page.index("<body>") :])
     if os.environ.get("RECORD"):
         PAGE.write_text(body)

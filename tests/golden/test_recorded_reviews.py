@@ -17,7 +17,7 @@ from tests.golden import recorded_plans, registered
 from tests.golden.changes import RECORDED, Change
 from tests.golden.test_reviews import REPORTS, without_digests
 from vertex_training_cli.engine.plan import JobObservation, Observations
-from vertex_training_cli.review import markdown, report
+from vertex_training_cli.review import formats, report
 
 HINT = "If this is what you meant: UPDATE_GOLDEN=1 pytest tests/golden/test_recorded_reviews.py"
 STALE = "Record the plans anew: make recordings"
@@ -71,7 +71,7 @@ def test_a_change_is_reported_as_committed(name: str) -> None:
     found = recorded_plans.load(name)
     running = Observations(dict.fromkeys(recorded_plans.job_ids(), RUNNING))
     made = report.build(found.plan, source=found.source, problems=found.problems, observed=running)
-    told, file = without_digests(markdown.render(made)), REPORTS / f"{name}.md"
+    told, file = without_digests(formats.to_markdown(made)), REPORTS / f"{name}.md"
     assert int(made.outcome) == RECORDED[name].exit_code
     if os.environ.get("UPDATE_GOLDEN"):
         file.write_text(told)

@@ -19,7 +19,7 @@ from tests.golden.test_reviews import REPORTS, without_digests
 from tests.unit.vt.review import plans
 from vertex_training.catalog.resource_types import ENDPOINT, MODEL_VERSION
 from vertex_training_cli.engine import events as engine_events
-from vertex_training_cli.review import markdown, report
+from vertex_training_cli.review import formats, report
 
 HINT = "If this is what you meant: UPDATE_GOLDEN=1 pytest tests/golden/test_serving_reviews.py"
 SERVE: Final = "us-central1-docker.pkg.dev/local-training/training-local/serve@sha256:"
@@ -112,7 +112,10 @@ def review(name: str, folder: Path) -> report.ReviewReport:
 def test_a_change_of_models_and_endpoints_is_reported_as_committed(
     name: str, tmp_path: Path
 ) -> None:
-    told, file = without_digests(markdown.render(review(name, tmp_path))), REPORTS / f"{name}.md"
+    told, file = (
+        without_digests(formats.to_markdown(review(name, tmp_path))),
+        REPORTS / f"{name}.md",
+    )
     if os.environ.get("UPDATE_GOLDEN"):
         file.write_text(told)
     assert told == file.read_text(), HINT

@@ -21,7 +21,7 @@ from vertex_training.plan import external_grants
 from vertex_training.plan.grants import GrantRequest
 from vertex_training_cli import iam, policy_levels
 from vertex_training_cli.engine import events
-from vertex_training_cli.review import markdown, report
+from vertex_training_cli.review import formats, report
 from vertex_training_cli.review.grants import IamBinding
 from vertex_training_cli.review.headline import answers, verdict
 from vertex_training_cli.review.report import ReviewReport
@@ -110,7 +110,7 @@ def test_role_on_the_project_without_data_access_is_not_reported() -> None:
 
 
 def test_grant_of_the_stack_file_is_reported_as_requested() -> None:
-    told = markdown.render(reviewed(asked_for(KIM, "roles/storage.objectViewer")))
+    told = formats.to_markdown(reviewed(asked_for(KIM, "roles/storage.objectViewer")))
     [row] = [line for line in told.splitlines() if line.startswith("| gained")]
     assert row.endswith("| listed in the stack file |")
 
@@ -119,7 +119,7 @@ def test_grant_of_a_teams_own_code_is_reported_as_such() -> None:
     event = plans.create(plans.MEMBER, "reports", **plans.member("data", who=KIM))
     metadata = event["resourcePreEvent"]["metadata"]
     metadata["urn"] = f"urn:pulumi:dev::vertex-training::{plans.MEMBER}::reports"
-    told = markdown.render(reviewed(event))
+    told = formats.to_markdown(reviewed(event))
     [row] = [line for line in told.splitlines() if line.startswith("| gained")]
     assert row.endswith("| granted by a team's own code |")
 
@@ -130,7 +130,7 @@ def test_grant_of_a_teams_own_code_is_reported_as_such() -> None:
 )
 def test_administrator_role_is_in_the_headline(role: str) -> None:
     told = verdict(reviewed(asked_for(KIM, role)))
-    assert f"administrator roles: {KIM} {role} on bucket vision-data" in told
+    assert f"new administrator roles: {KIM} {role} on bucket vision-data" in told
 
 
 def test_required_grant_to_a_service_agent_is_not_in_the_headline() -> None:
@@ -147,7 +147,7 @@ def test_required_grant_to_a_service_agent_is_not_in_the_headline() -> None:
 def test_first_member_of_a_new_domain_is_in_the_headline(member: str) -> None:
     told = member not in MEMBERS["own"]
     line = verdict(reviewed(asked_for(member, "roles/storage.objectViewer")))
-    assert (f"members of other domains: {member}" in line) is told
+    assert (f"new members of other domains: {member}" in line) is told
 
 
 def test_domain_in_the_limits_is_not_foreign() -> None:

@@ -37,7 +37,7 @@ sys.meta_path.insert(0, Refusing())
 for name in (
     "vertex_training_cli.cli",
     "vertex_training_cli.engine.events",
-    "vertex_training_cli.review.html",
+    "vertex_training_cli.review.formats",
     "vertex_training.program",
     "vertex_training.customjob.provider",
     "vertex_training.customjob.google.intent_store",

@@ -15,7 +15,7 @@ from vertex_training_cli.drift import findings
 from vertex_training_cli.drift import report as drift_report
 from vertex_training_cli.engine import events, plan_file
 from vertex_training_cli.engine.plan import Plan
-from vertex_training_cli.review import markdown, report
+from vertex_training_cli.review import formats, report
 from vertex_training_cli.review.destroyed import refused_losses
 from vertex_training_cli.review.headline import verdict
 from vertex_training_cli.review.report import ReviewOutcome
@@ -56,14 +56,14 @@ def test_deleted_data_is_in_the_headline_with_the_restore_command(
     told = f"deleted in the cloud, recreated without data: {name} ({hint})"
     assert told in verdict(found)
     assert found.outcome is ReviewOutcome.CLEAN
-    assert "| Losses |" in markdown.render(found)
+    assert "| Losses |" in formats.to_markdown(found)
 
 
 def test_loss_of_protected_data_is_refused_until_accepted() -> None:
     told = deleted(plans.BUCKET, "storage-data", DATA, protect=True)
     found = report.build(planned(*told), source="here")
     assert found.outcome is ReviewOutcome.FORBIDDEN
-    assert verdict(found).startswith("Refused: a protected resource would be recreated without ")
+    assert verdict(found).startswith("A protected resource would be recreated without ")
     [problem] = found.problems
     assert RESTORE in problem.hint
     assert "drift.acceptedLosses" in problem.hint
@@ -125,7 +125,7 @@ def test_resource_restored_by_a_repair_is_no_loss() -> None:
     repair = plans.step("update", REPOSITORY, "registry-docker", {}, kept)
     told = verdict(report.build(planned(state, repair), source="here"))
     assert "data is lost" not in told
-    assert "restored as deployed: registry-docker (lifetime of images: never deleted" in told
+    assert "manual change undone: registry-docker (lifetime of images: never deleted" in told
     changed = plans.step(
         "update", REPOSITORY, "registry-docker", {},
         {"cleanupPolicies": [{"action": "DELETE", "condition": {"olderThan": "86400s"}}]},

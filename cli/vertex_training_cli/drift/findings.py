@@ -1,6 +1,6 @@
-"""Find differences in the plan of a preview with ``--refresh``. Pure.
+"""Finds differences in the plan of a preview with ``--refresh``.
 
-After the refresh, the old state of a step is the cloud's, and its new inputs are the declared ones.
+After the refresh, the old state of a step is the cloud's, and its new inputs are declared.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from vertex_training_cli.engine.values import as_mapping
 UNKNOWN: Final = "(known after `up`)"
 #: Maximum length of a shown value. The state has the full value.
 MAX_SHOWN: Final = 200
-#: Operations that no deployment undoes.
+#: Kinds of differences that no deployment removes.
 RUNS: Final = "runs"
 GRANTED: Final = "granted"
 SUBMITTED: Final = "submitted"
@@ -36,7 +36,7 @@ ENDED: Final = "ended"
 DEPLOYED: Final = "deployed"
 REWRITTEN: Final = "rewritten"
 REPEATED: Final = "repeated"
-#: Operation -> predicate of the finding.
+#: Kind of a difference that no deployment removes -> predicate in the report.
 BEYOND_UP: Final = {
     RUNS: "runs, but is not in the state",
     GRANTED: "has undeclared members",
@@ -52,11 +52,11 @@ _BY_UP: Final = {
     "delete": "exists, but is not declared",
     "update": "differs",
 }
-#: States of a declared job that only a user can cause -> predicate of the finding.
+#: State of a declared job that only a user can cause -> predicate in the report.
 _ENDED_BY_HAND: Final = {
     "JOB_STATE_CANCELLED": "was cancelled by hand",
     "JOB_STATE_CANCELLING": "was cancelled by hand",
-    RECORD_DELETED: "lost its record, which was deleted by hand",
+    RECORD_DELETED: "lost its record, which a user deleted",
 }
 
 _PART: Final = re.compile(r'\["((?:[^"\\]|\\.)*)"\]|\[(\d+)\]|([^.\[\]]+)')
@@ -74,7 +74,7 @@ class DriftOutcome(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class PropertyDifference:
-    """A property whose value differs. An empty text means that the property is absent."""
+    """A property with different values. An empty text means that the property is absent."""
 
     path: str
     cloud: str
@@ -92,7 +92,7 @@ class ResourceDifference:
     id: str
     fields: tuple[PropertyDifference, ...] = ()
     note: str = ""
-    """Further notes."""
+    """Notes on the difference, such as commands that resolve it."""
     is_lost: bool = False
     """True if a resource with data was deleted. A deployment recreates it without data."""
     resource: str = ""
@@ -100,7 +100,7 @@ class ResourceDifference:
 
     @property
     def summary(self) -> str:
-        """Predicate that describes the difference."""
+        """Return the predicate of the resource in a report."""
         known = BEYOND_UP | _BY_UP
         return known.get(self.op, f"differs; `up` would {self.op} the resource")
 
@@ -110,7 +110,6 @@ class DeclaredNetwork:
     """A network that the stack creates."""
 
     path: str
-    """``projects/P/global/networks/N``."""
     peerings: tuple[str, ...] = ()
     """Compute Engine's names of the network's peerings that the stack creates."""
 
@@ -128,22 +127,21 @@ class Drift:
     declared: Declared | None = None
     """IAM members that the stack declares; None if they cannot be read."""
     never_made: tuple[str, ...] = ()
-    """Names of declared resources that were never deployed, since a deployment did not finish."""
+    """Names of declared resources that an unfinished deployment did not create."""
     not_looked_at: tuple[str, ...] = ()
-    """Parts that were not judged, one line each: exceptions, types without reads, refused reads."""
+    """Lines about parts that were not judged, such as exceptions and refused reads."""
     network: DeclaredNetwork | None = None
-    """The network that the stack creates; None without one."""
     deployed_by_hand: tuple[ResourceDifference, ...] = ()
-    """Models that were deployed by hand to endpoints of the stack, before exceptions apply."""
+    """Models that a user deployed to endpoints of the stack, including allowed models."""
 
     def with_differences(self, more: Sequence[ResourceDifference]) -> Drift:
-        """Return a copy with the differences ``more``, which the engine does not report."""
+        """Return a copy with differences that the engine does not report."""
         if not more:
             return self
         return replace(self, outcome=DriftOutcome.DRIFTED, differences=(*self.differences, *more))
 
     def without_looking_at(self, more: Sequence[str]) -> Drift:
-        """Return a copy with the lines ``more`` about parts that the comparison does not judge."""
+        """Return a copy with lines about parts that the comparison does not judge."""
         return replace(self, not_looked_at=(*self.not_looked_at, *more))
 
     def with_undeclared(self, memberships: Sequence[Membership]) -> Drift:
@@ -157,7 +155,12 @@ class Drift:
                 policy,
                 "IAM policy",
                 "",
-                tuple(PropertyDifference(_role(member), member.member, "") for member in members),
+                tuple(
+                    PropertyDifference(
+                        f"{m.role} if {m.condition}" if m.condition else m.role, m.member, ""
+                    )
+                    for m in members
+                ),
             )
             for policy, members in by_policy.items()
         ]
@@ -165,11 +168,7 @@ class Drift:
 
 
 def read(stack: str, exit_code: int, stdout: str, stderr: str) -> Drift:
-    """Return the drift from a preview's output.
-
-    Raises:
-        PreviewParseError: ``pulumi`` succeeded but did not print a preview.
-    """
+    """Return the drift in the output of a preview."""
     succeeded = exit_code in (DriftOutcome.CLEAN, DriftOutcome.DRIFTED)
     try:
         plan = events.parse_document(stdout, stack, succeeded=succeeded)
@@ -181,35 +180,30 @@ def read(stack: str, exit_code: int, stdout: str, stderr: str) -> Drift:
     if not plan.succeeded:
         errors = tuple(error.message for error in plan.errors) or (values.redact(stderr.strip()),)
         return Drift(stack, DriftOutcome.FAILED, errors=read_errors.explained(errors))
+    rows = (resource_types.find(step.type) for step in plan.steps if step.new and step.custom)
+    before = {step.urn for step in plan.steps if step.old is not None}
+    differences = (_difference(step, step.urn in before) for step in plan.steps if step.changes)
     return Drift(
         stack,
         DriftOutcome(exit_code),
-        _differences(plan),
+        tuple(sorted(differences, key=lambda difference: difference.name)),
         ids=values.known_ids((step.old.id, step.old.outputs) for step in plan.steps if step.old),
         never_made=_never_made(plan),
         declared=policies.declared(plan),
-        not_looked_at=_kinds_not_read(plan),
+        not_looked_at=tuple(sorted({row.unread for row in rows if row.unread})),
         network=_network(plan),
         deployed_by_hand=tuple(_deployed_by_hand(plan)),
     ).with_differences([*_ended_by_hand(plan), *_rewritten(plan)])
 
 
-def _kinds_not_read(plan: Plan) -> tuple[str, ...]:
-    """Return the parts of the stack's resources that the comparison does not read."""
-    rows = (resource_types.find(step.type) for step in plan.steps if step.new and step.custom)
-    return tuple(sorted({row.unread for row in rows if row.unread}))
-
-
 def _network(plan: Plan) -> DeclaredNetwork | None:
-    made = [step for step in plan.steps if step.old and step.new]
-    path = next((s.old.id for s in made if s.type == NETWORK and s.old and s.old.id), None)
-    names = (str(s.old.outputs.get("peering", "")) for s in made if s.old and s.type == CONNECTION)
-    return DeclaredNetwork(path, tuple(sorted({*names} - {""}))) if path else None
+    kept = [(step.type, step.old) for step in plan.steps if step.old and step.new]
+    path = next((old.id for type_, old in kept if type_ == NETWORK and old.id), None)
+    names = {str(old.outputs.get("peering", "")) for type_, old in kept if type_ == CONNECTION}
+    return DeclaredNetwork(path, tuple(sorted(names - {""}))) if path else None
 
 
-def _ended_by_hand(plan: Plan) -> list[ResourceDifference]:
-    """Return declared jobs that a user cancelled. ``up`` does not submit them again."""
-    ended: dict[str, ResourceDifference] = {}
+def _ended_by_hand(plan: Plan) -> Iterator[ResourceDifference]:
     for step in plan.steps:
         if step.type not in JOBS or step.op != "same" or step.old is None:
             continue
@@ -218,22 +212,20 @@ def _ended_by_hand(plan: Plan) -> list[ResourceDifference]:
             continue
         note = (
             f"The job {_ENDED_BY_HAND[state]}, and `up` does not submit it again. To run the job "
-            "again, raise its run in the stack file. Otherwise remove it from the stack file."
+            "again, raise its run in the stack file. Otherwise remove the job from the stack file."
         )
         shown = (PropertyDifference("state", state.removeprefix("JOB_STATE_"), "not cancelled"),)
-        ended[step.urn] = ResourceDifference(ENDED, step.name, step.type, step.old.id, shown, note)
-    return list(ended.values())
+        yield ResourceDifference(ENDED, step.name, step.type, step.old.id, shown, note)
 
 
 def _rewritten(plan: Plan) -> Iterator[ResourceDifference]:
-    """Yield snapshots whose manifest or record changed after ``up``; ``up`` now refuses them."""
     for step in plan.steps:
         if step.type != SNAPSHOT or step.op != "same" or step.old is None:
             continue
         state = str(step.old.outputs.get("state", ""))
         if state != "READY":
             note = (
-                "Its record in the control bucket refers to manifest "
+                "The snapshot's record in the control bucket refers to manifest "
                 f"{step.old.outputs.get('manifest')}. `up` refuses the snapshot, because source "
                 "tables may have changed. Restore this generation of the manifest or the record, "
                 "or raise the snapshot's run in the stack file."
@@ -262,9 +254,9 @@ def _deployed_by_hand(plan: Plan) -> Iterator[ResourceDifference]:
 
 
 def _never_made(plan: Plan) -> tuple[str, ...]:
-    """Return the names of declared resources that a deployed stack's state never contained.
+    """Return the names of declared resources that are in no state, although the stack was deployed.
 
-    A resource that was deleted in the cloud has a refresh step first.
+    A resource that was deleted in the cloud has a refresh step before its creation.
     """
     before = {step.urn for step in plan.steps if step.old is not None}
     if not before:
@@ -273,38 +265,29 @@ def _never_made(plan: Plan) -> tuple[str, ...]:
     return tuple(sorted(step.name for step in created if step.urn not in before))
 
 
-def _differences(plan: Plan) -> tuple[ResourceDifference, ...]:
-    before = {step.urn for step in plan.steps if step.old is not None}
-    differences = (_difference(step, step.urn in before) for step in plan.steps if step.changes)
-    return tuple(sorted(differences, key=lambda difference: difference.name))
-
-
-def _role(membership: Membership) -> str:
-    return (
-        f"{membership.role} if {membership.condition}" if membership.condition else membership.role
-    )
-
-
-def _difference(step: Step, was_there: bool) -> ResourceDifference:
+def _difference(step: Step, existed: bool) -> ResourceDifference:
     cloud = step.old.outputs if step.old else {}
     declared = step.new.inputs if step.new else {}
     paths = step.paths
     if not paths and step.op in ("update", "replace"):
         # A dynamic resource has no paths: compare its inputs.
         cloud = step.old.inputs if step.old else {}
-        if (
-            step.old and step.type == ENDPOINT_TRAFFIC
-        ):  # a refresh writes the actual state into these
+        if step.old and step.type == ENDPOINT_TRAFFIC:
+            # A refresh writes the actual state into these outputs.
             cloud = {**cloud, **{key: step.old.outputs.get(key) for key in ("deployed", "split")}}
         keys = {*cloud, *declared}
         paths = tuple(f'["{key}"]' for key in keys if cloud.get(key) != declared.get(key))
     fields = tuple(
-        PropertyDifference(_displayed(path), _text_at(cloud, path), _text_at(declared, path))
+        PropertyDifference(
+            str(_path_parts(path)[0]) if len(_path_parts(path)) == 1 else path,
+            _text_at(cloud, path),
+            _text_at(declared, path),
+        )
         for path in sorted(paths)
     )
     state = step.old or step.new
     row, id_ = resource_types.find(step.type), state.id if state else ""
-    is_lost = step.op == "create" and was_there and bool(row.holds) and not row.copy
+    is_lost = step.op == "create" and existed and bool(row.holds) and not row.copy
     note = row.restoration(declared) if is_lost else ""
     is_adopted = step.adopts_again()
     if step.repeats_request and not is_adopted:
@@ -314,27 +297,16 @@ def _difference(step: Step, was_there: bool) -> ResourceDifference:
     return ResourceDifference(op, step.name, step.type, id_, fields, note, is_lost)
 
 
-def parts(path: str) -> list[str | int]:
-    """Return keys and indices of a property path in the engine's notation.
-
-    >>> parts('labels.owner'), parts('rules[0]["a.b"]')
-    (['labels', 'owner'], ['rules', 0, 'a.b'])
-    """
+def _path_parts(path: str) -> list[str | int]:
+    """Return keys and indices of a path: ``rules[0]["a.b"]`` has ``rules``, 0 and ``a.b``."""
     return [
         json.loads(f'"{quoted}"') if quoted else int(index) if index else plain
         for quoted, index, plain in _PART.findall(path)
     ]
 
 
-def _displayed(path: str) -> str:
-    """Return the path for a report: a single key without quotes and brackets."""
-    segments = parts(path)
-    return str(segments[0]) if len(segments) == 1 else path
-
-
 def _text_at(value: Any, path: str) -> str:
-    """Return the value at ``path`` as a line of text; empty without a value."""
-    for part in parts(path):
+    for part in _path_parts(path):
         if value == values.SECRET:
             return values.SECRET
         try:

@@ -1,9 +1,8 @@
-"""Find undeclared members of IAM policies.
+"""Finds undeclared members of IAM policies.
 
-A refresh reads only bindings that the stack created, so it misses added bindings. This module
-compares the full policies of the stack's resources with the declaration. In the policies of its
-projects only the bindings of the stack's own accounts and agents are compared, or all bindings of
-the stack's project, if ``drift.projectPolicy`` is ``judged``.
+A refresh reads only bindings that the stack created. This module compares the full policies of the
+stack's resources. In policies of projects it compares only the stack's own accounts and agents, or
+all members if ``drift.projectPolicy`` is ``judged``.
 """
 
 from __future__ import annotations
@@ -26,17 +25,12 @@ from vertex_training_cli.review.grants import PROJECT_TEAMS, is_iam
 Inputs = Mapping[str, Any]
 
 
-def account_email(inputs: Inputs) -> str:
-    """Return the address of a service account with these inputs."""
-    return f"{inputs.get('accountId')}@{inputs.get('project')}.iam.gserviceaccount.com"
-
-
-#: Prefix of the roles that each new bucket grants to those with basic roles of its project.
+#: Prefix of roles that Google grants on each new bucket to members with basic roles of the project.
 LEGACY: Final = "roles/storage.legacy"
 #: Suffix of the role that Google grants each service agent on the project:
 #: https://docs.cloud.google.com/iam/docs/service-agents
 AGENT_ROLE: Final = "serviceAgent"
-#: Service agents with default grants on a project, with its number in their address:
+#: Service agents with default grants on a project. Their address has the project's number:
 #: https://docs.cloud.google.com/iam/docs/service-account-types#service-agents
 _AGENT: Final = re.compile(
     r"serviceAccount:(?:service-(?P<number>\d+)@[a-z0-9.-]+\.iam\.gserviceaccount\.com"
@@ -52,18 +46,17 @@ class Membership:
     role: str
     member: str
     condition: str = ""
-    """The expression of the binding's condition; empty without one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """IAM members that a stack declares, and the policies to compare with them."""
+    """IAM members that a stack declares, and the policies to compare."""
 
     memberships: frozenset[Membership]
     policies: tuple[str, ...]
-    """Policies of resources that the stack creates: the comparison judges all their members."""
+    """Policies of resources that the stack creates. All their members are judged."""
     projects: tuple[str, ...]
-    """Policies of projects: the comparison judges only the stack's own members."""
+    """Policies of projects. Only the stack's own members are judged."""
     own: frozenset[str]
     """IAM members that are service accounts or service agents of the stack."""
     project_number: str = ""
@@ -72,10 +65,7 @@ class Declared:
     def with_project(
         self, project: str, number: str, by_neighbours: Iterable[Membership]
     ) -> Declared:
-        """Return a copy that judges all members of the project's policy.
-
-        ``by_neighbours`` are members that other stacks of the checkout declare.
-        """
+        """Return a copy that judges all members of the project's policy."""
         name = f"projects/{project}"
         return replace(
             self,
@@ -85,7 +75,7 @@ class Declared:
         )
 
     def concerns(self, membership: Membership) -> bool:
-        """Return whether the comparison judges this membership: then the stack must declare it."""
+        """Return True if the comparison judges a membership: the stack must declare it."""
         if membership.policy in self.projects and membership.policy not in self.policies:
             is_agents_own = membership.role.endswith(AGENT_ROLE) and "@gcp-sa-" in membership.member
             return (
@@ -98,7 +88,6 @@ class Declared:
         return not (membership.role.startswith(LEGACY) and is_default)
 
     def _is_given_by_google(self, membership: Membership) -> bool:
-        """Return True for the default role of a service agent of this project."""
         agent = _AGENT.fullmatch(membership.member)
         if agent is None or membership.condition:
             return False
@@ -107,7 +96,7 @@ class Declared:
         return agent["number"] == self.project_number and membership.role.endswith(AGENT_ROLE)
 
     def others(self, memberships: Iterable[Membership]) -> list[Membership]:
-        """Return project members that the stack does not manage; drift does not judge them."""
+        """Return members of projects that the stack does not manage and drift does not judge."""
         return sorted(
             membership
             for membership in set(memberships)
@@ -119,7 +108,7 @@ class Declared:
 
 
 def declared(plan: Plan) -> Declared:
-    """Return the members that the program and ``extra.py`` declare, from a plan after a refresh."""
+    """Return the members that a stack declares, from a plan after a refresh."""
     memberships, policies, projects, own = set[Membership](), set[str](), set[str](), set[str]()
     whole = set[str]()
     for step in plan.steps:
@@ -139,9 +128,13 @@ def declared(plan: Plan) -> Declared:
         if step.type in (ACCOUNT, AGENT):
             projects.add(f"projects/{inputs.get('project')}")
             known = (step.old.outputs if step.old else {}).get("email")
-            email = account_email(inputs) if step.type == ACCOUNT else known
+            email = (
+                f"{inputs.get('accountId')}@{inputs.get('project')}.iam.gserviceaccount.com"
+                if step.type == ACCOUNT
+                else known
+            )
             own |= {f"serviceAccount:{email}"} if email else set()
-    # The engine itself reports an added member in a resource for a full policy.
+    # For a resource with a full policy, the engine reports added members.
     return Declared(
         frozenset(memberships),
         tuple(sorted(policies - whole)),
@@ -153,7 +146,7 @@ def declared(plan: Plan) -> Declared:
 def _with_defaults(step: Step, config: Mapping[str, str]) -> Inputs:
     """Return inputs of a resource with the provider's defaults, from its state or the stack.
 
-    https://www.pulumi.com/registry/packages/gcp/installation-configuration has these settings.
+    https://www.pulumi.com/registry/packages/gcp/installation-configuration lists these settings.
     """
     inputs = step.new.inputs if step.new else {}
     outputs = step.old.outputs if step.old else {}
@@ -168,27 +161,22 @@ def _with_defaults(step: Step, config: Mapping[str, str]) -> Inputs:
 def undeclared(
     wanted: Declared, memberships: Iterable[Membership], allowed: Sequence[AllowedMember]
 ) -> list[Membership]:
-    """Return memberships that are neither declared nor allowed."""
+    """Return memberships that the stack neither declares nor allows."""
     return sorted(
         membership
         for membership in set(memberships)
         if membership not in wanted.memberships
         and wanted.concerns(membership)
-        and not any(_is_allowed(membership, entry) for entry in allowed)
-    )
-
-
-def _is_allowed(membership: Membership, entry: AllowedMember) -> bool:
-    """Return whether an exception of the stack file matches this membership."""
-    return (
-        membership.member == entry.member
-        and membership.role == entry.role
-        and fnmatch.fnmatchcase(membership.policy, entry.policy)
+        and not any(
+            membership.member == entry.member
+            and membership.role == entry.role
+            and fnmatch.fnmatchcase(membership.policy, entry.policy)
+            for entry in allowed
+        )
     )
 
 
 def _memberships(step: Step, inputs: Inputs) -> set[Membership]:
-    """Return the declared members of a resource; empty for a resource with a full policy."""
     if "policyData" in inputs:
         return set()
     members = inputs.get("members") or [inputs.get("member")]
@@ -209,17 +197,13 @@ def _is_project(policy: str) -> bool:
     return policy.startswith("projects/") and policy.count("/") == 1
 
 
-#: Version of requested policies. Lower versions omit conditions:
+#: Requested version of policies. Lower versions omit conditions:
 #: https://docs.cloud.google.com/iam/docs/policies
 VERSION: Final = 3
 
 
 def read(client: RestClient, policy: str) -> list[Membership]:
-    """Return all members of a policy; empty if its resource does not exist.
-
-    Raises:
-        CommandError: the policy cannot be read.
-    """
+    """Return all members of a policy; empty if its resource does not exist."""
     if not (base := policy_service(policy)):
         raise CommandError(f"{policy}: cannot find the service that stores this IAM policy")
     method = "GET"
@@ -238,11 +222,12 @@ def read(client: RestClient, policy: str) -> list[Membership]:
     url = f"{base}{policy}{query}" + (f"={VERSION}" if "?" in query else "")
     document = client.call(method, url, f"{policy}: IAM policy", **more) or {}
     return [
-        Membership(policy, str(binding.get("role")), str(member), _expression(binding))
+        Membership(
+            policy,
+            str(binding.get("role")),
+            str(member),
+            str((binding.get("condition") or {}).get("expression", "")),
+        )
         for binding in document.get("bindings", ())
         for member in binding.get("members", ())
     ]
-
-
-def _expression(binding: dict[str, Any]) -> str:
-    return str((binding.get("condition") or {}).get("expression", ""))

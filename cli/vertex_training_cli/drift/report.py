@@ -1,4 +1,4 @@
-"""Write drift as Markdown, for an issue, and as JSON, for programs. Pure."""
+"""Writes drift as Markdown for an issue, and as JSON for programs."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from vertex_training_cli.drift.findings import (
     ResourceDifference,
 )
 from vertex_training_cli.engine.values import redact
-from vertex_training_cli.review.escaping import visible
+from vertex_training_cli.review.parts import visible
 
-#: Increased when a key changes its meaning or is removed; new keys may come at any time.
+#: Version of the JSON format. It increases when a key changes its meaning or is removed.
 VERSION: Final = 2
 #: Maximum length of an issue or a comment on GitHub.
 MAX_TEXT: Final = 65_536
@@ -35,7 +35,7 @@ def title(stack: str) -> str:
 def markdown(drift: Drift) -> str:
     """Return the report, cut to GitHub's maximum length."""
     if drift.outcome is DriftOutcome.CLEAN:
-        return f"Stack **{_text(drift.stack)}** has no drift.\n{_not_looked_at(drift)}"
+        return f"Stack **{_text(drift.stack)}** has no drift.\n{_not_checked(drift)}"
     if drift.outcome is DriftOutcome.FAILED:
         quoted = "\n".join(
             f"> {_text(line)}" for error in drift.errors for line in error.splitlines() or [""]
@@ -54,7 +54,7 @@ def markdown(drift: Drift) -> str:
         part = _difference(difference)
         if len(text) + len(part) > MAX_TEXT - ROOM:
             rest = count - number
-            text += f"\nThe workflow's log has {rest} more, which exceed the limit of this text.\n"
+            text += f"\nThe workflow's log lists {rest} more differences.\n"
             break
         text += part
     if any(difference.op == GRANTED for difference in drift.differences):
@@ -66,11 +66,10 @@ def markdown(drift: Drift) -> str:
     by_engine = any(difference.op not in BEYOND_UP for difference in drift.differences)
     is_lost = any(difference.is_lost for difference in drift.differences)
     text += _remediation(drift.stack, is_lost) if by_engine else ""
-    return text + _not_looked_at(drift)
+    return text + _not_checked(drift)
 
 
-def _not_looked_at(drift: Drift) -> str:
-    """Return the folded list of parts that were not judged, cut to half of ``ROOM``."""
+def _not_checked(drift: Drift) -> str:
     if not drift.not_looked_at:
         return ""
     lines, size = list[str](), 0
@@ -78,7 +77,7 @@ def _not_looked_at(drift: Drift) -> str:
         size += len(part := f"- {_text(line)}\n")
         if size > ROOM // 2:
             rest = len(drift.not_looked_at) - number
-            lines.append(f"- {rest} more, in the JSON of this report\n")
+            lines.append(f"- {rest} more lines in the JSON of this report\n")
             break
         lines.append(part)
     count = len(drift.not_looked_at)
@@ -113,12 +112,11 @@ def _remediation(stack: str, is_lost: bool) -> str:
 
 
 def _text(text: str) -> str:
-    """Return ``text`` escaped for a line or a cell of Markdown, with secrets redacted."""
     return _SPECIAL.sub(r"\\\1", visible(redact(text))).replace("\\@", "@\u200b")
 
 
 def as_json(drift: Drift) -> str:
-    """Return the report for programs."""
+    """Return the report as JSON."""
     document = dataclasses.asdict(drift) | {"outcome": drift.outcome.name.lower()}
     del document["ids"], document["declared"], document["network"], document["deployed_by_hand"]
     return json.dumps({"version": VERSION, **redact(document)}, indent=2, ensure_ascii=False) + "\n"

@@ -1,9 +1,7 @@
-"""Finds network parts, and jobs with the stack's accounts, that no state contains.
+"""Finds network parts, and jobs with the stack's accounts, that are in no state.
 
-A refresh only reads resources in the state. This module lists firewall rules, subnets, routes and
-peerings of the network, and compares them with the ids in the state.
-
-https://docs.cloud.google.com/compute/docs/reference/rest/v1/networks describes fields and methods.
+A refresh reads only resources of the state. This module also lists firewall rules, subnets, routes
+and peerings: https://docs.cloud.google.com/compute/docs/reference/rest/v1/networks.
 """
 
 from __future__ import annotations
@@ -45,19 +43,12 @@ WORDS: Final = {
     "routes": "route",
     "peerings": "network peering",
 }
-_GATEWAY: Final = "/gateways/default-internet-gateway"
 
 
 def undeclared_parts(
     client: RestClient, network: DeclaredNetwork, ids: Collection[str]
 ) -> tuple[list[ResourceDifference], list[str]]:
-    """Return network parts that no state contains, and lines about parts that cannot be read.
-
-    ``ids`` are the ids in the state.
-
-    Raises:
-        CommandError: a request failed for a reason other than a missing permission.
-    """
+    """Return network parts without an id in ``ids``, and lines about lists that cannot be read."""
     differences, refused = list[ResourceDifference](), list[str]()
     project = network.path.split("/")[1]
     for collection, read in LISTS.items():
@@ -65,28 +56,25 @@ def undeclared_parts(
             differences += [
                 _difference(collection, _path(item["selfLink"]), _facts(item))
                 for item in client.items(read, project)
-                if _path(str(item.get("network"))) == network.path
-                and not _is_made_with_network(item)
+                if _path(str(item.get("network"))) == network.path and not _is_default_route(item)
             ]
         except ForbiddenReadError:
             what = WORDS[collection]
-            refused.append(f"{what}s of {network.path}: {read.permission} is missing")
+            refused.append(f"{what}s of {network.path}, because {read.permission} is missing")
     try:
         document = client.call("GET", rest.NETWORK.url(network.path), network.path) or {}
-        differences += [_peering(network.path, peering) for peering in document.get("peerings", ())]
+        for item in document.get("peerings", ()):
+            facts = [(name, str(item[name])) for name in ("network", "state") if item.get(name)]
+            path = f"{network.path}/peerings/{item['name']}"
+            differences.append(_difference("peerings", path, facts))
     except ForbiddenReadError:
         missing = rest.NETWORK.permission
-        refused.append(f"network peerings of {network.path}: {missing} is missing")
+        refused.append(f"network peerings of {network.path}, because {missing} is missing")
     # A peering from a team's extra.py has the id NETWORK/NAME.
     own = {f"{network.path}/peerings/{name}" for name in network.peerings}
     short = network.path.rpartition("/")[2]
     left = (e for e in differences if e.id not in own and not {e.id, f"{short}/{e.name}"} & {*ids})
     return sorted(left, key=lambda difference: difference.id), refused
-
-
-def _peering(network: str, item: Mapping[str, Any]) -> ResourceDifference:
-    facts = [(name, str(item[name])) for name in ("network", "state") if item.get(name)]
-    return _difference("peerings", f"{network}/peerings/{item['name']}", facts)
 
 
 def _difference(collection: str, path: str, facts: Iterable[tuple[str, str]]) -> ResourceDifference:
@@ -100,15 +88,12 @@ def _difference(collection: str, path: str, facts: Iterable[tuple[str, str]]) ->
     return ResourceDifference(ADDED, name, WORDS[collection], path, fields, note, resource=resource)
 
 
-def _is_made_with_network(item: Mapping[str, Any]) -> bool:
-    """Return whether a route was created together with a network, a subnet or a peering.
-
-    https://docs.cloud.google.com/vpc/docs/routes
-    """
+def _is_default_route(item: Mapping[str, Any]) -> bool:
+    """Return True for default routes (https://docs.cloud.google.com/vpc/docs/routes)."""
     if item.get("nextHopNetwork") or item.get("nextHopPeering"):
         return True
     is_default = str(item.get("name")).startswith("default-route-")
-    return is_default and str(item.get("nextHopGateway")).endswith(_GATEWAY)
+    return is_default and str(item.get("nextHopGateway")).endswith("/default-internet-gateway")
 
 
 def _facts(item: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -117,33 +102,25 @@ def _facts(item: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             yield name, ", ".join(value) if isinstance(value, list) else str(value)
     for name in ("allowed", "denied"):
         if rules := item.get(name):
-            yield name, ", ".join(_rule(rule) for rule in rules)
+            yield (
+                name,
+                ", ".join(
+                    f"{rule.get('IPProtocol')}:{','.join(rule.get('ports') or ())}".rstrip(":")
+                    for rule in rules
+                ),
+            )
     for name, value in item.items():
         if name.startswith("nextHop"):
             yield name, str(value)
 
 
-def _rule(rule: Mapping[str, Any]) -> str:
-    ports = ",".join(rule.get("ports") or ())
-    return f"{rule.get('IPProtocol')}:{ports}" if ports else str(rule.get("IPProtocol"))
-
-
 def _path(link: str) -> str:
-    """Return the path of a full link, starting with ``projects/``."""
     _, path, rest = link.partition("projects/")
     return path + rest
 
 
-_ACCOUNT: Final = "serviceAccount:"
-
-
 def orphaned_jobs(stack: StackRef, known: Collection[str]) -> list[ResourceDifference]:
-    """Return the stack's running jobs whose ids are not in ``known``, the job ids in its state.
-
-    Raises:
-        CommandError: the local cloud does not run.
-        OperatorError: jobs cannot be listed.
-    """
+    """Return the stack's running jobs whose ids are not in ``known``, the job ids of the state."""
     orphans = deployed.find_orphaned_jobs(stack, known)
     return [
         _job_difference(
@@ -159,14 +136,10 @@ def submitted_by_hand(
     accounts: Collection[str],
     neighbours: Collection[str],
 ) -> tuple[list[ResourceDifference], list[str]]:
-    """Return jobs that use ``accounts`` (IAM members) and that the stack did not submit.
+    """Return jobs that run as ``accounts`` (IAM members) but were not submitted by the stack.
 
-    The second result are lines about jobs with labels of ``neighbours``, other stacks of the
+    The second result has lines about jobs with labels of ``neighbours``, other stacks of the
     checkout. These jobs are not judged.
-
-    Raises:
-        CommandError: the local cloud does not run.
-        OperatorError: jobs cannot be listed.
     """
     if not accounts:
         return [], []
@@ -177,18 +150,20 @@ def submitted_by_hand(
         for job in jobs.list(all_stacks=True, live_only=True)
         if not view.has_ended(job) and enum_name(job.state) != CANCELLING
     ]
-    known = {*known, *_trials(jobs, live)}
+    # Lists of jobs omit the CustomJobs of tuning jobs.
+    trials = (trial for job in live for trial in getattr(jobs.whole(job), "trials", ()))
+    known = {*known, *(trial.custom_job for trial in trials)}
     differences, not_judged = list[ResourceDifference](), list[str]()
     for job in live:
         account = view.spec_of(job).service_account
-        if job.name in known or f"{_ACCOUNT}{account}" not in accounts:
+        if job.name in known or f"serviceAccount:{account}" not in accounts:
             continue
         labels = labels_of(job)
         submitter = labels.get(STACK_LABEL) if labels.get(REQUEST_ID_LABEL) else None
         if submitter == stack.stack:
             continue  # an orphaned job
         if submitter in neighbours:
-            text = f"{job.name} runs as {account}; by its label it belongs to stack {submitter}"
+            text = f"{job.name} runs as {account}, but has the label of stack {submitter}"
             not_judged.append(text)
             continue
         name = f"{kind_of(job).collection}/{job.display_name}"
@@ -200,12 +175,6 @@ def submitted_by_hand(
         difference = _job_difference(SUBMITTED, job.display_name, job, "account", advice)
         differences.append(dataclasses.replace(difference, resource=name))
     return differences, not_judged
-
-
-def _trials(jobs: Jobs, live: Collection[AnyJob]) -> Iterator[str]:
-    """Yield names of CustomJobs of live tuning jobs, which lists omit."""
-    for job in live:
-        yield from (trial.custom_job for trial in getattr(jobs.whole(job), "trials", ()))
 
 
 def _job_difference(op: str, name: str, job: AnyJob, field: str, advice: str) -> ResourceDifference:

@@ -23,7 +23,7 @@ from vertex_training_cli.engine import plan_file
 from vertex_training_cli.engine.pulumi_cli import BACKEND
 from vertex_training_cli.engine.values import redact
 from vertex_training_cli.github import gh
-from vertex_training_cli.review import markdown, report
+from vertex_training_cli.review import formats, report
 from vertex_training_cli.review.report import ReviewOutcome, ReviewReport
 
 #: Path of the workflow that runs the preview.
@@ -165,7 +165,7 @@ def _render(content: bytes, stack: str) -> tuple[ReviewReport, str]:
     parsed = plan_file.parse(content, stack)
     try:
         review_report = report.build(parsed.plan, source=parsed.source, problems=parsed.problems)
-        return review_report, markdown.render(review_report)
+        return review_report, formats.to_markdown(review_report)
     except Exception:
         # Values with unexpected types can cause any error, whose text is not safe to quote.
         raise PreviewParseError("the plan has values with unexpected types") from None

@@ -23,7 +23,7 @@ from vertex_training.settings.model import Settings
 from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.images import documents, registry
 from vertex_training_cli.images.documents import ImageFacts
-from vertex_training_cli.threads import run_within
+from vertex_training_cli.process import run_within
 
 #: Maximum seconds of all lookups of one command together.
 SECONDS: Final = 20.0

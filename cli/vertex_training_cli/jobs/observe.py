@@ -32,7 +32,7 @@ from vertex_training_cli.engine.values import as_mapping, redact
 from vertex_training_cli.jobs import view
 from vertex_training_cli.jobs.objects import CheckpointLook
 from vertex_training_cli.jobs.service import Jobs
-from vertex_training_cli.threads import run_within
+from vertex_training_cli.process import run_within
 
 if TYPE_CHECKING:
     from vertex_training.customjob.google.logs import JobLogs

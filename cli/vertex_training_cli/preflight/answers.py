@@ -1,4 +1,4 @@
-"""Answers of a preflight, and their reports. Pure."""
+"""Answers of a preflight, written as text, Markdown and JSON."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from enum import StrEnum
 from typing import Final
 
 from vertex_training_cli.engine.values import redact
-from vertex_training_cli.review.escaping import code, visible
+from vertex_training_cli.review.parts import code, visible
 
 
 class Verdict(StrEnum):
-    """Consequence of a check's result for a deployment."""
+    """Effect of a check's result on a deployment."""
 
     OK = "ok"
     REFUSED = "refused"
     """A deployment would fail."""
     WARNING = "warning"
-    """A deployment would pass with a result that is probably not intended."""
+    """A deployment would succeed, but its result is probably not intended."""
     UNKNOWN = "unknown"
     """The check was not possible."""
 
@@ -31,11 +31,10 @@ class Answer:
     """A check of one subject, and its result."""
 
     subject: str
-    """A resource with its name in Google Cloud, or another subject."""
+    """Name of the checked resource in Google Cloud, or another subject."""
     asked: str
     """The check in a few words, such as ``permissions of the deploying account``."""
     answer: str
-    """The result in a few words."""
     verdict: Verdict = Verdict.OK
     meets: str = ""
     """Effect on a deployment; empty without an effect."""
@@ -44,29 +43,28 @@ class Answer:
     permission: str = ""
     """The permission that the check needs and the caller lacks."""
     part: str = ""
-    """Part of the preflight; see ``command.PARTS``."""
 
     def refused(self, answer: str, meets: str, mend: str) -> Answer:
-        """Return the answer of a check that found a reason for the deployment to fail."""
+        """Return an answer: a deployment would fail."""
         return Answer(self.subject, self.asked, answer, Verdict.REFUSED, meets, mend)
 
     def warning(self, answer: str, meets: str, mend: str) -> Answer:
-        """Return the answer for a result that is probably not intended."""
+        """Return an answer: a deployment would have a result that is probably not intended."""
         return Answer(self.subject, self.asked, answer, Verdict.WARNING, meets, mend)
 
     def ok(self, answer: str) -> Answer:
-        """Return the answer for a passed check."""
+        """Return an answer: the check passed."""
         return Answer(self.subject, self.asked, answer)
 
     def unknown(self, answer: str, permission: str = "", mend: str = "") -> Answer:
-        """Return the answer for a check that was not possible."""
+        """Return an answer: the check was not possible."""
         return Answer(
             self.subject, self.asked, answer, Verdict.UNKNOWN, mend=mend, permission=permission
         )
 
 
 def question(subject: str, asked: str) -> Answer:
-    """Return a check without a result, whose methods return the answers."""
+    """Return a check without a result. Its methods return answers."""
     return Answer(subject, asked, "")
 
 
@@ -77,7 +75,6 @@ class Preflight:
     stack: str
     project: str
     caller: str
-    """Account of the requests."""
     answers: tuple[Answer, ...]
     calls: int = 0
 
@@ -87,7 +84,7 @@ class Preflight:
 
     @property
     def summary(self) -> str:
-        """Counts like ``41 checks, 0 refused, 3 unknown``, with warnings if there are any."""
+        """Return the number of checks by result, like ``41 checks, 0 refused, 3 unknown``."""
         counts = Counter(answer.verdict for answer in self.answers)
         text = f"{counts.total()} checks, {counts[Verdict.REFUSED]} refused"
         warnings = counts[Verdict.WARNING]
@@ -95,7 +92,7 @@ class Preflight:
         return f"{text}, {counts[Verdict.UNKNOWN]} unknown"
 
 
-#: Increased when a key changes its meaning or is removed; new keys may come at any time.
+#: Version of the JSON format. It increases when a key changes its meaning or is removed.
 VERSION: Final = 1
 #: Headings in the order of a report.
 HEADINGS: Final[Mapping[Verdict, str]] = {

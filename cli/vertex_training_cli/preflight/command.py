@@ -1,7 +1,4 @@
-"""Command line of ``vt preflight``, and the table of its parts.
-
-Parts run in parallel because they mostly wait for answers.
-"""
+"""Command line of ``vt preflight``, and the table of its checks, which run in parallel."""
 
 from __future__ import annotations
 
@@ -16,15 +13,13 @@ import typer
 
 from vertex_training.errors import CommandError
 from vertex_training_cli.engine import stacks
+from vertex_training_cli.options import write_reports
 from vertex_training_cli.preflight import (
     context,
-    identity,
-    images,
     names,
     networks,
     organization_policies,
     quotas,
-    reservations,
     rights,
 )
 from vertex_training_cli.preflight.answers import (
@@ -36,15 +31,14 @@ from vertex_training_cli.preflight.answers import (
     markdown,
     question,
 )
-from vertex_training_cli.preflight.asking import MALFORMED
-from vertex_training_cli.preflight.context import PreflightContext
+from vertex_training_cli.preflight.context import MALFORMED, PreflightContext
 
-#: Exit code: a deployment would be refused.
+#: Exit code if Google Cloud would refuse a deployment.
 REFUSED: Final = 3
 
 
 class PreflightFormat(enum.StrEnum):
-    """Formats of the answers."""
+    """Output formats of a preflight."""
 
     TEXT = enum.auto()
     MARKDOWN = enum.auto()
@@ -83,38 +77,36 @@ def preflight(
         raise CommandError(f"--output {str(output)!r} is not the name of a file.")
     ref = stacks.find(stack)
     preflight_context, unread = context.connect(ref, account)
-    answers = (*unread, *ask_all(preflight_context))
+    answers = (*unread, *check_all(preflight_context))
     calls = preflight_context.client.calls
     result = Preflight(stack, ref.project, account, answers, calls)
     print(WRITERS[format_](result), end="")
     if output is not None:
-        output.parent.mkdir(parents=True, exist_ok=True)
-        for ending, write in (("md", markdown), ("json", as_json)):
-            (output.parent / f"{output.name}.{ending}").write_text(write(result), encoding="utf-8")
+        write_reports(output, md=markdown(result), json=as_json(result))
     if len(result.of(Verdict.UNKNOWN)) == len(answers):
         raise CommandError("no check was possible.")
     raise typer.Exit(REFUSED if result.of(Verdict.REFUSED) else 0)
 
 
 Part = Callable[[PreflightContext], Iterator[Answer]]
-#: Name of a part -> function that checks.
+#: Name of each part of a preflight -> function with its checks.
 PARTS: Final[Mapping[str, Part]] = {
-    "project": identity.ask,
-    "rights": rights.ask,
-    "names": names.ask,
-    "images": images.ask,
-    "organization policies": organization_policies.ask,
-    "quotas": quotas.ask,
-    "networks": networks.ask,
-    "reservations": reservations.ask,
+    "project": rights.check_project,
+    "rights": rights.check_permissions,
+    "names": names.check_names,
+    "images": names.check_images,
+    "organization policies": organization_policies.check_policies,
+    "quotas": quotas.check_quotas,
+    "networks": networks.check_network,
+    "reservations": quotas.check_reservations,
 }
 _AT_ONCE: Final = 8
 
 
-def ask_all(asked: PreflightContext) -> list[Answer]:
-    """Return the answers of all parts, in the table's order."""
+def check_all(checked: PreflightContext) -> list[Answer]:
+    """Return the answers of all parts, in the order of ``PARTS``."""
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        results = pool.map(lambda heading: _answers(heading, asked), PARTS)
+        results = pool.map(lambda heading: _answers(heading, checked), PARTS)
         return [
             dataclasses.replace(answer, part=heading)
             for heading, answers in zip(PARTS, results, strict=True)
@@ -122,12 +114,12 @@ def ask_all(asked: PreflightContext) -> list[Answer]:
         ]
 
 
-def _answers(heading: str, asked: PreflightContext) -> list[Answer]:
+def _answers(heading: str, checked: PreflightContext) -> list[Answer]:
     answers = list[Answer]()
     try:
-        for answer in PARTS[heading](asked):
+        for answer in PARTS[heading](checked):
             answers.append(answer)
     except MALFORMED as error:
-        reason = f"unexpected form: {type(error).__name__}: {error}"
+        reason = f"a response has an unexpected form: {type(error).__name__}: {error}"
         answers.append(question(heading, "further checks of this part").unknown(reason))
     return answers

@@ -1,41 +1,152 @@
-"""Context of a preflight: the declared stack, the resources of its state, and the caller."""
+"""Context of all checks: the read-only client, the declared stack, its state and the caller."""
 
 from __future__ import annotations
 
+import functools
 import os
-from collections.abc import Iterator, Mapping
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Concatenate, Final, ParamSpec
+from urllib.parse import urlencode, urlsplit
 
 from vertex_training.customjob.google.impersonation import VARIABLE, is_service_account
-from vertex_training.errors import CommandError
+from vertex_training.errors import CommandError, ForbiddenReadError
 from vertex_training_cli import rest
 from vertex_training_cli.declared import DeclaredResource, DeclaredStack, declare_stack
 from vertex_training_cli.deploy import approval
 from vertex_training_cli.engine.pulumi_cli import BACKEND, PulumiCli
 from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.preflight.answers import Answer, question
-from vertex_training_cli.preflight.asking import ReadOnlyClient
+from vertex_training_cli.rest import Read, RestClient
 from vertex_training_cli.status import print_line
+
+Parameters = ParamSpec("Parameters")
+#: URL endings of the only methods that are sent by POST. These methods are read-only.
+TEST_METHODS: Final = (":testIamPermissions", "/testIamPermissions")
+#: Maximum number of permissions in one request of ``testIamPermissions``:
+#: https://docs.cloud.google.com/resource-manager/reference/rest/v3/projects/testIamPermissions
+MOST_PERMISSIONS: Final = 100
+#: Exceptions that an unexpected response document causes.
+MALFORMED: Final = (AttributeError, IndexError, KeyError, TypeError, ValueError)
+
+
+class UnansweredError(Exception):
+    """Raised if a check was not possible. ``answer`` is the unknown answer of the check."""
+
+    def __init__(self, answer: Answer) -> None:
+        super().__init__(answer.answer)
+        self.answer = answer
+
+
+def answered(
+    check: Callable[Concatenate[PreflightContext, Parameters], Iterator[Answer]],
+) -> Callable[Concatenate[PreflightContext, Parameters], Iterator[Answer]]:
+    """Decorate a check: if it is not possible, it yields an unknown answer instead of an error."""
+
+    @functools.wraps(check)
+    def run(
+        context: PreflightContext, *args: Parameters.args, **named: Parameters.kwargs
+    ) -> Iterator[Answer]:
+        try:
+            yield from check(context, *args, **named)
+        except UnansweredError as error:
+            yield error.answer
+        except MALFORMED as error:
+            if (last_check := context.client.last) is None:
+                raise
+            yield last_check.unknown(
+                f"the response has an unexpected form: {type(error).__name__}: {error}"
+            )
+
+    return run
+
+
+class ReadOnlyClient:
+    """Client that sends and counts read-only requests. Threads can share the client.
+
+    Methods raise ``UnansweredError`` if the caller lacks a permission, or the service does not
+    answer. ``of`` is the check that needs the response.
+    """
+
+    def __init__(self, client: RestClient) -> None:
+        self._client, self._lock, self._local = client, threading.Lock(), threading.local()
+        self._documents: dict[str, dict[str, Any] | None] = {}
+        self.calls = 0
+
+    @property
+    def last(self) -> Answer | None:
+        """Return the check of the last request that this thread sent."""
+        return getattr(self._local, "check", None)
+
+    def get(self, read: Read, of: Answer, *names: str) -> dict[str, Any] | None:
+        """Return a document, or None if it does not exist. Each document is read only once."""
+        url, self._local.check = read.url(*names), of
+        if url not in self._documents:
+            self._documents[url] = self.send("GET", url, of, read.permission)
+        return self._documents[url]
+
+    def items(self, read: Read, of: Answer, *names: str) -> list[dict[str, Any]]:
+        """Return the items of all pages of a list."""
+
+        def page(url: str) -> dict[str, Any] | None:
+            return self.send("GET", url, of, read.permission)
+
+        try:
+            return list(rest.items(read, read.url(*names), of.subject, page))
+        except CommandError as error:
+            raise UnansweredError(of.unknown(str(error))) from None
+
+    def held(self, url: str, permissions: Iterable[str], of: Answer) -> set[str] | None:
+        """Return the permissions that the caller has on a resource; None if it does not exist.
+
+        ``url`` is the URL of the resource's ``testIamPermissions``, which requires no permission.
+        """
+        names, held = sorted(permissions), set[str]()
+        for start in range(0, len(names), MOST_PERMISSIONS):
+            some = names[start : start + MOST_PERMISSIONS]
+            if url.endswith(TEST_METHODS):
+                answer = self.send("POST", url, of, json={"permissions": some})
+            else:  # Cloud Storage tests permissions by GET.
+                query = urlencode([("permissions", permission) for permission in some])
+                answer = self.send("GET", f"{url}?{query}", of)
+            if answer is None:
+                return None
+            held |= set(answer.get("permissions") or ())
+        return held
+
+    def send(
+        self, method: str, url: str, of: Answer, permission: str = "", **more: Any
+    ) -> dict[str, Any] | None:
+        """Send a read-only request; return None if the resource does not exist."""
+        path = urlsplit(url).path
+        if method != "GET" and not (method == "POST" and path.endswith(TEST_METHODS)):
+            raise AssertionError(f"vt preflight must not send {method} {path}")
+        self._local.check = of
+        with self._lock:
+            self.calls += 1
+        try:
+            return self._client.call(method, url, of.subject, **more)
+        except CommandError as error:
+            missing = permission if isinstance(error, ForbiddenReadError) else ""
+            raise UnansweredError(of.unknown(str(error), missing)) from None
 
 
 @dataclass(frozen=True, slots=True)
 class PreflightContext:
-    """Input of all checks."""
+    """Input of all checks of a preflight."""
 
     ref: StackRef
-    """The stack, its project and region."""
     declared: DeclaredStack
-    """Settings, requests of jobs, and every resource with its inputs."""
     client: ReadOnlyClient
     recorded: frozenset[tuple[str, str]] | None
     """Type and id of the resources in the state; None if the state could not be read."""
     backend: str = ""
-    """Address of the state, ``gs://…`` on Google Cloud; empty without one."""
-    asked_as: str = ""
-    """Account of the requests, if another account deploys, whose rights are then unknown."""
+    """URL of the state backend, such as ``gs://BUCKET``; empty without a backend."""
+    checked_as: str = ""
+    """Account that sends the requests, if another account deploys the stack; otherwise empty."""
     as_ci: bool = False
-    """True for CI's account. Its roles from ``bootstrap`` have conditions."""
+    """True if the requests use CI's account. Its roles from ``bootstrap/`` have conditions."""
 
     @property
     def project(self) -> str:
@@ -52,23 +163,18 @@ class PreflightContext:
         return (resource for resource in self.declared.resources if resource.type == token)
 
     def is_made(self, resource: DeclaredResource) -> bool:
-        """Return whether the stack created the resource: then its state contains the resource."""
+        """Return True if the stack's state contains the resource, so that the stack created it."""
         return (resource.type, resource.id) in (self.recorded or ())
 
 
 def connect(ref: StackRef, account: str = "") -> tuple[PreflightContext, list[Answer]]:
-    """Return the context of a stack, and unknown answers about its state.
-
-    Raises:
-        CommandError: there are no credentials, or the local cloud does not start.
-        ConfigError: the stack's files have mistakes.
-    """
+    """Return the context of a stack, and an unknown answer if its state cannot be read."""
     if account:
         if not is_service_account(account):
             raise CommandError(f"--as must be the address of a service account (got {account}).")
         if ref.is_local:
             raise CommandError("--as: the local cloud has no accounts. Omit --as.")
-        os.environ[VARIABLE] = account  # every client of this process acts as it
+        os.environ[VARIABLE] = account  # All clients of this process read this variable.
     env = ref.environment(lambda text: print_line(f"vt: {text}"))
     client = ReadOnlyClient(rest.connect(ref))
     declared = declare_stack(ref.root, ref.stack)
@@ -83,17 +189,13 @@ def connect(ref: StackRef, account: str = "") -> tuple[PreflightContext, list[An
         unread.append(of.unknown(f"{BACKEND} is not set", mend=mend))
     signed_in = account or approval.signed_in()[0]
     ci = os.environ.get(approval.DEPLOY_ACCOUNT, "")
-    asks = signed_in if ci not in ("", signed_in) else ""
-    as_ci = bool(ci) and not asks
-    return PreflightContext(ref, declared, client, recorded, backend, asks, as_ci), unread
+    other = signed_in if ci not in ("", signed_in) else ""
+    as_ci = bool(ci) and not other
+    return PreflightContext(ref, declared, client, recorded, backend, other, as_ci), unread
 
 
 def _recorded(ref: StackRef, env: Mapping[str, str]) -> frozenset[tuple[str, str]]:
-    """Return type and id of each resource in the state; empty if the stack was never deployed.
-
-    Raises:
-        CommandError: the state cannot be read.
-    """
+    """Return type and id of each resource in the state; empty if no deployment created a state."""
     pulumi = PulumiCli(ref.root, env)
     stacks: list[dict[str, Any]] = pulumi.read_json("stack", "ls", "--json")
     if ref.stack not in {str(stack["name"]).rpartition("/")[2] for stack in stacks}:

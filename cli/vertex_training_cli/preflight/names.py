@@ -1,15 +1,13 @@
-"""Checks that names of new resources are unused, and that existing resources exist.
-
-https://docs.cloud.google.com/storage/docs/json_api/v1/buckets/get: names of buckets are global; the
-answer is 403 for a bucket of another organization, and 404 for a free name.
-"""
+"""Checks of names, images, and existing resources that the stack or its jobs use."""
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
+from vertex_training import naming
 from vertex_training.catalog import resource_types
 from vertex_training.catalog.resource_types import (
     ACCOUNT,
@@ -19,32 +17,43 @@ from vertex_training.catalog.resource_types import (
     SECRET,
     SNAPSHOT,
 )
+from vertex_training.customjob.rules.images import GOOGLES
 from vertex_training.errors import JobRefusedError, NotSubmittedError, OperatorError
+from vertex_training.plan import external_grants, stack_grants
+from vertex_training.plan.grants import GrantRequest
 from vertex_training.settings.alerts import Channel
 from vertex_training.snapshots import estimate
 from vertex_training.snapshots.provider import connect, request_of
 from vertex_training_cli import rest
 from vertex_training_cli.declared import DeclaredResource
+from vertex_training_cli.images import lookup
 from vertex_training_cli.preflight.answers import Answer, question
-from vertex_training_cli.preflight.asking import UnansweredError, answered
-from vertex_training_cli.preflight.context import PreflightContext
+from vertex_training_cli.preflight.context import PreflightContext, UnansweredError, answered
 
 #: Type -> request that reads a resource.
 READ: Final = {ACCOUNT: rest.ACCOUNT, REPOSITORY: rest.REPOSITORY, SECRET: rest.SECRET}
 _KEY: Final = re.compile(r"projects/[\w.:-]+/locations/[\w-]+/keyRings/[\w-]+/cryptoKeys/[\w-]+")
-_SHARED: Final = "409 Conflict: bucket names are global"
+_SHARED: Final = "the creation fails with 409 Conflict: bucket names are global"
 
 
-def ask(context: PreflightContext) -> Iterator[Answer]:
-    """Check the names that the stack creates, and existing resources that it uses."""
+def check_names(context: PreflightContext) -> Iterator[Answer]:
+    """Check names that the stack creates, and existing resources that the stack uses."""
     for bucket in context.of_type(BUCKET):
         yield from _bucket(context, bucket)
     for token in READ:
         for resource in context.of_type(token):
             yield from _other(context, resource)
-    for name in _used_buckets(context):
+    buckets = context.declared.stack.declared.buckets.values()
+    used = {str(resource.inputs["bucket"]) for resource in context.of_type(ON_BUCKET)}
+    used |= {bucket.existing for bucket in buckets if bucket.existing}
+    used -= {str(bucket.inputs["name"]) for bucket in context.of_type(BUCKET)}
+    for name in sorted(used):
         yield from _used_bucket(context, name)
-    for secret in _used_secrets(context):
+    secrets = context.declared.stack.declared.secrets.values()
+    existing = [secret.existing for secret in secrets if secret.existing]
+    # A new secret has no version yet.
+    created = [secret.id for secret in context.of_type(SECRET) if context.is_made(secret)]
+    for secret in dict.fromkeys([*(id_ for id_ in created if id_ not in existing), *existing]):
         yield from _secret_version(context, secret)
     texts = (
         str(value) for resource in context.declared.resources for value in resource.inputs.values()
@@ -59,7 +68,6 @@ def ask(context: PreflightContext) -> Iterator[Answer]:
 
 
 def _query(snapshot: DeclaredResource) -> Answer:
-    """Check the query of a snapshot by a dry run in BigQuery."""
     request = request_of(snapshot.inputs)
     of = question(f"snapshot {request.name}", "dry run of its query in BigQuery")
     try:
@@ -82,15 +90,25 @@ def _bucket(context: PreflightContext, bucket: DeclaredResource) -> Iterator[Ans
     try:
         document = context.client.get(rest.BUCKET, of, name)
     except UnansweredError as error:
-        # the bucket exists in another project, if the caller may read the project's buckets
-        is_theirs = error.answer.permission and not context.is_made(bucket)
-        if not (is_theirs and _may_read_buckets(context, of)):
+        if context.is_made(bucket) or not error.answer.permission:
+            raise
+        # If the caller may read all buckets of the project, the bucket is in another project.
+        url = f"{rest.PROJECT.url(context.project)}:testIamPermissions"
+        try:
+            held = context.client.held(url, {"storage.buckets.get"}, of)
+        except UnansweredError:
+            held = None
+        if not held:
             raise error from None
         yield of.refused("taken by a project that the caller may not read", _SHARED, mend)
         return
     if document is None:
-        gone = "the bucket was deleted: `vt drift` shows the fix" if context.is_made(bucket) else ""
-        yield of.warning("free, but in the state", gone, mend) if gone else of.ok("free")
+        if context.is_made(bucket):
+            drift = f"vt drift --stack {context.ref.stack} shows how to restore the bucket"
+            deleted = "free, but the state contains the bucket"
+            yield of.warning(deleted, "the bucket was deleted in the cloud", drift)
+        else:
+            yield of.ok("free")
         return
     number = str(document.get("projectNumber", ""))
     if number not in ("", context.number):
@@ -100,14 +118,6 @@ def _bucket(context: PreflightContext, bucket: DeclaredResource) -> Iterator[Ans
     else:
         yield of.ok("created by the stack" if context.recorded is not None else "in the project")
         yield _settings(bucket, document, name)
-
-
-def _may_read_buckets(context: PreflightContext, of: Answer) -> bool:
-    url = f"{rest.PROJECT.url(context.project)}:testIamPermissions"
-    try:
-        return bool(context.client.held(url, {"storage.buckets.get"}, of))
-    except UnansweredError:
-        return False
 
 
 def _settings(bucket: DeclaredResource, document: dict[str, Any], name: str) -> Answer:
@@ -127,7 +137,7 @@ def _settings(bucket: DeclaredResource, document: dict[str, Any], name: str) -> 
 def _not_of_the_state(context: PreflightContext, of: Answer, resource: DeclaredResource) -> Answer:
     return of.refused(
         "the resource exists, but is not in the state",
-        "409 already exists",
+        "the creation fails with 409: the resource already exists",
         f"pulumi import '{resource.type}' '{resource.name}' '{resource.id}' --stack "
         f"{context.ref.stack}, or `existing: NAME` in the stack file",
     )
@@ -135,7 +145,6 @@ def _not_of_the_state(context: PreflightContext, of: Answer, resource: DeclaredR
 
 @answered
 def _other(context: PreflightContext, resource: DeclaredResource) -> Iterator[Answer]:
-    """Check the name of an account, a repository or a secret that the stack creates."""
     word = resource_types.find(resource.type).word
     of = question(resource.id, f"existence of the {word}")
     if context.client.get(READ[resource.type], of, resource.id) is None:
@@ -148,15 +157,6 @@ def _other(context: PreflightContext, resource: DeclaredResource) -> Iterator[An
         yield _not_of_the_state(context, of, resource)
 
 
-def _used_buckets(context: PreflightContext) -> list[str]:
-    """Return buckets outside the stack with grants of the stack, or with `existing`."""
-    created = {str(bucket.inputs["name"]) for bucket in context.of_type(BUCKET)}
-    used = {str(resource.inputs["bucket"]) for resource in context.of_type(ON_BUCKET)}
-    buckets = context.declared.stack.declared.buckets.values()
-    used |= {bucket.existing for bucket in buckets if bucket.existing}
-    return sorted(used - created)
-
-
 @answered
 def _used_bucket(context: PreflightContext, name: str) -> Iterator[Answer]:
     of = question(f"gs://{name}", "existence of the bucket")
@@ -167,18 +167,8 @@ def _used_bucket(context: PreflightContext, name: str) -> Iterator[Answer]:
         yield of.ok("yes")
 
 
-def _used_secrets(context: PreflightContext) -> list[str]:
-    """Return ids of existing secrets, because a new secret has no version to check."""
-    declared = {secret.id: secret for secret in context.of_type(SECRET)}
-    created = [id_ for id_, secret in declared.items() if context.is_made(secret)]
-    secrets = context.declared.stack.declared.secrets.values()
-    used = [secret.existing for secret in secrets if secret.existing]
-    return list(dict.fromkeys([*(id_ for id_ in created if id_ not in used), *used]))
-
-
 @answered
 def _secret_version(context: PreflightContext, secret: str) -> Iterator[Answer]:
-    """Check that a secret has a latest version; jobs that use a secret without one fail."""
     of = question(f"{secret}/versions/latest", "enabled version")
     version = context.client.get(rest.SECRET_VERSION, of, secret)
     name, project = secret.rpartition("/")[2], secret.split("/")[1]
@@ -194,7 +184,6 @@ def _secret_version(context: PreflightContext, secret: str) -> Iterator[Answer]:
 
 @answered
 def _key(context: PreflightContext, key: str) -> Iterator[Answer]:
-    """Check an encryption key of the stack: its primary version must be enabled."""
     of = question(key, "state of the key's primary version")
     crypto_key = context.client.get(rest.KEY, of, key)
     state = "the key does not exist"
@@ -206,15 +195,14 @@ def _key(context: PreflightContext, key: str) -> Iterator[Answer]:
     ring, _, name = key.rpartition("/cryptoKeys/")
     yield of.refused(
         state,
-        "resources with this key cannot be created, and their data cannot be read",
-        f"gcloud kms keys versions list --key={name} --keyring={ring} shows its versions; "
-        "enable one and make it primary",
+        "resources with this key cannot be created, and data of existing resources cannot be read",
+        f"enable a version and make it primary; gcloud kms keys versions list --key={name} "
+        f"--keyring={ring} lists the versions",
     )
 
 
 @answered
 def _channel(context: PreflightContext, key: str, channel: Channel) -> Iterator[Answer]:
-    """Check that a channel in ``existing`` exists, because an alert needs its channel."""
     assert channel.existing
     budget = context.declared.stack.declared.budget
     of = question(channel.existing, "existence of the notification channel")
@@ -230,3 +218,94 @@ def _channel(context: PreflightContext, key: str, channel: Channel) -> Iterator[
         yield of.warning(f"{type_}, used by a budget", "budgets only notify email channels", mend)
     else:
         yield of.ok(f"yes, {type_}")
+
+
+#: Permission to read an image.
+DOWNLOAD: Final = "artifactregistry.repositories.downloadArtifacts"
+#: Roles on a repository that include ``downloadArtifacts``:
+#: https://docs.cloud.google.com/artifact-registry/docs/access-control
+PULLING: Final = frozenset(
+    f"roles/artifactregistry.{role}" for role in ("reader", "writer", "repoAdmin", "admin")
+)
+
+
+def check_images(context: PreflightContext) -> Iterator[Answer]:
+    """Check that the images of jobs and served models exist and can be pulled."""
+    jobs, models = dict[str, list[str]](), dict[str, list[str]]()
+    for job, request in context.declared.requests.items():
+        body = json.loads(request.body)
+        spec = body.get("jobSpec") or body.get("trialJobSpec") or {}
+        run = stack_grants.images({"jobSpec": spec})
+        for name in dict.fromkeys(run):
+            if not GOOGLES.match(name):  # Google's own images are public.
+                jobs.setdefault(name, []).append(job)
+    for (model, _), version in context.declared.stack.versions.items():
+        if not GOOGLES.match(version.image) and model not in models.get(version.image, ()):
+            models.setdefault(version.image, []).append(model)
+    names = sorted({**jobs, **models})
+    pinned = [name for name in names if lookup.is_digest(name)]
+    looks = lookup.look(pinned, is_local=context.ref.is_local)
+    for name in names:
+        fails = {
+            "jobs fail before their code starts": jobs.get(name),
+            "versions of models cannot be deployed": models.get(name),
+        }
+        meets = "; ".join(f"{what}: {', '.join(of)}" for what, of in fails.items() if of)
+        yield _exists(context, name, meets, looks)
+    settings = context.declared.stack.declared
+    of_jobs = stack_grants.image_grants(settings, sorted(jobs))
+    of_models = stack_grants.image_grants(settings, sorted(models), of_models=True)
+    for grant in {image.key: image for image in (*of_models, *of_jobs)}.values():
+        yield from _pulled(context, grant)
+
+
+def _exists(
+    context: PreflightContext, name: str, meets: str, looks: Mapping[str, lookup.Look]
+) -> Answer:
+    of = question(name, "existence of the image")
+    if (look := looks.get(name)) is None:
+        return of.unknown("not checked: a tag can move", mend="use the digest of the image")
+    if (trouble := look.trouble) is None:
+        return of.ok("yes")
+    rule, text = trouble
+    if rule == "image-not-looked-at":
+        return of.unknown(text, DOWNLOAD if "403" in text else "")
+    image = name.partition("@")[0].rpartition("/")[2]
+    return of.refused(
+        text,
+        meets,
+        f"vt images build {image} --stack {context.ref.stack}, or vt promote {image} --from OTHER "
+        f"--to {context.ref.stack}",
+    )
+
+
+@answered
+def _pulled(context: PreflightContext, grant: GrantRequest) -> Iterator[Answer]:
+    who = grant.member.removeprefix("serviceAccount:")
+    of = question(grant.resource, f"pull access of {who}")
+    policy = context.client.get(rest.REPOSITORY_POLICY, of, grant.resource)
+    if policy is None:
+        yield of.refused(
+            "the repository does not exist",
+            "images of the repository cannot be pulled",
+            "use another repository",
+        )
+        return
+    members = set(pulling(policy.get("bindings") or ()))
+    if members & {grant.member, *naming.PUBLIC_MEMBERS}:
+        yield of.ok("yes")
+    else:
+        meets = "the image cannot be pulled, unless a role on the project allows it"
+        yield of.refused(
+            "not granted by the repository's IAM policy", meets, external_grants.command(grant)
+        )
+
+
+def pulling(bindings: Iterable[Any]) -> Iterator[str]:
+    """Yield members that may pull images without a condition."""
+    for binding in bindings:
+        if not isinstance(binding, dict) or binding.get("condition"):
+            continue
+        members: Any = binding.get("members")
+        if binding.get("role") in PULLING and isinstance(members, list):
+            yield from map(str, members)

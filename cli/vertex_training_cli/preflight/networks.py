@@ -1,8 +1,6 @@
-"""Checks of the jobs' network: it exists, addresses are free, host project, peering and DNS match.
+"""Checks of the network that jobs use: addresses, host project, peering and DNS.
 
-https://docs.cloud.google.com/compute/docs/reference/rest/v1
-https://docs.cloud.google.com/service-infrastructure/docs/service-networking/reference/rest/v1/services.connections/list
-https://docs.cloud.google.com/dns/docs/reference/rest/v1/managedZones/list
+Sources: REST references of Compute Engine, Service Networking and Cloud DNS.
 """
 
 from __future__ import annotations
@@ -17,8 +15,7 @@ from vertex_training.plan.network import NetworkPlan
 from vertex_training.stack import Stack
 from vertex_training_cli import rest
 from vertex_training_cli.preflight.answers import Answer, question
-from vertex_training_cli.preflight.asking import answered
-from vertex_training_cli.preflight.context import PreflightContext
+from vertex_training_cli.preflight.context import PreflightContext, answered
 
 SERVICE: Final = "servicenetworking.googleapis.com"
 #: Number of addresses that Google reserves in a subnet:
@@ -27,8 +24,8 @@ KEPT: Final = 4
 Items = list[dict[str, Any]]
 
 
-def ask(context: PreflightContext) -> Iterator[Answer]:
-    """Check the network of jobs; yield no answer for a stack without a network."""
+def check_network(context: PreflightContext) -> Iterator[Answer]:
+    """Check the network of jobs. A stack without a network has no answers."""
     plan = context.declared.stack.network
     if plan is None:
         return
@@ -62,28 +59,24 @@ def _ask_network(context: PreflightContext, plan: NetworkPlan) -> Iterator[Answe
 def _ask_host(context: PreflightContext, host: str) -> Iterator[Answer]:
     asked = question(f"project {context.project}", "host project of the Shared VPC")
     host_project = context.client.get(rest.SHARED_VPC_HOST, asked, context.project)
-    yield _judge_host(context, asked, host, str((host_project or {}).get("name", "")))
-
-
-def _judge_host(context: PreflightContext, asked: Answer, host: str, name: str) -> Answer:
-    """Compare the actual host project ``name`` with the declared ``host``."""
-    if name == host:
-        return asked.ok(host)
+    name = str((host_project or {}).get("name", ""))
+    settings = context.declared.stack.settings.shared_vpc
     attach = f"gcloud compute shared-vpc associated-projects add {context.project}"
     attach += f" --host-project={host}"
-    if name:
+    if name == host:
+        yield asked.ok(host)
+    elif name:
         meets = "the attachment is refused: a project has only one host project"
         detach = attach.replace(" add ", " remove ").replace(host, name)
-        return asked.refused(name, meets, f"`{detach}`, or set sharedVpc.hostProject to {name}")
-    settings = context.declared.stack.settings.shared_vpc
-    if settings and settings.manage_host:
-        return asked.ok("none yet: the stack attaches the project")
-    return asked.refused("none", f"jobs cannot use networks of {host}", attach)
+        yield asked.refused(name, meets, f"`{detach}`, or set sharedVpc.hostProject to {name}")
+    elif settings and settings.manage_host:
+        yield asked.ok("none: the stack will attach the project to the host project")
+    else:
+        yield asked.refused("none", f"jobs cannot use networks of {host}", attach)
 
 
 @answered
 def _ask_addresses(context: PreflightContext, plan: NetworkPlan) -> Iterator[Answer]:
-    """Check free addresses for new blocks, and existing subnets and ranges."""
     settings = context.declared.stack.settings.network
     new_blocks = list(wanted_blocks(context.declared.stack))
     existing = bool(settings.subnet and settings.subnet.existing)
@@ -99,7 +92,9 @@ def _ask_addresses(context: PreflightContext, plan: NetworkPlan) -> Iterator[Ans
         asked = question(address.what, f"free addresses {address.block} in {plan.id}")
         if conflicts := [other.what for other in in_the_way(address, held)]:
             meets = "the creation is refused because of conflicting addresses"
-            mend = "choose other addresses in the stack file; network.avoid keeps a block free"
+            mend = (
+                "choose other addresses in the stack file, or list the used block in network.avoid"
+            )
             yield asked.refused(f"used by {', '.join(conflicts)}", meets, mend)
         else:
             yield asked.ok("free")
@@ -108,7 +103,6 @@ def _ask_addresses(context: PreflightContext, plan: NetworkPlan) -> Iterator[Ans
 
 
 def _judge_subnet(context: PreflightContext, plan: NetworkPlan, subnets: Items) -> Answer:
-    """Return the answer for an existing subnet, with its number of addresses."""
     asked = question(plan.subnet, "existence and addresses of the subnet")
     subnet = next((s for s in subnets if str(s.get("selfLink")).endswith(f"/{plan.subnet}")), None)
     if subnet is None:
@@ -123,13 +117,12 @@ def _judge_subnet(context: PreflightContext, plan: NetworkPlan, subnets: Items) 
     block = Block(str(subnet["ipCidrRange"]), strict=False)
     free, machines = block.num_addresses - KEPT, _machines(context)
     if machines > free:
-        meets = f"jobs run on up to {machines} machines: some get no address"
+        meets = f"jobs run on up to {machines} machines at a time: some machines get no address"
         return asked.warning(f"{block}: {free} addresses", meets, "use a larger subnet")
     return asked.ok(f"{block}: {free} addresses for up to {machines} machines of jobs")
 
 
 def _machines(context: PreflightContext) -> int:
-    """Return the number of machines with a network interface that jobs use at the same time."""
     replicas = [
         sum(int(pool.get("replicaCount", 1)) for pool in spec.get("workerPoolSpecs") or () if pool)
         * int(request.message.get("parallelTrialCount", 1))
@@ -144,7 +137,6 @@ def _machines(context: PreflightContext) -> int:
 def _ask_connection(
     context: PreflightContext, plan: NetworkPlan, network: Mapping[str, Any]
 ) -> Iterator[Answer]:
-    """Check the ranges of the one connection that the network has with Google's services."""
     asked = question(plan.id, f"connection with {SERVICE}")
     query = urlencode({"network": plan.path})
     connections = context.client.items(rest.CONNECTIONS, asked, SERVICE, query)
@@ -152,12 +144,9 @@ def _ask_connection(
 
 
 def _judge_connection(
-    context: PreflightContext,
-    plan: NetworkPlan,
-    network: Mapping[str, Any],
-    asked: Answer,
+    context: PreflightContext, plan: NetworkPlan, network: Mapping[str, Any], asked: Answer,
     connections: Items,
-) -> Answer:
+) -> Answer:  # fmt: skip
     has = [
         name for connection in connections for name in connection.get("reservedPeeringRanges") or ()
     ]
@@ -170,14 +159,14 @@ def _judge_connection(
         return asked.refused(f"ranges: {', '.join(has) or 'none'}", meets, update)
     if connections and not {*has} & {*plan.ranges.values()}:
         meets = "the connection is refused: Cannot modify allocated ranges in CreateConnection"
-        mend = "list the connection's ranges: network.ranges.KEY.existing"
+        mend = "list the ranges of the connection in network.ranges.KEY.existing"
         return asked.refused(f"ranges: {', '.join(has) or 'none'}", meets, mend)
     states = {
         peering.get("name"): peering.get("state") for peering in network.get("peerings") or ()
     }
     for peer in connections:
         if (state := states.get(peer.get("peering"), "ACTIVE")) != "ACTIVE":
-            meets = "jobs cannot reach the network"
+            meets = "jobs cannot connect to the network"
             return asked.refused(f"peering {peer['peering']} is {state}", meets, update)
     return asked.ok(
         f"ranges: {', '.join(has)}" if connections else "none yet: the stack creates the connection"
@@ -196,12 +185,17 @@ def _ask_attachment(context: PreflightContext, path: str) -> Iterator[Answer]:
 
 @answered
 def _ask_zones(context: PreflightContext, peering: Mapping[str, str]) -> Iterator[Answer]:
-    """Check the private zones that resolve a domain for jobs."""
     domain, project = peering["domain"], peering["targetProject"]
     asked = question(f"names of {domain}", f"private zones of {project}")
     zones = context.client.items(rest.ZONES, asked, project)
     network = f"projects/{project}/global/networks/{peering['targetNetwork']}"
-    names = [str(zone["dnsName"]) for zone in zones if _serves(zone, network, domain)]
+    names = list[str]()
+    for zone in zones:
+        visible_in = (zone.get("privateVisibilityConfig") or {}).get("networks") or ()
+        zone_name, name = (f".{text.rstrip('.')}" for text in (str(zone.get("dnsName")), domain))
+        serves = zone_name == "." or name.endswith(zone_name) or zone_name.endswith(name)
+        if serves and any(str(e.get("networkUrl", "")).endswith(network) for e in visible_in):
+            names.append(str(zone["dnsName"]))
     if names:
         yield asked.ok(", ".join(names))
         return
@@ -209,17 +203,8 @@ def _ask_zones(context: PreflightContext, peering: Mapping[str, str]) -> Iterato
         f"gcloud dns managed-zones create NAME --visibility=private --dns-name={domain}"
         f" --networks={peering['targetNetwork']} --project={project} --description=NAMES"
     )
-    missing = f"none visible to network {peering['targetNetwork']}"
+    missing = f"no zone is visible to network {peering['targetNetwork']}"
     yield asked.warning(missing, f"jobs cannot resolve names of {domain}", mend)
-
-
-def _serves(zone: Mapping[str, Any], network: str, domain: str) -> bool:
-    """Return whether a zone resolves names of a domain for a network."""
-    seen = (zone.get("privateVisibilityConfig") or {}).get("networks") or ()
-    if not any(str(item.get("networkUrl", "")).endswith(network) for item in seen):
-        return False
-    zone_name, name = (f".{text.rstrip('.')}" for text in (str(zone.get("dnsName")), domain))
-    return zone_name == "." or name.endswith(zone_name) or zone_name.endswith(name)
 
 
 Block = ipaddress.IPv4Network
@@ -227,25 +212,24 @@ Block = ipaddress.IPv4Network
 
 @dataclass(frozen=True, slots=True)
 class AddressBlock:
-    """Addresses of a new subnet or range of the stack, or addresses in use in the network."""
+    """Addresses of a new subnet or range, or addresses in use in the network."""
 
     block: Block
     what: str
-    """Name for a message."""
     name: str
     """``REGION/NAME`` of a subnet, ``global/NAME`` of a range, or the name of a route."""
     only_within: bool = False
-    """True for a static route, which conflicts only with a block that contains it."""
+    """True for a static route, which conflicts only with a larger block around the route."""
 
     def conflicts(self, wanted: AddressBlock) -> bool:
-        """Return whether this block prevents the creation of the wanted block."""
+        """Return True if this block prevents the creation of the other block."""
         if self.only_within:
             return self.block.subnet_of(wanted.block)
         return self.name != wanted.name and self.block.overlaps(wanted.block)
 
 
 def wanted_blocks(stack: Stack) -> Iterator[AddressBlock]:
-    """Yield new subnets and ranges with addresses from the stack file."""
+    """Yield the subnets and ranges that the stack file adds with explicit addresses."""
     network, plan = stack.declared.network, stack.network
     if plan is None:
         return
@@ -259,10 +243,7 @@ def wanted_blocks(stack: Stack) -> Iterator[AddressBlock]:
 
 
 def in_the_way(wanted: AddressBlock, held: Iterable[AddressBlock]) -> list[AddressBlock]:
-    """Return the blocks that conflict with a wanted block; empty if that block exists.
-
-    After jobs ran in a range of a peering, routes to Google's machines exist in the range.
-    """
+    """Return existing blocks that conflict with a new block; empty if it already exists."""
     held = list(held)
     if any((block.name, block.block) == (wanted.name, wanted.block) for block in held):
         return []
@@ -275,32 +256,27 @@ def held_blocks(
     addresses: Iterable[Mapping[str, Any]],
     routes: Iterable[Mapping[str, Any]],
 ) -> Iterator[AddressBlock]:
-    """Yield the blocks in use in ``network`` from the lists of its project."""
-    for entry in _inside(network, subnetworks):
+    """Yield the address blocks in use in ``network``, from the lists of its project."""
+
+    def inside(items: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+        return (item for item in items if str(item.get("network")).endswith(network))
+
+    for entry in inside(subnetworks):
         blocks = [entry.get("ipCidrRange")]
         blocks += [other.get("ipCidrRange") for other in entry.get("secondaryIpRanges") or ()]
         where = str(entry.get("region", "")).rpartition("/")[2]
         yield from _held(blocks, f"subnet {entry['name']} in {where}", f"{where}/{entry['name']}")
-    for entry in _inside(network, addresses):
+    for entry in inside(addresses):
         if entry.get("purpose") == "VPC_PEERING":
             block = f"{entry.get('address')}/{entry.get('prefixLength')}"
             yield from _held([block], f"range {entry['name']}", f"global/{entry['name']}")
-    for entry in _inside(network, routes):
+    for entry in inside(routes):
         if entry.get("nextHopPeering"):
             what = f"peering {entry['nextHopPeering']}"
             yield from _held([entry.get("destRange")], what, entry["name"])
         elif not entry.get("nextHopNetwork"):  # the route of a subnet
             what = f"route {entry['name']}"
             yield from _held([entry.get("destRange")], what, entry["name"], only_within=True)
-
-
-def _inside(network: str, items: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
-    short = network.rpartition("/")[2]
-    project = network.split("/")[1]
-    for item in items:
-        link = str(item.get("network"))
-        if link.endswith(f"projects/{project}/global/networks/{short}"):
-            yield item
 
 
 def _held(

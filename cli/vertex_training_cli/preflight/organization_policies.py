@@ -1,12 +1,6 @@
-"""Checks that the effective organization policies allow the stack's resources.
+"""Checks that the organization policies in effect allow the stack's resources.
 
-``CONSTRAINTS`` lists constraints that new organizations enforce, or that often refuse training. A
-constraint is read only in projects where the stack has resources that it judges. If the members of
-a listed value cannot be read, such as the projects of a folder, the answer is unknown.
-
-https://docs.cloud.google.com/resource-manager/docs/reference/orgpolicy/rest/v2/projects.policies/getEffectivePolicy
 https://docs.cloud.google.com/resource-manager/docs/organization-policy/org-policy-constraints
-https://docs.cloud.google.com/resource-manager/docs/organization-policy/defining-locations
 """
 
 from __future__ import annotations
@@ -20,45 +14,32 @@ from operator import attrgetter
 from typing import Any, Final
 
 from vertex_training.catalog import machines, resource_types
-from vertex_training.catalog.resource_types import (
-    ACCOUNT,
-    BUCKET,
-    CONNECTION,
-    ENDPOINT,
-    IAM_TYPE,
-    MODEL_VERSION,
-    REPOSITORY,
-    RESERVATION,
-    SECRET,
-    TENSORBOARD,
-)
 from vertex_training.errors import counted
 from vertex_training.naming import PUBLIC_MEMBERS
 from vertex_training_cli import rest
 from vertex_training_cli.declared import DeclaredResource, DeclaredStack
 from vertex_training_cli.preflight.answers import Answer, question
-from vertex_training_cli.preflight.asking import answered
-from vertex_training_cli.preflight.context import PreflightContext
-from vertex_training_cli.preflight.identity import SERVICE
+from vertex_training_cli.preflight.context import PreflightContext, answered
+from vertex_training_cli.preflight.rights import SERVICE
 
 #: Maximum number of resources that an answer lists; further resources are counted.
 SHOWN: Final = 12
 _MEMBERS: Final = ("user", "group", "domain")
-#: The organization of Google's projects for private services access, from public configurations.
-#: Google does not document it.
+#: Organization of Google's projects for private services access. Source: public configurations,
+#: because Google does not document the organization.
 GOOGLE_PRODUCERS: Final = "organizations/433637338589"
 #: Type with customer-managed encryption -> its API's name in policies.
 _ENCRYPTED: Final = {
-    BUCKET: "storage.googleapis.com",
-    REPOSITORY: "artifactregistry.googleapis.com",
-    SECRET: "secretmanager.googleapis.com",
-    TENSORBOARD: "aiplatform.googleapis.com",
-    ENDPOINT: "aiplatform.googleapis.com",
-    MODEL_VERSION: "aiplatform.googleapis.com",
+    resource_types.BUCKET: "storage.googleapis.com",
+    resource_types.REPOSITORY: "artifactregistry.googleapis.com",
+    resource_types.SECRET: "secretmanager.googleapis.com",
+    resource_types.TENSORBOARD: "aiplatform.googleapis.com",
+    resource_types.ENDPOINT: "aiplatform.googleapis.com",
+    resource_types.MODEL_VERSION: "aiplatform.googleapis.com",
 }
 _KEY: Final = re.compile(r"(projects/[^/]+)/locations/[^/]+/keyRings/[^/]+/cryptoKeys/[^/]+")
 _EMAIL: Final = re.compile(r"[^@]+@([^.]+)\.iam\.gserviceaccount\.com")
-#: Function that returns whether a value in a policy's list covers a resource; None if unknown.
+#: Function that returns True if a value of a policy's list matches a resource, None if unknown.
 Match = Callable[[str], bool | None]
 
 
@@ -67,30 +48,28 @@ class Subject:
     """A resource that a constraint applies to."""
 
     resource: str
-    """Name for a message."""
     project: str
     """Id of the project whose policy applies."""
     covers: Match | None = None
-    """Match for the policy's lists of values; None for a constraint without lists."""
+    """Function that matches values of the policy; None for a constraint without values."""
 
 
 @dataclass(frozen=True, slots=True)
 class Constraint:
-    """A constraint, and the resources that the constraint applies to."""
+    """A constraint of Google Cloud, and the resources that it applies to."""
 
     name: str
     stops: str
-    """Effect on a refused resource."""
     subjects: Callable[[DeclaredStack], Iterator[Subject]]
     mend: str
-    """Change of the stack that satisfies the policy; empty if there is none."""
+    """Change of the stack file that satisfies the policy; empty if no change can."""
 
 
-def ask(context: PreflightContext) -> Iterator[Answer]:
-    """Yield an answer for each constraint and each project with judged resources.
+def check_policies(context: PreflightContext) -> Iterator[Answer]:
+    """Yield an answer for each constraint and each project with resources under the constraint.
 
-    Policies judge creations, so that existing resources of the stack are omitted. APIs are
-    included because each call is judged.
+    Policies apply to the creation of resources, so existing resources are omitted. They also apply
+    to each call of an API, so enabled APIs are included.
     """
     remaining = tuple(
         e for e in context.declared.resources if e.type == SERVICE or not context.is_made(e)
@@ -106,7 +85,6 @@ def ask(context: PreflightContext) -> Iterator[Answer]:
 def _judge(
     context: PreflightContext, constraint: Constraint, project: str, subjects: Sequence[Subject]
 ) -> Iterator[Answer]:
-    """Yield the answer of a project's policy for ``subjects``."""
     asked = question(f"project {project}", f"policy {constraint.name}")
     read = rest.ORGANIZATION_POLICY
     document = context.client.get(read, asked, project, constraint.name)
@@ -146,7 +124,7 @@ class EffectivePolicy:
 
     @classmethod
     def parse(cls, document: Mapping[str, Any]) -> EffectivePolicy:
-        """Parse a response of ``getEffectivePolicy``. A policy without rules allows everything."""
+        """Return the policy in a response of ``getEffectivePolicy``."""
         rules = (document.get("spec") or {}).get("rules") or ()
         values = [rule.get("values") or {} for rule in rules]
         return cls(
@@ -157,7 +135,7 @@ class EffectivePolicy:
         )
 
     def allows(self, subject: Subject) -> bool | None:
-        """Return whether the policy allows a resource; None if that is unknown."""
+        """Return True if the policy allows a resource; None if this is unknown."""
         if subject.covers is None:
             return not self.enforced
         denials = [subject.covers(value.removeprefix("is:")) for value in self.denied]
@@ -175,17 +153,14 @@ class EffectivePolicy:
         parts = ["enforced"] if self.enforced else []
         for word, values in (("allowed", self.allowed), ("denied", self.denied)):
             parts += [f"{word}: {', '.join(values)}"] if values else []
-        return "; ".join(parts) or "nothing restricted"
+        return "; ".join(parts) or "no restriction"
 
 
-def match_value(name: str) -> Match:
-    """Return a match for a resource that a policy lists by its name."""
+def _match_value(name: str) -> Match:
     return lambda value: value == name
 
 
-def match_path(*paths: str) -> Match:
-    """Return a match for a resource by its paths; unknown for a folder or an organization."""
-
+def _match_path(*paths: str) -> Match:
     def covers(value: str) -> bool | None:
         above = value.removeprefix("under:")
         if any(path == above or path.startswith(f"{above}/") for path in paths):
@@ -195,8 +170,7 @@ def match_path(*paths: str) -> Match:
     return covers
 
 
-def match_location(location: str) -> Match:
-    """Return a match for a location, by its name or a group such as ``in:us-locations``."""
+def _match_location(location: str) -> Match:
     parts = location.lower().split("-")
     region = "-".join(parts[:2])
     elsewhere = {name for place in machines.regions() for name in (place, place.partition("-")[0])}
@@ -206,7 +180,9 @@ def match_location(location: str) -> Match:
         if value.startswith("in:"):
             group = value.removeprefix("in:").removesuffix("-locations")
             return True if group in (parts[0], region) else False if group in elsewhere else None
-        if len(parts) > 2 and value == region:  # not documented: a region may cover its zones
+        if (
+            len(parts) > 2 and value == region
+        ):  # Google does not document if a region includes its zones.
             return None
         return value == location.lower()
 
@@ -214,8 +190,6 @@ def match_location(location: str) -> Match:
 
 
 def _match_member(member: str) -> Match:
-    """Return a match for a member by name; unknown for a customer id or a principal set."""
-
     def covers(value: str) -> bool | None:
         is_member = value.partition(":")[0] in (*_MEMBERS, "serviceAccount")
         return value == member if member in PUBLIC_MEMBERS or is_member else None
@@ -236,7 +210,6 @@ def _owner(declared: DeclaredStack, resource: DeclaredResource) -> str:
 def _of_type(
     declared: DeclaredStack, types: Iterable[str]
 ) -> Iterator[tuple[DeclaredResource, str]]:
-    """Yield resources of these types, each with its project."""
     for resource in declared.resources:
         if resource.type in types:
             yield resource, _owner(declared, resource)
@@ -244,8 +217,8 @@ def _of_type(
 
 def _locations(declared: DeclaredStack) -> Iterator[Subject]:
     for resource in declared.resources:
-        if IAM_TYPE.search(resource.type):
-            continue  # its resource has the location
+        if resource_types.IAM_TYPE.search(resource.type):
+            continue  # The resource of the grant has the location.
         replicas = ((resource.inputs.get("replication") or {}).get("userManaged") or {}).get(
             "replicas"
         )
@@ -253,21 +226,20 @@ def _locations(declared: DeclaredStack) -> Iterator[Subject]:
         locations += [replica.get("location") for replica in replicas or ()]
         for location in filter(None, locations):
             what = f"{_named(resource)} in {str(location).lower()}"
-            yield Subject(what, _owner(declared, resource), match_location(str(location)))
+            yield Subject(what, _owner(declared, resource), _match_location(str(location)))
     settings = declared.stack.settings
     for key in declared.requests:
-        where = match_location(settings.region)
+        where = _match_location(settings.region)
         yield Subject(f"job {key} in {settings.region}", settings.project, where)
 
 
 def _apis(declared: DeclaredStack) -> Iterator[Subject]:
     for service, project in _of_type(declared, [SERVICE]):
         name = str(service.inputs.get("service"))
-        yield Subject(f"API {name}", project, match_value(name))
+        yield Subject(f"API {name}", project, _match_value(name))
 
 
 def _accounts_elsewhere(declared: DeclaredStack) -> Iterator[Subject]:
-    """Yield jobs whose account belongs to another project, whose policy then applies."""
     for key, request in declared.requests.items():
         address = _EMAIL.fullmatch(request.account)
         if address and address[1] != declared.stack.settings.project:
@@ -275,7 +247,7 @@ def _accounts_elsewhere(declared: DeclaredStack) -> Iterator[Subject]:
 
 
 def _accounts(declared: DeclaredStack) -> Iterator[Subject]:
-    for account, project in _of_type(declared, [ACCOUNT]):
+    for account, project in _of_type(declared, [resource_types.ACCOUNT]):
         yield Subject(f"account {account.inputs.get('accountId')}", project)
 
 
@@ -284,13 +256,12 @@ def _connections(declared: DeclaredStack) -> Iterator[Subject]:
         return True if value.removeprefix("under:") == GOOGLE_PRODUCERS else None
 
     network = declared.stack.network
-    for _ in _of_type(declared, [CONNECTION]):
+    for _ in _of_type(declared, [resource_types.CONNECTION]):
         owner = network.project if network else declared.stack.settings.project
         yield Subject("peering with servicenetworking.googleapis.com", owner, covers)
 
 
 def _foreign_members(declared: DeclaredStack) -> Iterator[Subject]:
-    """Yield people, groups and public members, but no service accounts."""
     seen = set[tuple[str, str]]()
     for resource in declared.resources:
         members = [resource.inputs.get("member"), *(resource.inputs.get("members") or ())]
@@ -307,24 +278,23 @@ def _shared_reservations(declared: DeclaredStack) -> Iterator[Subject]:
     numbers = {settings.project: settings.project_number}
     if host := settings.shared_vpc:
         numbers[host.host_project] = host.host_project_number
-    for reservation, project in _of_type(declared, [RESERVATION]):
+    for reservation, project in _of_type(declared, [resource_types.RESERVATION]):
         if (reservation.inputs.get("shareSettings") or {}).get("shareType", "LOCAL") != "LOCAL":
             paths = (f"projects/{project}", f"projects/{numbers.get(project, project)}")
-            yield Subject(_named(reservation), project, match_path(*paths))
+            yield Subject(_named(reservation), project, _match_path(*paths))
 
 
 def _without_key(declared: DeclaredStack) -> Iterator[Subject]:
     for resource, project in _of_type(declared, _ENCRYPTED):
         if not _has_key(resource.inputs):
-            yield Subject(_named(resource), project, match_value(_ENCRYPTED[resource.type]))
+            yield Subject(_named(resource), project, _match_value(_ENCRYPTED[resource.type]))
     for key, request in declared.requests.items():
         if not _has_key(request.message):
-            covers = match_value("aiplatform.googleapis.com")
+            covers = _match_value("aiplatform.googleapis.com")
             yield Subject(f"job {key}", declared.stack.settings.project, covers)
 
 
 def _has_key(values: Any) -> bool:
-    """Return whether a document has an encryption key at any depth."""
     if isinstance(values, Mapping):
         values = list(values.values())
     if isinstance(values, list):
@@ -365,7 +335,7 @@ CONSTRAINTS: Final = (
         "compute.sharedReservationsOwnerProjects",
         "the reservation is refused: its project cannot own shared reservations",
         _shared_reservations,
-        "remove shareWith",
+        "remove shareWith from the reservation in the stack file",
     ),
     Constraint(
         "gcp.restrictNonCmekServices",

@@ -1,10 +1,6 @@
-"""Checks that quotas suffice for jobs, endpoints and new resources.
+"""Checks of quotas and reservations for jobs, endpoints and new resources.
 
-Vertex AI's current use of a quota is in Cloud Monitoring, and is not read: if other jobs use a
-quota, a job waits and does not fail.
-
-https://docs.cloud.google.com/service-usage/docs/reference/rest/v1beta1/services.consumerQuotaMetrics/get
-https://docs.cloud.google.com/compute/docs/reference/rest/v1/regions/get
+The current usage of a Vertex AI quota is not read: a job waits if other jobs use the quota.
 """
 
 from __future__ import annotations
@@ -13,39 +9,32 @@ import dataclasses
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
-from vertex_training.catalog import machines
-from vertex_training.catalog.resource_types import (
-    ATTACHMENT,
-    FIREWALL,
-    NETWORK,
-    RESERVATION,
-    SUBNET,
-)
+from vertex_training.catalog import machines, resource_types
 from vertex_training.customjob.google.prerequisites import effective_limit, quota_path
 from vertex_training.customjob.kinds import BATCH_JOB
 from vertex_training.customjob.protocol.prerequisites import (
     accelerator_quotas,
     family_of,
     is_preemptible,
+    named_reservations,
     quota_metric,
 )
 from vertex_training.customjob.request.job_file import JobRequest
-from vertex_training.errors import OperatorError
+from vertex_training.errors import OperatorError, counted
 from vertex_training.plan.reservations import ReservationPlan
 from vertex_training_cli import rest
 from vertex_training_cli.declared import DeclaredStack
 from vertex_training_cli.preflight.answers import Answer, question
-from vertex_training_cli.preflight.asking import UnansweredError, answered
-from vertex_training_cli.preflight.context import PreflightContext
+from vertex_training_cli.preflight.context import PreflightContext, UnansweredError, answered
 
 #: Quota of GPUs by family and region, for types without a separate quota:
 #: https://docs.cloud.google.com/docs/quotas/implement-common-use-cases
 BY_FAMILY: Final = "compute.googleapis.com/gpus_per_gpu_family"
 
 
-def ask(context: PreflightContext) -> Iterator[Answer]:
+def check_quotas(context: PreflightContext) -> Iterator[Answer]:
     """Yield an answer for each quota that the stack needs."""
     for need in job_needs(context.declared):
         yield from _ask_quota(context, need, judge_jobs)
@@ -69,7 +58,7 @@ def _ask_quota(
 
 
 def judge_jobs(asked: Answer, need: JobNeed, project: str, limit: int | None) -> Answer:
-    """Return the answer for jobs. A limit of None means unlimited. Pure."""
+    """Return the answer about a quota of jobs. A limit of None means unlimited."""
     if limit is None:
         return asked.ok("not limited")
     (job, largest), mend = need.largest, _mend(project, need.peak)
@@ -77,13 +66,13 @@ def judge_jobs(asked: Answer, need: JobNeed, project: str, limit: int | None) ->
         meets = f"job {job} needs {largest}: the job is refused (429), or stays queued"
         return asked.refused(f"{limit}", meets, mend)
     if need.peak > limit:
-        meets = f"all jobs together need {need.peak}: some stay queued until others end"
+        meets = f"all jobs together need {need.peak}: some jobs stay queued until other jobs end"
         return asked.warning(f"{limit}", meets, mend)
     return asked.ok(f"{limit}; all jobs need {need.peak}, other use is unknown")
 
 
 def judge_endpoints(asked: Answer, need: JobNeed, project: str, limit: int | None) -> Answer:
-    """Return the answer for endpoints with all replicas. A limit of None means unlimited. Pure.
+    """Return the answer about a quota of endpoints. A limit of None means unlimited.
 
     An exceeded limit is only a warning: by the API's schema the maximum of replicas counts, by a
     page of 2026-08 only running replicas count.
@@ -99,7 +88,7 @@ def judge_endpoints(asked: Answer, need: JobNeed, project: str, limit: int | Non
 def _limit(
     context: PreflightContext, asked: Answer, project: str, metric: str, at: Mapping[str, str]
 ) -> int | None:
-    """Return the limit of a quota at a place; None if unlimited. Raises UnansweredError."""
+    """Return the limit of a quota at a place; None if unlimited. Raises ``UnansweredError``."""
     limit_document = context.client.get(rest.QUOTA, asked, quota_path(project, metric))
     if limit_document is None:
         raise UnansweredError(asked.unknown("the quota does not exist", rest.QUOTA.permission))
@@ -123,7 +112,7 @@ def _ask_compute_quotas(context: PreflightContext, need: ComputeNeed) -> Iterato
     if not regional or not whole:
         yield asked.unknown("the project does not exist, or its Compute Engine API is off")
         return
-    yield from judge_compute(need, regional, whole)
+    yield from _judge_compute(need, regional, whole)
     for family in need.families:
         yield from _ask_family(context, need, family)
 
@@ -143,8 +132,7 @@ def _ask_family(
         yield asked.ok("not limited" if limit is None else f"{limit}")
 
 
-def judge_compute(need: ComputeNeed, regional: object, project: object) -> Iterator[Answer]:
-    """Yield an answer for each quota with a limit in the region or the project. Pure."""
+def _judge_compute(need: ComputeNeed, regional: object, project: object) -> Iterator[Answer]:
     limits = {
         str(entry.get("metric")): entry
         for document in (project, regional)
@@ -164,15 +152,15 @@ def judge_compute(need: ComputeNeed, regional: object, project: object) -> Itera
             yield asked.ok(f"{used} of {limit} used, the stack needs {wanted}")
 
 
-#: Machine family -> its part in the name of Vertex AI's CPU quota. Google documents no others.
+#: Machine family -> its part in the name of Vertex AI's CPU quota, for all documented quotas.
 _VERTEX_CPUS: Final = {"n1": "cpus", "e2": "cpus", "n2": "n2_cpus", "c2": "c2_cpus"}
 #: Type -> Compute Engine's quota of the number of resources, in a region or in the project.
 COUNTED: Final = {
-    NETWORK: "NETWORKS",
-    SUBNET: "SUBNETWORKS",
-    FIREWALL: "FIREWALLS",
-    ATTACHMENT: "NETWORK_ATTACHMENTS",
-    RESERVATION: "RESERVATIONS",
+    resource_types.NETWORK: "NETWORKS",
+    resource_types.SUBNET: "SUBNETWORKS",
+    resource_types.FIREWALL: "FIREWALLS",
+    resource_types.ATTACHMENT: "NETWORK_ATTACHMENTS",
+    resource_types.RESERVATION: "RESERVATIONS",
     "gcp:compute/router:Router": "ROUTERS",
     "gcp:compute/routerNat:RouterNat": "IN_USE_ADDRESSES",
     "gcp:compute/globalAddress:GlobalAddress": "GLOBAL_INTERNAL_ADDRESSES",
@@ -186,26 +174,26 @@ ALL_GPUS: Final = "GPUS_ALL_REGIONS"
 
 @dataclass(frozen=True, slots=True)
 class JobNeed:
-    """Need of jobs or endpoints for one Vertex AI quota in the stack's region."""
+    """Quota that jobs or endpoints need in the stack's region."""
 
     metric: str
     by_job: Mapping[str, int]
-    """Key of a job -> its need."""
+    """Key of a job or endpoint -> quota that it needs."""
 
     @property
     def largest(self) -> tuple[str, int]:
-        """The job with the largest need, and its need."""
+        """Return the job that needs most of the quota, and the quota that it needs."""
         return max(self.by_job.items(), key=lambda item: item[1])
 
     @property
     def peak(self) -> int:
-        """The need of all jobs together."""
+        """Return the quota that all jobs need together."""
         return sum(self.by_job.values())
 
 
 @dataclass(frozen=True, slots=True)
 class GpuFamily:
-    """GPUs that count against a quota by family."""
+    """GPUs that count against a quota of a GPU family."""
 
     name: str
     count: int
@@ -213,20 +201,20 @@ class GpuFamily:
 
 @dataclass(frozen=True, slots=True)
 class ComputeNeed:
-    """Need of new resources for Compute Engine's quotas in a region of a project."""
+    """Compute Engine quotas that new resources need in a region of a project."""
 
     project: str
     region: str
     counts: Mapping[str, int]
-    """Name of a quota -> need in the region or in the project."""
+    """Name of a quota -> amount that new resources need."""
     families: tuple[GpuFamily, ...] = ()
 
 
 def job_needs(declared: DeclaredStack) -> list[JobNeed]:
-    """Return the need of each Vertex AI quota by jobs, by name of the quota."""
+    """Return the Vertex AI quotas that jobs need, by name of the quota."""
     needs: dict[str, dict[str, int]] = {}
     for key, request in declared.requests.items():
-        for rung in request.rungs:  # one rung runs at a time
+        for rung in request.rungs:  # Only one rung of a job runs at a time.
             for metric, count in _of_job(rung, declared.stack.settings.region).items():
                 by_job = needs.setdefault(metric, {})
                 by_job[key] = max(count, by_job.get(key, 0))
@@ -235,7 +223,7 @@ def job_needs(declared: DeclaredStack) -> list[JobNeed]:
 
 def _of_job(request: JobRequest, region: str) -> Counter[str]:
     if request.kind is BATCH_JOB:
-        return Counter()  # Compute Engine's quota, which Batch waits for
+        return Counter()  # Batch waits until Compute Engine's quota suffices.
     spec, cost = request.trial["jobSpec"], request.own_cost
     wanted = accelerator_quotas(request.message, spec, region)
     kind = "preemptible_" if is_preemptible(spec) else ""
@@ -249,7 +237,7 @@ def _of_job(request: JobRequest, region: str) -> Counter[str]:
 
 
 def endpoint_needs(declared: DeclaredStack) -> list[JobNeed]:
-    """Return the need of each Vertex AI quota by all replicas of endpoints."""
+    """Return the Vertex AI quotas that all replicas of endpoints need."""
     needs: dict[str, dict[str, int]] = {}
     for key, endpoint in declared.stack.endpoints.items():
         for deployment in endpoint.deployments.values():
@@ -269,20 +257,22 @@ def endpoint_needs(declared: DeclaredStack) -> list[JobNeed]:
 
 
 def compute_needs(declared: DeclaredStack) -> list[ComputeNeed]:
-    """Return the need of Compute Engine's quotas by project and region."""
+    """Return the Compute Engine quotas that new resources need, by project and region."""
     settings = declared.stack.settings
     counts: dict[tuple[str, str], Counter[str]] = {}
     families: dict[tuple[str, str], Counter[str]] = {}
-    for counted in declared.resources:
-        if metric := COUNTED.get(counted.type):
-            zone = str(counted.inputs.get("zone") or "")
-            region = str(counted.inputs.get("region") or zone.rpartition("-")[0] or settings.region)
-            at = (str(counted.inputs.get("project") or settings.project), region)
+    for resource in declared.resources:
+        if metric := COUNTED.get(resource.type):
+            zone = str(resource.inputs.get("zone") or "")
+            region = str(
+                resource.inputs.get("region") or zone.rpartition("-")[0] or settings.region
+            )
+            at = (str(resource.inputs.get("project") or settings.project), region)
             counts.setdefault(at, Counter())[metric] += 1
     made = {
         resource.inputs.get("name")
         for resource in declared.resources
-        if resource.type == RESERVATION
+        if resource.type == resource_types.RESERVATION
     }
     for plan in declared.stack.reservations.values():
         if plan.name in made:
@@ -305,7 +295,7 @@ def compute_needs(declared: DeclaredStack) -> list[ComputeNeed]:
 
 def _of_reservation(plan: ReservationPlan) -> Iterator[tuple[str, int]]:
     machine = machines.machine_type(plan.machine_type)
-    series = machine.family.partition("-")[0] if machine else ""  # of a2-highgpu: a2
+    series = machine.family.partition("-")[0] if machine else ""  # a2 of a2-highgpu
     if machine and machine.vcpus and series in _COMPUTE_CPUS:
         yield _COMPUTE_CPUS[series], machine.vcpus * plan.settings.count
     if gpu := _compute_gpu(plan):
@@ -317,3 +307,127 @@ def _compute_gpu(plan: ReservationPlan) -> str:
     """Return the regional quota of a GPU; empty if a quota by GPU family counts instead."""
     name = plan.accelerator_type.removeprefix("NVIDIA_").removeprefix("TESLA_")
     return f"NVIDIA_{name}_GPUS" if name in _COMPUTE_GPUS else ""
+
+
+def check_reservations(context: PreflightContext) -> Iterator[Answer]:
+    """Yield an answer for each existing reservation that the stack uses."""
+    plans = {plan.path: plan for plan in context.declared.stack.reservations.values()}
+    wanted = _machines_of_jobs(context)
+    existing = [path for path, plan in plans.items() if plan.settings.existing]
+    for path in dict.fromkeys([*existing, *(used for used in wanted if used not in plans)]):
+        yield from _reservation(context, path, plans.get(path), wanted[path])
+
+
+@answered
+def _reservation(
+    context: PreflightContext, path: str, plan: ReservationPlan | None, wanted: int
+) -> Iterator[Answer]:
+    asked = question(path, "existence and machines of the reservation")
+    reservation = context.client.get(rest.RESERVATION, asked, path)
+    yield _judge_reservation(asked, reservation, plan, (context.project, context.number), wanted)
+
+
+def _machines_of_jobs(context: PreflightContext) -> Counter[str]:
+    by_reservation = Counter[str]()
+    for request in context.declared.requests.values():
+        of_job = Counter[str]()
+        for rung in request.rungs:  # Only one rung of a job runs at a time.
+            of_job |= _machines_of(rung)
+        by_reservation.update(of_job)
+    return by_reservation
+
+
+def _machines_of(request: JobRequest) -> Counter[str]:
+    counts, cost = Counter[str](), request.own_cost
+    pools = request.trial["jobSpec"].get("workerPoolSpecs") or ()
+    for pool in cost.pools:
+        for path in named_reservations(pools[pool.index]):
+            counts[path] += pool.machines * cost.parallel
+    return counts
+
+
+def _judge_reservation(
+    asked: Answer,
+    reservation: Mapping[str, Any] | None,
+    plan: ReservationPlan | None,
+    projects: tuple[str, str],
+    wanted: int,
+) -> Answer:
+    _, owner, _, zone, _, name = asked.subject.split("/")
+    if reservation is None:
+        mend = f"gcloud compute reservations list --project={owner}"
+        return asked.refused(
+            "no",
+            f"jobs with the reservation are refused: zone {zone} does not have this reservation",
+            mend,
+        )
+    answer = _shown(reservation)
+    update = f"gcloud compute reservations update {name} --zone={zone} --project={owner}"
+    if (status := reservation.get("status", "READY")) != "READY":
+        return asked.refused(
+            f"{answer}: {status}",
+            "jobs with the reservation are refused",
+            "wait until the reservation is READY",
+        )
+    if (reservation.get("reservationSharingPolicy") or {}).get("serviceShareType") != "ALLOW_ALL":
+        meets = "jobs are refused: the reservation is not shared with Google's services"
+        mend = "recreate the reservation with reservationSharingPolicy.serviceShareType: ALLOW_ALL"
+        return asked.refused(answer, meets, mend)
+    share = reservation.get("shareSettings") or {}
+    is_shared = share.get("shareType") == "ORGANIZATION" or {*projects} & {
+        *(share.get("projectMap") or ())
+    }
+    if owner not in projects and not is_shared:
+        meets = f"jobs are refused: the reservation is not shared with project {projects[0]}"
+        return asked.refused(answer, meets, f"{update} --add-share-with={projects[0]}")
+    if plan and (differs := _difference(reservation, plan)):
+        meets = f"jobs with the reservation are refused: the stack file declares {differs}"
+        return asked.refused(answer, meets, f"correct reservations.{plan.key} in the stack file")
+    if (count := _count(reservation)) < wanted:
+        meets = f"all jobs together need {counted(wanted, 'machine')}: some are refused or wait"
+        return asked.refused(answer, meets, f"{update} --vm-count={wanted}")
+    if plan and count < plan.settings.count:
+        meets = f"the stack file declares {counted(plan.settings.count, 'machine')}"
+        return asked.warning(
+            answer, meets, f"correct reservations.{plan.key}.count in the stack file"
+        )
+    return asked.ok(answer)
+
+
+def _specific(reservation: Mapping[str, Any]) -> Mapping[str, Any]:
+    return reservation.get("specificReservation") or {}
+
+
+def _count(reservation: Mapping[str, Any]) -> int:
+    return int(_specific(reservation).get("count", 0))
+
+
+def _machine(reservation: Mapping[str, Any]) -> tuple[str, Mapping[str, int]]:
+    machine = _specific(reservation).get("instanceProperties") or {}
+    gpus = {
+        str(accelerator.get("acceleratorType")).rpartition("/")[2].upper().replace("-", "_"): int(
+            accelerator.get("acceleratorCount", 0)
+        )
+        for accelerator in machine.get("guestAccelerators") or ()
+    }
+    return str(machine.get("machineType", "")), gpus
+
+
+def _shown(reservation: Mapping[str, Any]) -> str:
+    machine, gpus = _machine(reservation)
+    added = "".join(f" with {count} x {name}" for name, count in gpus.items())
+    return f"{_count(reservation)} x {machine}{added}"
+
+
+def _difference(reservation: Mapping[str, Any], plan: ReservationPlan) -> str:
+    machine, gpus = _machine(reservation)
+    if machine != plan.machine_type:
+        return plan.machine_type
+    accelerator, known = plan.settings.accelerator_type, machines.machine_type(machine)
+    has_its_own = bool(known and known.accelerator_required)
+    if accelerator and not has_its_own and gpus != {accelerator: plan.accelerator_count}:
+        return f"{plan.accelerator_count} x {accelerator}"
+    by_name = bool(reservation.get("specificReservationRequired"))
+    if by_name is not plan.settings.specific_reservation_required:
+        return f"specificReservationRequired: {str(not by_name).lower()}"
+    return ""

@@ -1,10 +1,7 @@
-"""Checks that the deploying account has the permissions for all steps of the plan.
+"""Checks of the project and its APIs, and of the permissions of the deploying account.
 
-``resource_types.yaml`` lists the permissions of each type. They are tested on the project of a
-resource, one service a request, because one invalid permission makes the request fail. Permissions
-for grants on resources outside the stack are tested on those resources.
-
-https://docs.cloud.google.com/iam/docs/testing-permissions
+Sources: https://docs.cloud.google.com/iam/docs/testing-permissions and the REST references of
+Resource Manager, Cloud Billing and Service Usage.
 """
 
 from __future__ import annotations
@@ -13,27 +10,133 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 from vertex_training.catalog import resource_types
-from vertex_training.catalog.resource_types import ACCOUNT, BUCKET, ResourceType
+from vertex_training.catalog.resource_types import ACCOUNT, AGENT, BUCKET, ResourceType
+from vertex_training.errors import counted
 from vertex_training.foundation.conditions import LIMITED
 from vertex_training_cli import rest
 from vertex_training_cli.declared import DeclaredResource
 from vertex_training_cli.engine import stacks
 from vertex_training_cli.preflight.answers import Answer, question
-from vertex_training_cli.preflight.asking import UnansweredError, answered
-from vertex_training_cli.preflight.context import PreflightContext
+from vertex_training_cli.preflight.context import PreflightContext, UnansweredError, answered
+
+SERVICE: Final = "gcp:projects/service:Service"
+#: APIs that must be enabled before a stack can enable other APIs.
+FIRST: Final = ("serviceusage.googleapis.com", "cloudresourcemanager.googleapis.com")
+#: Service agent: the account of a Google service in a project, with the project's number:
+#: https://docs.cloud.google.com/iam/docs/service-agents
+_AGENT: Final = re.compile(
+    r"service-(?P<number>\d+)@(?P<service>gcp-sa-[a-z0-9-]+|gs-project-accounts|compute-system)\."
+)
+_SERVICES: Final = {"gs-project-accounts": "storage", "compute-system": "compute"}
+
+
+def check_project(context: PreflightContext) -> Iterator[Answer]:
+    """Check the stack's project, and the APIs of all projects that the stack uses."""
+    yield from _project(context)
+    yield from _billing(context)
+    needed: dict[str, set[str]] = {}
+    for service in context.of_type(SERVICE):
+        needed.setdefault(str(service.inputs["project"]), set()).add(str(service.inputs["service"]))
+    for project, apis in needed.items():
+        yield from _apis(context, project, apis)
+
+
+@answered
+def _project(context: PreflightContext) -> Iterator[Answer]:
+    name = f"projects/{context.project}"
+    of = question(name, "number and state")
+    project = context.client.get(rest.PROJECT, of, context.project)
+    if project is None:
+        mend = f"gcloud projects create {context.project}, or set another gcp:project"
+        yield of.refused("the project does not exist", "all API calls fail", mend)
+        return
+    of = question(name, "number")
+    number = str(project.get("name", "")).rpartition("/")[2]
+    if number == context.number:
+        yield of.ok(number)
+    else:
+        yield of.refused(
+            f"{number}; the stack file declares {context.number}",
+            "grants go to service agents of another project, or IAM refuses them",
+            f"set projectNumber in Pulumi.{context.ref.stack}.yaml to {number}",
+        )
+    of = question(name, "state")
+    state = str(project.get("state", ""))
+    if state == "ACTIVE":
+        yield of.ok(state)
+    elif state == "DELETE_REQUESTED":
+        mend = f"gcloud projects undelete {context.project}"
+        yield of.refused(state, "no resource can be created in a deleted project", mend)
+    else:
+        yield of.unknown(f"unknown state {state!r}")
+
+
+@answered
+def _billing(context: PreflightContext) -> Iterator[Answer]:
+    of = question(f"projects/{context.project}", "billing")
+    billing = context.client.get(rest.BILLING, of, context.project)
+    if billing and billing.get("billingEnabled"):
+        yield of.ok(str(billing.get("billingAccountName", "on")))
+        return
+    yield of.refused(
+        "off",
+        "paid APIs cannot be enabled, and buckets, machines and jobs cannot be created",
+        f"gcloud billing projects link {context.project} --billing-account=ACCOUNT_ID",
+    )
+
+
+@answered
+def _apis(context: PreflightContext, project: str, needed: set[str]) -> Iterator[Answer]:
+    of = question(f"projects/{project}", "enabled APIs")
+    services = context.client.items(rest.SERVICES, of, project)
+    enabled = {str((service.get("config") or {}).get("name")) for service in services}
+    for api in sorted(needed):
+        of = question(f"projects/{project}/services/{api}", "state of the API")
+        if api in enabled:
+            yield of.ok("on")
+        elif api in FIRST:
+            mend = f"gcloud services enable {api} --project={project}"
+            yield of.refused("off", "the stack cannot enable other APIs", mend)
+        else:
+            yield of.ok("off: the stack enables this API")
+    if project == context.project:
+        yield from _agents(context, enabled)
+
+
+def _agents(context: PreflightContext, enabled: set[str]) -> Iterator[Answer]:
+    created = {str(agent.inputs["service"]) for agent in context.of_type(AGENT)}
+    members = {str(resource.inputs.get("member")) for resource in context.declared.resources}
+    for member in sorted(members):
+        match = _AGENT.search(member)
+        if match is None or match["number"] != context.number:
+            continue
+        service = match["service"].removeprefix("gcp-sa-")
+        service = _SERVICES.get(service, service).removesuffix("-cc") + ".googleapis.com"
+        of = question(member.removeprefix("serviceAccount:"), "existence of the service agent")
+        if service in created:
+            yield of.ok("the stack creates it")
+        elif service in enabled:
+            yield of.ok(f"{service} is on")
+        else:
+            yield of.refused(
+                f"no: {service} is off, and the stack does not create the service agent",
+                "IAM refuses grants to the service agent",
+                f"gcloud beta services identity create --service={service} "
+                f"--project={context.project}",
+            )
+
 
 ACT_AS: Final = "iam.serviceAccounts.actAs"
-#: Actions of Pulumi on the state's objects in a bucket, and permissions on the key of secrets.
+#: Pulumi's actions on objects of the state's bucket, and on the key that encrypts secrets.
 STATE: Final = ("create", "delete", "get", "list")
 KEY: Final = ("cloudkms.cryptoKeyVersions.useToDecrypt", "cloudkms.cryptoKeyVersions.useToEncrypt")
 _STORAGE: Final = "https://storage.googleapis.com/storage/v1/"
 _IAM: Final = "https://iam.googleapis.com/v1/"
-#: Permissions that CI's role may have with a condition on the resource's name
-#: (``vertex_training.foundation.conditions``). A test of permissions on the project does not report
-#: these.
+#: Permissions that CI's role may have under a condition on the name of a resource. IAM's test of
+#: permissions on a project does not report these permissions.
 _CONDITIONAL: Final = re.compile(
     r"storage\.(objects\.\w+|buckets\.(update|delete|setIamPolicy))"
     r"|secretmanager\.secrets\.(update|delete|setIamPolicy)"
@@ -43,10 +146,10 @@ _CONDITIONAL: Final = re.compile(
 
 @dataclass(slots=True)
 class Needs:
-    """Required permissions on one resource."""
+    """Permissions that a deployment needs on one project or resource."""
 
     by_permission: dict[str, list[str]] = field(default_factory=dict)
-    """Permission -> names of the declared resources that need it."""
+    """Permission -> names of the declared resources that need the permission."""
 
     def add(self, row: ResourceType, resource: DeclaredResource) -> None:
         """Add permissions to create, update, refresh and delete the resource."""
@@ -61,33 +164,38 @@ class Needs:
         return by_service
 
     def reason(self, missing: set[str]) -> str:
-        """Return a text with the first resource that fails without these permissions."""
+        """Return the effect of missing permissions: the resources that cannot be deployed."""
         names = dict.fromkeys(
             name for permission in sorted(missing) for name in self.by_permission[permission]
         )
         first, *others = names
-        return f"403 at {first}" + (f" and {len(others)} more" if others else "")
+        more = f" and {counted(len(others), 'other resource')}" if others else ""
+        return f"deploying {first}{more} fails with 403"
 
 
-def ask(context: PreflightContext) -> Iterator[Answer]:
-    """Check permissions on projects, on resources outside the stack, on accounts and the state."""
-    if context.asked_as:
+def check_permissions(context: PreflightContext) -> Iterator[Answer]:
+    """Check the permissions of the deploying account on projects, resources, accounts and state."""
+    if context.checked_as:
         of = question(f"projects/{context.project}", "permissions of the deploying account")
-        mend = f"vt preflight --stack {context.ref.stack} as the account that deploys"
-        yield of.unknown(f"checked as {context.asked_as}, but another account deploys", mend=mend)
+        mend = f"run vt preflight --stack {context.ref.stack} with the deploying account"
+        yield of.unknown(f"checked as {context.checked_as}, but another account deploys", mend=mend)
         return
     needed, elsewhere = _needed(context)
     for target, needs in needed.items():
         for service, permissions in sorted(needs.services().items()):
             yield from _held(context, target, service, permissions, needs)
-    yield from (_of_organization(resource) for resource in elsewhere)
+    for resource in elsewhere:
+        row = resource_types.find(resource.type)
+        yield question(resource.name, "permissions on the organization or folder").unknown(
+            "not checked: the stack file does not name the organization",
+            ", ".join(sorted(row.permissions("read", "write"))),
+            "grant the deploying account roles/compute.xpnAdmin on the organization",
+        )
     yield from _accounts(context)
     yield from _state(context)
 
 
 def _needed(context: PreflightContext) -> tuple[dict[str, Needs], list[DeclaredResource]]:
-    """Return needs by target (a project or an outside resource), and resources with needs on the
-    organization, which are not tested."""
     needs, elsewhere = dict[str, Needs](), list[DeclaredResource]()
     declared = context.declared.resources
     rows = ((resource_types.find(resource.type), resource.inputs) for resource in declared)
@@ -108,7 +216,6 @@ def _needed(context: PreflightContext) -> tuple[dict[str, Needs], list[DeclaredR
 
 
 def _address(target: str) -> str:
-    """Return the URL that tests permissions on a target; empty if the target has none."""
     if target.startswith("b/"):
         return f"{_STORAGE}{target}/iam/testPermissions"
     base, slash = rest.policy_service(target), "/" if "/subnetworks/" in target else ":"
@@ -140,32 +247,27 @@ def _held(
     if not missing:
         yield of.ok(f"all {len(permissions)} permissions")
         return
-    # A test cannot show a condition of CI's role on the granted roles
-    # (``conditions.only_these_roles``): IAM checks it at the grant.
+    # IAM's test ignores the condition ``conditions.only_these_roles`` of CI's role.
     is_granting = service in LIMITED and all(
         permission.endswith(".setIamPolicy") for permission in missing
     )
     if context.as_ci and is_project and is_granting:
         yield of.warning(
-            f"no unconditional {', '.join(sorted(missing))}",
+            f"not granted without a condition: {', '.join(sorted(missing))}",
             f"{needs.reason(missing)}, unless a conditional role of bootstrap/ allows the step",
             "run `pulumi up` in bootstrap/, if the stack declares newer resources",
         )
         return
     yield of.refused(
-        f"lacks {', '.join(sorted(missing))}", needs.reason(missing), _grant(target, missing)
+        f"missing: {', '.join(sorted(missing))}", needs.reason(missing), _grant(target, missing)
     )
 
 
 def _held_on_resources(context: PreflightContext, permissions: set[str], of: Answer) -> set[str]:
-    """Return the permissions on all existing buckets or secrets of the stack.
-
-    Raises:
-        UnansweredError: the stack has none yet, or the service does not answer.
-    """
+    """Return the permissions on all existing buckets or secrets. Raises ``UnansweredError``."""
     if any(permission.startswith("bigquery.") for permission in permissions):
         unknown = of.unknown(
-            f"permissions not checked on datasets: {', '.join(sorted(permissions))}",
+            f"permissions on datasets were not checked: {', '.join(sorted(permissions))}",
             mend="list the datasets for grants by CI in `datasets` of bootstrap/",
         )
         raise UnansweredError(unknown)
@@ -174,7 +276,7 @@ def _held_on_resources(context: PreflightContext, permissions: set[str], of: Ans
     created = [resource for resource in context.of_type(kind) if context.is_made(resource)]
     if not created:
         names, word = ", ".join(sorted(permissions)), resource_types.find(kind).word
-        reason = f"permissions {names} not checked: the stack has no {word} yet"
+        reason = f"permissions {names} were not checked: the stack has not created a {word} yet"
         raise UnansweredError(of.unknown(reason))
     common = set(permissions)
     for existing in created:
@@ -184,7 +286,6 @@ def _held_on_resources(context: PreflightContext, permissions: set[str], of: Ans
 
 
 def _grant(target: str, missing: set[str]) -> str:
-    """Return a text on how to grant permissions on a target."""
     listed = ",".join(sorted(missing))
     if target.count("/") == 1 and target.startswith("projects/"):
         project = target.partition("/")[2]
@@ -197,28 +298,18 @@ def _grant(target: str, missing: set[str]) -> str:
     return f"the owner of {target} must grant the deploying account a role with {listed}"
 
 
-def _of_organization(resource: DeclaredResource) -> Answer:
-    row = resource_types.find(resource.type)
-    permissions = ", ".join(sorted(row.permissions("read", "write")))
-    of = question(resource.name, "permissions on the organization or folder")
-    return of.unknown(
-        "not checked: the stack does not name its organization",
-        permissions,
-        "grant the deploying account roles/compute.xpnAdmin on the organization",
-    )
-
-
 def _accounts(context: PreflightContext) -> Iterator[Answer]:
-    """Check that the deploying account may act as the accounts of jobs and endpoints."""
     declared = {
         resource_types.find(ACCOUNT).policy_name(account.inputs): account
         for account in context.of_type(ACCOUNT)
     }
     bodies = [json.loads(request.body) for request in context.declared.requests.values()]
+    specs = [body.get(key) for body in bodies for key in ("jobSpec", "trialJobSpec")]
     used = {
-        email: "submitting the job fails with 403 after the replaced job was cancelled"
-        for body in bodies
-        for email in _emails(body)
+        str(spec["serviceAccount"]): "submitting the job fails with 403 after the replaced job "
+        "was cancelled"
+        for spec in specs
+        if isinstance(spec, dict) and spec.get("serviceAccount")
     }
     for key, endpoint in context.declared.stack.endpoints.items():
         if endpoint.account:
@@ -242,22 +333,14 @@ def _account(
         yield of.ok("the stack creates the account and its grants")
     else:
         yield of.refused(
-            "no, or the account does not exist",
+            "not granted, or the account does not exist",
             meets,
             f"gcloud iam service-accounts add-iam-policy-binding {email} --member=MEMBER "
             "--role=roles/iam.serviceAccountUser",
         )
 
 
-def _emails(body: Any) -> Iterator[str]:
-    """Yield the accounts in a request of a job or of trials."""
-    for spec in (body.get("jobSpec"), body.get("trialJobSpec")):
-        if isinstance(spec, dict) and spec.get("serviceAccount"):
-            yield str(spec["serviceAccount"])
-
-
 def _state(context: PreflightContext) -> Iterator[Answer]:
-    """Check permissions on the bucket of the state, and on the key of its secrets."""
     if bucket := re.match(r"gs://([^/?]+)", context.backend):
         permissions = {f"storage.objects.{verb}" for verb in STATE}
         yield from _on_state(context, f"b/{bucket[1]}", permissions, "roles/storage.objectUser")
@@ -278,7 +361,7 @@ def _on_state(
         yield of.ok(f"all {len(permissions)} permissions")
         return
     yield of.refused(
-        f"{target} does not exist" if held is None else f"lacks {', '.join(sorted(missing))}",
+        f"{target} does not exist" if held is None else f"missing: {', '.join(sorted(missing))}",
         "the engine cannot read or lock the state",
         f"run `pulumi up` in bootstrap/, which grants the accounts of CI {role}",
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import io
 import json
 import re
 import sys
@@ -20,8 +19,10 @@ import typer
 
 from vertex_training.errors import CommandError, ConfigError
 from vertex_training.settings import project_files
-from vertex_training_cli.engine import paths, stacks
+from vertex_training_cli.engine import stacks
 from vertex_training_cli.engine.pulumi_cli import PulumiCli
+from vertex_training_cli.options import project_root
+from vertex_training_cli.process import print_utf8
 from vertex_training_cli.status import print_line
 
 if TYPE_CHECKING:
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
 
 #: A digest, or its first characters.
 DIGEST: Final = re.compile(r"[0-9a-f]{8,64}\Z")
-#: Maximum length of the engine's first error on standard error. The report has the full error.
-MAX_WHY: Final = 500
 
 
 class ReportFormat(StrEnum):
@@ -142,7 +141,7 @@ def review(
     without its data, 4 the change exceeds a limit of the environment, 5 the plan differs from
     --expect. Except with exit code 2, the command writes a report.
     """
-    _write_utf8()
+    print_utf8()
     formats = _formats(output or [], output_format)
     packs = tuple(policy_pack or ())
     how = PreviewOptions(packs, policy_levels, offline, refresh, save_plan)
@@ -159,32 +158,23 @@ def review(
     else:
         print(_render(report, plan, output_format), end="")
     if plan.errors and not plan.succeeded:
-        from vertex_training_cli.review.escaping import cut
+        from vertex_training_cli.review.parts import cut
 
-        _log(f"{stack}: the preview failed: {cut(plan.errors[0].message, MAX_WHY)}")
+        _log(f"{stack}: the preview failed: {cut(plan.errors[0].message, 500)}")
     raise typer.Exit(int(report.outcome))
 
 
 def _summary(file: Path, stack: str) -> str:
-    """Return the summary of a ``vt preflight`` report about the stack."""
     try:
         document = json.loads(file.read_text(encoding="utf-8"))
         summary, about = str(document["summary"]), str(document["stack"])
     except (ValueError, KeyError, TypeError):
         text = f"--preflight {file} is not a report of `vt preflight`."
-        raise CommandError(
-            text, f"run `vt preflight --stack {stack} -o FILE`; it writes FILE.json."
-        ) from None
+        hint = f"run `vt preflight --stack {stack} -o FILE`, which writes FILE.json."
+        raise CommandError(text, hint) from None
     if about != stack:
         raise CommandError(f"--preflight {file} is a report on stack {about}, not on {stack}.")
     return summary
-
-
-def _write_utf8() -> None:
-    """Print UTF-8, whatever encoding the terminal has."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
 
 
 def _log(text: str) -> None:
@@ -192,22 +182,18 @@ def _log(text: str) -> None:
 
 
 def _formats(files: list[Path], only: ReportFormat) -> dict[Path, ReportFormat]:
-    """Return the format of each file: ``only`` for one file, else the format of its ending."""
     if len(files) == 1:
         return {files[0]: only}
     endings = [output_format.value for output_format in ReportFormat]
     for file in files:
         if file.suffix[1:] not in endings:
-            raise CommandError(
-                f"-o {file}: with several -o, each must end in .{', .'.join(endings)}"
-            )
+            names = ", .".join(endings)
+            raise CommandError(f"-o {file}: with several -o options, the name must end in .{names}")
     return {file: ReportFormat(file.suffix[1:]) for file in files}
 
 
 def _review(stack: str, expect: str, how: PreviewOptions) -> tuple[ReviewReport, Plan]:
-    root = paths.root_of(Path.cwd())
-    if root is None:
-        raise CommandError("no Pulumi.yaml in this folder or above")
+    root = project_root()
     project_files.file_of(root, stack)
     if how.policy_levels and not how.policy_packs:
         raise CommandError("--policy-levels requires --policy-pack.", "add --policy-pack.")
@@ -218,7 +204,7 @@ def _review(stack: str, expect: str, how: PreviewOptions) -> tuple[ReviewReport,
     ref = stacks.find_unchecked(root, stack)
     plan, source, unknown = _plan(ref, how)
     from vertex_training_cli.jobs import deployed, observe
-    from vertex_training_cli.review import jobs, report  # loaded by now, beside the preview
+    from vertex_training_cli.review import jobs, report  # loaded during the preview
 
     is_offline = how.offline or "offline" in source
     observed = observe.observe_jobs(ref, plan, offline=is_offline)
@@ -235,7 +221,6 @@ def _review(stack: str, expect: str, how: PreviewOptions) -> tuple[ReviewReport,
 
 
 def _with_images(report: ReviewReport, ref: StackRef, *, offline: bool) -> ReviewReport:
-    """Return the report, completed by the registries' answers about the images of jobs."""
     from vertex_training_cli.images import lookup
     from vertex_training_cli.review import serving
     from vertex_training_cli.review.report import with_problems
@@ -256,7 +241,6 @@ def _with_images(report: ReviewReport, ref: StackRef, *, offline: bool) -> Revie
 
 
 def _plan(ref: StackRef, how: PreviewOptions) -> tuple[Plan, str, list[Problem]]:
-    """Return the plan, the state that it starts from, and problems of policy levels."""
     from vertex_training_cli import policy_levels
     from vertex_training_cli.engine.preview import make_plan
 
@@ -276,15 +260,13 @@ def _plan(ref: StackRef, how: PreviewOptions) -> tuple[Plan, str, list[Problem]]
 
 def _load_the_rest() -> None:
     """Load the modules of a report while the engine runs, to save time."""
-    from vertex_training_cli.review import html, json_report, markdown, report
+    from vertex_training_cli.review import formats
 
-    del json_report, markdown, report
-    html.template()
+    formats.page_template()
 
 
 @contextmanager
 def _progress(stack: str) -> Iterator[Callable[[int], None]]:
-    """Show a progress line during the preview, if there is a terminal."""
     if not sys.stderr.isatty():
         yield lambda _: None
         return
@@ -305,7 +287,7 @@ def _problems(root: Path, stack: str) -> list[Problem]:
     except ConfigError as failed:
         return list(failed.problems)
     except OSError:
-        return []  # the program has reported the unreadable file
+        return []  # The program has reported the unreadable file.
     problems = [problem for result in results.values() for problem in result.errors]
     return [*problems, *loaded.exceeded_limits(results)]
 
@@ -315,7 +297,6 @@ def _render(report: ReviewReport, plan: Plan, output_format: ReportFormat) -> st
         from vertex_training_cli.engine import plan_file
 
         return plan_file.write(plan, report.source, report.problems)
-    from vertex_training_cli.review import html, json_report, markdown
+    from vertex_training_cli.review.formats import to_html, to_json, to_markdown
 
-    writers = {ReportFormat.JSON: json_report, ReportFormat.HTML: html, ReportFormat.MD: markdown}
-    return writers[output_format].render(report)
+    return {"md": to_markdown, "html": to_html, "json": to_json}[output_format](report)

@@ -1,9 +1,6 @@
 """Destroyed resources of a plan, removed protection, changed folders, and renamed entries.
 
-A folder in the stack file is a resource for each file. A report has one line for a folder.
-
-A renamed entry keeps its resource by ``formerly``; without the correct ``formerly`` the resource is
-recreated. An entry that changes from ``existing`` to a resource of the stack starts empty.
+A folder in the stack file is a resource for each file, and has one line in a report.
 """
 
 from __future__ import annotations
@@ -25,13 +22,11 @@ from vertex_training_cli.review.parts import Finding
 
 #: Steps that delete the resource.
 DELETIONS: Final = ("delete", "delete-replaced")
-#: Prefix of resource names of the component for buckets.
+#: Prefix of the names of resources of buckets.
 PREFIX: Final = "storage-"
-#: Minimum number of objects in a folder whose changes are grouped into one line.
-FEW: Final = 2
-#: Templates of the names of a job's resource in the program: of the job, or of its schedule.
+#: Templates of the resource names of a job and of its schedule.
 _OF_JOBS: Final = ("training-{}", "training-{}-schedule")
-#: Section of the stack file -> templates of the name of an entry's resource in the program.
+#: Section of the stack file -> templates of the resource name of an entry.
 RESOURCES: Final[Mapping[str, tuple[str, ...]]] = {
     "buckets": ("storage-{}",),
     "secrets": ("secrets-{}",),
@@ -40,13 +35,13 @@ RESOURCES: Final[Mapping[str, tuple[str, ...]]] = {
     "jobs": _OF_JOBS,
     "tuning": _OF_JOBS,
 }
-#: Maximum number of compared pairs of resources: a pull request can contain any number of steps.
+#: Maximum number of compared pairs of resources, because a plan may have any number of steps.
 COMPARED: Final = 10_000
-#: Sections with data. The stack output of the same name contains the deployed name of each key.
+#: Sections with data, whose stack outputs have the deployed name of each key.
 OUTPUTS: Final = ("buckets", "secrets")
-#: Resource of section ``registry``, which has no keys. The section's output is a text.
+#: Resource of the section ``registry``, whose output is a text.
 REGISTRY: Final = "registry-docker"
-#: Rule id of the problem for a resource whose data is lost without an entry in ``acceptedLosses``.
+#: Rule id of the problem for a lost resource without an entry in ``acceptedLosses``.
 ACCEPTED_LOSS: Final = "accepted-loss"
 
 
@@ -58,13 +53,13 @@ class DestructiveChange:
     type: str
     replaced: bool
     takes: str
-    """Data lost with the resource; empty without user data."""
+    """Data of users that is lost with the resource; empty without data."""
     refused: bool = False
-    """True if the resource is protected: the engine refuses, and the preview fails."""
+    """True if the resource is protected, so that the preview fails."""
 
     @property
     def fate(self) -> str:
-        """Fate of the resource, in words."""
+        """Return the effect of the plan on the resource, as text."""
         verb = "destroyed and recreated" if self.replaced else "destroyed"
         if self.refused:
             return f"would be {verb}, but is protected, so the deployment is refused"
@@ -72,12 +67,12 @@ class DestructiveChange:
 
     @property
     def end(self) -> str:
-        """Fate of a resource whose data is deleted with it."""
+        """Return the effect of the plan on a resource that loses its data, as text."""
         return "recreated without data" if self.replaced else "destroyed"
 
     @property
     def is_loss(self) -> bool:
-        """True if the plan deletes the only copy of data. Objects have a copy in the checkout."""
+        """Return True if the plan deletes the only copy of data."""
         return bool(self.takes) and not (self.refused or resource_types.find(self.type).copy)
 
 
@@ -88,24 +83,24 @@ class FolderChange:
     name: str
     """``BUCKET/PREFIX`` with the bucket's key in the stack file."""
     added: list[str] = field(default_factory=list)
-    """Resource names of the added objects."""
+    """Resource names of added objects, as below of changed and removed objects."""
     changed: list[str] = field(default_factory=list)
     removed: list[str] = field(default_factory=list)
 
     @property
     def counts(self) -> str:
-        """Counts without zeros, like ``3 added, 1 changed, 2 removed``."""
+        """Return the numbers of changed objects, like ``3 added, 1 changed, 2 removed``."""
         lists = {"added": self.added, "changed": self.changed, "removed": self.removed}
         return ", ".join(f"{len(names)} {word}" for word, names in lists.items() if names)
 
     @property
     def names(self) -> set[str]:
-        """Names of all changed resources."""
+        """Return the resource names of all changed objects."""
         return {*self.added, *self.changed, *self.removed}
 
 
 def destroyed(plan: Plan) -> tuple[DestructiveChange, ...]:
-    """Return destroyed resources, except grants, jobs and folders: other parts report those."""
+    """Return destroyed resources, except for grants, jobs and folders, which other parts report."""
     grouped = {name for folder in folder_changes(plan) for name in folder.names}
     changes = [
         DestructiveChange(
@@ -126,13 +121,13 @@ def _is_destructive(step: Step) -> bool:
     if own or grants.grants_alone(step):
         return False
     if step.op == "replace":
-        # An object is replaced at once: new content of a file, or a new package of code.
+        # Replacing an object only uploads new content.
         return step.type != OBJECT
     return step.op in DELETIONS and not stays(step)
 
 
 def stays(step: Step) -> bool:
-    """Return whether the plan deletes the resource only from the state, not from the cloud."""
+    """Return True if the plan deletes the resource only from the state, not from the cloud."""
     if step.op not in DELETIONS:
         return False
     if step.old is not None and step.old.retained:
@@ -141,14 +136,13 @@ def stays(step: Step) -> bool:
     return needed is not None and all(step.inputs.get(key) == needed[key] for key in needed)
 
 
-def remade(plan: Plan) -> list[Finding]:
-    """Return resources with data that were deleted in the cloud, and how to restore each one.
+def recreated_empty(plan: Plan) -> list[Finding]:
+    """Return resources with data that were deleted in the cloud, and commands that restore them.
 
-    A refresh of this preview, or an earlier one, detected the deletion. After an earlier refresh,
-    only the outputs of the stack still name the resource.
+    If an earlier refresh detected the deletion, only the outputs of the stack name the resource.
     """
     findings = list[Finding]()
-    deployed = set(deployed_names(plan).values())
+    deployed = set(_deployed_names(plan).values())
     for step in plan.steps:
         row = resource_types.find(step.type)
         if step.op != "create" or not row.holds or row.copy or step.new is None:
@@ -163,7 +157,9 @@ def refused_losses(plan: Plan) -> tuple[Finding, ...]:
     """Return protected resources that would be recreated empty without an accepted loss."""
     accepted = accepted_losses(plan)
     return tuple(
-        finding for finding in remade(plan) if finding.also and finding.name not in accepted
+        finding
+        for finding in recreated_empty(plan)
+        if finding.also and finding.name not in accepted
     )
 
 
@@ -173,7 +169,7 @@ def accepted_losses(plan: Plan) -> Mapping[str, str]:
 
 
 def needless_acceptances(plan: Plan) -> tuple[Diagnostic, ...]:
-    """Warn about entries of ``acceptedLosses`` for existing resources: they accept a later loss."""
+    """Return warnings about ``acceptedLosses`` of existing resources, which accept a later loss."""
     existing = {step.name for step in plan.steps if step.custom and step.old is not None}
     return tuple(
         Diagnostic(
@@ -186,7 +182,7 @@ def needless_acceptances(plan: Plan) -> tuple[Diagnostic, ...]:
 
 
 def loss_problem(loss: Finding) -> Problem:
-    """Return the problem for a resource whose data is lost, with two ways to proceed."""
+    """Return the problem of a lost resource, with two ways to proceed."""
     restore = loss.what or "restore the resource"
     hint = f"{restore}. If data is lost, add the resource to drift.acceptedLosses in the stack file"
     what = "a protected resource was deleted in the cloud and would be recreated without data"
@@ -194,7 +190,7 @@ def loss_problem(loss: Finding) -> Problem:
 
 
 def unprotected(plan: Plan) -> list[Finding]:
-    """Return resources whose protection the plan removes, without destroying them."""
+    """Return resources that the plan keeps without their protection."""
     both = (step for step in plan.steps if step.custom and step.old and step.new)
     return sorted(
         Finding(s.name) for s in both if s.old and s.old.protect and s.new and not s.new.protect
@@ -202,37 +198,29 @@ def unprotected(plan: Plan) -> list[Finding]:
 
 
 def protected(plan: Plan) -> tuple[str, ...]:
-    """Return the names of resources that Pulumi refuses to destroy once the plan is deployed."""
+    """Return the names of resources that Pulumi refuses to destroy after the deployment."""
     return tuple(sorted(s.name for s in plan.steps if s.custom and s.new and s.new.protect))
 
 
 def folder_changes(plan: Plan) -> tuple[FolderChange, ...]:
     """Return folders with several changed objects, by name."""
-    prefixes, folders = _prefixes(plan), dict[str, FolderChange]()
-    for step in plan.changed:
-        if step.type == OBJECT and step.name.startswith(PREFIX):
-            name = _folder(step.name.removeprefix(PREFIX), prefixes)
-            folder = folders.setdefault(name, FolderChange(name))
-            lists = {"create": folder.added, "delete": folder.removed}
-            lists.get(step.op, folder.changed).append(step.name)
-    return tuple(folders[name] for name in sorted(folders) if len(folders[name].names) >= FEW)
-
-
-def _folder(name: str, prefixes: list[str]) -> str:
-    """Return the folder of an object from the stack file; guess a removed folder from the name."""
-    known = next((prefix for prefix in prefixes if name.startswith(f"{prefix}/")), "")
-    bucket, _, path = name.partition("/")
-    return known or (f"{bucket}/{path.partition('/')[0]}" if "/" in path else bucket)
-
-
-def _prefixes(plan: Plan) -> list[str]:
-    """Return ``BUCKET/PREFIX`` of each folder in the stack file, longer prefixes first."""
+    folders = dict[str, FolderChange]()
     prefixes = [
         f"{key}/{prefix_of(str(name))}".rstrip("/")
         for key, bucket in plan.section("buckets").items()
         for name in as_mapping(bucket).get("objects") or ()
     ]
-    return sorted(prefixes, reverse=True)
+    prefixes.sort(reverse=True)  # Longer prefixes of the same folder come first.
+    for step in plan.changed:
+        if step.type == OBJECT and step.name.startswith(PREFIX):
+            path = step.name.removeprefix(PREFIX)
+            # Guess a folder that the stack file does not have any more.
+            guess = "/".join(path.split("/")[: 2 if path.count("/") > 1 else 1])
+            name = next((prefix for prefix in prefixes if path.startswith(f"{prefix}/")), guess)
+            folder = folders.setdefault(name, FolderChange(name))
+            lists = {"create": folder.added, "delete": folder.removed}
+            lists.get(step.op, folder.changed).append(step.name)
+    return tuple(folders[name] for name in sorted(folders) if len(folders[name].names) >= 2)
 
 
 def renames(plan: Plan) -> list[Finding]:
@@ -267,7 +255,7 @@ def _keys_of(template: str, steps: Mapping[str, Step]) -> list[str]:
 
 
 def _differ_by_name(old: Step, new: Step, before: str, after: str) -> bool:
-    """Return whether the resources are equal except for the key ``old``, which becomes ``new``."""
+    """Return True if the resources are equal, except for the key of the entry."""
     if old.type != new.type or old.old is None or new.new is None:
         return False
     if old.type in WITH_REQUEST:
@@ -282,8 +270,7 @@ def _differ_by_name(old: Step, new: Step, before: str, after: str) -> bool:
     )
 
 
-def deployed_names(plan: Plan) -> dict[str, str]:
-    """Return the deployed cloud names of resources with data, by their names in the program."""
+def _deployed_names(plan: Plan) -> dict[str, str]:
     names = {
         template.format(key): str(deployed)
         for section in OUTPUTS
@@ -296,28 +283,28 @@ def deployed_names(plan: Plan) -> dict[str, str]:
 
 
 def substitutes(plan: Plan) -> Iterator[Finding]:
-    """Yield new, empty resources, each with the deployed resource that the entry named before."""
-    before = deployed_names(plan)
+    """Yield new, empty resources in place of deployed resources of the same entry."""
+    before = _deployed_names(plan)
     for step in plan.changed:
         if step.op != "create" or step.name not in before:
             continue
         old, new = before[step.name], resource_types.find(step.type).output_of(step.inputs)
         if old != new:
-            # The last part of a name is enough, except for a repository in another project.
+            # A repository may be in another project.
             short = old if step.name == REGISTRY else old.rpartition("/")[2]
             yield Finding(step.name, old=short, new=new)
 
 
 def unknown_first_names(plan: Plan) -> tuple[Diagnostic, ...]:
-    """Warn about each ``formerly`` that matches no deployed resource; not at a first deployment."""
+    """Return warnings about each ``formerly`` that matches no deployed resource."""
     created = {step.name for step in plan.steps if step.op == "create"}
     if not any(step.old is not None for step in plan.steps if step.custom):
         return ()
     return tuple(
         Diagnostic(
             "warning",
-            f"{section}.{key}: formerly: {former} matches no deployed resource, so a new resource "
-            "is created. Correct or remove formerly, and check the destroyed resources below.",
+            f"{section}.{key}: `formerly: {former}` matches no deployed resource: a new resource "
+            "is created. Correct or remove `formerly`, and check the destroyed resources below.",
         )
         for section, templates in RESOURCES.items()
         for key, entry in plan.section(section).items()

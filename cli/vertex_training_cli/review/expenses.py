@@ -1,9 +1,7 @@
 """Schedules, snapshots and reservations of a plan, and their costs.
 
-The provider estimates the query of a snapshot during the review's preview, and puts the result into
-its inputs (``resolved``). A reservation costs money, used or not. Machines that a reservation
-releases may go to another customer. A reservation that is recreated, for example with other GPUs or
-in another zone, is deleted first, because both have the same name.
+The provider estimates the query of a snapshot during the preview (``resolved``). Reservations cost
+money even if they are idle. Google may assign released machines to another customer.
 """
 
 from __future__ import annotations
@@ -16,6 +14,7 @@ from typing import Any, Final
 from vertex_training.catalog import costs
 from vertex_training.catalog.costs import usd
 from vertex_training.catalog.resource_types import RESERVATION, SCHEDULE, SNAPSHOT, value_at
+from vertex_training.errors import counted
 from vertex_training.naming import SNAPSHOTS
 from vertex_training.settings import cron
 from vertex_training.snapshots import estimate
@@ -28,18 +27,18 @@ from vertex_training_cli.review.parts import Change, Finding, Quote, first
 SCHEDULE_ACTIONS: Final = {"create": "begin", "update": "change", "delete": "end"}
 SCHEDULE_FATES: Final = {
     "begin": "starts: submits jobs from the first start time after the deployment",
-    "change": "changes from the next start time",
+    "change": "changed for all later start times",
     "end": "ends: submits no more jobs, and its running job is cancelled",
     "keep": "unchanged",
 }
-#: Number of slots in a report.
+#: Number of start times in a report.
 SLOTS: Final = 5
 #: Note below the table of schedules.
 TIMER: Final = (
-    "A timer must run `vt jobs advance`, which submits the due jobs. Start times are in UTC, and "
-    "begin at the time of this report."
+    "A timer must run `vt jobs advance`, which submits the due jobs. The table shows start times "
+    "in UTC after the time of this report."
 )
-#: Step -> action on a snapshot. The stack never deletes files of a snapshot.
+#: Step -> action on a snapshot. The stack never deletes the files of a snapshot.
 SNAPSHOT_ACTIONS: Final = {
     "create": "query",
     "replace": "query",
@@ -53,22 +52,21 @@ SNAPSHOT_FATES: Final = {
     "leave": "removed from the stack; its files are not deleted",
     "keep": "unchanged",
 }
-#: Estimate of a snapshot in a plan without an answer of BigQuery.
-NOT_ASKED: Final = "not estimated"
+#: Estimate of a snapshot if BigQuery did not answer.
+NOT_ESTIMATED: Final = "not estimated"
 SNAPSHOT_PRICES: Final = (
-    "Prices are on-demand prices by location, without the free TiB a month, and the highest known "
-    "price for an unknown location. The bound is the most that the query may bill: BigQuery "
-    "refuses a larger query without a charge. Files of all snapshots, also earlier ones, stay "
-    "until `vt data snapshots delete`."
+    "Estimates use the on-demand price of the location, or the highest known price if the location "
+    "is unknown. They do not subtract the free TiB a month. BigQuery refuses a query that would "
+    "bill more than the maximum bytes, without a charge. Files of all snapshots stay until "
+    "`vt data snapshots delete`."
 )
 
 
 def schedule_changes(plan: Plan, now: datetime | None = None) -> list[Change]:
     """Return all schedules of a plan by the names of their jobs.
 
-    ``slots`` are the next start times after ``now``, empty while the schedule is paused or if it
-    ends. ``worst_month_usd`` is the cost of a month if all slots run until their timeout, None
-    without a price.
+    ``slots`` are the next start times; empty if the schedule is paused or ends. ``worst_month_usd``
+    is the cost of a month if all jobs run until their timeout; None without a price.
     """
     moment, changes = now or datetime.now(UTC), list[Change]()
     for step in plan.steps:
@@ -84,7 +82,7 @@ def schedule_changes(plan: Plan, now: datetime | None = None) -> list[Change]:
         most, spec = calendar.most_a_month if calendar else 0, job_spec(message)
         cost = costs.of_job(message, str(as_mapping(inputs.get("submission")).get("region", "")))
         both = [as_mapping(s.inputs.get("schedule")) for s in (step.old, step.new) if s]
-        compared = step.changes and len(both) == len(("old", "new"))
+        compared = step.changes and len(both) == 2
         change = Change(
             name=job_name(step),
             action=action,
@@ -114,7 +112,7 @@ def monthly_cost(schedule: Change) -> str:
 
 
 def costs_in_words(changes: Sequence[Change], quote: Quote) -> list[str]:
-    """Return texts with the maximum costs of new and changed schedules."""
+    """Return the maximum costs of new and changed schedules as texts."""
     changed = (change for change in changes if change.action in ("begin", "change"))
     return [f"schedule {quote(change.name)}: {monthly_cost(change)}" for change in changed]
 
@@ -125,7 +123,7 @@ def ends_in_words(changes: Sequence[Change], quote: Quote) -> list[str]:
 
 
 def drops_in_words(changes: Sequence[Change], quote: Quote) -> list[str]:
-    """Return the start times that are due and that a changed schedule omits."""
+    """Return schedules with due start times that the plan drops."""
     dropped = ((change, first([quote(slot) for slot in change.dropped])) for change in changes)
     return [f"{quote(change.name)} {slots}" for change, slots in dropped if slots]
 
@@ -133,10 +131,10 @@ def drops_in_words(changes: Sequence[Change], quote: Quote) -> list[str]:
 def snapshot_changes(plan: Plan) -> list[Change]:
     """Return all snapshots of a plan, by name.
 
-    ``bound_usd`` and ``usd`` are on-demand prices of ``bound_bytes`` and ``reads_bytes``, None if
-    unknown; ``at_least`` is True if the query may read more. ``rows`` are those of an existing
-    snapshot. ``changed`` are source tables that changed after the query, ``personal`` are columns
-    that look like personal data, and ``readers`` are jobs after the plan that name the folder.
+    ``bound_usd`` and ``usd`` are on-demand prices of ``bound_bytes`` and ``reads_bytes``; None if
+    unknown. ``at_least`` is True if the query may read more. ``rows`` are those of an existing
+    snapshot. ``changed`` are source tables that changed after the query. ``personal`` are columns
+    with names of personal data. ``readers`` are jobs that read the snapshot's folder.
     """
     jobs = {job_name(s): str(s.new.inputs.get("request")) for s in plan.steps
             if s.type in WITH_REQUEST and s.new}  # fmt: skip
@@ -157,7 +155,7 @@ def _snapshot(step: Step, jobs: Mapping[str, str]) -> Change:
     location = str(value_at(inputs, "request.location") or "")
     at_least = bool(resolved.get("atLeast"))
     unpriced = reads is None or at_least or resolved.get("capacity")
-    told = NOT_ASKED if action != "leave" else ""
+    told = NOT_ESTIMATED if action != "leave" else ""
     return Change(
         name=name,
         action="take" if action == "query" and rows is not None else action,
@@ -180,7 +178,7 @@ def _snapshot(step: Step, jobs: Mapping[str, str]) -> Change:
 
 
 def _estimate(resolved: Mapping[str, object]) -> dict[str, Any]:
-    """Return the provider's estimate with checked types, because a plan is not trusted."""
+    """Return the provider's estimate with checked types, because plans may be forged."""
     if not resolved:
         return {}
     return {
@@ -195,7 +193,7 @@ def _estimate(resolved: Mapping[str, object]) -> dict[str, Any]:
 
 
 def _whole(value: object) -> int | None:
-    """Return an integer that the engine wrote as a float or a text; None for other values."""
+    """Return an integer that the engine wrote as a float or a text; None for another value."""
     try:
         return int(value)  # pyright: ignore[reportArgumentType] - any value, or an error
     except (TypeError, ValueError, OverflowError):
@@ -208,9 +206,9 @@ def queried(changes: Sequence[Change]) -> list[Change]:
 
 
 def query_cost(change: Change, quote: Quote) -> str:
-    """Return the estimated and the maximum cost of a snapshot's query."""
+    """Return the estimated and the maximum cost of a query, as text."""
     most = f"at most ${change.bound_usd:,.2f}"
-    price = NOT_ASKED if change.reads_bytes is None else "no price: billed by capacity"
+    price = NOT_ESTIMATED if change.reads_bytes is None else "no price: billed by capacity"
     if change.at_least:
         price = f"no price: at least {change.reads_bytes:,} bytes"
     if change.usd is not None:
@@ -219,13 +217,13 @@ def query_cost(change: Change, quote: Quote) -> str:
 
 
 def personal_data(plan: Plan) -> list[Finding]:
-    """Return queried snapshots with columns that look like personal data."""
+    """Return queried snapshots with columns whose names suggest personal data."""
     changes = queried(snapshot_changes(plan))
     return [Finding(change.name, change.personal) for change in changes if change.personal]
 
 
 def released(finding: Finding, quote: Quote) -> str:
-    """Return a reservation with the number, type and zone of its released machines."""
+    """Return a reservation with the number, type and zone of its released machines, as text."""
     number = f"{finding.new or 'an unknown number'} x {quote(finding.what)}"
     recreated = ", recreated" if finding.also else ""
     return f"{quote(finding.name)} ({number} in {quote(finding.old)}{recreated})"
@@ -236,14 +234,13 @@ def returned_machines(
 ) -> Iterator[Finding]:
     """Yield the machines that the plan releases from deleted, replaced or reduced reservations.
 
-    ``what`` is the machine type, ``old`` the zone, ``new`` the number (0 if unknown). Refused
-    deletions of protected reservations are omitted.
+    ``what`` is the machine type, ``old`` the zone, ``new`` the number (0 if unknown).
     """
     if step.old is None:
         return
     before, replaced = _reserved(step, old), step.op == "replace"
     machines = before.machines or 0
-    if step.new is not None and not replaced:  # protection does not prevent a reduction
+    if step.new is not None and not replaced:  # Protection does not prevent a reduction.
         remaining = _reserved(step, new).machines
         if not remaining or remaining >= machines:
             return
@@ -256,9 +253,8 @@ def returned_machines(
 def reservation_changes(plan: Plan) -> list[Change]:
     """Return reservations with changed machines, zone or number, by name.
 
-    Values are those after the plan, or before it if the reservation is deleted. ``before`` is the
-    reservation before the plan, if it existed. ``machines``, ``hourly_usd`` and the additional cost
-    ``monthly_usd_more`` are None if unknown.
+    Values are those after the plan, or before a deletion. ``before`` is the reservation before the
+    plan. ``machines``, ``hourly_usd`` and ``monthly_usd_more`` are None if unknown.
     """
     changes = list[Change]()
     for step, *both in plan.inputs_of(RESERVATION):
@@ -293,7 +289,6 @@ def _reserved(step: Step, inputs: Mapping[str, Any]) -> Change:
 
 
 def _accelerator(machine: Mapping[str, Any]) -> tuple[str, int]:
-    """Return type and number of a machine's GPUs, with the type's name in Vertex AI."""
     for accelerator in machine.get("guestAccelerators") or ():
         # Compute Engine's nvidia-tesla-t4 is Vertex AI's NVIDIA_TESLA_T4.
         name = str(accelerator.get("acceleratorType", "")).rpartition("/")[2]
@@ -306,8 +301,7 @@ def reservations_cost(reservations: Sequence[Change], quote: Quote) -> str:
     changes = [reservation.monthly_usd_more for reservation in reservations]
     prices = [change for change in changes if change is not None]
     missing = len(changes) - len(prices)
-    noun = "reservation" if missing == 1 else "reservations"
-    more = f"{missing} {noun} without a price" if missing else ""
+    more = f"{counted(missing, 'reservation')} without a price" if missing else ""
     total = math.fsum(prices)
     price = f"{'-' if total < 0 else '+'}{usd(abs(total))} a month" if prices else ""
     what = " and ".join(part for part in (price, more) if part)
@@ -316,7 +310,6 @@ def reservations_cost(reservations: Sequence[Change], quote: Quote) -> str:
 
 
 def _reserved_machines(change: Change, quote: Quote) -> str:
-    """Return a reservation's machines and hourly price, before and after the plan."""
     old, new = change.before, None if change.deleted else change
     before, after = ((e.machines or "an unknown number") if e else "0" for e in (old, new))
     numbers = f"{before} → {after} x {quote(change.machine_type)}"

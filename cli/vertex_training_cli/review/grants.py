@@ -1,11 +1,11 @@
 """IAM in a plan: grants that members gain or lose, with reasons.
 
-A binding names a member and a resource. A user who may act as an account also has the account's
-access. ``access_changes`` computes this from all bindings.
+A user who may act as a service account also has the account's access.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -28,15 +28,13 @@ from vertex_training_cli.engine.plan import Plan, ResourceState, Step
 from vertex_training_cli.engine.values import UNKNOWN, as_mapping
 from vertex_training_cli.review.parts import Finding, Quote
 
-#: Inputs with the granted role and its members. Other inputs name the resource.
+#: Inputs of a grant that do not name its resource.
 GRANT_INPUTS: Final = ("role", "member", "members", "policyData", "condition", "etag")
-#: Mail domains in which any person can have an address.
+#: Mail domains in which any person can get an address.
 PUBLIC_MAIL: Final = frozenset({"gmail.com", "googlemail.com"})
-#: Kinds of members with a basic role of a project.
+#: Prefixes of members that have a basic role of a project.
 PROJECT_TEAMS: Final = ("projectOwner:", "projectEditor:", "projectViewer:")
-#: Configuration keys of the stack's project and project number.
-PROJECT_KEYS: Final = ("gcp:project", "vertex-training:projectNumber")
-#: Reason for a grant from outside the program.
+#: Reason for a grant by code of a team.
 BY_A_TEAM: Final = "granted by a team's own code"
 #: Types of custom roles of a project or an organization.
 CUSTOM_ROLES: Final = (
@@ -58,23 +56,22 @@ class IamBinding:
     target: str
     condition: str = ""
     reason: str = field(default="", compare=False)
-    """Reason for the grant; empty if the program has none."""
     is_derived: bool = field(default=False, compare=False)
-    """True if the program adds the grant by itself: no file of the stack lists it."""
+    """True if the program adds the grant, and no file of the stack lists it."""
 
     @property
     def is_public(self) -> bool:
-        """Return whether the grant is to all users."""
+        """Return True if the member is all users."""
         return self.member in PUBLIC_MEMBERS
 
 
 def short_member(binding: IamBinding | Access) -> str:
-    """Return the member of a binding; of a service account only its address."""
+    """Return the member of a binding, without the prefix of a service account."""
     return binding.member.removeprefix("serviceAccount:")
 
 
 def place(binding: IamBinding | Access, quote: Quote) -> str:
-    """Return kind and last part of the name of a binding's resource; of an object the full name."""
+    """Return kind and short name of a binding's resource; for an object, the full name."""
     words = binding.kind.replace(" ", "")
     kind = binding.kind if words.isascii() and words.isalpha() else quote(binding.kind)
     target = binding.target if binding.kind == "object" else binding.target.rpartition("/")[2]
@@ -82,7 +79,7 @@ def place(binding: IamBinding | Access, quote: Quote) -> str:
 
 
 def verb(access: Access, quote: Quote) -> str:
-    """Return the verb for an access, such as ``reads``; without a verb, the role."""
+    """Return the verb for an access, such as ``reads``, or the role without a verb."""
     return access.verb if access.verb in VERBS.values() else quote(access.verb)
 
 
@@ -93,28 +90,28 @@ def right(binding: IamBinding, quote: Quote) -> str:
 
 
 def reach(access: Access, quote: Quote) -> str:
-    """Return a text for an access: verb, data, and the accounts through which the member acts."""
+    """Return an access as text: verb, data, and the accounts through which the member acts."""
     acting = f" as {quote(through(access))}" if access.through else ""
     return f"{verb(access, quote)} {place(access, quote)}{acting}"
 
 
 def people_first(accesses: Iterable[Access]) -> list[Access]:
-    """Return the access of people, then the access of service accounts."""
+    """Return the access of people before the access of service accounts."""
     return sorted(accesses, key=lambda binding: (binding.member[:15] == "serviceAccount:", binding))
 
 
 def through(access: Access) -> str:
-    """Return the chain of accounts through which a member has its access."""
+    """Return the chain of accounts through which a member has access."""
     return " then ".join(account.partition("@")[0] for account in access.through)
 
 
 def is_iam(step: Step) -> bool:
-    """Return whether a step changes an IAM resource."""
+    """Return True if a step changes an IAM resource."""
     return resource_types.iam_kind(step.type) is not None
 
 
 def grants_alone(step: Step) -> bool:
-    """Return whether a step changes only grants: an IAM resource or an access list."""
+    """Return True if a step changes only grants: an IAM resource or an access list."""
     return is_iam(step) or type_grants_alone(step.type)
 
 
@@ -150,7 +147,7 @@ def bindings_of(step: Step, state: ResourceState | None) -> Iterator[IamBinding]
             kind=listed.kind,
             target=_target(step, listed.target),
             condition=listed.condition,
-            reason=BY_A_TEAM,  # the program grants only by IAM
+            reason=BY_A_TEAM,  # The program grants only by IAM.
         )
     if not is_iam(step):
         return
@@ -158,10 +155,11 @@ def bindings_of(step: Step, state: ResourceState | None) -> Iterator[IamBinding]
     kind = resource_types.words_of_inputs().get(key, key)
     target = _target(step, str(inputs.get(key, "")))
     listed = "listed in the stack file" if step.is_own else BY_A_TEAM
+    is_derived = step.is_own and EXTRA_GRANTS not in step.urn
     for binding in bindings_in(inputs):
         role = str(binding.get("role") or "all roles of a policy")
         members = binding.get("members") or [binding.get("member") or "all members of the policy"]
-        condition, is_derived = as_mapping(binding.get("condition")), _is_derived(step)
+        condition = as_mapping(binding.get("condition"))
         for member in members if isinstance(members, list) else [members]:
             yield IamBinding(
                 member=str(member),
@@ -175,7 +173,6 @@ def bindings_of(step: Step, state: ResourceState | None) -> Iterator[IamBinding]
 
 
 def _target(step: Step, name: str) -> str:
-    """Return the target of a grant; for a new resource, the name of the grant."""
     return f"new (grant {step.name})" if UNKNOWN in name else name
 
 
@@ -192,23 +189,15 @@ def bindings_in(inputs: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     )
 
 
-def _is_derived(step: Step) -> bool:
-    """Return whether the program adds the grant by itself: no file of the stack lists it."""
-    return step.is_own and EXTRA_GRANTS not in step.urn
-
-
 def granted(binding: IamBinding, quote: Quote) -> str:
     """Return member, role and resource of a binding."""
     return f"{quote(short_member(binding))} {quote(binding.role)} on {place(binding, quote)}"
 
 
 def administrators(plan: Plan) -> list[IamBinding]:
-    """Return new bindings with roles to administer or impersonate a resource.
-
-    Bindings that the program adds for service agents, and those of project owners, are omitted.
-    """
-    asked_for = (binding for binding in gained(plan) if not binding.is_derived)
-    others = (binding for binding in asked_for if not binding.member.startswith("projectOwner:"))
+    """Return new listed bindings with roles that administer or impersonate a resource."""
+    listed = (binding for binding in gained(plan) if not binding.is_derived)
+    others = (binding for binding in listed if not binding.member.startswith("projectOwner:"))
     return [
         other
         for other in others
@@ -218,14 +207,14 @@ def administrators(plan: Plan) -> list[IamBinding]:
 
 
 def strangers(plan: Plan) -> list[IamBinding]:
-    """Return, for each member from a domain without earlier members, its first new binding.
+    """Return, for each new member of a new domain, its first binding.
 
-    The stack's project and the domains in its limits are known. In a first deployment without such
-    limits every domain is new, so that only public mail domains, and teams, views and datasets of
-    other projects are reported.
+    A domain is new unless the stack's project, its limits or earlier members have it. Without
+    earlier members and limits, only public mail domains and other projects are reported.
     """
     before, limits = _all(plan, "old"), plan.section("limits")
-    project, number = (plan.config.get(key, "") for key in PROJECT_KEYS)
+    keys = ("gcp:project", "vertex-training:projectNumber")
+    project, number = (plan.config.get(key, "") for key in keys)
     named = limits.get("memberDomains")
     own = own_domains(project, number, map(str, named) if isinstance(named, list) else ())
     known = {domain_of_member(binding.member) for binding in before} - PUBLIC_MAIL - {""}
@@ -251,7 +240,7 @@ def condition_change(finding: Finding, quote: Quote) -> str:
 
 
 def changed_conditions(plan: Plan) -> list[Finding]:
-    """Return grants that stay but whose condition changes or is removed."""
+    """Return grants that stay, but whose condition changes or is removed."""
     before = {replace(binding, condition=""): binding.condition for binding in lost(plan)}
     changed = ((before.get(replace(binding, condition="")), binding) for binding in gained(plan))
     return [
@@ -262,7 +251,7 @@ def changed_conditions(plan: Plan) -> list[Finding]:
 
 
 def access_changes(plan: Plan) -> tuple[tuple[Access, ...], tuple[Access, ...]]:
-    """Return gained and lost access of members to data."""
+    """Return the access to data that members gain, and the access that they lose."""
     before, after = _access(plan, "old"), _access(plan, "new")
     gained = [after[key] for key in after.keys() - before.keys()]
     lost = [before[key] for key in before.keys() - after.keys()]
@@ -270,14 +259,13 @@ def access_changes(plan: Plan) -> tuple[tuple[Access, ...], tuple[Access, ...]]:
 
 
 def _access(plan: Plan, side: str) -> dict[tuple[str, str, str, str], Access]:
-    """Return all access before or after the plan, by member, verb, kind and target."""
     bindings = (Binding(b.member, b.role, b.kind, b.target) for b in _all(plan, side))
     return {(a.member, a.verb, a.kind, a.target): a for a in reachable(bindings)}
 
 
 def _all(plan: Plan, side: str, *, retained: bool = False) -> set[IamBinding]:
     """Return all bindings before or after the plan, or only those that stay in the cloud."""
-    # Unchanged steps count on both sides, so that a moved binding is neither gained nor lost.
+    # Unchanged steps count on both sides: a moved binding is neither gained nor lost.
     states = ((s, s.new if side == "new" else s.old) for s in plan.steps)
     return {
         binding
@@ -288,7 +276,7 @@ def _all(plan: Plan, side: str, *, retained: bool = False) -> set[IamBinding]:
 
 
 def target_input(inputs: Mapping[str, Any]) -> str:
-    """Return the input that names the grant's resource; empty without such an input."""
+    """Return the input that names the resource of a grant; empty without such an input."""
     named = {key: value for key, value in inputs.items() if key not in GRANT_INPUTS and value}
     narrow = [key for key in named if key not in LOCATION_INPUTS] or list(named)
     known = (key for key in resource_types.words_of_inputs() if key in narrow)
@@ -296,33 +284,25 @@ def target_input(inputs: Mapping[str, Any]) -> str:
 
 
 def widened(step: Step, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Finding]:
-    """Yield new custom roles, and custom roles with more permissions than before.
-
-    All members with such a role gain the permissions without a new grant.
-    """
+    """Yield new custom roles, and custom roles with additional permissions."""
     if more := _permissions(new) - _permissions(old):
         yield Finding(str(new.get("roleId") or step.name), tuple(sorted(more)))
 
 
 def _permissions(role: Mapping[str, Any]) -> set[str]:
-    """Return the permissions of a custom role; empty if the role is disabled."""
     return set() if role.get("stage") == "DISABLED" else set(_strings(role, "permissions"))
 
 
 def account_keys(step: Step, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Finding]:
-    """Yield new and recreated account keys; any user who has the key can act as the account."""
+    """Yield new and recreated account keys. Any user of a key can act as the account."""
     before, after = (resource_types.account_key(step.type, inputs) for inputs in (old, new))
     if step.new and after and (step.op in ("create", "replace") or not (step.old and before)):
         account = new.get("serviceAccountId") or new.get("serviceAccountEmail")
         yield Finding(str(account), step.name)
 
 
-#: Denials of a policy: (principal, permission, condition) -> exceptions.
-_Denials = dict[tuple[str, str, str], set[str]]
-
-
 def lifted(plan: Plan) -> list[Finding]:
-    """Return principals and the permissions that a deny policy no longer denies them."""
+    """Return principals with the permissions that deny policies no longer deny to them."""
     before, after = _denials(plan, "old"), _denials(plan, "new")
     by_name = dict[str, set[str]]()
     for key, exceptions in before.items():
@@ -331,31 +311,31 @@ def lifted(plan: Plan) -> list[Finding]:
     return [Finding(who, tuple(sorted(by_name[who]))) for who in sorted(by_name)]
 
 
-def _denials(plan: Plan, side: str) -> _Denials:
-    denials: _Denials = {}
+def _denials(plan: Plan, side: str) -> dict[tuple[str, str, str], set[str]]:
+    """Return exceptions by principal, permission and condition."""
+    denials: dict[tuple[str, str, str], set[str]] = {}
     for step in plan.steps:
         # A policy that leaves the stack and stays in the cloud still denies.
         stays = side == "new" and step.new is None and step.old and step.old.retained
         state = step.new if side == "new" and not stays else step.old
         if step.type == resource_types.DENY_POLICY and state:
             rules = state.inputs.get("rules")
-            for rule in rules if isinstance(rules, list) else ():
-                _add_denials(denials, as_mapping(as_mapping(rule).get("denyRule")))
+            for entry in rules if isinstance(rules, list) else ():
+                rule = as_mapping(as_mapping(entry).get("denyRule"))
+                condition = str(as_mapping(rule.get("denialCondition")).get("expression", ""))
+                excepted = {
+                    *_strings(rule, "exceptionPrincipals"),
+                    *_strings(rule, "exceptionPermissions"),
+                }
+                for key in itertools.product(
+                    _strings(rule, "deniedPrincipals"),
+                    _strings(rule, "deniedPermissions"),
+                    [condition],
+                ):
+                    denials[key] = denials[key] & excepted if key in denials else excepted
     return denials
 
 
-def _add_denials(denials: _Denials, rule: Mapping[str, Any]) -> None:
-    condition = str(as_mapping(rule.get("denialCondition")).get("expression", ""))
-    excepted = {*_strings(rule, "exceptionPrincipals"), *_strings(rule, "exceptionPermissions")}
-    for principal in _strings(rule, "deniedPrincipals"):
-        for permission in _strings(rule, "deniedPermissions"):
-            key = (principal, permission, condition)
-            denials[key] = denials[key] & excepted if key in denials else excepted
-
-
 def _strings(inputs: Mapping[str, Any], key: str) -> list[str]:
-    """Return a list of strings among inputs; for an unknown value, its placeholder."""
-    strings = inputs.get(key)
-    return (
-        list(map(str, strings)) if isinstance(strings, list) else [str(strings)] if strings else []
-    )
+    strings = inputs.get(key) or []
+    return list(map(str, strings if isinstance(strings, list) else [strings]))

@@ -1,8 +1,7 @@
 """Lowered guards other than grants: limits, levels, exceptions, tags, teams, alerts.
 
-Previous settings come from the outputs of the deployed stack, or from the resource. Alerts,
-channels, budgets and dashboards are all reported, including those of a team's own program. A new
-channel has no name in the plan yet.
+Previous settings come from the outputs of the deployed stack or from the changed resource. Alerts,
+channels, budgets and dashboards of a team's own program are also reported.
 """
 
 from __future__ import annotations
@@ -22,31 +21,22 @@ from vertex_training_cli.engine.values import UNKNOWN, as_mapping
 from vertex_training_cli.review.parts import Change, Finding
 
 Inputs = Mapping[str, Any]
-#: Sections of a stack file that can lower guards. The digest and the outputs include these.
+#: Sections of a stack file that can lower guards, and that the digest covers.
 SECTIONS: Final = ("allowedSecrets", "drift", "rules")
-#: Text for a value of an included file that no override replaces.
-AS_INCLUDED: Final = "as included"
 #: Levels of rules, ascending.
 RULE_LEVELS: Final = ("note", "warning", "error")
-#: Limits in USD. A higher limit or no limit is a raise.
+#: Limits in USD. A higher limit and a removed limit are raises.
 USD: Final = (
-    "maxUsdPerJob",
-    "maxUsdPerEnvironment",
-    "maxUsdPerTeam",
-    "maxUsdPerMonth",
-    "maxUsdPerMonthInTotal",
+    *("maxUsdPerJob", "maxUsdPerEnvironment", "maxUsdPerTeam"),
+    *("maxUsdPerMonth", "maxUsdPerMonthInTotal"),
 )
-#: Limits by a list. An additional entry or no list is a raise.
+#: Limits by a list. An additional entry and a removed list are raises.
 LISTS: Final = ("regions", "machineTypes", "strategies", "memberDomains")
-#: Text for a missing limit.
-NONE: Final = "no limit"
-#: Default level of a policy.
-DEFAULT: Final = "mandatory"
-#: Levels of policies, ascending.
-POLICY_LEVELS: Final = ("disabled", "advisory", "remediate", DEFAULT)
-#: Resource type that this module reports -> noun.
+#: Levels of policies, ascending. The last is the default.
+POLICY_LEVELS: Final = ("disabled", "advisory", "remediate", "mandatory")
+#: Resource type of the section on notifications -> noun.
 WATCHING: Final = {CHANNEL: "channel", ALERT: "alert", BUDGET: "budget", DASHBOARD: "dashboard"}
-#: Kind of a condition of an alert -> template, and defaults of its fields.
+#: Kind of an alert's condition -> template, and defaults of its fields.
 _CONDITIONS: Final[Mapping[str, tuple[str, Inputs]]] = {
     "conditionPrometheusQueryLanguage": ("{query} for {duration}", {"duration": "0s"}),
     "conditionMonitoringQueryLanguage": ("{query} for {duration}", {"duration": "0s"}),
@@ -66,14 +56,14 @@ OF_BUDGETS: Final = (
     "A budget does not stop jobs: it sends mail, up to a day after the cost. Only limits in the "
     "stack file and timeouts of jobs limit the cost."
 )
-#: Special characters in a pattern.
+#: Special characters of a pattern.
 _WILDCARD: Final = re.compile(r"[*?\[\]]")
 
 
 def new_entries(
     plan: Plan, section: str, read: Callable[[Inputs], Inputs] = lambda values: values
 ) -> list[Finding]:
-    """Return entries of a section that are new or differ from those of the deployed stack."""
+    """Return entries of a section that differ from those of the deployed stack."""
     if not plan.is_compared:
         return []
     before = read(plan.deployed_output(section) or {})
@@ -85,7 +75,7 @@ def new_entries(
 
 
 def exceptions(drift: Inputs) -> dict[str, str]:
-    """Return the exceptions of ``vt drift`` in section ``drift`` by path, in words."""
+    """Return the exceptions of ``vt drift`` by path, as text."""
     sections = (
         ("allowed", "{member}: {role} on {policy}"),
         ("allowedResources", "{resource}"),
@@ -108,7 +98,7 @@ def changed_overrides(plan: Plan) -> Iterator[Finding]:
     )
     for path in sorted({*before, *now}):
         if before.get(path) != now.get(path) and plan.is_compared:
-            old, new = (side.get(path, AS_INCLUDED) for side in (before, now))
+            old, new = (side.get(path, "as included") for side in (before, now))
             yield Finding(path, "", old, new)
 
 
@@ -127,45 +117,44 @@ def lowered_rules(plan: Plan) -> Iterator[Finding]:
 
 
 def lowered(plan: Plan) -> list[Finding]:
-    """Return protections and notifications that the plan reduces on resources that stay.
+    """Return guards and notifications that the plan reduces on resources that stay.
 
-    ``old`` is "guard" or "notice"; ``also`` is True if this only undoes a manual change.
+    ``old`` is "guard" or "notice". ``also`` is True if the plan only undoes a manual change.
     """
     teams, names, findings = plan.section("teams"), _channel_names(plan), list[Finding]()
     for step, _, _ in plan.inputs_of():
         if step.old and step.new and step.op != "replace":
-            findings += _findings(step, step.name, "guard", lambda s, old: _lowered(s, old, teams))
+            findings += _findings(step, step.name, "guard", _lowered_guards, teams)
         if step.old and step.type in (CHANNEL, ALERT, BUDGET):
-            title = _title(step)
-            findings += _findings(step, title, "notice", lambda s, old: _less(s, old, names))
+            findings += _findings(step, _title(step), "notice", _lowered_notices, names)
     return sorted(findings)
 
 
 def _findings(
-    step: Step, name: str, of: str, compare: Callable[[Step, Inputs], Iterator[str]]
+    step: Step, name: str, of: str, compare: Callable[..., Iterator[str]], known: Inputs
 ) -> Iterator[Finding]:
     assert step.old is not None
-    is_repair = step.deployed is not None and not any(compare(step, step.deployed.inputs))
-    yield from (Finding(name, what, of, also=is_repair) for what in compare(step, step.old.inputs))
+    is_repair = step.deployed is not None and not any(compare(step, step.deployed.inputs, known))
+    for what in compare(step, step.old.inputs, known):
+        yield Finding(name, what, of, also=is_repair)
 
 
-def _lowered(step: Step, old: Inputs, teams: Inputs) -> Iterator[str]:
+def _lowered_guards(step: Step, old: Inputs, teams: Inputs) -> Iterator[str]:
     new = step.inputs
     yield from _lowered_inputs("guard", step.type, old, new)
     before, after = (as_mapping(value.get("labels")).get("team") for value in (old, new))
     if before in teams and before != after:
         team = f"team {after}" if after else "every team"
-        yield f"usable by accounts of {team}, not only of team {before}"
+        yield f"usable by accounts of {team}, not only by accounts of team {before}"
 
 
 def _lowered_inputs(of: str, type_: str, old: Inputs, new: Inputs) -> list[str]:
-    """Return the watched inputs that protect the resource less than before."""
     watched = (guard for guard in resource_types.find(type_).watched if guard.of == of)
     return [guard.words for guard in watched if guard.is_lowered(old, new)]
 
 
 def limits_of(plan: Plan) -> dict[str, Inputs]:
-    """Return the limits in the stack file by section: ``limits``, ``teams.NAME.limits``."""
+    """Return the limits of the stack file by section: ``limits``, ``teams.NAME.limits``."""
     by_section = {"limits": plan.section("limits")}
     for name, team in sorted(plan.section("teams").items()):
         by_section[f"teams.{name}.limits"] = as_mapping(as_mapping(team).get("limits"))
@@ -173,10 +162,7 @@ def limits_of(plan: Plan) -> dict[str, Inputs]:
 
 
 def raised_limits(plan: Plan) -> list[Finding]:
-    """Return limits that the plan raises or removes, with the old and the new value.
-
-    The result is empty for a first deployment, and if the deployed stack has no such output.
-    """
+    """Return limits that the plan raises or removes, with the old and the new value."""
     before, now = plan.deployed_output("limits") or {}, limits_of(plan)
     return [
         Finding(f"{section}.{key}", "", old, new)
@@ -186,21 +172,25 @@ def raised_limits(plan: Plan) -> list[Finding]:
 
 
 def policy_levels(plan: Plan) -> dict[str, str]:
-    """Return levels of policies by name. Levels of the command override the stack file."""
+    """Return the levels of policies by name. Levels of the command override the stack file."""
     own = plan.section("policyLevels")
     levels = {str(name): str(level) for name, level in own.items()} | dict(plan.levels)
     return dict(sorted(levels.items()))
 
 
 def lowered_levels(plan: Plan) -> list[Finding]:
-    """Return policies whose level is lower than in the deployed stack, with both levels."""
+    """Return known policies whose level is lower than in the deployed stack, with both levels."""
     if not plan.is_compared:
         return []
     before = plan.deployed_output("policyLevels") or {}
+    checked = plan.policies | {violation.policy for violation in plan.violations}
+    # The plan has no levels of unknown policies. A disabled policy checks nothing.
+    known = checked | plan.levels.keys()
     return [
-        Finding(name, "", str(before.get(name, DEFAULT)), level)
+        Finding(name, "", str(before.get(name, POLICY_LEVELS[-1])), level)
         for name, level in policy_levels(plan).items()
-        if _rank(level, POLICY_LEVELS) < _rank(before.get(name, DEFAULT), POLICY_LEVELS)
+        if (name in known or level == "disabled" or not checked)
+        and _rank(level, POLICY_LEVELS) < _rank(before.get(name, POLICY_LEVELS[-1]), POLICY_LEVELS)
     ]
 
 
@@ -208,38 +198,30 @@ def _raised(before: Inputs, now: Inputs) -> Iterator[tuple[str, str, str]]:
     for key in USD:
         old, new = _number(before.get(key)), _number(now.get(key))
         if old is not None and (new is None or new > old):
-            yield key, usd(old), NONE if new is None else usd(new)
+            yield key, usd(old), "no limit" if new is None else usd(new)
     for key in LISTS:
         listed, allowed = before.get(key), now.get(key)
         if isinstance(listed, list) and not isinstance(allowed, list):
-            yield key, _words(listed), NONE
+            yield key, ", ".join(map(str, listed)), "no limit"
         elif isinstance(listed, list) and not all(
             # Each new entry is allowed by an earlier entry, such as ``n1-*``.
             any(_covers(str(old), str(new)) for old in listed)
             for new in allowed or ()
         ):
-            yield key, _words(listed), _words(allowed or [])
-    # The program also accepts a quoted yes or 1 as true.
+            yield key, ", ".join(map(str, listed)), ", ".join(map(str, allowed or ()))
+    # The program also accepts a quoted "yes" or "1" as true.
     if now.get("allowUnpriced", False) is not False and before.get("allowUnpriced") is not True:
         yield "allowUnpriced", "false", "true"
 
 
 def _covers(old: str, new: str) -> bool:
-    """Return whether ``old`` certainly matches everything that ``new`` matches.
-
-    For two patterns that is certain if they are equal, or if ``old`` has one ``*`` and ``new``
-    begins and ends like ``old``.
-    """
+    """Return True if pattern ``old`` certainly matches everything that pattern ``new`` matches."""
     first, *_ = parts = _WILDCARD.split(new)
-    if old == new or len(parts) == 1:
+    if old == new or len(parts) == 1:  # equal patterns, or a name
         return old == new or fnmatch.fnmatchcase(new, old)
     head, star, tail = old.partition("*")
     plain = star and not _WILDCARD.search(head + tail)
     return bool(plain) and first.startswith(head) and parts[-1].endswith(tail)
-
-
-def _words(values: list[Any]) -> str:
-    return ", ".join(map(str, values))
 
 
 def _number(value: object) -> float | None:
@@ -262,8 +244,8 @@ def watch_changes(plan: Plan) -> list[Change]:
             name=_title(step),
             action=step.op,
             when=_about(step.type, step.inputs),
-            told_before=_told(step.type, step.old, names),
-            told=_told(step.type, step.new, names),
+            told_before=_recipients(step.type, step.old, names),
+            told=_recipients(step.type, step.new, names),
         )
         for step in plan.changed
         if step.type in WATCHING
@@ -271,9 +253,9 @@ def watch_changes(plan: Plan) -> list[Change]:
     return sorted(changes, key=lambda change: (change.kind, change.name))
 
 
-def _less(step: Step, old: Inputs, names: Mapping[str, str]) -> Iterator[str]:
+def _lowered_notices(step: Step, old: Inputs, names: Mapping[str, str]) -> Iterator[str]:
     if step.new is None:
-        about = "" if step.type == ALERT else f": {_about(step.type, old)}"  # has a clear title
+        about = "" if step.type == ALERT else f": {_about(step.type, old)}"
         yield f"{WATCHING[step.type]} removed{about}"
         return
     new = step.new.inputs
@@ -284,7 +266,7 @@ def _less(step: Step, old: Inputs, names: Mapping[str, str]) -> Iterator[str]:
         before, now = _about(ALERT, old), _about(ALERT, new)
         if before != now:
             yield f"condition changed: {before} → {now}"
-        elif _conditions(old) != _conditions(new):  # for example another aggregation of a metric
+        elif _untitled_conditions(old) != _untitled_conditions(new):  # such as another aggregation
             yield f"condition evaluated differently: {now}"
     if step.type == BUDGET:
         before, now = _amount(old), _amount(new)
@@ -298,13 +280,9 @@ def _less(step: Step, old: Inputs, names: Mapping[str, str]) -> Iterator[str]:
             yield f"recipient removed: {names.get(channel, channel)}"
 
 
-def _conditions(inputs: Inputs) -> list[Inputs]:
-    """Return the conditions of an alert without their titles, which may change freely."""
-    conditions = _mappings(inputs, "conditions")
-    return [
-        {k: condition[k] for k in condition if k not in ("displayName", "name")}
-        for condition in conditions
-    ]
+def _untitled_conditions(inputs: Inputs) -> list[Inputs]:
+    titles = ("displayName", "name")
+    return [{k: c[k] for k in c if k not in titles} for c in _mappings(inputs, "conditions")]
 
 
 def _mappings(inputs: Inputs, key: str) -> list[Inputs]:
@@ -317,7 +295,6 @@ def _title(step: Step) -> str:
 
 
 def _about(type_: str, inputs: Inputs) -> str:
-    """Return what an alert or a budget watches, or the address of a channel."""
     if type_ == CHANNEL:
         labels = as_mapping(inputs.get("labels"))
         return f"{inputs.get('type')} {', '.join(str(labels[key]) for key in sorted(labels))}"
@@ -330,15 +307,17 @@ def _about(type_: str, inputs: Inputs) -> str:
 
 
 def _condition(condition: Inputs) -> str:
-    for kind, (words, usual) in _CONDITIONS.items():
+    for kind, (words, defaults) in _CONDITIONS.items():
         if details := as_mapping(condition.get(kind)):
-            values: dict[str, Any] = defaultdict(lambda: None, {**usual, **details})
+            values: dict[str, Any] = defaultdict(lambda: None, {**defaults, **details})
             values["sign"] = _SIGNS.get(str(values["comparison"]), values["comparison"])
             return words.format_map(values)
     return str(condition.get("displayName") or UNKNOWN)
 
 
-def _told(type_: str, state: ResourceState | None, names: Mapping[str, str]) -> tuple[str, ...]:
+def _recipients(
+    type_: str, state: ResourceState | None, names: Mapping[str, str]
+) -> tuple[str, ...]:
     if state is None or type_ in (CHANNEL, DASHBOARD):
         return ()
     channels = [
@@ -352,14 +331,12 @@ def _told(type_: str, state: ResourceState | None, names: Mapping[str, str]) -> 
 
 
 def _channels(type_: str, inputs: Inputs) -> list[str]:
-    """Return the channels that an alert or a budget names."""
     of_budget = "allUpdatesRule.monitoringNotificationChannels"
     channels = value_at(inputs, of_budget if type_ == BUDGET else "notificationChannels")
     return [str(channel) for channel in channels] if isinstance(channels, list) else []
 
 
 def _channel_names(plan: Plan) -> dict[str, str]:
-    """Return the addresses of deployed channels by their names in the cloud."""
     return {
         step.old.id: f"{_title(step)}, {_about(CHANNEL, step.old.inputs)}"
         for step in plan.steps
@@ -373,7 +350,7 @@ def _amount(inputs: Inputs) -> str:
 
 
 def _sum(amount: str) -> float:
-    """Return an amount as a number; infinity for other texts, so that they count as raised."""
+    """Return an amount as a number. Other texts are infinite, and so count as raised."""
     try:
         return float(amount.split()[0])
     except (ValueError, IndexError):

@@ -1,15 +1,14 @@
-"""First screen of a report: readiness, next commands, verdict, and answers of twelve questions.
+"""First screen of a report: readiness, next commands, verdict, and a summary of twelve topics.
 
-Markdown and the page show the same rows. The heads of rows are nouns; JSON has questions. The
-report also lists the questions without an answer.
+Markdown and the page show the same rows. JSON has the topics as keys of ``answers``.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -21,58 +20,48 @@ from vertex_training.errors import counted
 from vertex_training.images.pins import PLACEHOLDER
 from vertex_training_cli.review import expenses, grants, serving
 from vertex_training_cli.review.destroyed import ACCEPTED_LOSS
-from vertex_training_cli.review.escaping import cut
 from vertex_training_cli.review.jobs import SAME_REQUEST, image_name, repeats_in_words
 from vertex_training_cli.review.parts import (
-    BINDS,
-    COSTS,
     HEADS,
-    LIMITS,
-    LOST,
     NAMED,
-    POLICIES,
-    PUBLIC,
-    READABLE,
-    REPLACED,
-    RIGHTS,
-    RUNS,
-    STOPS,
-    UNSEEN,
     Danger,
     Quote,
+    Topic,
+    cut,
     first,
     shortened,
 )
 from vertex_training_cli.review.report import ReviewOutcome, ReviewReport
 
-#: Maximum number of parts of the verdict; further parts are counted.
+#: Maximum number of parts in the verdict. Further parts are counted.
 PARTS: Final = 12
-#: Rules of problems that forbid a plan although its preview succeeded, with noun and verb.
+#: Rules of problems that forbid a plan with a successful preview, with noun and verb.
 BESIDE_THE_PLAN: Final = (
     (("image-missing", "image-platform"), "image", "cannot run"),
     (("job-changes-stacks",), "running job", "would move to another stack"),
     ((SAME_REQUEST,), "job", "cannot be replaced by the same request"),
 )
-#: Reason for a refusal without a policy violation.
-REFUSED: Final = "refused: a protected resource would be recreated without its data"
-CREATED: Final = "Created"
+#: Reason against a deployment without a policy violation.
+REFUSED: Final = "a protected resource would be recreated without its data"
 PEOPLE: Final = "Grants to people"
 MACHINES: Final = "Grants to machines"
-#: Prefixes of members other than people: service accounts, and identities of other issuers.
+#: Prefixes of members that are not people: service accounts and external identities.
 _MACHINES: Final = ("serviceAccount:", "principal:", "principalSet:")
-#: Maximum number of phrases of an answer; further phrases are counted.
+#: Maximum number of phrases in a row. Further phrases are counted.
 SHOWN: Final = 12
+#: Topic of the summary -> danger, if it is not "opens".
+DANGERS: Final[Mapping[str, Danger]] = {
+    **dict.fromkeys((Topic.RUNS, Topic.COSTS, Topic.BINDS), "plain"),
+    **dict.fromkeys((Topic.LOST, Topic.PUBLIC, Topic.STOPS, Topic.REPLACED), "destroys"),
+}
 
 
 def verdict(report: ReviewReport, quote: Quote = cut) -> str:
-    """Return the verdict in one line: obstacles, jobs, costs, deleted data, new access.
-
-    ``quote`` escapes names and values for the format of the report.
-    """
-    parts = [failure(report)] if report.outcome is not ReviewOutcome.CLEAN else []
+    """Return the verdict in one line: obstacles, jobs, costs, deleted data, new access."""
+    parts = [_failure(report)] if report.outcome is not ReviewOutcome.CLEAN else []
     if report.nothing:
         return f"{parts[0][0].upper()}{parts[0][1:]}." if parts else "Nothing changes."
-    if images := unbuilt_images(report):
+    if images := _unbuilt_images(report):
         parts.append(
             f"{counted(len(images), 'image')} not built: {first(list(map(quote, images)))}"
         )
@@ -84,7 +73,7 @@ def verdict(report: ReviewReport, quote: Quote = cut) -> str:
         parts.append(f"image {first(changed)}")
     parts += _cancelled_and_deferred(report)
     if uploads := sum(model.action in ("upload", "replace") for model in report.models):
-        parts.append(f"{counted(uploads, 'model version')} uploaded")
+        parts.append(f"{counted(uploads, 'model version')} uploaded, or adopted if it exists")
     parts += _traffic(report, quote)
     for in_words in (expenses.costs_in_words, expenses.ends_in_words):
         if words := in_words(report.schedules, quote):
@@ -96,10 +85,17 @@ def verdict(report: ReviewReport, quote: Quote = cut) -> str:
         parts.append(expenses.reservations_cost(report.reservations, quote))
     if report.gained or report.lost:
         parts.append(f"{counted(len(report.gained), 'grant')} gained, {len(report.lost)} lost")
-    parts += [f"{what}: {first(names)}" for what, names in _overlooked(report, quote) if names]
+    parts += [
+        f"{what}: {first(names)}" for what, names in _repeated_and_dropped(report, quote) if names
+    ]
     destroyed = sum(not change.refused for change in report.destroyed)
     parts.append(f"{counted(destroyed, 'resource') if destroyed else 'nothing'} destroyed")
-    parts += _risks(report, quote)
+    named: dict[str, list[str]] = {}
+    for kind, findings in sorted(report.risks.items(), key=lambda e: e[0].danger != "destroys"):
+        names = [kind.name(finding, quote) for finding in findings]
+        if kind.headline and names:
+            named.setdefault(kind.headline, []).extend(names)
+    parts += [f"{headline}: {first(names)}" for headline, names in named.items()]
     if report.packs and not report.forbidding:
         parts.append(counted(len(report.violations), "policy warning"))
     left = len(parts) - PARTS
@@ -108,13 +104,12 @@ def verdict(report: ReviewReport, quote: Quote = cut) -> str:
 
 
 def _jobs(report: ReviewReport) -> str:
-    """Return the numbers of submitted, replaced, cancelled and other jobs."""
     stated = report.outcome is ReviewOutcome.FAILED and _beside_the_plan(report)
     refused = [job for job in report.jobs if job.refused and not (stated and job.same_request)]
     leaving = [job for job in report.jobs if job.action == "cancel" and not job.refused]
-    going_on = sum(job.goes_on for job in leaving)
+    continuing = sum(job.continues for job in leaving)
     cancelled = sum(job.cancels for job in leaving)
-    ended = len(leaving) - going_on - cancelled
+    ended = len(leaving) - continuing - cancelled
     counts = [
         (sum(job.action == "replace" for job in refused), "that `up` refuses to replace"),
         (sum(job.action == "cancel" for job in refused), "that `up` refuses to remove"),
@@ -122,27 +117,14 @@ def _jobs(report: ReviewReport) -> str:
         (report.count("adopt"), "adopted"),
         (sum(job.action == "replace" and job.submits for job in report.jobs), "replaced"),
         (cancelled, "cancelled"),
-        (going_on, "left running outside the stack"),
+        (continuing, "left running outside the stack"),
         (ended, "removed from the stack (already ended)"),
     ]
     phrases = [f"{counted(number, 'job')} {word}" for number, word in counts if number]
     return ", ".join(phrases) or "no job submitted"
 
 
-def _risks(report: ReviewReport, quote: Quote) -> list[str]:
-    """Return the risks, the most severe first."""
-    named: dict[str, list[str]] = {}
-    kinds = sorted(report.risks.items(), key=lambda item: item[0].danger != "destroys")
-    for kind, findings in kinds:
-        if kind.headline and findings:
-            named.setdefault(kind.headline, []).extend(
-                kind.name(finding, quote) for finding in findings
-            )
-    return [f"{headline}: {first(names)}" for headline, names in named.items()]
-
-
-def failure(report: ReviewReport) -> str:
-    """Return why the plan must not be deployed; empty if it may be."""
+def _failure(report: ReviewReport) -> str:
     violations = counted(len(report.forbidding), "policy violation")
     return {
         ReviewOutcome.FAILED: _beside_the_plan(report) or "the preview failed",
@@ -153,7 +135,7 @@ def failure(report: ReviewReport) -> str:
 
 
 def _beside_the_plan(report: ReviewReport) -> str:
-    """Return problems outside of the plan that forbid a deployment; empty if the preview failed."""
+    """Return problems that forbid a plan with a successful preview; empty if the preview failed."""
     counts = [
         (sum(problem.rule in rules for problem in report.problems), noun, verb)
         for rules, noun, verb in BESIDE_THE_PLAN
@@ -164,7 +146,7 @@ def _beside_the_plan(report: ReviewReport) -> str:
 
 
 def is_partial(report: ReviewReport) -> bool:
-    """Return whether the preview failed, so that answers may be incomplete."""
+    """Return True if the preview failed, so that the report may be incomplete."""
     beside = {rule for rules, *_ in BESIDE_THE_PLAN for rule in rules} | {ACCEPTED_LOSS}
     if report.problems and not report.errors:
         return any(problem.rule not in beside for problem in report.problems)
@@ -172,8 +154,7 @@ def is_partial(report: ReviewReport) -> bool:
     return failed or bool(report.errors)
 
 
-def unbuilt_images(report: ReviewReport) -> list[str]:
-    """Return images of jobs and models that are not built."""
+def _unbuilt_images(report: ReviewReport) -> list[str]:
     jobs = (*report.submitted, *(e for e in report.schedules if e.action in ("begin", "change")))
     used = [uri for job in jobs for uri in job.images]
     used += [model.image for model in report.models if model.action in ("upload", "replace")]
@@ -182,40 +163,68 @@ def unbuilt_images(report: ReviewReport) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class HeadlineAnswer:
-    """One question and its answer, in phrases with quoted names and values."""
+    """One topic of the summary, with phrases of escaped names and values."""
 
     question: str
     phrases: tuple[str, ...]
-    """Phrases of the answer; empty if there is nothing to report."""
     danger: Danger = "plain"
 
     @property
     def text(self) -> str:
-        """The first few phrases, and how many more exist."""
+        """Return the first phrases, and the number of further phrases."""
         return "; ".join(shortened(self.phrases, SHOWN))
 
 
 def answers(report: ReviewReport, quote: Quote) -> list[HeadlineAnswer]:
-    """Return the answers to all twelve questions, in order. Findings come last in each."""
-    phrases_of_findings = defaultdict[str, list[str]](list)
+    """Return all twelve topics in order. In each topic, risks come last."""
+    phrases = _phrases(report, quote)
     for kind, findings in report.risks.items():
-        phrases_of_findings[kind.question] += [kind.phrase(finding, quote) for finding in findings]
+        if kind.question:
+            phrases[kind.question] += [kind.phrase(finding, quote) for finding in findings]
     return [
-        HeadlineAnswer(question, (*phrases(report, quote), *phrases_of_findings[question]), danger)
-        for question, phrases, danger in _QUESTIONS
+        HeadlineAnswer(topic, tuple(lines), DANGERS.get(topic, "opens"))
+        for topic, lines in phrases.items()
     ]
 
 
-def _overlooked(report: ReviewReport, quote: Quote) -> list[tuple[str, list[str]]]:
-    """Return findings from the records of submissions: each a description and texts."""
+def _phrases(report: ReviewReport, quote: Quote) -> dict[str, list[str]]:
+    gains = ((grants.short_member(grant), grants.right(grant, quote)) for grant in report.gained)
+    repeated = _repeated_and_dropped(report, quote)
+    replaced = [f"job {quote(job.name)}" for job in report.submitted if job.action == "replace"]
+    replaced += [quote(change.name) for change in report.destroyed if change.replaced]
+    readers = grants.people_first(report.access_gained)
+    bound = "resources, protection, limits, policies, policy levels or the outcome change"
+    return {
+        Topic.RUNS: [*_runs(report, quote)],
+        Topic.COSTS: [*_costs(report, quote)],
+        Topic.RIGHTS: [f"{quote(member)}: {right}" for member, right in gains],
+        Topic.LOST: [f"{what}: {name}" for what, names in repeated for name in names],
+        Topic.PUBLIC: [],
+        Topic.STOPS: [*_stops(report, quote)],
+        Topic.REPLACED: replaced,
+        Topic.LIMITS: [],
+        Topic.POLICIES: [
+            *([] if report.packs else ["no policy pack checked the plan"]),
+            *(
+                f"{'forbidden by' if violation.is_mandatory else 'warning of'} "
+                f"{quote(violation.policy)} for {quote(violation.urn.rpartition('::')[2])}"
+                for violation in report.violations
+            ),
+        ],
+        Topic.READABLE: [
+            f"{quote(grants.short_member(reader))} {grants.reach(reader, quote)}"
+            for reader in readers
+        ],
+        Topic.UNSEEN: [*_unseen(report, quote)],
+        Topic.BINDS: [f"{quote(report.digest[:12])}; an approval becomes void if {bound}"],
+    }
+
+
+def _repeated_and_dropped(report: ReviewReport, quote: Quote) -> list[tuple[str, list[str]]]:
     return [
         ("due start times without a submission", expenses.drops_in_words(report.schedules, quote)),
         ("output written into the folder of an earlier job", repeats_in_words(report.jobs, quote)),
     ]
-
-
-def _losses(report: ReviewReport, quote: Quote) -> Iterator[str]:
-    yield from (f"{what}: {name}" for what, names in _overlooked(report, quote) for name in names)
 
 
 def _runs(report: ReviewReport, quote: Quote) -> Iterator[str]:
@@ -235,7 +244,6 @@ def _runs(report: ReviewReport, quote: Quote) -> Iterator[str]:
 
 
 def _traffic(report: ReviewReport, quote: Quote) -> list[str]:
-    """Return endpoints whose traffic split changes, with the split before and after."""
     return [
         f"traffic of {quote(endpoint.name)}: {quote(serving.split_change(endpoint))}"
         for endpoint in report.endpoints
@@ -247,7 +255,8 @@ def _costs(report: ReviewReport, quote: Quote) -> Iterator[str]:
     if report.submitted:
         yield f"{_cost(report)}{_by_service(report)}"
     if deferred := [job for job in report.jobs if job.action == "defer"]:
-        yield f"submitted later: {', '.join(usd(job.cost.worst_case) for job in deferred[:NAMED])}"
+        prices = ", ".join(usd(job.cost.worst_case) for job in deferred[:NAMED])
+        yield f"jobs submitted later: {prices}"
     if report.reservations:
         yield expenses.reservations_cost(report.reservations, quote)
     yield from expenses.costs_in_words(report.schedules, quote)
@@ -261,11 +270,6 @@ def _costs(report: ReviewReport, quote: Quote) -> Iterator[str]:
             yield f"endpoint {quote(endpoint.name)} (also when idle): {serving.cost_text(endpoint)}"
 
 
-def _gains(report: ReviewReport, quote: Quote) -> Iterator[str]:
-    for grant in report.gained:
-        yield f"{quote(grants.short_member(grant))}: {grants.right(grant, quote)}"
-
-
 def _stops(report: ReviewReport, quote: Quote) -> Iterator[str]:
     for job in report.jobs:
         if job.cancels:
@@ -276,34 +280,16 @@ def _stops(report: ReviewReport, quote: Quote) -> Iterator[str]:
     yield from expenses.ends_in_words(report.schedules, quote)
 
 
-def _replaced(report: ReviewReport, quote: Quote) -> Iterator[str]:
-    yield from (f"job {quote(job.name)}" for job in report.submitted if job.action == "replace")
-    yield from (quote(change.name) for change in report.destroyed if change.replaced)
-
-
-def _policies(report: ReviewReport, quote: Quote) -> Iterator[str]:
-    if not report.packs:
-        yield "no policy pack checked the plan"
-    for violation in report.violations:
-        word = "forbidden by" if violation.is_mandatory else "warning of"
-        yield f"{word} {quote(violation.policy)} for {quote(violation.urn.rpartition('::')[2])}"
-
-
-def _readable(report: ReviewReport, quote: Quote) -> Iterator[str]:
-    for reader in grants.people_first(report.access_gained):
-        yield f"{quote(grants.short_member(reader))} {grants.reach(reader, quote)}"
-
-
 def _unseen(report: ReviewReport, quote: Quote) -> Iterator[str]:
     if is_partial(report):
-        yield "steps after the error of the preview"
+        yield "steps after the preview's error"
     if report.not_observed:
         yield f"current states of jobs: {quote(report.not_observed)}"
     for model in report.models:
         if model.unanswered and model.action in ("upload", "replace"):
             yield f"run {quote(model.run)} of model {quote(model.model)}: {quote(model.unanswered)}"
     for snapshot in report.snapshots:
-        if expenses.NOT_ASKED in snapshot.told:
+        if expenses.NOT_ESTIMATED in snapshot.told:
             yield f"snapshot {quote(snapshot.name)}: {quote(snapshot.told)}"
     for type_ in report.unjudged:
         yield f"access that a {quote(type_)} grants"
@@ -311,13 +297,7 @@ def _unseen(report: ReviewReport, quote: Quote) -> Iterator[str]:
         yield "deployed resources: the preview started from an empty state"
 
 
-def _binds(report: ReviewReport, quote: Quote) -> Iterator[str]:
-    what = "resources, protection, limits, policies, policy levels or the outcome change"
-    yield f"{quote(report.digest[:12])} (void if {what})"
-
-
 def _cost(report: ReviewReport) -> str:
-    """Return the maximum cost of all submitted jobs, preceded by that of the jobs they replace."""
     missing, old = report.unpriced, [job.cost_before for job in report.submitted if job.cost_before]
     prices = [cost.worst_case for cost in old]
     was = usd(None if None in prices else math.fsum(price or 0 for price in prices))
@@ -329,7 +309,7 @@ def _cost(report: ReviewReport) -> str:
 
 
 def _by_service(report: ReviewReport) -> str:
-    """Return the jobs' service, and the cost on the other service if it can run all these jobs."""
+    """Return the jobs' service, and the cost on the other service if it supports all jobs."""
     offers = [job.offers for job in report.submitted]
     services = {own.backend for own, _ in offers}
     if len(services) > 1 or report.unpriced:
@@ -343,7 +323,6 @@ def _by_service(report: ReviewReport) -> str:
 
 
 def _cancelled_and_deferred(report: ReviewReport) -> Iterator[str]:
-    """Yield the jobs that the plan cancels, with their longest run time, and those sent later."""
     if thrown := [job.now for job in report.jobs if job.cancels and job.now and job.now.seconds]:
         longest = format_duration(max(job.seconds for job in thrown))
         after = longest if len(thrown) == 1 else f"up to {longest}"
@@ -356,7 +335,7 @@ def _cancelled_and_deferred(report: ReviewReport) -> Iterator[str]:
 
 
 def totals(report: ReviewReport) -> str:
-    """Return how many other resources the plan creates, updates, …"""
+    """Return the numbers of other resources that the plan creates, updates, …, as text."""
     counts = Counter(change.op for change in report.changes)
     for folder in report.folders:
         for op, names in (("create", folder.added), ("replace", folder.changed)):
@@ -369,26 +348,9 @@ def totals(report: ReviewReport) -> str:
     return ", ".join(parts) or "none"
 
 
-Phrases = Callable[[ReviewReport, Quote], Iterable[str]]
-_QUESTIONS: Final[Sequence[tuple[str, Phrases, Danger]]] = (
-    (RUNS, _runs, "plain"),
-    (COSTS, _costs, "plain"),
-    (RIGHTS, _gains, "opens"),
-    (LOST, _losses, "destroys"),
-    (PUBLIC, lambda _report, _quote: (), "destroys"),
-    (STOPS, _stops, "destroys"),
-    (REPLACED, _replaced, "destroys"),
-    (LIMITS, lambda _report, _quote: (), "opens"),
-    (POLICIES, _policies, "opens"),
-    (READABLE, _readable, "opens"),
-    (UNSEEN, _unseen, "opens"),
-    (BINDS, _binds, "plain"),
-)
-
-
 @dataclass(frozen=True, slots=True)
 class SummaryRow:
-    """A row of the table: its heading, and lines with quoted names and values."""
+    """A row of the summary: its heading, and lines with escaped names and values."""
 
     head: str
     lines: tuple[str, ...]
@@ -402,11 +364,11 @@ def subject(report: ReviewReport, quote: Quote) -> str:
 
 
 def readiness(report: ReviewReport) -> tuple[str, str]:
-    """Return whether the stack can be deployed, and the reason or the next step."""
-    images = unbuilt_images(report)
+    """Return a short verdict on the deployment, and its reason or the next step."""
+    images = _unbuilt_images(report)
     offline = "the preview started from an empty state, so every resource looks new"
     if report.outcome is not ReviewOutcome.CLEAN:
-        return "Not ready", failure(report)
+        return "Not ready", _failure(report)
     if images:
         count = f"{counted(len(images), 'image')} not built"
         return "Not ready", f"{count}; {offline}" if report.is_offline else count
@@ -418,11 +380,11 @@ def readiness(report: ReviewReport) -> tuple[str, str]:
 
 
 def commands(report: ReviewReport) -> list[str]:
-    """Return the commands that are still needed to deploy the stack."""
+    """Return the commands that deploy the stack."""
     stack = report.stack
     if report.outcome is not ReviewOutcome.CLEAN:
         return []
-    if images := unbuilt_images(report):
+    if images := _unbuilt_images(report):
         return [
             *(f"vt images build {name} --stack {stack}" for name in images),
             f"vt review --stack {stack}",
@@ -434,29 +396,39 @@ def commands(report: ReviewReport) -> list[str]:
 
 
 def without_row(report: ReviewReport, quote: Quote) -> str:
-    """Return a sentence with the headings of all rows that have no answer."""
+    """Return a sentence with the headings of all topics without phrases."""
     heads = [HEADS[answer.question] for answer in answers(report, quote) if not answer.phrases]
     partial = "Unknown, because the preview failed"
-    words = partial if is_partial(report) else "Nothing to report under"
+    words = partial if is_partial(report) else "No entries for"
     return f"{words}: {', '.join(heads)}." if heads else ""
 
 
 def rows(report: ReviewReport, quote: Quote) -> list[SummaryRow]:
-    """Return the rows: created resources, then a row for each answer that is not empty."""
+    """Return a row for created resources, and a row for each topic that is not empty."""
     counts = Counter(map(_word, report.created))
     created = ", ".join(counted(number, word) for word, number in counts.items())
-    summary = [SummaryRow(CREATED, (created,))] if created else []
+    summary = [SummaryRow("Created", (created,))] if created else []
     for answer in answers(report, quote):
-        if answer.question == RIGHTS:
-            summary += _grants(report, answer, quote)
-        elif answer.question == READABLE and report.access_gained:
+        if answer.question == Topic.RIGHTS:
+            for head, of_machines in ((PEOPLE, False), (MACHINES, True)):
+                lines = _by_principal(
+                    (quote(grants.short_member(grant)), grants.right(grant, quote))
+                    for grant in report.gained
+                    if grant.member.startswith(_MACHINES) is of_machines
+                )
+                summary += [SummaryRow(head, shortened(lines, SHOWN), answer.danger)] * bool(lines)
+            if others := answer.phrases[len(report.gained) :]:
+                summary.append(SummaryRow("Other rights", shortened(others, SHOWN), answer.danger))
+        elif answer.question == Topic.READABLE and report.access_gained:
             readers = grants.people_first(report.access_gained)
             lines = _by_principal(
                 (quote(grants.short_member(reader)), grants.reach(reader, quote))
                 for reader in readers
             )
             lines += answer.phrases[len(readers) :]
-            summary.append(SummaryRow(HEADS[READABLE], shortened(lines, SHOWN), answer.danger))
+            summary.append(
+                SummaryRow(HEADS[Topic.READABLE], shortened(lines, SHOWN), answer.danger)
+            )
         elif answer.phrases:
             summary.append(SummaryRow(HEADS[answer.question], (answer.text,), answer.danger))
     return summary
@@ -467,20 +439,6 @@ def _word(type_: str) -> str:
         return "grant"
     spaced = re.sub("([A-Z])", r" \1", type_.rpartition(":")[2]).strip().lower()
     return resource_types.find(type_).word or ("API" if spaced == "service" else spaced)
-
-
-def _grants(report: ReviewReport, answer: HeadlineAnswer, quote: Quote) -> Iterator[SummaryRow]:
-    """Yield grants to people, grants to machines, and other rights, one principal a line."""
-    for head, of_machines in ((PEOPLE, False), (MACHINES, True)):
-        lines = _by_principal(
-            (quote(grants.short_member(grant)), grants.right(grant, quote))
-            for grant in report.gained
-            if grant.member.startswith(_MACHINES) is of_machines
-        )
-        if lines:
-            yield SummaryRow(head, shortened(lines, SHOWN), answer.danger)
-    if others := answer.phrases[len(report.gained) :]:
-        yield SummaryRow("Other rights", shortened(others, SHOWN), answer.danger)
 
 
 def _by_principal(pairs: Iterable[tuple[str, str]]) -> list[str]:

@@ -27,6 +27,7 @@ from vertex_training_cli.engine.plan import (
     JobObservation,
     Observations,
     Plan,
+    ResourceState,
     Step,
     rungs,
 )
@@ -34,7 +35,7 @@ from vertex_training_cli.engine.values import FieldDifference, as_mapping, diff_
 from vertex_training_cli.review.parts import Finding, Quote
 
 Action = Literal["submit", "adopt", "replace", "cancel", "change", "defer", "keep"]
-#: Step -> action on the job. An update changes only labels and options, without a submission.
+#: Step -> action on the job. An update changes only labels and options, and submits nothing.
 ACTIONS: Final[Mapping[str, Action]] = {
     "create": "submit",
     "replace": "replace",
@@ -44,7 +45,7 @@ ACTIONS: Final[Mapping[str, Action]] = {
     "update": "change",
     "same": "keep",
 }
-#: Rule id of the problem if the same request would replace a job.
+#: Rule id of the problem for a job that an equal request would replace.
 SAME_REQUEST: Final = "job-same-request"
 _STATE: Final = re.compile(r"[A-Z_]{1,60}")
 #: Final states of jobs: google-cloud-aiplatform 2.7.0, types/job_state.py.
@@ -53,133 +54,117 @@ ENDED: Final = ("SUCCEEDED", "FAILED", "CANCELLED", "EXPIRED", "PARTIALLY_SUCCEE
 
 @dataclass(frozen=True, slots=True)
 class RungRequest:
-    """One rung of a job's ladder. At most one rung runs at a time."""
+    """One rung of a job's ladder. Only one rung runs at a time."""
 
     number: int
     what: str
-    """Differences between the rung's request and the job file."""
     strategy: str
     reservation: str
     cost: JobCost
 
-    @property
-    def machines(self) -> tuple[str, ...]:
-        """Machines, as in ``JobChange``."""
-        return _machines(self.cost)
-
     def __str__(self) -> str:
         """Return machines, strategy and maximum cost in a line."""
-        parts = (*self.machines, self.strategy, self.reservation)
+        parts = (*_machines(self.cost), self.strategy, self.reservation)
         price = f"at most {usd(self.cost.worst_case)}{self.cost.elsewhere}"
         return ", ".join([*(part for part in parts if part), price])
 
 
 @dataclass(frozen=True, slots=True)
 class JobChange:
-    """The change of one job, with its properties after the plan (before it, if removed)."""
+    """The change of one job, with its properties after the plan, or before a removal."""
 
     name: str
     action: Action
     region: str
     strategy: str
     reservation: str
-    """Names of reservations, or the kind of affinity; empty without one."""
+    """Names of reservations, or the kind of affinity; empty without a reservation."""
     account: str
     network: str
-    """The peered network or the attachment; empty without one."""
+    """The peered network or the network attachment; empty without a network."""
     images: tuple[str, ...]
-    """Distinct images of the worker pools."""
     starts: tuple[str, ...]
     """Nodes and processes that the job's launchers start."""
     cost: JobCost
     offers: tuple[Offer, Offer]
-    """Offer of the job's service (its cost equals ``cost``), then offer of the other service."""
+    """Cost on the job's service, which equals ``cost``, and cost on the other service."""
     differences: tuple[FieldDifference, ...]
     previous_state: str
-    """Last seen state of the deployed job; empty without one."""
+    """Last known state of the deployed job; empty without a deployed job."""
     filled_in: tuple[str, ...] = ()
     """Fields from the stack's ``jobDefaults``, like ``serviceAccount``."""
     now: JobObservation | None = None
-    """Current state of the deployed job; None if not observed, or without one."""
+    """Current state of the deployed job; None if it was not observed."""
     cost_before: JobCost | None = None
-    """Cost of the replaced job; None without one."""
     strategy_before: str = ""
-    """Strategy of the replaced job."""
     ladder: tuple[RungRequest, ...] = ()
-    """The rungs, the file's request first; empty without a ladder. ``cost`` is the highest."""
+    """The rungs, beginning with the job file's request; ``cost`` is that of the most expensive."""
     idle_stop: str = ""
-    """Condition of a cancellation because of idle accelerators; empty without one."""
+    """Condition for the cancellation of a job with idle accelerators; empty if never."""
     idle_stop_before: str = ""
-    """The condition of ``idle_stop`` before the plan."""
     memory: tuple[str, ...] = ()
-    """Predicted peak memory of the job's ``model``, compared with the memory of its GPUs."""
+    """Texts that compare the predicted peak memory of ``model`` with the memory of the GPUs."""
     same_request: bool = False
-    """True if the plan replaces the job but its request is the same; ``up`` refuses this."""
+    """True if the plan replaces the job by an equal request, which ``up`` refuses."""
     retained: bool = False
     """True if the deployed job stays unchanged (``retain_on_delete`` of a ``TrainingJob``)."""
 
     repeats: str = ""
-    """The earlier job with the same request and output folder; empty if there is none."""
+    """Name of an earlier job of this request, whose output folder the job uses; empty if none."""
     protected: bool = False
-    """True if the engine refuses to delete or replace the job."""
 
     @property
     def refused(self) -> bool:
-        """Return whether `up` refuses to replace or remove the job."""
+        """Return True if `up` refuses to replace or remove the job."""
         return self.protected or self.same_request
 
     @property
     def submits(self) -> bool:
-        """Return whether the plan submits a request to the service."""
+        """Return True if the plan submits a request to the service."""
         return self.action in ("submit", "replace") and not self.refused
 
     @property
     def pools(self) -> Sequence[PoolCost]:
-        """The pools of the job file's request."""
+        """Return the worker pools of the job file's request."""
         return self.ladder[0].cost.pools if self.ladder else self.cost.pools
 
     @property
     def machines(self) -> tuple[str, ...]:
         """Return the machines by pool, like ``4 x a3-megagpu-8g (8 NVIDIA_H100_MEGA_80GB)``."""
-        return self.ladder[0].machines if self.ladder else _machines(self.cost)
+        return _machines(self.ladder[0].cost if self.ladder else self.cost)
 
     @property
     def machines_before(self) -> tuple[str, ...]:
-        """Machines of the replaced job; empty without one."""
+        """Return the machines of the replaced job; empty if no job is replaced."""
         return _machines(self.cost_before) if self.cost_before else ()
 
     @property
     def trials(self) -> str:
-        """Trials of a tuning job, and the quota that they need; empty for other jobs."""
+        """Return the trials of a tuning job, and their quota, as text; empty for other jobs."""
         if self.cost.trials is None:
             return ""
         parallel = self.cost.parallel
-        quota = f"{parallel} in parallel, with quota for {parallel} times these machines"
+        quota = f"{parallel} in parallel, which need quota for {parallel} times these machines"
         return f"{self.cost.trials} trials, {quota}"
 
     @property
     def cancels(self) -> bool:
-        """Return whether the plan cancels a job that may still run."""
-        return self.leaves_a_live_one and not (self.retained or self.refused)
+        """Return True if the plan cancels a job that may still run."""
+        return self.affects_live_job and not (self.retained or self.refused)
 
     @property
-    def goes_on(self) -> bool:
-        """Return whether a job that may still run leaves the stack without being cancelled."""
-        return self.leaves_a_live_one and self.retained and not self.refused
+    def continues(self) -> bool:
+        """Return True if the plan removes a job from the stack that may continue to run."""
+        return self.affects_live_job and self.retained and not self.refused
 
     @property
-    def leaves_a_live_one(self) -> bool:
-        """Return whether the replaced or removed job may still run."""
-        return self.action in ("replace", "cancel") and self._state not in (*ENDED, RECORD_DELETED)
+    def affects_live_job(self) -> bool:
+        """Return True if the replaced or removed job may still run."""
+        return self.action in ("replace", "cancel") and self.state not in (*ENDED, RECORD_DELETED)
 
     @property
-    def end(self) -> str:
-        """Return the state of the deployed job as text: ``has not ended``, or ``is SUCCEEDED``."""
-        return "has not ended" if self.leaves_a_live_one else f"is {self._state}"
-
-    @property
-    def _state(self) -> str:
-        """Last known state of the deployed job."""
+    def state(self) -> str:
+        """Return the last known state of the deployed job."""
         return self.now.state if self.now else self.previous_state
 
 
@@ -200,7 +185,7 @@ def job_changes(plan: Plan, observed: Observations = NOTHING_OBSERVED) -> list[J
 
 
 def request(inputs: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the message in a job's inputs; empty while it is unknown."""
+    """Return the request in a job's inputs; empty if it is not known yet."""
     try:
         message = json.loads(inputs["request"])
     except (KeyError, TypeError, json.JSONDecodeError):
@@ -209,7 +194,7 @@ def request(inputs: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def job_spec(message: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the jobSpec or trialJobSpec of a job's message; empty if it has neither."""
+    """Return the jobSpec or trialJobSpec of a request; empty without either."""
     return message.get(kind_of_fields(message).spec, {})
 
 
@@ -229,7 +214,7 @@ def _job(step: Step, observed: Observations, *, subnet: bool) -> JobChange:
     now = observed.jobs.get(step.old.id) if step.old else None
     action = ACTIONS[step.op]
     if step.op in ("update", "same") and step.old and step.new:
-        # The job goes on, and an ``up`` after its end submits the new request.
+        # The job continues. The first ``up`` after its end submits the new request.
         running = step.old.outputs.get("requestId")
         if running and running != step.new.inputs.get("requestId", running):
             action = "defer"
@@ -238,6 +223,8 @@ def _job(step: Step, observed: Observations, *, subnet: bool) -> JobChange:
     if exists or again:
         action = "adopt"
     before = step.old.inputs if step.old and action in ("replace", "defer") else None
+    pools = Job({"jobSpec": spec}).pools
+    memory = (e[1] for e in memory_comparisons(pools, as_mapping(job_options.get(MODEL))))
     return JobChange(
         name=job_name(step),
         action=action,
@@ -247,7 +234,7 @@ def _job(step: Step, observed: Observations, *, subnet: bool) -> JobChange:
         account=spec.get("serviceAccount", ""),
         network=spec.get("network") or attachment,
         images=images_of(spec),
-        starts=started_processes(Job({"jobSpec": spec}).pools),
+        starts=started_processes(pools),
         cost=_cost(inputs),
         differences=tuple(differences(step)),
         # A report shows the API's spelling without escaping.
@@ -258,9 +245,9 @@ def _job(step: Step, observed: Observations, *, subnet: bool) -> JobChange:
         strategy_before=_strategy(job_spec(request(before))) if before else "",
         offers=offers(messages, region, backend_of(inputs), subnet=subnet, lacks=lacks),
         ladder=_ladder(inputs),
-        idle_stop=_idle_stop(inputs) if step.new else "",
-        idle_stop_before=_idle_stop(step.old.inputs) if step.old else "",
-        memory=_memory(messages[0], inputs) if step.new else (),
+        idle_stop=str(_options(step.new).get(IDLE_STOP) or ""),
+        idle_stop_before=str(_options(step.old).get(IDLE_STOP) or ""),
+        memory=tuple(dict.fromkeys(memory)) if step.new else (),
         repeats=repeated.rpartition("/")[2] if action in ("submit", "replace") else "",
         same_request=action == "replace" and step.repeats_request,
         retained=step.old is not None and step.old.retained,
@@ -279,8 +266,8 @@ def same_requests(jobs: Sequence[JobChange]) -> list[Problem]:
     """Return a problem for each job that `up` refuses to replace by an equal request."""
     return [
         Problem(
-            f"job {job.name} {job.end} and would be replaced by the same request: `up` refuses, "
-            f"and {'cancels' if job.leaves_a_live_one else 'submits'} no job",
+            f"job {job.name} {'has not ended' if job.affects_live_job else f'is {job.state}'}, "
+            "and `up` refuses to replace the job by the same request",
             hint=REPEATED_HINT,
             rule=SAME_REQUEST,
         )
@@ -290,18 +277,8 @@ def same_requests(jobs: Sequence[JobChange]) -> list[Problem]:
 
 
 def repeats_in_words(changes: Sequence[JobChange], quote: Quote) -> list[str]:
-    """Return jobs whose request was sent before, with the earlier job that wrote to the folder."""
+    """Return jobs whose request was sent before, each with the earlier job of the request."""
     return [f"{quote(job.name)} ({quote(job.repeats)})" for job in changes if job.repeats]
-
-
-def _idle_stop(inputs: Mapping[str, Any]) -> str:
-    return str((inputs.get("options") or {}).get(IDLE_STOP) or "")
-
-
-def _memory(message: Mapping[str, Any], inputs: Mapping[str, Any]) -> tuple[str, ...]:
-    pools = Job({"jobSpec": job_spec(message)}).pools
-    model = as_mapping(as_mapping(inputs.get("options")).get(MODEL))
-    return tuple(dict.fromkeys(text for _, text, _ in memory_comparisons(pools, model)))
 
 
 def _ladder(inputs: Mapping[str, Any]) -> tuple[RungRequest, ...]:
@@ -330,7 +307,7 @@ def _region(inputs: Mapping[str, Any]) -> str:
 
 
 def backend_of(inputs: Mapping[str, Any]) -> str:
-    """Return ``vertex`` or ``batch``: the service that runs a job."""
+    """Return ``vertex`` or ``batch``, the service that runs a job."""
     return str(_submission(inputs).get("backend", CUSTOM_JOB.backend))
 
 
@@ -339,107 +316,99 @@ def _strategy(spec: Mapping[str, Any]) -> str:
 
 
 def differences(step: Step) -> list[FieldDifference]:
-    """Return the differences of a job: in the request, then in run, labels and options."""
+    """Return the differences of a job: of its request, its run, and its labels and options."""
     if step.old is None or step.new is None or not step.changes:
         return []
-    places = [_submission(state.inputs) for state in (step.old, step.new)]
-    options = [_options(state.inputs) for state in (step.old, step.new)]
-    return [
-        *diff_fields(_named(step.old.inputs), _named(step.new.inputs)),
-        *diff_fields(*places),
-        *diff_fields(*options),
-    ]
+    requests = (_with_reference(state.inputs) for state in (step.old, step.new))
+    places = (_submission(state.inputs) for state in (step.old, step.new))
+    options = map(_options, (step.old, step.new))
+    return [*diff_fields(*requests), *diff_fields(*places), *diff_fields(*options)]
 
 
-def _options(inputs: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options of a job; its ladder is replaced by the differences of each rung."""
-    options = dict(inputs.get("options") or {})
-    if LADDER in options:
-        options[LADDER] = [str(rung.get("words", "")) for rung in rungs(inputs)[1:]]
-    return options
-
-
-def job_name(step: Step) -> str:
-    """Return a job's name in the stack file."""
-    return str(_submission(step.inputs).get("job") or step.name)
-
-
-def _submission(inputs: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the job's submission: project, region, stack, name and run."""
-    return inputs.get("submission") or {}
-
-
-def _named(inputs: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the request as in the job file, with ``${job.requestId}`` in place of the id."""
+def _with_reference(inputs: Mapping[str, Any]) -> dict[str, Any]:
     text, id_ = str(inputs.get("request")), str(inputs.get("requestId", ""))
     return request({"request": text.replace(id_, "${job.requestId}") if id_ else text})
 
 
+def _options(state: ResourceState | None) -> dict[str, Any]:
+    options = dict(state.inputs.get("options") or {}) if state else {}
+    if state and LADDER in options:
+        options[LADDER] = [str(rung.get("words", "")) for rung in rungs(state.inputs)[1:]]
+    return options
+
+
+def job_name(step: Step) -> str:
+    """Return the name of a job in the stack file."""
+    return str(_submission(step.inputs).get("job") or step.name)
+
+
+def _submission(inputs: Mapping[str, Any]) -> Mapping[str, Any]:
+    return inputs.get("submission") or {}
+
+
 def _reservation(spec: Mapping[str, Any]) -> str:
-    reservations: dict[str, None] = {}
+    reservations: list[str] = []
     for pool in spec.get("workerPoolSpecs", ()):
         affinity = pool.get("machineSpec", {}).get("reservationAffinity") or {}
         kind = affinity.get("reservationAffinityType")
         if kind == "SPECIFIC_RESERVATION":
-            reservations |= dict.fromkeys(
-                value.rpartition("/")[2] for value in affinity.get("values", ())
-            )
+            reservations += [value.rpartition("/")[2] for value in affinity.get("values", ())]
         elif kind and kind != "NO_RESERVATION":
-            reservations[kind] = None
-    return ", ".join(reservations)
+            reservations.append(kind)
+    return ", ".join(dict.fromkeys(reservations))
 
 
 def images_of(spec: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the distinct images of the worker pools of a spec."""
-    images: dict[str, None] = {}
-    for pool in spec.get("workerPoolSpecs", ()):
-        image = pool.get("containerSpec", {}).get("imageUri")
-        image = image or pool.get("pythonPackageSpec", {}).get("executorImageUri")
-        if image:
-            images[image] = None
-    return tuple(images)
+    pools = spec.get("workerPoolSpecs", ())
+    images = (
+        pool.get("containerSpec", {}).get("imageUri")
+        or pool.get("pythonPackageSpec", {}).get("executorImageUri")
+        for pool in pools
+    )
+    return tuple(dict.fromkeys(filter(None, images)))
 
 
 def fate(job: JobChange) -> str:
-    """Return what the plan does with a job, and what happens to the deployed job."""
+    """Return the action of the plan on a job, and the effect on the deployed job."""
     done = {
         "submit": "submitted",
-        "adopt": "adopted: already submitted, not sent again",
-        "replace": "submitted again",
+        "adopt": "adopted, because the request was already submitted",
+        "replace": "new job submitted",
         "cancel": "removed from the stack",
-        "change": "labels or options changed, not submitted",
-        "defer": "submitted by the first up after the end of the running job",
+        "change": "labels or options changed, without a submission",
+        "defer": "submitted by the first `up` after the end of the running job",
         "keep": "unchanged",
     }[job.action]
     if job.action not in ("replace", "cancel"):
         return done
     if job.refused:
-        why = "replaced by the same request"
-        return f"refused: {f'protected (otherwise {done})' if job.protected else why}"
+        verb = "replace" if job.action == "replace" else "remove"
+        why = "the job is protected" if job.protected else "the new request equals the old request"
+        return f"not changed: `up` refuses to {verb} the job, because {why}"
     deployed = "previous job" if job.action == "replace" else "job"
-    if not job.leaves_a_live_one:
+    if not job.affects_live_job:
         state = progress(job.now) if job.now else job.previous_state.lower()
         return f"{done}; {deployed} {state}"
-    seen = f" (last seen {job.previous_state.lower()})" if job.previous_state else ""
+    state = f" (last known state: {job.previous_state.lower()})" if job.previous_state else ""
     if job.now:
-        seen = f" ({progress(job.now)})"
+        state = f" ({progress(job.now)})"
     ends = "cancelled" if job.cancels else "continues outside the stack"
-    return f"{done}; {deployed} {ends}{seen}"
+    return f"{done}; {deployed} {ends}{state}"
 
 
 def progress(now: JobObservation) -> str:
-    """Return the progress of a job: ``running for 3h 2m, $12.30 so far``."""
+    """Return the progress of a job as text: ``running for 3h 2m, $12.30 so far``."""
     words = now.state.lower().replace("_", " ")
     if not now.seconds:
         return words
     verb = "after" if now.state in ENDED else "for"
     text = f"{words} {verb} {format_duration(now.seconds)}"
     text += "" if now.cost is None else f", {usd(now.cost)} so far"
-    return f"{text}, {checkpoint(now.checkpoint)}" if now.checkpoint else text
+    return f"{text}, {_checkpoint(now.checkpoint)}" if now.checkpoint else text
 
 
-def checkpoint(observation: CheckpointObservation) -> str:
-    """Return the age of a job's last checkpoint. A cancellation loses the work since then."""
+def _checkpoint(observation: CheckpointObservation) -> str:
     if observation.seconds is None:
         return "no checkpoint"
     bound = "at most " if observation.at_most else ""
@@ -447,7 +416,7 @@ def checkpoint(observation: CheckpointObservation) -> str:
 
 
 def at_most(job: JobChange) -> tuple[str, str]:
-    """Return the maximum cost on the service of the job, then on the other service."""
+    """Return the maximum cost on the job's service, and on the other service."""
     here, other = job.offers
     default = ", no timeout set" if job.cost.default_timeout else ""
     own = here.text(f"{default}{job.cost.elsewhere}")
@@ -455,11 +424,11 @@ def at_most(job: JobChange) -> tuple[str, str]:
 
 
 def shown_image(name: str) -> str:
-    """Return an image without its registry, and with only twelve digits of its digest."""
+    """Return an image without its registry, with the first twelve digits of its digest."""
     short, _, digest = name.rpartition("/")[2].partition("@sha256:")
     return f"{short}@sha256:{digest[:12]}" if digest else short
 
 
 def image_name(uri: str) -> str:
-    """Return an image without registry, tag and digest."""
+    """Return the name of an image without registry, tag and digest."""
     return uri.rpartition("/")[2].partition("@")[0].partition(":")[0]

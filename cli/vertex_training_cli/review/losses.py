@@ -1,8 +1,7 @@
-"""Data that a plan deletes or makes easier to delete, without destroying its resource.
+"""Risks to data of kept resources: retention, clean-ups, encryption keys and retrieval fees.
 
-These losses are not visible in the list of destroyed resources: shorter retention, lifecycle rules
-and clean-ups that delete, other encryption keys, retrieval fees, and changes that Google refuses
-half-way or ignores. Inputs that only need a comparison are ``watched`` in ``resource_types.yaml``.
+The module also finds changes that Google refuses or ignores. Inputs that only need a comparison are
+``watched`` in ``resource_types.yaml``.
 """
 
 from __future__ import annotations
@@ -38,14 +37,10 @@ Inputs = Mapping[str, Any]
 DAY: Final = 24 * 3600
 #: Amount without a limit.
 UNLIMITED: Final = float("inf")
-#: Conditions of a lifecycle rule that hold for noncurrent versions only:
+#: Conditions of a lifecycle rule that only noncurrent versions can satisfy:
 #: https://docs.cloud.google.com/storage/docs/lifecycle#conditions
 NONCURRENT: Final = ("daysSinceNoncurrentTime", "numNewerVersions", "noncurrentTimeBefore")
-#: Types with images: jobs, schedules of jobs, versions of models.
-_WITH_IMAGES: Final = WITH_REQUEST | {MODEL_VERSION}
-#: Inputs with the encryption key of a resource.
-KEYS: Final = ("kmsKeyName", "defaultKmsKeyName")
-#: Input that locks the retention of a bucket.
+#: Input of a bucket that locks its retention.
 _LOCK: Final = "retentionPolicy.isLocked"
 #: Retrieval fee of each class in USD a GB. STANDARD has none:
 #: https://cloud.google.com/storage/pricing#retrieval-pricing
@@ -53,9 +48,9 @@ RETRIEVAL: Final = {"NEARLINE": 0.01, "COLDLINE": 0.02, "ARCHIVE": 0.05}
 
 
 def kept_less(plan: Plan) -> list[Finding]:
-    """Return resources that keep data for less time, except destroyed and unprotected ones.
+    """Return resources that keep data for less time, except destroyed and unprotected resources.
 
-    ``also`` is True if a retention is reduced only to undo a manual change.
+    ``also`` is True if the plan reduces a retention only to undo a manual change.
     """
     return sorted([*_shorter_retentions(plan), *_pinned_images(plan)])
 
@@ -69,15 +64,18 @@ def _shorter_retentions(plan: Plan) -> Iterator[Finding]:
         for words, amount, shown in (*measures, *_COMPUTED.get(step.type, ())):
             old, new = amount(step.old.inputs), amount(step.new.inputs)
             deployed = amount(step.deployed.inputs) if step.deployed else math.nan
-            # After a manual change, the deployed amount is the approved one.
+            # If a user changed the amount by hand, compare with the deployed amount.
             before = deployed if deployed > new else old
             if new < before:
                 yield Finding(step.name, words, shown(before), shown(new), deployed <= new)
 
 
 def _pinned_images(plan: Plan) -> Iterator[Finding]:
-    """Yield images in use that a clean-up will delete or may delete because of the plan."""
-    users = [step.new.inputs for step in plan.steps if step.type in _WITH_IMAGES and step.new]
+    users = [
+        step.new.inputs
+        for step in plan.steps
+        if step.type in {*WITH_REQUEST, MODEL_VERSION} and step.new
+    ]
     text = json.dumps(users, default=str)
     for step, old, new in plan.inputs_of(REPOSITORY):
         if step.old is None or step.new is None:
@@ -97,19 +95,17 @@ def _policies(inputs: Inputs) -> object:
 
 
 def retention_locks(step: Step, old: Inputs, new: Inputs) -> Iterator[Finding]:
-    """Yield retentions that the plan locks, or prolongs while locked. A lock is permanent."""
+    """Yield retentions that the plan locks permanently, or prolongs while they are locked."""
     if (days := _locked_days(new)) > _locked_days(old):
         yield Finding(step.name, new=days)
 
 
 def _locked_days(inputs: Inputs) -> float:
-    """Return the days of a locked retention; 0 without one."""
     days = as_number(value_at(inputs, "retentionPolicy.retentionPeriod")) / DAY
     return days if value_at(inputs, _LOCK) is True else 0
 
 
 def _deletions(inputs: Inputs, states: tuple[str, ...]) -> Iterator[Inputs]:
-    """Yield conditions of lifecycle rules that delete objects in one of these states."""
     for rule in _objects(inputs.get("lifecycleRules")):
         condition = as_mapping(rule.get("condition"))
         deletes = as_mapping(rule.get("action")).get("type") == "Delete"
@@ -118,33 +114,29 @@ def _deletions(inputs: Inputs, states: tuple[str, ...]) -> Iterator[Inputs]:
 
 
 def _live_objects(inputs: Inputs) -> float:
-    """Return the days until the first lifecycle rule deletes a live object."""
     rules = _deletions(inputs, ("LIVE", "ANY"))
     days = (as_number(rule.get("age")) for rule in rules if not any(map(rule.get, NONCURRENT)))
     return min(days, default=UNLIMITED)
 
 
 def _old_versions(inputs: Inputs) -> float:
-    """Return the days until the first lifecycle rule deletes a noncurrent version.
-
-    Return NaN without versioning: a comparison with NaN is false.
-    """
+    """Return the days until a rule deletes a noncurrent version; NaN without versioning."""
     if value_at(inputs, "versioning.enabled") is not True:
         return math.nan
     days = (
-        as_number(rule.get("daysSinceNoncurrentTime"))  # `age` counts from when it was written
+        as_number(
+            rule.get("daysSinceNoncurrentTime")
+        )  # `age` counts from the upload of the version
         for rule in _deletions(inputs, ("ARCHIVED", "ANY"))
     )
     return min(days, default=UNLIMITED)
 
 
 def _clean_ups(inputs: Inputs) -> list[Inputs]:
-    """Return the clean-up rules of a repository that delete images; empty in a dry run."""
     return [rule for rule in _objects(_policies(inputs)) if rule.get("action") == "DELETE"]
 
 
 def _kept_images(inputs: Inputs) -> float:
-    """Return the number of newest versions per image that clean-ups keep."""
     if not _clean_ups(inputs):
         return UNLIMITED
     kept = (
@@ -161,7 +153,6 @@ def _image_age(inputs: Inputs) -> float:
 
 
 def _tagged_images(inputs: Inputs) -> float:
-    """Return 0 if a clean-up deletes tagged images, else 1."""
     states = (value_at(policy, "condition.tagState") for policy in _clean_ups(inputs))
     return float(all(state == "UNTAGGED" for state in states))
 
@@ -174,8 +165,7 @@ def _counted(unit: str) -> Callable[[float], str]:
     return lambda amount: "never deleted" if amount == UNLIMITED else f"{amount:g} {unit}"
 
 
-#: Retention that depends on several inputs: description, function of the amount, and amount as
-#: text.
+#: Type -> retentions that depend on several inputs: description, amount, and amount as text.
 _COMPUTED: Final[Mapping[str, tuple[tuple[str, Callable[..., float], Callable[..., str]], ...]]] = {
     BUCKET: (
         ("lifetime of old versions", _old_versions, _counted("days")),
@@ -190,10 +180,7 @@ _COMPUTED: Final[Mapping[str, tuple[tuple[str, Callable[..., float], Callable[..
 
 
 def key_changes(plan: Plan) -> list[Finding]:
-    """Return keys that another key, or Google's, replaces for new data, with the resources.
-
-    ``name`` and ``also`` are the shortest names that distinguish both keys.
-    """
+    """Return encryption keys that the plan replaces, with the names of the resources."""
     by_key: dict[tuple[str, str], list[str]] = {}
     for step in plan.changed:
         if step.old and step.new:
@@ -209,67 +196,69 @@ def key_changes(plan: Plan) -> list[Finding]:
 
 
 def _keys(type_: str, inputs: Inputs) -> Iterator[str]:
-    """Yield encryption keys at any depth of a resource's inputs."""
     pending: list[Any] = [request(inputs) if type_ in WITH_REQUEST else inputs]
     while pending:
         value = pending.pop()
         if isinstance(value, Mapping):
-            yield from (str(value[key]) for key in KEYS if value.get(key))
+            yield from (
+                str(value[key]) for key in ("kmsKeyName", "defaultKmsKeyName") if value.get(key)
+            )
             pending += value.values()
         elif isinstance(value, list):
             pending += value
 
 
 def cold(finding: Finding, quote: Quote) -> str:
-    """Return a bucket with its storage classes and the new retrieval fee."""
+    """Return a bucket with its storage classes and the new retrieval fee, as text."""
     before = f"{quote(finding.old)} → " if finding.old else ""
-    return f"{quote(finding.name)} ({before}{quote(finding.new)}, ${_fee(finding.new):.2f} a GB)"
+    return (
+        f"{quote(finding.name)} ({before}{quote(finding.new)}, ${RETRIEVAL[finding.new]:.2f} a GB)"
+    )
 
 
 def cold_buckets(plan: Plan) -> list[Finding]:
-    """Return buckets whose data the stack's members read and whose retrieval fee rises."""
+    """Return buckets that the stack reads and whose retrieval fee rises."""
     reads = {holding.target for holding in grants.held(plan) if holding.role in VERBS}
     findings = [
         Finding(step.name, old=_class(old) if step.old else "", new=_class(new))
         for step, old, new in plan.inputs_of(BUCKET)
         if step.new and str(new.get("name")) in reads
     ]
-    return sorted(finding for finding in findings if _fee(finding.new) > _fee(finding.old))
+    return sorted(
+        finding
+        for finding in findings
+        if RETRIEVAL.get(finding.new, 0) > RETRIEVAL.get(finding.old, 0)
+    )
 
 
 def _class(inputs: Inputs) -> str:
     return str(inputs.get("storageClass") or "STANDARD").upper()
 
 
-def _fee(storage_class: str) -> float:
-    return RETRIEVAL.get(storage_class, 0.0)
-
-
 def refusals(plan: Plan) -> list[Finding]:
-    """Return changes that Google refuses during the deployment or ignores, and alternatives."""
-    now = datetime.now(tz=UTC)
-    findings = [
-        finding for step in plan.steps if step.type == RESERVATION for finding in _end(step, now)
-    ]
-    findings += [
-        finding for step in plan.changed if step.type == BUCKET for finding in _locked(step)
-    ]
-    stays = (s for s in plan.steps if s.type == ATTACHMENT and s.old and s.op != "replace")
-    if any(step.new for step in stays):
-        findings += [
-            finding for step, *both in plan.inputs_of(SUBNET) for finding in _moved(step, *both)
-        ]
+    """Return changes that Google refuses or ignores, with alternatives."""
+    findings = list[Finding]()
+    has_attachment = any(
+        s.type == ATTACHMENT and s.old and s.new and s.op != "replace" for s in plan.steps
+    )
+    for step in plan.steps:
+        if step.type == RESERVATION:
+            findings += _end(step)
+        elif step.type == BUCKET and step.changes:
+            findings += _locked(step)
+    for step, old, new in plan.inputs_of(SUBNET) if has_attachment else ():
+        findings += _moved(step, old, new)
     return sorted(findings)
 
 
-def _end(step: Step, now: datetime) -> Iterator[Finding]:
-    """Yield reservations that Google will still delete at a time removed from the stack file."""
+def _end(step: Step) -> Iterator[Finding]:
+    """Yield reservations that Google will delete at a time that the stack file no longer has."""
     if step.old is None or step.new is None or step.op == "replace":
         return
     if step.new.inputs.get("deleteAtTime") or step.new.inputs.get("deleteAfterDuration"):
         return
     ends = _time(step.old.outputs.get("deleteAtTime") or step.old.inputs.get("deleteAtTime"))
-    if ends and ends > now:
+    if ends and ends > datetime.now(tz=UTC):
         yield Finding(
             str(step.new.inputs.get("name") or step.name),
             f"will still be deleted at {ends.isoformat()}: removing the end from the stack file "
@@ -289,7 +278,7 @@ def _locked(step: Step) -> Iterator[Finding]:
             name,
             f"has a locked retention of {before:g} days, which cannot be shortened or removed: "
             f"objects can be deleted after {before:g} days, and the bucket only without objects. "
-            "Put the retention back into the stack file",
+            "Restore the retention in the stack file",
         )
     elif step.op == "replace":
         yield Finding(
@@ -301,7 +290,6 @@ def _locked(step: Step) -> Iterator[Finding]:
 
 
 def _moved(step: Step, before: Inputs, after: Inputs) -> Iterator[Finding]:
-    """Yield subnets of attachments whose addresses change: a subnet in use cannot be deleted."""
     old, new = _block(before), _block(after)
     if old is None or new is None or old.subnet_of(new):
         return
@@ -322,7 +310,6 @@ def _block(inputs: Inputs) -> ipaddress.IPv4Network | None:
 
 
 def _time(text: object) -> datetime | None:
-    """Return a time in the API's spelling; None for any other text."""
     try:
         at = datetime.fromisoformat(str(text))
     except ValueError:

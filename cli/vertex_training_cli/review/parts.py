@@ -1,58 +1,62 @@
-"""Elements of a report: findings, questions of an approver, and parts of sections."""
+"""Elements of a report: findings, topics of the summary, parts of sections, and escaped texts."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from types import SimpleNamespace
-from typing import Any, Final, Literal, Protocol, TypeVar
+from typing import Any, Final, Literal, TypeVar
 
+from vertex_training_cli.console import is_seen
 from vertex_training_cli.engine.values import FieldDifference
 
-#: Questions of an approver. Kinds of risks answer some of these (``headline`` answers all).
-RUNS: Final = "what runs"
-LOST: Final = "what is lost"
-PUBLIC: Final = "what becomes public"
-LIMITS: Final = "which limits are raised"
-POLICIES: Final = "what policies say"
-COSTS: Final = "what it can cost"
-RIGHTS: Final = "who gains a right"
-READABLE: Final = "whose data becomes readable"
-UNSEEN: Final = "what was not looked at"
-STOPS: Final = "what stops"
-REPLACED: Final = "what is replaced"
-BINDS: Final = "what the digest binds"
-#: Question -> the head of its row.
-HEADS: Final = {
-    RUNS: "Jobs and traffic",
-    COSTS: "Cost",
-    RIGHTS: "Grants",
-    LOST: "Losses",
-    PUBLIC: "Public access",
-    STOPS: "Stopped jobs",
-    REPLACED: "Replacements",
-    LIMITS: "Limits and guards",
-    POLICIES: "Policies",
-    READABLE: "Data access",
-    UNSEEN: "Not checked",
-    BINDS: "Approval",
+
+class Topic(StrEnum):
+    """Topics of the summary in their order, with the keys of ``answers`` in JSON."""
+
+    RUNS = "what runs"
+    COSTS = "what it can cost"
+    RIGHTS = "who gains a right"
+    LOST = "what is lost"
+    PUBLIC = "what becomes public"
+    STOPS = "what stops"
+    REPLACED = "what is replaced"
+    LIMITS = "which limits are raised"
+    POLICIES = "what policies say"
+    READABLE = "whose data becomes readable"
+    UNSEEN = "what was not looked at"
+    BINDS = "what the digest binds"
+
+
+#: Topic -> heading of its row in Markdown and on the page.
+HEADS: Final[Mapping[str, str]] = {
+    Topic.RUNS: "Jobs and traffic",
+    Topic.COSTS: "Cost",
+    Topic.RIGHTS: "Grants",
+    Topic.LOST: "Losses",
+    Topic.PUBLIC: "Public access",
+    Topic.STOPS: "Stopped jobs",
+    Topic.REPLACED: "Replacements",
+    Topic.LIMITS: "Limits and guards",
+    Topic.POLICIES: "Policies",
+    Topic.READABLE: "Data access",
+    Topic.UNSEEN: "Not checked",
+    Topic.BINDS: "Approval",
 }
 #: Maximum number of names in one part of a sentence; further names are counted.
 NAMED: Final = 3
 #: Maximum length of a value that is a sentence.
 SENTENCE: Final = 400
-#: Kind of the member that stands for all users.
+#: Kind of the node for all users.
 EVERYBODY: Final = "everybody"
-#: Meaning of an entry for an approver. The HTML page shows "opens" in amber and "destroys" in red.
+#: Severity of an entry. The HTML page shows "opens" in amber and "destroys" in red.
 Danger = Literal["plain", "opens", "destroys"]
 
 
-class Quote(Protocol):
-    """Function that escapes a name or a value for a format."""
-
-    def __call__(self, value: str, length: int = ..., /) -> str:
-        """Return ``value`` escaped, cut to ``length`` in formats with a limit."""
-        ...
+#: Function that escapes a name or a value for a format, and cuts it to an optional length.
+Quote = Callable[..., str]
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -61,47 +65,43 @@ class Finding:
 
     name: str
     what: Any = ""
-    """A text, or a tuple of names."""
+    """Description, or a tuple of names."""
     old: Any = ""
     new: Any = ""
     also: Any = ""
-    """A further value, whose meaning depends on the kind of finding."""
+    """Additional value of this kind of finding."""
 
 
 class Change(SimpleNamespace):
-    """A resource after the plan, or before the plan if it is removed.
-
-    Its attributes are the values of the report, with the names of JSON's keys in snake case. The
-    function that returns changes describes their attributes.
-    """
+    """A resource after the plan, or before a removal. Its attributes are the keys of JSON."""
 
 
 def first(names: Sequence[str]) -> str:
-    """Return the first few names, and how many more exist."""
+    """Return the first few names, and the number of further names."""
     left = len(names) - NAMED
     return ", ".join(names[:NAMED]) + (f" and {left} more" if left > 0 else "")
 
 
 def shortened(lines: Sequence[str], most: int) -> tuple[str, ...]:
-    """Return the first lines, and a line with the number of the others."""
+    """Return the first lines, and a line with the number of further lines."""
     left = len(lines) - most
     return (*lines[:most], *((f"and {left} more",) if left > 0 else ()))
 
 
 @dataclass(frozen=True, slots=True)
 class Paragraph:
-    """Words, names and final words. A comment shows only the first few names."""
+    """Text with a list of names. A comment shows only the first names."""
 
     words: str
     names: tuple[str, ...] = ()
     end: str = ""
     by_semicolon: bool = False
-    """True if names are phrases that contain commas."""
+    """True if semicolons separate the names, because names contain commas."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verbatim:
-    """Lines of a text without markup, not escaped yet."""
+    """Unescaped lines of a text without markup."""
 
     lines: tuple[str, ...]
 
@@ -112,29 +112,27 @@ class Entry:
 
     text: str
     lead: str = ""
-    """Emphasized words before the text."""
     danger: Danger = "plain"
     name: str = ""
-    """Name of the resource whose fields differ. Neither name nor fields are quoted yet."""
+    """Name of the resource whose fields differ. Name and fields are unescaped."""
     fields: tuple[FieldDifference, ...] = ()
     in_comment: bool = True
     """True if a pull request comment also shows the resource's differing fields."""
     note: str = ""
-    """A line below the entry."""
 
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """Entries in groups. A comment shortens each group separately."""
+    """Groups of entries. A comment shortens each group separately."""
 
     groups: tuple[tuple[Entry, ...], ...]
     minor: bool = False
-    """True if a comment shortens this list first."""
+    """True if a comment shortens this list before other lists."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Cells of one or more lines. The page colors the first cell by ``danger``."""
+    """Cells with one or more lines. The page colors the first cell by ``danger``."""
 
     cells: tuple[tuple[str, ...], ...]
     danger: Danger = "plain"
@@ -150,13 +148,12 @@ class Table:
     spaced: bool = False
     """True if a comment has an additional empty line after the table."""
     shorter: tuple[Listing, ...] = ()
-    """Two shorter replacements for comments with little space. They list all rows.
-    Without replacements, a comment shows as many rows as entries of a list."""
+    """Two shorter replacements for comments with little space. Each lists all rows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Differences:
-    """Differing fields below a summary, not escaped yet."""
+    """Unescaped fields that differ, below a summary."""
 
     summary: str
     fields: tuple[FieldDifference, ...]
@@ -164,12 +161,12 @@ class Differences:
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """Parts behind a summary, hidden until a reader opens it."""
+    """Parts that are hidden until a reader opens the summary."""
 
     summary: str
     parts: tuple[Part, ...]
     comment: str = ""
-    """Text that a comment shows instead of the summary and the parts."""
+    """Text of a comment in place of the summary and the parts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,11 +190,10 @@ class Edge:
     other: Node
     verb: str
     new: bool
-    """True if the change adds the relation."""
 
     @property
     def is_public(self) -> bool:
-        """Return whether the subject is all users."""
+        """Return True if the subject is all users."""
         return self.one.kind == EVERYBODY
 
     @property
@@ -213,18 +209,16 @@ class Graph:
     nodes: dict[Node, None] = field(default_factory=dict)
     edges: list[Edge] = field(default_factory=list)
     left: int = 0
-    """Number of grants without an edge."""
     endpoints_left: int = 0
-    """Number of endpoints without a node."""
 
     @property
     def undrawn(self) -> str:
-        """Return how many grants and endpoints the graph omits; empty if it is complete."""
+        """Return the numbers of omitted grants and endpoints; empty if nothing is omitted."""
         counted = ((self.left, "grants"), (self.endpoints_left, "endpoints"))
         return " and ".join(f"{count} more {what}" for count, what in counted if count)
 
     def add(self, one: Node, other: Node, verb: str, *, new: bool) -> None:
-        """Add an edge with its nodes."""
+        """Add an edge and its nodes."""
         self.nodes |= {one: None, other: None}
         self.edges.append(Edge(one, other, verb, new))
 
@@ -239,7 +233,7 @@ class ReportSection:
     title: str
     parts: tuple[Part, ...]
     count: Paragraph | None = None
-    """Text shown while the section is folded."""
+    """Text that the heading shows while the section is folded."""
     fold: Literal["never", "comment", "always"] = "never"
     """Formats in which the section is folded."""
 
@@ -273,3 +267,90 @@ def to_listings(*groups: Iterable[str | Entry]) -> tuple[Listing, ...]:
         tuple(Entry(row) if isinstance(row, str) else row for row in group) for group in groups
     )
     return tuple(Listing((entry,)) for entry in entries if entry)
+
+
+#: Maximum length of a shown value. The JSON report has full values.
+MAX_SHOWN: Final = 160
+
+#: Characters that reports add to names, and that are not escaped.
+OWN: Final = "…→"
+#: Punctuation before and after a word.
+_EDGES: Final = re.compile(r"\A\W+|\W+\Z")
+#: Scripts without blanks between words and without letters that resemble Latin letters.
+_EAST_ASIAN: Final = re.compile(r"[\u3041-\u30ff\u3400-\u9fff\uac00-\ud7a3]+")
+
+
+def visible(value: str) -> str:
+    """Return ``value`` on one line, with invisible characters spelled out, and names in ASCII.
+
+    Names in Google Cloud and Pulumi are ASCII, so that another letter in a name is a look-alike. A
+    single word is a name, and a word that mixes ASCII with letters other than Latin is a name.
+
+    >>> visible("a\\n b\\u202e"), visible("of b\\u0430nk")
+    ('a b\\\\u202e', 'of b\\\\u0430nk')
+    >>> visible("Größe, 3 €")
+    'Größe, 3 €'
+    """
+    words = value.split()
+    line = " ".join(words)
+    if line.isascii() and line.isprintable():  # nearly all values
+        return line
+    return " ".join(_visible_word(word, is_name=len(words) == 1) for word in words)
+
+
+def _visible_word(word: str, *, is_name: bool) -> str:
+    if word.isascii() and word.isprintable():
+        return word
+    bare = _EDGES.sub("", word)
+    is_name = not _EAST_ASIAN.fullmatch(bare) and (is_name or not _is_prose(bare))
+    return "".join(
+        char
+        if is_seen(char) and (char.isascii() or not is_name or char in OWN)
+        else _escape_sequence(char)
+        for char in word
+    )
+
+
+def _is_prose(word: str) -> bool:
+    """Return True if a word is in one script, or in Latin letters with accents."""
+    latin = (char in "-'\u2019" or (char.isalpha() and char <= "\u024f") for char in word)
+    return not any(map(str.isascii, word)) or all(latin)
+
+
+def cut(value: str, length: int = MAX_SHOWN) -> str:
+    """Return ``visible(value)``, cut to ``length`` characters."""
+    line = visible(value)
+    return line if len(line) <= length else line[: length - 1] + "…"
+
+
+def code(value: str, length: int = MAX_SHOWN) -> str:
+    """Return ``value`` as code in Markdown, which is also valid in a table.
+
+    Code has no mentions, links or emoji. A pipe would end a table's cell, and a backtick the code,
+    even after a backslash. Such values are written as HTML entities.
+    """
+    line = cut(value, length)
+    if not line:
+        return ""
+    if "|" in line or "`" in line or line.endswith("\\"):
+        entities = re.sub(r"[^\w ]|_", lambda match: f"&#{ord(match[0])};", line)
+        return f"<code>{entities}</code>"
+    return f"`{line}`"
+
+
+def block(value: str) -> str:
+    """Return lines as a block of code in Markdown."""
+    lines = [visible(line) for line in value.splitlines()]
+    longest = max((len(run) for run in re.findall("`+", value)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return "\n".join([f"{fence}text", *lines, fence])
+
+
+def label(value: str) -> str:
+    """Return ``value`` for a quoted label of a Mermaid graph."""
+    return re.sub(r"[^\w \-./]", lambda match: f"#{ord(match[0])};", cut(value, 60))
+
+
+def _escape_sequence(character: str) -> str:
+    code = ord(character)
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

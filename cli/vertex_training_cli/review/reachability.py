@@ -1,7 +1,4 @@
-"""Changes that a plan makes to reachability: networks, peerings, firewalls, public access.
-
-The module also reports public access and egress to any address.
-"""
+"""Changes of a plan to reachability: networks, peerings, firewalls, external and public access."""
 
 from __future__ import annotations
 
@@ -24,9 +21,9 @@ from vertex_training_cli.review.parts import Change, Danger, Finding
 Inputs = Mapping[str, Any]
 IDENTITY_PROVIDER: Final = "gcp:iam/workloadIdentityPoolProvider:WorkloadIdentityPoolProvider"
 CONDITION: Final = "attributeCondition"
-#: Inputs of an identity provider that decide which tokens it accepts and their identities.
+#: Inputs of an identity provider that determine the accepted tokens and their identities.
 SIGN_IN: Final = (CONDITION, "attributeMapping", "oidc", "aws", "saml", "x509", "disabled")
-#: Inputs of any type that send out data or messages, or grant access, and that no rule judges.
+#: Inputs of any type that send data or grant access, and that no rule of the review judges.
 OUTWARD: Final = (
     *("topics", "cors", "websites", "website", "logging", "notificationConfigs", "pushConfig"),
     *("bigqueryConfig", "cloudStorageConfig", "peeredProjects", "exportPolicy"),
@@ -34,17 +31,17 @@ OUTWARD: Final = (
 
 
 def danger(change: Change) -> Danger:
-    """Return what a change to reachability means for an approver."""
+    """Return the danger of a change to reachability."""
     if change.verb == "closes":
         return "plain"
     return "destroys" if change.public else "opens"
 
 
 def reachability_changes(plan: Plan) -> list[Change]:
-    """Return what the plan opens, changes and closes, in this order.
+    """Return the connections that the plan opens, changes and closes, in this order.
 
-    ``verb`` is opens, closes or changes; ``what`` its object, like ``a peering of network x``.
-    ``public`` is True if the change opens something to everybody.
+    ``verb`` is opens, closes or changes, ``what`` is its object, like ``a peering of network x``.
+    ``public`` is True if the change opens access to all users.
     """
     changes = [
         Change(
@@ -64,16 +61,20 @@ def reachability_changes(plan: Plan) -> list[Change]:
 
 
 def is_network(step: Step) -> bool:
-    """Return whether a step changes the network and no other section reports the step."""
+    """Return True if a step changes the network, and no other section reports the step."""
     return step.type in _DESCRIPTIONS
 
 
 def _changes(step: Step) -> Iterator[tuple[str, str, list[FieldDifference]]]:
-    """Yield verb, object and differing fields of each change."""
     if step.type in _DESCRIPTIONS:
         both = step.old and step.new
         fields = diff_fields(step.old.inputs, step.new.inputs) if step.old and step.new else []
-        yield "changes" if both else "closes" if step.old else "opens", _describe(step), fields
+        text, inputs = _DESCRIPTIONS[step.type], step.inputs
+        if isinstance(text, str):
+            text = text.format_map(defaultdict(str, inputs, of_network=_network(inputs)))
+        else:
+            text = text(inputs)
+        yield "changes" if both else "closes" if step.old else "opens", text, fields
         return
     before, after = _openings(step, step.old), _openings(step, step.new)
     yield from (("opens", after[key], []) for key in after.keys() - before.keys())
@@ -82,7 +83,6 @@ def _changes(step: Step) -> Iterator[tuple[str, str, list[FieldDifference]]]:
 
 
 def _openings(step: Step, state: ResourceState | None) -> dict[object, str]:
-    """Return texts on the access that a resource opens in one of its states."""
     if state is None:
         return {}
     if step.type in WITH_REQUEST:
@@ -106,7 +106,6 @@ def _openings(step: Step, state: ResourceState | None) -> dict[object, str]:
 
 
 def _job_openings(job: str, spec: Inputs) -> Iterator[str]:
-    """Yield what a job opens: networks, DNS zones, a shell, a dashboard."""
     if network := spec.get("network"):
         yield f"network {network} to job {job}"
     interface = spec.get("pscInterfaceConfig", {})
@@ -121,10 +120,7 @@ def _job_openings(job: str, spec: Inputs) -> Iterator[str]:
 
 
 def _has_external_address(type_: str, inputs: Inputs) -> bool:
-    """Return whether a machine has an access config, or a job runs in Batch's default network.
-
-    https://docs.cloud.google.com/compute/docs/ip-addresses/configure-static-external-ip-address
-    """
+    """Return True if a machine has an external address, or a job uses Batch's default network."""
     if type_ in WITH_REQUEST:
         on_batch = backend_of(inputs) == BATCH_JOB.backend
         return on_batch and "pscInterfaceConfig" not in job_spec(request(inputs))
@@ -137,7 +133,7 @@ def _has_external_address(type_: str, inputs: Inputs) -> bool:
 
 
 def unjudged_types(plan: Plan) -> tuple[str, ...]:
-    """Return types of changed resources whose effect on access the review does not judge."""
+    """Return types of changed resources with effects on access that the review does not judge."""
     steps = (step for step in plan.changed if step.custom and step.new)
     return tuple(sorted({step.type for step in steps if not _is_known(step)}))
 
@@ -157,7 +153,6 @@ def _firewall(inputs: Inputs) -> str:
     rules = inputs.get("allows") or inputs.get("denies") or []
     ports = ", ".join(f"{r.get('protocol')} {','.join(r.get('ports', ()))}".strip() for r in rules)
     verb = "allows" if inputs.get("allows") else "denies"
-    # An ingress rule without targets applies to all machines of the network.
     where = f"from {_ends(inputs, sources) or ('anywhere' if inward else 'any machine')}"
     where += f" to {_ends(inputs, targets) or ('any machine' if inward else 'anywhere')}"
     return f"a firewall rule of {_network(inputs)} that {verb} {ports} {where}"
@@ -174,19 +169,19 @@ def _network(inputs: Inputs) -> str:
 
 
 def opened_to_everybody(step: Step, _old: Inputs, _new: Inputs) -> Iterator[Finding]:
-    """Yield resources that the plan newly opens to all users or to every address."""
+    """Yield resources that the plan opens to all users or to all addresses."""
     yield from map(Finding, _public(step, step.new) - _public(step, step.old))
 
 
 def external_addresses(step: Step, old: Inputs, new: Inputs) -> Iterator[Finding]:
-    """Yield machines and jobs that get an external address by the plan."""
+    """Yield machines and jobs that get an external address."""
     before = step.old and _has_external_address(step.type, old)
     if step.new and _has_external_address(step.type, new) and not before:
         yield Finding(job_name(step) if step.type in WITH_REQUEST else step.name)
 
 
 def sign_ins(step: Step, old: Inputs, new: Inputs) -> Iterator[Finding]:
-    """Yield identity providers with another issuer, condition or mapping, or with no condition."""
+    """Yield identity providers without a condition, or with changed rules for sign-in."""
     keys = SIGN_IN if step.old and step.new else ()
     changed = [key for key in keys if old.get(key) != new.get(key)]
     if step.old is None and str(new.get(CONDITION) or "true").strip() == "true":
@@ -203,7 +198,7 @@ def _shown(value: Any, key: str) -> str:
 
 
 def not_judged(plan: Plan) -> list[Finding]:
-    """Return inputs that send data out or grant access and that the review has no rule for."""
+    """Return inputs that send data or grant access, and that the review does not judge."""
     findings = [
         Finding(step.name, key)
         for step in plan.changed
@@ -226,13 +221,12 @@ def not_judged(plan: Plan) -> list[Finding]:
 
 
 def opened_egress(step: Step, old: Inputs, new: Inputs) -> Iterator[Finding]:
-    """Yield firewall rules that newly allow egress to any address."""
+    """Yield firewall rules that start to allow egress to all addresses."""
     if reaches_anywhere(new) and not reaches_anywhere(old):
         yield Finding(step.name)
 
 
 def _public(step: Step, state: ResourceState | None) -> set[str]:
-    """Return the public access that a resource opens in one of its states."""
     if state is None:
         return set()
     inputs, bindings = state.inputs, grants.bindings_of(step, state)
@@ -240,14 +234,14 @@ def _public(step: Step, state: ResourceState | None) -> set[str]:
         return opened
     if step.type == FIREWALL and open_ranges(inputs, "INGRESS"):
         return {f"firewall {step.name}"}
-    # Public access prevention refuses grants to everybody. Without it they are possible.
+    # Without public access prevention, a user can grant access to the public.
     if step.type == BUCKET and inputs.get("publicAccessPrevention") != "enforced":
         return {f"bucket {inputs.get('name', step.name)} (no public access prevention)"}
     return set()
 
 
-#: Resource type -> its effect on reachability: a template of its inputs, or a function.
-#: ``{of_network}`` is the name of its network. The types are those of pulumi-gcp 9.35.0.
+#: Resource type -> its effect on reachability, as a template or a function of its inputs. The types
+#: are those of pulumi-gcp 9.35.0.
 _DESCRIPTIONS: Final[Mapping[str, str | Callable[[Inputs], str]]] = {
     "gcp:compute/network:Network": "network {name}",
     SUBNET: lambda inputs: (
@@ -290,15 +284,8 @@ _DESCRIPTIONS: Final[Mapping[str, str | Callable[[Inputs], str]]] = {
 }
 
 
-def _describe(step: Step) -> str:
-    description, inputs = _DESCRIPTIONS[step.type], step.inputs
-    if not isinstance(description, str):
-        return description(inputs)
-    return description.format_map(defaultdict(str, inputs, of_network=_network(inputs)))
-
-
 def shells(step: Step, old: Inputs, new: Inputs) -> Iterator[Finding]:
-    """Yield jobs to whose machines all users of Vertex AI get a shell by the plan."""
+    """Yield jobs whose machines offer a shell to all users of Vertex AI."""
     before, after = (job_spec(request(inputs)).get("enableWebAccess") for inputs in (old, new))
     if after and not before:
         yield Finding(job_name(step))

@@ -1,4 +1,4 @@
-"""Builds a report from a plan: the parts that a reviewer needs, in the order of reading."""
+"""Builds a report from a plan."""
 
 from __future__ import annotations
 
@@ -40,10 +40,7 @@ from vertex_training_cli.review import (
 )
 from vertex_training_cli.review.destroyed import DestructiveChange, FolderChange
 from vertex_training_cli.review.grants import IamBinding
-from vertex_training_cli.review.jobs import (
-    JobChange,
-    image_name,
-)
+from vertex_training_cli.review.jobs import JobChange, image_name
 from vertex_training_cli.review.parts import Change
 from vertex_training_cli.review.risks import RISKS, RiskKind
 
@@ -51,43 +48,40 @@ from vertex_training_cli.review.risks import RISKS, RiskKind
 _IMAGE_PATH: Final = re.compile(
     r"(?:jobSpec|trialJobSpec)\.workerPoolSpecs\[\d+\]\.containerSpec\.imageUri\Z"
 )
-#: Images with labels that can be read from a registry.
+#: Images whose labels can be read from a registry.
 _PINNED: Final = re.compile(r"[a-z0-9-]+-docker\.pkg\.dev/[^@]+@sha256:[0-9a-f]{64}\Z")
-#: Origin of an image that was not looked up: offline, or the registry was not reachable.
-NOT_LOOKED_AT: Final = "not checked"
+#: Origin of an image that was not read from its registry.
+NOT_CHECKED: Final = "not checked"
 
 
 @dataclass(frozen=True, slots=True)
 class ImageUse:
-    """An image that a job or model uses after the plan."""
+    """An image that jobs or model versions use after the plan."""
 
     name: str
-    """Name of the image without registry and digest."""
     old: str
     """Digest or full name of the replaced image; empty if no image is replaced."""
     new: str
     uri: str
-    """Full name of the image."""
     jobs: tuple[str, ...]
     """Jobs and model versions that use the image, like ``model titanic run 3``."""
 
     @property
     def versions(self) -> tuple[str, str]:
-        """Images before and after the plan: short digests, and repositories if they differ."""
+        """Return the images before and after the plan, with short digests."""
         parts = (version.partition("sha256:") for version in (self.old, self.new))
         old, new = (f"{head}{mark}{digits[:12] if mark else ''}" for head, mark, digits in parts)
         return old, new
 
 
 def _image_uses(uses: Iterable[tuple[str, str, str]]) -> tuple[ImageUse, ...]:
-    """Return images of (previous image or empty, image, name of a job or version)."""
     users = dict[tuple[str, str], dict[str, None]]()
     for old, new, name in uses:
         users.setdefault((old, new), {})[name] = None
     images = list[ImageUse]()
     for (old, new), names in users.items():
         (place, _, before), (other, _, after) = old.partition("@"), new.partition("@")
-        # Full names if a digest is missing or repositories differ.
+        # Show full names if a digest is missing or the repositories differ.
         both = (old, new) if old and place != other else (before or old, after or new)
         images.append(ImageUse(image_name(new), *both, new, tuple(names)))
     return tuple(sorted(images, key=lambda use: (use.name, use.old or use.uri)))
@@ -98,33 +92,29 @@ class ReviewOutcome(IntEnum):
 
     CLEAN = 0
     FAILED = 1
-    """The preview failed for a reason other than those below."""
     FORBIDDEN = 3
-    """A mandatory policy forbids it, or a protected resource would be recreated without data."""
+    """A mandatory policy is violated, or a protected resource would be recreated without data."""
     OVER_LIMIT = 4
-    """The plan exceeds the environment's limits."""
     DIFFERENT = 5
-    """The plan differs from the expected plan."""
 
 
 @dataclass(frozen=True, slots=True)
 class ResourceChange:
-    """A change that no other part of the report shows."""
+    """A change that only the section "Other changes" shows."""
 
     op: str
     name: str
     type: str
     differences: tuple[FieldDifference, ...]
     paths: tuple[str, ...] = ()
-    """Properties that differ for the provider although the inputs are equal."""
+    """Properties that the provider reports as different, although the inputs are equal."""
 
 
-#: Key of a field's metadata: the function that computes the field from a plan.
+#: Metadata key of the function that computes a field from a plan.
 FINDER: Final = "finder"
 
 
 def _part(find: Callable[[Plan], Iterable[Any]]) -> Any:
-    """Return a field of the report that ``find`` computes from a plan."""
     return field(metadata={FINDER: find})
 
 
@@ -134,20 +124,19 @@ class ReviewReport:
 
     stack: str
     project: str
-    """The Google Cloud project; empty if unknown."""
     region: str
     source: str
-    """Description of the state that the plan starts from."""
+    """Description of the state at the beginning of the preview."""
     outcome: ReviewOutcome
     digest: str
     expected: str
-    """Digest that the plan must have; empty if no digest is required."""
+    """Required digest of the plan, or its first characters; empty if none is required."""
     problems: tuple[Problem, ...]
-    """Mistakes in files and exceeded limits, if they made the preview fail."""
+    """Mistakes in files and exceeded limits that made the preview fail."""
     errors: tuple[Diagnostic, ...]
     warnings: tuple[Diagnostic, ...]
     notes: tuple[Diagnostic, ...]
-    """Messages that the program logged: prices of reservations, external grants."""
+    """Messages of the program, such as prices of reservations."""
     jobs: tuple[JobChange, ...]
     models: tuple[Change, ...] = _part(serving.version_changes)
     endpoints: tuple[Change, ...] = _part(serving.endpoint_changes)
@@ -155,30 +144,28 @@ class ReviewReport:
     schedules: tuple[Change, ...] = _part(expenses.schedule_changes)
     watching: tuple[Change, ...] = _part(guards.watch_changes)
     reservations: tuple[Change, ...] = _part(expenses.reservation_changes)
-    """Reservations with changed machines, zone or number."""
     gained: tuple[IamBinding, ...] = _part(grants.gained)
     lost: tuple[IamBinding, ...] = _part(grants.lost)
     kept: tuple[IamBinding, ...] = _part(grants.kept)
     """Grants that leave the stack and stay in the cloud."""
     access_gained: tuple[Access, ...]
-    """New access of members to data, directly or through a service account."""
+    """New access of members to data, direct or through a service account."""
     access_lost: tuple[Access, ...]
     unjudged: tuple[str, ...] = _part(reachability.unjudged_types)
     """Types of changed resources with unknown effects on access."""
     reachability: tuple[Change, ...] = _part(reachability.reachability_changes)
     risks: Mapping[RiskKind, tuple[Any, ...]]
-    """Findings by kind of ``RISKS``."""
     levels: Mapping[str, str]
     """Configured levels of policies by name; other policies are mandatory."""
     protected: tuple[str, ...] = _part(destroyed.protected)
-    """Resources that Pulumi refuses to destroy."""
     folders: tuple[FolderChange, ...] = _part(destroyed.folder_changes)
     """Folders with several changed objects, which ``changes`` omits."""
     destroyed: tuple[DestructiveChange, ...] = _part(destroyed.destroyed)
-    violations: tuple[PolicyViolation, ...] = _part(lambda plan: plan.violations)
+    violations: tuple[PolicyViolation, ...] = _part(
+        lambda plan: {(e.policy, e.level, e.urn, e.message): e for e in plan.violations}.values()
+    )
     packs: tuple[str, ...] = _part(lambda plan: sorted(plan.packs))
     policies: int
-    """Number of policies that checked the plan."""
     changes: tuple[ResourceChange, ...]
     unchanged: int
     is_first: bool
@@ -187,24 +174,22 @@ class ReviewReport:
         lambda plan: sorted(e.type for e in plan.changed if e.op == "create")
     )
     not_observed: str
-    """Reason why existing jobs were not observed; empty if all were."""
+    """Reason why existing jobs were not observed; empty if all jobs were observed."""
     held: tuple[IamBinding, ...] = _part(grants.held)
     """All grants after the change, for the graph."""
     unseen_images: tuple[str, ...] = ()
-    """Images of submitted jobs that were not looked up, with reasons."""
+    """Images of submitted jobs that were not read from their registry, with reasons."""
     origins: Mapping[str, str] = field(default_factory=dict)
-    """Origins of images that were looked up, by full name."""
     preflight: str = ""
-    """The summary of a preflight of the stack; empty without one."""
 
     @property
     def is_offline(self) -> bool:
-        """Return whether the preview ignored the state, so that every resource looks new."""
+        """Return True if the preview ignored the state, so that all resources look new."""
         return self.source.startswith(OFFLINE)
 
     @property
     def images(self) -> tuple[ImageUse, ...]:
-        """Images of jobs, schedules or models whose digest changes."""
+        """Return the images of jobs, schedules and models whose digest changes."""
         pairs = [
             (difference.old, difference.new, job.name)
             for job in (*self.jobs, *self.schedules)
@@ -216,7 +201,7 @@ class ReviewReport:
 
     @property
     def other_images(self) -> tuple[ImageUse, ...]:
-        """Other pinned images of Artifact Registry in use."""
+        """Return the other images from Artifact Registry in use."""
         changed = {change.uri for change in self.images}
         jobs = (*self.jobs, *self.schedules)
         used = [(uri, job.name, job.action) for job in jobs for uri in job.images]
@@ -229,8 +214,8 @@ class ReviewReport:
         )
 
     def origin(self, image: ImageUse) -> str:
-        """Return the commit and folder that an image was built from."""
-        return self.origins.get(image.uri, NOT_LOOKED_AT)
+        """Return the commit and the folder of an image's sources."""
+        return self.origins.get(image.uri, NOT_CHECKED)
 
     def count(self, *actions: str) -> int:
         """Return the number of jobs with one of these actions."""
@@ -238,34 +223,34 @@ class ReviewReport:
 
     @property
     def submitted(self) -> tuple[JobChange, ...]:
-        """Jobs that the plan submits to the service."""
+        """Return the jobs that the plan submits to a service."""
         return tuple(job for job in self.jobs if job.submits)
 
     @property
     def worst_case(self) -> float:
-        """Maximum cost of all submitted jobs with a price, in USD."""
+        """Return the maximum cost of all submitted jobs with a price, in USD."""
         return math.fsum(job.cost.worst_case or 0 for job in self.submitted)
 
     @property
     def unpriced(self) -> tuple[JobChange, ...]:
-        """Submitted jobs without a price."""
+        """Return the submitted jobs without a price."""
         return tuple(job for job in self.submitted if job.cost.worst_case is None)
 
     @property
     def forbidding(self) -> tuple[PolicyViolation, ...]:
-        """Violations of policies that forbid a deployment."""
+        """Return the policy violations that forbid a deployment."""
         return tuple(violation for violation in self.violations if violation.is_mandatory)
 
     @property
     def risky(self) -> bool:
-        """Return whether the plan opens, grants or destroys something, or removes protection."""
+        """Return True if the plan adds access, destroys resources or has another risk."""
         opened = any(change.verb != "closes" for change in self.reachability)
         named = any(findings for kind, findings in self.risks.items() if kind.headline)
         return bool(self.gained or self.destroyed or named or opened)
 
     @property
     def nothing(self) -> bool:
-        """Return whether the plan is empty."""
+        """Return True if the plan changes nothing."""
         parts = (*self.risks.values(), self.gained, self.lost, self.kept, self.reachability)
         more = (self.destroyed, self.changes, self.folders, self.watching)
         kinds = (*self.jobs, *self.models, *self.endpoints, *self.snapshots, *self.schedules)
@@ -282,7 +267,8 @@ def build(
 ) -> ReviewReport:
     """Return the report of a plan. ``expected`` is the approved digest or its first characters.
 
-    ``problems`` are mistakes in the files, if the preview failed. The digest omits ``observed``.
+    ``problems`` are mistakes in the files, if the preview failed. ``observed`` does not affect the
+    digest of the plan.
     """
     is_offline = source.startswith(OFFLINE)
     digest, refused = plan_digest(plan), destroyed.refused_losses(plan)
@@ -296,9 +282,7 @@ def build(
     for schedule in parts["schedules"]:
         schedule.dropped = observed.dropped.get(schedule.name, ())
     grouped = {name for folder in parts["folders"] for name in folder.names}
-    changes = [_change(step) for step in plan.changed if not _is_elsewhere(step)]
-    changes.sort(key=lambda change: (change.op, change.name))
-    # With an explanation if ``--refresh`` could not read a resource.
+    # Explain errors of a refresh that could not read a resource.
     errors = tuple(
         dataclasses.replace(error, message="\n".join(read_errors.explained((error.message,))))
         for error in plan.errors
@@ -327,14 +311,25 @@ def build(
         policies=len(plan.policies | {violation.policy for violation in plan.violations}),
         risks={kind: kind(plan) for kind in RISKS},
         levels=guards.policy_levels(plan),
-        changes=tuple(change for change in changes if change.name not in grouped),
+        changes=_other_changes(plan, grouped),
         is_first=plan.succeeded and not is_offline and not any(step.old for step in plan.steps),
         unchanged=sum(step.custom and not step.changes for step in plan.steps),
     )
 
 
+def _other_changes(plan: Plan, grouped: set[str]) -> tuple[ResourceChange, ...]:
+    changes = list[ResourceChange]()
+    for step in plan.changed:
+        if not _is_in_other_section(step) and step.name not in grouped:
+            new = step.new.inputs if step.new else {}
+            fields = diff_fields(step.old.inputs, new) if step.old else added_fields(new)
+            op, paths = "forget" if destroyed.stays(step) else step.op, () if fields else step.paths
+            changes.append(ResourceChange(op, step.name, step.type, tuple(fields), paths))
+    return tuple(sorted(changes, key=lambda change: (change.op, change.name)))
+
+
 def with_problems(report: ReviewReport, problems: Sequence[Problem]) -> ReviewReport:
-    """Return the report with further problems that forbid a deployment."""
+    """Return the report with additional problems that forbid a deployment."""
     worse = problems and report.outcome in (ReviewOutcome.CLEAN, ReviewOutcome.DIFFERENT)
     return dataclasses.replace(
         report,
@@ -355,38 +350,45 @@ def _outcome(plan: Plan, problems: Sequence[Problem], different: bool) -> Review
     return ReviewOutcome.DIFFERENT if different else ReviewOutcome.CLEAN
 
 
-def _is_elsewhere(step: Step) -> bool:
-    """Return whether another part of the report shows the step."""
-    own = step.type in (*WITH_REQUEST, *serving.TYPES, SNAPSHOT)
-    own = own or (step.type in guards.WATCHING and step.op == "create")
-    elsewhere = own or grants.grants_alone(step) or reachability.is_network(step)
-    gone = step.op in destroyed.DELETIONS and not destroyed.stays(step)
-    return elsewhere or gone
-
-
-def _change(step: Step) -> ResourceChange:
-    new = step.new.inputs if step.new else {}
-    fields = diff_fields(step.old.inputs, new) if step.old else added_fields(new)
-    op = "forget" if destroyed.stays(step) else step.op
-    return ResourceChange(op, step.name, step.type, tuple(fields), () if fields else step.paths)
+def _is_in_other_section(step: Step) -> bool:
+    return (
+        step.type in (*WITH_REQUEST, *serving.TYPES, SNAPSHOT)
+        or (step.type in guards.WATCHING and step.op == "create")
+        or grants.grants_alone(step)
+        or reachability.is_network(step)
+        or (step.op in destroyed.DELETIONS and not destroyed.stays(step))
+    )
 
 
 def plan_digest(plan: Plan) -> str:
-    """Return a SHA-256 over the effects of the plan, as 64 hex digits.
+    """Return a SHA-256 of the effects of the plan, as 64 hex digits.
 
-    Equal plans have equal digests on any machine and at any time. The digest covers the stack;
-    step, inputs before and after, and protection of each changed resource; protection that
-    changes alone; limits, exceptions of drift and levels of rules; policies with their levels and
-    results; and the success of the preview. It does not cover prices, warnings of the program,
-    durations, local paths and the content of secrets.
+    Equal plans have equal digests on all machines and at all times. The digest covers the stack,
+    inputs and protection of changed resources, limits, exceptions of drift, levels of rules,
+    results and levels of policies, and the success of the preview. It does not cover prices,
+    warnings, durations, local paths and the content of secrets.
     """
     raised = [(limit.name, limit.old, limit.new) for limit in guards.raised_limits(plan)]
     content = {
         "stack": plan.stack,
-        "steps": _steps(plan),
-        "protection": _protection(plan),
+        "steps": [
+            {
+                "op": step.op,
+                "urn": step.urn,
+                "old": step.old and _state(step, step.old),
+                "new": step.new and _state(step, step.new),
+                "paths": sorted(step.paths),
+            }
+            for step in sorted(plan.changed, key=lambda step: step.urn)
+        ],
+        # Protection may change without another change of the resource.
+        "protection": sorted(
+            (step.urn, step.old.protect, step.new.protect)
+            for step in plan.steps
+            if step.custom and step.old and step.new and step.old.protect != step.new.protect
+        ),
         "limits": [guards.limits_of(plan), raised],
-        # Messages are for people: a new wording must not change the digest.
+        # The text of a message does not change the digest.
         "policies": {
             "packs": sorted(plan.packs),
             "checked": sorted(plan.policies),
@@ -400,29 +402,9 @@ def plan_digest(plan: Plan) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _steps(plan: Plan) -> list[dict[str, object]]:
-    return [
-        {
-            "op": step.op,
-            "urn": step.urn,
-            "old": step.old and _state(step, step.old),
-            "new": step.new and _state(step, step.new),
-            "paths": sorted(step.paths),
-        }
-        for step in sorted(plan.changed, key=lambda step: step.urn)
-    ]
-
-
 def _state(step: Step, state: ResourceState) -> dict[str, object]:
-    known = {RESOLVED} if step.type == SNAPSHOT else set[str]()  # tables grow after the approval
+    known = (
+        {RESOLVED} if step.type == SNAPSHOT else set[str]()
+    )  # Source tables may grow after the approval.
     inputs = {key: value for key, value in state.inputs.items() if key not in known}
     return {"inputs": inputs, "protect": state.protect}
-
-
-def _protection(plan: Plan) -> list[tuple[str, bool, bool]]:
-    """Return changes of protection, also on resources that do not change otherwise."""
-    return sorted(
-        (step.urn, step.old.protect, step.new.protect)
-        for step in plan.steps
-        if step.custom and step.old and step.new and step.old.protect != step.new.protect
-    )

@@ -1,7 +1,6 @@
-"""Sections of the report, from which the Markdown and the HTML page are written.
+"""Sections of the report: titles and parts, from which Markdown and the HTML page are written.
 
-A section has a title and parts. Names and values are quoted when a section is built. Each kind of
-part defines how a comment shortens it.
+Names and values are escaped when a section is built.
 """
 
 from __future__ import annotations
@@ -15,7 +14,6 @@ from vertex_training.catalog.costs import usd
 from vertex_training.errors import counted
 from vertex_training_cli.review import expenses, grants, guards, reachability, serving
 from vertex_training_cli.review.destroyed import DestructiveChange
-from vertex_training_cli.review.escaping import cut
 from vertex_training_cli.review.grants import IamBinding
 from vertex_training_cli.review.headline import totals
 from vertex_training_cli.review.jobs import JobChange, at_most, fate, progress, shown_image
@@ -36,16 +34,17 @@ from vertex_training_cli.review.parts import (
     ReportSection,
     Table,
     Verbatim,
+    cut,
     to_listings,
     to_tables,
 )
 from vertex_training_cli.review.report import ResourceChange, ReviewReport
 
-#: Maximum number of nodes for an account's jobs; more jobs share one node. A graph of 200 boxes is
-#: unreadable, and Mermaid refuses more than 500 edges.
+#: Maximum number of nodes for an account's jobs; more jobs share one node.
 MAX_JOBS: Final = 12
+#: Maximum number of edges of grants. Mermaid refuses more than 500 edges.
 MAX_EDGES: Final = 120
-#: Part of a role's name -> verb for an edge; the first match counts.
+#: Part of a role's name -> verb of an edge. The first match counts.
 VERBS: Final = (
     ("secretAccessor", "reads"),
     ("objectViewer", "reads"),
@@ -57,19 +56,14 @@ VERBS: Final = (
     ("serviceAccountUser", "acts as"),
     ("networkUser", "uses"),
 )
-#: Number of characters of a folded note that stay visible.
-BEGINNING: Final = 72
-#: Maximum length of a list of names, large enough to show every list in full.
+#: Length that is never exceeded by a list of names.
 ALL: Final = 64_000
 
 
 def sections(
     report: ReviewReport, quote: Quote, strong: Callable[[str], str]
 ) -> list[ReportSection]:
-    """Return all sections that are not empty, in the order of reading.
-
-    ``quote`` escapes names and values, ``strong`` emphasizes words.
-    """
+    """Return all sections that are not empty. ``strong`` emphasizes words."""
     errors = (line for error in report.errors for line in error.message.splitlines())
     preflight = (Paragraph(f"Preflight: {quote(report.preflight)}"),) if report.preflight else ()
     warnings, drawn = tuple(warning.message for warning in report.warnings), graph(report)
@@ -87,7 +81,19 @@ def sections(
         _notes(report, quote),
         ReportSection("Grants", _rights(report, quote, strong)),
         ReportSection("Data access through service accounts", _access(report, quote)),
-        ReportSection("Reachability", _reachability(report, quote)),
+        ReportSection(
+            "Reachability",
+            to_listings(
+                Entry(
+                    quote(change.what, SENTENCE),
+                    lead=change.verb,
+                    danger=reachability.danger(change),
+                    name=change.resource,
+                    fields=change.differences,
+                )
+                for change in report.reachability
+            ),
+        ),
         _losses(report, quote),
         ReportSection("Policies", tuple(_policies(report, quote))),
         _rest(report, quote),
@@ -102,26 +108,16 @@ def sections(
 
 
 def _verbatim(lines: Iterable[str]) -> tuple[Verbatim, ...]:
-    """Return a part with the lines; empty without lines."""
     texts = tuple(lines)
     return (Verbatim(texts),) if texts else ()
 
 
-def _images_in(names: Sequence[str], quote: Quote) -> tuple[str, ...]:
-    return tuple(quote(shown_image(name)) for name in names if name)
-
-
-def _account_in(address: str, quote: Quote) -> str:
-    return quote(address.partition("@")[0])
-
-
 def _if_action(*actions: str) -> Callable[[Any], Danger]:
-    """Return a function that marks rows as destructive if they have one of these actions."""
     return lambda change: "destroys" if change.action in actions else "plain"
 
 
 def _schedules(changes: Sequence[Change], quote: Quote) -> Iterator[Part]:
-    """Yield a table of all schedules, because an unchanged schedule also costs money."""
+    # An unchanged schedule also costs money.
     yield from to_tables(
         "Scheduled jobs",
         changes,
@@ -133,8 +129,8 @@ def _schedules(changes: Sequence[Change], quote: Quote) -> Iterator[Part]:
                 row.slots or ("paused" if row.paused else "none")
             ),
             "missed start times": lambda row: quote(row.missed),
-            "image": lambda row: _images_in(row.images, quote),
-            "account": lambda row: _account_in(row.account, quote),
+            "image": lambda row: tuple(quote(shown_image(name)) for name in row.images),
+            "account": lambda row: quote(row.account.partition("@")[0]),
             "monthly cost": expenses.monthly_cost,
         },
         _if_action("end"),
@@ -147,7 +143,7 @@ def _schedules(changes: Sequence[Change], quote: Quote) -> Iterator[Part]:
 
 
 def _snapshots(changes: Sequence[Change], quote: Quote) -> Iterator[Part]:
-    """Yield a table of all snapshots, because no other section shows that source tables changed."""
+    # The estimate of an unchanged snapshot shows changes of its source tables.
     yield from to_tables(
         "BigQuery snapshots",
         changes,
@@ -165,7 +161,6 @@ def _snapshots(changes: Sequence[Change], quote: Quote) -> Iterator[Part]:
 
 
 def _models(versions: Sequence[Change], quote: Quote) -> Iterator[Part]:
-    """Yield changed model versions, and runs whose results could not be read."""
     changed = [version for version in versions if version.action != "keep"]
     yield from to_tables(
         "Changed model versions",
@@ -175,25 +170,22 @@ def _models(versions: Sequence[Change], quote: Quote) -> Iterator[Part]:
             "version": lambda change: quote(f"run {change.run}"),
             "action": lambda change: change.action,
             "job": lambda change: quote(change.job),
-            "image": lambda change: _images_in((change.image_before, change.image), quote),
+            "image": lambda change: tuple(
+                quote(shown_image(name)) for name in (change.image_before, change.image) if name
+            ),
             "metrics": lambda change: quote(serving.metrics_text(change.metrics), SENTENCE),
         },
         _if_action("delete"),
     )
-    unanswered = tuple(
-        Entry(
-            f"{quote(change.model)} run {quote(change.run)}: {quote(change.unanswered, SENTENCE)}"
-        )
-        for change in changed
-        if change.unanswered
-    )
-    if unanswered:
+    if unanswered := [change for change in changed if change.unanswered]:
         yield Paragraph("Results of these runs were not read:")
-        yield Listing((unanswered,))
+        yield from to_listings(
+            f"{quote(change.model)} run {quote(change.run)}: {quote(change.unanswered, SENTENCE)}"
+            for change in unanswered
+        )
 
 
 def _endpoints(changes: Sequence[Change], quote: Quote) -> Iterator[Part]:
-    """Yield changed endpoints with split, machines, USD a month, reachability and metrics."""
     changed = [change for change in changes if change.action != "keep"]
     yield from to_tables(
         "Changed endpoints",
@@ -205,7 +197,7 @@ def _endpoints(changes: Sequence[Change], quote: Quote) -> Iterator[Part]:
             "machines": lambda change: quote(change.machine),
             "monthly cost": serving.cost_text,
             "reachability": lambda change: quote(serving.reach_text(change)),
-            "account": lambda change: _account_in(change.account, quote),
+            "account": lambda change: quote(change.account.partition("@")[0]),
         },
         _if_action("delete", "replace"),
     )
@@ -230,7 +222,6 @@ def _metrics(change: Change, quote: Quote) -> tuple[Table, ...]:
 
 
 def _watching(changes: Sequence[Change], quote: Quote) -> Iterator[Part]:
-    """Yield changed channels, alerts, budgets and dashboards, with their recipients."""
     yield from to_tables(
         "Notifications",
         changes,
@@ -255,11 +246,8 @@ def _jobs(report: ReviewReport, quote: Quote) -> Iterator[Part]:
     kept = [job for job in report.jobs if job.action == "keep"]
     yield from _job_table("Changed jobs", changed, quote, shorter=_shorter(changed, quote))
     if kept:
-        count, tables = (
-            f"Unchanged: {len(kept)}",
-            _job_table("Unchanged jobs", kept, quote),
-        )
-        yield Fold(count, tables, comment=f"{count}.")
+        count = f"Unchanged: {len(kept)}"
+        yield Fold(count, _job_table("Unchanged jobs", kept, quote), comment=f"{count}.")
     yield from to_listings(
         (
             f"{quote(job.name)}: fields from {quote('jobDefaults')}:"
@@ -304,7 +292,7 @@ def _jobs(report: ReviewReport, quote: Quote) -> Iterator[Part]:
 
 
 def _shorter(jobs: Sequence[JobChange], quote: Quote) -> tuple[Listing, ...]:
-    """Return two shorter replacements of the table: a line per job, or a line per action."""
+    """Return two shorter replacements of the table of jobs: a line per job, a line per action."""
     by_action = {
         action: ", ".join(job.name for job in jobs if job.action == action)
         for action in dict.fromkeys(job.action for job in jobs)
@@ -336,12 +324,11 @@ def _job_table(
 
 
 def _prices(report: ReviewReport) -> str:
-    """Return the sources of the prices, with their dates and regions."""
     rates = {
         (
             rate.source,
             rate.date,
-            rate.region + ("" if rate.exact else ", another region than the job's"),
+            rate.region + ("" if rate.exact else ", not the job's region"),
         )
         for job in report.submitted
         for pool in job.cost.pools
@@ -375,10 +362,10 @@ def _images(report: ReviewReport, quote: Quote) -> Iterator[ReportSection]:
 
 
 def _notes(report: ReviewReport, quote: Quote) -> ReportSection:
-    """Return folded notes, which rarely change; the summary shows their first words."""
+    # The first words of each note stay visible.
     lines = (line for note in report.notes for line in note.message.splitlines())
     begins = (note.message.splitlines()[0] for note in report.notes if note.message)
-    names = tuple(quote(cut(words, BEGINNING)) for words in begins)
+    names = tuple(quote(cut(words, 72)) for words in begins)
     count = Paragraph("", names, by_semicolon=True)
     return ReportSection("Notes", _verbatim(lines), count, "always")
 
@@ -414,7 +401,7 @@ def _rights(report: ReviewReport, quote: Quote, strong: Callable[[str], str]) ->
 
 
 def _access(report: ReviewReport, quote: Quote) -> tuple[Table, ...]:
-    """Return access that members have through service accounts; the grants list direct access."""
+    # The section on grants lists direct access.
     changes = [("gained", access) for access in report.access_gained if access.through]
     changes += [("lost", access) for access in report.access_lost if access.through]
     return to_tables(
@@ -432,19 +419,6 @@ def _access(report: ReviewReport, quote: Quote) -> tuple[Table, ...]:
     )
 
 
-def _reachability(report: ReviewReport, quote: Quote) -> tuple[Listing, ...]:
-    return to_listings(
-        Entry(
-            quote(change.what, SENTENCE),
-            lead=change.verb,
-            danger=reachability.danger(change),
-            name=change.resource,
-            fields=change.differences,
-        )
-        for change in report.reachability
-    )
-
-
 def _losses(report: ReviewReport, quote: Quote) -> ReportSection:
     def gone(change: DestructiveChange) -> Entry:
         text = f"{change.fate}: {quote(change.name)} ({quote(change.type)})"
@@ -459,7 +433,6 @@ def _losses(report: ReviewReport, quote: Quote) -> ReportSection:
     groups += [tuple(map(gone, report.destroyed))] if report.destroyed else []
     parts: list[Part] = [Listing(tuple(groups))] if groups else []
     if names := tuple(map(quote, report.protected)):
-        # Folded: the same names in every report.
         summary = f"Protected resources, which Pulumi refuses to destroy: {len(names)}"
         parts.append(Fold(summary, (Paragraph("", names),)))
     return ReportSection("Losses and lowered guards" if groups else "", tuple(parts))
@@ -471,7 +444,7 @@ def _policies(report: ReviewReport, quote: Quote) -> Iterator[Part]:
         yield Paragraph(_checked(report))
     if lower:
         names = tuple(f"{quote(name)} {quote(level)}" for name, level in lower)
-        yield Paragraph("Not mandatory in this stack: ", names, ".")
+        yield Paragraph("Policies that are not mandatory in this stack: ", names, ".")
     yield from to_tables(
         "Policy results",
         report.violations,
@@ -487,7 +460,6 @@ def _policies(report: ReviewReport, quote: Quote) -> Iterator[Part]:
 
 
 def _checked(report: ReviewReport) -> str:
-    """Return a line with the number of policies that checked the plan, and their results."""
     packs = ", ".join(report.packs)
     if not packs:
         return "No policy pack checked the plan."
@@ -525,11 +497,17 @@ def _change(change: ResourceChange, quote: Quote) -> Entry:
 
 
 def graph(report: ReviewReport) -> Graph:
-    """Return a graph of the stack after the change."""
+    """Return a graph of the stack after the change, with new grants first."""
     drawn, gained = Graph(), set(report.gained)
-    # New bindings first: they matter most to a reader.
     for binding in sorted(report.held, key=lambda binding: binding not in gained)[:MAX_EDGES]:
-        drawn.add(_holder(binding), _target(binding), _verb(binding.role), new=binding in gained)
+        kind, _, name = binding.member.partition(":")
+        holder = Node(kind if name else EVERYBODY, name or binding.member)
+        if kind == "serviceAccount":
+            holder = Node("account", _account(name))
+        tail, role = binding.target.rpartition("/")[2], binding.role.rpartition("/")[2]
+        target = Node(binding.kind, _account(tail) if "@" in tail else tail)
+        verb = next((verb for part, verb in VERBS if part.lower() in role.lower()), role)
+        drawn.add(holder, target, verb, new=binding in gained)
     drawn.left = max(0, len(report.held) - MAX_EDGES)
     by_account: defaultdict[str, list[JobChange]] = defaultdict(list)
     for job in report.jobs:
@@ -549,7 +527,6 @@ def graph(report: ReviewReport) -> Graph:
 
 
 def _add_endpoints(drawn: Graph, report: ReviewReport) -> None:
-    """Add endpoints with the shares of their versions, changed endpoints first."""
     remaining = [entry for entry in report.endpoints if entry.action != "delete"]
     drawn.endpoints_left = max(0, len(remaining) - MAX_JOBS)
     for change in sorted(remaining, key=lambda item: item.action == "keep")[:MAX_JOBS]:
@@ -562,24 +539,7 @@ def _add_endpoints(drawn: Graph, report: ReviewReport) -> None:
             drawn.add(endpoint, runner, "runs as", new=not change.before)
 
 
-def _holder(binding: IamBinding) -> Node:
-    kind, _, name = binding.member.partition(":")
-    if kind == "serviceAccount":
-        return Node("account", _account(name))
-    return Node(kind if name else EVERYBODY, name or binding.member)
-
-
-def _target(binding: IamBinding) -> Node:
-    tail = binding.target.rpartition("/")[2]
-    return Node(binding.kind, _account(tail) if "@" in tail else tail)
-
-
 def _account(address: str) -> str:
-    """Return ``trainer-dev`` for an account of the stack, and other addresses in full."""
+    """Return ``trainer-dev`` for an account of a project, and other addresses in full."""
     name, _, domain = address.partition("@")
     return name if domain.count(".") == 3 and "gcp-sa" not in domain else address
-
-
-def _verb(role: str) -> str:
-    short = role.rpartition("/")[2]
-    return next((verb for part, verb in VERBS if part.lower() in short.lower()), short)

@@ -1,7 +1,7 @@
 """Model versions and endpoints of a plan: uploads, traffic, monthly costs, and risks.
 
-The provider reads the metrics of a run during the preview, and puts them into the inputs of its
-version (``resolved``). This module sends no requests.
+The provider reads the metrics of a run during the preview, and adds these to the inputs
+(``resolved``).
 """
 
 from __future__ import annotations
@@ -28,19 +28,15 @@ from vertex_training_cli.engine.values import as_mapping
 from vertex_training_cli.review.parts import Change, Finding
 
 Inputs = Mapping[str, Any]
-#: Types that this module reports. An endpoint's cleanup is created and deleted with the endpoint,
-#: and has no data.
+#: Types that this module reports. The cleanup of an endpoint has no data.
 TYPES: Final = frozenset({MODEL_VERSION, ENDPOINT_TRAFFIC, ENDPOINT_CLEANUP})
-#: Number of reported metrics of a run.
-MOST_METRICS: Final = 50
 #: Note on the accuracy of the costs.
 SOURCES: Final = (
-    "Estimates: list prices with Vertex AI's fee, for 730 hours a month, without network traffic "
-    "and discounts. Bills confirm the fee of endpoints for two machine types; for other types the "
-    "fee is an assumption."
+    "Estimates use list prices with Vertex AI's fee, for 730 hours a month, without network "
+    "traffic and discounts. The fee is confirmed by bills for two machine types. For other types, "
+    "the fee is an assumption."
 )
-#: Names of metrics for which lower values are better, and names for which higher values are better.
-#: Other metrics are not judged.
+#: Names of metrics whose lower values are better, and of metrics whose higher values are better.
 _LESS: Final = re.compile(r"loss|error|mse|mae|rmse|mape|perplexity|brier|regret|latency|(^|_)wer$")
 _MORE: Final = re.compile(
     r"accuracy|auc|precision|recall|score|bleu|rouge|map$|ndcg|iou|dice|reward|(^|_)(f1|r2|acc)($|_)"
@@ -50,9 +46,8 @@ _MORE: Final = re.compile(
 def version_changes(plan: Plan) -> list[Change]:
     """Return all model versions of a plan, by model and run.
 
-    ``name`` is the resource's name in the program. The action ``leave`` removes the version from
-    the stack only. ``image_before`` is empty without another previous image, and ``unanswered`` is
-    the reason why the run was not read.
+    The action ``leave`` removes the version only from the stack. ``image_before`` is a different
+    previous image. ``unanswered`` is the reason why the run was not read.
     """
     changes = list[Change]()
     for step in plan.steps:
@@ -85,11 +80,10 @@ def version_title(change: Change) -> str:
 
 
 def endpoint_changes(plan: Plan) -> list[Change]:
-    """Return all endpoints of a plan, by name, which is the key in the stack file.
+    """Return all endpoints of a plan, by their keys in the stack file.
 
-    ``before`` and ``after`` are the shares of deployed runs (empty if the endpoint is new),
-    ``reach_before`` is empty without a previous endpoint, and ``metrics`` are those of runs with a
-    share before or after.
+    ``before`` and ``after`` are the traffic shares of runs. ``reach`` describes the reachability.
+    ``metrics`` are those of runs with a share before or after the plan.
     """
     metrics = {(v.model, f"run {v.run}"): v.metrics for v in version_changes(plan)}
     shells = {str(s.inputs.get("name", "")).rpartition("/")[2]: s
@@ -123,7 +117,7 @@ def endpoint_changes(plan: Plan) -> list[Change]:
 
 
 def _before(step: Step) -> Inputs | None:
-    """Return the inputs before the step, with the endpoint's actual state after a refresh."""
+    """Return the inputs before the step, with the actual state of the endpoint."""
     if step.old is None:
         return None
     outputs = {key: step.old.outputs.get(key) for key in ("deployed", "split")}
@@ -139,18 +133,17 @@ def _action(step: Step) -> str:
 
 
 def _metrics(metrics: object) -> dict[str, float]:
-    """Return the finite numbers among a run's metrics; a metric may have any type."""
+    """Return the finite numbers among a run's metrics. A metric may have any type."""
     numbers = (
         (str(name), value)
         for name, value in as_mapping(metrics).items()
         if isinstance(value, int | float) and not isinstance(value, bool)
     )
     kept = {name: float(value) for name, value in numbers if abs(value) <= sys.float_info.max}
-    return dict(list(kept.items())[:MOST_METRICS])
+    return dict(list(kept.items())[:50])
 
 
 def _split(inputs: Inputs) -> dict[str, int]:
-    """Return the share of each deployed run, including 0, in the order of runs."""
     split = as_mapping(inputs.get("split"))
     runs = sorted({*_deployed(inputs), *split}, key=lambda run: (len(run), run))
     return {run: int(_number(split.get(run))) for run in runs}
@@ -162,7 +155,6 @@ def _deployed(inputs: Inputs) -> dict[str, Inputs]:
 
 
 def _cost(inputs: Inputs) -> EndpointCost | None:
-    """Return the cost of all deployed versions, which have the same machine type."""
     entries = list(_deployed(inputs).values())
     if not entries:
         return None
@@ -173,7 +165,6 @@ def _cost(inputs: Inputs) -> EndpointCost | None:
 
 
 def _spec(entry: Inputs) -> tuple[str, str, int]:
-    """Return machine type, accelerator and number of accelerators."""
     spec = as_mapping(entry.get("machine"))
     count = int(_number(spec.get("acceleratorCount")))
     return str(spec.get("machineType", "")), str(spec.get("acceleratorType", "")), count
@@ -206,19 +197,18 @@ def _number(value: object) -> float:
 
 
 def _whole(value: object) -> str:
-    """Return a number of the engine (possibly a float) as text."""
+    """Return a number of the engine, which may be a float, as text."""
     return f"{value:.0f}" if isinstance(value, int | float) else str(value or "")
 
 
-def judged(name: str, old: float, new: float) -> bool | None:
-    """Return whether a metric got worse; None if its name does not show the better direction."""
+def _judged(name: str, old: float, new: float) -> bool | None:
     if _LESS.search(name.lower()):
         return new > old
     return new < old if _MORE.search(name.lower()) else None
 
 
 def doubtful_traffic(plan: Plan) -> Iterator[Finding]:
-    """Yield endpoints with more traffic to a version whose metrics are worse or not comparable."""
+    """Yield endpoints with more traffic to a version with worse or not comparable metrics."""
     for change in endpoint_changes(plan):
         if change.action == "change" and change.before:
             yield from (Finding(change.name, what) for what in _doubts(change))
@@ -231,7 +221,7 @@ def _doubts(change: Change) -> Iterator[str]:
         if run == base or share <= change.before.get(run, 0):
             continue
         new = change.metrics.get(run, {})
-        known = {name: judged(name, old[name], new[name]) for name in old if name in new}
+        known = {name: _judged(name, old[name], new[name]) for name in old if name in new}
         worse = [name for name, is_worse in known.items() if is_worse]
         if worse:
             doubts = [f"{name} {old[name]:.6g} → {new[name]:.6g}" for name in worse[:3]]
@@ -251,22 +241,18 @@ def ended_endpoints(plan: Plan) -> Iterator[Finding]:
     """Yield endpoints with traffic that the plan deletes or recreates."""
     for change in endpoint_changes(plan):
         if change.action in ("delete", "replace") and any(change.before.values()):
-            yield Finding(change.name, f"{change.action}; traffic {_split_text(change.before)}")
+            yield Finding(change.name, f"{change.action}d; traffic: {_split_text(change.before)}")
 
 
 def deleted_versions(plan: Plan) -> Iterator[Finding]:
     """Yield model versions that the plan deletes from the registry."""
     for change in version_changes(plan):
         if change.action == "delete":
-            what = f"run {change.run}, the version and its files in the registry"
-            yield Finding(change.model, what)
+            yield Finding(change.model, f"run {change.run}, with its files in the registry")
 
 
 def served_runs(plan: Plan) -> Iterator[Finding]:
-    """Return replaced jobs whose ``run`` a model version was created from.
-
-    The version stays unchanged. Only the state shows which of the run's jobs created it.
-    """
+    """Yield replaced jobs from whose run a model version was created."""
     served: dict[tuple[str, str], str] = {}
     for step in plan.steps:
         if step.type == MODEL_VERSION and step.old and step.new:
@@ -279,18 +265,17 @@ def served_runs(plan: Plan) -> Iterator[Finding]:
             job, run = _run_of(new)
             is_same = old.get("requestId") == new.get("requestId")
             if _run_of(old) == (job, run) and (job, run) in served and not is_same:
-                what = f"run {run} is a version of model {served[job, run]}"
-                yield Finding(job, f"{what}: increase run of the job")
+                what = f"model {served[job, run]} has a version of run {run}"
+                yield Finding(job, f"{what}: increase `run` of the job")
 
 
 def _run_of(inputs: Inputs) -> tuple[str, str]:
-    """Return name and run of a job."""
     submission = as_mapping(inputs.get("submission"))
     return str(submission.get("job")), _whole(submission.get("run"))
 
 
 def raised_costs(plan: Plan) -> Iterator[Finding]:
-    """Yield endpoints whose monthly cost rises (minimum or maximum) or is unknown."""
+    """Yield endpoints whose minimum or maximum monthly cost rises or is unknown."""
     for change in endpoint_changes(plan):
         if change.cost and change.cost != change.cost_before:
             old = change.cost_before.monthly if change.cost_before else (0.0, 0.0)
@@ -300,14 +285,14 @@ def raised_costs(plan: Plan) -> Iterator[Finding]:
 
 
 def cost_text(change: Change) -> str:
-    """Return the price before and after: ``$79.75 → $159.50 to $319.01 a month``."""
+    """Return the price before and after as text: ``$79.75 → $159.50 to $319.01 a month``."""
     nothing = f"{usd(0)} a month"
     before, after = (str(cost or nothing) for cost in (change.cost_before, change.cost))
     return after if before == after else f"{before.removesuffix(' a month')} → {after}"
 
 
 def split_change(change: Change) -> str:
-    """Return the split before and after: ``run 3: 100 → run 3: 90, run 4: 10``."""
+    """Return the traffic before and after as text: ``run 3: 100 → run 3: 90, run 4: 10``."""
     before, after = _split_text(change.before), _split_text(change.after)
     return after if before == after else f"{before} → {after}"
 
@@ -327,14 +312,14 @@ def metrics_text(metrics: Mapping[str, float]) -> str:
 
 
 def share_text(change: Change, run: str) -> str:
-    """Return the share of a run before and after: ``100 → 90 %``."""
+    """Return the share of a run before and after as text: ``100 → 90 %``."""
     before, after = change.before.get(run), change.after.get(run)
     texts = ["not deployed" if share is None else f"{share} %" for share in (before, after)]
     return " → ".join(dict.fromkeys(texts))
 
 
 def reach_text(change: Change) -> str:
-    """Return the reachability of an endpoint, before and after."""
+    """Return the reachability of an endpoint before and after as text."""
     return " → ".join(
         dict.fromkeys(reach for reach in (change.reach_before, change.reach) if reach)
     )

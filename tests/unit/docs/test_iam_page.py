@@ -60,7 +60,8 @@ def test_a_stack_that_bootstrap_does_not_have_is_shown_by_itself() -> None:
         "serviceAccount:trainer-peering@local-peering.iam.gserviceaccount.com"
     }
     assert (
-        "vt iam: environment peering has no bootstrap file: only the grants of the stack are listed"
+        "vt iam: environment peering has no file in bootstrap/: "
+        "only the grants of the stack are listed"
     ) in done.stderr
 
 

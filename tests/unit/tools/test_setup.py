@@ -451,7 +451,7 @@ def vt_setup(machine: Machine, *words: str, expect: int = 0, **variables: str) -
     return machine.shown(ended.stderr)
 
 
-MISSING = "setup: pulumi or the policy pack is missing or out of date. Hint: vt setup\n"
+MISSING = "setup: pulumi or the policy pack is missing or out of date. Hint: run vt setup\n"
 
 
 def test_installed_package_gets_pulumi_and_policies_beside_vt(installed: Machine) -> None:

@@ -50,7 +50,7 @@ IN_A_FILE = Problem("is wrong", location=Location("Pulumi.dev.yaml", 3))
         ("local up", sqlite3.DatabaseError("full"), 1,
          (
              "cannot use the local cloud's database cloud.sqlite: full. Hint: `vt local down "
-             "--clean` deletes the local cloud"
+             "--clean` deletes the local cloud and its database"
          )),
         ("jobs list", OSError(28, "No space left", "a.log"), 1,
          "cannot use a.log: No space left."),

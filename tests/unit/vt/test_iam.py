@@ -94,5 +94,5 @@ def test_what_is_raised_where_a_value_is_applied_is_one_line(root: Path) -> None
 @pytest.mark.parametrize("call", ["get_bucket", "get_bucket_output"])
 def test_a_lookup_is_refused_with_a_hint(root: Path, call: str) -> None:
     (root / "extra.py").write_text(f"{HEAD}    gcp.storage.{call}(name='x')\n")
-    with pytest.raises((ConfigError, CommandError), match="without a cloud: it calls gcp:"):
+    with pytest.raises((ConfigError, CommandError), match="the program calls gcp:"):
         record(root, "dev")

@@ -28,7 +28,8 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_stack_that_bootstrap_does_not_have_is_told(root: Path, vt) -> None:
     done = vt("iam", "own", "dev", "--format", "json")
     assert done.stderr == (
-        "vt iam: environment own has no bootstrap file: only the grants of the stack are listed\n"
+        "vt iam: environment own has no file in bootstrap/: "
+        "only the grants of the stack are listed\n"
     )
     assert done.stdout.startswith('[\n  {\n    "stack": "own"')
     assert vt("iam", "dev", "-f", "markdown").stdout.startswith("# IAM grants\n")
@@ -46,6 +47,4 @@ def test_without_an_environment_it_is_wrong_usage(
     monkeypatch.chdir(tmp_path)
     done = vt("iam")
     assert (done.exit_code, done.stdout) == (2, "")
-    assert done.stderr == (
-        "vt iam: no stack has a file in bootstrap/. Hint: name stacks, vt iam STACK\n"
-    )
+    assert done.stderr == ("vt iam: no stack has a file in bootstrap/. Hint: run vt iam STACK\n")

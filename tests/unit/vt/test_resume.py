@@ -16,7 +16,7 @@ from tests.unit.localcloud.conftest import PROJECT, Cloud, cloud, home, make_clo
 from tests.unit.vt.jobs.submitting import done, submit_with
 from vertex_training.errors import CommandError
 from vertex_training_cli.cli import app
-from vertex_training_cli.rerun import with_folder_of
+from vertex_training_cli.job_files import with_folder_of
 
 __all__ = ["cloud", "home", "make_cloud"]
 
@@ -97,9 +97,12 @@ SPEC = """\
 baseOutputDirectory: {outputUriPrefix: "gs://b/x/${job.requestId}"}  # kept
 workerPoolSpecs: []
 """
-NONE = "f.yaml has no output directory. Hint: add baseOutputDirectory"
+NONE = "f.yaml has no output directory. Hint: add baseOutputDirectory to the file"
 BLOCK = "baseOutputDirectory:\n  outputUriPrefix: |-\n    gs://b/x/${job.requestId}\n"
-PLACE = "f.yaml: cannot edit the output directory in place. Hint: gs://b/x/0123456789abcdef0123"
+PLACE = (
+    "f.yaml: cannot edit the output directory in place. "
+    "Hint: set outputUriPrefix to gs://b/x/0123456789abcdef0123 by hand"
+)
 
 
 @pytest.mark.parametrize(

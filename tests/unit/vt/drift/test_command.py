@@ -65,7 +65,7 @@ def test_what_the_stack_file_allows_is_listed_and_one_with_mistakes_allows_nothi
         return found
 
     judged: list[tuple[str, list[str]]] = []
-    monkeypatch.setattr(command.exceptions, "with_project_policy", judge)
+    monkeypatch.setattr(command, "with_project_policy", judge)
     file = tmp_path / "Pulumi.local.yaml"
     allowed = "{iap: {resource: firewalls/iap-*, reason: the platform team's way in}}"
     file.write_text(

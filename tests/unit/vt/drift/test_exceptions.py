@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from vertex_training.settings.model import AllowedMember, AllowedResource, DriftSettings
-from vertex_training_cli.drift import exceptions, report
+from vertex_training_cli.drift import command, report
 from vertex_training_cli.drift.findings import ADDED, Drift, DriftOutcome, ResourceDifference
 from vertex_training_cli.drift.policies import Declared, Membership
 from vertex_training_cli.engine.stacks import StackRef
@@ -30,7 +30,7 @@ def rule(name: str) -> ResourceDifference:
 
 
 def test_exceptions_are_listed_with_their_reasons_whether_something_matches_or_not() -> None:
-    assert exceptions.of_settings(ALLOWED) == [
+    assert command.lines_of_exceptions(ALLOWED) == [
         "allowed: group:a@example.com with roles/x on b/* (read by auditors)",
         "allowed: firewalls/iap-* (the platform team's way in)",
     ]
@@ -48,7 +48,7 @@ def test_what_exists_and_is_named_alone_is_listed_by_its_kind() -> None:
         network=SimpleNamespace(existing="acme-net"),
     )
     more = "managed outside the stack, except for the stack's grants"
-    assert exceptions.of_existing(settings) == [
+    assert command.lines_of_existing(settings) == [
         f"bucket acme-shared: {more}",
         f"account robot@x: {more}",
         f"secret acme-token: {more}",
@@ -61,7 +61,7 @@ def test_a_difference_of_the_engine_is_never_an_exception() -> None:
     wide = AllowedResource(resource="routes/a*", reason="whatever begins so")
     bucket = ResourceDifference("update", "a", "gcp:storage/bucket:Bucket", "a")
     settings = DriftSettings.model_validate({"allowedResources": {"wide": wide}})
-    assert exceptions.apply(CLEAN, settings, [bucket]).differences == (bucket,)
+    assert command.apply_exceptions(CLEAN, settings, [bucket]).differences == (bucket,)
 
 
 def test_the_list_is_folded_below_every_report_and_whole_in_its_json() -> None:
@@ -70,7 +70,7 @@ def test_the_list_is_folded_below_every_report_and_whole_in_its_json() -> None:
         text = report.markdown(drift.without_looking_at(lines))
         assert "<details><summary>Not checked: 100</summary>" in text
         assert "line 0" in text
-        assert "more, in the JSON of this report" in text
+        assert "more lines in the JSON of this report" in text
         assert len(text) < report.ROOM
         document = json.loads(report.as_json(drift.without_looking_at(lines)))
         assert document["not_looked_at"] == lines
@@ -91,7 +91,7 @@ def test_what_stacks_of_the_checkout_declare_on_the_project_is_known(tmp_path: P
         text = STACK.format(project=project, number=210987654321 + len(project))
         (tmp_path / f"Pulumi.{name}.yaml").write_text(text)
     (tmp_path / "Pulumi.wrong.yaml").write_text("config: {gcp:project: 7}\n")
-    found = exceptions.find_neighbours(StackRef(tmp_path, "demo", "us", "acme-ml", "us-central1"))
+    found = command.find_neighbours(StackRef(tmp_path, "demo", "us", "acme-ml", "us-central1"))
     assert set(found) == {"eu", "wrong"}
     assert found["wrong"] is None
     speech = "serviceAccount:speech-eu@acme-ml.iam.gserviceaccount.com"
@@ -112,7 +112,7 @@ def test_the_policy_of_a_project_is_judged_if_the_stack_says_so() -> None:
         settings: Any = SimpleNamespace(
             project="acme", project_number="42", drift=SimpleNamespace(project_policy=policy)
         )
-        return exceptions.with_project_policy(drift, settings, beside)
+        return command.with_project_policy(drift, settings, beside)
 
     assert found("judged", CLEAN) == CLEAN
     known = dataclasses.replace(CLEAN, declared=declared)
@@ -126,6 +126,6 @@ def test_the_policy_of_a_project_is_judged_if_the_stack_says_so() -> None:
             frozenset(), "42",
         ),
         not_looked_at=(
-            "members that stack wrong declares on the project: its stack file is not valid",
+            "members that stack wrong declares on the project, because its stack file is not valid",
         ),
     )  # fmt: skip

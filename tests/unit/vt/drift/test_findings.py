@@ -3,7 +3,7 @@
 import json
 
 from vertex_training.settings.model import DriftSettings
-from vertex_training_cli.drift import exceptions, findings, report
+from vertex_training_cli.drift import command, findings, report
 from vertex_training_cli.drift.findings import DriftOutcome, PropertyDifference
 from vertex_training_cli.drift.policies import Membership
 
@@ -61,14 +61,17 @@ def test_a_model_deployed_by_hand_is_drift_that_no_up_undoes_and_may_be_allowed(
     [foreign] = found.deployed_by_hand
     assert (foreign.op, foreign.name, foreign.id) == (findings.DEPLOYED, "titanic", "42")
     assert "undeploy-model 123456789 --region us-central1 --deployed-model-id 42" in foreign.note
-    judged = exceptions.apply(found, DriftSettings(), found.deployed_by_hand)
+    judged = command.apply_exceptions(found, DriftSettings(), found.deployed_by_hand)
     assert judged.outcome is DriftOutcome.DRIFTED
     assert "has an undeclared deployed model" in report.markdown(judged)
     assert "undo what was changed by hand" not in report.markdown(judged)
     assert "deployed_by_hand" not in report.as_json(judged)
     kept = {"x": {"resource": "deployedModels/42", "reason": "the platform team's own"}}
     settings = DriftSettings.model_validate({"allowedResources": kept})
-    assert exceptions.apply(found, settings, found.deployed_by_hand).outcome is DriftOutcome.CLEAN
+    assert (
+        command.apply_exceptions(found, settings, found.deployed_by_hand).outcome
+        is DriftOutcome.CLEAN
+    )
 
 
 def test_members_that_are_not_declared_are_told_by_policy_and_bound_by_a_digest():

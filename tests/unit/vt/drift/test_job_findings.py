@@ -85,7 +85,7 @@ def told(kind: str, message: str, number: int, name: str) -> ResourceDifference:
 
 
 OF_A_REQUEST = {"vt_request_id": "0" * 20, "vt_job": "t", "vt_run": "1"}
-OF_EU = f"{PARENT}/customJobs/1 runs as {TRAINER}; by its label it belongs to stack eu"
+OF_EU = f"{PARENT}/customJobs/1 runs as {TRAINER}, but has the label of stack eu"
 
 
 @pytest.mark.parametrize(

@@ -107,18 +107,18 @@ def test_what_may_not_be_read_is_named_with_the_permission_and_the_rest_is_read(
     found, refused = undeclared_parts(estate.client, NETWORK, {SUBNET})
     assert [each.name for each in found] == ["there"]
     assert refused == [
-        f"firewall rules of {PATH}: compute.firewalls.list is missing",
-        f"network peerings of {PATH}: compute.networks.get is missing",
+        f"firewall rules of {PATH}, because compute.firewalls.list is missing",
+        f"network peerings of {PATH}, because compute.networks.get is missing",
     ]
     estate.faults.add(Fault.parse(service="compute", kind="deny", match="subnetworks", times=0))
     estate.faults.add(Fault.parse(service="compute", kind="deny", match="routes", times=0))
     assert undeclared_parts(estate.client, NETWORK, {SUBNET}) == (
         [],
         [
-            f"firewall rules of {PATH}: compute.firewalls.list is missing",
-            f"subnetworks of {PATH}: compute.subnetworks.list is missing",
-            f"routes of {PATH}: compute.routes.list is missing",
-            f"network peerings of {PATH}: compute.networks.get is missing",
+            f"firewall rules of {PATH}, because compute.firewalls.list is missing",
+            f"subnetworks of {PATH}, because compute.subnetworks.list is missing",
+            f"routes of {PATH}, because compute.routes.list is missing",
+            f"network peerings of {PATH}, because compute.networks.get is missing",
         ],
     )
 

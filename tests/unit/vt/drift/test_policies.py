@@ -15,7 +15,7 @@ import requests
 from tests.unit.vt.review import plans
 from vertex_training.errors import CommandError
 from vertex_training.settings.model import AllowedMember
-from vertex_training_cli.drift import exceptions
+from vertex_training_cli.drift import command
 from vertex_training_cli.drift.policies import (
     Declared,
     Membership,
@@ -92,7 +92,7 @@ def test_a_stranger_on_a_project_of_ones_own_is_drift_once_it_is_judged(
 
 
 def test_strangers_of_a_project_that_is_not_judged_are_listed() -> None:
-    assert exceptions.of_projects(declared(PLAN), [READS, LOGS, OWNER]) == [
+    assert command.lines_of_projects(declared(PLAN), [READS, LOGS, OWNER]) == [
         "projects/p-1: roles/owner of user:bob@gmail.com (drift.projectPolicy: own)"
     ]
 

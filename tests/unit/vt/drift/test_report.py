@@ -22,7 +22,7 @@ def test_a_report_never_is_longer_than_an_issue_may_be():
     )
     text = report.markdown(drifted(*[wide] * 500))
     assert len(text) < report.MAX_TEXT
-    assert "The workflow's log has " in text
+    assert "The workflow's log lists " in text
 
 
 @given(st.text(alphabet=st.characters(codec="utf-8"), max_size=60))

@@ -14,7 +14,7 @@ from vertex_training.errors import CommandError, OperatorError
 from vertex_training_cli.engine.plan import Observations, Plan
 from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.jobs import observe
-from vertex_training_cli.review import markdown
+from vertex_training_cli.review import formats
 from vertex_training_cli.review.headline import verdict
 from vertex_training_cli.review.report import build
 
@@ -110,7 +110,7 @@ def test_a_new_job_whose_request_has_one_already_is_adopted_and_costs_nothing_mo
     observed = observe.observe_jobs(ref, plan, offline=offline)
     assert reported(plan, observed)[0] == headline
     assert asked == ([] if offline else [("id-of-a-1", "customJobs")])
-    adopted = "adopted: already submitted, not sent again"
+    adopted = "adopted, because the request was already submitted"
     assert (adopted in reported(plan, observed)[1]) == (headline.startswith("1 job adopted"))
 
 
@@ -145,7 +145,7 @@ def refuse(_: StackRef) -> None:
 
 def reported(plan: Plan, observed: Any) -> tuple[str, str]:
     report = build(plan, source="", observed=observed)
-    return verdict(report), markdown.render(report)
+    return verdict(report), formats.to_markdown(report)
 
 
 def test_a_slow_service_costs_a_bounded_time_and_is_named(

@@ -34,7 +34,7 @@ def written(root: Path, content: object) -> Path:
     return file
 
 
-FORM = ' Hint: {"POLICY": {"enforcementLevel": "advisory"}}, as in docs/review.md'
+FORM = ' Hint: write {"POLICY": {"enforcementLevel": "advisory"}}, see docs/review.md'
 NO_LEVEL = "p has an unknown level. Choose one of advisory, mandatory, remediate, disabled."
 
 
@@ -118,7 +118,7 @@ def test_levels_without_a_pack_are_a_mistake(root: Path) -> None:
     with pytest.raises(CommandError) as refused:
         policy_levels.up_options(root, "dev", [], written(root, {}))
     assert str(refused.value) == (
-        "--policy-levels requires --policy-pack. Hint: add the option --policy-pack."
+        "--policy-levels requires --policy-pack. Hint: add the option --policy-pack"
     )
 
 
@@ -129,8 +129,8 @@ def test_review_refuses_a_level_of_an_unknown_policy() -> None:
     levels, problems = policy_levels.with_levels(plan, given)
     assert levels == dataclasses.replace(plan, levels={"off": "disabled", "p": "advisory"})
     assert [problem.message for problem in problems] == [
-        "policyLevels.typo: unknown policy (got typo). Hint: remove it, or pass its pack with "
-        "--policy-pack"
+        "policyLevels.typo: unknown policy (got typo). Hint: remove the entry, or add "
+        "--policy-pack with the policy's pack"
     ]
 
 

@@ -31,8 +31,7 @@ from vertex_training_cli.declared import DeclaredStack, declare_stack
 from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.preflight import command
 from vertex_training_cli.preflight.answers import Answer
-from vertex_training_cli.preflight.asking import ReadOnlyClient
-from vertex_training_cli.preflight.context import PreflightContext
+from vertex_training_cli.preflight.context import PreflightContext, ReadOnlyClient
 from vertex_training_cli.rest import RestClient
 
 PROJECT, HOST, SHARED = "local-ml-prod", "local-net-prod", "local-shared"
@@ -83,7 +82,7 @@ class Rehearsal:
         return PreflightContext(self.ref, self.declared, client, recorded, state, as_ci=self.as_ci)
 
     def answers(self) -> list[Answer]:
-        return command.ask_all(self.context())
+        return command.check_all(self.context())
 
 
 @pytest.fixture(scope="session")

@@ -11,8 +11,7 @@ from tests.unit.infra.stacks import planned
 from vertex_training.errors import CommandError, ForbiddenReadError
 from vertex_training_cli.declared import DeclaredResource, DeclaredStack
 from vertex_training_cli.engine.stacks import StackRef
-from vertex_training_cli.preflight.asking import ReadOnlyClient
-from vertex_training_cli.preflight.context import PreflightContext
+from vertex_training_cli.preflight.context import PreflightContext, ReadOnlyClient
 
 #: An answer of 403, and one that never comes.
 FORBIDDEN, SILENT = "forbidden", "silent"
@@ -61,7 +60,7 @@ def context(
     made: Iterable[DeclaredResource] | None = (),
     requests: Mapping[str, Any] | None = None,
     backend: str = "",
-    asked_as: str = "",
+    checked_as: str = "",
     as_ci: bool = False,
     **sections: Any,
 ) -> PreflightContext:
@@ -72,5 +71,5 @@ def context(
     recorded = None if made is None else frozenset((each.type, each.id) for each in made)
     ref = StackRef(root, "vertex-training", "prod", PROJECT, "us-central1")
     return PreflightContext(
-        ref, declared, ReadOnlyClient(client), recorded, backend, asked_as, as_ci
+        ref, declared, ReadOnlyClient(client), recorded, backend, checked_as, as_ci
     )

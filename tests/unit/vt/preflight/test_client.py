@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from vertex_training_cli.preflight.answers import question
-from vertex_training_cli.preflight.asking import ReadOnlyClient
+from vertex_training_cli.preflight.context import ReadOnlyClient
 
 OF = question("projects/p", "something")
 URL = "https://compute.googleapis.com/compute/v1/projects/p/global/networks/n"
@@ -40,6 +40,6 @@ def test_nothing_that_could_change_something_is_sent(method: str, url: str) -> N
     if (method, url) == ("POST", TEST):
         assert client.send(method, url, OF) == {}
         return
-    with pytest.raises(AssertionError, match=f"a preflight only reads: {method} /"):
+    with pytest.raises(AssertionError, match=f"vt preflight must not send {method} /"):
         client.send(method, url, OF)
     assert (rest.sent, client.calls) == ([], 0)

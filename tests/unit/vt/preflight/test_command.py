@@ -71,7 +71,7 @@ def test_nothing_asked_is_no_success(
     code: int,
 ) -> None:
     monkeypatch.setattr(context, "connect", lambda *_: (rehearsal.context(), []))
-    monkeypatch.setattr(command, "ask_all", lambda _: answers)
+    monkeypatch.setattr(command, "check_all", lambda _: answers)
     done = preflight("--format", "json")
     assert done.exit_code == code
     assert len(json.loads(done.stdout)["answers"]) == len(answers)
@@ -81,7 +81,7 @@ def test_a_report_is_written_for_people_and_programs_whatever_is_printed(
     preflight, rehearsal: Rehearsal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(context, "connect", lambda *_: (rehearsal.context(), [ODD.ok("on")]))
-    monkeypatch.setattr(command, "ask_all", lambda _: [ODD.refused("off", "403", "turn it on")])
+    monkeypatch.setattr(command, "check_all", lambda _: [ODD.refused("off", "403", "turn it on")])
     printed = {each: preflight("--format", each).stdout for each in ("text", "markdown", "json")}
     file = tmp_path / "reports" / "new" / "prod.v1"
     for _ in range(2):  # a report of before is replaced
@@ -98,5 +98,5 @@ def test_json_holds_no_control_characters(
     preflight, rehearsal: Rehearsal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(context, "connect", lambda *_: (rehearsal.context(), []))
-    monkeypatch.setattr(command, "ask_all", lambda _: [ODD.ok("billing \u009b31m\u202e")])
+    monkeypatch.setattr(command, "check_all", lambda _: [ODD.ok("billing \u009b31m\u202e")])
     assert preflight("--format", "json").stdout.isascii()

@@ -112,7 +112,7 @@ def test_without_a_named_state_it_says_what_to_set(connect: Connect, backend: st
 
 
 @pytest.mark.parametrize(
-    ("deploys", "account", "signed_in", "asked_as", "as_ci"),
+    ("deploys", "account", "signed_in", "checked_as", "as_ci"),
     [
         ("", "", "", "", False),
         ("", "", "kim@example.com", "", False),
@@ -124,13 +124,13 @@ def test_without_a_named_state_it_says_what_to_set(connect: Connect, backend: st
 )
 def test_rights_are_those_of_the_account_that_deploys(
     connect: Connect, monkeypatch: pytest.MonkeyPatch, deploys: str, account: str, signed_in: str,
-    asked_as: str, as_ci: bool,
+    checked_as: str, as_ci: bool,
 ) -> None:  # fmt: skip
     if deploys:
         monkeypatch.setenv("VT_DEPLOY_ACCOUNT", deploys)
     monkeypatch.setenv(AS, "before")
     found, _ = connect(*([account] if account else []), signed_in=signed_in)
-    assert (found.asked_as, found.as_ci) == (asked_as, as_ci)
+    assert (found.checked_as, found.as_ci) == (checked_as, as_ci)
     assert os.environ[AS] == (account or "before")
 
 

@@ -7,7 +7,6 @@ the caller lacks.
 
 from __future__ import annotations
 
-from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -17,6 +16,7 @@ import pytest
 from tests.unit.vt.preflight.answer_rows import Cases
 from tests.unit.vt.preflight.documents import context
 from vertex_training_cli.declared import DeclaredResource
+from vertex_training_cli.preflight import command
 
 CASES = Cases("documents.yaml")
 
@@ -31,5 +31,5 @@ def test_documents_become_the_recorded_answers(tmp_path: Path, name: str) -> Non
     options["made"] = made if made is None else [resources[index] for index in made]
     requests = {key: SimpleNamespace(**value) for key, value in case.get("requests", {}).items()}
     options |= {"requests": requests, "root": tmp_path}
-    part = import_module(f"vertex_training_cli.preflight.{case['part']}")
-    CASES.check(name, part.ask(context(case.get("documents"), *resources, **options)))
+    part = command.PARTS[case["part"]]
+    CASES.check(name, part(context(case.get("documents"), *resources, **options)))

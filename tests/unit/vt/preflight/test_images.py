@@ -16,7 +16,7 @@ from tests.unit.vt.preflight.documents import FORBIDDEN, context
 from vertex_training.stack import Stack
 from vertex_training_cli.declared import DeclaredStack
 from vertex_training_cli.images.lookup import Look
-from vertex_training_cli.preflight import images
+from vertex_training_cli.preflight import names
 from vertex_training_cli.preflight.answers import Answer, question
 
 HOST = "us-central1-docker.pkg.dev"
@@ -60,12 +60,12 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Ask:
             assert (sorted(set(uris)), is_local) == (uris, False)
             return {uri: (looks or {}).get(uri, FINE) for uri in uris}
 
-        monkeypatch.setattr(images.lookup, "look", look)
+        monkeypatch.setattr(names.lookup, "look", look)
         settings = unjudged(models=models or {}, jobs={"train": {"file": "x", "run": 2}})
         stack = Stack(settings, Path("/nonexistent"), {})
         declared = DeclaredStack(stack, requests, ())
         made = dataclasses.replace(context({POLICY: policy}), declared=declared)
-        return list(images.ask(made))
+        return list(names.check_images(made))
 
     return ask
 
@@ -84,7 +84,7 @@ def model(image: str, *runs: int) -> dict[str, Any]:
 def test_an_image_is_asked_for_once_whoever_runs_it(asked: Ask) -> None:
     requests = {"b": spec(OWN, GOOGLES), "a": spec(TAGGED, OWN, field="trialJobSpec")}
     assert asked(requests, {"m": model(OWN, 1, 2), "n": model(SERVED)}) == [
-        exists(TAGGED).unknown("not checked: a tag can move; use a digest"),
+        exists(TAGGED).unknown("not checked: a tag can move", mend="use the digest of the image"),
         exists(OWN).ok("yes"),
     ]
     assert asked({}) == []
@@ -123,7 +123,7 @@ def lets(agent: str) -> str:
 
 PAST = "the image cannot be pulled, unless a role on the project allows it"
 NOT = {
-    agent: pulls(agent).refused("no, by the repository's IAM policy", PAST, lets(agent))
+    agent: pulls(agent).refused("not granted by the repository's IAM policy", PAST, lets(agent))
     for agent in (AGENT, CODE_AGENT)
 }
 YES = {agent: pulls(agent).ok("yes") for agent in (AGENT, CODE_AGENT)}
@@ -137,7 +137,8 @@ YES = {agent: pulls(agent).ok("yes") for agent in (AGENT, CODE_AGENT)}
         (bound("allUsers"), YES),
         (bound(f"serviceAccount:{CODE_AGENT}"), {**NOT, CODE_AGENT: YES[CODE_AGENT]}),
         (None, {agent: pulls(agent).refused("the repository does not exist",
-                                            "its images cannot be pulled", "use another repository")
+                                            "images of the repository cannot be pulled",
+                                            "use another repository")
                 for agent in NOT}),
         (FORBIDDEN, {agent: pulls(agent).unknown(
             f"{REPOSITORY} cannot be read: 403 Forbidden",
@@ -167,4 +168,4 @@ def test_members_with_an_unconditional_role_may_pull() -> None:
         binding("reader", ["no"], condition={"expression": "x"}), binding("reader", "no"),
         "no", {"members": ["no"]},
     ]  # fmt: skip
-    assert list(images.pulling(bindings)) == ["a", "b", "c", "d", "e"]
+    assert list(names.pulling(bindings)) == ["a", "b", "c", "d", "e"]

@@ -123,7 +123,7 @@ def test_of_several_files_each_ending_says_the_format(project: Project) -> None:
 def test_of_several_files_one_without_a_known_ending_is_refused(project: Project) -> None:
     done = run("-o", "p.md", "-o", "p.txt")
     assert done.exit_code == 2
-    assert "each must end in .md, .html, .json" in done.stderr
+    assert "the name must end in .md, .html, .json" in done.stderr
 
 
 def test_a_preflight_is_one_line_of_the_report(project: Project, tmp_path: Path) -> None:

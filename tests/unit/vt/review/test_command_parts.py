@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import rich.console
 
+from vertex_training_cli.process import print_utf8
 from vertex_training_cli.review import command
 
 
@@ -46,6 +47,6 @@ def test_a_report_can_be_printed_whatever_the_encoding_of_the_output(
     monkeypatch.setattr(sys, "stdout", io.StringIO())  # text that is not encoded at all
     monkeypatch.setattr(sys, "stderr", io.StringIO())
     monkeypatch.setattr(sys, name, io.TextIOWrapper(written, encoding="ascii"))
-    command._write_utf8()
+    print_utf8()
     print("5 \u2192 \ud800", file=getattr(sys, name), flush=True)
     assert written.getvalue() == b"5 \xe2\x86\x92 \\ud800\n"

@@ -8,7 +8,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vertex_training_cli.review.escaping import block, code, cut, label
+from vertex_training_cli.review.parts import block, code, cut, label
 
 BACKTICKED = re.compile(r"`[^`|]*`\Z")
 ENTITIES = re.compile(r"<code>(?:[\w ]|&#[0-9]+;)*</code>\Z")

@@ -10,7 +10,7 @@ import pytest
 
 from tests.unit.vt.review import plans
 from vertex_training.errors import Location, Problem
-from vertex_training_cli.review import html, json_report, markdown, report
+from vertex_training_cli.review import formats, report
 from vertex_training_cli.review.report import ReviewReport
 
 NASTY = "a|b`c<img src=x onerror=alert(1)>@octocat ![x](http://x) \u202e"
@@ -61,7 +61,7 @@ def nasty() -> ReviewReport:
 
 def test_every_job_is_in_a_comment_however_many_there_are() -> None:
     names = [f"job-{n:04}" for n in range(1500)]
-    text = markdown.render(review(*(submit(name) for name in names)))
+    text = formats.to_markdown(review(*(submit(name) for name in names)))
     assert len(text.encode()) <= 65_536
     assert all(name in text for name in names)
 
@@ -71,7 +71,7 @@ def test_ten_thousand_mistakes_fit_as_well() -> None:
         Problem("w" * 300, location=Location(f"jobs/{n}.yaml", 1, 1)) for n in range(10_000)
     )
     told = [submit(f"{n}-" + "x" * 36) for n in range(3000)]
-    text = markdown.render(review(*told, plans.said("error", "no"), problems=problems))
+    text = formats.to_markdown(review(*told, plans.said("error", "no"), problems=problems))
     assert len(text.encode()) <= 65_536
 
 
@@ -94,20 +94,20 @@ class Page(HTMLParser):
 
 
 def test_a_page_has_no_script_and_asks_nobody_for_anything(everything: ReviewReport) -> None:
-    for page in (Page(html.render(everything)), Page(html.render(nasty()))):
+    for page in (Page(formats.to_html(everything)), Page(formats.to_html(nasty()))):
         assert not {"script", "img", "link", "iframe", "object"} & set(page.tags)
         names = {name for name, _ in page.attributes}
         assert not {name for name in names if name.startswith("on")} | names & {"src", "href"}
 
 
 def test_a_page_shows_values_as_they_are_and_spells_hidden_characters() -> None:
-    text = html.render(nasty())
+    text = formats.to_html(nasty())
     assert "\u202e" not in text
     assert entities.escape("<img src=x onerror=alert(1)>") in text
 
 
 def test_json_says_which_stack_it_is_about_and_where_it_is(everything: ReviewReport) -> None:
-    data = json.loads(json_report.render(everything))
+    data = json.loads(formats.to_json(everything))
     place = {key: data[key] for key in ("stack", "project", "region", "source")}
     assert place == {
         "stack": "dev", "project": "acme-ml-dev", "region": "us-central1", "source": "here",

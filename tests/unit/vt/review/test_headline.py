@@ -9,10 +9,10 @@ import pytest
 from tests.unit.vt.review import plans
 from vertex_training.catalog.resource_types import SCHEDULE
 from vertex_training_cli.engine.plan import JobObservation, Observations
-from vertex_training_cli.review import markdown, report
-from vertex_training_cli.review.escaping import code
+from vertex_training_cli.review import formats, report
 from vertex_training_cli.review.headline import answers, verdict
 from vertex_training_cli.review.jobs import same_requests
+from vertex_training_cli.review.parts import code
 from vertex_training_cli.review.report import ReviewReport
 
 # n1-standard-4 in us-central1 is $0.2185 an hour with the fee of Vertex AI, n1-standard-8 $0.4370.
@@ -58,7 +58,7 @@ def test_jobs_are_told_by_what_runs_what_stops_and_what_it_can_cost() -> None:
         "`b` on `1 x n1-standard-4` → `1 x n1-standard-8`, `STANDARD` → `FLEX_START`; "
         "`d` on `1 x n1-standard-4`, after the end of the running job",
         "what it can cost": "at most $0.22 → $0.66 on Vertex, $2.28 on Batch; "
-        "submitted later: $0.22",
+        "jobs submitted later: $0.22",
         "what stops": "`b` (current state unknown); `c` (current state unknown)",
         "what is replaced": "job `b`",
         "what policies say": "no policy pack checked the plan",
@@ -102,7 +102,7 @@ def test_first_deployment_is_not_ready_until_its_images_are_built() -> None:
         plans.create(plans.MEMBER, "o", **plans.member("raw")),
         plans.create(plans.JOB, "training-a", **plans.job("a", plans.pool(image=image))),
     ]
-    first, *rest = markdown.render(review(*steps)).splitlines()
+    first, *rest = formats.to_markdown(review(*steps)).splitlines()
     assert first == "## Review of stack `dev`: first deployment"
     assert rest[1:5] == [
         "**Not ready:** 1 image not built.", "",
@@ -120,7 +120,7 @@ def test_first_deployment_is_not_ready_until_its_images_are_built() -> None:
 def test_offline_preview_says_first_that_it_was_compared_with_nothing() -> None:
     source = "Previewed offline against an empty state: everything looks new"
     found = report.build(plans.plan(*JOBS), source=source)
-    begins = markdown.render(found).splitlines()[:3]
+    begins = formats.to_markdown(found).splitlines()[:3]
     reason = "the preview started from an empty state, so every resource looks new"
     assert begins == ["## Review of stack `dev`", "", f"**Not compared with the cloud:** {reason}."]
 

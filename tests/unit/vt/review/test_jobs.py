@@ -10,7 +10,7 @@ import pytest
 from tests.unit.vt.review import plans
 from vertex_training.catalog import costs
 from vertex_training_cli.engine.plan import CheckpointObservation, JobObservation, Observations
-from vertex_training_cli.review import jobs, markdown
+from vertex_training_cli.review import formats, jobs
 from vertex_training_cli.review.report import build
 
 
@@ -29,7 +29,7 @@ def test_what_the_stack_filled_in_stands_in_the_review() -> None:
     inputs["options"] = {**inputs.get("options", {}), "filledIn": given}
     told = plans.create(plans.JOB, "training-a", **inputs)
     assert only(told).filled_in == ("scheduling.timeout", "serviceAccount")
-    text = markdown.render(build(plans.plan(told), source="here"))
+    text = formats.to_markdown(build(plans.plan(told), source="here"))
     assert "- `a`: fields from `jobDefaults`: `scheduling.timeout, serviceAccount`" in text
 
 
@@ -45,12 +45,12 @@ RUNNING = JobObservation("RUNNING", 3600, 1.5)
     ("job", "fate"),
     [
         (seen(action="submit"), "submitted"),
-        (seen(action="change"), "labels or options changed, not submitted"),
-        (seen(action="defer"), "submitted by the first up after the end of the running job"),
-        (seen(action="replace"), "submitted again; previous job cancelled"),
+        (seen(action="change"), "labels or options changed, without a submission"),
+        (seen(action="defer"), "submitted by the first `up` after the end of the running job"),
+        (seen(action="replace"), "new job submitted; previous job cancelled"),
         (
             seen(RUNNING, action="replace", previous_state="PENDING"),
-            "submitted again; previous job cancelled (running for 1h 0m, $1.50 so far)",
+            "new job submitted; previous job cancelled (running for 1h 0m, $1.50 so far)",
         ),
         (
             seen(JobObservation("RECORD_DELETED"), action="cancel"),
@@ -105,10 +105,9 @@ def test_a_job_that_its_own_request_replaces_is_adopted_or_refused_as_up_does(
     found = jobs.same_requests([job])
     assert [each.rule for each in found] == ([jobs.SAME_REQUEST] if refused else [])
     if refused:
-        end, does = refused.split("|")
+        end = refused.partition("|")[0]
         assert found[0].what == (
-            f"job a {end} and would be replaced by the same request: "
-            f"`up` refuses, and {does} no job"
+            f"job a {end}, and `up` refuses to replace the job by the same request"
         )
 
 
@@ -121,7 +120,9 @@ def test_what_is_protected_is_not_adopted_since_the_engine_refuses_first() -> No
     meta["new"] |= {"protect": True}
     [job] = jobs.job_changes(plans.plan(event, plans.summary()))
     assert (job.action, job.protected, job.refused) == ("replace", True, True)
-    assert jobs.fate(job) == "refused: protected (otherwise submitted again)"
+    assert jobs.fate(job) == (
+        "not changed: `up` refuses to replace the job, because the job is protected"
+    )
 
 
 @pytest.mark.parametrize(

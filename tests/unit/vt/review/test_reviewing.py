@@ -11,7 +11,7 @@ import pytest
 
 from tests.unit.vt.review import plans
 from vertex_training.catalog.resource_types import SCHEDULE
-from vertex_training.errors import CommandError, Problem
+from vertex_training.errors import CheckUnavailableError, CommandError, Problem
 from vertex_training_cli.engine import plan_file
 from vertex_training_cli.engine.plan import JobObservation, Observations, Plan
 from vertex_training_cli.images import lookup
@@ -147,7 +147,7 @@ def test_outside_of_a_project_there_is_nothing_to_review(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(CommandError, match=r"^no Pulumi\.yaml in this folder or above"):
+    with pytest.raises(CheckUnavailableError, match=r"^no Pulumi\.yaml in this folder or above"):
         command._review("dev", "", PreviewOptions())
 
 

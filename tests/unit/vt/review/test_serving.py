@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.unit.vt.review import plans
-from vertex_training_cli.review import html, json_report, markdown, report
+from vertex_training_cli.review import formats, report
 from vertex_training_cli.review.headline import answers, verdict
 
 VERSION = "pulumi-python:dynamic/vertex:ModelVersion"
@@ -80,15 +80,13 @@ def risks(found: report.ReviewReport, key: str) -> list[str]:
 def test_what_could_not_be_asked_is_said() -> None:
     found = canary(resolved={"unanswered": "PERMISSION_DENIED: aiplatform.customJobs.list"})
     assert "run 4 of model titanic: PERMISSION_DENIED" in answer(found, "what was not looked at")
-    assert "were not read" in markdown.render(found)
+    assert "were not read" in formats.to_markdown(found)
     assert risks(found, "doubtfulTraffic")
 
 
 def test_a_version_that_is_deleted_is_a_loss_and_one_that_is_kept_is_not() -> None:
     gone = built(plans.delete(VERSION, "titanic-3", **version(3, on_delete="delete")))
-    assert risks(gone, "deletedVersions") == [
-        "titanic: run 3, the version and its files in the registry"
-    ]
+    assert risks(gone, "deletedVersions") == ["titanic: run 3, with its files in the registry"]
     assert "model version deleted: titanic" in verdict(gone)
     kept = built(plans.delete(VERSION, "titanic-3", **version(3)))
     assert risks(kept, "deletedVersions") == []
@@ -107,7 +105,7 @@ def test_names_and_metrics_of_others_are_harmless_in_every_form() -> None:
         plans.step("update", TRAFFIC, "t", traffic(ONE), traffic(split)),
         plans.create(SHELL, "s", **shell(displayName=HOSTILE)),
     )  # fmt: skip
-    page, comment = html.render(found), markdown.render(found)
+    page, comment = formats.to_html(found), formats.to_markdown(found)
     assert "<script>alert" not in page
     for text in (page, comment, verdict(found, lambda t, _=0: "")):
         assert "\x1b" not in text
@@ -119,9 +117,9 @@ def test_names_and_metrics_of_others_are_harmless_in_every_form() -> None:
 @pytest.mark.parametrize("key", ["deployed", "split", "endpoint"])
 def test_inputs_of_another_shape_make_no_traceback(key: str, broken: object) -> None:
     found = built(plans.step("update", TRAFFIC, "t", traffic(ONE), traffic(BOTH) | {key: broken}))
-    markdown.render(found)
-    html.render(found)
-    json_report.render(found)
+    formats.to_markdown(found)
+    formats.to_html(found)
+    formats.to_json(found)
 
 
 OTHER = IMAGE.replace("1" * 64, "2" * 64)

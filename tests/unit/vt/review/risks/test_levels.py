@@ -8,7 +8,7 @@ import json
 from tests.unit.vt.review import plans
 from vertex_training_cli.engine import events
 from vertex_training_cli.engine.plan import Plan
-from vertex_training_cli.review import html, json_report, markdown, report
+from vertex_training_cli.review import formats, report
 
 
 def planned(
@@ -25,8 +25,10 @@ def planned(
 
 def test_every_format_names_the_policies_that_are_not_mandatory() -> None:
     found = report.build(planned({"p": "advisory", "q": "mandatory"}), source="here")
-    assert "Not mandatory in this stack: `p` `advisory`." in markdown.render(found)
-    assert "Not mandatory in this stack" in html.render(found)
-    told = json.loads(json_report.render(found))["policies"]
+    assert "Policies that are not mandatory in this stack: `p` `advisory`." in formats.to_markdown(
+        found
+    )
+    assert "Policies that are not mandatory in this stack" in formats.to_html(found)
+    told = json.loads(formats.to_json(found))["policies"]
     assert told["levels"] == {"p": "advisory", "q": "mandatory"}
     assert told["lowered"] == [{"path": "p", "old": "mandatory", "new": "advisory"}]

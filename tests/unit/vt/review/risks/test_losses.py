@@ -116,5 +116,5 @@ def soft(days):
 def test_what_goes_back_as_deployed_is_told_apart_from_what_is_lost():
     told = verdict(report.build(plans.plan(*refreshed(soft(7), soft(30), soft(7))), source="here"))
     what = "b (deleted objects can be restored for: 30 days → 7 days)"
-    assert f"restored as deployed: {what}" in told
+    assert f"manual change undone: {what}" in told
     assert "data is lost" not in told

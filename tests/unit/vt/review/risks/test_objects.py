@@ -8,7 +8,7 @@ import json
 from tests.unit.vt.review import plans
 from vertex_training_cli.engine import events
 from vertex_training_cli.engine.plan import Plan
-from vertex_training_cli.review import destroyed, html, json_report, markdown, report
+from vertex_training_cli.review import destroyed, formats, report
 from vertex_training_cli.review.destroyed import OBJECT
 from vertex_training_cli.review.report import ReviewReport
 
@@ -37,15 +37,15 @@ def test_a_folder_is_one_line_with_what_is_added_changed_and_removed() -> None:
         kept("delete", "data/configs/sets/c.yaml"),
         kept("create", "data/alone.csv"),
     )
-    text = markdown.render(found)
+    text = formats.to_markdown(found)
     line = "objects below {}: 3 added, 1 changed, 2 removed"
     assert f"- {line.format('`data/configs/sets`')}\n" in text
-    assert line.format("<code>data/configs/sets</code>") in html.render(found)
+    assert line.format("<code>data/configs/sets</code>") in formats.to_html(found)
     assert "2 objects below `data/configs/sets` (files of the stack)" in text
     assert "a.yaml" not in text
     assert "storage-data/alone.csv" in text
     assert "Other changes: 4 created, 1 replaced, 2 deleted" in text
-    [folder] = json.loads(json_report.render(found))["objects"]
+    [folder] = json.loads(formats.to_json(found))["objects"]
     assert folder["changed"] == ["storage-data/configs/sets/a.yaml"]
 
 

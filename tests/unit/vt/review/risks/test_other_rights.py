@@ -9,9 +9,8 @@ import pytest
 from tests.unit.vt.review import plans
 from vertex_training_cli.engine.values import WIRE_UNKNOWN
 from vertex_training_cli.review import grants, report
-from vertex_training_cli.review.escaping import code
 from vertex_training_cli.review.headline import answers, verdict
-from vertex_training_cli.review.parts import Finding
+from vertex_training_cli.review.parts import Finding, code
 from vertex_training_cli.review.reachability import (
     reachability_changes,
     unjudged_types,
@@ -121,7 +120,7 @@ def test_a_denial_that_moves_or_stays_in_the_cloud_is_none_that_goes() -> None:
     kept["resourcePreEvent"]["metadata"]["old"]["retainOnDelete"] = True
     assert grants.lifted(moved) == grants.lifted(plans.plan(kept)) == []
     found = built(plans.delete(DENY, "old", **rules(denial("a"))))
-    words = "denials lifted for: `principal://ci` (`a`)"
+    words = "permissions no longer denied to: `principal://ci` (`a`)"
     assert answer(found, "who gains a right") == (words,)
 
 

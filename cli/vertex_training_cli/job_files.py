@@ -1,7 +1,6 @@
-"""``vt jobs rerun``: edits files so that a job runs again with other arguments. Calls no service.
+"""``vt new job`` and ``vt jobs rerun``: show or write changes of job files and the stack file.
 
-What runs is what the files say, so that a review sees it and the next ``up`` repeats nothing
-(decision 39).
+Neither command calls a service. The next ``vt up`` submits what the files declare (decision 39).
 """
 
 from __future__ import annotations
@@ -15,8 +14,12 @@ import typer
 import yaml
 
 from vertex_training.customjob.protocol.ports import REQUEST_ID_LABEL
-from vertex_training.customjob.request.job_file import REQUEST_ID
-from vertex_training.errors import CommandError, ConfigError, Mend, did_you_mean
+from vertex_training.errors import (
+    CommandError,
+    ConfigError,
+    Mend,
+    did_you_mean,
+)
 from vertex_training.errors import Path as FieldPath
 from vertex_training.located_yaml import document, editing
 from vertex_training.located_yaml.editing import set_value
@@ -27,12 +30,102 @@ from vertex_training.stack import settings_of
 from vertex_training_cli.engine import stacks
 from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.importing.command import offer
-from vertex_training_cli.importing.imported import SPECS, ImportedJob
-from vertex_training_cli.importing.proposal import Proposal, named_files
-from vertex_training_cli.options import SelectedStack, Write
+from vertex_training_cli.importing.imported import REQUEST_ID, SPECS, ImportedJob, to_key
+from vertex_training_cli.importing.proposal import Proposal, named_files, propose
+from vertex_training_cli.importing.sources import SourceContents
+from vertex_training_cli.options import SelectedStack, StackOfJob, Write, project_root
+from vertex_training_cli.run.script import EXECUTOR
 from vertex_training_cli.run.submission import tasks_of
 
-#: Paths of an output directory in the spec of a job, in both spellings.
+#: Name of the module in the sample package.
+MODULE: Final = "task"
+#: Key of the bucket that is added to a stack without buckets.
+NEW_BUCKET: Final = "artifacts"
+
+TASK: Final = '''\
+"""{name}: the code of the job. It is installed as a package and run as `python -m {module}`."""
+
+import argparse
+import json
+from pathlib import Path
+
+
+def main() -> None:
+    """Train, and write what was learned below --output."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--output", type=Path, required=True, help="a folder, such as /gcs/…")
+    parser.add_argument("--epochs", type=int, default=1)
+    options = parser.parse_args()
+
+    loss = 1.0
+    for epoch in range(options.epochs):
+        loss /= 2
+        print(f"epoch {{epoch}}: loss {{loss:.4f}}", flush=True)
+
+    options.output.mkdir(parents=True, exist_ok=True)
+    (options.output / "metrics.json").write_text(json.dumps({{"loss": loss}}))
+
+
+if __name__ == "__main__":
+    main()
+'''
+
+
+def new_job(
+    name: Annotated[str, typer.Argument(help="Name of the job: a-z, 0-9 and hyphens.")],
+    stack: StackOfJob = "local",
+    image: Annotated[
+        str, typer.Option("--image", help="Image URI, or the name of an image of the stack.")
+    ] = "",
+    write: Write = False,
+) -> None:
+    """Create a sample job to edit: job file, code and entries of the stack file.
+
+    The job runs the image of --image. Without --image, the job runs a new Python package with one
+    file, which the command creates in this checkout. Existing files are not overwritten.
+
+    Exit code: 0 no mistakes, 1 the new files have mistakes, 2 no file was created.
+
+    Example: `vt new job tune --image trainer --write`.
+    """
+    root = project_root()
+    settings = settings_of(root, stack)
+    if to_key(name) in settings.jobs:
+        raise CommandError(
+            f"stack {stack} already has a job {name}.", "choose another name for the new job"
+        )
+    if (root / "jobs" / f"{name}.yaml").exists():
+        raise CommandError(
+            f"jobs/{name}.yaml already exists.", "choose another name for the new job"
+        )
+    source = _sample(name, image, settings)
+    offer(propose(source, root, root, stack, settings), write=write)
+
+
+def _sample(name: str, image: str, settings: Settings) -> SourceContents:
+    written = [key for account in settings.service_accounts.values() for key in account.writes]
+    bucket = next(iter([*written, *settings.buckets]), NEW_BUCKET)
+    where = settings.names.bucket(bucket) if bucket in settings.buckets else bucket
+    folder = f"{where}/{name}/{REQUEST_ID}"
+    pool: dict[str, Any] = {"replicaCount": 1, "machineSpec": {"machineType": "n1-standard-4"}}
+    if image:
+        own = f"${{images.{image}}}" if image in settings.images else image
+        pool["containerSpec"] = {"imageUri": own}
+    else:
+        args = [f"--output=/gcs/{folder}", "--epochs=3"]
+        pool["pythonPackageSpec"] = {"executorImageUri": EXECUTOR, "args": args}
+    spec = {
+        "baseOutputDirectory": {"outputUriPrefix": f"gs://{folder}"},
+        "scheduling": {"timeout": "3600s"},
+        "workerPoolSpecs": [pool],
+    }
+    if image:
+        return SourceContents([ImportedJob(name, spec)])
+    code = TASK.format(name=name, module=MODULE)
+    return SourceContents([ImportedJob(name, spec, script=f"{MODULE}.py")], {f"{MODULE}.py": code})
+
+
+#: Paths of the output directory in a job's spec, in both spellings of the API.
 OUTPUTS: Final = (
     ("baseOutputDirectory", "outputUriPrefix"),
     ("base_output_directory", "output_uri_prefix"),
@@ -66,10 +159,14 @@ def rerun(
 def _proposal(job: str, stack: str | None, args: str, *, resume: bool) -> Proposal:
     ref = stacks.find(stack)
     settings = settings_of(ref.root, ref.stack)
-    _ensure_known(job, settings)
+    if job not in settings.submitted:
+        hint = did_you_mean(job, settings.submitted)
+        raise CommandError(f"stack {settings.stack} has no job {job!r}.", hint)
     if job in settings.schedules:
-        hint = f"`vt run {job}` submits the job once now; its schedule stays"
-        raise CommandError(f"job {job} has a schedule: a higher `run` submits nothing.", hint)
+        hint = f"run `vt run {job}` to submit the job once; the schedule does not change"
+        raise CommandError(
+            f"job {job} has a schedule: raising `run` does not submit the job.", hint
+        )
     section = "tuning" if job in settings.tuning else "jobs"
     if resume and section == "tuning":
         raise CommandError(f"{job} is a tuning job: its trials cannot be resumed.", "omit --resume")
@@ -85,7 +182,7 @@ def _proposal(job: str, stack: str | None, args: str, *, resume: bool) -> Propos
     if name in settings.include:
         remarks.append(f"{name} changes for every stack that includes it")
     before = (ref.root / entry.file).read_bytes().decode()
-    text = with_arguments(before, _words(args), entry.file)
+    text = _with_arguments(before, _words(args), entry.file)
     if resume:
         request_id, checkpoints = _checkpoints(job, ref)
         text = with_folder_of(text, request_id, entry.file)
@@ -104,11 +201,7 @@ def _proposal(job: str, stack: str | None, args: str, *, resume: bool) -> Propos
 
 
 def _checkpoints(job: str, ref: StackRef) -> tuple[str, str]:
-    """Return the request id of a job's newest submission, and text about the job's checkpoints.
-
-    Raises:
-        CommandError: it has none, or nobody could look.
-    """
+    """Return the request id of a job's newest submission, and a text about its checkpoints."""
     from vertex_training_cli.jobs import view
     from vertex_training_cli.jobs.objects import CHECKPOINTS, Objects
     from vertex_training_cli.jobs.service import Jobs, labels_of
@@ -119,18 +212,14 @@ def _checkpoints(job: str, ref: StackRef) -> tuple[str, str]:
     where = f"{folder}/{CHECKPOINTS}"
     listing = Objects(ref.project).listing(where) if folder else None
     if listing is None or not listing.count:
-        hint = "save checkpoints below AIP_CHECKPOINT_DIR in the code (docs/distributed.md)"
+        hint = "save checkpoints below AIP_CHECKPOINT_DIR in the job's code (docs/distributed.md)"
         raise CommandError(f"the newest run of job {job} has no checkpoint in {where}.", hint)
     count = f"{listing.count}{'+' if listing.more else ''} files in {where}"
     return labels_of(job_)[REQUEST_ID_LABEL], count
 
 
 def with_folder_of(text: str, request_id: str, file: str) -> str:
-    """Return the job file with the output directory of an earlier request.
-
-    Raises:
-        CommandError: it has none, or its place cannot be edited alone.
-    """
+    """Return the job file with the output directory of an earlier request."""
     content: Any = yaml.safe_load(text)
     path: FieldPath = ()
     if key := next((name for name in SPECS if name in content), ""):
@@ -139,14 +228,15 @@ def with_folder_of(text: str, request_id: str, file: str) -> str:
         folders = (content.get(outer) or {}).get(inner)
         if folders is None:
             continue
-        own = str(folders).replace(f"${{{REQUEST_ID}}}", request_id)
+        own = str(folders).replace(REQUEST_ID, request_id)
         if own == folders:
-            return text  # one folder for all runs
+            return text  # All runs use the same output directory.
         edited = editing.mended(text, (*path, outer, inner), Mend("value", own))
         if edited is not None:
             return edited
-        raise CommandError(f"{file}: cannot edit the output directory in place.", own)
-    raise CommandError(f"{file} has no output directory.", "add baseOutputDirectory")
+        hint = f"set {inner} to {own} by hand"
+        raise CommandError(f"{file}: cannot edit the output directory in place.", hint)
+    raise CommandError(f"{file} has no output directory.", "add baseOutputDirectory to the file")
 
 
 def _file_of(job: str, section: str, files: Sequence[str], root: Path) -> str:
@@ -159,18 +249,8 @@ def _file_of(job: str, section: str, files: Sequence[str], root: Path) -> str:
     return files[0]
 
 
-def _ensure_known(job: str, settings: Settings) -> None:
-    if job not in settings.submitted:
-        hint = did_you_mean(job, settings.submitted)
-        raise CommandError(f"stack {settings.stack} has no job {job!r}.", hint)
-
-
 def _words(args: str) -> list[tuple[str, str]]:
-    """Parse ``--args`` into flags and their new values.
-
-    Raises:
-        CommandError: a word is no ``--flag=value``.
-    """
+    """Return flags and their new values from ``--args``. Raises ``CommandError``."""
     try:
         words = shlex.split(args)
     except ValueError as failed:
@@ -183,30 +263,26 @@ def _words(args: str) -> list[tuple[str, str]]:
     return [(flag, value) for flag, _, value in (word.partition("=") for word in words)]
 
 
-def with_arguments(text: str, words: list[tuple[str, str]], file: str) -> str:
-    """Return the job file with new values of flags, in every pool that has them.
-
-    Raises:
-        CommandError: no pool has a flag, or its place cannot be edited alone.
-    """
+def _with_arguments(text: str, words: list[tuple[str, str]], file: str) -> str:
     try:
-        document.parse(text.encode(), file)  # bounded
+        document.parse(text.encode(), file)  # refuses large files
     except ConfigError as failed:
         raise CommandError(str(failed.problems[0])) from None
     for flag, value in words:
         places = list(_places(yaml.safe_load(text), flag, value))
         if not places:
-            raise CommandError(f"{file} has no flag {flag}.", "add the flag to `args` by hand")
+            raise CommandError(
+                f"{file} has no flag {flag}.", "add the flag to `args` in the file by hand"
+            )
         for path, new in places:
             edited = editing.mended(text, path, Mend("value", new))
             if edited is None:
-                raise CommandError(f"{file}: cannot edit {flag} in place.", "edit the file by hand")
+                raise CommandError(f"{file}: cannot edit {flag} in place.", f"edit {flag} by hand")
             text = edited
     return text
 
 
 def _places(content: Any, flag: str, value: str) -> Iterator[tuple[FieldPath, str]]:
-    """Yield the position of a flag's value, and the new value."""
     for path, task in tasks_of(content):
         words = task["args"] if isinstance(task.get("args"), list) else []
         for index, word in enumerate(words):
