@@ -1,7 +1,6 @@
-"""``TrainingEnvironment``: the whole program as a component to use in other programs.
+"""``TrainingEnvironment``: the whole program as a component of other programs (docs/components.md).
 
-Its arguments are the keys of a stack file. The component declares the same resources as the program
-for a stack file, with the same names, rules and messages (docs/components.md).
+It declares the same resources as a stack file, with the same names, rules and messages.
 """
 
 from collections.abc import Mapping
@@ -21,8 +20,8 @@ from vertex_training.settings.model import Settings
 
 #: Keys of a stack file that are arguments of ``TrainingEnvironment``.
 FIELDS: Final = (*EnvironmentFields.__annotations__, "project", "region", "project_number")
-#: Marker of outputs with the name of an argument and another type. Without it, Pulumi's SDK would
-#: compare registered arguments with outputs of the same name.
+#: Marker of an output with the name of an argument, but another type. Without this marker, Pulumi's
+#: SDK would compare the output with the argument.
 OF_ANOTHER_TYPE: Final[Any] = pulumi.property("the name of no argument")
 
 
@@ -90,11 +89,7 @@ class TrainingEnvironment(pulumi.ComponentResource):
         opts: Opts = None,
         **keywords: Any,
     ) -> None:
-        """Check arguments and jobs, log warnings and prices, and declare all resources.
-
-        Raises:
-            ArgumentsError: lists every mistake; nothing is declared.
-        """
+        """Declare all resources. Raises ArgumentsError with every mistake in arguments and jobs."""
         arguments = Arguments(f"TrainingEnvironment '{name}'", opts)
         given = arguments.named(args, keywords, (*FIELDS, "environment"))
         raw = arguments.section(Settings, given, FIELDS)
@@ -126,7 +121,6 @@ class TrainingEnvironment(pulumi.ComponentResource):
 
 
 def _addresses(endpoints: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, str]]:
-    """Return the addresses of endpoints, which are known after their traffic is deployed."""
     return {
         key: {name: endpoint[name] or "" for name in ("id", "name", "dns")}
         for key, endpoint in endpoints.items()

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from vertex_training import naming
 from vertex_training.customjob.rules.images import GOOGLES
-from vertex_training.plan import external_grants, stack_grants
+from vertex_training.plan import grants, stack_grants
 from vertex_training.plan.grants import GrantRequest
 from vertex_training_cli import rest
 from vertex_training_cli.images import lookup
@@ -92,9 +92,7 @@ def _pulled(context: PreflightContext, grant: GrantRequest) -> Iterator[Answer]:
     else:
         # access by a role on the project, by a group or under a condition is not checked
         meets = "the image cannot be pulled, unless a role on the project allows it"
-        yield of.refused(
-            "no, by the repository's IAM policy", meets, external_grants.command(grant)
-        )
+        yield of.refused("no, by the repository's IAM policy", meets, grants.command(grant))
 
 
 def pulling(bindings: Iterable[Any]) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """APIs of the project, and the service agent of Vertex AI.
 
-Enables APIs and never disables them: another stack of the project may need them, and disabling
-``compute`` deletes every machine.
+APIs are never disabled: another stack may need them, and disabling ``compute`` deletes all
+machines.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def reads_tables(settings: Settings) -> bool:
 def enable_api(
     name: str, api: str, project: str, opts: pulumi.ResourceOptions
 ) -> gcp.projects.Service:
-    """Declare an enabled API, like ``storage``; a destroy does not disable the API."""
+    """Declare an enabled API, like ``storage``. ``pulumi destroy`` does not disable the API."""
     return gcp.projects.Service(
         name, project=project, service=f"{api}{DOMAIN}", disable_on_destroy=False, opts=opts
     )
@@ -70,7 +70,7 @@ class Apis(pulumi.ComponentResource):
         *,
         after: Sequence[pulumi.Resource] = (),
     ) -> None:
-        """Enable ``apis``, given by short names, like those of :func:`needed`."""
+        """Enable ``apis``, short names like those of :func:`needed`."""
         super().__init__("vertextraining:apis:Apis", scope.name, None, scope.opts)
         inside = pulumi.ResourceOptions(parent=self, depends_on=after)
         self.services = {

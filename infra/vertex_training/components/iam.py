@@ -21,8 +21,8 @@ from vertex_training.catalog.resource_types import (
 from vertex_training.components.ordering import Scope
 from vertex_training.customjob.request.job_file import JobRequest
 from vertex_training.naming import is_service_agent
-from vertex_training.plan import external_grants
-from vertex_training.plan.grants import Condition, GrantRequest
+from vertex_training.plan import grants as grant_plan
+from vertex_training.plan.grants import GrantRequest
 from vertex_training.stack import Stack
 
 #: Type of a grant -> function of resource name, request and granted resource.
@@ -31,7 +31,7 @@ MAKERS: Final[Mapping[str, Callable[..., pulumi.Resource]]] = {
         name, project=grant.project, **rest
     ),
     ON_BUCKET: lambda name, grant, on, **rest: gcp.storage.BucketIAMMember(
-        name, bucket=on, condition=_condition(grant.condition), **rest
+        name, bucket=on, condition=_condition(grant), **rest
     ),
     ON_DATASET: lambda name, grant, on, **rest: gcp.bigquery.DatasetIamMember(
         name, dataset_id=on, project=grant.project, **rest
@@ -72,7 +72,7 @@ class Grants(pulumi.ComponentResource):
     ) -> None:
         """Declare the grants in a component of type ``token``.
 
-        ``services`` maps services to their APIs: their service agents in ``project`` are created
+        ``services`` maps services to their APIs. Their service agents in ``project`` are created
         first, since a grant to a missing agent fails.
         """
         super().__init__(token, scope.name, None, scope.opts)
@@ -93,7 +93,7 @@ class Grants(pulumi.ComponentResource):
 def grants_beside(
     token: str, scope: Scope, grants: Iterable[GrantRequest], after: Sequence[pulumi.Resource]
 ) -> list[Grants]:
-    """Declare a component with the grants that the stack makes; return an empty list if none."""
+    """Declare a component with the grants that the stack makes, if there is any."""
     ours = [grant for grant in grants if grant.ours]
     return [Grants(token, scope, ours, after=after)] if ours else []
 
@@ -103,7 +103,7 @@ def log_external_grants(
 ) -> None:
     """Log the external grants that other teams must make before jobs can run."""
     grants = stack.grants(requests)
-    if report := external_grants.report(stack.declared, stack.network, grants):
+    if report := grant_plan.report(stack.declared, grants):
         pulumi.log.info(report, component)
 
 
@@ -115,11 +115,9 @@ def make_grants(
 ) -> dict[str, pulumi.Resource]:
     """Declare the grants that the stack itself makes; return their resources by key.
 
-    Grants to service agents on resources that the stack does not create are kept on deletion, since
-    other stacks of the project need them.
-
     ``outputs`` maps resources or members of requests to outputs of the stack's resources, on which
-    the grants then depend.
+    the grants then depend. Grants to service agents on other resources are kept on deletion, since
+    other stacks of the project need them.
     """
     known = outputs or {}
     kept = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(retain_on_delete=True))
@@ -127,11 +125,14 @@ def make_grants(
     def is_shared(grant: GrantRequest) -> bool:
         return is_service_agent(grant.member) and grant.resource not in known
 
+    def name_of(grant: GrantRequest) -> str:
+        return grant.resource if grant.type in FULL_NAMES else grant.resource.rpartition("/")[2]
+
     return {
         grant.key: MAKERS[grant.type](
             f"{name}-{grant.key}",
             grant,
-            known.get(grant.resource, _name(grant)),
+            known.get(grant.resource, name_of(grant)),
             role=grant.role,
             member=known.get(grant.member, grant.member),
             opts=kept if is_shared(grant) else opts,
@@ -141,19 +142,11 @@ def make_grants(
     }
 
 
-def _name(grant: GrantRequest) -> str:
-    """Return the granted resource's name in the form that the type of grant expects."""
-    return grant.resource if grant.type in FULL_NAMES else grant.resource.rpartition("/")[2]
-
-
 def _location(grant: GrantRequest) -> str:
-    """Return the region of a subnet, or the location of a repository."""
     return grant.resource.split("/")[3]
 
 
-def _condition(condition: Condition | None) -> Any:
-    if condition is None:
-        return None
-    return gcp.storage.BucketIAMMemberConditionArgs(
-        title=condition.title, expression=condition.expression
+def _condition(grant: GrantRequest) -> Any:
+    return grant.condition and gcp.storage.BucketIAMMemberConditionArgs(
+        title=grant.condition.title, expression=grant.condition.expression
     )

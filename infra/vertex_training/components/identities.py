@@ -1,7 +1,6 @@
-"""Service accounts of jobs, grants to these accounts, and grants to act as these accounts.
+"""Service accounts of jobs, with all grants to these accounts and to act as these accounts.
 
-Declares every grant of such an account (``vertex_training.plan.stack_grants``). Rights of people
-and CI to submit jobs at all come with the project, not from here.
+Rights of people and CI to submit jobs at all come with the project.
 """
 
 from collections.abc import Mapping, Sequence
@@ -74,8 +73,7 @@ def account_outputs(
     """Return the outputs of an account that :func:`make_grants` uses."""
     return {
         f"serviceAccount:{names.account_email(key)}": account.member,
-        # Not `account.name`, which is equal but unknown before the account exists: previews show
-        # granted resources. ``apply`` makes the grants depend on the account.
+        # Previews show this name; `account.name` is equal, but unknown before the account exists.
         names.account(key): account.account_id.apply(lambda _: names.account(key)),
     }
 
@@ -101,8 +99,8 @@ class TrainingAccountArgs(TypedDict):
     existing: NotRequired[Input[str]]
     """Address of an existing account. The component manages only its grants."""
     reads: NotRequired[Mapping[str, Input[str]]]
-    """Names of buckets whose objects the account may read, by a key that names the grant. Names may
-    be unknown in a preview."""
+    """Names of buckets whose objects the account may read, by key. Names may be unknown in a
+    preview."""
     writes: NotRequired[Mapping[str, Input[str]]]
     """Names of buckets whose objects the account may read, write and delete, by key. Names may be
     unknown in a preview."""
@@ -114,15 +112,15 @@ class TrainingAccountArgs(TypedDict):
     account can then also submit jobs without ``serviceAccount``, which can access all buckets and
     datasets of the project."""
     roles: NotRequired[Input[Mapping[str, Input[Sequence[Input[str]]]]]]
-    """Project -> roles of the account in this project. Owners of other projects must grant
-    theirs."""
+    """Project -> roles of the account in this project. The owner of another project must grant
+    the roles there."""
     datasets: NotRequired[Input[Mapping[str, Input[Sequence[Input[str]]]]]]
     """BigQuery dataset -> roles of the account on this dataset, such as
-    ``roles/bigquery.dataViewer``. Owners of other projects must grant theirs. With any dataset, the
-    account may also create read sessions in its project; queries require
+    ``roles/bigquery.dataViewer``. The owner of another project must grant the roles there. With any
+    dataset, the account may also create read sessions in its project. Queries require
     ``roles/bigquery.jobUser`` in ``roles``."""
     members: NotRequired[Input[Mapping[str, Input[Sequence[Input[str]]]]]]
-    """Role -> IAM members that get this role on the account, beside the submitters."""
+    """Role -> IAM members that get this role on the account, in addition to submitters."""
     submitters: NotRequired[Input[Sequence[Input[str]]]]
     """IAM members that may submit jobs as this account."""
     description: NotRequired[Input[str]]
@@ -163,11 +161,7 @@ class TrainingAccount(pulumi.ComponentResource):
     def __init__(
         self, name: str, /, args: TrainingAccountArgs = KEYWORDS, opts: Opts = None, **keywords: Any
     ) -> None:
-        """Check the arguments and declare the account with its grants.
-
-        Raises:
-            ArgumentsError: lists every mistake; nothing is declared.
-        """
+        """Declare the account and its grants. Raises ArgumentsError with every mistake."""
         arguments = Arguments(f"TrainingAccount '{name}'", opts)
         values = arguments.named(args, keywords, (*FIELDS, *OTHERS))
         access = {verb: arguments.mapping(values, verb) for verb in ("reads", "writes", "secrets")}
@@ -200,7 +194,6 @@ def _config(
     access: Mapping[str, Mapping[str, Input[str]]],
     arguments: Arguments,
 ) -> dict[str, Any]:
-    """Convert the arguments to a stack with one account and existing buckets and secrets."""
     at = ("serviceAccounts", name)
     account = arguments.section(ServiceAccount, values, FIELDS, at=at)
     raw = arguments.section(Settings, values, ("project", "submitters"))

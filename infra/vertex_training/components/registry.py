@@ -1,8 +1,7 @@
 """Docker repository in Artifact Registry, and the account that builds its images.
 
-An existing repository is not created. Jobs get no grant on it: Google's service agent pulls their
-images and may read repositories of its own project; a grant to the job's account would have no
-effect (docs.cloud.google.com, general/custom-service-account).
+Jobs get no grant on the repository: Google's service agent pulls their images, and may read
+repositories of its own project (general/custom-service-account).
 """
 
 from __future__ import annotations
@@ -20,7 +19,6 @@ from vertex_training.images import cleanup
 from vertex_training.images.cleanup import CleanupPolicy
 from vertex_training.naming import IMAGE_BUILD, STAGING
 from vertex_training.plan.stack_grants import build_grants
-from vertex_training.settings.model import Registry as RegistrySettings
 from vertex_training.settings.model import Settings
 from vertex_training.stack import Stack
 
@@ -40,6 +38,11 @@ class Registry(pulumi.ComponentResource):
         if settings.existing:
             self.register_outputs({"url": self.url})
             return
+        # INHERITED scans every image, since the stack enables the API.
+        mode = "INHERITED" if settings.scanning else "DISABLED"
+        scanning: gcp.artifactregistry.RepositoryVulnerabilityScanningConfigArgsDict | None = (
+            None if settings.scanning is None else {"enablement_config": mode}
+        )
         repository = gcp.artifactregistry.Repository(
             f"{scope.name}-docker",
             project=names.project,
@@ -52,7 +55,7 @@ class Registry(pulumi.ComponentResource):
                 _cleanup(policy) for policy in cleanup.declared(settings, stack.pinned_digests)
             ],
             kms_key_name=stack.declared.key_for("registry"),
-            vulnerability_scanning_config=_scanning(settings),
+            vulnerability_scanning_config=scanning,
             labels=names.labels(stack.declared.labels),
             opts=child_options(self, after, protect=settings.protect),
         )
@@ -67,8 +70,7 @@ class ImageBuilds(pulumi.ComponentResource):
     """Account that builds the stack's images in Cloud Build, and grants to start builds.
 
     The account may only read sources from the staging bucket, push to the stack's repository and
-    write its log. Google's default accounts are not used: they have access to the whole project.
-    ``vt images build`` starts builds.
+    write its log. Google's default accounts, which have access to the whole project, are not used.
     """
 
     email: pulumi.Output[str]
@@ -82,7 +84,7 @@ class ImageBuilds(pulumi.ComponentResource):
         *,
         after: Sequence[pulumi.Resource],
     ) -> None:
-        """``after`` are APIs that must be enabled."""
+        """Declare the account and its grants. ``after`` are APIs that must be enabled."""
         super().__init__("vertextraining:images:ImageBuilds", scope.name, None, scope.opts)
         names = settings.names
         account = gcp.serviceaccount.Account(
@@ -101,15 +103,6 @@ class ImageBuilds(pulumi.ComponentResource):
         options = pulumi.ResourceOptions(parent=self)
         make_grants(scope.name, build_grants(settings), options, outputs)
         self.register_outputs({"email": self.email})
-
-
-def _scanning(
-    settings: RegistrySettings,
-) -> gcp.artifactregistry.RepositoryVulnerabilityScanningConfigArgsDict | None:
-    """Return the scanning mode: INHERITED scans every image, since the stack enables the API."""
-    if settings.scanning is None:
-        return None
-    return {"enablement_config": "INHERITED" if settings.scanning else "DISABLED"}
 
 
 def _cleanup(policy: CleanupPolicy) -> gcp.artifactregistry.RepositoryCleanupPolicyArgsDict:

@@ -1,7 +1,7 @@
-"""Buckets, uploaded objects, packages of jobs, and snapshots of queries.
+"""Buckets, uploaded objects, packages of jobs, secrets without values, and snapshots of queries.
 
-Buckets are regional, closed to the public, with uniform access; deleted objects can be restored for
-a time. Module ``identities`` declares the grants.
+Secrets have no values in the program, whose state would contain them: users add values with
+``gcloud secrets versions add NAME --data-file=-``.
 """
 
 from collections.abc import Mapping, Sequence
@@ -68,17 +68,26 @@ class Storage(pulumi.ComponentResource):
             for key, bucket in buckets.items()
             if bucket.existing
         }
-        self.bucket_names = {
-            key: bucket_resource.name for key, bucket_resource in self.buckets.items()
-        } | existing
+        self.bucket_names = {key: bucket.name for key, bucket in self.buckets.items()} | existing
         self.objects = [
-            self._object(key, path, file)
+            gcp.storage.BucketObject(
+                f"{scope.name}-{key}/{path}",
+                bucket=self.buckets[key].name,
+                name=path,
+                source=pulumi.FileAsset(file),
+                # A changed file replaces the object under the same name: deleting the old object
+                # after creating the new object would delete the new object.
+                opts=pulumi.ResourceOptions(parent=self, delete_before_replace=True),
+            )
             for key, kept in stack.objects.items()
             for path, file in kept.items()
         ]
         self.register_outputs({"buckets": {k: b.url for k, b in self.buckets.items()}})
 
     def _bucket(self, key: str, bucket: Bucket) -> gcp.storage.Bucket:
+        retention: gcp.storage.BucketRetentionPolicyArgsDict | None = None
+        if kept := bucket.retention:
+            retention = {"retention_period": str(kept.days * DAY), "is_locked": kept.locked}
         return gcp.storage.Bucket(
             f"{self._name}-{key}",
             name=self._names.bucket(key),
@@ -89,26 +98,12 @@ class Storage(pulumi.ComponentResource):
             public_access_prevention="enforced",
             versioning={"enabled": bucket.versioning},
             soft_delete_policy={"retention_duration_seconds": bucket.soft_delete_days * DAY},
-            retention_policy=_retention(bucket),
+            retention_policy=retention,
             encryption={"default_kms_key_name": self._key} if self._key is not None else None,
             lifecycle_rules=_lifecycle(bucket),
             force_destroy=bucket.force_destroy,
             labels=self._names.labels({**self._labels[bucket.team], **bucket.labels}),
             opts=child_options(self, self._after, protect=bucket.protect),
-        )
-
-    def _object(self, key: str, path: str, file: str) -> gcp.storage.BucketObject:
-        return gcp.storage.BucketObject(
-            f"{self._name}-{key}/{path}",
-            bucket=self.buckets[key].name,
-            name=path,
-            source=pulumi.FileAsset(file),
-            opts=pulumi.ResourceOptions(
-                parent=self,
-                # A changed file replaces the object under the same name: deleting the old object
-                # after creating the new one would delete the new one.
-                delete_before_replace=True,
-            ),
         )
 
 
@@ -146,7 +141,7 @@ def made_buckets(settings: Settings, *, own_buckets: bool = True) -> list[str]:
 
 
 def own(names: Names) -> dict[str, Bucket]:
-    """Return the stack's own buckets. In the local cloud a destroy deletes their objects."""
+    """Return the stack's own buckets. In the local cloud, a destroy also deletes their objects."""
 
     def keep(days: int) -> Bucket:
         throwaway = naming.is_local(names.project)
@@ -160,32 +155,18 @@ def own(names: Names) -> dict[str, Bucket]:
     }
 
 
-def _retention(bucket: Bucket) -> "gcp.storage.BucketRetentionPolicyArgsDict | None":
-    retention = bucket.retention
-    if retention is None:
-        return None
-    return {"retention_period": str(retention.days * DAY), "is_locked": retention.locked}
-
-
 def _lifecycle(bucket: Bucket) -> "list[gcp.storage.BucketLifecycleRuleArgsDict]":
     # Parts of unfinished uploads are invisible, but cost money.
     rules: list[gcp.storage.BucketLifecycleRuleArgsDict] = [
         {"action": {"type": "AbortIncompleteMultipartUpload"}, "condition": {"age": 7}}
     ]
+    conditions: list[gcp.storage.BucketLifecycleRuleConditionArgsDict] = []
     if bucket.versioning:
         days = bucket.keep_noncurrent_days
-        old: gcp.storage.BucketLifecycleRuleConditionArgsDict = {
-            "days_since_noncurrent_time": days,
-            "with_state": "ARCHIVED",
-        }
-        rules.append({"action": {"type": "Delete"}, "condition": old})
+        conditions.append({"days_since_noncurrent_time": days, "with_state": "ARCHIVED"})
     if bucket.delete_after_days is not None:
-        aged: gcp.storage.BucketLifecycleRuleConditionArgsDict = {
-            "age": bucket.delete_after_days,
-            "with_state": "LIVE",
-        }
-        rules.append({"action": {"type": "Delete"}, "condition": aged})
-    return rules
+        conditions.append({"age": bucket.delete_after_days, "with_state": "LIVE"})
+    return [*rules, *({"action": {"type": "Delete"}, "condition": c} for c in conditions)]
 
 
 #: Arguments of the component: keys of a stack file, and other arguments.
@@ -249,11 +230,7 @@ class TrainingBuckets(pulumi.ComponentResource):
     def __init__(
         self, name: str, /, args: TrainingBucketsArgs = KEYWORDS, opts: Opts = None, **keywords: Any
     ) -> None:
-        """Check the arguments and declare the buckets.
-
-        Raises:
-            ArgumentsError: lists every mistake; nothing is declared.
-        """
+        """Declare the buckets. Raises ArgumentsError with every mistake."""
         arguments = Arguments(f"TrainingBuckets '{name}'", opts)
         values = arguments.named(args, keywords, (*FIELDS, *OTHERS))
         raw = arguments.section(Settings, values, FIELDS)
@@ -277,13 +254,55 @@ class TrainingBuckets(pulumi.ComponentResource):
         set_outputs(self, {"names": by_key, "urls": urls, "control": by_key[CONTROL]})
 
 
+class Secrets(pulumi.ComponentResource):
+    """Secrets of a stack, without values, replicated only in its region."""
+
+    paths: dict[str, Output[str]]
+    """Full names (``projects/P/secrets/S``), known in a preview."""
+
+    def __init__(
+        self, scope: Scope, settings: Settings, *, after: Sequence[pulumi.Resource]
+    ) -> None:
+        super().__init__("vertextraining:secrets:Secrets", scope.name, None, scope.opts)
+        names, labels = settings.names, settings.labels_by_team
+        replication = _replication(names.region, settings.key_for("secrets"))
+        created = {
+            key: gcp.secretmanager.Secret(
+                f"{scope.name}-{key}",
+                project=names.project,
+                secret_id=names.secret_id(key),
+                replication=replication,
+                annotations={"description": secret.description} if secret.description else None,
+                labels=names.labels({**labels[secret.team], **secret.labels}),
+                opts=child_options(self, after, protect=secret.protect),
+            )
+            for key, secret in settings.secrets.items()
+            if not secret.existing
+        }
+        # `apply` makes users of a path depend on the secret.
+        self.paths = {
+            key: created[key].secret_id.apply(lambda _, key=key: names.secret(key))
+            if key in created
+            else pulumi.Output.from_input(names.secret(key))
+            for key in settings.secrets
+        }
+        self.register_outputs({"secrets": self.paths})
+
+
+def _replication(region: str, key: str | None) -> "gcp.secretmanager.SecretReplicationArgsDict":
+    replica: gcp.secretmanager.SecretReplicationUserManagedReplicaArgsDict = {"location": region}
+    if key:
+        replica["customer_managed_encryption"] = {"kms_key_name": key}
+    return {"user_managed": {"replicas": [replica]}}
+
+
 class Snapshots(pulumi.ComponentResource):
     """Snapshots of a stack. Jobs depend on this component and so read only complete snapshots."""
 
     snapshots: Mapping[str, Snapshot]
 
     def __init__(self, scope: Scope, stack: Stack, after: Sequence[pulumi.Resource]) -> None:
-        """``after`` are the BigQuery API and the buckets."""
+        """Declare the snapshots ``after`` the BigQuery API and the buckets."""
         super().__init__("vertextraining:snapshots:Snapshots", scope.name, None, scope.opts)
         self.snapshots = {
             key: Snapshot(
@@ -306,10 +325,7 @@ def make_snapshots(scope: Scope, stack: Stack, apis: Apis, storage: Storage) -> 
 
 
 def snapshot_outputs(stack: Stack, made: Mapping[str, Snapshot]) -> dict[str, object]:
-    """Return the outputs of a stack's snapshots. ``made``: resources by current keys.
-
-    The folder is known in a preview.
-    """
+    """Return folder and manifest of each snapshot in ``made``, by current keys."""
     folders = stack.by_new_keys(("snapshots",), stack.snapshots)
     return {
         key: {"folder": folders[key].uri, "manifest": snapshot.manifest}

@@ -71,13 +71,11 @@ class Training(pulumi.ComponentResource):
         is_known: bool = True,
         after: Sequence[pulumi.Resource],
     ) -> None:
-        """Declare the jobs. ``requests``: requests by key of ``settings``; ``records``: a folder.
+        """Declare the jobs of ``requests``, by key of ``settings``. ``records`` is a folder.
 
-        ``is_known`` is False in a preview with placeholders in the requests. ``after`` has the
-        prerequisites of jobs.
-
-        The component depends on ``after`` and jobs depend on the component, so that the state has
-        the long list of dependencies once and not once per job (decision 13).
+        ``is_known`` is False in a preview with placeholders in the requests. The component depends
+        on ``after`` and jobs depend on the component, so that the state has the long list of
+        dependencies once and not once per job (decision 13).
         """
         opts = pulumi.ResourceOptions.merge(scope.opts, pulumi.ResourceOptions(depends_on=after))
         super().__init__("vertextraining:training:Training", scope.name, None, opts)
@@ -123,29 +121,30 @@ class Training(pulumi.ComponentResource):
     ) -> Output[bool]:
         """Wait in parallel for all jobs with ``wait``, so that ``up`` fails if any such job fails.
 
-        Not in an ``after_create`` hook: the engine would keep the step open, so that an interrupt
-        has no effect until the hook ends, a kill leaves a pending operation, and the next ``up``,
-        which creates nothing, would succeed although the job has failed (docs/adr).
+        Not in an ``after_create`` hook, which would keep the engine's step open: an interrupt would
+        have no effect, a kill would leave a pending operation, and the next ``up`` would succeed
+        although the job has failed (docs/adr).
         """
         waiting = {} if pulumi.runtime.is_dry_run() else requests
         outcomes = [
-            self._outcome(self.jobs[key], _wanted(key, jobs[key], request), request)
+            self._outcome(
+                self.jobs[key],
+                Wait(key, request.submission.run, wait, jobs[key].deadline_seconds),
+                request,
+            )
             for key, request in waiting.items()
-            if jobs[key].wait
+            if (wait := jobs[key].wait)
         ]
         # Only after every job was submitted: ending the program would end declarations too.
         submitted = [job.name for job in self.jobs.values()] if outcomes else []
         everything = pulumi.Output.all(*outcomes, *submitted)
         reached = everything.apply(lambda all_: all(all_[: len(outcomes)]))
-        if not HOSTED.get():
-            reached.apply(_end_unless)
+        if not HOSTED.get():  # end the program without a traceback: the reason was logged
+            reached.apply(lambda all_: None if all_ else sys.exit(MESSAGE_SHOWN))
         return reached
 
     def _outcome(self, job: CustomJob, wanted: Wait, request: JobRequest) -> Output[bool]:
-        """Wait for one job. If it misses the state in ``wait``, log the reason and return False.
-
-        The program fails, not the job's resource, whose creation succeeded.
-        """
+        """Wait for one job; log the reason and return False if it misses its ``wait`` state."""
 
         async def reached(known: Sequence[Any]) -> bool:
             name, inputs = known
@@ -168,16 +167,11 @@ class Training(pulumi.ComponentResource):
 
 
 def _labels(settings: Settings, requests: Mapping[str, JobRequest]) -> dict[str, dict[str, str]]:
-    """Return the labels of each job, which depend on the job's team."""
     program = program_labels() if pulumi.get_stack() != settings.stack else {}
     return {
         key: {**settings.labels_of(settings.team_at(request.account)), **program}
         for key, request in requests.items()
     }
-
-
-def _wanted(key: str, job: JobOptions, request: JobRequest) -> Wait:
-    return Wait(key, request.submission.run, job.wait or "succeeded", job.deadline_seconds)
 
 
 def _wait_ports(request: JobRequest, account: str, say: Callable[[str], None]) -> WaitPorts:
@@ -200,12 +194,6 @@ def _wait_ports(request: JobRequest, account: str, say: Callable[[str], None]) -
     return WaitPorts(lambda name: service().get(name), tail, say)
 
 
-def _end_unless(reached: bool) -> None:
-    """End the program without a traceback unless ``reached``; errors were already logged."""
-    if not reached:
-        sys.exit(MESSAGE_SHOWN)
-
-
 def log_tuning_costs(requests: Mapping[str, JobRequest]) -> None:
     """Log maximum cost, hourly cost and quota of each tuning job."""
     for key, request in sorted(requests.items()):
@@ -214,13 +202,12 @@ def log_tuning_costs(requests: Mapping[str, JobRequest]) -> None:
             pulumi.log.info(
                 f"Tuning job {key} costs at most {cost}: {costs.usd(cost.hourly)} an hour with "
                 f"{cost.parallel} parallel trials, which require {cost.parallel} times the quota "
-                "of "
-                "one trial."
+                "of one trial."
             )
 
 
 def schedule_outputs(made: JobSchedule, request: JobRequest) -> dict[str, Input[str]]:
-    """Return the outputs of a job with a schedule, with a folder for each scheduled time."""
+    """Return the outputs of a job with a schedule."""
     return {
         "since": made.since,
         "requestDigest": request.digest,
@@ -230,7 +217,7 @@ def schedule_outputs(made: JobSchedule, request: JobRequest) -> dict[str, Input[
 
 
 def job_outputs(job: CustomJob, request: JobRequest) -> dict[str, Input[str]]:
-    """Return a job's outputs, in a preview with all values that do not depend on its creation."""
+    """Return a job's outputs; a preview has all that do not depend on its creation."""
     return {
         "name": job.name,
         "state": job.state,
@@ -356,11 +343,7 @@ class TrainingJob(pulumi.ComponentResource):
     def __init__(
         self, name: str, /, args: TrainingJobArgs = KEYWORDS, opts: Opts = None, **keywords: Any
     ) -> None:
-        """Check the request and declare the job.
-
-        Raises:
-            ArgumentsError: lists every mistake; nothing is declared.
-        """
+        """Check the request and declare the job. Raises ArgumentsError with every mistake."""
         arguments = Arguments(f"TrainingJob '{name}'", opts)
         given = arguments.named(args, keywords, (*FIELDS, *SETTINGS, *OTHERS))
         environment, key = arguments.environment(given), arguments.base_name(given, name)
@@ -371,7 +354,9 @@ class TrainingJob(pulumi.ComponentResource):
         settings = settings.model_copy(update={"jobs": {key: options}})
         submission = Submission(settings.project, settings.region, environment, key, options.run)
         arguments.add(ordering.identity_problems(opts))
-        rungs = _rungs(options, arguments)
+        for index, rung in enumerate(options.ladder):  # only full names of reservations are known
+            arguments.add(job_rules.unknown_reservation(rung, {}, ("ladder", index)))
+        rungs = job_rules.rungs(options.ladder, {}, {})
         kind = BATCH_JOB if options.backend == BATCH_JOB.backend else None
         request = _request(given, submission, stack, arguments, rungs, kind, options.passed)
         arguments.claim(jobs=[submission])
@@ -395,13 +380,11 @@ class TrainingJob(pulumi.ComponentResource):
 
 
 def _control_bucket(values: Mapping[str, Any], arguments: Arguments) -> Input[str]:
-    """Return the name of the control bucket, or an output in a preview."""
     bucket = values.get("control_bucket")
     if bucket is None:
         hint = "pass TrainingBuckets.control"
-        arguments.add(
-            [Problem("this required argument is missing", hint=hint, path=("controlBucket",))]
-        )
+        what = "this required argument is missing"
+        arguments.add([Problem(what, hint=hint, path=("controlBucket",))])
         return ""
     known = arguments.known(bucket, ("control_bucket",))
     if known is None:
@@ -417,17 +400,9 @@ def _control_bucket(values: Mapping[str, Any], arguments: Arguments) -> Input[st
 def _options(
     name: str, values: Mapping[str, Any], environment: str, arguments: Arguments
 ) -> JobOptions:
-    """Return the job's options, or defaults if the options have problems, which are collected."""
     values = arguments.section(JobOptions, values, FIELDS, at=("jobs", name))
     parsed = arguments.parse(_Options, {"stack": environment, "jobs": {name: values}})
     return parsed.jobs[name] if parsed else JobOptions()
-
-
-def _rungs(options: JobOptions, arguments: Arguments) -> tuple[RungOverrides, ...]:
-    """Return the rungs of ``ladder``; components accept only full names of reservations."""
-    for index, rung in enumerate(options.ladder):
-        arguments.add(job_rules.unknown_reservation(rung, {}, ("ladder", index)))
-    return job_rules.rungs(options.ladder, {}, {})
 
 
 def _request(
@@ -439,11 +414,6 @@ def _request(
     kind: JobKind | None,
     options: Mapping[str, Any],
 ) -> JobRequest:
-    """Check and return the request of the job; a ``kind`` of None is derived from the request.
-
-    Raises:
-        ArgumentsError: lists every mistake in the arguments and in the request.
-    """
     document, result, file = _document(values, arguments), None, ""
     if document is not None:
         data, file = document
@@ -469,7 +439,6 @@ def _request(
 
 
 def _document(values: Mapping[str, Any], arguments: Arguments) -> tuple[bytes, str] | None:
-    """Return the request as YAML, and its file's name (empty for ``spec``); None if invalid."""
     if ("file" in values) == ("spec" in values):
         arguments.problems.append(Problem("pass either spec or file", path=("spec",)))
         return None
@@ -484,7 +453,7 @@ def _document(values: Mapping[str, Any], arguments: Arguments) -> tuple[bytes, s
 
 
 def _as_yaml(spec: Any) -> bytes:
-    """Convert ``spec`` to JSON that YAML can read too, since YAML has no surrogate pairs."""
+    """Return ``spec`` as JSON that is also YAML, which has no surrogate pairs."""
     text = json.dumps(spec, ensure_ascii=False)
     return _ESCAPED.sub(lambda match: f"\\u{ord(match[0]):04x}", text).encode()
 

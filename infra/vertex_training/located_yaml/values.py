@@ -10,8 +10,8 @@ import yaml
 
 from vertex_training.errors import ConfigError, Location, Problem
 
-#: Limits of a file, so that checking takes at most a second and 200 MB. The largest valid request
-#: has 100,000 characters of arguments, and 100 variables in each of 4 pools.
+#: Limits of a file: a check takes at most a second and 200 MB. The largest valid request has
+#: 100,000 characters of arguments, and 100 variables in each of 4 pools.
 MAX_BYTES: Final = 500_000
 MAX_DEPTH: Final = 40
 MAX_NODES: Final = 20_000
@@ -31,13 +31,10 @@ UNREADABLE: Final = object()
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A value with its location in the file.
-
-    ``content`` is a scalar, a list or dict of values, or ``UNREADABLE`` for an invalid value.
-    ``text`` is the original text of a scalar, for messages.
-    """
+    """A value with its location. ``text`` is the original text of a scalar, for messages."""
 
     content: Any
+    """Scalar, list or dict of values, or ``UNREADABLE`` for an invalid value."""
     line: int
     column: int
     text: str = ""
@@ -143,7 +140,7 @@ class Builder:
                 continue
             if name in keys:
                 first = keys[name][0]
-                hint = f"remove one; the first is in line {first}"
+                hint = f"remove one of the two keys; the first key is in line {first}"
                 self._add("duplicate-key", key, "this key is duplicated", name, hint)
             else:
                 content[name] = self.build(item, depth + 1)
@@ -151,7 +148,7 @@ class Builder:
         return content, keys
 
     def _pairs(self, node: yaml.MappingNode) -> list[tuple[yaml.ScalarNode, yaml.Node]]:
-        """Return pairs with ``<<`` merged; the mapping's own keys override merged keys."""
+        """Return the entries, with ``<<`` merged. Own keys override merged keys."""
         merged: list[tuple[yaml.Node, yaml.Node]] = []
         own: list[tuple[yaml.Node, yaml.Node]] = []
         for key, item in node.value:
@@ -176,14 +173,10 @@ class Builder:
     def _plain(
         self, pairs: list[tuple[yaml.Node, yaml.Node]]
     ) -> list[tuple[yaml.ScalarNode, yaml.Node]]:
-        """Return the pairs with text keys, and collect a problem for each other pair."""
-        plain: list[tuple[yaml.ScalarNode, yaml.Node]] = []
-        for key, item in pairs:
-            if isinstance(key, yaml.ScalarNode):
-                plain.append((key, item))
-            else:
+        for key, _ in pairs:
+            if not isinstance(key, yaml.ScalarNode):
                 self._add("bad-key", key, "keys must be plain text", "", "write `name: value`")
-        return plain
+        return [(key, item) for key, item in pairs if isinstance(key, yaml.ScalarNode)]
 
 
 # The C loader is ten times faster, but some builds of PyYAML lack it.

@@ -25,9 +25,7 @@ from vertex_training.snapshots.request import SnapshotRequest
 
 
 def stack_facts(
-    settings: Settings,
-    network: NetworkPlan | None,
-    reservations: Mapping[str, ReservationPlan],
+    settings: Settings, network: NetworkPlan | None, reservations: Mapping[str, ReservationPlan]
 ) -> StackFacts:
     """Return the stack's properties for rules of job files, derived from the config only."""
     names = settings.names
@@ -131,10 +129,7 @@ def reference_table(
     packages: Mapping[str, Package],
     snapshots: Mapping[str, SnapshotRequest],
 ) -> dict[str, Any]:
-    """Return the values of all references: texts, or mappings for whole messages.
-
-    ``packages`` are built packages by key.
-    """
+    """Return the values of all references: texts, or mappings for whole messages."""
     names = settings.names
     known: dict[str, Any] = {
         "stack.name": settings.stack,
@@ -170,7 +165,7 @@ def reference_table(
 
 
 def image_uri(settings: Settings, key: str, image: Image) -> str | UnknownValue:
-    """Return the image with its digest; an unknown value before the first build."""
+    """Return the URI of an image with its digest; an unknown value before the first build."""
     if image.uri or image.digest:
         return image.uri or f"{settings.names.image(key)}@{image.digest}"
     command = f"vt images build {key} --stack {settings.stack}"

@@ -21,11 +21,7 @@ from vertex_training.settings.serving import Endpoint, Model
 
 
 def plan_versions(settings: Settings) -> dict[tuple[str, int], DeclaredVersion]:
-    """Return the versions by model key and run. Keys in ``settings`` are first keys.
-
-    Raises:
-        UnknownReferenceError: a container names an image that the stack does not have.
-    """
+    """Return the planned versions by model key and run. Keys are first keys."""
     key_name = settings.key_for("jobs") or ""
     return {
         (key, run): DeclaredVersion(
@@ -46,7 +42,7 @@ def plan_versions(settings: Settings) -> dict[tuple[str, int], DeclaredVersion]:
 def plan_endpoints(
     settings: Settings, versions: Mapping[tuple[str, int], DeclaredVersion]
 ) -> dict[str, DeclaredEndpoint]:
-    """Return the endpoints by key. Keys in ``settings`` are first keys."""
+    """Return the planned endpoints by key. Keys are first keys."""
     return {
         key: DeclaredEndpoint(
             key=key,
@@ -78,18 +74,13 @@ def is_private(settings: Settings, endpoint: Endpoint) -> bool:
 
 
 def image_of(settings: Settings, model: Model) -> str:
-    """Return a model's container image, with references replaced by their values.
-
-    Raises:
-        UnknownReferenceError: the image is not declared, or not built yet.
-    """
+    """Return a model's image URI. Raises UnknownReferenceError for an undeclared image."""
     images = settings.images.items()
     table = {f"images.{key}": image_uri(settings, key, image) for key, image in images}
     return references.resolve(model.container.image, table)
 
 
 def _labels(settings: Settings, key: str, endpoint: Endpoint) -> dict[str, str]:
-    """Return the labels of an endpoint, including the label that the policies read."""
     named = {PUBLIC_LABEL: "named"} if endpoint.public else {}
     own = {STACK_LABEL: settings.stack, ENDPOINT_LABEL: key, **named}
     return {**settings.names.labels(settings.labels_of(endpoint.team)), **own}

@@ -1,9 +1,8 @@
 """Grants that a stack makes: on accounts, images, the key, jobs, models and by ``members``.
 
-In its own project the stack makes each grant as a single member, and never writes a whole policy.
-Owners of other projects grant on their resources. A dataset has a list of entries instead of a
-policy: the plugin reads and writes the whole list, with views and routines
-(GoogleCloudPlatform/magic-modules#14208), so two concurrent writers could lose an entry.
+The stack makes each grant in its own project as a single member, and never writes a whole policy.
+The plugin reads and writes the access list of a dataset as a whole, so that two concurrent writers
+could lose an entry (GoogleCloudPlatform/magic-modules#14208).
 """
 
 from __future__ import annotations
@@ -115,12 +114,7 @@ class _Requests:
 def account_grants(
     settings: Settings, key: str, *, fetches_packages: bool = False
 ) -> Iterator[GrantRequest]:
-    """Yield the grants of an account that jobs run as, and the grants to impersonate the account.
-
-    Most grants are on one bucket or secret; some are possible only on the project.
-
-    ``fetches_packages`` adds access to the staging bucket.
-    """
+    """Yield the grants of a job's account, and the grants to act as this account."""
     account, requests = settings.service_accounts[key], _Requests(settings)
     member = f"serviceAccount:{settings.names.account_email(key)}"
     staging = [STAGING] if fetches_packages else []
@@ -172,10 +166,8 @@ def build_grants(settings: Settings) -> Iterator[GrantRequest]:
 
 def derived_grants(settings: Settings) -> list[GrantRequest]:
     """Return all grants for the accounts of a stack and for image builds."""
-    accounts = [
-        grant for key in settings.service_accounts for grant in account_grants(settings, key)
-    ]
-    return [*accounts, *(build_grants(settings) if settings.builds_images else ())]
+    accounts = (account_grants(settings, key) for key in settings.service_accounts)
+    return [*chain(*accounts), *(build_grants(settings) if settings.builds_images else ())]
 
 
 def members_by_place(settings: Settings) -> Iterator[tuple[Place, Mapping[str, list[str]]]]:
@@ -216,7 +208,6 @@ def extra_grants(settings: Settings) -> list[GrantRequest]:
 
 
 def _roles(settings: Settings) -> Iterator[GrantRequest]:
-    """Yield the grants of accounts on projects and datasets."""
     for key, account in settings.service_accounts.items():
         member = f"serviceAccount:{settings.names.account_email(key)}"
         for on, roles in (*account.roles.items(), *account.datasets.items()):
@@ -245,11 +236,7 @@ def key_users(settings: Settings) -> list[KeyUser]:
 
 
 def encryption_grants(settings: Settings) -> list[GrantRequest]:
-    """Return grants on the stack's key for the service agents that encrypt with the key.
-
-    The owner of the key's project makes them if it is another project. ``job_grants`` has the
-    grants for jobs, which name the key in their requests.
-    """
+    """Return grants on the stack's key for the service agents that encrypt with it."""
     if settings.encryption is None:
         return []
     key = settings.encryption.key
@@ -273,10 +260,7 @@ IMAGE: Final = re.compile(r"([a-z0-9-]+)-docker\.pkg\.dev/([^/]+)/([^/:@]+)/.")
 
 
 def job_grants(settings: Settings, messages: Iterable[Mapping[str, Any]]) -> list[GrantRequest]:
-    """Return the distinct grants that service agents need for these requests.
-
-    ``messages`` are CustomJobs in the form of the REST API, with references resolved.
-    """
+    """Return the distinct grants that service agents need for CustomJobs of the REST API."""
     by_key: dict[str, GrantRequest] = {}
     for message in messages:
         derived = (_key_grants(settings, message), _tensorboard_grants(settings, message))
@@ -286,11 +270,8 @@ def job_grants(settings: Settings, messages: Iterable[Mapping[str, Any]]) -> lis
 
 
 def batch_grants(settings: Settings, messages: Iterable[Mapping[str, Any]]) -> list[GrantRequest]:
-    """Return the distinct grants that accounts and submitters need for jobs on Batch.
-
-    https://docs.cloud.google.com/batch/docs/get-started#project-prerequisites; every account of the
-    stack may write to Cloud Logging anyway.
-    """
+    """Return the distinct grants that accounts and submitters need for jobs on Batch."""
+    # https://docs.cloud.google.com/batch/docs/get-started#project-prerequisites
     names = settings.names
     keys = {names.account_email(key): key for key in settings.service_accounts}
     by_key: dict[str, GrantRequest] = {}
@@ -326,10 +307,9 @@ def image_grants(
 ) -> Iterator[GrantRequest]:
     """Yield the grants to pull these images from other projects.
 
-    Agents may read repositories of their own project. According to general/custom-service-account,
-    "the default service account" pulls images, whatever account the job runs as: for training
-    containers this is the custom code agent, and the service agent checks the image first. The
-    service agent pulls images of models (predictions/custom-container-requirements).
+    General/custom-service-account: the custom code agent pulls images of training, and the service
+    agent checks them first. The service agent pulls images of models
+    (predictions/custom-container-requirements).
     """
     agents = [settings.names.vertex_agent()]
     agents += [] if of_models else [settings.names.custom_code_agent()]
@@ -356,28 +336,19 @@ def image_grants(
 def images(message: Mapping[str, Any]) -> Iterator[str]:
     """Yield the names of all images in a job."""
     for pool in message.get("jobSpec", {}).get("workerPoolSpecs") or []:
-        for task, field in (
-            ("containerSpec", "imageUri"),
-            ("pythonPackageSpec", "executorImageUri"),
-        ):
+        fields = {"containerSpec": "imageUri", "pythonPackageSpec": "executorImageUri"}
+        for task, field in fields.items():
             if name := (pool.get(task) or {}).get(field):
                 yield name
 
 
 def _tensorboard_grants(settings: Settings, message: Mapping[str, Any]) -> Iterator[GrantRequest]:
-    """Yield the grant to write to TensorBoard, unless the job's account already has the right.
-
-    experiments/tensorboard-setup requires roles/aiplatform.user; logs need only the right to write
-    to the job's output folder.
-    """
+    """Yield the grant to write to TensorBoard, unless the account already has it."""
+    # experiments/tensorboard-setup requires roles/aiplatform.user
     spec, names = message.get("jobSpec", {}), settings.names
     account = str(spec.get("serviceAccount") or "")
     accounts = settings.service_accounts.items()
-    may = {
-        names.account_email(key)
-        for key, account_settings in accounts
-        if account_settings.calls_vertex
-    }
+    may = {names.account_email(key) for key, options in accounts if options.calls_vertex}
     if spec.get("tensorboard") and account and account not in may:
         yield GrantRequest(
             f"tensorboard-{_name_in_keys(settings, account)}",
@@ -389,13 +360,13 @@ def _tensorboard_grants(settings: Settings, message: Mapping[str, Any]) -> Itera
 
 
 def _name_in_keys(settings: Settings, account: str) -> str:
-    """Return an account's id for keys of grants; for an account of another project, its address."""
+    """Return an account's id for keys of grants; the address of another project's account."""
     name, _, _ = account.partition("@")
     return name if project_of_account(account) == settings.project else account
 
 
 def _key_grants(settings: Settings, message: Mapping[str, Any]) -> Iterator[GrantRequest]:
-    """Yield the grant on a job's own key; rule ``encryption-region`` checks the key's region."""
+    """Yield the grant on a job's own key."""
     name = (message.get("encryptionSpec") or {}).get("kmsKeyName", "")
     if not KEY.match(name):
         return

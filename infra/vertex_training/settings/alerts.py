@@ -21,11 +21,7 @@ Threshold = Annotated[int, Field(ge=1, le=1000)]
 
 
 def idle_rule(text: str) -> tuple[int, int]:
-    """Parse ``gpuIdleBelow`` or ``idleStop`` into percent and minutes.
-
-    >>> idle_rule("5% for 2h")
-    (5, 120)
-    """
+    """Return percent and minutes of ``gpuIdleBelow`` or ``idleStop``, like ``5% for 2h``."""
     percent, _, time = text.partition("% for ")
     return int(percent), int(time[:-1]) * {"m": 1, "h": 60}[time[-1]]
 

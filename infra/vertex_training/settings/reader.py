@@ -1,8 +1,7 @@
 """Convert config to settings, and report all mistakes with their position. Pure.
 
-Pulumi checks the type of declared keys and accepts unknown keys. This reader reports unknown keys
-with a hint. The training stacks and ``bootstrap/`` share it: a :class:`Schema` has the namespace of
-a project's config and its model.
+Pulumi accepts unknown keys; this reader reports them with a hint. The training stacks and
+``bootstrap/`` share the reader: a :class:`Schema` has namespace and model of a project's config.
 """
 
 from __future__ import annotations
@@ -38,15 +37,9 @@ IDENTITY_KEYS: Final = (
 OTHER_PROVIDER_KEYS: Final = (
     *("addPulumiAttributionLabel", "batching", "billingProject", "defaultLabels", "deletionPolicy"),
     *("disableGlobalProjectWarning", "disableGooglePartnerName", "googlePartnerName"),
-    *(
-        "pollInterval",
-        "preferGlobalEndpoints",
-        "preferRegionalEndpoints",
-        "pulumiAttributionLabelAdditionStrategy",
-        "requestReason",
-        "requestTimeout",
-    ),
-    *("scopes", "skipRegionValidation", "universeDomain", "userProjectOverride", "zone"),
+    *("pollInterval", "preferGlobalEndpoints", "preferRegionalEndpoints", "requestReason"),
+    *("pulumiAttributionLabelAdditionStrategy", "requestTimeout", "scopes", "universeDomain"),
+    *("skipRegionValidation", "userProjectOverride", "zone"),
 )
 ENDPOINT: Final = "CustomEndpoint"
 
@@ -89,7 +82,7 @@ class Schema(Generic[AnySection]):
         return key
 
     def missing_hint(self, path: Path, stack: str) -> str:
-        """Return the hint about a missing required key, by its full path."""
+        """Return the hint about a missing required key with this full path."""
         if len(path) == 1:
             return f"pulumi config set {path[0]} VALUE"
         return f"add the key to {file_name(stack)}"
@@ -108,10 +101,7 @@ def merge(
     problems: Iterable[Problem] = (),
     project: str = "",
 ) -> RawConfig:
-    """Build the input of :func:`parse` from a stack's values by full key.
-
-    ``problems`` are those of the file, ``project`` is the name of the Pulumi project.
-    """
+    """Build the input of :func:`parse` from values by full key and problems of the file."""
     location = Location(file_name(stack))
     merged, collected = RawConfig(), list(problems)
     for full, value in values.items():
@@ -128,10 +118,7 @@ def merge(
 
 
 def key_problem(schema: Schema[Any], full: str, project: str = "") -> Problem | None:
-    """Return the mistake in a full key; None for a key that the model validates.
-
-    Keys in the namespace of the Pulumi ``project`` belong to its own program.
-    """
+    """Return the mistake in a full key; None for keys of the model and of the project."""
     namespace, _, key = full.partition(":")
     if namespace == schema.namespace:
         if key not in ("stack", *PROVIDER_KEYS):
@@ -164,19 +151,13 @@ def key_problem(schema: Schema[Any], full: str, project: str = "") -> Problem | 
     if key in OTHER_PROVIDER_KEYS or key.endswith(ENDPOINT):
         return None
     meant = nearest(key, (*PROVIDER_KEYS, *OTHER_PROVIDER_KEYS))
-    hint = (
-        f"did you mean '{PROVIDER}:{meant}'?"
-        if meant
-        else "remove the key: the provider does not read it"
-    )
+    hint = "remove the key: the provider does not read this key"
+    hint = f"did you mean '{PROVIDER}:{meant}'?" if meant else hint
     return Problem("unknown key", hint=hint, path=(full,))
 
 
 def encrypted_problem(full: str, stack: str) -> Problem:
-    """Return the problem of an encrypted value at the full key ``full``.
-
-    Report this problem before others, whose messages show values.
-    """
+    """Return the problem of an encrypted value. Report it first: other messages show values."""
     return Problem(
         "this value is encrypted, but names, requests and the state would contain it in plain text",
         hint=f"pulumi config rm {full}; store secrets in Secret Manager",
@@ -186,11 +167,7 @@ def encrypted_problem(full: str, stack: str) -> Problem:
 
 
 def parse(schema: Schema[AnySection], raw: Mapping[str, Any]) -> AnySection:
-    """Validate a config. ``raw`` has the keys below the namespace, and ``stack``.
-
-    Raises:
-        ConfigError: the config has mistakes; lists all, at the stack file, without lines.
-    """
+    """Validate a config by key; raise ConfigError with all mistakes, without lines."""
     collected = getattr(raw, "problems", ())
     try:
         settings = schema.model.model_validate(raw)
@@ -211,7 +188,6 @@ def form_problems(
 
 
 def _problem(schema: Schema[Any], error: ErrorDetails, stack: str) -> Problem:
-    """Convert one of pydantic's errors to a problem."""
     location = tuple(part for part in error["loc"] if part != "[key]") or ("",)
     path = schema.full_path(location)
     if error["type"] == "extra_forbidden":
@@ -221,9 +197,8 @@ def _problem(schema: Schema[Any], error: ErrorDetails, stack: str) -> Problem:
             hint = f"did you mean '{schema.spelled(str(schema.full_path(location[-1:])[0]))}'?"
         return Problem("unknown key", hint=hint, path=path)
     if error["type"] == "missing":
-        return Problem(
-            "this required key is missing", hint=schema.missing_hint(path, stack), path=path
-        )
+        hint = schema.missing_hint(path, stack)
+        return Problem("this required key is missing", hint=hint, path=path)
     is_tree = isinstance(error["input"], dict | list)
     value = "" if is_tree else json.dumps(error["input"], default=str)
     what = _in_words(error)
@@ -233,7 +208,6 @@ def _problem(schema: Schema[Any], error: ErrorDetails, stack: str) -> Problem:
 
 
 def _in_words(error: ErrorDetails) -> str:
-    """Return pydantic's message without Python's terms."""
     known = {
         "dict_type": "the value must be a mapping, like {name: value}",
         "model_type": "the value must be a mapping, like {name: value}",
@@ -247,7 +221,6 @@ def _in_words(error: ErrorDetails) -> str:
 
 
 def _keys_at(schema: Schema[Any], parents: Path) -> list[str]:
-    """Return the valid keys of the section at a path."""
     section: type[Section] = schema.model
     steps = iter(parents)
     for step in steps:
@@ -264,10 +237,7 @@ def _fields(section: type[Section]) -> dict[str, FieldInfo]:
 
 
 def section_in(annotation: Any) -> tuple[type[Section], bool]:
-    """Return the section type of a field, and whether the field is a map or list of sections.
-
-    ``annotation`` is pydantic's annotation of the field. The type is ``Section`` for other fields.
-    """
+    """Return the section type of a field, and True if the field has several such sections."""
     for candidate in (annotation, *get_args(annotation)):
         if isinstance(candidate, type) and issubclass(candidate, Section):
             return candidate, get_origin(annotation) in (dict, list)
@@ -329,9 +299,8 @@ def read(schema: Schema[Settings], raw: Mapping[str, Any]) -> PartialSettings:
     rest, removed = copy.deepcopy(dict(raw)), _misplaced(schema, problems)
     for attempt in range(10):  # a removal may break its parent: nesting is less deep than this
         try:
-            return PartialSettings(
-                schema.model.model_validate(rest), tuple(problems), frozenset(removed)
-            )
+            valid = schema.model.model_validate(rest)
+            return PartialSettings(valid, tuple(problems), frozenset(removed))
         except pydantic.ValidationError as failed:
             if attempt == 0:
                 problems += form_problems(schema, raw, failed)
@@ -359,9 +328,9 @@ def _refused(
         # Removing an entry of a list would move the others: remove the whole list.
         index = next((i for i, part in enumerate(path) if isinstance(part, int)), len(path))
         path = path[:index]
-        meant = nearest(str(path[0]), schema.fields) if len(path) == 1 else None
-        is_unknown = error["type"] == "extra_forbidden" and meant
-        yield path, [(meant,)] if is_unknown and meant else []
+        is_unknown = error["type"] == "extra_forbidden"
+        meant = nearest(str(path[0]), schema.fields) if is_unknown and len(path) == 1 else None
+        yield path, [(meant,)] if meant else []
 
 
 def _remove(rest: dict[str, Any], path: Path) -> None:

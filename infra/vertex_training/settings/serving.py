@@ -1,7 +1,6 @@
 """Models of sections ``models`` and ``endpoints`` of a stack file.
 
 A model has one version for each listed run of its job; an endpoint serves some of the versions.
-A model names a job and runs, never a path in a bucket.
 """
 
 from __future__ import annotations
@@ -87,11 +86,9 @@ class Model(NamedSection):
     ]
     """Serving container: an image, or a mapping with image, routes, port and environment."""
     artifacts: Annotated[str, form(BELOW, "model, a folder of the run's output")] = "model"
-    """Folder of the artifacts below the run's output directory. Jobs see ``model`` as
-    AIP_MODEL_DIR."""
+    """Folder of the artifacts below the run's output directory; ``model`` is AIP_MODEL_DIR."""
     files: list[Annotated[str, form(BELOW, "model.json, a file in the folder")]] = []
-    """Files that the container requires in the artifacts folder. A preview fails if a run lacks
-    one."""
+    """Required files in the artifacts folder. A preview fails if a run lacks one of the files."""
     on_delete: Literal["keep", "delete"] = "keep"
     """Action on versions in Vertex AI when their run is removed from the list: keep or delete."""
     team: Key | None = None
@@ -149,7 +146,7 @@ class Endpoint(NamedSection):
     """Key of the service account that the containers run as; default: an account of Google."""
     split: dict[RunName, Annotated[int, Field(ge=0, le=100)]]
     """Percentage of the traffic by run, like ``{"run 3": 90, "run 4": 10}``; the sum is 100. A run
-    with 0 stays deployed. A run that is not listed is undeployed when it has no traffic."""
+    with 0 stays deployed. An unlisted run is undeployed when it has no more traffic."""
     public: bool | None = None
     """Make the endpoint reachable from the internet; default: false with network mode ``psc``,
     otherwise true."""

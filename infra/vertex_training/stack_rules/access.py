@@ -31,7 +31,7 @@ NARROWER: Final = "use a predefined role of the needed service"
 
 @rule()
 def members(settings: Settings) -> Iterator[Problem]:
-    """Check that ``members`` repeats no grant of the stack and no other team's account."""
+    """Check that ``members`` lists no grant of the stack and no account of another team."""
     declared = renames.with_first_keys(settings)
     derived = {
         (grant.resource, grant.role, grant.member)
@@ -55,28 +55,30 @@ def members(settings: Settings) -> Iterator[Problem]:
                     yield Problem(what, member, "remove this member", here)
                 elif team and member in accounts and accounts[member] != team:
                     what = f"team {team} does not own this service account"
-                    yield Problem(
-                        what, member, f"remove team from {place[1]} to share the resource", here
-                    )
+                    hint = f"remove team from {place[1]} to share the resource"
+                    yield Problem(what, member, hint, here)
 
 
 @rule()
 def roles_of_accounts(settings: Settings) -> Iterator[Problem]:
     """Check that accounts list no basic role, and no role that the stack grants by itself."""
-    for key, account in settings.service_accounts.items():
+    for path, key, on, role in _listed_roles(settings):
+        account = settings.service_accounts[key]
         defaults = {grants.WRITE_LOGS, *([grants.CALL_VERTEX] if account.calls_vertex else [])}
-        for project, roles in account.roles.items():
-            for index, role in enumerate(roles):
-                path = ("serviceAccounts", key, "roles", project, index)
-                if role in naming.BASIC_ROLES:
-                    yield Problem("basic roles are not allowed", role, NARROWER, path)
-                elif project == settings.project and role in defaults:
-                    yield Problem("the stack grants this role by default", role, "remove it", path)
-        for dataset, roles in account.datasets.items():
-            for index, role in enumerate(roles):
-                if role in naming.BASIC_ROLES:
-                    path = ("serviceAccounts", key, "datasets", dataset, index)
-                    yield Problem("basic roles are not allowed", role, NARROWER, path)
+        if role in naming.BASIC_ROLES:
+            yield Problem("basic roles are not allowed", role, NARROWER, path)
+        elif on == settings.project and role in defaults:
+            what = "the stack grants this role by default"
+            yield Problem(what, role, "remove the role", path)
+
+
+def _listed_roles(settings: Settings) -> Iterator[tuple[Path, str, str, str]]:
+    """Yield path, key of the account, project or dataset, and name of each role."""
+    for key, account in settings.service_accounts.items():
+        for field, by_target in (("roles", account.roles), ("datasets", account.datasets)):
+            for on, roles in by_target.items():
+                for index, role in enumerate(roles):
+                    yield ("serviceAccounts", key, field, on, index), key, on, role
 
 
 @rule()
@@ -86,9 +88,8 @@ def exceptions_of_drift(settings: Settings) -> Iterator[Problem]:
         if allowed.member in naming.PUBLIC_MEMBERS:
             hint = "name the user, group or account; drift always reports public grants"
             path = ("drift", "allowed", key, "member")
-            yield Problem(
-                "drift.allowed does not accept public members", allowed.member, hint, path
-            )
+            what = "drift.allowed does not accept public members"
+            yield Problem(what, allowed.member, hint, path)
 
 
 @rule("warning")
@@ -99,13 +100,7 @@ def misspelled_roles(settings: Settings) -> Iterator[Problem]:
         for place, by_role in members_by_place(settings)
         for role in by_role
     ]
-    for key, account in settings.service_accounts.items():
-        for field, by_target in (("roles", account.roles), ("datasets", account.datasets)):
-            listed += [
-                (("serviceAccounts", key, field, on, index), role)
-                for on, roles in by_target.items()
-                for index, role in enumerate(roles)
-            ]
+    listed += [(path, role) for path, _, _, role in _listed_roles(settings)]
     for path, role in listed:
         if hint := _hint_for(role):
             what = "this release lists no such predefined role of Google Cloud"
@@ -153,18 +148,15 @@ BEYOND_CI: Final = (
 
 @rule("deployment")
 def named_deployers(settings: Settings) -> Iterator[Problem]:
-    """Warn if ``deployers`` is empty although jobs run as accounts of the stack.
-
-    Not an error: roles on the project, which the stack file lacks, may allow deployments.
-    """
+    """Warn if ``deployers`` is empty although jobs run as accounts of the stack."""
+    # Not an error: roles on the project, which are not in the stack file, may allow deployments.
     if settings.deployers or not settings.submitted or not settings.service_accounts:
         return
     accounts = ", ".join(sorted(settings.service_accounts))
     what = f"deployers is empty: Vertex AI may refuse jobs that run as {accounts}"
     member = naming.deployer(settings.project, settings.stack)
-    yield Problem(
-        what, hint=f"write [{member}], the account that bootstrap/ creates", path=("deployers",)
-    )
+    hint = f"write deployers: [{member}], the account that bootstrap/ creates"
+    yield Problem(what, hint=hint, path=("deployers",))
 
 
 @rule("deployment")
@@ -183,13 +175,9 @@ def names_for_ci(settings: Settings) -> Iterator[Problem]:
 
 
 def _name(path: Path, existing: bool, name: str) -> Problem:
-    field = "existing" if existing else "name"
-    what = (
-        "CI has no right to grant roles on this resource"
-        if existing
-        else "CI has no right to change this resource or to grant roles on it"
-    )
-    return Problem(what, name, BEYOND_CI, (*path, field))
+    changes = "" if existing else "to change this resource or "
+    what = f"CI has no right {changes}to grant roles on this resource"
+    return Problem(what, name, BEYOND_CI, (*path, "existing" if existing else "name"))
 
 
 @rule("deployment")
@@ -269,22 +257,16 @@ def teams(settings: Settings) -> Iterator[Problem]:
 
 @file_rule("warning")
 def reach_of_accounts(file: StackFile) -> Iterator[Problem]:
-    """Warn about accounts that can read other teams' data by jobs without a serviceAccount.
-
-    See ``plan.access.AGENT``.
-    """
+    """Warn about accounts that can read other teams' data by jobs without serviceAccount."""
     settings, requests = file.settings, file.requests
     buckets = [b for b in settings.buckets.values() if b.project in (None, settings.project)]
     owners = {bucket.team for bucket in buckets} - {None}
     if not owners:
         return
     declared, messages = renames.with_first_keys(settings), [e.trial for e in requests.values()]
-    requests_ = (
-        *derived_grants(declared),
-        *extra_grants(declared),
-        *job_grants(declared, messages),
-    )
-    here = [grant for grant in requests_ if grant.project == settings.project]
+    derived, extra = derived_grants(declared), extra_grants(declared)
+    every = (*derived, *extra, *job_grants(declared, messages))
+    here = [grant for grant in every if grant.project == settings.project]
     submitters = {grant.member for grant in here if grant.role in SUBMITS}
     names = settings.names
     for key, account in settings.service_accounts.items():
@@ -292,8 +274,7 @@ def reach_of_accounts(file: StackFile) -> Iterator[Problem]:
         if owners - {account.team} and f"serviceAccount:{email}" in submitters:
             what = (
                 "this account can read and write the buckets of all teams: it may submit jobs, and "
-                "a "
-                f"job without serviceAccount runs as the {AGENT}, which has access"
+                f"a job without serviceAccount runs as the {AGENT}, which has access"
             )
             hint = "to isolate their data, give each team its own stack and project"
             yield Problem(what, "", hint, ("serviceAccounts", key))

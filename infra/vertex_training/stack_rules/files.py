@@ -1,8 +1,7 @@
 """Rules about files that a stack uses: they must exist in the checkout, without secrets.
 
-Code must name its project: the default project of a job is Google's own, whose name ends in
-``-tp``, and the job's account has no rights in that project
-(https://github.com/GoogleCloudPlatform/vertex-ai-samples/issues/174). No file is executed.
+Code must name its project. The default project of a job is Google's own, where the job's account
+has no rights (https://github.com/GoogleCloudPlatform/vertex-ai-samples/issues/174).
 """
 
 from __future__ import annotations
@@ -31,9 +30,8 @@ from vertex_training.stack_rules import StackFile, file_rule
 def named_files(file: StackFile) -> Iterator[Problem]:
     """Check that files exist inside the checkout and that contexts can build an image."""
     settings, root = file.settings, file.root
-    for section, jobs in (("jobs", settings.jobs), ("tuning", settings.tuning)):
-        for key, job in jobs.items():
-            yield from file_problems((section, key, "file"), job.file, root)
+    for section, key, job in settings.jobs_by_section():
+        yield from file_problems((section, key, "file"), job.file, root)
     for key, package in settings.packages.items():
         yield from _problem(("packages", key, "path"), package.path, root, is_file=False)
     for key, bucket in settings.buckets.items():
@@ -49,36 +47,28 @@ def file_problems(path: Path, name: str, root: pathlib.Path) -> Iterator[Problem
 
 
 def _problem(path: Path, name: str, root: pathlib.Path, *, is_file: bool) -> Iterator[Problem]:
+    what = hint = ""
     try:
-        target = (root / name).resolve()
-        is_there = target.is_file() if is_file else target.exists()
+        target, top = (root / name).resolve(), root.resolve()
+        exists = target.is_file() if is_file else target.exists()
+        if not target.is_relative_to(top):
+            what, hint = "this path is outside of the checkout", "use a path inside the checkout"
+        elif is_of_git(target.relative_to(top)):
+            what = "files of git may contain a token and are not uploaded"
+            hint = "name another file"
+        elif not exists:
+            what, hint = "no such file", "write the path relative to the folder of Pulumi.yaml"
     except (OSError, RuntimeError) as error:  # the latter is a link to itself, before Python 3.13
+        what, hint = "this path is a symbolic link to itself", "name a regular file"
         if getattr(error, "errno", None) == errno.ENAMETOOLONG:
-            yield Problem("this path is too long for the file system", f"{name[:40]}…", "", path)
-        else:
-            yield Problem(
-                "this path is a symbolic link to itself", name, "name a regular file", path
-            )
-        return
+            what, hint, name = "this path is too long for the file system", "", f"{name[:40]}…"
     except ValueError:
-        yield Problem("this path contains a NUL character", name, "", path)
-        return
-    if not target.is_relative_to(root.resolve()):
-        yield Problem(
-            "this path is outside of the checkout", name, "use a path inside the checkout", path
-        )
-    elif is_of_git(target.relative_to(root.resolve())):
-        yield Problem(
-            "files of git may contain a token and are not uploaded", name, "name another file", path
-        )
-    elif not is_there:
-        yield Problem(
-            "no such file", name, "write the path relative to the folder of Pulumi.yaml", path
-        )
+        what = "this path contains a NUL character"
+    if what:
+        yield Problem(what, name, hint, path)
 
 
 def _objects(path: Path, kept: Mapping[str, str], root: pathlib.Path) -> Iterator[Problem]:
-    """Check that a bucket's files and folders exist, are not too large, and have distinct names."""
     names: dict[str, str] = {}
     folders = 0
     for name, file in kept.items():
@@ -95,11 +85,10 @@ def _objects(path: Path, kept: Mapping[str, str], root: pathlib.Path) -> Iterato
             yield Problem(what, file, hint or upload, here)
             continue
         for kept_object in packages.kept_objects({name: file}, root):
-            if unusable := packages.name_problem(kept_object):
-                yield Problem(unusable, kept_object, "choose another object name", here)
-                break
-            if is_of_snapshot(kept_object):
+            what = packages.name_problem(kept_object)
+            if what is None and is_of_snapshot(kept_object):
                 what = "this object name is reserved for files of snapshots, which never change"
+            if what:
                 yield Problem(what, kept_object, "choose another object name", here)
                 break
             if kept_object in names:
@@ -119,9 +108,8 @@ def _context(path: Path, image: Image, context: str, root: pathlib.Path) -> Iter
         if missing := list(_problem(at, folder, root, is_file=False)):
             yield from missing
         elif (root / folder).is_file():
-            yield Problem(
-                "include accepts only folders", folder, "name the folder that contains the file", at
-            )
+            hint = "name the folder that contains the file"
+            yield Problem("include accepts only folders", folder, hint, at)
     if missing := list(_problem((*path, "context"), context, root, is_file=False)):
         yield from missing
         return
@@ -141,12 +129,9 @@ def _sent(settings: Settings, root: pathlib.Path) -> Iterator[File]:
         names |= dict.fromkeys(packages.sources(root / package.path, package.path))
     for bucket in settings.buckets.values():
         names |= dict.fromkeys(packages.kept_objects(bucket.objects, root).values())
-    return (_file(root, name) for name in names if (root / name).is_file())
-
-
-def _file(root: pathlib.Path, name: str) -> File:
-    path = root / name
-    return File(name, path.stat().st_size, path.read_bytes)
+    for name in names:
+        if (path := root / name).is_file():
+            yield File(name, path.stat().st_size, path.read_bytes)
 
 
 def scan_context(settings: Settings, name: str, context: BuildContext) -> Scan:
@@ -158,19 +143,16 @@ def scan_context(settings: Settings, name: str, context: BuildContext) -> Scan:
         top, _, rest = inside.partition("/")
         return f"{folders[top]}/{rest}" if top in folders else f"{image.context}/{inside}"
 
-    scanned = files.scan(
-        (
-            File(shown(entry.name), entry.size, pathlib.Path(entry.path).read_bytes)
-            for entry in context.entries
-            if entry.is_file
-        ),
-        settings.allowed_secrets,
+    uploaded = (
+        File(shown(entry.name), entry.size, pathlib.Path(entry.path).read_bytes)
+        for entry in context.entries
+        if entry.is_file
     )
+    scanned = files.scan(uploaded, settings.allowed_secrets)
+    what = "this build argument looks like a secret"
     hint = "image layers store build arguments: mount a build secret, or read the value in the job"
     arguments = (
-        Problem(
-            "this build argument looks like a secret", "", hint, ("images", name, "buildArgs", key)
-        )
+        Problem(what, "", hint, ("images", name, "buildArgs", key))
         for key, value in image.build_args.items()
         if is_secret_variable(key, value)
     )
@@ -233,16 +215,13 @@ def default_project_calls(file: StackFile) -> Iterator[Problem]:
         if not path.is_file() or path.stat().st_size > MOST_BYTES:
             continue
         for usage in default_projects(path.read_bytes()):
-            what = (
-                f"{usage.call} without {usage.argument}: in a job the default project is Google's "
-                "own"
-            )
+            call = f"{usage.call} without {usage.argument}"
+            what = f"{call}: in a job the default project is Google's own"
             hint = f"pass {usage.argument}=…, or set the variable {PROJECT} in the job file"
             yield Problem(what, hint=hint, location=Location(name, usage.line))
 
 
 def _files(settings: Settings, root: pathlib.Path) -> set[str]:
-    """Return the Python files in packages and image contexts."""
     folders = [image.context for image in settings.images.values() if image.context]
     places: Iterable[str] = (*folders, *(package.path for package in settings.packages.values()))
     names = (name for place in places for name in packages.sources(root / place, place))
@@ -250,11 +229,7 @@ def _files(settings: Settings, root: pathlib.Path) -> set[str]:
 
 
 def default_projects(code: bytes) -> list[DefaultProject]:
-    """Return the calls without a project by line; empty if the code is not valid Python.
-
-    >>> default_projects(b"from google.cloud import bigquery as bq\\nbq.Client()")
-    [DefaultProject(line=2, call='bigquery.Client()', argument='project')]
-    """
+    """Return the calls without a project by line; empty if the code is not valid Python."""
     try:
         tree = ast.parse(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError):

@@ -1,7 +1,7 @@
 """Rule about configuration files of accelerate and DeepSpeed in packages and image contexts.
 
-A file is read if exactly one file of the job's code has the name in its command line, is no link
-and has at most 64 KiB. The rules report nothing about a file that cannot be read.
+The rule reads a file only if a single file of the job's code has its name, is no link and has at
+most 64 KiB.
 """
 
 from __future__ import annotations
@@ -93,7 +93,6 @@ def _world_size(pools: Sequence[Pool]) -> int | None:
 
 
 def _read(file: StackFile, pool: Pool, name: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield path and content of the file with this name in a pool's code, if it is unique."""
     if not name:
         return
     parts = PurePosixPath(name).parts
@@ -110,7 +109,6 @@ def _read(file: StackFile, pool: Pool, name: str) -> Iterator[tuple[str, dict[st
 
 
 def _folders(settings: Settings, pool: Pool) -> Iterator[str]:
-    """Yield the folders with a pool's code: its packages and the context of its image."""
     files = [uri.rpartition("/")[2] for uri in pool.task.get("packageUris", [])]
     for key, package in settings.packages.items():
         if any(name.rpartition("-")[0] == key for name in files):
@@ -122,7 +120,6 @@ def _folders(settings: Settings, pool: Pool) -> Iterator[str]:
 
 
 def _content(root: pathlib.Path, name: str) -> dict[str, Any]:
-    """Return the mapping in a file; empty for a link, a too large file, or other content."""
     path = root / name
     try:
         if path.resolve() != root.resolve() / name or not path.is_file():
@@ -131,9 +128,8 @@ def _content(root: pathlib.Path, name: str) -> dict[str, Any]:
             data = stream.read(MOST_BYTES + 1)
         if len(data) > MOST_BYTES:
             return {}
-        content = (
-            json.loads(data) if path.suffix == ".json" else document.parse(data, name).root.plain()
-        )
+        is_json = path.suffix == ".json"
+        content = json.loads(data) if is_json else document.parse(data, name).root.plain()
     except (OSError, ValueError, RecursionError, ConfigError):
         return {}
     return content if isinstance(content, dict) else {}
@@ -170,10 +166,8 @@ def _batch_problems(
     train = _count(content, "train_batch_size")
     micro = _count(content, "train_micro_batch_size_per_gpu")
     steps = _count(content, "gradient_accumulation_steps")
-    if train is None or "auto" in (
-        content.get("train_micro_batch_size_per_gpu"),
-        content.get("gradient_accumulation_steps"),
-    ):
+    parts = ("train_micro_batch_size_per_gpu", "gradient_accumulation_steps")
+    if train is None or "auto" in map(content.get, parts):
         return
     product = (micro or 1) * (steps or 1) * world
     if train % product or (micro and steps and train != product):

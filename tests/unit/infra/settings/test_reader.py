@@ -37,7 +37,7 @@ IDENTITY = (
         ("pulumi:tags", None),
         ("gcp:projectId", (UNKNOWN, "did you mean 'gcp:project'?")),
         ("gcp:labels", (ELSEWHERE, "did you mean 'vertex-training:labels'?")),
-        ("gcp:CustomEndpoints", (UNKNOWN, "remove the key: the provider does not read it")),
+        ("gcp:CustomEndpoints", (UNKNOWN, "remove the key: the provider does not read this key")),
         # The provider acts as the user who runs the engine.
         ("gcp:accessToken", IDENTITY),
         ("gcp:credentials", IDENTITY),
