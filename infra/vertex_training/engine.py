@@ -26,11 +26,9 @@ HOSTED: Final = contextvars.ContextVar("HOSTED", default=False)
 def read_config(schema: Schema[Any], folder: Path) -> RawConfig:
     """Return the config of the current stack by key, including undeclared keys.
 
-    ``folder`` has the stack file. ``pulumi.Config`` returns only single keys by name, and would not
-    return unknown keys. So this function reads the whole config that the engine passed to the SDK.
-
-    Raises:
-        ConfigError: the stack file or an included file has an encrypted value.
+    ``folder`` has the stack file. ``pulumi.Config`` returns only single keys by name, so this
+    function reads the config that the engine passed to the SDK. Raises ConfigError for encrypted
+    values.
     """
     stack, prefix = pulumi.get_stack(), f"{schema.namespace}:"
     known = pulumi_internals.config()

@@ -30,7 +30,7 @@ def dotted(path: Path) -> str:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Location:
-    """Position in a file. Lines and columns count from 1; 0 means unknown."""
+    """Position in a file. Lines and columns begin at 1; 0 means unknown."""
 
     file: str = ""
     line: int = 0
@@ -77,7 +77,6 @@ class Problem:
     """Edit for ``vt check --fix``, if the fix is certain. The edit may contain a secret."""
 
     def at(self, location: Location) -> Problem:
-        """Return a copy of the problem at ``location``."""
         return dataclasses.replace(self, location=location)
 
     @property
@@ -233,7 +232,7 @@ def counted(number: int, noun: str) -> str:
     return f"{number or 'no'} {noun if number == 1 else plural}"
 
 
-#: A name with a number in it: ``g2-standard-12``, ``a3-highgpu-8g``.
+#: A name that contains a number, like ``g2-standard-12`` or ``a3-highgpu-8g``.
 _NUMBER: Final = re.compile(r"(.*?\D)(\d{1,9})(\D*)")
 
 

@@ -23,9 +23,8 @@ import pulumi
 from vertex_training.components.capacity import Capacity
 from vertex_training.components.identities import JobIdentity
 from vertex_training.components.network import Network
-from vertex_training.components.registry import Registry
 from vertex_training.components.serving import Serving
-from vertex_training.components.storage import Secrets, Snapshots, Storage
+from vertex_training.components.storage import Registry, Secrets, Snapshots, Storage
 from vertex_training.components.training import Training
 from vertex_training.customjob.resource import CustomJob
 from vertex_training.errors import ConfigError, Location, Problem, abbreviate
@@ -42,7 +41,7 @@ _HINT: Final = "write `def declare(environment: Environment) -> None:` (docs/com
 
 
 class Environment:
-    """The resources of a stack, by the keys of its stack file. Previews show all outputs."""
+    """Resources of a stack, by the keys of its stack file. All outputs are known in previews."""
 
     settings: Settings
     """Settings of the stack file, by first keys (see ``formerly``)."""
@@ -146,12 +145,15 @@ def load(root: Path) -> Extra:
     if not file.is_file() and not package.is_file():
         return Extra(root, problems=_without_package(root / MODULE))
     if file.is_file() and package.is_file():
-        what, hint = "extra.py and extra/__init__.py both exist", "remove one of them"
+        what, hint = (
+            "extra.py and extra/__init__.py both exist",
+            "remove extra.py or extra/__init__.py",
+        )
         return Extra(root, problems=(Problem(what, "", hint, location=Location("extra.py")),))
     module_path = file if file.is_file() else package
     try:
         module = _import(module_path, root)
-    except (Exception, SystemExit) as error:  # any exception of the team's code
+    except (Exception, SystemExit) as error:  # code of the team can raise any exception
         return Extra(root, problems=(problem_of(error, f"import of {MODULE}", root),))
     shown = module_path.relative_to(root).as_posix()
     if problem := _problem_with(module, shown):
@@ -160,7 +162,7 @@ def load(root: Path) -> Extra:
 
 
 def _unusable(file: Path, folder: Path, package: Path) -> Problem | None:
-    """Return a problem if ``extra`` cannot be imported: ignoring it would delete resources."""
+    """Return a problem if ``extra`` cannot be imported. Without it, ``up`` deletes resources."""
     for path in (file, folder, package):
         if path.is_symlink() and not path.exists():
             name = path.relative_to(folder.parent).as_posix()
@@ -189,7 +191,7 @@ def _import(file: Path, root: Path) -> ModuleType:
     spec = importlib.util.spec_from_file_location(MODULE, file, submodule_search_locations=folders)
     if spec is None or spec.loader is None:
         raise ImportError(f"{file} is not a Python module")
-    if str(root) not in sys.path:  # the modules beside it
+    if str(root) not in sys.path:  # for imports of modules in the same folder
         sys.path.insert(0, str(root))
     for name in [name for name in sys.modules if name.partition(".")[0] == MODULE]:
         del sys.modules[name]
@@ -226,7 +228,7 @@ _INSTALLED: Final = tuple(Path(path).resolve() for path in set(sysconfig.get_pat
 
 
 def problem_of(error: BaseException, doing: str, root: Path) -> Problem:
-    """Convert an exception of the team's code in step ``doing`` to a problem with its line."""
+    """Convert an exception of the team's code to a problem. ``doing`` is the failed step."""
     where = [*_own_frames(error, root)]
     if isinstance(error, SyntaxError) and error.filename:
         text = error.msg
@@ -234,7 +236,7 @@ def problem_of(error: BaseException, doing: str, root: Path) -> Problem:
     else:
         text = abbreviate(str(error))
     what = f"{doing} raised {type(error).__name__}" + (f": {text}" if text else "")
-    if isinstance(error, pulumi.RunError):  # written for the user, like mistakes in arguments
+    if isinstance(error, pulumi.RunError):  # its text is for users, like mistakes in arguments
         what = f"{doing}: {error}".rstrip(".")
     if isinstance(error, SystemExit):
         what = f"{doing} ended the program: sys.exit({error.code!r})"
@@ -284,7 +286,7 @@ def declare_extra(extra: Extra, environment: Environment) -> None:
     before = _outputs()
     try:
         extra.declare(environment)
-    except (Exception, SystemExit) as error:  # any exception of the team's code
+    except (Exception, SystemExit) as error:  # code of the team can raise any exception
         problem = problem_of(error, "declare(environment)", extra.root)
         raise ConfigError([problem]) from error
     if problems := [*_overwritten(before, _outputs(), extra.root)]:
@@ -330,5 +332,5 @@ def _overwritten(
     file = "extra.py" if (root / "extra.py").is_file() else "extra/__init__.py"
     for name, value in before.items():
         if after.get(name) is not value:
-            hint = "export the value by another name: other stacks and vt read the program's output"
+            hint = "use another name, since other stacks and vt read the program's output"
             yield Problem(f"{file} replaces an output of the program", name, hint)

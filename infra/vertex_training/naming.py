@@ -120,7 +120,6 @@ SOURCES: Final = "images/"
 
 
 def is_local(project: str) -> bool:
-    """Return True if a project belongs to the local cloud."""
     return project.startswith(LOCAL_PREFIX)
 
 
@@ -169,18 +168,15 @@ class Names:
         return f"projects/{project_of_account(email)}/serviceAccounts/{email}"
 
     def secret_id(self, key: str) -> str:
-        """Return the id of a secret."""
         default = f"{self._first('secrets', key)}-{self.stack}"
         return (self._given("secrets", key) or default).rpartition("/")[2]
 
     def secret(self, key: str) -> str:
-        """Return the full name of a secret."""
         explicit = self._given("secrets", key)
         default = f"projects/{self.project}/secrets/{self.secret_id(key)}"
         return explicit if "/" in explicit else default
 
     def repository_id(self) -> str:
-        """Return the id of the stack's Docker repository."""
         return self.repository_path().rpartition("/")[2]
 
     def repository_path(self) -> str:
@@ -216,11 +212,9 @@ class Names:
         return f"training-{self.stack}-{self._first('network', 'allow', key)}"
 
     def reservation(self, key: str) -> str:
-        """Return the name of a reservation."""
         return f"{self._first('reservations', key)}-{self.stack}"
 
     def model_id(self, key: str) -> str:
-        """Return the id of a model in the registry."""
         return f"{self._first('models', key)}-{self.stack}"
 
     def endpoint_id(self, key: str) -> str:

@@ -35,14 +35,13 @@ _REFUSAL: Final = "refused a call by another user of this machine"
 def owner(client: tuple[str, int], port: int) -> int | None:
     """Return the id of the user whose socket at ``client`` is connected to ``port``, or None.
 
-    Raises:
-        OSError: the system has no table of sockets.
+    Raises OSError if the system has no table of sockets.
     """
     ends = [_in_table(*client), _in_table("127.0.0.1", port)]
-    # IPv6 sockets may be connected to IPv4 addresses, as those of gRPC are.
+    # IPv6 sockets, like those of gRPC, may be connected to IPv4 addresses.
     for table, prefix in ((_TABLE, ""), (_TABLE.with_name("tcp6"), _MAPPED)):
         if prefix and not table.exists():
-            continue  # a kernel without IPv6
+            continue  # the kernel has no IPv6
         for line in table.read_text().splitlines()[1:]:
             row = line.split()
             held = row[3] == _ESTABLISHED and row[9] != "0"
@@ -85,7 +84,7 @@ class _Interceptor(_Guard, grpc.ServerInterceptor):
         answer = getattr(handler, name)
 
         def checked(request: Any, context: grpc.ServicerContext) -> Any:
-            # Still connected, so the address did not change owner during the look-up.
+            # An active client had the address during the whole look-up.
             if not (self.allows(context.peer()) and context.is_active()):
                 context.abort(grpc.StatusCode.PERMISSION_DENIED, _REFUSAL)
             return answer(request, context)
@@ -140,7 +139,7 @@ def guard_servers() -> None:
 def main() -> None:
     """Run the module in the first command line argument."""
     module = sys.argv.pop(1)
-    sys.path[0] = os.getcwd()  # like `python -m`
+    sys.path[0] = os.getcwd()  # as `python -m` does
     guard_servers()
     runpy.run_module(module, run_name="__main__", alter_sys=True)
 

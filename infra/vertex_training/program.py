@@ -25,23 +25,26 @@ from pulumi import export
 
 from vertex_training import engine
 from vertex_training import stack as stacks
-from vertex_training.components.apis import Apis, needed, reads_tables
 from vertex_training.components.capacity import log_reservation_costs, make_capacity
 from vertex_training.components.iam import (
     JOB_GRANTS,
     KEY_ACCESS,
+    Apis,
     Grants,
     grants_beside,
     log_external_grants,
+    needed,
+    reads_tables,
 )
 from vertex_training.components.identities import JobIdentity
 from vertex_training.components.monitoring import log_publishers, make_monitoring, make_tensorboard
 from vertex_training.components.network import make_network
 from vertex_training.components.ordering import TOP, Protection, Scope
-from vertex_training.components.registry import ImageBuilds, Registry
 from vertex_training.components.serving import make_serving, serving_outputs
 from vertex_training.components.storage import (
+    ImageBuilds,
     Packages,
+    Registry,
     Secrets,
     Storage,
     make_snapshots,
@@ -264,11 +267,9 @@ def outputs(
 
 def limits_by_section(settings: Settings) -> dict[str, dict[str, object]]:
     """Return the limits that the stack file sets, by section and by key."""
-    sections = {"limits": settings.limits} | {
-        f"teams.{key}.limits": team.limits for key, team in settings.teams.items()
-    }
-    by_section = {
+    sections = {f"teams.{key}.limits": team.limits for key, team in settings.teams.items()}
+    dumped = {
         name: limits.model_dump(by_alias=True, exclude_defaults=True)
-        for name, limits in sections.items()
+        for name, limits in ({"limits": settings.limits} | sections).items()
     }
-    return {name: limits for name, limits in by_section.items() if limits}
+    return {name: limits for name, limits in dumped.items() if limits}

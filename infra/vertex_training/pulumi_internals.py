@@ -64,7 +64,7 @@ async def _until_failure(value: Awaitable[T]) -> T:
 
 
 def names_of_run() -> dict[str, str]:
-    """Return the names that all components of this run share, initially an empty dict."""
+    """Return the dict of names that all components of this run share."""
     if (root := get_root_resource()) is not None:
         return _OF_PROGRAMS.setdefault(root, {})
     register = getattr(pulumi.runtime.settings.get_monitor(), "RegisterResource", None)
@@ -90,10 +90,10 @@ def is_engine_alive() -> bool:
     """
     main = getattr(sys.modules["__main__"], "__spec__", None)
     if main is None or main.name != PROVIDER_MODULE:
-        return True  # a test, or a program that calls the provider itself
+        return True  # a test or another program called the provider
     host, _, port = sys.argv[-1].rpartition(":")  # the engine's gRPC address
     if not port.isdecimal():
-        return True  # another SDK version, which passes the address in another way
+        return True  # another version of the SDK passes the address differently
     try:
         socket.create_connection((host or "127.0.0.1", int(port)), CONNECT_TIMEOUT).close()
     except OSError:
@@ -103,6 +103,6 @@ def is_engine_alive() -> bool:
 
 def format_exceptions(format_exc: Callable[..., str]) -> None:
     """Make this provider process report exceptions by ``format_exc``."""
-    main = sys.modules["__main__"]  # its code calls `traceback.format_exc()`
+    main = sys.modules["__main__"]  # the code of this module calls `traceback.format_exc()`
     if getattr(main, "traceback", None) is traceback:
         main.traceback = SimpleNamespace(format_exc=format_exc)  # type: ignore[attr-defined]

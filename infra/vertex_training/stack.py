@@ -24,19 +24,12 @@ from vertex_training.customjob.rules.context import Context
 from vertex_training.customjob.rules.environment import NCCL_PLUGIN
 from vertex_training.errors import ConfigError, Problem
 from vertex_training.images import pins
+from vertex_training.plan import facts as plans
 from vertex_training.plan import packages, stack_grants
-from vertex_training.plan.facts import (
-    account_limits,
-    file_defaults,
-    job_limits,
-    reference_table,
-    stack_facts,
-)
 from vertex_training.plan.grants import GrantRequest
 from vertex_training.plan.network import NetworkPlan, network_grants, plan_network
 from vertex_training.plan.packages import Package, kept_objects
 from vertex_training.plan.reservations import ReservationPlan, plan_reservations, reservation_grants
-from vertex_training.plan.serving import plan_endpoints, plan_versions
 from vertex_training.plan.stack_grants import batch_grants, image_grants, job_grants
 from vertex_training.secret_rules.files import Scan
 from vertex_training.serving.declared import DeclaredEndpoint, DeclaredVersion
@@ -61,11 +54,11 @@ class Stack:
     packages: Mapping[str, Package]
     """Built packages by key."""
     schema: Schema[Settings] = SCHEMA
-    """Schema of the settings' source, for messages."""
+    """Schema of the stack file or of arguments, for messages."""
 
     @functools.cached_property
     def declared(self) -> Settings:
-        """Return the settings by first keys, which determine plans, names and state."""
+        """Return the settings by first keys (before renames), which determine names and state."""
         return renames.with_first_keys(self.settings)
 
     @functools.cached_property
@@ -92,24 +85,24 @@ class Stack:
     @functools.cached_property
     def versions(self) -> Mapping[tuple[str, int], DeclaredVersion]:
         """Return the plans of model versions by first key of the model and run."""
-        return plan_versions(self.declared)
+        return plans.plan_versions(self.declared)
 
     @functools.cached_property
     def endpoints(self) -> Mapping[str, DeclaredEndpoint]:
         """Return the plans of endpoints by first key."""
-        return plan_endpoints(self.declared, self.versions)
+        return plans.plan_endpoints(self.declared, self.versions)
 
     @functools.cached_property
     def references(self) -> Mapping[str, Any]:
         """Return the values of ``${kind.name}`` in a job file."""
-        plans = (self.network, self.reservations, self.packages, self.snapshots)
-        table = reference_table(self.declared, *plans)
+        parts = (self.network, self.reservations, self.packages, self.snapshots)
+        table = plans.reference_table(self.declared, *parts)
         return renames.with_new_keys(self.settings, table)
 
     @functools.cached_property
     def context(self) -> Context:
         """Return this stack's properties and limits for rules of job files."""
-        facts = stack_facts(self.declared, self.network, self.reservations)
+        facts = plans.stack_facts(self.declared, self.network, self.reservations)
         modules = {
             self.references[f"packages.{key}"]: package.modules
             for key, package in self.packages.items()
@@ -118,10 +111,10 @@ class Stack:
         facts = replace(facts, packages=modules, plugin_images=frozenset(self._plugin_images()))
         return replace(
             Context.of(facts),
-            limits=job_limits(self.declared),
-            account_limits=account_limits(self.declared),
+            limits=plans.job_limits(self.declared),
+            account_limits=plans.account_limits(self.declared),
             encryption_key=self.declared.key_for("jobs") or "",
-            defaults=file_defaults(self.settings),
+            defaults=plans.file_defaults(self.settings),
             levels=self.settings.rules,
         )
 
@@ -133,7 +126,7 @@ class Stack:
                     yield self.declared.names.image(key)
 
     def by_new_keys(self, section: tuple[str, ...], found: Mapping[str, Any]) -> dict[str, Any]:
-        """Return ``found`` with the current keys of the stack file instead of first keys."""
+        """Return a mapping with keys of the stack file instead of first keys (before renames)."""
         new = {first: key for key, first in renames.first_keys(self.settings, section).items()}
         return {new.get(first, first): value for first, value in found.items()}
 
@@ -143,7 +136,7 @@ class Stack:
         return Submission(settings.project, settings.region, settings.stack, job, run)
 
     def check_jobs(self, shown: Callable[[str], str] = str) -> dict[str, JobFileResult]:
-        """Check the files of all jobs; return results by key. ``shown``: path in messages."""
+        """Check the files of all jobs; return results by key. ``shown`` formats paths."""
         sections = {CUSTOM_JOB: self.declared.jobs, TUNING_JOB: self.declared.tuning}
         job_files = [
             JobFile(
@@ -210,7 +203,7 @@ class Stack:
     def deployment_warnings(self) -> list[Problem]:
         """Return warnings about settings with which a deployment by CI would fail."""
         if self.settings.is_local:
-            return []  # the local cloud has no CI
+            return []  # CI does not deploy to the local cloud
         return self.located(findings("deployment", StackFile(self.settings, self.root)))
 
     @property
@@ -249,12 +242,7 @@ class Stack:
 
 
 def load(root: Path, stack: str) -> Stack:
-    """Load a stack from its file in ``root``.
-
-    Raises:
-        UnknownStackError: the stack has no file.
-        ConfigError: the file or its packages have mistakes; lists all.
-    """
+    """Load a stack from its file in ``root``. Raises UnknownStackError or ConfigError."""
     return from_raw(stack_files.read_raw(SCHEMA, root, stack), root)
 
 

@@ -29,17 +29,17 @@ class TrainingEnvironmentArgs(EnvironmentFields):
     """Arguments of :class:`TrainingEnvironment`: the keys of a stack file."""
 
     project: NotRequired[Input[str]]
-    """Id of the project; default: the provider's."""
+    """Id of the project; default: project of the gcp provider."""
     project_number: Input[str]
     """Number of the project."""
     region: NotRequired[Input[str]]
-    """Region of the resources and jobs; default: the provider's."""
+    """Region of the resources and jobs; default: region of the gcp provider."""
     environment: NotRequired[Input[str]]
     """Name of the environment, part of all names; default: the Pulumi stack's name."""
 
 
 class TrainingEnvironment(pulumi.ComponentResource):
-    """APIs, buckets, accounts, grants, registry, network, reservations and jobs of a stack file.
+    """All resources of a stack file: APIs, buckets, accounts, grants, registry, network and jobs.
 
     Paths of files (jobs, packages, objects, contexts of images) are relative to the program's
     folder.
@@ -67,13 +67,11 @@ class TrainingEnvironment(pulumi.ComponentResource):
     registry: Output[str] = OF_ANOTHER_TYPE
     """Prefix of image URIs: ``REGION-docker.pkg.dev/PROJECT/REPOSITORY``."""
     jobs: Output[Mapping[str, Mapping[str, str]]] = OF_ANOTHER_TYPE
-    """Jobs by key, with ``name``, ``state``, ``requestId``, ``artifacts``, ``costsAtMost`` and
-    links."""
+    """Jobs by key: name, state, request id, artifacts, maximum cost and links."""
     models: Output[Mapping[str, Mapping[str, str]]] = OF_ANOTHER_TYPE
     """Full names of model versions, by key of the model and run, like ``run 3``."""
     endpoints: Output[Mapping[str, Mapping[str, str]]] = OF_ANOTHER_TYPE
-    """Endpoints by key, after their traffic is deployed, with ``id``, ``name`` and ``dns`` (empty
-    for private endpoints)."""
+    """Endpoints by key: ``id``, ``name`` and ``dns`` (empty for private endpoints)."""
 
     @overload
     def __init__(self, name: str, /, args: TrainingEnvironmentArgs, opts: Opts = None) -> None: ...
@@ -106,7 +104,7 @@ class TrainingEnvironment(pulumi.ComponentResource):
         super().__init__("vertex-training:index:TrainingEnvironment", name, arguments.inputs, opts)
         program.log_advice(stack, requests)
         after = arguments.prerequisites()
-        # Not annotated: in other languages only outputs are properties.
+        # Without annotation, since only outputs are properties in other languages.
         self.environment = program.declare(stack, requests, Scope(name, self), after)
         result = program.outputs(stack, self.environment, requests)
         values = {

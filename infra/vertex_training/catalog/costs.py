@@ -36,7 +36,7 @@ BATCH_RETRIES: Final = {"SPOT": 6, "LOW_COST": 6}
 OTHER_BATCH_RETRIES: Final = 3
 #: Hours of a month in price lists: 365 days / 12.
 HOURS_A_MONTH: Final = 730
-#: Non-negative duration in JSON.
+#: A duration in JSON, like ``3600s``.
 _DURATION: Final = re.compile(r"([0-9]+(?:\.[0-9]{1,9})?)s")
 #: Upper bound of durations.
 MOST_SECONDS: Final = 1e15
@@ -82,7 +82,6 @@ class Rate:
     date: str
     """Date of the oldest price; ``undated`` if a source has no date."""
     region: str
-    """Region of the price."""
     exact: bool
     """True if the price is for the requested region."""
 
@@ -122,7 +121,6 @@ class JobCost:
     trials: int | None = None
     """Maximum number of trials of a tuning job; None for other jobs."""
     parallel: int = 1
-    """Number of parallel trials."""
     attempts: int = 1
     """Number of attempts with the whole timeout each; 1 on Vertex AI."""
 
@@ -245,7 +243,9 @@ def hourly(
     Engine's price, which reservations pay. ``accelerator`` and ``count`` add to the price only if
     the machine type's price does not include accelerators.
     """
-    machine = machines.serving_machine_type(machine_type)  # rules check whether jobs may use it
+    machine = machines.serving_machine_type(
+        machine_type
+    )  # other rules check that jobs can use the machine type
     if machine is None:
         return None
     wanted = [(machines.machine_prices(machine, region), 1)]

@@ -22,7 +22,6 @@ class Price:
     on_demand: float
     spot: float | None
     region: str
-    """Region of the price."""
     source: str
     date: str
 
@@ -58,7 +57,6 @@ class MachineType:
 
     @property
     def tpu(self) -> bool:
-        """Return True if the accelerators are TPUs."""
         return self.single_replica
 
     @property
@@ -89,7 +87,6 @@ class Accelerator:
 
 @functools.cache
 def machine_types() -> Mapping[str, MachineType]:
-    """Return all machine types of training jobs by name."""
     raw = catalog.load("machines.yaml")
     return {
         name: _machine(name, raw["families"][row["family"]] | row)
@@ -131,7 +128,6 @@ def serving_machine_type(name: str) -> MachineType | None:
 
 @functools.cache
 def accelerators() -> Mapping[str, Accelerator]:
-    """Return all accelerators by name."""
     rows = catalog.load("accelerators.yaml")
     return {name: _accelerator(name, row) for name, row in rows.items()}
 
@@ -196,12 +192,10 @@ def bandwidth(name: str) -> int | None:
 
 
 def boot_disk_types() -> tuple[str, ...]:
-    """Return the allowed values of ``bootDiskType``."""
     return tuple(catalog.load("machines.yaml")["disks"]["types"])
 
 
 def boot_disk_sizes() -> range:
-    """Return the allowed range of ``bootDiskSizeGb``."""
     size = catalog.load("machines.yaml")["disks"]["size_gb"]
     return range(size["min"], size["max"] + 1)
 

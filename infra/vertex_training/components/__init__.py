@@ -1,16 +1,14 @@
 """Components of a stack: one logical entity per module, with its IAM.
 
 ===============  ============================================================
-``apis``         APIs of the project, and the Vertex AI service agent
-``storage``      buckets, objects, code of jobs, secrets, snapshots; ``TrainingBuckets``
-``registry``     Docker repository, and the account that builds images
+``storage``      buckets, code of jobs, secrets, snapshots, repository; ``TrainingBuckets``
 ``identities``   accounts that jobs run as, their grants; ``TrainingAccount``
 ``network``      network of jobs, and the connection of job machines; ``TrainingNetwork``
 ``capacity``     reservations; ``GpuReservation``
 ``training``     jobs; ``TrainingJob``
 ``serving``      model versions, endpoints and their traffic
 ``monitoring``   channels, alerts, budget, dashboards, TensorBoard
-``iam``          grants
+``iam``          APIs of the project, service agents and grants
 ``ordering``     order of resources; scope and provider of a component
 ``arguments``    from arguments of a component to a stack; mistakes by path
 ``sections``     sections of a stack file as typed dicts (generated)

@@ -75,7 +75,7 @@ SCHEMA: Final[Schema[Settings]] = _Schema(stacks.SCHEMA.namespace, Settings)
 
 #: Resource options. Pulumi's host does not support ``X | None`` as a type.
 Opts = Optional[pulumi.ResourceOptions]  # noqa: UP045
-#: Default of ``args``: arguments are keywords.
+#: Default of ``args``, if arguments are passed as keywords.
 KEYWORDS: Final[Any] = {}
 #: Key of a text that may be unknown in a preview -> placeholder.
 STAND_INS_OF_UNKNOWN: Final = {"imageUri": f"image.invalid/not-known-yet@sha256:{'0' * 64}"}
@@ -100,7 +100,7 @@ class Arguments:
     _given: dict[ProblemPath, ProblemPath] = field(default_factory=dict)
     """Path in the config -> path of the argument."""
     _is_too_deep: bool = False
-    """True after a value was nested too deep: further values are not read."""
+    """True after a value with too many levels: further values are not read."""
     _name: str = "name"
     """Argument with the name of the component, for messages."""
 
@@ -126,7 +126,7 @@ class Arguments:
         passed: Any = keywords if args is KEYWORDS else args
         if args is not KEYWORDS and keywords:
             hint = "pass all arguments in args, or all as keywords"
-            what = "this argument is a keyword beside args"
+            what = "this argument is a keyword, but args is passed too"
             self.problems.append(Problem(what, hint=hint, path=(*keywords,)[:1]))
         if not isinstance(passed, Mapping):
             what = f"args has the type {type(passed).__name__}, and must be a dict"
@@ -201,7 +201,7 @@ class Arguments:
             self.unknown.append(self.problems[-1])
             return None
         if isinstance(value, float) and value.is_integer() and HOSTED.get():
-            return int(value)  # the wire between languages has no integers
+            return int(value)  # the protocol between languages has no integers
         if value is None or isinstance(value, str | int | float | bool):
             return value
         what = f"values of type {type(value).__name__} are not supported"
@@ -213,7 +213,7 @@ class Arguments:
         self._given[at] = (_spelled(str(given[0])), *given[1:])
 
     def known(self, value: pulumi.Input[Any], path: ProblemPath) -> Any:
-        """Return ``value``; for an unknown output, return None without collecting a problem."""
+        """Return ``value``; None for an unknown output, which is no problem here."""
         apart = Arguments(self.component)
         plain = apart.plain(value, path)
         self.dependencies |= apart.dependencies
@@ -244,7 +244,7 @@ class Arguments:
         """Return the stack of a config; raise ArgumentsError with all problems."""
         result = self.stack_or_none(raw, environment)
         self.check()
-        assert result is not None  # a problem would have been raised
+        assert result is not None  # `check` raises problems
         return result
 
     def stack_or_none(self, raw: Mapping[str, Any], environment: str) -> Stack | None:
@@ -266,7 +266,7 @@ class Arguments:
 
     def add(self, problems: Iterable[Problem]) -> None:
         """Collect problems whose paths are paths in the config or in a file."""
-        # Values that could not be read are already reported, and not missing.
+        # An unreadable value is already reported: do not report it as missing.
         lost = {problem.path for problem in self.problems}
         for problem in problems:
             if problem.location.file:
@@ -274,7 +274,7 @@ class Arguments:
                 continue
             path = self.given_path(problem.path)
             if not path and len(problem.path) > 1 and problem.value:
-                path = (self._name,)  # the value of an entry as a whole is its key
+                path = (self._name,)  # a problem about an entry as a whole shows its key
             if path not in lost:
                 self.problems.append(dataclasses.replace(problem, path=path))
 
@@ -301,7 +301,7 @@ class Arguments:
     def claim(self, *, jobs: Sequence[Submission] = (), buckets: Sequence[str] = ()) -> None:
         """Reserve names of jobs and buckets, which no other component of the program can use."""
         if is_mocked():
-            return  # a company's unit tests may declare a component once a test
+            return  # each unit test of a program may declare the same component
         claims = [
             (f"job {job.job} of {job.stack} in {job.project}, {job.region}", "choose another name")
             for job in jobs
@@ -388,9 +388,10 @@ def _stand_in_number(raw: Mapping[str, Any]) -> str:
 
 
 def set_outputs(component: pulumi.ComponentResource, values: Mapping[str, Any]) -> None:
-    """Set and register outputs. A plain value depends on the whole component.
+    """Set and register the outputs of a component.
 
-    So a job that uses the value starts after the component's grants.
+    A plain value depends on the whole component, so that a job that uses the value starts after
+    the component's grants.
     """
     outputs = {
         key: value

@@ -12,9 +12,8 @@ import pulumi
 import pulumi_gcp as gcp
 from pulumi import Input, Output
 
-from vertex_training.components.apis import Apis, enable_api
 from vertex_training.components.arguments import KEYWORDS, Arguments, Opts, set_outputs
-from vertex_training.components.iam import make_grants
+from vertex_training.components.iam import Apis, enable_api, make_grants
 from vertex_training.components.ordering import Scope, child_options
 from vertex_training.components.sections import ReservationFields
 from vertex_training.plan.reservations import ReservationPlan, cost_lines, reservation_grants
@@ -30,8 +29,7 @@ class Capacity(pulumi.ComponentResource):
     reservations: "dict[str, gcp.compute.Reservation]"
     """Reservations that the stack creates, by key."""
     paths: dict[str, Output[str]]
-    """Full names (``projects/P/zones/Z/reservations/R``) of all reservations; known in a
-    preview."""
+    """Full names (``projects/P/zones/Z/reservations/R``) of all reservations, by key."""
 
     def __init__(self, scope: Scope, stack: Stack, *, after: Sequence[pulumi.Resource]) -> None:
         """Declare the reservations. ``after`` enables Compute Engine in the stack's project."""
@@ -128,7 +126,7 @@ class GpuReservationArgs(ReservationFields):
     """Arguments of :class:`GpuReservation`."""
 
     project: NotRequired[Input[str]]
-    """Id of the project that pays for the machines and runs the jobs; default: the provider's."""
+    """Id of the project that pays for machines and jobs; default: project of the gcp provider."""
     project_number: Input[str]
     """Number of the project, which is part of the service agent's address."""
     environment: NotRequired[Input[str]]
@@ -140,7 +138,7 @@ class GpuReservationArgs(ReservationFields):
 class GpuReservation(pulumi.ComponentResource):
     """Reserved machines for jobs, shared with Vertex AI, and the grant to read the reservation.
 
-    Reserved machines cost the same whether used or not; a preview shows the cost. Enables Compute
+    Unused machines cost the same as used machines; a preview shows the cost. Enables Compute
     Engine, Vertex AI and, for the grant, Resource Manager.
 
     Example::

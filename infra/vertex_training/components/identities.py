@@ -10,9 +10,14 @@ import pulumi
 import pulumi_gcp as gcp
 from pulumi import Input, Output
 
-from vertex_training.components.apis import Apis, reads_tables
 from vertex_training.components.arguments import KEYWORDS, Arguments, Opts, set_outputs
-from vertex_training.components.iam import grants_beside, log_external_grants, make_grants
+from vertex_training.components.iam import (
+    Apis,
+    grants_beside,
+    log_external_grants,
+    make_grants,
+    reads_tables,
+)
 from vertex_training.components.ordering import Scope
 from vertex_training.naming import STAGING, Names
 from vertex_training.plan.grants import EXTRA_GRANTS
@@ -25,7 +30,7 @@ class JobIdentity(pulumi.ComponentResource):
     """A service account that jobs run as, with its grants. Existing accounts are not created."""
 
     email: Output[str]
-    """Address from the service."""
+    """Address that the service returns."""
     address: Output[str]
     """Address, known in a preview."""
 
@@ -40,7 +45,7 @@ class JobIdentity(pulumi.ComponentResource):
         secrets: Mapping[str, Input[str]],
         after: Sequence[pulumi.Resource],
     ) -> None:
-        """Declare the account. With ``fetches_packages``, the account may read the staging bucket.
+        """Declare the account. ``fetches_packages``: the account may read the staging bucket.
 
         ``buckets`` are bucket names, ``secrets`` full names of secrets, by key.
         """
@@ -89,7 +94,7 @@ class TrainingAccountArgs(TypedDict):
     """Arguments of :class:`TrainingAccount`."""
 
     project: NotRequired[Input[str]]
-    """Id of the project that owns the account; default: the provider's."""
+    """Id of the project that owns the account; default: project of the gcp provider."""
     environment: NotRequired[Input[str]]
     """Suffix of the account id (``NAME-ENVIRONMENT``); default: the Pulumi stack's name."""
     base_name: NotRequired[Input[str]]
@@ -99,14 +104,11 @@ class TrainingAccountArgs(TypedDict):
     existing: NotRequired[Input[str]]
     """Address of an existing account. The component manages only its grants."""
     reads: NotRequired[Mapping[str, Input[str]]]
-    """Names of buckets whose objects the account may read, by key. Names may be unknown in a
-    preview."""
+    """Names of buckets that the account may read, by key; may be unknown in a preview."""
     writes: NotRequired[Mapping[str, Input[str]]]
-    """Names of buckets whose objects the account may read, write and delete, by key. Names may be
-    unknown in a preview."""
+    """Names of buckets that the account may read and write, by key; may be unknown in a preview."""
     secrets: NotRequired[Mapping[str, Input[str]]]
-    """Secrets (``projects/P/secrets/S``) whose value the account may read, by key. Names may be
-    unknown in a preview."""
+    """Full names of secrets that the account may read, by key; may be unknown in a preview."""
     calls_vertex: NotRequired[Input[bool]]
     """Grant the account the right to call Vertex AI (experiments, model upload, TensorBoard). The
     account can then also submit jobs without ``serviceAccount``, which can access all buckets and
@@ -148,7 +150,7 @@ class TrainingAccount(pulumi.ComponentResource):
     """
 
     email: Output[str]
-    """Address, known in a preview. Resources that use it depend on the grants too."""
+    """Address, known in a preview. Resources with this input depend on the grants too."""
     member: Output[str]
     """IAM member of the account: ``serviceAccount:ADDRESS``."""
 

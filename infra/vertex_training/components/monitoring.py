@@ -15,7 +15,7 @@ import pulumi
 import pulumi_gcp as gcp
 
 from vertex_training.catalog import ACCELERATOR, metric_filter
-from vertex_training.components.apis import Apis
+from vertex_training.components.iam import Apis
 from vertex_training.components.ordering import Scope
 from vertex_training.customjob.request.job_file import JobRequest
 from vertex_training.settings.alerts import Channel, Dashboard, idle_rule
@@ -27,15 +27,15 @@ if TYPE_CHECKING:
 
 #: Minimum time between notifications, which the API requires.
 RATE_LIMIT: Final = "300s"
-#: Time until an incident closes by itself; no log entry ends a failure.
+#: Time until an incident closes automatically, since no log entry ends a failure.
 AUTO_CLOSE: Final = "1800s"
 
 
 class Monitoring(pulumi.ComponentResource):
-    """Monitoring of a stack. Jobs depend on it, so that alerts exist before the first job fails."""
+    """Monitoring of a stack. Jobs depend on this component: alerts exist before a job fails."""
 
     def __init__(self, scope: Scope, settings: Settings, after: Sequence[pulumi.Resource]) -> None:
-        """Declare the resources after ``after``, the enabled APIs."""
+        """Declare the resources. ``after`` are the enabled APIs."""
         super().__init__("vertextraining:monitoring:Monitoring", scope.name, None, scope.opts)
         self._settings, self._name = settings, scope.name
         self._opts = pulumi.ResourceOptions(parent=self, depends_on=after)
@@ -118,7 +118,7 @@ class Monitoring(pulumi.ComponentResource):
             amount={
                 "specified_amount": {"currency_code": "USD", "units": str(budget.usd_per_month)}
             },
-            # The service returns the number instead of the id.
+            # The service returns the project's number, not its id.
             budget_filter={
                 "projects": [f"projects/{settings.project_number}"],
                 "calendar_period": "MONTH",

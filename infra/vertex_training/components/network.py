@@ -15,9 +15,8 @@ import pulumi
 import pulumi_gcp as gcp
 from pulumi import Input, Output
 
-from vertex_training.components.apis import Apis, enable_api
 from vertex_training.components.arguments import KEYWORDS, Arguments, Opts, set_outputs
-from vertex_training.components.iam import log_external_grants, make_grants
+from vertex_training.components.iam import Apis, enable_api, log_external_grants, make_grants
 from vertex_training.components.ordering import Scope
 from vertex_training.components.sections import NetworkArgs, SharedVpcArgs
 from vertex_training.errors import Problem
@@ -103,37 +102,29 @@ class Network(pulumi.ComponentResource):
         )
 
     def _rules(self, workers: Sequence[Input[str]]) -> None:
-        subnet = self._settings.subnet
+        subnet, allowed = self._settings.subnet, gcp.compute.FirewallAllowArgs
+        rules: list[tuple[str, str, list[gcp.compute.FirewallAllowArgs], list[str]]] = []
         if self._plan.mode == "psc" and subnet and subnet.range and not subnet.existing:
-            among = gcp.compute.FirewallAllowArgs
-            protocols = [among(protocol=name) for name in ("tcp", "udp", "icmp")]
+            protocols = [allowed(protocol=name) for name in ("tcp", "udp", "icmp")]
             what = "Machines of training jobs among themselves"
-            self._rule("workers", what, protocols, workers, [subnet.range])
+            rules.append(("workers", what, protocols, [subnet.range]))
         for key, allow in self._settings.allow.items():
-            what, ports = f"Machines of training jobs to {key}", allow.ports or None
-            allowed = gcp.compute.FirewallAllowArgs(protocol=allow.protocol, ports=ports)
-            self._rule(key, what, [allowed], workers, allow.destination_ranges)
-
-    def _rule(
-        self,
-        key: str,
-        description: str,
-        allows: "list[gcp.compute.FirewallAllowArgs]",
-        sources: Sequence[Input[str]],
-        destinations: list[str],
-    ) -> None:
-        gcp.compute.Firewall(
-            f"{self._name}-allow-{key}",
-            project=self._plan.project,
-            name=self._names.firewall(key),
-            description=description,
-            network=self._id,
-            direction="INGRESS",
-            allows=allows,
-            source_ranges=list(sources),
-            destination_ranges=destinations,
-            opts=self._opts,
-        )
+            traffic = allowed(protocol=allow.protocol, ports=allow.ports or None)
+            what = f"Machines of training jobs to {key}"
+            rules.append((key, what, [traffic], allow.destination_ranges))
+        for key, what, allows, destinations in rules:
+            gcp.compute.Firewall(
+                f"{self._name}-allow-{key}",
+                project=self._plan.project,
+                name=self._names.firewall(key),
+                description=what,
+                network=self._id,
+                direction="INGRESS",
+                allows=allows,
+                source_ranges=list(workers),
+                destination_ranges=destinations,
+                opts=self._opts,
+            )
 
     def _nat(self, subnet: Input[str]) -> None:
         router = gcp.compute.Router(
@@ -176,7 +167,7 @@ class Peering(pulumi.ComponentResource):
     """Private services connection of a network."""
 
     workers: list[pulumi.Input[str]]
-    """Address blocks of job machines; existing ranges are included if their address is set."""
+    """Address blocks of job machines; of existing ranges only those with ``address``."""
 
     def __init__(
         self,
@@ -250,7 +241,7 @@ class Peering(pulumi.ComponentResource):
 
 
 class PscInterface(pulumi.ComponentResource):
-    """Network attachment; an existing attachment is not created."""
+    """A network attachment, unless the stack file names an existing attachment."""
 
     def __init__(
         self,
@@ -311,7 +302,7 @@ class HostProject(pulumi.ComponentResource):
 
 
 def _block(address: "gcp.compute.GlobalAddress", settings: IpRange) -> pulumi.Input[str]:
-    """Return a range as an address block; Google chooses an address that the stack file omits."""
+    """Return a range as an address block. Google chooses a missing address."""
     if settings.address:
         return f"{settings.address}/{settings.prefix_length}"
     return pulumi.Output.concat(address.address, f"/{settings.prefix_length}")
@@ -326,11 +317,11 @@ class TrainingNetworkArgs(NetworkArgs):
     """Arguments of :class:`TrainingNetwork`. ``mode`` is ``peering`` or ``psc``."""
 
     project: NotRequired[Input[str]]
-    """Id of the project of the jobs; default: the provider's."""
+    """Id of the project of the jobs; default: project of the gcp provider."""
     project_number: Input[str]
     """Number of the project, which is part of a peered network's name in jobs."""
     region: NotRequired[Input[str]]
-    """Region of the jobs; default: the provider's."""
+    """Region of the jobs; default: region of the gcp provider."""
     environment: NotRequired[Input[str]]
     """Suffix of the name (``training-ENVIRONMENT``); default: the Pulumi stack's name."""
     shared_vpc: NotRequired[Input[SharedVpcArgs]]
@@ -362,8 +353,7 @@ class TrainingNetwork(pulumi.ComponentResource):
     path: Output[str]
     """Full name (``projects/P/global/networks/N``), known in a preview."""
     network: Output[str]
-    """Value of ``network`` in jobs, with the project number. Empty unless ``mode`` is
-    ``peering``."""
+    """Value of ``network`` in jobs. Empty unless ``mode`` is ``peering``."""
     attachment: Output[str]
     """Name of the network attachment. Empty unless ``mode`` is ``psc``."""
     interface: Output[Mapping[str, Any]]

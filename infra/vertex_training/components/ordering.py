@@ -40,7 +40,7 @@ async def _dependencies(components: Sequence[pulumi.Resource]) -> Sequence[pulum
             dependencies.append(DependencyResource(await resource.urn.future() or ""))
         else:
             dependencies.append(resource)
-    if not pulumi.runtime.is_dry_run():  # in a preview, what is to be created has no id either
+    if not pulumi.runtime.is_dry_run():  # in a preview, resources to be created have no id either
         for resource in custom_resources(components):
             if not await resource.id.is_known():
                 dependencies.append(resource)
@@ -65,7 +65,7 @@ def inside(resources: Iterable[pulumi.Resource]) -> Iterator[pulumi.Resource]:
 
 
 class Protection(pulumi.ComponentResource):
-    """Empty component that ``destroy`` deletes first; in a protected stack this deletion fails.
+    """Empty component that ``destroy`` deletes first. In a protected stack this deletion fails.
 
     Pulumi checks the protection of each resource only before deleting it. Without this component,
     ``destroy`` would cancel jobs and delete secrets before it stops at a protected bucket (decision
@@ -116,7 +116,6 @@ class Scope:
 
     @property
     def opts(self) -> pulumi.ResourceOptions | None:
-        """Return the resource options of the component."""
         return pulumi.ResourceOptions(parent=self.parent) if self.parent else None
 
 
@@ -138,7 +137,7 @@ def program_labels() -> dict[str, str]:
     return {PROGRAM_LABEL: program} if naming.LABEL_VALUE.match(program) else {}
 
 
-#: Any resource type of the provider's package.
+#: A resource type of the provider's package; any type is suitable.
 _TYPE: Final = "gcp:projects/service:Service"
 #: Settings of the provider that are also arguments of components.
 PLACE: Final = ("project", "region")

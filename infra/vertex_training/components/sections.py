@@ -31,16 +31,8 @@ from vertex_training.settings.section import Section
 
 #: Keys of a stack file that only ``vt`` reads, or that are separate arguments of components.
 LEFT_OUT: Final = frozenset(
-    [
-        "stack",
-        "include",
-        "overrides",
-        "project",
-        "region",
-        "project_number",
-        "drift",
-        "policy_levels",
-    ]
+    {"project", "region", "project_number"}
+    | {"stack", "include", "overrides", "drift", "policy_levels"}
 )
 #: Section whose fields are arguments of a component -> name of the typed dict, excluded fields.
 FLAT: Final[dict[type[Section], tuple[str, frozenset[str]]]] = {

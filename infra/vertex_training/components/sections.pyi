@@ -23,14 +23,12 @@ class TeamLimitsArgs(TypedDict):
     max_usd_per_job: NotRequired[Input[float]]
     """Maximum cost of one of the team's jobs, if it runs until its timeout."""
     max_usd_per_team: NotRequired[Input[float]]
-    """Maximum total cost of the team's jobs: each job once until its timeout, and a month of each
-    schedule."""
+    """Maximum total cost of the team's jobs, each until its timeout, and a month of schedules."""
     max_usd_per_month: NotRequired[Input[float]]
     """Maximum monthly cost of one of the team's endpoints, with all versions and replicas, or of
     one of its schedules."""
     machine_types: NotRequired[Input[Sequence[Input[str]]]]
-    """Allowed machine types of the team's jobs and endpoints. ``n1-*`` matches all that begin with
-    ``n1-``."""
+    """Allowed machine types of the team's jobs and endpoints. ``n1-*`` allows all N1 machines."""
     strategies: NotRequired[Input[Sequence[Input[Literal["STANDARD", "SPOT", "FLEX_START"]]]]]
     """Allowed provisioning strategies of the team's jobs."""
 
@@ -77,8 +75,7 @@ class BucketArgs(TypedDict):
     delete_after_days: NotRequired[Input[int]]
     """Days after which objects are deleted; default: never."""
     storage_class: NotRequired[Input[Literal["STANDARD", "NEARLINE", "COLDLINE", "ARCHIVE"]]]
-    """Storage class of new objects. Other classes than STANDARD charge for reads and for a minimum
-    storage time."""
+    """Storage class of new objects. Other classes than STANDARD charge for each read."""
     retention: NotRequired[Input[RetentionArgs]]
     """Days in which no user can delete or overwrite an object; default: no retention."""
     soft_delete_days: NotRequired[Input[int]]
@@ -367,12 +364,11 @@ class LimitsArgs(TypedDict):
     max_usd_per_month_in_total: NotRequired[Input[float]]
     """Maximum monthly cost of all endpoints and schedules of the stack together."""
     allow_unpriced: NotRequired[Input[bool]]
-    """Allow jobs and endpoints without a known price, counted as 0. By default a limit in USD
-    refuses them."""
+    """Allow jobs and endpoints without a known price. Limits in USD count them as 0."""
     regions: NotRequired[Input[Sequence[Input[str]]]]
     """Allowed regions of the stack."""
     machine_types: NotRequired[Input[Sequence[Input[str]]]]
-    """Allowed machine types of jobs and endpoints. ``n1-*`` matches all that begin with ``n1-``."""
+    """Allowed machine types of jobs and endpoints. ``n1-*`` allows all N1 machines."""
     strategies: NotRequired[Input[Sequence[Input[Literal["STANDARD", "SPOT", "FLEX_START"]]]]]
     """Allowed provisioning strategies of jobs."""
     member_domains: NotRequired[Input[Sequence[Input[str]]]]
@@ -388,8 +384,7 @@ class JobDefaultsArgs(TypedDict):
     timeout: NotRequired[Input[str]]
     """Default of ``scheduling.timeout``."""
     output_directory: NotRequired[Input[str]]
-    """Default of ``baseOutputDirectory.outputUriPrefix``, like
-    ``${buckets.out}/${job.requestId}``."""
+    """Default of the output directory, like ``${buckets.out}/${job.requestId}``."""
     labels: NotRequired[Input[Mapping[str, Input[str]]]]
     """Labels of the request. A job file's label with the same key takes precedence."""
 
@@ -429,8 +424,7 @@ class RungArgs(TypedDict):
     strategy: NotRequired[Input[Literal["STANDARD", "SPOT", "FLEX_START"]]]
     """Provisioning strategy; default: the job file's, or STANDARD with ``reservation``."""
     max_wait_duration: NotRequired[Input[str]]
-    """Maximum wait of FLEX_START for machines. ``0s`` waits without limit, so that no later rung is
-    used."""
+    """Maximum wait of FLEX_START for machines. ``0s``: without limit, so no later rung is used."""
     machine_type: NotRequired[Input[str]]
     """Machine type of the first worker pool and of all pools with the same machine."""
     accelerator_type: NotRequired[Input[str]]
@@ -625,8 +619,7 @@ class EndpointArgs(TypedDict):
     """Percentage of the traffic by run, like ``{"run 3": 90, "run 4": 10}``; the sum is 100. A run
     with 0 stays deployed. An unlisted run is undeployed when it has no more traffic."""
     public: NotRequired[Input[bool]]
-    """Make the endpoint reachable from the internet; default: false with network mode ``psc``,
-    otherwise true."""
+    """Allow access from the internet; default: false with network mode ``psc``, otherwise true."""
     team: NotRequired[Input[str]]
     """Team that owns the endpoint."""
 
@@ -653,8 +646,7 @@ class AlertsArgs(TypedDict):
     utilization for 30 minutes. The maximum time is 23h30m."""
 
 class BudgetArgs(TypedDict):
-    """Alert on the monthly cost of the project. A budget stops no job, and costs may be a day
-    old."""
+    """Alert on the monthly cost of the project, which may be a day old. A budget stops no job."""
 
     billing_account: Input[str]
     """Billing account of the project, with currency USD."""

@@ -78,7 +78,7 @@ class Serving(pulumi.ComponentResource):
         self, control_bucket: pulumi.Input[str], inside: pulumi.ResourceOptions
     ) -> None:
         settings = self._stack.declared
-        self.versions = {}  # in sequence: the first version of a model creates the model
+        self.versions = {}  # the first version of a model creates the model
         for (key, run), version in sorted(self._stack.versions.items()):
             model = settings.models[key]
             earlier = [declared for (of, _), declared in self.versions.items() if of == key][-1:]

@@ -1,7 +1,9 @@
-"""Buckets, uploaded objects, packages of jobs, secrets without values, and snapshots of queries.
+"""Buckets, objects, packages of jobs, secrets, snapshots of queries, and the Docker repository.
 
 Secrets have no values in the program, whose state would contain them: users add values with
-``gcloud secrets versions add NAME --data-file=-``.
+``gcloud secrets versions add NAME --data-file=-``. Jobs get no grant on the repository: Google's
+service agent pulls their images, and may read repositories of its own project
+(general/custom-service-account).
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,15 +15,17 @@ from pulumi import Input, Output
 
 from vertex_training import naming
 from vertex_training.components import ordering
-from vertex_training.components.apis import Apis
 from vertex_training.components.arguments import KEYWORDS, Arguments, Opts, set_outputs
-from vertex_training.components.iam import grants_beside
+from vertex_training.components.iam import Apis, grants_beside, make_grants
+from vertex_training.components.identities import account_outputs
 from vertex_training.components.ordering import Scope, child_options
 from vertex_training.components.sections import BucketArgs
-from vertex_training.naming import CONTROL, STAGING, Names
+from vertex_training.images import cleanup
+from vertex_training.images.cleanup import CleanupPolicy
+from vertex_training.naming import CONTROL, IMAGE_BUILD, STAGING, Names
 from vertex_training.plan.facts import package_object
 from vertex_training.plan.grants import EXTRA_GRANTS
-from vertex_training.plan.stack_grants import extra_grants
+from vertex_training.plan.stack_grants import build_grants, extra_grants
 from vertex_training.settings.model import Bucket, Settings
 from vertex_training.snapshots.provider import Snapshot
 from vertex_training.stack import Stack
@@ -48,7 +52,7 @@ class Storage(pulumi.ComponentResource):
         own_buckets: bool = True,
         after: Sequence[pulumi.Resource],
     ) -> None:
-        """Declare the buckets; ``key`` is the encryption key to use instead of the stack's own.
+        """Declare the buckets. ``key`` replaces the encryption key of the stack.
 
         ``own_buckets`` creates ``staging`` and ``control``. ``after`` are APIs that must be
         enabled.
@@ -92,7 +96,7 @@ class Storage(pulumi.ComponentResource):
             f"{self._name}-{key}",
             name=self._names.bucket(key),
             project=self._names.project,
-            location=self._names.region.upper(),  # the service returns uppercase
+            location=self._names.region.upper(),  # the service returns regions in uppercase
             storage_class=bucket.storage_class,
             uniform_bucket_level_access=True,
             public_access_prevention="enforced",
@@ -114,8 +118,8 @@ class Packages(pulumi.ComponentResource):
         super().__init__("vertextraining:packages:Packages", scope.name, None, scope.opts)
         settings, folder = stack.declared, stack.root / FOLDER
         folder.mkdir(parents=True, exist_ok=True)
-        # A continuing job fetches its old code again when it leaves the queue or a machine is
-        # replaced. So new code does not delete old code.
+        # A job that continues after a change fetches its old code again when its machines start.
+        # So new code does not delete old code.
         goes_on = bool(settings.schedules) or any(map(settings.finishes, settings.submitted))
         keeps_old = goes_on or None
         self.objects = {}
@@ -178,9 +182,9 @@ class TrainingBucketsArgs(TypedDict):
     """Arguments of :class:`TrainingBuckets`."""
 
     project: NotRequired[Input[str]]
-    """Id of the project that owns the buckets; default: the provider's."""
+    """Id of the project that owns the buckets; default: project of the gcp provider."""
     region: NotRequired[Input[str]]
-    """Region of the buckets and jobs; default: the provider's."""
+    """Region of the buckets and jobs; default: region of the gcp provider."""
     environment: NotRequired[Input[str]]
     """Suffix of the names (``PROJECT-KEY-ENVIRONMENT``); default: the Pulumi stack's name."""
     labels: NotRequired[Input[Mapping[str, Input[str]]]]
@@ -188,11 +192,10 @@ class TrainingBucketsArgs(TypedDict):
     buckets: NotRequired[Input[Mapping[str, Input[BucketArgs]]]]
     """Buckets by key."""
     own_buckets: NotRequired[Input[bool]]
-    """Create ``staging`` (code) and ``control`` (records); default: true. Only one component of an
-    environment creates them."""
+    """Create ``staging`` and ``control``, in one component of an environment; default: true."""
     encryption_key: NotRequired[Input[str]]
-    """Cloud KMS key that encrypts all buckets; Cloud Storage must have the right to use the key.
-    May be unknown in a preview."""
+    """Cloud KMS key that encrypts all buckets. Cloud Storage must have the right to use the key.
+    The key may be unknown in a preview."""
 
 
 class TrainingBuckets(pulumi.ComponentResource):
@@ -279,7 +282,7 @@ class Secrets(pulumi.ComponentResource):
             for key, secret in settings.secrets.items()
             if not secret.existing
         }
-        # `apply` makes users of a path depend on the secret.
+        # With `apply`, resources that use the path depend on the secret.
         self.paths = {
             key: created[key].secret_id.apply(lambda _, key=key: names.secret(key))
             if key in created
@@ -294,6 +297,105 @@ def _replication(region: str, key: str | None) -> "gcp.secretmanager.SecretRepli
     if key:
         replica["customer_managed_encryption"] = {"kms_key_name": key}
     return {"user_managed": {"replicas": [replica]}}
+
+
+class Registry(pulumi.ComponentResource):
+    """Docker repository with clean-up policies."""
+
+    url: Output[str]
+    """Prefix of image URIs: ``REGION-docker.pkg.dev/PROJECT/REPOSITORY``."""
+    repository_id: Input[str]
+
+    def __init__(self, scope: Scope, stack: Stack, *, after: Sequence[pulumi.Resource]) -> None:
+        super().__init__("vertextraining:registry:Registry", scope.name, None, scope.opts)
+        names, settings = stack.declared.names, stack.declared.registry
+        self.url = pulumi.Output.from_input(names.repository())
+        self.repository_id = names.repository_id()
+        if settings.existing:
+            self.register_outputs({"url": self.url})
+            return
+        # INHERITED scans every image, since the stack enables the API.
+        mode = "INHERITED" if settings.scanning else "DISABLED"
+        scanning: gcp.artifactregistry.RepositoryVulnerabilityScanningConfigArgsDict | None = (
+            None if settings.scanning is None else {"enablement_config": mode}
+        )
+        repository = gcp.artifactregistry.Repository(
+            f"{scope.name}-docker",
+            project=names.project,
+            location=names.region,
+            repository_id=names.repository_id(),
+            description=f"Training images of stack {names.stack}",
+            format="DOCKER",
+            docker_config={"immutable_tags": settings.immutable_tags},
+            cleanup_policies=[
+                _cleanup(policy) for policy in cleanup.declared(settings, stack.pinned_digests)
+            ],
+            kms_key_name=stack.declared.key_for("registry"),
+            vulnerability_scanning_config=scanning,
+            labels=names.labels(stack.declared.labels),
+            opts=child_options(self, after, protect=settings.protect),
+        )
+        self.repository_id = repository.repository_id
+        self.url = pulumi.Output.concat(
+            repository.location, "-docker.pkg.dev/", names.project, "/", repository.repository_id
+        )
+        self.register_outputs({"url": self.url})
+
+
+class ImageBuilds(pulumi.ComponentResource):
+    """Account that builds the stack's images in Cloud Build, and grants to start builds.
+
+    The account may only read sources from the staging bucket, push to the stack's repository and
+    write its log. Google's default accounts, which have access to the whole project, are not used.
+    """
+
+    email: Output[str]
+
+    def __init__(
+        self,
+        scope: Scope,
+        settings: Settings,
+        storage: Storage,
+        registry: Registry,
+        *,
+        after: Sequence[pulumi.Resource],
+    ) -> None:
+        """Declare the account and its grants. ``after`` are APIs that must be enabled."""
+        super().__init__("vertextraining:images:ImageBuilds", scope.name, None, scope.opts)
+        names = settings.names
+        account = gcp.serviceaccount.Account(
+            f"{scope.name}-account",
+            project=names.project,
+            account_id=names.account_id(IMAGE_BUILD),
+            display_name=f"Builds of images ({names.stack})",
+            opts=pulumi.ResourceOptions(parent=self, depends_on=after),
+        )
+        self.email = account.email
+        outputs: dict[str, Input[str]] = {
+            **account_outputs(account, names, IMAGE_BUILD),
+            f"b/{names.bucket(STAGING)}": storage.buckets[STAGING].name,
+            names.repository_path(): registry.repository_id,
+        }
+        options = pulumi.ResourceOptions(parent=self)
+        make_grants(scope.name, build_grants(settings), options, outputs)
+        self.register_outputs({"email": self.email})
+
+
+def _cleanup(policy: CleanupPolicy) -> "gcp.artifactregistry.RepositoryCleanupPolicyArgsDict":
+    named: gcp.artifactregistry.RepositoryCleanupPolicyArgsDict = {
+        "id": policy.id,
+        "action": policy.action,
+    }
+    if policy.keep_count is not None:
+        return {**named, "most_recent_versions": {"keep_count": policy.keep_count}}
+    condition: gcp.artifactregistry.RepositoryCleanupPolicyConditionArgsDict = {}
+    if policy.tag_state != "ANY":
+        condition["tag_state"] = policy.tag_state
+    if policy.version_name_prefixes:
+        condition["version_name_prefixes"] = policy.version_name_prefixes
+    if policy.older_than:
+        condition["older_than"] = f"{policy.older_than}s"
+    return {**named, "condition": condition}
 
 
 class Snapshots(pulumi.ComponentResource):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NotRequired, Optional, Unpack, ove
 
 import pulumi
 from pulumi import Input, Output
+from pydantic.alias_generators import to_camel
 
 from vertex_training.catalog import costs
 from vertex_training.components import ordering
@@ -135,7 +136,7 @@ class Training(pulumi.ComponentResource):
             for key, request in waiting.items()
             if (wait := jobs[key].wait)
         ]
-        # Only after every job was submitted: ending the program would end declarations too.
+        # Wait until all jobs are submitted: the end of the program would also end declarations.
         submitted = [job.name for job in self.jobs.values()] if outcomes else []
         everything = pulumi.Output.all(*outcomes, *submitted)
         reached = everything.apply(lambda all_: all(all_[: len(outcomes)]))
@@ -207,7 +208,7 @@ def log_tuning_costs(requests: Mapping[str, JobRequest]) -> None:
 
 
 def schedule_outputs(made: JobSchedule, request: JobRequest) -> dict[str, Input[str]]:
-    """Return the outputs of a job with a schedule."""
+    """Return the stack's outputs for a job with a schedule."""
     return {
         "since": made.since,
         "requestDigest": request.digest,
@@ -217,7 +218,7 @@ def schedule_outputs(made: JobSchedule, request: JobRequest) -> dict[str, Input[
 
 
 def job_outputs(job: CustomJob, request: JobRequest) -> dict[str, Input[str]]:
-    """Return a job's outputs; a preview has all that do not depend on its creation."""
+    """Return a job's outputs. A preview shows those that do not depend on its creation."""
     return {
         "name": job.name,
         "state": job.state,
@@ -240,14 +241,9 @@ _BUCKET: Final = re.compile(r"[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]")
 #: Characters to escape in JSON that is read as YAML.
 _ESCAPED: Final = re.compile("[\x7f-\uffff]")
 #: Output of the component -> name in the outputs of a stack.
-OUTPUTS: Final = {
-    "job_name": "name",
-    "state": "state",
-    "request_id": "requestId",
-    "artifacts": "artifacts",
-    "costs_at_most": "costsAtMost",
-    "console": "console",
-    "logs": "logs",
+OUTPUTS: Final = {"job_name": "name"} | {
+    name: to_camel(name)
+    for name in ("state", "request_id", "artifacts", "costs_at_most", "console", "logs")
 }
 
 
@@ -255,9 +251,9 @@ class TrainingJobArgs(JobFields):
     """Arguments of :class:`TrainingJob`."""
 
     project: NotRequired[Input[str]]
-    """Id of the job's project; default: the provider's."""
+    """Id of the job's project; default: project of the gcp provider."""
     region: NotRequired[Input[str]]
-    """Region of the job; default: the provider's."""
+    """Region of the job; default: region of the gcp provider."""
     control_bucket: Input[str]
     """Name of the bucket for records: ``TrainingBuckets.control``. May be unknown in a preview."""
     spec: NotRequired[Input[Mapping[str, Any]]]
@@ -267,7 +263,7 @@ class TrainingJobArgs(JobFields):
     file: NotRequired[Input[str]]
     """Path of a file with the request, relative to the program's folder; replaces ``spec``."""
     environment: NotRequired[Input[str]]
-    """Part of the job's name and identity; default: the Pulumi stack's name."""
+    """Name of the environment, part of the job's identity; default: the Pulumi stack's name."""
     base_name: NotRequired[Input[str]]
     """Name of the job in its environment, part of its identity; default: the component's name."""
     labels: NotRequired[Input[Mapping[str, Input[str]]]]
@@ -284,7 +280,7 @@ class _Options(Section):
 
 
 class TrainingJob(pulumi.ComponentResource):
-    """A training job or tuning job on Vertex AI, checked first and submitted exactly once.
+    """A training or tuning job on Vertex AI. The component checks it and submits it exactly once.
 
     The rules of job files (``vt check --rules``) apply to ``spec``. ``${job.name}``, ``${job.run}``
     and ``${job.requestId}`` are replaced by the job's values. An equal request is never submitted
@@ -328,7 +324,7 @@ class TrainingJob(pulumi.ComponentResource):
     costs_at_most: Output[str]
     """Maximum cost of the job as text. Known in a preview."""
     cost_usd_at_most: Output[Optional[float]]  # noqa: UP045 - as Pulumi's host reads it
-    """Maximum cost of the job in USD; none if a machine has no known price."""
+    """Maximum cost of the job in USD; null if a machine has no known price."""
     console: Output[str]
     """URL of the job in the console, or the command that prints a local job."""
     logs: Output[str]
@@ -354,7 +350,9 @@ class TrainingJob(pulumi.ComponentResource):
         settings = settings.model_copy(update={"jobs": {key: options}})
         submission = Submission(settings.project, settings.region, environment, key, options.run)
         arguments.add(ordering.identity_problems(opts))
-        for index, rung in enumerate(options.ladder):  # only full names of reservations are known
+        for index, rung in enumerate(
+            options.ladder
+        ):  # components accept only full names of reservations
             arguments.add(job_rules.unknown_reservation(rung, {}, ("ladder", index)))
         rungs = job_rules.rungs(options.ladder, {}, {})
         kind = BATCH_JOB if options.backend == BATCH_JOB.backend else None
@@ -426,8 +424,8 @@ def _request(
         if stack:
             arguments.add(stack.exceeded_limits({submission.job: result}))
     arguments.check()
-    assert result is not None  # without a document there is a problem
-    assert result.request is not None  # and without a request as well
+    assert result is not None  # a missing document is a problem, which `check` raises
+    assert result.request is not None  # so is a missing request
     for warning in result.warnings:
         pulumi.log.warn(f"{arguments.component}: {_placed(warning, file)}")
     for path in arguments.stood_in:

@@ -97,7 +97,7 @@ def read(data: bytes, file: str) -> Document:
         hint = "write one job per file" if several else YAML_HINT
         what = f"the file is not valid YAML: {bad.problem}"
         raise unreadable("not-yaml", location, what, "", hint) from None
-    except yaml.YAMLError as bad:  # a control character, without a mark
+    except yaml.YAMLError as bad:  # an error about a control character has no position
         what = f"the file is not valid YAML: {str(bad).splitlines()[0]}"
         hint = "remove control characters; write them as \\x1b in double quotes"
         raise unreadable("not-yaml", Location(file, 1, 1), what, "", hint) from None

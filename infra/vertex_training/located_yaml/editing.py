@@ -28,7 +28,7 @@ def set_value(data: bytes, path: tuple[str, ...], value: Any, file: str) -> byte
     Mappings and lists are written in YAML's flow style, and replace only scalars. Raises
     ConfigError if the file is not valid YAML, or if an edit would change other entries.
     """
-    document.parse(data, file)  # checks size and duplicate keys
+    document.parse(data, file)  # raises errors about size and duplicate keys
     text = data.decode("utf-8-sig")
     before = yaml.load(text, Loader=yaml.SafeLoader)
     expected = _with_value(before, path, value)
@@ -46,7 +46,7 @@ def set_value(data: bytes, path: tuple[str, ...], value: Any, file: str) -> byte
 
 
 def block_style(text: str, otherwise: str | None) -> str | None:
-    """Return the style of a scalar: block style for lossless text of several lines."""
+    """Return the YAML style of a scalar; block style if this keeps text of several lines."""
     if _OTHER_BREAKS.search(text):
         return '"'
     return "|" if "\n" in text else otherwise
@@ -86,7 +86,7 @@ def _edited(text: str, node: yaml.Node | None, path: tuple[str, ...], value: Any
             return _with_key(text, node, f"{key}: {rest}")
         name, child = pair
         if child.start_mark.index < name.end_mark.index:
-            return None  # an alias of another node
+            return None  # the value is an alias of another node
         last = depth == len(path) - 1
         empty = isinstance(child, yaml.ScalarNode) and child.value in ("", "~", "null")
         if last or (empty and not child.style):
@@ -114,13 +114,13 @@ def _with_scalar(text: str, name: yaml.Node, child: yaml.Node, new: str) -> str 
     start, end = child.start_mark.index, child.end_mark.index
     if not isinstance(child, yaml.ScalarNode) or text[start : start + 1] in ("&", "!", "|", ">"):
         return None
-    if start == end:  # an empty value, whose mark may be on a later line
+    if start == end:  # the value is empty, and its mark may be on a later line
         colon = text.index(":", name.end_mark.index) + 1
         return f"{text[:colon]} {new}{text[colon:]}"
     if child.style == "'" and new.startswith('"'):
         new = f"'{json.loads(new)}'"
     elif child.style is None and new.startswith('"'):
-        new = json.loads(new)  # without quotes, as before; parsed again below
+        new = json.loads(new)  # no quotes, like the old value; the caller parses the result
     return f"{text[:start]}{new}{text[end:]}"
 
 
@@ -147,7 +147,7 @@ def end_of(pair: tuple[yaml.Node, yaml.Node]) -> yaml.Mark:
     """Return the end of an entry. Comments and empty lines after the entry are excluded."""
     name, value = pair
     if value.start_mark.index < name.end_mark.index:
-        return name.end_mark  # an alias, on the same line
+        return name.end_mark  # the value is an alias on the same line
     if isinstance(value, yaml.ScalarNode) and value.start_mark.index == value.end_mark.index:
         return name.end_mark
     return end_of_value(value)
@@ -306,7 +306,7 @@ def _expected(before: Any, path: Path, mend: Mend) -> Any:
 #: Words with the same meaning inside and outside of a script, including ``${kind.name}``.
 _PLAIN_WORD: Final = re.compile(r"(?:[\w@%+=:,./-]|\$\{\w+\.[\w.-]+\})+|&&|>>?|2>>?|2>&1")
 
-#: An operator without an operand.
+#: A shell operator without an operand.
 _NO_OPERAND: Final = re.compile(r"\A&&|(?:&&|>)(?:\s*\Z|\s+(?:&&|2?>))")
 
 
@@ -416,7 +416,7 @@ def _with_variables(
     ]
     start, end = node.start_mark.index, end_of_value(node).index
     if is_item or not isinstance(node, yaml.MappingNode):
-        if "\n" in text[start:end] and "#" in text[start:end]:  # would remove a comment
+        if "\n" in text[start:end] and "#" in text[start:end]:  # the edit would remove a comment
             return None
         whole = items[0] if is_item else f"[{', '.join(items)}]"
         return f"{text[:start]}{whole}{text[end:]}"
@@ -437,17 +437,17 @@ def _without(text: str, parent: yaml.Node, index: int) -> str | None:
     pairs: list[tuple[yaml.Node, yaml.Node]] = parent.value
     key, value = pairs[index]
     start, end = key.start_mark.index, end_of((key, value)).index
-    if value.start_mark.index == value.end_mark.index:  # empty, possibly marked on a later line
+    if value.start_mark.index == value.end_mark.index:  # empty value
         end = key.end_mark.index + 1
     following = pairs[index + 1][0].start_mark.index if index + 1 < len(pairs) else None
     line = text[:start].rfind("\n") + 1
     if isinstance(parent, yaml.MappingNode) and parent.flow_style:
         before = end_of(pairs[index - 1]).index
         cut = (before, end) if following is None else (start, following)
-    elif text[line:start].strip() == "":  # whole lines
+    elif text[line:start].strip() == "":  # remove whole lines
         line_end = text.find("\n", end) + 1
         cut = (line, line_end or len(text))
-    elif following is not None:  # after a dash: the next entry moves there
+    elif following is not None:  # move the next entry after the dash
         cut = (start, following)
     else:
         return None

@@ -87,7 +87,7 @@ class Builder:
     def build(self, node: yaml.Node, depth: int) -> Value:
         """Convert ``node`` at a nesting depth to a value."""
         location = self._location(node)
-        if depth > MAX_DEPTH:  # also reached by an alias of its own parent
+        if depth > MAX_DEPTH:  # an alias of its own parent has unlimited depth
             raise too_deep(location)
         self._count(node, 1, len(node.value) if isinstance(node, yaml.ScalarNode) else 0)
         line, column = node.start_mark.line + 1, node.start_mark.column + 1
@@ -96,7 +96,7 @@ class Builder:
         if isinstance(node, yaml.MappingNode):
             content, keys = self._mapping(node, depth)
             return Value(content, line, column, keys=keys)
-        assert isinstance(node, yaml.ScalarNode)  # the only other kind
+        assert isinstance(node, yaml.ScalarNode)  # YAML has no other kind of node
         return Value(self._scalar(node), line, column, text=node.value)
 
     def _location(self, node: yaml.Node) -> Location:
@@ -114,7 +114,7 @@ class Builder:
 
     def _scalar(self, node: yaml.ScalarNode) -> Any:
         if node.tag == "tag:yaml.org,2002:timestamp":
-            return node.value  # the API has no dates; `2026-01-31` was meant as text
+            return node.value  # the API has no dates, so `2026-01-31` is text
         number = node.tag in ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
         if not (number and len(node.value) > MAX_NUMBER):
             # PyYAML does not catch errors of its conversions: `!!bool x` is a KeyError.

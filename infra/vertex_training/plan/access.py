@@ -97,7 +97,7 @@ class Access:
 
 
 def reachable(bindings: Iterable[Binding]) -> set[Access]:
-    """Return the access to data that bindings grant, each entry with the shortest path."""
+    """Return the access to data that bindings grant, with the shortest chain of accounts."""
     held: defaultdict[str, list[Binding]] = defaultdict(list)
     for binding in bindings:
         held[binding.member].append(binding)
@@ -159,7 +159,7 @@ def _impersonated(binding: Binding, accounts: set[str]) -> list[str]:
 
 
 Inputs = Mapping[str, Any]
-#: Suffix of members that are a team of the dataset's project.
+#: Suffix of members that are a team (such as owners) of the dataset's project.
 OWN_TEAM: Final = ":of the dataset's project"
 #: Kind of an access list -> role of an entry -> equivalent IAM role.
 #: https://docs.cloud.google.com/bigquery/docs/reference/rest/v2/datasets and
@@ -305,7 +305,7 @@ def _of_acl(entity: Any) -> Any:
 
 def _member(kind: str, name: Any) -> Any:
     if not isinstance(name, str) or not _NAME.fullmatch(name):
-        return name  # an IAM member, or a marker of an unknown value
+        return name  # `name` is an IAM member, or a marker of an unknown value
     if kind == "user" and name.endswith(".gserviceaccount.com"):
         kind = "serviceAccount"
     if not kind and (team := _TEAMS.get(name.removeprefix("project"))):
@@ -365,7 +365,7 @@ def reaches_anywhere(inputs: Mapping[str, Any] | None) -> bool:
 def covering(ranges: Any) -> tuple[str, ...]:
     """Return the ranges that cover at least half of the internet's addresses.
 
-    Single ranges take precedence over several ranges that do so together, like two halves.
+    Returns single ranges that are large enough, or else ranges that are large enough together.
     """
 
     def is_half(blocks: Sequence[Any]) -> bool:
@@ -385,4 +385,4 @@ def _block(text: Any) -> Block | None:
     try:
         return ipaddress.ip_network(str(text), strict=False)
     except ValueError:
-        return None  # an unknown value
+        return None  # the value is unknown in a preview

@@ -12,14 +12,6 @@ from typing import Final
 
 from vertex_training import catalog
 from vertex_training.catalog import resource_types
-from vertex_training.catalog.resource_types import (
-    ON_ACCOUNT,
-    ON_BUCKET,
-    ON_DATASET,
-    ON_KEY,
-    ON_SECRET,
-    ON_SUBNET,
-)
 from vertex_training.settings.model import Settings
 from vertex_training.settings.network import SharedVpc
 
@@ -50,7 +42,7 @@ EXTRA_GRANTS: Final = "vertextraining:iam:ExtraGrants"
 
 @dataclass(frozen=True, slots=True)
 class AllowedGrant:
-    """A grant that the stack may make. ``type`` is the token of its Pulumi resource."""
+    """A grant that the stack may make. ``type`` is the type of its Pulumi resource."""
 
     type: str
     role: str
@@ -119,9 +111,11 @@ def reason(type_token: str, role: str) -> str:
 HEAD: Final = ("PROJECT", "ON", "ROLE", "TO")
 #: Type of a grant -> gcloud command, for resources without a location.
 BY_NAME: Final = {
-    ON_BUCKET: "storage buckets add-iam-policy-binding gs://{name} --project={project}",
-    ON_SECRET: "secrets add-iam-policy-binding {name} --project={project}",
-    ON_ACCOUNT: "iam service-accounts add-iam-policy-binding {name} --project={project}",
+    resource_types.ON_BUCKET: "storage buckets add-iam-policy-binding gs://{name} "
+    "--project={project}",
+    resource_types.ON_SECRET: "secrets add-iam-policy-binding {name} --project={project}",
+    resource_types.ON_ACCOUNT: "iam service-accounts add-iam-policy-binding {name} "
+    "--project={project}",
 }
 #: Organization policy that lists projects with shared reservations; empty by default.
 SHARING_POLICY: Final = "compute.sharedReservationsOwnerProjects"
@@ -147,9 +141,9 @@ def report(settings: Settings, grants: Sequence[GrantRequest]) -> str:
 
 def command(grant: GrantRequest) -> str:
     """Return the command that makes a grant."""
-    member = grant.member.replace("'", "'\"'\"'")  # a single word for the shell
+    member = grant.member.replace("'", "'\"'\"'")  # quote the member for the shell
     to = f"--member='{member}' --role={grant.role}"
-    if grant.type == ON_SUBNET:
+    if grant.type == resource_types.ON_SUBNET:
         _, _, _, region, _, subnet = grant.resource.split("/")
         return (
             f"gcloud compute networks subnets add-iam-policy-binding {subnet} "
@@ -159,7 +153,7 @@ def command(grant: GrantRequest) -> str:
         name = grant.resource.rpartition("/")[2]
         command = BY_NAME[grant.type].format(name=name, project=grant.project)
         return f"gcloud {command} {to}"
-    if grant.type == ON_DATASET:
+    if grant.type == resource_types.ON_DATASET:
         dataset = grant.resource.rpartition("/")[2]
         # https://docs.cloud.google.com/bigquery/docs/reference/standard-sql/data-control-language
         sql = f'GRANT `{grant.role}` ON SCHEMA `{grant.project}`.{dataset} TO "{grant.member}"'
@@ -167,7 +161,7 @@ def command(grant: GrantRequest) -> str:
     if grant.resource:
         _, project, _, location, *rest = grant.resource.split("/")
         place = f"--project={project} --location={location}"
-        if grant.type == ON_KEY:
+        if grant.type == resource_types.ON_KEY:
             return (
                 f"gcloud kms keys add-iam-policy-binding {rest[3]} --keyring={rest[1]} {place} {to}"
             )
@@ -217,5 +211,5 @@ def _on(grant: GrantRequest) -> str:
     if not grant.resource:
         return "the project"
     kind = resource_types.find(grant.type).grants_on
-    kind = "subnet" if grant.type == ON_SUBNET else kind
+    kind = "subnet" if grant.type == resource_types.ON_SUBNET else kind
     return f"{kind} {grant.resource.rsplit('/', 1)[1]}"

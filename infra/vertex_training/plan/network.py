@@ -25,7 +25,6 @@ class NetworkPlan:
     project: str
     """Id of the project that owns the network."""
     name: str
-    """Short name of the network."""
     path: str
     """Name for jobs: ``projects/NUMBER/global/networks/NAME``; empty without a project number."""
     subnet: str

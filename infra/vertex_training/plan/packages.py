@@ -22,13 +22,13 @@ from packaging.requirements import InvalidRequirement, Requirement
 
 from vertex_training.errors import ConfigError, Location, Problem
 
-#: Folders that are never packaged, like hidden files: caches and results of builds.
+#: Folders with caches and build results, which are never packaged; hidden files are not either.
 SKIPPED: Final = ("__pycache__", "build", "dist")
 #: Credentials that google-github-actions/auth writes to a workflow's checkout.
 CREDENTIALS: Final = re.compile(r"gha-creds-.*\.json\Z")
 #: Files for ``vt images build``, which jobs do not read.
 IMAGE_FILES: Final = re.compile(r"Dockerfile(\..*)?\Z|.*\.(lock|in)\Z")
-#: pip's own rule: a # begins a comment only at the start of a line or after a space.
+#: Like pip: ``#`` begins a comment only at the start of a line or after a space.
 COMMENT: Final = re.compile(r"(?:^|\s)#.*")
 REQUIREMENTS: Final = "requirements.txt"
 _OUT: Final = "this symbolic link leads out of the package"
@@ -249,7 +249,7 @@ def object_files(folder: Path) -> Iterator[str]:
     count = 0
     for here, folders, files in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith(HIDDEN))
-        # A link to a folder is not followed, but reported like a file, and refused.
+        # A link to a folder is yielded like a file, and `folder_problem` reports it.
         links = [name for name in folders if (Path(here) / name).is_symlink()]
         for name in sorted([*files, *links]):
             if name.startswith(HIDDEN) or CREDENTIALS.match(name):
@@ -268,7 +268,10 @@ def folder_problem(folder: Path) -> tuple[str, str] | None:
     for name in files:
         file = folder / name
         if not file.resolve().is_relative_to(home) or not file.is_file():
-            return f"{name} is not a regular file of the folder", "replace it by a regular file"
+            return (
+                f"{name} is not a regular file of the folder",
+                "replace the entry by a regular file",
+            )
         if not name.isprintable():
             return f"a file's name has control characters: {name!r}", "rename the file"
     if len(files) > MOST_FILES:

@@ -40,7 +40,6 @@ class ReservationPlan:
 
     @property
     def name(self) -> str:
-        """Return the short name of the reservation."""
         return self.path.rsplit("/", 1)[1]
 
     def rate(self, region: str) -> costs.Rate | None:

@@ -13,15 +13,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Final
 
-from vertex_training.catalog.resource_types import (
-    ON_ACCOUNT,
-    ON_BUCKET,
-    ON_DATASET,
-    ON_KEY,
-    ON_PROJECT,
-    ON_REPOSITORY,
-    ON_SECRET,
-)
+from vertex_training.catalog import resource_types
 from vertex_training.customjob.rules.identity import KEY
 from vertex_training.customjob.rules.images import GOOGLES
 from vertex_training.naming import IMAGE_BUILD, SOURCES, STAGING, project_of_account
@@ -31,10 +23,10 @@ from vertex_training.settings.model import Covered, Settings
 
 #: Section -> type of the grants on its entries.
 TYPES: Final = {
-    "buckets": ON_BUCKET,
-    "secrets": ON_SECRET,
-    "serviceAccounts": ON_ACCOUNT,
-    "registry": ON_REPOSITORY,
+    "buckets": resource_types.ON_BUCKET,
+    "secrets": resource_types.ON_SECRET,
+    "serviceAccounts": resource_types.ON_ACCOUNT,
+    "registry": resource_types.ON_REPOSITORY,
 }
 #: Path of an entry in the stack file: section and key, or ``("registry",)``.
 Place = tuple[str, ...]
@@ -42,7 +34,7 @@ Place = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class KeyUser:
-    """A service that encrypts with the stack's key. ``domain``: domain of its service agent."""
+    """A service that encrypts with the stack's key; ``domain`` is part of its agent's address."""
 
     covered: Covered
     service: str
@@ -108,7 +100,7 @@ class _Requests:
 
     def on_project(self, key: str, role: str, member: str) -> GrantRequest:
         """Build a grant on the stack's own project."""
-        return GrantRequest(key, ON_PROJECT, role, member, self._settings.project)
+        return GrantRequest(key, resource_types.ON_PROJECT, role, member, self._settings.project)
 
 
 def account_grants(
@@ -119,7 +111,7 @@ def account_grants(
     member = f"serviceAccount:{settings.names.account_email(key)}"
     staging = [STAGING] if fetches_packages else []
     for bucket in dict.fromkeys((*account.reads, *staging, *account.writes)):
-        writes = bucket in account.writes  # which includes reading
+        writes = bucket in account.writes  # write access includes read access
         role = grants.WRITE_OBJECTS if writes else grants.READ_OBJECTS
         verb = "writes" if writes else "reads"
         yield requests.on(("buckets", bucket), f"{verb}-{bucket}", role, member)
@@ -215,7 +207,7 @@ def _roles(settings: Settings) -> Iterator[GrantRequest]:
             for role in dict.fromkeys(roles):
                 yield GrantRequest(
                     f"serviceAccounts-{key}-{role}-{on}",
-                    ON_DATASET if is_dataset else ON_PROJECT,
+                    resource_types.ON_DATASET if is_dataset else resource_types.ON_PROJECT,
                     role,
                     member,
                     project,
@@ -244,7 +236,7 @@ def encryption_grants(settings: Settings) -> list[GrantRequest]:
     return [
         GrantRequest(
             user.covered,
-            ON_KEY,
+            resource_types.ON_KEY,
             grants.USE_KEY,
             f"serviceAccount:{settings.names.service_agent(user.domain)}",
             project,
@@ -284,10 +276,10 @@ def batch_grants(settings: Settings, messages: Iterable[Mapping[str, Any]]) -> l
     for message in messages:
         account = str(message.get("jobSpec", {}).get("serviceAccount") or "")
         name, member = _name_in_keys(settings, account), f"serviceAccount:{account}"
-        add(f"batch-reports-{name}", ON_PROJECT, grants.REPORT_STATES, member)
+        add(f"batch-reports-{name}", resource_types.ON_PROJECT, grants.REPORT_STATES, member)
         for submitter in settings.members_acting_as(keys[account]) if account in keys else ():
             key = f"batch-submits-{submitter}"
-            add(key, ON_PROJECT, grants.SUBMIT_TO_BATCH, submitter)
+            add(key, resource_types.ON_PROJECT, grants.SUBMIT_TO_BATCH, submitter)
         for image in images(message):
             match = IMAGE.match(image)
             if not match or GOOGLES.match(image):
@@ -298,7 +290,7 @@ def batch_grants(settings: Settings, messages: Iterable[Mapping[str, Any]]) -> l
             path = f"projects/{project}/locations/{location}/repositories/{repository}"
             key = f"batch-pulls-{project}-{location}-{repository}-{name}"
             role = grants.PULL_IMAGES
-            add(key, ON_REPOSITORY, role, member, project, path, ours=own)
+            add(key, resource_types.ON_REPOSITORY, role, member, project, path, ours=own)
     return list(by_key.values())
 
 
@@ -324,7 +316,7 @@ def image_grants(
             kind = agent.partition("@")[2].partition(".")[0]
             yield GrantRequest(
                 f"pulls-{project}-{location}-{repository}-{kind}",
-                ON_REPOSITORY,
+                resource_types.ON_REPOSITORY,
                 grants.PULL_IMAGES,
                 f"serviceAccount:{agent}",
                 project,
@@ -352,7 +344,7 @@ def _tensorboard_grants(settings: Settings, message: Mapping[str, Any]) -> Itera
     if spec.get("tensorboard") and account and account not in may:
         yield GrantRequest(
             f"tensorboard-{_name_in_keys(settings, account)}",
-            ON_PROJECT,
+            resource_types.ON_PROJECT,
             grants.CALL_VERTEX,
             f"serviceAccount:{account}",
             settings.project,
@@ -360,7 +352,7 @@ def _tensorboard_grants(settings: Settings, message: Mapping[str, Any]) -> Itera
 
 
 def _name_in_keys(settings: Settings, account: str) -> str:
-    """Return an account's id for keys of grants; the address of another project's account."""
+    """Return the name of an account in keys of grants: its id, or its address if it is foreign."""
     name, _, _ = account.partition("@")
     return name if project_of_account(account) == settings.project else account
 
@@ -374,7 +366,7 @@ def _key_grants(settings: Settings, message: Mapping[str, Any]) -> Iterator[Gran
     own = project in (settings.project, settings.project_number)
     yield GrantRequest(
         f"encrypts-{project}-{location}-{ring}-{key}",
-        ON_KEY,
+        resource_types.ON_KEY,
         grants.USE_KEY,
         f"serviceAccount:{settings.names.vertex_agent()}",
         settings.project if own else project,

@@ -32,7 +32,7 @@ def _within_a_day(text: str) -> str:
     return text
 
 
-#: Condition of idle accelerators.
+#: Condition for idle accelerators, like ``5% for 30m``.
 IdleText = Annotated[
     str,
     form(r"[1-9][0-9]?% for [1-9][0-9]{0,3}[mh]", "5% for 30m"),
@@ -148,8 +148,7 @@ class Alerts(Section):
 
 
 class Budget(Section):
-    """Alert on the monthly cost of the project. A budget stops no job, and costs may be a day
-    old."""
+    """Alert on the monthly cost of the project, which may be a day old. A budget stops no job."""
 
     billing_account: Annotated[
         str, form(r"[0-9A-F]{6}-[0-9A-F]{6}-[0-9A-F]{6}", "012345-6789AB-CDEF01")

@@ -33,7 +33,6 @@ _FORM: Final = "%Y%m%dt%H%M%Sz"
 
 @functools.cache
 def zones() -> frozenset[str]:
-    """Return the names of all time zones."""
     return frozenset(importlib.resources.files("tzdata").joinpath("zones").read_text().split())
 
 
@@ -66,7 +65,7 @@ class Calendar:
         """Yield the scheduled times after ``after``, in UTC, in ascending order."""
         last = after.astimezone(UTC)
         for time in CronSim(self.cron, after.astimezone(zone(self.time_zone))):
-            # At clock changes the parser may repeat a minute, or return an earlier one.
+            # At clock changes the parser may repeat a minute, or return an earlier minute.
             if (slot := time.astimezone(UTC)) > last:
                 yield slot
                 last = slot

@@ -32,12 +32,11 @@ class Limits(Section):
     max_usd_per_month_in_total: Usd | None = None
     """Maximum monthly cost of all endpoints and schedules of the stack together."""
     allow_unpriced: bool = False
-    """Allow jobs and endpoints without a known price, counted as 0. By default a limit in USD
-    refuses them."""
+    """Allow jobs and endpoints without a known price. Limits in USD count them as 0."""
     regions: Annotated[list[str], Field(min_length=1)] | None = None
     """Allowed regions of the stack."""
     machine_types: Annotated[list[str], Field(min_length=1)] | None = None
-    """Allowed machine types of jobs and endpoints. ``n1-*`` matches all that begin with ``n1-``."""
+    """Allowed machine types of jobs and endpoints. ``n1-*`` allows all N1 machines."""
     strategies: (
         Annotated[list[Literal["STANDARD", "SPOT", "FLEX_START"]], Field(min_length=1)] | None
     ) = None
@@ -59,14 +58,12 @@ class TeamLimits(Section):
     max_usd_per_job: Usd | None = None
     """Maximum cost of one of the team's jobs, if it runs until its timeout."""
     max_usd_per_team: Usd | None = None
-    """Maximum total cost of the team's jobs: each job once until its timeout, and a month of each
-    schedule."""
+    """Maximum total cost of the team's jobs, each until its timeout, and a month of schedules."""
     max_usd_per_month: Usd | None = None
     """Maximum monthly cost of one of the team's endpoints, with all versions and replicas, or of
     one of its schedules."""
     machine_types: Annotated[list[str], Field(min_length=1)] | None = None
-    """Allowed machine types of the team's jobs and endpoints. ``n1-*`` matches all that begin with
-    ``n1-``."""
+    """Allowed machine types of the team's jobs and endpoints. ``n1-*`` allows all N1 machines."""
     strategies: (
         Annotated[list[Literal["STANDARD", "SPOT", "FLEX_START"]], Field(min_length=1)] | None
     ) = None
@@ -97,8 +94,7 @@ class JobDefaults(Section):
     timeout: Annotated[str, form(r"[1-9][0-9]{0,8}s", "86400s")] | None = None
     """Default of ``scheduling.timeout``."""
     output_directory: Annotated[str, Field(min_length=1)] | None = None
-    """Default of ``baseOutputDirectory.outputUriPrefix``, like
-    ``${buckets.out}/${job.requestId}``."""
+    """Default of the output directory, like ``${buckets.out}/${job.requestId}``."""
     labels: dict[str, str] = {}
     """Labels of the request. A job file's label with the same key takes precedence."""
 
@@ -120,8 +116,7 @@ class Rung(Section):
     strategy: Literal["STANDARD", "SPOT", "FLEX_START"] | None = None
     """Provisioning strategy; default: the job file's, or STANDARD with ``reservation``."""
     max_wait_duration: Annotated[str, form(r"[0-9]{1,9}s", "3600s")] | None = None
-    """Maximum wait of FLEX_START for machines. ``0s`` waits without limit, so that no later rung is
-    used."""
+    """Maximum wait of FLEX_START for machines. ``0s``: without limit, so no later rung is used."""
     machine_type: str | None = None
     """Machine type of the first worker pool and of all pools with the same machine."""
     accelerator_type: str | None = None
@@ -180,7 +175,6 @@ class Schedule(Section):
 
     @property
     def calendar(self) -> crons.Calendar:
-        """Return the calendar of the schedule."""
         return crons.Calendar(self.cron, self.time_zone)
 
 

@@ -47,7 +47,7 @@ from vertex_training.settings.section import (
 from vertex_training.settings.serving import Endpoint, Model
 
 DIGITS: Final = "0123456789"
-#: Least minutes of ``idleStop``: most jobs are idle while they start.
+#: Minimum minutes of ``idleStop``, since most jobs are idle while they start.
 LEAST_IDLE_MINUTES: Final = 10
 #: A folder of the checkout whose name is not hidden.
 INCLUDED: Final = rf"(?!(?:.*/)?\.[^/]*$){BELOW}"
@@ -108,7 +108,7 @@ Role = Annotated[
         "roles/storage.objectViewer or projects/PROJECT/roles/NAME",
     ),
 ]
-#: BuildKit reads these arguments itself and leaves them out of its cache keys.
+#: Build arguments of BuildKit itself, which its cache keys do not contain.
 _BUILDERS_OWN: Final = re.compile(r"BUILDKIT_\w+|(?:http|https|ftp|no|all)_proxy", re.IGNORECASE)
 
 
@@ -174,8 +174,7 @@ class Bucket(NamedSection):
     delete_after_days: int | None = Field(default=None, ge=1)
     """Days after which objects are deleted; default: never."""
     storage_class: Literal["STANDARD", "NEARLINE", "COLDLINE", "ARCHIVE"] = "STANDARD"
-    """Storage class of new objects. Other classes than STANDARD charge for reads and for a minimum
-    storage time."""
+    """Storage class of new objects. Other classes than STANDARD charge for each read."""
     retention: Retention | None = None
     """Days in which no user can delete or overwrite an object; default: no retention."""
     soft_delete_days: int = 7
@@ -366,7 +365,6 @@ class JobOptions(NamedSection):
 
     @property
     def deadline_seconds(self) -> int:
-        """Return ``deadline`` in seconds."""
         text = self.deadline or "1h"
         return int(text[:-1]) * {"s": 1, "m": 60, "h": 3600, "d": 86400}[text[-1]]
 
@@ -534,8 +532,7 @@ class AllowedResource(Section):
             "text after the name's beginning",
         ),
     ]
-    """Kind and name, like ``firewalls/iap-*``. A job has its display name, a deployed model its
-    id."""
+    """Kind and name, like ``firewalls/iap-*``: display name of a job, id of a deployed model."""
     reason: Annotated[str, Field(min_length=10)]
     """Reason for the exception, for readers of the file."""
 
@@ -549,8 +546,7 @@ class DriftSettings(Section):
     allowed: dict[Key, AllowedMember] = {}
     """Accepted members of IAM policies, by a name of your choice."""
     allowed_resources: dict[Key, AllowedResource] = {}
-    """Accepted resources in the stack's network, at its endpoints or running as its accounts, by a
-    name of your choice."""
+    """Accepted jobs, network resources and deployed models, by a name of your choice."""
     accepted_losses: dict[str, Annotated[str, Field(min_length=10)]] = {}
     """Name of a protected resource in the review -> reason. The resource was deleted in the cloud,
     and the stack may create it again without data. Remove the entry after the deployment."""
@@ -600,7 +596,7 @@ class Settings(Section):
     """Teams by name. Teams are isolated from each other."""
     builders: list[str] = []
     """IAM members that may build the stack's images in Cloud Build."""
-    # Maps keyed by a stable name, never lists: reordering a file renames no resource.
+    # Maps with stable names instead of lists: a new order in the file renames no resource.
     buckets: dict[Key, Bucket] = {}
     """Buckets by name."""
     service_accounts: dict[Key, ServiceAccount] = {}
@@ -663,7 +659,7 @@ class Settings(Section):
     @pydantic.field_validator("shared_vpc", "encryption", "alerts", "budget", mode="before")
     @classmethod
     def _none_if_empty(cls, value: Any) -> Any:
-        return value or None  # a key with no value in a stack file has the default, an empty object
+        return value or None  # without a value in the stack file, the engine passes an empty object
 
     @pydantic.field_validator("region")
     @classmethod
@@ -741,7 +737,7 @@ class Settings(Section):
         names, accounts = (
             self.names,
             self.service_accounts.items(),
-        )  # names are derived at each call
+        )  # `names` is a property that computes all names
         by_address = {names.account_email(key): account.team for key, account in accounts}
         return by_address.get(address)
 
@@ -794,9 +790,9 @@ class Settings(Section):
     @property
     def schedules(self) -> dict[str, Schedule]:
         """Return the schedules by the key of their job or tuning job."""
-        return {
-            key: job.schedule for key, job in self.submitted.items() if job.schedule is not None
-        }
+        # Jobs of components are `JobOptions`, which have no schedule.
+        by_key = {key: getattr(job, "schedule", None) for key, job in self.submitted.items()}
+        return {key: schedule for key, schedule in by_key.items() if schedule is not None}
 
     def passed_options(self, key: str) -> dict[str, Any]:
         """Return the options that are inputs of the job's resource."""
@@ -816,5 +812,4 @@ class Settings(Section):
 
     @property
     def is_local(self) -> bool:
-        """Return True for stacks of the local cloud."""
         return is_local(self.project)

@@ -76,7 +76,7 @@ def _stack_folder(root: Path) -> str | None:
         content = yaml.load(text, Loader=Loader)
     except (yaml.YAMLError, ValueError) as error:
         if _STACKS not in text:
-            return None  # the reader of the file reports it
+            return None  # the reader of the file reports this error
         raise ValueError(str(error).strip().partition("\n")[0]) from None
     # Earlier engines named this key `config`, with a text as its value.
     value = content.get(_STACKS, content.get("config")) if isinstance(content, dict) else None
@@ -97,7 +97,6 @@ def refreshes(root: Path) -> bool:
 
 
 def file_name(stack: str) -> str:
-    """Return the name of a stack's file."""
     return f"Pulumi.{stack}.yaml"
 
 

@@ -78,7 +78,7 @@ class Schema(Generic[AnySection]):
         return Location(file_name(stack))
 
     def spelled(self, key: str) -> str:
-        """Return a key in the form that the config's author writes."""
+        """Return a key in the spelling of the user's file or program."""
         return key
 
     def missing_hint(self, path: Path, stack: str) -> str:
@@ -139,7 +139,7 @@ def key_problem(schema: Schema[Any], full: str, project: str = "") -> Problem | 
     if key in IDENTITY_KEYS:
         what = "this key changes the identity for resources, but not for jobs"
         hint = "gcloud auth application-default login --impersonate-service-account=ACCOUNT"
-        return Problem(what, hint=f"for both, {hint}", path=(full,))
+        return Problem(what, hint=f"to change both identities, run {hint}", path=(full,))
     if key == "universeDomain":
         what = "only the cloud of googleapis.com is supported"
         return Problem(what, hint="remove the key", path=(full,))
@@ -215,7 +215,7 @@ def _in_words(error: ErrorDetails) -> str:
         "float_parsing": "the value must be a number",
         "int_parsing": "the value must be a whole number",
         "bool_parsing": "the value must be true or false",
-        "string_type": "the value must be text: put it in quotes",
+        "string_type": "the value must be text: put the value in quotes",
     }
     return known.get(error["type"], error["msg"].removeprefix("Value error, "))
 
@@ -228,7 +228,7 @@ def _keys_at(schema: Schema[Any], parents: Path) -> list[str]:
         field = fields.get(str(step))
         section, is_several = section_in(field.annotation if field else None)
         if is_several:
-            next(steps, None)  # key or index of an entry
+            next(steps, None)  # skip the key or index of the entry
     return list(schema.fields if section is schema.model else _fields(section))
 
 
@@ -286,7 +286,7 @@ class PartialSettings:
             if section in STAND_INS and (top in REGIONAL or top in STAND_INS):
                 return True
             if section == "reservations" and problem.path[:2] == path[:2]:
-                return True  # rules compare all keys of an entry
+                return True  # rules compare all keys of a reservation
             names = next((part for part in problem.path if part in NAMED_BY), "")
             if NAMED_BY.get(str(names)) == section and path[1:2] in ((), (problem.value,)):
                 return True
@@ -297,7 +297,9 @@ def read(schema: Schema[Settings], raw: Mapping[str, Any]) -> PartialSettings:
     """Return the valid part of the settings, and all validation problems."""
     problems: list[Problem] = list(getattr(raw, "problems", ()))
     rest, removed = copy.deepcopy(dict(raw)), _misplaced(schema, problems)
-    for attempt in range(10):  # a removal may break its parent: nesting is less deep than this
+    for attempt in range(
+        10
+    ):  # a removal may make the parent invalid; ten exceeds the depth of settings
         try:
             valid = schema.model.model_validate(rest)
             return PartialSettings(valid, tuple(problems), frozenset(removed))
@@ -320,7 +322,7 @@ def _misplaced(schema: Schema[Settings], problems: list[Problem]) -> set[Path]:
 def _refused(
     schema: Schema[Settings], failed: pydantic.ValidationError
 ) -> Iterator[tuple[Path, list[Path]]]:
-    """Yield each part to remove, with the sections that its misspelled key may mean."""
+    """Yield the path of each invalid part, with the section that a misspelled key may mean."""
     for error in failed.errors():
         path = tuple(part for part in error["loc"] if part != "[key]")
         if error["type"] == "missing" and len(path) > 1:

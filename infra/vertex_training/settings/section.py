@@ -101,7 +101,7 @@ class NamedSection(Section):
 
 #: The key of a stack file that lists files to include.
 INCLUDE: Final = "include"
-#: Relative, with ``/``, without ``.`` and ``..``, to a YAML file.
+#: A relative path to a YAML file, with ``/`` and without ``.`` and ``..``.
 INCLUDE_FORM: Final = r"(?!\.\.?/)(?!.*/\.\.?/)(?!.*//)[A-Za-z0-9_.@+-][A-Za-z0-9_.@+/-]*\.ya?ml"
 IncludePath = Annotated[
     str, form(INCLUDE_FORM, "stacks/shared.yaml, a YAML file relative to the top of the checkout")

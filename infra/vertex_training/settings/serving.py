@@ -127,7 +127,6 @@ class Replicas(Section):
 
     @property
     def most(self) -> int:
-        """Return the maximum number of replicas."""
         return self.max or self.min
 
 
@@ -148,8 +147,7 @@ class Endpoint(NamedSection):
     """Percentage of the traffic by run, like ``{"run 3": 90, "run 4": 10}``; the sum is 100. A run
     with 0 stays deployed. An unlisted run is undeployed when it has no more traffic."""
     public: bool | None = None
-    """Make the endpoint reachable from the internet; default: false with network mode ``psc``,
-    otherwise true."""
+    """Allow access from the internet; default: false with network mode ``psc``, otherwise true."""
     team: Key | None = None
     """Team that owns the endpoint."""
 

@@ -8,8 +8,7 @@ order:
                      ``existing`` and ``name``
 ``access``           ``teams``, ``members``, ``roles``, ``datasets``; grants beyond CI's rights
 ``files``            files that the stack file names, secrets in uploaded files, code that
-                     names no project
-``launchers``        configuration files of accelerate and DeepSpeed against the pools of jobs
+                     names no project, configuration files of accelerate and DeepSpeed
 ``storage``          encryption, retention and classes of buckets; ``snapshots``
 ``network``          ``network``, ``sharedVpc`` and ``reservations``
 ``jobs``             ``limits`` of the stack as a whole; ``jobDefaults``, ``rules`` and ladders
@@ -32,7 +31,7 @@ from vertex_training.plan.reservations import ReservationPlan
 from vertex_training.settings.model import Settings
 
 #: Modules with rules, in the order of their problems in reports.
-SUBJECTS: Final = ["names", "access", "files", "launchers", "storage", "network", "jobs", "serving"]
+SUBJECTS: Final = ["names", "access", "files", "storage", "network", "jobs", "serving"]
 
 RuleLevel = Literal["error", "warning", "deployment"]
 
@@ -92,6 +91,6 @@ def findings(level: RuleLevel, file: StackFile) -> list[Problem]:
     return [dataclasses.replace(p, level="warning") if p.level == "error" else p for p in result]
 
 
-# After the definitions, which the rules import.
+# The rules import the definitions above.
 for _subject in SUBJECTS:
     importlib.import_module(f"{__name__}.{_subject}")

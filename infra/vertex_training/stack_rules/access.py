@@ -51,7 +51,9 @@ def members(settings: Settings) -> Iterator[Problem]:
             for index, member in enumerate(members):
                 here = (*path, index)
                 if (resource, role, member) in derived:
-                    what = "the stack also grants this role: removing either would revoke both"
+                    what = (
+                        "the stack also grants this role: removing either grant would revoke both"
+                    )
                     yield Problem(what, member, "remove this member", here)
                 elif team and member in accounts and accounts[member] != team:
                     what = f"team {team} does not own this service account"
@@ -94,7 +96,7 @@ def exceptions_of_drift(settings: Settings) -> Iterator[Problem]:
 
 @rule("warning")
 def misspelled_roles(settings: Settings) -> Iterator[Problem]:
-    """Warn about probably misspelled predefined roles, with which ``up`` fails half-way."""
+    """Warn about probably misspelled predefined roles, which make ``up`` fail half-way."""
     listed: list[tuple[Path, str]] = [
         ((*place, "members", role), role)
         for place, by_role in members_by_place(settings)
@@ -112,7 +114,9 @@ def _hint_for(role: str) -> str:
     known = {row["service"]: row["roles"] for row in catalog.load("roles.yaml")}
     service, _, name = role.removeprefix("roles/").partition(".")
     meant = nearest(service, known, 0.85)
-    is_longer = meant and abs(len(service) - len(meant)) > 2  # bigquerymigration is no bigquery
+    is_longer = (
+        meant and abs(len(service) - len(meant)) > 2
+    )  # `bigquerymigration` is another service than `bigquery`
     if not role.startswith("roles/") or meant is None or is_longer:
         return ""
     if name in known[meant]:
@@ -141,8 +145,8 @@ def _team(settings: Settings, place: tuple[str, ...]) -> str | None:
 
 #: Hint for changes that CI lacks the rights for.
 BEYOND_CI: Final = (
-    "have a user with this right deploy once (docs/environments.md), or grant the right to CI's "
-    "deploy account"
+    "ask a user with this right to deploy once (docs/environments.md), or grant the right to "
+    "CI's deploy account"
 )
 
 
@@ -185,7 +189,7 @@ def roles_for_ci(settings: Settings) -> Iterator[Problem]:
     """Warn about roles in the stack file that CI's account may not grant."""
     for place, by_role in stack_grants.members_by_place(settings):
         if place == ("registry",):
-            continue  # conditions cannot limit roles there: CI may grant any
+            continue  # no condition can limit roles on a registry: CI may grant all roles
         for role in by_role:
             if grants.find(stack_grants.TYPES[place[0]], role) is None:
                 path = (*place, "members", role)
@@ -204,8 +208,8 @@ def datasets_for_ci(settings: Settings) -> Iterator[Problem]:
         for on in account.datasets:
             project, _, name = on.partition(".")
             if project == settings.project:
-                what = "CI can grant on this dataset only if bootstrap lists it"
-                hint = f"datasets: [{name}] in bootstrap/Pulumi.{settings.stack}.yaml"
+                what = "CI can grant roles on this dataset only if bootstrap/ lists the dataset"
+                hint = f"add datasets: [{name}] to bootstrap/Pulumi.{settings.stack}.yaml"
                 yield Problem(what, on, hint, ("serviceAccounts", key, "datasets", on))
 
 

@@ -240,7 +240,7 @@ def endpoint_cost(endpoint: Endpoint, region: str) -> EndpointCost:
 
 def _unpriced(path: Path, limit: str, value: str = "") -> Problem:
     what = f"{limit} cannot be checked: no price is known"
-    hint = "to count it as 0, set limits.allowUnpriced: true"
+    hint = "set limits.allowUnpriced: true to count the unknown price as 0"
     return Problem(what, value, hint, path, rule="limit-price-unknown")
 
 

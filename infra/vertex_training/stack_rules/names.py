@@ -220,7 +220,7 @@ def former_names(settings: Settings) -> Iterator[Problem]:
             elif counted[former] > 1:
                 other = next(k for k, first in keys.items() if first == former and k != key)
                 what = f"{other} has this name in the cloud"
-                hint = f"rename {other}, or, if {other} was renamed too, set its own formerly"
+                hint = f"rename {other}; if {other} was renamed too, set formerly of {other}"
                 yield Problem(what, former, hint, path)
 
 
@@ -240,7 +240,7 @@ def project_numbers(file: StackFile) -> Iterator[Problem]:
     others = list(_numbers(root, project_files.file_name(settings.stack)))
     for path, project, number in numbers:
         if number in NOT_GIVEN:
-            continue  # optional for components, and missing in an unfinished file
+            continue  # the number is optional for components
         if naming.is_local(project):
             right = naming.local_project_number(project)
             if number != right:
@@ -278,7 +278,7 @@ def config_of(file: pathlib.Path) -> dict[str, Any]:
     try:
         content = yaml.load(file.read_bytes(), Loader=Loader)
     except (OSError, yaml.YAMLError, UnicodeDecodeError):
-        return {}  # its own stack's check reports it
+        return {}  # the check of the other stack reports this error
     config = content.get("config") if isinstance(content, dict) else None
     return {str(key): value for key, value in config.items()} if isinstance(config, dict) else {}
 
@@ -407,7 +407,7 @@ def labels_of_jobs(file: StackFile) -> Iterator[Problem]:
     for key, request in file.requests.items():
         own = request.message.get("labels", {})
         if len(own) + most <= MOST_OWN_LABELS:
-            continue  # few enough for any team
+            continue  # this is few enough for any team
         count = len({*own, *settings.labels_of(settings.team_at(request.account))})
         if len(own) <= MOST_OWN_LABELS < count:
             what = "this job has too many labels, including those of the stack and its team"

@@ -28,14 +28,9 @@ ONLY_IN: Final = {
     "dns_peering": "psc",
 }
 #: Fields that only reservations of the stack itself can have.
-OF_NEW: Final = [
-    "name",
-    "project",
-    "delete_at_time",
-    "delete_after_duration",
-    "share_with",
-    "protect",
-]
+OF_NEW: Final = (
+    *("name", "project", "delete_at_time", "delete_after_duration", "share_with", "protect"),
+)
 NETWORK_HINT: Final = "set network.existing: projects/P/global/networks/NAME"
 #: "A /28 subnet is recommended"; no subnet in Google's guide is smaller: general/vpc-psc-i-setup.
 SMALLEST_SUBNET: Final = 28
@@ -137,7 +132,7 @@ def _subnet(network: Network) -> Iterator[Problem]:
         yield Problem(what, "", NETWORK_HINT, (*path, "existing"))
     block = ipaddress.IPv4Network(subnet.range) if subnet and subnet.range else None
     if block and block.prefixlen > SMALLEST_SUBNET:
-        what, hint = "the subnet is smaller than /28", "use a /28 or larger"
+        what, hint = "the subnet is smaller than /28", "use a block of /28 or larger"
         yield Problem(what, str(block), hint, (*path, "range"))
     if network.nat and subnet is None:
         hint = f"set subnet: {{{example}}}"
@@ -185,7 +180,7 @@ def peered_network(settings: Settings) -> Iterator[Problem]:
             yield Problem(what, "", "set prefixLength: 16", path)
         if range_.prefix_length and range_.prefix_length > SMALLEST_RANGE:
             what, got = "this range is too small for training", f"/{range_.prefix_length}"
-            yield Problem(what, got, "write 16", (*path, "prefixLength"))
+            yield Problem(what, got, "write prefixLength: 16", (*path, "prefixLength"))
         if range_.existing and not network.existing:
             what = "an existing range requires network.existing"
             yield Problem(what, range_.existing, NETWORK_HINT, (*path, "existing"))
@@ -197,7 +192,7 @@ def peered_network(settings: Settings) -> Iterator[Problem]:
     if routes and all(range_.existing for range_ in network.ranges.values()):
         key = "exportCustomRoutes" if network.export_custom_routes else "importCustomRoutes"
         what = "the stack does not manage the peering connection of existing ranges"
-        yield Problem(what, "", "have the owner of the connection set this", ("network", key))
+        yield Problem(what, "", f"ask the owner of the connection to set {key}", ("network", key))
 
 
 @rule()
@@ -263,9 +258,9 @@ def surprising_network(settings: Settings) -> Iterator[Problem]:
         yield Problem(what, "", hint, ("network", "nat"))
     for key, range_ in network.ranges.items():
         if range_.prefix_length and range_.prefix_length > SMALLEST_IN_TABLE:
-            what = "this range is smaller than any in Google's table of parallel jobs"
+            what = "this range is smaller than all ranges in Google's table of parallel jobs"
             path, got = ("network", "ranges", key, "prefixLength"), str(range_.prefix_length)
-            yield Problem(what, got, "write 16 to 18", path)
+            yield Problem(what, got, "write a prefix length from 16 to 18", path)
 
 
 @rule()
@@ -347,10 +342,10 @@ def _sharing(path: Path, plan: ReservationPlan, settings: Settings) -> Iterator[
     is_missing = settings.project not in (owner, *reservation.share_with)
     if is_missing and not reservation.existing:
         what = f"shareWith must list {settings.project}, where jobs run"
-        yield Problem(what, "", f"add {settings.project}", (*path, "shareWith"))
+        yield Problem(what, "", f"add {settings.project} to shareWith", (*path, "shareWith"))
     if owner in reservation.share_with:
         what = "shareWith lists the project that owns the reservation"
-        yield Problem(what, owner, "remove the entry", (*path, "shareWith"))
+        yield Problem(what, owner, f"remove {owner} from shareWith", (*path, "shareWith"))
 
 
 @file_rule("warning")

@@ -13,7 +13,7 @@ from vertex_training.catalog import machines
 from vertex_training.customjob.request import references
 from vertex_training.customjob.rules.images import NAME
 from vertex_training.errors import Path, Problem, UnknownReferenceError, counted, did_you_mean
-from vertex_training.plan import serving
+from vertex_training.plan import facts
 from vertex_training.settings import project_files
 from vertex_training.settings.model import Settings
 from vertex_training.settings.serving import Endpoint, Model
@@ -72,7 +72,7 @@ def _model(settings: Settings, key: str, model: Model) -> Iterator[Problem]:
     path = ("models", key)
     name = settings.names.model_id(key)
     if not naming.MODEL_ID.match(name):
-        what = "the model id must be 1 to 63 lowercase letters, digits, '-' and '_'"
+        what = "the model id must have 1 to 63 lowercase letters, digits, '-' and '_'"
         yield Problem(what, name, "shorten the key or the stack's name", path)
     job = settings.jobs.get(model.job or key)
     if job is None:
@@ -94,7 +94,7 @@ def _model(settings: Settings, key: str, model: Model) -> Iterator[Problem]:
 def _image(settings: Settings, model: Model, path: Path) -> Iterator[Problem]:
     text = model.container.image
     try:
-        image = serving.image_of(settings, model)
+        image = facts.image_of(settings, model)
     except UnknownReferenceError as unknown:
         yield Problem("this reference names no resource of the stack", text, unknown.hint, path)
         return
@@ -183,14 +183,14 @@ def tpu_problems(endpoint: Endpoint, region: str, path: Path) -> Iterator[Proble
 
 
 def tpu_warnings(endpoint: Endpoint, region: str, path: Path) -> Iterator[Problem]:
-    """Yield settings of endpoints on TPUs that the service ignores or no source documents."""
+    """Yield settings of endpoints on TPUs that the service ignores, and required allowlists."""
     name, accelerator, replicas = endpoint.machine, endpoint.accelerator, endpoint.replicas
     row = _row(name)
     if row is None:
         return
     if region in row.get("allowlist", ()):
         what = f"in {region} this machine requires that Google adds the project to an allowlist"
-        hint = f"apply at Google, or use another region: {', '.join(row['regions'])}"
+        hint = f"ask Google for access, or use another region: {', '.join(row['regions'])}"
         yield Problem(what, name, hint, (*path, "machine"))
     if accelerator is not None and accelerator.type.startswith("TPU_"):
         what = f"{name} has built-in TPUs and does not need an accelerator"

@@ -26,7 +26,7 @@ def encryption_key(settings: Settings) -> Iterator[Problem]:
     """Check that the encryption key is in the stack's region."""
     if settings.encryption is None:
         return
-    # general/cmek: the key is in the region of the job; no global and no multi-region.
+    # general/cmek: the key must be in the region of the job, not in a multi-region or global.
     location = settings.encryption.key.split("/")[3]
     if location != settings.region:
         what = f"this key is in {location}, but the encrypted resources are in {settings.region}"
@@ -54,12 +54,12 @@ def used_buckets(settings: Settings) -> Iterator[Problem]:
         writers = [name for name, account in accounts if key in account.writes]
         readers = [name for name, account in accounts if key in account.reads]
         if bucket.retention and writers:
-            # A file on /gcs is written again as a whole; Cloud Storage answers 403.
+            # A changed file on /gcs is written as a whole: Cloud Storage answers 403.
             what = f"account {writers[0]} cannot overwrite checkpoints in a bucket with retention"
             hint = "use a separate bucket for files with retention"
             yield Problem(what, "", hint, ("buckets", key, "retention"))
         if bucket.storage_class != "STANDARD" and (used := [*readers, *writers]):
-            # general/locations: buckets of training are best of class Standard
+            # general/locations recommends class Standard for training
             what = f"account {used[0]} uses this bucket, whose class charges a fee for each read"
             path = ("buckets", key, "storageClass")
             yield Problem(what, bucket.storage_class, "write STANDARD", path)
@@ -109,7 +109,7 @@ def _query(
     with (root / snapshot.query).open("rb") as file:
         data = file.read(MOST_BYTES + 1)
     if len(data) > MOST_BYTES:
-        what = "this query is larger than 1 MB, the limit of BigQuery"
+        what = "this query is larger than 1 MB, BigQuery's limit"
         yield Problem(what, snapshot.query, "shorten the query", where)
         return
     try:
@@ -144,7 +144,7 @@ def _parameters(snapshot: Snapshot, sql: str, path: Path) -> Iterator[Problem]:
         yield Problem(what, snapshot.as_of, hint, (*path, "asOf"))
     if AS_OF in used and not snapshot.as_of:
         what = f"the query uses @{AS_OF}, but asOf is not set"
-        yield Problem(what, snapshot.query, "set asOf", (*path, "query"))
+        yield Problem(what, snapshot.query, "set asOf of the snapshot", (*path, "query"))
 
 
 @file_rule("warning")
@@ -156,7 +156,9 @@ def changing_snapshots(file: StackFile) -> Iterator[Problem]:
         if functions := request.volatile_in((root / snapshot.query).read_text(encoding="utf-8")):
             what = f"the result varies between runs: the query uses {', '.join(functions)}"
             path = ("snapshots", key, "query")
-            yield Problem(what, snapshot.query, "use a parameter instead", path)
+            yield Problem(
+                what, snapshot.query, "use a query parameter instead of the function", path
+            )
         if (most := snapshot.max_bytes_billed) < LEAST_BILLED:
             what = "BigQuery will refuse the query: it bills at least 10 MiB for a table"
             path = ("snapshots", key, "maxBytesBilled")

@@ -18,7 +18,8 @@ from vertex_training.stack import SCHEMA
 UNKNOWN, ELSEWHERE = "unknown key", "wrong namespace"
 IDENTITY = (
     "this key changes the identity for resources, but not for jobs",
-    "for both, gcloud auth application-default login --impersonate-service-account=ACCOUNT",
+    "to change both identities, run gcloud auth application-default login "
+    "--impersonate-service-account=ACCOUNT",
 )
 
 
