@@ -229,7 +229,10 @@ _INSTALLED: Final = tuple(Path(path).resolve() for path in set(sysconfig.get_pat
 
 def problem_of(error: BaseException, doing: str, root: Path) -> Problem:
     """Convert an exception of the team's code to a problem. ``doing`` is the failed step."""
-    where = [*_own_frames(error, root)]
+    frames = ((Path(f.filename), f.lineno) for f in traceback.extract_tb(error.__traceback__))
+    where = [
+        Location(_shown(path, root), line or 0) for path, line in frames if _is_own(path, root)
+    ]
     if isinstance(error, SyntaxError) and error.filename:
         text = error.msg
         where.append(Location(_shown(Path(error.filename), root), error.lineno or 0))
@@ -252,13 +255,6 @@ def _hint(error: BaseException, where: list[Location]) -> str:
         return ""
     callers = list(dict.fromkeys(str(location) for location in where[:-1]))
     return f"called at {', '.join(callers)}" if callers else ""
-
-
-def _own_frames(error: BaseException, root: Path) -> Iterator[Location]:
-    for frame in traceback.extract_tb(error.__traceback__):
-        path = Path(frame.filename)
-        if _is_own(path, root):
-            yield Location(_shown(path, root), frame.lineno or 0)
 
 
 def _is_own(path: Path, root: Path) -> bool:

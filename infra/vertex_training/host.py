@@ -73,7 +73,7 @@ class _Analyzer(Analyzer):
     def get_docstring(self, typ: type, name: str) -> str | None:
         """Return the docstring of a field, also from base classes."""
         if typ.__module__ == sections.__name__:
-            return _field_docs(typ.__name__).get(name)
+            return sections.docs_of(sections.MODELS[typ.__name__]).get(name)
         if text := super().get_docstring(typ, name):
             return text
         if typ.__module__ in sys.stdlib_module_names:
@@ -152,11 +152,6 @@ class Host(ComponentProvider):
         ]
         urn = pulumi.Output.all(component.urn, *reached).apply(_urn_if_reached)
         return pulumi.provider.ConstructResult(urn, state)
-
-
-@cache
-def _field_docs(typed_dict: str) -> dict[str, str]:
-    return sections.docs_of(sections.MODELS[typed_dict])
 
 
 @cache

@@ -1,4 +1,4 @@
-"""A stack: settings, and the plans, references and packages that derive from the settings. Pure.
+"""A stack: settings, and the plans, references and packages that derive from the settings.
 
 The program, ``vt check``, ``vt render`` and ``vt diff`` share :class:`Stack`, so that they agree on
 names, plans and requests.

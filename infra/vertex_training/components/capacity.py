@@ -177,7 +177,9 @@ class GpuReservation(pulumi.ComponentResource):
         key = arguments.base_name(named, name)
         section = arguments.section(Reservation, named, FIELDS, at=("reservations", key))
         raw = arguments.section(Settings, named, SETTINGS)
-        raw |= {"region": _region(section.get("zone")), "reservations": {key: section}}
+        zone = section.get("zone")  # a rule reports an invalid zone
+        region = zone.rpartition("-")[0] if isinstance(zone, str) else STAND_INS["region"]
+        raw |= {"region": region, "reservations": {key: section}}
         stack = arguments.stack(raw, arguments.environment(named))
         super().__init__("vertex-training:index:GpuReservation", name, arguments.inputs, opts)
         scope, plan = Scope(name, self), stack.reservations[key]
@@ -185,7 +187,3 @@ class GpuReservation(pulumi.ComponentResource):
         make_capacity(scope, stack, Apis(scope.child("apis"), plan.project, needed, after=waits))
         log_reservation_costs(stack, self)
         set_outputs(self, {"path": plan.path, "affinity": plan.affinity})
-
-
-def _region(zone: object) -> str:
-    return str(zone).rpartition("-")[0] if isinstance(zone, str) else str(STAND_INS["region"])

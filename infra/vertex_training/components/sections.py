@@ -6,6 +6,7 @@ writes. Annotations are objects, since Pulumi's component provider host reads th
 
 import ast
 import datetime
+import functools
 import inspect
 import itertools
 import textwrap
@@ -51,6 +52,7 @@ def sections_in(annotation: Any) -> list[type[Section]]:
     return [section for part in get_args(annotation) for section in sections_in(part)]
 
 
+@functools.cache
 def docs_of(section: type[Section]) -> dict[str, str]:
     """Return the docstrings of fields by name, including those of base classes."""
     docs: dict[str, str] = {}

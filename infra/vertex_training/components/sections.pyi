@@ -165,7 +165,7 @@ class ImageArgs(TypedDict):
     build_args: NotRequired[Input[Mapping[str, Input[str]]]]
     """Values of the Dockerfile's ARGs. Every user who can pull the image can read them."""
     target: NotRequired[Input[str]]
-    """Stage to build; default: the last stage."""
+    """Stage of the Dockerfile to build; default: the last stage."""
     digest: NotRequired[Input[str]]
     """Digest of the image that jobs run, in the stack's repository under the image's name."""
     built_from: NotRequired[Input[str]]
@@ -183,7 +183,7 @@ class RegistryArgs(TypedDict):
     members: NotRequired[Input[Mapping[str, Input[Sequence[Input[str]]]]]]
     """Role -> IAM members that get this role on the repository, in addition to builders."""
     immutable_tags: NotRequired[Input[bool]]
-    """Forbid moving a pushed tag to another image."""
+    """Forbid that a pushed tag moves to another image."""
     keep_versions: NotRequired[Input[int]]
     """Number of newest versions of each image that are never deleted."""
     scanning: NotRequired[Input[bool]]
@@ -416,13 +416,13 @@ class SnapshotArgs(TypedDict):
     """Number of the run. Increment it to run an unchanged query again. Old files remain."""
 
 class RungArgs(TypedDict):
-    """Changes of one rung to the job file's request.
+    """Changes to the job file's request in one rung (alternative) of a ladder.
 
     A rung with ``machineType`` replaces the whole machine, including the file's accelerators. A
     rung without ``reservation`` uses no reservation."""
 
     strategy: NotRequired[Input[Literal["STANDARD", "SPOT", "FLEX_START"]]]
-    """Provisioning strategy; default: the job file's, or STANDARD with ``reservation``."""
+    """Provisioning strategy; default: that of the job file, or STANDARD with ``reservation``."""
     max_wait_duration: NotRequired[Input[str]]
     """Maximum wait of FLEX_START for machines. ``0s``: without limit, so no later rung is used."""
     machine_type: NotRequired[Input[str]]
@@ -521,7 +521,7 @@ class JobFields(TypedDict):
     wait: NotRequired[Input[Literal["running", "succeeded"]]]
     """State of the job that ``pulumi up`` waits for after submitting; default: no wait."""
     deadline: NotRequired[Input[str]]
-    """Maximum time to wait, with ``wait``; default: an hour."""
+    """Maximum time of the wait that ``wait`` requests; default: an hour."""
     ladder: NotRequired[Input[Sequence[Input[RungArgs]]]]
     """Alternatives, in order, to use if the service has no machines for the job file's request."""
     idle_stop: NotRequired[Input[str]]
@@ -580,7 +580,7 @@ class ModelArgs(TypedDict):
     files: NotRequired[Input[Sequence[Input[str]]]]
     """Required files in the artifacts folder. A preview fails if a run lacks one of the files."""
     on_delete: NotRequired[Input[Literal["keep", "delete"]]]
-    """Action on versions in Vertex AI when their run is removed from the list: keep or delete."""
+    """Action on a version in Vertex AI when its run is removed from the list: keep or delete."""
     team: NotRequired[Input[str]]
     """Team that owns the model."""
 
@@ -640,9 +640,9 @@ class AlertsArgs(TypedDict):
     channels: Input[Sequence[Input[str]]]
     """Keys of the channels to notify, from section ``channels``."""
     failed: NotRequired[Input[bool]]
-    """Alert once on each failed job, by the line that Vertex AI logs."""
+    """Alert once for each failed job, when Vertex AI logs the failure."""
     gpu_idle_below: NotRequired[Input[str]]
-    """Alert if a job's accelerators are idle: with ``5% for 30m``, if no replica exceeds 5%
+    """Alert if all accelerators of a job are idle. With ``5% for 30m``, no replica exceeds 5%
     utilization for 30 minutes. The maximum time is 23h30m."""
 
 class BudgetArgs(TypedDict):

@@ -1,4 +1,4 @@
-"""Plans that derive from a stack's settings. Pure.
+"""Plans that derive from a stack's settings.
 
 ===================  =================================================================
 ``network``          names, owners and grants of the network

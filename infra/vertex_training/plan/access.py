@@ -1,4 +1,4 @@
-"""Access of members to data, from IAM bindings and access lists; open firewall rules. Pure.
+"""Access of members to data, from IAM bindings and access lists; open firewall rules.
 
 A member that may act as an account has the account's access, and so on for other accounts. A role
 on a project applies to all its resources. A member that may submit jobs has the access of Google's

@@ -1,4 +1,4 @@
-"""All grants that the stack may make, with reasons, and the grants of other teams. Pure.
+"""All grants that the stack may make, with reasons, and the grants of other teams.
 
 A :class:`GrantRequest` must be in the table ``ALLOWED``, unless the stack file requests the role by
 name. An external grant is on a resource in a project that the stack does not manage.

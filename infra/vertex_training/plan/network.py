@@ -1,4 +1,4 @@
-"""A stack's network, planned from its settings: names, owners and grants. Pure.
+"""A stack's network, planned from its settings: names, owners and grants.
 
 Components, references and rules share this plan. ``stack_rules.network`` checks the settings.
 """

@@ -1,4 +1,4 @@
-"""Source distributions of the code below ``jobs/``, and files to upload to buckets. Pure.
+"""Source distributions of the code below ``jobs/``, and files to upload to buckets.
 
 A package's file name contains a digest of its content: new code is a new object in the bucket, and
 a running job keeps its code. A folder of objects stands for its files: ``samples: jobs/data``

@@ -1,4 +1,4 @@
-"""A stack's reservations, planned from its settings: machines, grants and cost. Pure."""
+"""A stack's reservations, planned from its settings: machines, grants and cost."""
 
 from __future__ import annotations
 

@@ -123,9 +123,9 @@ class Alerts(Section):
     channels: Annotated[list[Key], Field(min_length=1, max_length=16)]
     """Keys of the channels to notify, from section ``channels``."""
     failed: bool = False
-    """Alert once on each failed job, by the line that Vertex AI logs."""
+    """Alert once for each failed job, when Vertex AI logs the failure."""
     gpu_idle_below: IdleText | None = None
-    """Alert if a job's accelerators are idle: with ``5% for 30m``, if no replica exceeds 5%
+    """Alert if all accelerators of a job are idle. With ``5% for 30m``, no replica exceeds 5%
     utilization for 30 minutes. The maximum time is 23h30m."""
 
     @pydantic.model_validator(mode="before")

@@ -1,4 +1,4 @@
-"""Scheduled times (slots) of a cron line in a time zone. Pure.
+"""Scheduled times (slots) of a cron line in a time zone.
 
 A cron line has five fields, as in Debian's cron (man 5 crontab). When a clock goes forward, a
 skipped slot moves to the first minute after the gap. When it goes back, a slot at a fixed time

@@ -107,14 +107,14 @@ OTHER_REGION: Final = (
 
 
 class Rung(Section):
-    """Changes of one rung to the job file's request.
+    """Changes to the job file's request in one rung (alternative) of a ladder.
 
     A rung with ``machineType`` replaces the whole machine, including the file's accelerators. A
     rung without ``reservation`` uses no reservation.
     """
 
     strategy: Literal["STANDARD", "SPOT", "FLEX_START"] | None = None
-    """Provisioning strategy; default: the job file's, or STANDARD with ``reservation``."""
+    """Provisioning strategy; default: that of the job file, or STANDARD with ``reservation``."""
     max_wait_duration: Annotated[str, form(r"[0-9]{1,9}s", "3600s")] | None = None
     """Maximum wait of FLEX_START for machines. ``0s``: without limit, so no later rung is used."""
     machine_type: str | None = None

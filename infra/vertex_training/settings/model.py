@@ -277,7 +277,7 @@ class Image(Section):
     build_args: dict[BuildArg, str] = {}
     """Values of the Dockerfile's ARGs. Every user who can pull the image can read them."""
     target: Annotated[str, form(r"[A-Za-z][A-Za-z0-9_.-]{0,127}", "train")] | None = None
-    """Stage to build; default: the last stage."""
+    """Stage of the Dockerfile to build; default: the last stage."""
     digest: Annotated[str, form(r"sha256:[0-9a-f]{64}", "sha256: and 64 hex digits")] | None = None
     """Digest of the image that jobs run, in the stack's repository under the image's name."""
     built_from: Annotated[str, form(r"context-[0-9a-f]{32}", "context-…")] | None = None
@@ -308,7 +308,7 @@ class Registry(Section):
     members: dict[Role, list[str]] = {}
     """Role -> IAM members that get this role on the repository, in addition to builders."""
     immutable_tags: bool = False
-    """Forbid moving a pushed tag to another image."""
+    """Forbid that a pushed tag moves to another image."""
     keep_versions: int = Field(default=10, ge=1)
     """Number of newest versions of each image that are never deleted."""
     scanning: bool | None = None
@@ -326,7 +326,7 @@ class Passed:
 
 
 class JobOptions(NamedSection):
-    """Options that jobs and tuning jobs share."""
+    """Options of jobs and tuning jobs."""
 
     run: int = Field(default=1, ge=1)
     """Number of the run. Increment it to submit an unchanged job again."""
@@ -339,7 +339,7 @@ class JobOptions(NamedSection):
     wait: Literal["running", "succeeded"] | None = None
     """State of the job that ``pulumi up`` waits for after submitting; default: no wait."""
     deadline: Annotated[str, form(r"[1-9][0-9]{0,5}[smhd]", "90s, 30m, 2h or 1d")] | None = None
-    """Maximum time to wait, with ``wait``; default: an hour."""
+    """Maximum time of the wait that ``wait`` requests; default: an hour."""
     ladder: list[Rung] = []
     """Alternatives, in order, to use if the service has no machines for the job file's request."""
     idle_stop: Annotated[IdleText | None, Passed()] = None

@@ -1,4 +1,4 @@
-"""Convert config to settings, and report all mistakes with their position. Pure.
+"""Convert config to settings, and report all mistakes with their position.
 
 Pulumi accepts unknown keys; this reader reports them with a hint. The training stacks and
 ``bootstrap/`` share the reader: a :class:`Schema` has namespace and model of a project's config.

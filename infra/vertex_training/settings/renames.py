@@ -1,4 +1,4 @@
-"""Renamed keys (``formerly``): names, state and the identity of a job keep the first key. Pure.
+"""Renamed keys (``formerly``): names, state and the identity of a job keep the first key.
 
 Only the stack file and references have the new key, so that a rename recreates nothing
 (docs/adr/0029-a-renamed-entry-keeps-its-first-name.md).

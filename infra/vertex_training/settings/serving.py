@@ -5,7 +5,7 @@ A model has one version for each listed run of its job; an endpoint serves some 
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Final, Literal
 
 import pydantic
 from pydantic import Field
@@ -22,14 +22,6 @@ MOST_SECONDS: Final = 7200
 Run = Annotated[int, Field(ge=1, le=1_000_000)]
 Route = Annotated[str, form(r"/[A-Za-z0-9_.~:/-]{0,255}", "/predict")]
 RunName = Annotated[str, form(r"run [1-9][0-9]{0,6}", '"run 3"')]
-
-
-def _listed(value: Any) -> Any:
-    return [value] if isinstance(value, int) and not isinstance(value, bool) else value
-
-
-def _container(value: Any) -> Any:
-    return {"image": value} if isinstance(value, str) else value
 
 
 class ServingContainer(Section):
@@ -77,12 +69,17 @@ class Model(NamedSection):
     run: Annotated[
         list[Run],
         Field(min_length=1, max_length=MOST_RUNS),
-        pydantic.BeforeValidator(_listed, json_schema_input_type=Run | list[Run]),
+        pydantic.BeforeValidator(
+            lambda run: [run] if type(run) is int else run, json_schema_input_type=Run | list[Run]
+        ),
     ]
     """Run of the job, or a list of runs like ``[3, 4]``."""
     container: Annotated[
         ServingContainer,
-        pydantic.BeforeValidator(_container, json_schema_input_type=str | ServingContainer),
+        pydantic.BeforeValidator(
+            lambda value: {"image": value} if isinstance(value, str) else value,
+            json_schema_input_type=str | ServingContainer,
+        ),
     ]
     """Serving container: an image, or a mapping with image, routes, port and environment."""
     artifacts: Annotated[str, form(BELOW, "model, a folder of the run's output")] = "model"
@@ -90,7 +87,7 @@ class Model(NamedSection):
     files: list[Annotated[str, form(BELOW, "model.json, a file in the folder")]] = []
     """Required files in the artifacts folder. A preview fails if a run lacks one of the files."""
     on_delete: Literal["keep", "delete"] = "keep"
-    """Action on versions in Vertex AI when their run is removed from the list: keep or delete."""
+    """Action on a version in Vertex AI when its run is removed from the list: keep or delete."""
     team: Key | None = None
     """Team that owns the model."""
 

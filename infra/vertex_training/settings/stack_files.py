@@ -1,4 +1,4 @@
-"""Read a stack's config from its file, ``Pulumi.yaml`` and included files. Pure.
+"""Read a stack's config from its file, ``Pulumi.yaml`` and included files.
 
 A program gets the values from the engine. ``read_raw`` merges the two files like the engine, for
 tools that run without an engine. Both continue with :func:`complete`.

@@ -1,4 +1,4 @@
-"""Rules that compare keys of a stack file. Pure.
+"""Rules that compare keys of a stack file.
 
 A rule is a function with the decorator ``rule`` in one of these modules, which report in this
 order:

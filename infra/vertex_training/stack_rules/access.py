@@ -1,4 +1,4 @@
-"""Rules about teams, ``members``, ``roles``, exceptions of drift and CI's grants. Pure."""
+"""Rules about teams, ``members``, ``roles``, exceptions of drift and CI's grants."""
 
 from __future__ import annotations
 
@@ -135,12 +135,11 @@ def _first(settings: Settings, place: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _team(settings: Settings, place: tuple[str, ...]) -> str | None:
-    sections = {
-        "buckets": settings.buckets,
-        "secrets": settings.secrets,
-        "serviceAccounts": settings.service_accounts,
-    }
-    return sections[place[0]][place[1]].team if place[0] in sections else None
+    if place == ("registry",):
+        return None
+    section, key = place
+    sections = {"buckets": settings.buckets, "secrets": settings.secrets}
+    return sections.get(section, settings.service_accounts)[key].team
 
 
 #: Hint for changes that CI lacks the rights for.

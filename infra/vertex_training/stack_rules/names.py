@@ -1,4 +1,4 @@
-"""Rules about invalid, duplicate and unknown names, numbers and labels. Pure."""
+"""Rules about invalid, duplicate and unknown names, numbers and labels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules about ``models``, ``endpoints``, ``channels``, ``alerts`` and ``budget``. Pure."""
+"""Rules about ``models``, ``endpoints``, ``channels``, ``alerts`` and ``budget``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules about the encryption key, buckets and snapshots. Pure."""
+"""Rules about the encryption key, buckets and snapshots."""
 
 from __future__ import annotations
 
