@@ -58,12 +58,8 @@ ABOUT: Final = {
     "%3Cpath d='M2 3l6 10 6-10' fill='none' stroke='%234285f4' stroke-width='3'/%3E%3C/svg%3E",
 }
 COMPONENTS: Final[list[type[pulumi.ComponentResource]]] = [
-    GpuReservation,
-    TrainingAccount,
-    TrainingBuckets,
-    TrainingEnvironment,
-    TrainingJob,
-    TrainingNetwork,
+    *(GpuReservation, TrainingAccount, TrainingBuckets),
+    *(TrainingEnvironment, TrainingJob, TrainingNetwork),
 ]
 
 

@@ -475,9 +475,8 @@ def _parse(folder: pathlib.Path, name: str) -> list[Document]:
 
 
 def _included(file: Document) -> list[str]:
-    content = file.root.plain()
-    config = content.get("config") if isinstance(content, dict) else None
-    config = config if isinstance(config, dict) else {}
+    section = _inside(file.root.content, "config")
+    config = section.plain() if section and isinstance(section.content, dict) else {}
     spaces = sorted({str(key).rpartition(":")[0] for key in config})
     return [path for space in spaces for _, path in _numbered_paths(config, space)]
 

@@ -190,10 +190,8 @@ def _schedule(
                 return
         elif most is not None and usd > most:
             slots = f"{schedule.calendar.most_a_month} jobs"
-            what = (
-                f"this schedule may cost {costs.usd(usd)} a month ({slots}), "
-                f"{source}.maxUsdPerMonth is {costs.usd(most)}"
-            )
+            limit = f"{source}.maxUsdPerMonth is {costs.usd(most)}"
+            what = f"this schedule may cost {costs.usd(usd)} a month ({slots}), {limit}"
             hint = "use fewer jobs, a shorter timeout or a smaller machine, or raise the limit"
             yield Problem(what, schedule.cron, hint, path, rule="limit-schedule-cost")
 

@@ -67,10 +67,8 @@ def account_names(settings: Settings) -> Iterator[Problem]:
 def stack_labels(settings: Settings) -> Iterator[Problem]:
     """Check the labels of the stack, and their number together with the labels of each team."""
     yield from label_problems(settings.labels, ("labels",))
-    hint = (
-        f"keep at most {MOST_OWN_LABELS}: a resource can have {naming.MOST_LABELS}, some set by "
-        "the stack"
-    )
+    most_of_all = f"a resource can have {naming.MOST_LABELS}, some set by the stack"
+    hint = f"keep at most {MOST_OWN_LABELS}: {most_of_all}"
     if (count := len(settings.labels)) > MOST_OWN_LABELS:
         yield Problem("the stack has too many labels", str(count), hint, ("labels",))
         return
@@ -411,10 +409,8 @@ def labels_of_jobs(file: StackFile) -> Iterator[Problem]:
         count = len({*own, *settings.labels_of(settings.team_at(request.account))})
         if len(own) <= MOST_OWN_LABELS < count:
             what = "this job has too many labels, including those of the stack and its team"
-            hint = (
-                f"keep at most {MOST_OWN_LABELS}: a job can have {naming.MOST_LABELS}, some set "
-                "by the program"
-            )
+            most_of_all = f"a job can have {naming.MOST_LABELS}, some set by the program"
+            hint = f"keep at most {MOST_OWN_LABELS}: {most_of_all}"
             yield Problem(what, str(count), hint, (request.kind.section, key))
 
 
