@@ -3,7 +3,7 @@
 ========================  ==========================================================
 ``program``               architecture of the program on one page; start here
 ``training_environment``  the program as a component for other Pulumi programs
-``extra``                 a team's own resources, in ``extra.py`` of its repository
+``extra``                 resources in ``extra.py`` of a team, and the outputs they can use
 ``stack``                 settings, plans, references and packages of a stack
 ``engine``                interface to the Pulumi engine: config, and errors without traceback
 ``plugin_callers``        protection of plugins against other users of the machine
@@ -29,10 +29,8 @@
 
 Each folder imports only folders below it in this list. ``components``, ``engine``, ``extra``,
 ``host``, ``program``, ``training_environment`` and the adapters of ``customjob``, ``schedules``,
-``serving`` and ``snapshots`` load Pulumi or Google's clients; everything else is pure.
-
-Programs import components from this package: ``from vertex_training import TrainingJob``. Modules
-are loaded on first use.
+``serving`` and ``snapshots`` load Pulumi or Google's clients; all other modules are pure. Programs
+write ``from vertex_training import TrainingJob``, which loads only the modules of this component.
 """
 
 from __future__ import annotations
@@ -44,7 +42,6 @@ if TYPE_CHECKING:
     from vertex_training.components.arguments import ArgumentsError as ArgumentsError
     from vertex_training.components.capacity import GpuReservation as GpuReservation
     from vertex_training.components.capacity import GpuReservationArgs as GpuReservationArgs
-    from vertex_training.components.environment import Environment as Environment
     from vertex_training.components.identities import TrainingAccount as TrainingAccount
     from vertex_training.components.identities import TrainingAccountArgs as TrainingAccountArgs
     from vertex_training.components.network import TrainingNetwork as TrainingNetwork
@@ -54,6 +51,7 @@ if TYPE_CHECKING:
     from vertex_training.components.storage import TrainingBucketsArgs as TrainingBucketsArgs
     from vertex_training.components.training import TrainingJob as TrainingJob
     from vertex_training.components.training import TrainingJobArgs as TrainingJobArgs
+    from vertex_training.extra import Environment as Environment
     from vertex_training.program import run as run
     from vertex_training.training_environment import TrainingEnvironment as TrainingEnvironment
     from vertex_training.training_environment import (
@@ -63,7 +61,7 @@ if TYPE_CHECKING:
 #: Public name -> module below this package; ``NAMEArgs`` of a component is in the same module.
 _MODULES: Final = {
     "ArgumentsError": "components.arguments",
-    "Environment": "components.environment",
+    "Environment": "extra",
     "GpuReservation": "components.capacity",
     "TrainingAccount": "components.identities",
     "TrainingBuckets": "components.storage",

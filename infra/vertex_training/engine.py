@@ -24,13 +24,11 @@ HOSTED: Final = contextvars.ContextVar("HOSTED", default=False)
 
 
 def read_config(schema: Schema[Any], folder: Path) -> RawConfig:
-    """Read the current stack's config, including undeclared keys, as input of ``reader.parse``.
+    """Return the config of the current stack by key, including undeclared keys.
 
-    ``folder`` has the stack file. ``pulumi.Config`` reads only single keys by name and would miss
-    unknown keys. So this function reads the whole config that the engine passed to the SDK.
-
-    Raises:
-        ConfigError: the stack file or an included file has an encrypted value.
+    ``folder`` has the stack file. ``pulumi.Config`` returns only single keys by name, so this
+    function reads the config that the engine passed to the SDK. Raises ConfigError for encrypted
+    values.
     """
     stack, prefix = pulumi.get_stack(), f"{schema.namespace}:"
     known = pulumi_internals.config()
@@ -43,11 +41,8 @@ def read_config(schema: Schema[Any], folder: Path) -> RawConfig:
 
 
 def _value(schema: Schema[Any], key: str, text: str) -> Any:
-    return text if ":" in key or schema.is_text(key) else _parsed(text)
-
-
-def _parsed(text: str) -> Any:
-    """Parse a text as JSON; return texts that are not JSON unchanged."""
+    if ":" in key or schema.is_text(key):
+        return text
     try:
         return json.loads(text)
     except json.JSONDecodeError:
@@ -55,21 +50,15 @@ def _parsed(text: str) -> Any:
 
 
 def end_with_message(message: str) -> NoReturn:
-    """Log ``message`` as an error, with redacted secrets, and end the program without traceback.
-
-    ``pulumi.RunError`` would add "an unhandled error occurred".
-    """
+    """Log ``message`` as an error without secrets, and end the program without traceback."""
     pulumi.log.error(redacted(message))
     sys.exit(MESSAGE_SHOWN)
 
 
 def abandon_with_message(message: str) -> NoReturn:
-    """Log an error like ``end_with_message``, but end before resources are registered.
-
-    The SDK registers declared resources after the program's last line, even after ``sys.exit``.
-    Ending the process prevents this.
-    """
+    """Log an error, and end the process before the SDK registers any resource."""
     pulumi.log.error(redacted(message))
+    # After `sys.exit` the SDK would still register the declared resources.
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(MESSAGE_SHOWN)

@@ -1,33 +1,6 @@
-"""Problems as values and as exceptions, with hints.
+"""Mistakes in files as values (:class:`Problem`), and the exceptions of all packages.
 
-A mistake in a file is a :class:`Problem`: a value with its location, formatted when it is printed.
-Exceptions for users form a tree::
-
-    TrainingError
-    ├── ConfigError                   a stack file or job file is invalid; has all problems
-    ├── UnknownStackError             the project has no such stack
-    ├── UnknownReferenceError         the stack has no value for ``${kind.name}``
-    ├── OperatorError                 an operation on a job failed, or its result is unknown
-    │   ├── NotSubmittedError         no job was created
-    │   │   └── PermissionDeniedError a permission is missing
-    │   ├── InDoubtError              the answer was lost: a job may exist
-    │   ├── JobRefusedError           a job exists and must not run again automatically
-    │   │   └── RungPassedError       another rung of the ladder was submitted
-    │   └── WaitError                 the job did not reach the state of its ``wait``
-    │       └── WaitDeadlineError     the job may still reach the state
-    ├── CheckUnavailableError         the check could not run
-    ├── PreviewError                  the output of ``pulumi preview`` is invalid
-    │   ├── EventParseError           a line is not an engine event
-    │   └── PreviewParseError         a text is not a preview
-    ├── ApprovalParseError            a text is not a record of an approval
-    └── CommandError                  a command of ``vt`` failed; has a message and a hint
-        ├── ForbiddenReadError        the account lacks the right to read the compared data
-        ├── ArtifactError             a workflow artifact is missing or invalid
-        ├── UnknownNameError          the stack or the catalogue has no such name
-        ├── ImageBuildError           an image build failed; has the last lines of the log
-        └── RegistryError             a container registry refused a call or is unreachable
-
-``PreconditionFailedError`` is internal: a write lost a race, and is repeated.
+A problem becomes text only when it is printed. Exceptions for users derive from ``TrainingError``.
 """
 
 from __future__ import annotations
@@ -45,23 +18,19 @@ Path = tuple[str | int, ...]
 Level = Literal["error", "warning", "note"]
 #: Maximum length of a value in messages.
 MAX_SHOWN: Final = 80
-#: Maximum length of words that are compared for similarity.
+#: Maximum length of a word in a search for similar words.
 MAX_WORD: Final = 64
 
 
 def dotted(path: Path) -> str:
-    """Format a path for messages.
-
-    >>> dotted(("workerPoolSpecs", 0, "replicaCount"))
-    'workerPoolSpecs[0].replicaCount'
-    """
+    """Return a path as text, like ``workerPoolSpecs[0].replicaCount``."""
     text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
     return text.removeprefix(".")
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Location:
-    """Position in a file. Lines and columns count from 1; 0 means unknown."""
+    """Position in a file. Lines and columns begin at 1; 0 means unknown."""
 
     file: str = ""
     line: int = 0
@@ -95,11 +64,11 @@ class Problem:
 
     what: str
     value: str = ""
-    """Wrong value; empty if it is redundant or may be a secret."""
+    """Wrong value; empty if the text already shows the value, or if it may be a secret."""
     hint: str = ""
     """Advice: what to write instead."""
     path: Path = ()
-    """Path in the document; empty if the text contains it."""
+    """Path in the document; empty if ``what`` already contains the path."""
     location: Location = Location()
     rule: str = ""
     """Id of the violated rule, as in ``vt check --rules``; empty outside of job files."""
@@ -108,12 +77,11 @@ class Problem:
     """Edit for ``vt check --fix``, if the fix is certain. The edit may contain a secret."""
 
     def at(self, location: Location) -> Problem:
-        """Return a copy of the problem at ``location``."""
         return dataclasses.replace(self, location=location)
 
     @property
     def statement(self) -> str:
-        """Return the subject and what is wrong: ``buckets.data: what is wrong``."""
+        """Return path and mistake, like ``buckets.data: the name is too long``."""
         return f"{dotted(self.path)}: {self.what}" if self.path else self.what
 
     @property
@@ -180,11 +148,11 @@ class InDoubtError(OperatorError):
 
 
 class JobRefusedError(OperatorError):
-    """A job exists for this request, and the request must not run again automatically."""
+    """A job already exists for this request, which must not run again automatically."""
 
 
 class RungPassedError(JobRefusedError):
-    """Another rung of the ladder has the turn, and this rung was not submitted. Callers retry."""
+    """Another rung of the ladder was submitted instead of this rung. Callers retry."""
 
 
 class WaitError(OperatorError):
@@ -192,14 +160,11 @@ class WaitError(OperatorError):
 
 
 class WaitDeadlineError(WaitError):
-    """The deadline passed; the job may still reach the state."""
+    """The deadline passed before the job reached the state in its ``wait``."""
 
 
 class CommandError(TrainingError):
-    """A command failed. Printed as one line without a traceback.
-
-    ``message`` has problem, place and value; ``hint`` has the fix.
-    """
+    """A command failed. ``message`` has the problem with its place, ``hint`` has the fix."""
 
     def __init__(self, message: str, hint: str = "") -> None:
         self.message = message
@@ -208,7 +173,7 @@ class CommandError(TrainingError):
 
 
 class ForbiddenReadError(CommandError):
-    """The account may not read the data to compare with."""
+    """The account lacks the right to read the data for a comparison."""
 
 
 class UnknownNameError(CommandError):
@@ -220,10 +185,7 @@ class ArtifactError(CommandError):
 
 
 class ImageBuildError(CommandError):
-    """Building or pushing an image failed; the stack file is unchanged.
-
-    ``last_lines`` are the last lines of the build's log, oldest first, at most 20.
-    """
+    """An image build or push failed. ``last_lines``: the end of the log, oldest line first."""
 
     def __init__(self, message: str, last_lines: Iterable[str] = (), hint: str = "") -> None:
         self.last_lines = tuple(last_lines)[-20:]
@@ -231,7 +193,7 @@ class ImageBuildError(CommandError):
 
 
 class RegistryError(CommandError):
-    """A container registry refused a call or is unreachable. ``status``: HTTP status or 0."""
+    """A container registry refused a call (HTTP ``status``) or is unreachable (``status`` 0)."""
 
     def __init__(self, message: str, hint: str = "", status: int = 0) -> None:
         self.status = status
@@ -239,11 +201,11 @@ class RegistryError(CommandError):
 
 
 class CheckUnavailableError(TrainingError):
-    """The check could not run. The message is the reason, in one line."""
+    """A check could not run. The message is the reason, in one line."""
 
 
 class PreviewError(TrainingError):
-    """The output of ``pulumi preview`` cannot be parsed. The message is this output."""
+    """The output of ``pulumi preview`` cannot be parsed. The message quotes this output."""
 
 
 class EventParseError(PreviewError):
@@ -265,27 +227,17 @@ def abbreviate(text: str) -> str:
 
 
 def counted(number: int, noun: str) -> str:
-    """Return a number with its noun.
-
-    >>> counted(1, "job"), counted(2, "policy"), counted(0, "key")
-    ('1 job', '2 policies', 'no keys')
-    """
+    """Return a number with its noun: ``1 job``, ``2 policies`` or ``no keys``."""
     plural = re.sub(r"(?<![aeiou])y$", "ie", noun) + "s"
     return f"{number or 'no'} {noun if number == 1 else plural}"
 
 
-#: A name with a number in it: ``g2-standard-12``, ``a3-highgpu-8g``.
+#: A name that contains a number, like ``g2-standard-12`` or ``a3-highgpu-8g``.
 _NUMBER: Final = re.compile(r"(.*?\D)(\d{1,9})(\D*)")
 
 
 def nearest(word: str, known: Iterable[str], likeness: float = 0.6) -> str | None:
-    """Return the known word that is most similar to ``word``, or None.
-
-    ``likeness`` is the minimum similarity from 0 to 1 (equal).
-
-    >>> nearest("buckts", ["buckets", "images"])
-    'buckets'
-    """
+    """Return the most similar known word; None if no similarity reaches ``likeness`` (0 to 1)."""
     if len(word) > MAX_WORD:
         return None
     folded = {choice.lower(): choice for choice in sorted(known)}
@@ -300,11 +252,7 @@ def nearest(word: str, known: Iterable[str], likeness: float = 0.6) -> str | Non
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Return a hint with the most similar known word, or with all known words.
-
-    >>> did_you_mean("buckts", ["buckets", "images"])
-    "did you mean 'buckets'?"
-    """
+    """Return a hint with the most similar known word, or with all known words."""
     choices = sorted(known)
     if near := nearest(word, choices):
         return f"did you mean '{near}'?"

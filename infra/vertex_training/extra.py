@@ -1,18 +1,18 @@
-"""A team's own resources in a repository of stack files: ``extra.py`` next to ``__main__.py``.
+"""A team's own resources in ``extra.py`` next to ``__main__.py``, and the outputs they can use.
 
-The module is imported and checked before any declaration. Its ``declare(environment)`` is called
-after all other declarations. Resources are registered after the program's last line: a program that
-ends earlier, by ``engine.abandon_with_message``, registers no resource.
+``extra.py`` is imported and checked before any declaration; its ``declare(environment)`` is called
+after all other declarations.
 """
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import inspect
 import sys
 import sysconfig
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -20,15 +20,110 @@ from typing import Any, Final
 
 import pulumi
 
-from vertex_training.components.environment import Environment
+from vertex_training.components.capacity import Capacity
+from vertex_training.components.identities import JobIdentity
+from vertex_training.components.network import Network
+from vertex_training.components.serving import Serving
+from vertex_training.components.storage import Registry, Secrets, Snapshots, Storage
+from vertex_training.components.training import Training
 from vertex_training.customjob.resource import CustomJob
 from vertex_training.errors import ConfigError, Location, Problem, abbreviate
 from vertex_training.pulumi_internals import get_root_resource
+from vertex_training.schedules.provider import JobSchedule
+from vertex_training.settings.model import Settings
+from vertex_training.snapshots.provider import Snapshot
+from vertex_training.stack import Stack
 
 #: Names of the module and its function.
 MODULE: Final = "extra"
 FUNCTION: Final = "declare"
 _HINT: Final = "write `def declare(environment: Environment) -> None:` (docs/components.md)"
+
+
+class Environment:
+    """Resources of a stack, by the keys of its stack file. All outputs are known in previews."""
+
+    settings: Settings
+    """Settings of the stack file, by first keys (see ``formerly``)."""
+    apis: pulumi.Resource
+    """Enabled APIs. Resources that need an API set ``depends_on=[environment.apis]``."""
+    buckets: Mapping[str, pulumi.Output[str]]
+    """Names of buckets, without ``gs://``, including ``control`` and ``staging``."""
+    service_accounts: Mapping[str, pulumi.Output[str]]
+    """Addresses of the service accounts that jobs run as."""
+    secrets: Mapping[str, pulumi.Output[str]]
+    """Full names of secrets: ``projects/P/secrets/S``."""
+    registry: pulumi.Output[str]
+    """Prefix of images: ``REGION-docker.pkg.dev/PROJECT/REPOSITORY``."""
+    network: pulumi.Output[str] | None
+    """Full name of the network (``projects/P/global/networks/N``); None if jobs use none."""
+    reservations: Mapping[str, pulumi.Output[str]]
+    """Full names of reservations: ``projects/P/zones/Z/reservations/R``."""
+    snapshots: Mapping[str, Snapshot]
+    """Snapshots of query results."""
+    jobs: Mapping[str, CustomJob]
+    """Jobs and tuning jobs without a schedule."""
+    schedules: Mapping[str, JobSchedule]
+    """Schedules, by the key of their job or tuning job."""
+    serving: Sequence[Serving]
+    """Component of models and endpoints; empty without models and endpoints."""
+
+    def __init__(
+        self,
+        stack: Stack,
+        *,
+        apis: pulumi.Resource,
+        storage: Storage,
+        registry: Registry,
+        secrets: Secrets,
+        identities: Mapping[str, JobIdentity],
+        network: Sequence[Network],
+        capacity: Sequence[Capacity],
+        snapshots: Sequence[Snapshots],
+        training: Training,
+        serving: Sequence[Serving] = (),
+    ) -> None:
+        """Collect the outputs of all components; unused components have empty sequences."""
+        self.settings, self.apis, self.registry = stack.declared, apis, registry.url
+        self.serving = serving
+        addresses = {key: account.address for key, account in identities.items()}
+        paths = {key: path for part in capacity for key, path in part.paths.items()}
+        self.buckets = stack.by_new_keys(("buckets",), storage.bucket_names)
+        self.service_accounts = stack.by_new_keys(("serviceAccounts",), addresses)
+        self.secrets = stack.by_new_keys(("secrets",), secrets.paths)
+        self.network = network[0].path if network else None
+        self.reservations = stack.by_new_keys(("reservations",), paths)
+        by_first_key = {
+            key: snapshot for part in snapshots for key, snapshot in part.snapshots.items()
+        }
+        self.snapshots = stack.by_new_keys(("snapshots",), by_first_key)
+        first_keys = stack.first_job_keys.items()
+        self.jobs = {k: training.jobs[first] for k, first in first_keys if first in training.jobs}
+        schedules = training.schedules
+        self.schedules = {k: schedules[first] for k, first in first_keys if first in schedules}
+
+    @property
+    def stack(self) -> str:
+        """Return the stack's name, which is part of the names of its resources."""
+        return self.settings.stack
+
+    @property
+    def project(self) -> str:
+        """Return the id of the stack's project."""
+        return self.settings.project
+
+    @property
+    def project_number(self) -> str:
+        return self.settings.project_number
+
+    @property
+    def region(self) -> str:
+        return self.settings.region
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        """Return the labels of resources that belong to no team."""
+        return self.settings.names.labels(self.settings.labels)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,22 +138,22 @@ class Extra:
 
 
 def load(root: Path) -> Extra:
-    """Import ``extra.py`` or the package ``extra/`` in ``root``, if either exists.
-
-    Exceptions of the imported code become problems.
-    """
+    """Import ``extra.py`` or ``extra/``. Exceptions of the imported code become problems."""
     file, package = root / f"{MODULE}.py", root / MODULE / "__init__.py"
     if problem := _unusable(file, root / MODULE, package):
         return Extra(root, problems=(problem,))
     if not file.is_file() and not package.is_file():
-        return Extra(root, problems=tuple(_without_package(root / MODULE)))
+        return Extra(root, problems=_without_package(root / MODULE))
     if file.is_file() and package.is_file():
-        what, hint = "extra.py and extra/__init__.py both exist", "remove one of them"
+        what, hint = (
+            "extra.py and extra/__init__.py both exist",
+            "remove extra.py or extra/__init__.py",
+        )
         return Extra(root, problems=(Problem(what, "", hint, location=Location("extra.py")),))
     module_path = file if file.is_file() else package
     try:
         module = _import(module_path, root)
-    except (Exception, SystemExit) as error:  # any exception of the team's code
+    except (Exception, SystemExit) as error:  # code of the team can raise any exception
         return Extra(root, problems=(problem_of(error, f"import of {MODULE}", root),))
     shown = module_path.relative_to(root).as_posix()
     if problem := _problem_with(module, shown):
@@ -67,7 +162,7 @@ def load(root: Path) -> Extra:
 
 
 def _unusable(file: Path, folder: Path, package: Path) -> Problem | None:
-    """Return a problem if an existing file cannot be imported: ``up`` would delete resources."""
+    """Return a problem if ``extra`` cannot be imported. Without it, ``up`` deletes resources."""
     for path in (file, folder, package):
         if path.is_symlink() and not path.exists():
             name = path.relative_to(folder.parent).as_posix()
@@ -81,21 +176,22 @@ def _unusable(file: Path, folder: Path, package: Path) -> Problem | None:
     return None
 
 
-def _without_package(folder: Path) -> list[Problem]:
-    """Return a problem if ``extra/`` has modules but is not a package."""
+def _without_package(folder: Path) -> tuple[Problem, ...]:
     if not any(folder.glob("*.py")):
-        return []
+        return ()
     hint = "add extra/__init__.py with `def declare(environment)`, or rename the folder"
-    return [Problem("extra/ has modules, but no __init__.py", "", hint, location=Location("extra"))]
+    return (
+        Problem("extra/ has modules, but no __init__.py", "", hint, location=Location("extra")),
+    )
 
 
 def _import(file: Path, root: Path) -> ModuleType:
-    """Import ``file`` by path, since another module of this name may be installed."""
+    """Import ``file`` by its path, since another module may have the same name."""
     folders = [str(file.parent)] if file.name == "__init__.py" else None
     spec = importlib.util.spec_from_file_location(MODULE, file, submodule_search_locations=folders)
     if spec is None or spec.loader is None:
         raise ImportError(f"{file} is not a Python module")
-    if str(root) not in sys.path:  # the modules beside it
+    if str(root) not in sys.path:  # for imports of modules in the same folder
         sys.path.insert(0, str(root))
     for name in [name for name in sys.modules if name.partition(".")[0] == MODULE]:
         del sys.modules[name]
@@ -117,13 +213,13 @@ def _problem_with(module: ModuleType, shown: str) -> Problem | None:
     place = Location(shown, code.co_firstlineno if code else 0)
     if inspect.iscoroutinefunction(declare) or inspect.isgeneratorfunction(declare):
         return Problem(f"{FUNCTION} must not be async or a generator", "", _HINT, location=place)
-    try:
-        inspect.signature(declare).bind(None)
-    except TypeError:
-        got = f"{FUNCTION}{inspect.signature(declare)}"
-        return Problem(f"{FUNCTION} must accept one argument", got, _HINT, location=place)
-    except ValueError:  # no signature, as for builtins: the call reports mistakes
-        return None
+    with contextlib.suppress(ValueError):  # builtins have no signature: the call reports mistakes
+        signature = inspect.signature(declare)
+        try:
+            signature.bind(None)
+        except TypeError:
+            what, got = f"{FUNCTION} must accept one argument", f"{FUNCTION}{signature}"
+            return Problem(what, got, _HINT, location=place)
     return None
 
 
@@ -132,18 +228,18 @@ _INSTALLED: Final = tuple(Path(path).resolve() for path in set(sysconfig.get_pat
 
 
 def problem_of(error: BaseException, doing: str, root: Path) -> Problem:
-    """Convert ``error`` to a problem at the innermost line below ``root``. The hint lists callers.
-
-    ``doing`` is the failed step: ``import`` or ``declare(environment)``.
-    """
-    where = [*_own_frames(error, root)]
+    """Convert an exception of the team's code to a problem. ``doing`` is the failed step."""
+    frames = ((Path(f.filename), f.lineno) for f in traceback.extract_tb(error.__traceback__))
+    where = [
+        Location(_shown(path, root), line or 0) for path, line in frames if _is_own(path, root)
+    ]
     if isinstance(error, SyntaxError) and error.filename:
         text = error.msg
         where.append(Location(_shown(Path(error.filename), root), error.lineno or 0))
     else:
         text = abbreviate(str(error))
     what = f"{doing} raised {type(error).__name__}" + (f": {text}" if text else "")
-    if isinstance(error, pulumi.RunError):  # written for the user, like mistakes in arguments
+    if isinstance(error, pulumi.RunError):  # its text is for users, like mistakes in arguments
         what = f"{doing}: {error}".rstrip(".")
     if isinstance(error, SystemExit):
         what = f"{doing} ended the program: sys.exit({error.code!r})"
@@ -161,15 +257,8 @@ def _hint(error: BaseException, where: list[Location]) -> str:
     return f"called at {', '.join(callers)}" if callers else ""
 
 
-def _own_frames(error: BaseException, root: Path) -> Iterator[Location]:
-    for frame in traceback.extract_tb(error.__traceback__):
-        path = Path(frame.filename)
-        if _is_own(path, root):
-            yield Location(_shown(path, root), frame.lineno or 0)
-
-
 def _is_own(path: Path, root: Path) -> bool:
-    """Return True if a file is the team's: below ``root``, but not installed or this package's."""
+    """Return True if a file is the team's, and not an installed file or part of this package."""
     path = path.resolve()
     ours = Path(__file__).resolve().parent
     apart = (ours, root.resolve() / ".venv", *(p for p in _INSTALLED if p != root.resolve()))
@@ -186,18 +275,14 @@ DEPLOYED: Final = ("gcp", "pulumi")
 
 
 def declare_extra(extra: Extra, environment: Environment) -> None:
-    """Declare a team's own resources, and log warnings about them.
-
-    Raises:
-        ConfigError: the code raised an exception, or replaced an output of the program.
-    """
+    """Declare a team's own resources, and log warnings about them."""
     if extra.declare is None:
         return
     types = _watch_types()
     before = _outputs()
     try:
         extra.declare(environment)
-    except (Exception, SystemExit) as error:  # any exception of the team's code
+    except (Exception, SystemExit) as error:  # code of the team can raise any exception
         problem = problem_of(error, "declare(environment)", extra.root)
         raise ConfigError([problem]) from error
     if problems := [*_overwritten(before, _outputs(), extra.root)]:
@@ -207,33 +292,29 @@ def declare_extra(extra: Extra, environment: Environment) -> None:
 
 
 def refused_by_deploy(types: Iterable[str]) -> list[str]:
-    """Return a warning for each type of resource whose state ``vt deploy`` refuses."""
+    """Return a warning for each resource type that ``vt deploy`` refuses in a state."""
     hint = "use resources of gcp, or a separate Pulumi project (docs/components.md)"
     return [
         f"extra: {type_}: `vt deploy` will refuse a state with this resource, whose provider is "
-        "not "
-        f"part of the program. Hint: {hint}"
+        f"not part of the program. Hint: {hint}"
         for type_ in sorted(set(types))
         if type_.removeprefix("pulumi:providers:").partition(":")[0] not in DEPLOYED
     ]
 
 
 def _watch_types() -> list[str]:
-    """Return a list that collects the types of custom resources declared from now on."""
+    """Return a list that collects the types of all resources that are declared later."""
     types: list[str] = []
 
     def watch(args: pulumi.ResourceTransformationArgs) -> None:
-        if isinstance(args.resource, pulumi.CustomResource) and not _is_job(args.resource):
+        if isinstance(args.resource, pulumi.CustomResource) and not isinstance(
+            args.resource, CustomJob
+        ):
             types.append(args.type_)
 
     if get_root_resource() is not None:
         pulumi.runtime.register_stack_transformation(watch)
     return types
-
-
-def _is_job(resource: pulumi.Resource) -> bool:
-    """Return True if a resource is a job, whose provider is part of the program."""
-    return isinstance(resource, CustomJob)
 
 
 def _outputs() -> Mapping[str, Any]:
@@ -247,5 +328,5 @@ def _overwritten(
     file = "extra.py" if (root / "extra.py").is_file() else "extra/__init__.py"
     for name, value in before.items():
         if after.get(name) is not value:
-            hint = "export the value by another name: other stacks and vt read the program's output"
+            hint = "use another name, since other stacks and vt read the program's output"
             yield Problem(f"{file} replaces an output of the program", name, hint)

@@ -1,8 +1,7 @@
 """Provider of the components for programs in other languages, by Pulumi's component host.
 
-The engine starts the plugin ``pulumi-resource-vertex-training``. ``pulumi package add`` reads its
-schema, which derives from annotations of the components. Arguments are passed unchanged, so that
-only the rules of stack files check them.
+The engine starts it as plugin ``pulumi-resource-vertex-training``. Its schema derives from the
+annotations of the components. Only the rules of stack files check arguments.
 """
 
 import ast
@@ -18,9 +17,8 @@ from typing import Any, Final, Literal, Optional, get_args, get_origin
 
 from google.rpc import status_pb2
 
-# Pulumi's SDK (3.272.0) has a copy of this message, under another file name than Google's. A
-# process cannot load both: "duplicate symbol 'google.rpc.Status'". Only the host below uses the
-# SDK's, so Google's replaces it, and Google's clients can be loaded too.
+# Pulumi's SDK (3.272.0) has a copy of this message under another file name than Google's. A process
+# cannot load both copies ("duplicate symbol 'google.rpc.Status'"), so Google's replaces the SDK's.
 sys.modules["pulumi.runtime.proto.status_pb2"] = status_pb2
 
 # isort: split
@@ -60,12 +58,8 @@ ABOUT: Final = {
     "%3Cpath d='M2 3l6 10 6-10' fill='none' stroke='%234285f4' stroke-width='3'/%3E%3C/svg%3E",
 }
 COMPONENTS: Final[list[type[pulumi.ComponentResource]]] = [
-    GpuReservation,
-    TrainingAccount,
-    TrainingBuckets,
-    TrainingEnvironment,
-    TrainingJob,
-    TrainingNetwork,
+    *(GpuReservation, TrainingAccount, TrainingBuckets),
+    *(TrainingEnvironment, TrainingJob, TrainingNetwork),
 ]
 
 
@@ -75,7 +69,7 @@ class _Analyzer(Analyzer):
     def get_docstring(self, typ: type, name: str) -> str | None:
         """Return the docstring of a field, also from base classes."""
         if typ.__module__ == sections.__name__:
-            return _field_docs(typ.__name__).get(name)
+            return sections.docs_of(sections.MODELS[typ.__name__]).get(name)
         if text := super().get_docstring(typ, name):
             return text
         if typ.__module__ in sys.stdlib_module_names:
@@ -135,12 +129,8 @@ class Host(ComponentProvider):
         inputs: pulumi.Inputs,
         options: Optional[pulumi.ResourceOptions] = None,  # noqa: UP045 - as the base class
     ) -> pulumi.provider.ConstructResult:
-        """Create a component from its inputs, which are not converted.
-
-        The base class would first check required properties and nested types, with its own
-        messages. Instead, all mistakes are reported in one text, as in Python, with the paths of
-        properties. With mistakes, no resource is declared.
-        """
+        """Create a component from inputs that only the component itself checks."""
+        # The base class would check properties with its own messages, one mistake at a time.
         self.validate_resource_type(NAME, resource_type)
         kind = resource_type.rpartition(":")[2]
         # Private names of the SDK (3.272.0), covered by tests/unit/components/test_host.py.
@@ -148,7 +138,7 @@ class Host(ComponentProvider):
         try:
             component = self._components[kind](name, inputs, options)  # type: ignore[call-arg]
         except ArgumentsError as failed:
-            # Not as a list of properties, whose values, even secret ones, the engine would print.
+            # A list of properties would make the engine print their values, even secret values.
             raise InputPropertiesError(str(failed), []) from None
         finally:
             HOSTED.reset(token)
@@ -158,12 +148,6 @@ class Host(ComponentProvider):
         ]
         urn = pulumi.Output.all(component.urn, *reached).apply(_urn_if_reached)
         return pulumi.provider.ConstructResult(urn, state)
-
-
-@cache
-def _field_docs(typed_dict: str) -> dict[str, str]:
-    """Return the docstrings of a typed dict's fields in the models of the stack file."""
-    return sections.docs_of(sections.MODELS[typed_dict])
 
 
 @cache
@@ -179,7 +163,6 @@ def _pascal(name: str) -> str:
 
 
 def _urn_if_reached(values: Sequence[Any]) -> str:
-    """Return the URN of a component; raise an error if a job did not reach its ``wait`` state."""
     urn, *reached = values
     if not all(reached):  # the reason was logged
         raise InputPropertiesError("a job did not reach the state in its `wait`", [])

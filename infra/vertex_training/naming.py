@@ -1,7 +1,7 @@
 """Names and labels of all resources of a stack, and their limits.
 
-Physical names are always explicit. So previews show the real names, a job's request is known in a
-preview, and no name changes by itself.
+All names are explicit: previews show them, a job's request is known in a preview, and no name
+changes by itself.
 """
 
 from __future__ import annotations
@@ -75,8 +75,8 @@ MEMBER_DOMAIN: Final = (
     rf"(?:\*\.)?{DOMAIN}|projects/[0-9]+|folders/[0-9]+|organizations/[0-9]+|"
     r"workforcePools/[a-z0-9-]+"
 )
-#: All forms of IAM members with an owner, with groups for the owner:
-#: https://docs.cloud.google.com/iam/docs/principal-identifiers. Numbers are those of projects:
+#: Forms of IAM members with an owner. The groups are the owner's domain, pool, project or project
+#: number: https://docs.cloud.google.com/iam/docs/principal-identifiers and
 #: https://docs.cloud.google.com/iam/docs/service-account-types
 _MEMBER: Final = re.compile(
     r"serviceAccount:(?:service-)?(?P<number>[0-9]+)(?:-compute)?@(?:(?:gcp-sa-[a-z0-9-]+|"
@@ -120,7 +120,6 @@ SOURCES: Final = "images/"
 
 
 def is_local(project: str) -> bool:
-    """Return True if a project belongs to the local cloud."""
     return project.startswith(LOCAL_PREFIX)
 
 
@@ -132,33 +131,36 @@ def local_project_number(project: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """Names of one stack's resources. ``project`` is the project id, ``number`` its number."""
+    """Names of one stack's resources, by the keys of its stack file."""
 
     project: str
+    """Id of the project."""
     number: str
+    """Number of the project."""
     region: str
     stack: str
     given: Mapping[tuple[str, str], str] = field(default_factory=dict, hash=False)
-    """Explicit names from the stack file, by section and first key. Keys determine other names."""
+    """Names that the stack file sets, by section and first key. Other names derive from keys."""
     first: Mapping[tuple[str, ...], str] = field(default_factory=dict, hash=False)
     """First keys of renamed entries, by section and key."""
 
+    def _given(self, section: str, key: str) -> str:
+        return self.given.get((section, self._first(section, key)), "")
+
     def bucket(self, key: str) -> str:
         """Return the name of a bucket, which is globally unique because it has the project id."""
-        key = self._first("buckets", key)
-        return self.given.get(("buckets", key)) or f"{self.project}-{key}-{self.stack}"
+        default = f"{self.project}-{self._first('buckets', key)}-{self.stack}"
+        return self._given("buckets", key) or default
 
     def account_id(self, key: str) -> str:
         """Return the part of a service account's address before the ``@``."""
-        key = self._first("serviceAccounts", key)
-        name_override = self.given.get(("serviceAccounts", key)) or f"{key}-{self.stack}"
-        return name_override.partition("@")[0]
+        default = f"{self._first('serviceAccounts', key)}-{self.stack}"
+        return (self._given("serviceAccounts", key) or default).partition("@")[0]
 
     def account_email(self, key: str) -> str:
         """Return the address of a service account that the stack creates or uses."""
-        name_override = self.given.get(("serviceAccounts", self._first("serviceAccounts", key)), "")
-        domain = name_override.partition("@")[2] or f"{self.project}.iam.gserviceaccount.com"
-        return f"{self.account_id(key)}@{domain}"
+        domain = self._given("serviceAccounts", key).partition("@")[2]
+        return f"{self.account_id(key)}@{domain or f'{self.project}.iam.gserviceaccount.com'}"
 
     def account(self, key: str) -> str:
         """Return the full name of a service account for IAM."""
@@ -166,21 +168,15 @@ class Names:
         return f"projects/{project_of_account(email)}/serviceAccounts/{email}"
 
     def secret_id(self, key: str) -> str:
-        """Return the id of a secret."""
-        key = self._first("secrets", key)
-        return (self.given.get(("secrets", key)) or f"{key}-{self.stack}").rpartition("/")[2]
+        default = f"{self._first('secrets', key)}-{self.stack}"
+        return (self._given("secrets", key) or default).rpartition("/")[2]
 
     def secret(self, key: str) -> str:
-        """Return the full name of a secret."""
-        name_override = self.given.get(("secrets", self._first("secrets", key)), "")
-        return (
-            name_override
-            if "/" in name_override
-            else f"projects/{self.project}/secrets/{self.secret_id(key)}"
-        )
+        explicit = self._given("secrets", key)
+        default = f"projects/{self.project}/secrets/{self.secret_id(key)}"
+        return explicit if "/" in explicit else default
 
     def repository_id(self) -> str:
-        """Return the id of the stack's Docker repository."""
         return self.repository_path().rpartition("/")[2]
 
     def repository_path(self) -> str:
@@ -216,42 +212,28 @@ class Names:
         return f"training-{self.stack}-{self._first('network', 'allow', key)}"
 
     def reservation(self, key: str) -> str:
-        """Return the name of a reservation."""
         return f"{self._first('reservations', key)}-{self.stack}"
 
     def model_id(self, key: str) -> str:
-        """Return the id of a model in the registry."""
         return f"{self._first('models', key)}-{self.stack}"
 
     def endpoint_id(self, key: str) -> str:
-        """Return the id of an endpoint: nine digits, as the API and the plugin require.
-
-        The id is a digest of the endpoint's names, so that it is known in a preview.
-        """
+        """Return the id of an endpoint: nine digits, as the API requires, known in a preview."""
         first = self._first("endpoints", key)
         parts = "\0".join((self.project, self.region, self.stack, first))
         digest = int(hashlib.sha256(parts.encode()).hexdigest(), 16)
         return str(10**8 + digest % (9 * 10**8))
 
     def vertex_agent(self) -> str:
-        """Return the address of the Vertex AI Service Agent, which pulls images and uses networks.
-
-        https://docs.cloud.google.com/iam/docs/service-agents
-        """
+        """Return the address of the Vertex AI Service Agent, which pulls job images."""
         return f"service-{self.number}@gcp-sa-aiplatform.iam.gserviceaccount.com"
 
     def custom_code_agent(self) -> str:
-        """Return the address of the Custom Code Service Agent, which jobs without an account use.
-
-        https://docs.cloud.google.com/iam/docs/service-agents
-        """
+        """Return the address of the agent that runs jobs without ``serviceAccount``."""
         return f"service-{self.number}@gcp-sa-aiplatform-cc.iam.gserviceaccount.com"
 
     def service_agent(self, domain: str) -> str:
-        """Return the address of a service agent by its domain, like ``gcp-sa-secretmanager``.
-
-        https://docs.cloud.google.com/iam/docs/service-agents
-        """
+        """Return the address of a service agent by its domain, like ``gcp-sa-secretmanager``."""
         return f"service-{self.number}@{domain}.iam.gserviceaccount.com"
 
     def labels(self, extra: Mapping[str, str]) -> dict[str, str]:
@@ -259,16 +241,11 @@ class Names:
         return {"managed-by": "pulumi", "stack": self.stack, **extra}
 
     def _first(self, *path: str) -> str:
-        """Return the first key of an entry (before renames), by section and current key."""
         return self.first.get(path, path[-1])
 
 
 def project_of_account(email: str) -> str:
-    """Return the project in a service account's address.
-
-    >>> project_of_account("trainer@acme-ml.iam.gserviceaccount.com")
-    'acme-ml'
-    """
+    """Return the project in a service account's address."""
     return email.partition("@")[2].removesuffix(".iam.gserviceaccount.com")
 
 
@@ -278,27 +255,15 @@ def ci_account_id(role: str, stack: str) -> str:
 
 
 def deployer(project: str, stack: str) -> str:
-    """Return the IAM member that ``bootstrap/`` creates to deploy a stack.
-
-    >>> deployer("acme-ml", "dev")
-    'serviceAccount:ci-deploy-dev@acme-ml.iam.gserviceaccount.com'
-    """
+    """Return the IAM member that ``bootstrap/`` creates to deploy a stack: ``ci-deploy-STACK``."""
     return f"serviceAccount:{ci_account_id('deploy', stack)}@{project}.iam.gserviceaccount.com"
 
 
 def domain_of_member(member: str) -> str:
-    """Return the domain of an IAM member or access list entry, or else its project.
+    """Return the domain of an IAM member or of an access list entry; empty for unknown forms.
 
-    Google's accounts, workload identity pools, teams of a project and authorized views have a
-    project. For a workforce pool, the result is the name of the pool. Empty for members of other
-    forms, which no list of domains can allow.
-
-    >>> domain_of_member("user:kim@example.com"), domain_of_member("domain:example.com")
-    ('example.com', 'example.com')
-    >>> domain_of_member("serviceAccount:12-compute@developer.gserviceaccount.com")
-    'projects/12'
-    >>> domain_of_member("principalSet://iam.googleapis.com/locations/global/workforcePools/eu/*")
-    'workforcePools/eu'
+    Google's accounts, identity pools, teams of a project and authorized views have a project, like
+    ``projects/12``, instead of a domain. A workforce pool has its name: ``workforcePools/eu``.
     """
     if deleted := re.fullmatch(r"deleted:([^?]+)\?uid=[0-9]+", member):
         member = deleted[1]
@@ -312,29 +277,19 @@ def domain_of_member(member: str) -> str:
 
 
 def is_member(member: str) -> bool:
-    """Return True if a stack file may list this IAM member: an address or principal in ASCII.
-
-    >>> is_member("group:ml@example.com"), is_member("user:a@evil.com/@example.com")
-    (True, False)
-    """
+    """Return True if a stack file may list this IAM member: an address or principal in ASCII."""
     if not member.startswith(MEMBER_KINDS) or member in PUBLIC_MEMBERS:
         return False
     return domain_of_member(member) != "" or bool(_PRINCIPAL.fullmatch(member))
 
 
 def is_service_agent(member: str) -> bool:
-    """Return True if an IAM member is a service agent, which all stacks of a project share.
-
-    >>> is_service_agent("serviceAccount:service-12@gcp-sa-aiplatform.iam.gserviceaccount.com")
-    True
-    >>> is_service_agent("serviceAccount:service-12@acme.iam.gserviceaccount.com")
-    False
-    """
+    """Return True if an IAM member is Google's service agent, which all stacks share."""
     return bool(_AGENT.fullmatch(member))
 
 
 def own_domains(project: str, number: str, others: Iterable[str]) -> list[str]:
-    """Return the patterns of :func:`domain_of_member` that match the project and ``others``."""
+    """Return the patterns of the stack's own project, and ``others``; see ``is_of_domains``."""
     return [f"{project}.iam.gserviceaccount.com", f"projects/{number}", *others]
 
 
@@ -352,19 +307,13 @@ def is_own_label(key: str) -> bool:
 
 
 def stack_of_repository(repository: str) -> str:
-    """Return the stack in a repository's id; see ``Names.repository_id``.
-
-    >>> stack_of_repository("training-dev")
-    'dev'
-    """
+    """Return the stack in the id of a stack's Docker repository."""
     return repository.removeprefix("training-")
 
 
 def label_problem(key: str, value: str) -> str | None:
-    """Return the mistake in a label; None for a valid label.
-
-    https://docs.cloud.google.com/resource-manager/docs/labels-overview: "goog" is reserved.
-    """
+    """Return the mistake in a label as text; None for a valid label."""
+    # https://docs.cloud.google.com/resource-manager/docs/labels-overview
     if key.startswith("goog"):
         return f"label key '{key}' begins with goog, which is reserved: rename the key"
     if not LABEL_KEY.match(key):

@@ -1,13 +1,12 @@
-"""Protects plugins of the engine: only the plugin's own user and root may call it.
+"""Protect plugins of the engine: only root and the plugin's own user may call them.
 
-Pulumi's SDK serves plugins on loopback TCP to every local user, and a call runs code: the dynamic
-provider unpickles its arguments. ``guard_servers`` makes each gRPC server of a process look up the
-owner of the client's socket at every call, in ``/proc/net/tcp`` (proc(5)). On systems without this
-table (macOS), every caller is accepted.
+Pulumi's SDK serves plugins on loopback TCP to every local user, and a call can run code: the
+dynamic provider unpickles its arguments. ``guard_servers`` makes each gRPC server look up the owner
+of the client's socket at every call, in ``/proc/net/tcp`` (proc(5)). Systems without this table
+(macOS) accept every caller.
 
-Run as a program, the module runs another module with guarded servers, like ``python -m MODULE``:
-``plugin_callers.py MODULE ARGUMENT…``. It imports no other module of this package, which the
-environment of a foreign program may lack.
+``plugin_callers.py MODULE ARGUMENT…`` runs a module with guarded servers, like ``python -m``. It
+imports no other module of this package, which the environment of another program may lack.
 """
 
 from __future__ import annotations
@@ -34,15 +33,15 @@ _REFUSAL: Final = "refused a call by another user of this machine"
 
 
 def owner(client: tuple[str, int], port: int) -> int | None:
-    """Return the id of the user whose socket at ``client`` is connected to ``port``.
+    """Return the id of the user whose socket at ``client`` is connected to ``port``, or None.
 
-    None without such a socket. Raises OSError if the system has no table.
+    Raises OSError if the system has no table of sockets.
     """
     ends = [_in_table(*client), _in_table("127.0.0.1", port)]
-    # IPv6 sockets may be connected to IPv4 addresses, as those of gRPC are.
+    # IPv6 sockets, like those of gRPC, may be connected to IPv4 addresses.
     for table, prefix in ((_TABLE, ""), (_TABLE.with_name("tcp6"), _MAPPED)):
         if prefix and not table.exists():
-            continue  # a kernel without IPv6
+            continue  # the kernel has no IPv6
         for line in table.read_text().splitlines()[1:]:
             row = line.split()
             held = row[3] == _ESTABLISHED and row[9] != "0"
@@ -52,7 +51,6 @@ def owner(client: tuple[str, int], port: int) -> int | None:
 
 
 def _in_table(host: str, port: int) -> str:
-    """Format an address like ``/proc/net/tcp``: ``0100007F:1F90``."""
     (word,) = struct.unpack("=I", bytes(int(part) for part in host.split(".")))
     return f"{word:08X}:{port:04X}"
 
@@ -86,7 +84,7 @@ class _Interceptor(_Guard, grpc.ServerInterceptor):
         answer = getattr(handler, name)
 
         def checked(request: Any, context: grpc.ServicerContext) -> Any:
-            # Still connected, so the address did not change owner during the look-up.
+            # An active client had the address during the whole look-up.
             if not (self.allows(context.peer()) and context.is_active()):
                 context.abort(grpc.StatusCode.PERMISSION_DENIED, _REFUSAL)
             return answer(request, context)
@@ -133,15 +131,15 @@ def _guarded(make: Callable[..., Any], interceptor: type[_Guard]) -> Callable[..
 
 
 def guard_servers() -> None:
-    """Make all servers that this process creates later refuse other users; see the module."""
+    """Make all servers that this process creates later refuse calls of other users."""
     grpc.server = _guarded(grpc.server, _Interceptor)
     grpc.aio.server = _guarded(grpc.aio.server, _AioInterceptor)
 
 
 def main() -> None:
-    """Run the module that the first command line argument names."""
+    """Run the module in the first command line argument."""
     module = sys.argv.pop(1)
-    sys.path[0] = os.getcwd()  # like `python -m`
+    sys.path[0] = os.getcwd()  # as `python -m` does
     guard_servers()
     runpy.run_module(module, run_name="__main__", alter_sys=True)
 

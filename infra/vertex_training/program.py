@@ -10,11 +10,8 @@
       ├─(► host project)► network ──┤
       └────► capacity ──────────────┘
 
-Deletions go from right to left: a job is cancelled before its network connection is removed, and
-the connection before addresses and network.
-
-All checks run before the first registration. Components neither read the config nor await outputs:
-all names are explicit, so that a job's request is known in a preview.
+Deletions go from right to left: a job is cancelled before its network is removed. All checks run
+before the first registration. Components do not read the config and do not await outputs.
 """
 
 from __future__ import annotations
@@ -28,24 +25,31 @@ from pulumi import export
 
 from vertex_training import engine
 from vertex_training import stack as stacks
-from vertex_training.components.apis import Apis, needed, reads_tables
 from vertex_training.components.capacity import log_reservation_costs, make_capacity
-from vertex_training.components.environment import Environment
 from vertex_training.components.iam import (
     JOB_GRANTS,
     KEY_ACCESS,
+    Apis,
     Grants,
     grants_beside,
     log_external_grants,
+    needed,
+    reads_tables,
 )
 from vertex_training.components.identities import JobIdentity
 from vertex_training.components.monitoring import log_publishers, make_monitoring, make_tensorboard
 from vertex_training.components.network import make_network
 from vertex_training.components.ordering import TOP, Protection, Scope
-from vertex_training.components.registry import ImageBuilds, Registry
-from vertex_training.components.secrets import Secrets
 from vertex_training.components.serving import make_serving, serving_outputs
-from vertex_training.components.storage import Packages, Storage, make_snapshots, snapshot_outputs
+from vertex_training.components.storage import (
+    ImageBuilds,
+    Packages,
+    Registry,
+    Secrets,
+    Storage,
+    make_snapshots,
+    snapshot_outputs,
+)
 from vertex_training.components.training import (
     Training,
     job_outputs,
@@ -55,7 +59,7 @@ from vertex_training.components.training import (
 from vertex_training.customjob.kinds import BATCH_JOB, CUSTOM_JOB
 from vertex_training.customjob.request.job_file import JobRequest
 from vertex_training.errors import ConfigError, Problem
-from vertex_training.extra import declare_extra, load
+from vertex_training.extra import Environment, declare_extra, load
 from vertex_training.naming import CONTROL, STAGING
 from vertex_training.plan.grants import EXTRA_GRANTS
 from vertex_training.plan.stack_grants import encryption_grants, extra_grants, key_users
@@ -76,11 +80,7 @@ def run(file: str | Path) -> None:
 
 
 def deploy(stack: Stack) -> Environment:
-    """Read jobs, log advice, declare all resources, and export the outputs.
-
-    Raises:
-        ConfigError: job files or ``extra.py`` have mistakes; lists all, before any registration.
-    """
+    """Check jobs and ``extra.py``, log advice, declare all resources, and export the outputs."""
     extra = load(stack.root)
     requests = read_jobs(stack, extra.problems)
     log_advice(stack, requests)
@@ -97,10 +97,7 @@ def declare(
     scope: Scope = TOP,
     after: Sequence[pulumi.Resource] = (),
 ) -> Environment:
-    """Declare all components in order. All components depend on ``after``.
-
-    ``requests`` are by current keys, resources by first keys.
-    """
+    """Declare all components in order. Components depend on ``after``; ``requests`` are by keys."""
     requests = {request.submission.job: request for request in requests.values()}
     settings, child = stack.declared, scope.child
     apis = Apis(child("apis"), settings.project, needed(settings), after=after)
@@ -160,18 +157,14 @@ def make_job_grants(
     apis: Apis,
     made: Sequence[pulumi.Resource],
 ) -> list[Grants]:
-    """Declare the grants for jobs. With Batch jobs they depend on ``made`` (registry, accounts)."""
+    """Declare the grants for jobs. For Batch jobs they depend on registry and accounts too."""
     on_batch = any(request.kind is BATCH_JOB for request in requests.values())
     needs = [apis.agent, *(made if on_batch else ())]
     return grants_beside(JOB_GRANTS, scope.child("job"), stack.job_grants(requests), needs)
 
 
 def declare_key_access(scope: Scope, settings: Settings, apis: Apis) -> list[Grants]:
-    """Declare the grants on the stack's key; return an empty list without a key.
-
-    Encrypted resources depend on it. The key must exist, since keys and key rings can never be
-    deleted.
-    """
+    """Declare the grants on the stack's key; return an empty list without a key."""
     if settings.encryption is None:
         return []
     return [
@@ -194,7 +187,7 @@ def declare_identities(
     storage: Storage,
     secrets: Secrets,
 ) -> dict[str, JobIdentity]:
-    """Declare the accounts that jobs run as, by key. Some may also read packages."""
+    """Declare the service accounts of jobs, by key. Some of them may read packages."""
     staging = f"gs://{settings.names.bucket(STAGING)}/"
     fetching = {request.account for request in requests.values() if staging in request.body}
     return {
@@ -212,10 +205,7 @@ def declare_identities(
 
 
 def read_jobs(stack: Stack, also: Sequence[Problem] = ()) -> dict[str, JobRequest]:
-    """Check all job files and return their requests; log warnings.
-
-    Raises ConfigError with the mistakes of all files, and with ``also``.
-    """
+    """Check all job files, log warnings, and return the requests; raise ConfigError if invalid."""
     results = stack.check_jobs()
     problems = [problem for result in results.values() for problem in result.errors]
     problems += also
@@ -228,7 +218,7 @@ def read_jobs(stack: Stack, also: Sequence[Problem] = ()) -> dict[str, JobReques
 
 
 def log_advice(stack: Stack, requests: Mapping[str, JobRequest]) -> None:
-    """Log warnings, prices and external grants, which do not appear on any resource."""
+    """Log warnings, prices and external grants, which no resource of a preview shows."""
     for warning in stack.warnings(requests):
         log = pulumi.log.info if warning.level == "note" else pulumi.log.warn
         log(str(warning))
@@ -241,10 +231,7 @@ def log_advice(stack: Stack, requests: Mapping[str, JobRequest]) -> None:
 def outputs(
     stack: Stack, environment: Environment, requests: Mapping[str, JobRequest]
 ) -> dict[str, Any]:
-    """Return the outputs of a stack by current keys: resources of jobs, and a summary per job.
-
-    Reviews compare limits, rules and drift settings in outputs with those in the files.
-    """
+    """Return the outputs of a stack by current keys. Reviews compare them with the files."""
     result: dict[str, Any] = {
         "buckets": {
             key: pulumi.Output.concat("gs://", name) for key, name in environment.buckets.items()
@@ -279,12 +266,10 @@ def outputs(
 
 
 def limits_by_section(settings: Settings) -> dict[str, dict[str, object]]:
-    """Return the limits that the stack file sets, by section and by its keys."""
-    sections = {"limits": settings.limits} | {
-        f"teams.{key}.limits": team.limits for key, team in settings.teams.items()
-    }
-    by_section = {
+    """Return the limits that the stack file sets, by section and by key."""
+    sections = {f"teams.{key}.limits": team.limits for key, team in settings.teams.items()}
+    dumped = {
         name: limits.model_dump(by_alias=True, exclude_defaults=True)
-        for name, limits in sections.items()
+        for name, limits in ({"limits": settings.limits} | sections).items()
     }
-    return {name: limits for name, limits in by_section.items() if limits}
+    return {name: limits for name, limits in dumped.items() if limits}

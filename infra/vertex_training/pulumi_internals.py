@@ -1,7 +1,6 @@
-"""Internals of the Pulumi SDK (3.272.0) that have no public interface.
+"""Internals of the Pulumi SDK (3.272.0) that have no public interface; only this module uses them.
 
-No other module uses them. ``tests/unit/infra/test_pulumi_internals.py`` fails if an SDK changes
-one.
+``tests/unit/infra/test_pulumi_internals.py`` fails if an SDK changes one of these internals.
 """
 
 from __future__ import annotations
@@ -33,8 +32,8 @@ PROVIDER_MODULE: Final = "pulumi.dynamic.__main__"
 FAILURE_INTERVAL: Final = 1.0
 #: Seconds to wait for a connection to the engine.
 CONNECT_TIMEOUT: Final = 2.0
-#: Results of :func:`names_of_run`. Keys: the root resource of a program; in a plugin, the engine's
-#: address of a run, and True for a preview.
+#: Results of :func:`names_of_run`. A process may serve several runs: programs of the Automation API
+#: by root resource; in a plugin the preview and the update, by the engine's address.
 _OF_PROGRAMS: Final[MutableMapping[pulumi.Resource, dict[str, str]]] = WeakKeyDictionary()
 _IN_PLUGIN: Final[dict[tuple[Any, bool], dict[str, str]]] = {}
 
@@ -45,11 +44,10 @@ def config() -> Mapping[str, str]:
 
 
 def awaited(value: Awaitable[T]) -> T:
-    """Return the result of an awaitable from synchronous code, like the SDK's ``invoke``.
+    """Return the result of an awaitable in synchronous code, like the SDK's ``invoke``.
 
-    Raises the error of a failed registration. If the engine has ended, the SDK would leave outputs
-    pending forever, since it first logs the failure to the engine. The engine kills its own
-    programs, but not those of the Automation API.
+    Raises the error of a failed registration. Without this, outputs stay pending forever after the
+    engine of an Automation API program has ended.
     """
     return _sync_await(_until_failure(value))
 
@@ -66,11 +64,7 @@ async def _until_failure(value: Awaitable[T]) -> T:
 
 
 def names_of_run() -> dict[str, str]:
-    """Return the dict of names that all components of a run share. Each run starts with a new dict.
-
-    A process may serve several runs: with the Automation API in sequence or in parallel, and in a
-    plugin the preview of an `up` and the `up` itself.
-    """
+    """Return the dict of names that all components of this run share."""
     if (root := get_root_resource()) is not None:
         return _OF_PROGRAMS.setdefault(root, {})
     register = getattr(pulumi.runtime.settings.get_monitor(), "RegisterResource", None)
@@ -91,16 +85,15 @@ def children_of(component: pulumi.ComponentResource) -> Iterable[pulumi.Resource
 def is_engine_alive() -> bool:
     """Return True if the engine that started this provider process still accepts connections.
 
-    A provider outlives a killed engine and continues its call. It must not send a new request then,
-    since the next ``pulumi up`` may already run. The engine passes its gRPC address as the last
-    argument. True in a process that no engine started.
+    A provider continues its call after its engine is killed. It must not send a new request, since
+    the next ``pulumi up`` may already run.
     """
     main = getattr(sys.modules["__main__"], "__spec__", None)
     if main is None or main.name != PROVIDER_MODULE:
-        return True  # a test, or a program that calls the provider itself
-    host, _, port = sys.argv[-1].rpartition(":")
+        return True  # a test or another program called the provider
+    host, _, port = sys.argv[-1].rpartition(":")  # the engine's gRPC address
     if not port.isdecimal():
-        return True  # another SDK version, which passes the address in another way
+        return True  # another version of the SDK passes the address differently
     try:
         socket.create_connection((host or "127.0.0.1", int(port)), CONNECT_TIMEOUT).close()
     except OSError:
@@ -109,10 +102,7 @@ def is_engine_alive() -> bool:
 
 
 def format_exceptions(format_exc: Callable[..., str]) -> None:
-    """Make this provider process report exceptions by ``format_exc``.
-
-    The process calls ``traceback.format_exc()``, so this replaces the name ``traceback`` in it.
-    """
-    main = sys.modules["__main__"]
+    """Make this provider process report exceptions by ``format_exc``."""
+    main = sys.modules["__main__"]  # the code of this module calls `traceback.format_exc()`
     if getattr(main, "traceback", None) is traceback:
         main.traceback = SimpleNamespace(format_exc=format_exc)  # type: ignore[attr-defined]

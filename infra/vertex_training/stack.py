@@ -1,15 +1,14 @@
-"""A stack: settings, and the plans, references and packages that derive from them. Pure.
+"""A stack: settings, and the plans, references and packages that derive from the settings.
 
-The program, ``vt check``, ``vt render`` and ``vt diff`` share :class:`Stack`, and so agree on
+The program, ``vt check``, ``vt render`` and ``vt diff`` share :class:`Stack`, so that they agree on
 names, plans and requests.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -25,19 +24,12 @@ from vertex_training.customjob.rules.context import Context
 from vertex_training.customjob.rules.environment import NCCL_PLUGIN
 from vertex_training.errors import ConfigError, Problem
 from vertex_training.images import pins
+from vertex_training.plan import facts as plans
 from vertex_training.plan import packages, stack_grants
-from vertex_training.plan.facts import (
-    account_limits,
-    file_defaults,
-    job_limits,
-    reference_table,
-    stack_facts,
-)
 from vertex_training.plan.grants import GrantRequest
 from vertex_training.plan.network import NetworkPlan, network_grants, plan_network
 from vertex_training.plan.packages import Package, kept_objects
 from vertex_training.plan.reservations import ReservationPlan, plan_reservations, reservation_grants
-from vertex_training.plan.serving import plan_endpoints, plan_versions
 from vertex_training.plan.stack_grants import batch_grants, image_grants, job_grants
 from vertex_training.secret_rules.files import Scan
 from vertex_training.serving.declared import DeclaredEndpoint, DeclaredVersion
@@ -45,7 +37,7 @@ from vertex_training.settings import reader, renames, stack_files
 from vertex_training.settings.model import Settings
 from vertex_training.settings.reader import Schema
 from vertex_training.snapshots.request import SnapshotRequest, plan_snapshots
-from vertex_training.stack_rules import StackFile, files, findings, limits
+from vertex_training.stack_rules import StackFile, files, findings
 from vertex_training.stack_rules import jobs as job_rules
 
 #: Schema of the training project's stack files.
@@ -62,11 +54,11 @@ class Stack:
     packages: Mapping[str, Package]
     """Built packages by key."""
     schema: Schema[Settings] = SCHEMA
-    """Schema of the settings' source, for messages."""
+    """Schema of the stack file or of arguments, for messages."""
 
     @functools.cached_property
     def declared(self) -> Settings:
-        """Return the settings by first keys, which determine plans, names and state."""
+        """Return the settings by first keys (before renames), which determine names and state."""
         return renames.with_first_keys(self.settings)
 
     @functools.cached_property
@@ -93,43 +85,40 @@ class Stack:
     @functools.cached_property
     def versions(self) -> Mapping[tuple[str, int], DeclaredVersion]:
         """Return the plans of model versions by first key of the model and run."""
-        return plan_versions(self.declared)
+        return plans.plan_versions(self.declared)
 
     @functools.cached_property
     def endpoints(self) -> Mapping[str, DeclaredEndpoint]:
         """Return the plans of endpoints by first key."""
-        return plan_endpoints(self.declared, self.versions)
+        return plans.plan_endpoints(self.declared, self.versions)
 
     @functools.cached_property
     def references(self) -> Mapping[str, Any]:
         """Return the values of ``${kind.name}`` in a job file."""
-        plans = (self.network, self.reservations, self.packages, self.snapshots)
-        table = reference_table(self.declared, *plans)
+        parts = (self.network, self.reservations, self.packages, self.snapshots)
+        table = plans.reference_table(self.declared, *parts)
         return renames.with_new_keys(self.settings, table)
 
     @functools.cached_property
     def context(self) -> Context:
         """Return this stack's properties and limits for rules of job files."""
-        facts = stack_facts(self.declared, self.network, self.reservations)
+        facts = plans.stack_facts(self.declared, self.network, self.reservations)
         modules = {
             self.references[f"packages.{key}"]: package.modules
             for key, package in self.packages.items()
             if isinstance(self.references.get(f"packages.{key}"), str)
         }
-        facts = dataclasses.replace(
-            facts, packages=modules, plugin_images=frozenset(self._plugin_images())
-        )
-        return dataclasses.replace(
+        facts = replace(facts, packages=modules, plugin_images=frozenset(self._plugin_images()))
+        return replace(
             Context.of(facts),
-            limits=job_limits(self.declared),
-            account_limits=account_limits(self.declared),
+            limits=plans.job_limits(self.declared),
+            account_limits=plans.account_limits(self.declared),
             encryption_key=self.declared.key_for("jobs") or "",
-            defaults=file_defaults(self.settings),
+            defaults=plans.file_defaults(self.settings),
             levels=self.settings.rules,
         )
 
     def _plugin_images(self) -> Iterator[str]:
-        """Yield the stack's images whose Dockerfile has an NCCL plugin, without digest."""
         for key, image in self.declared.images.items():
             if image.context:
                 text = pins.instructions(self.root / image.context, image.dockerfile)
@@ -137,7 +126,7 @@ class Stack:
                     yield self.declared.names.image(key)
 
     def by_new_keys(self, section: tuple[str, ...], found: Mapping[str, Any]) -> dict[str, Any]:
-        """Replace first keys by the current keys of the stack file."""
+        """Return a mapping with keys of the stack file instead of first keys (before renames)."""
         new = {first: key for key, first in renames.first_keys(self.settings, section).items()}
         return {new.get(first, first): value for first, value in found.items()}
 
@@ -147,15 +136,7 @@ class Stack:
         return Submission(settings.project, settings.region, settings.stack, job, run)
 
     def check_jobs(self, shown: Callable[[str], str] = str) -> dict[str, JobFileResult]:
-        """Check the files of all jobs and tuning jobs; return the results by current key.
-
-        A renamed job keeps its first key as its name, and so its identity.
-
-        ``shown`` converts a file's path to its form in messages.
-
-        Raises:
-            OSError: a file cannot be read.
-        """
+        """Check the files of all jobs; return results by key. ``shown`` formats paths."""
         sections = {CUSTOM_JOB: self.declared.jobs, TUNING_JOB: self.declared.tuning}
         job_files = [
             JobFile(
@@ -174,8 +155,8 @@ class Stack:
         for key, first in self.first_job_keys.items():
             request, notifications = results[first].request, self.settings.notifications(key)
             if request and notifications:
-                request = dataclasses.replace(request, notifications=notifications)
-                results[first] = dataclasses.replace(results[first], request=request)
+                request = replace(request, notifications=notifications)
+                results[first] = replace(results[first], request=request)
         return {key: results[first] for key, first in self.first_job_keys.items()}
 
     @functools.cached_property
@@ -194,17 +175,17 @@ class Stack:
         )
 
     def jobs_of(self, file: Path) -> list[str]:
-        """Return the keys of the jobs that use a file."""
+        """Return the keys of the jobs that use a job file."""
         target = file.resolve()
         jobs = self.settings.submitted.items()
         return [key for key, job in jobs if (self.root / job.file).resolve() == target]
 
     def exceeded_limits(self, results: Mapping[str, JobFileResult]) -> list[Problem]:
-        """Return the limits that the stack as a whole exceeds."""
-        return self.located(limits.exceeded(self.declared, results))
+        """Return a problem for each limit that the stack as a whole exceeds."""
+        return self.located(job_rules.exceeded(self.declared, results))
 
     def warnings(self, requests: Mapping[str, JobRequest]) -> list[Problem]:
-        """Return warnings (valid input with surprising effects), and a note on skipped files."""
+        """Return warnings (valid input with surprising effects) and a note on skipped files."""
         first = renames.first_keys(self.settings, ("reservations",))
         plans = {key: self.reservations[first[key]] for key in first}
         file = StackFile(self.settings, self.root, requests, plans)
@@ -222,38 +203,27 @@ class Stack:
     def deployment_warnings(self) -> list[Problem]:
         """Return warnings about settings with which a deployment by CI would fail."""
         if self.settings.is_local:
-            return []  # the local cloud has no CI
+            return []  # CI does not deploy to the local cloud
         return self.located(findings("deployment", StackFile(self.settings, self.root)))
 
     @property
     def pinned_digests(self) -> Sequence[str]:
-        """Return all digests in the stack's repository that a stack file of ``root`` pins."""
-        records = [
-            record for record in pins.records(self.root) if record.stack != self.settings.stack
-        ]
+        """Return all digests in the stack's repository that stack files of ``root`` pin."""
+        records = [r for r in pins.records(self.root) if r.stack != self.settings.stack]
         others = pins.digests_in(self.settings.names.repository(), records)
         return sorted({*others, *pins.digests_of(self.settings)})
 
     def job_grants(self, requests: Mapping[str, JobRequest]) -> list[GrantRequest]:
-        """Return the grants that these jobs and all models need for keys and images.
-
-        Grants that the stack file requests are omitted: with two resources of the same grant,
-        deleting one would revoke both.
-        """
-        of_batch = [request.trial for request in requests.values() if request.kind is BATCH_JOB]
-        others = [
-            job_request.trial
-            for job_request in requests.values()
-            if job_request.kind is not BATCH_JOB
-        ]
+        """Return the grants on keys and images that the jobs and models need."""
+        of_batch = [r.trial for r in requests.values() if r.kind is BATCH_JOB]
+        others = [r.trial for r in requests.values() if r.kind is not BATCH_JOB]
         needed = job_grants(self.declared, others) + batch_grants(self.declared, of_batch)
         served = [version.image for version in self.versions.values()]
         needed += image_grants(self.declared, served, of_models=True)
+        # Two resources of the same grant: deleting either resource would revoke both.
         requested = {(g.place, g.role, g.member) for g in stack_grants.extra_grants(self.declared)}
         by_key = {grant.key: grant for grant in needed}.values()
-        return [
-            grant for grant in by_key if (grant.place, grant.role, grant.member) not in requested
-        ]
+        return [g for g in by_key if (g.place, g.role, g.member) not in requested]
 
     def grants(self, requests: Mapping[str, JobRequest]) -> list[GrantRequest]:
         """Return all grants that the stack and these jobs need, including external grants."""
@@ -272,17 +242,12 @@ class Stack:
 
 
 def load(root: Path, stack: str) -> Stack:
-    """Load a stack from its file in ``root``.
-
-    Raises:
-        UnknownStackError: the stack has no file.
-        ConfigError: the file or its packages have mistakes; lists all.
-    """
+    """Load a stack from its file in ``root``. Raises UnknownStackError or ConfigError."""
     return from_raw(stack_files.read_raw(SCHEMA, root, stack), root)
 
 
 def from_raw(raw: Mapping[str, Any], root: Path, schema: Schema[Settings] = SCHEMA) -> Stack:
-    """Build a stack from a config that is read already; see :func:`load`."""
+    """Build a stack from a config that was read before; see :func:`load`."""
     loaded = with_packages(read_settings(raw, root, schema), root, schema)
     if wrong := list(job_rules.unknown_references(loaded.settings, loaded.references)):
         raise ConfigError(loaded.located(wrong))
@@ -290,11 +255,7 @@ def from_raw(raw: Mapping[str, Any], root: Path, schema: Schema[Settings] = SCHE
 
 
 def with_packages(settings: Settings, root: Path, schema: Schema[Settings] = SCHEMA) -> Stack:
-    """Build a stack from valid settings, with its packages in memory.
-
-    Raises:
-        ConfigError: paths cannot be packaged, or files to upload contain secrets; lists all.
-    """
+    """Build a stack with its packages from valid settings; raise ConfigError for mistakes."""
     paths = {key: package.path for key, package in settings.packages.items()}
     stack = Stack(settings, root, packages.build_all(paths, root), schema)
     if stack.leaving.problems:
@@ -303,23 +264,14 @@ def with_packages(settings: Settings, root: Path, schema: Schema[Settings] = SCH
 
 
 def settings_of(root: Path, stack: str) -> Settings:
-    """Read a stack's settings in ``root``, but no packages or job files.
-
-    Raises:
-        ConfigError: the stack file has mistakes; lists all.
-        UnknownStackError: the stack has no file.
-    """
+    """Return the settings of a stack in ``root``. Reads no packages and no job files."""
     return read_settings(stack_files.read_raw(SCHEMA, root, stack), root)
 
 
 def read_settings(
     raw: Mapping[str, Any], root: Path, schema: Schema[Settings] = SCHEMA
 ) -> Settings:
-    """Validate a config, together with the files below ``root`` that it names.
-
-    Raises:
-        ConfigError: the config has mistakes; lists all, with file and line.
-    """
+    """Validate a config and the files in it. Raises ConfigError with all mistakes."""
     read = reader.read(schema, raw)
     problems = stack_files.locate(read.problems, root)
     if read.settings:
@@ -334,12 +286,9 @@ def read_settings(
 def _located(
     problems: Sequence[Problem], schema: Schema[Settings], stack: str, root: Path
 ) -> list[Problem]:
+    here = schema.location(stack)
     placed = [
-        problem
-        if problem.location.file
-        else dataclasses.replace(
-            problem, path=schema.full_path(problem.path), location=schema.location(stack)
-        )
-        for problem in problems
+        p if p.location.file else replace(p, path=schema.full_path(p.path), location=here)
+        for p in problems
     ]
     return stack_files.locate(placed, root)

@@ -1,7 +1,6 @@
-"""``TrainingEnvironment``: the whole program as a component to use in other programs.
+"""``TrainingEnvironment``: the whole program as a component of other programs (docs/components.md).
 
-Its arguments are the keys of a stack file. The component declares the same resources as the program
-for a stack file, with the same names, rules and messages (docs/components.md).
+It declares the same resources as a stack file, with the same names, rules and messages.
 """
 
 from collections.abc import Mapping
@@ -21,8 +20,8 @@ from vertex_training.settings.model import Settings
 
 #: Keys of a stack file that are arguments of ``TrainingEnvironment``.
 FIELDS: Final = (*EnvironmentFields.__annotations__, "project", "region", "project_number")
-#: Marker of outputs with the name of an argument and another type. Without it, Pulumi's SDK would
-#: compare registered arguments with outputs of the same name.
+#: Marker of an output with the name of an argument, but another type. Without this marker, Pulumi's
+#: SDK would compare the output with the argument.
 OF_ANOTHER_TYPE: Final[Any] = pulumi.property("the name of no argument")
 
 
@@ -30,17 +29,17 @@ class TrainingEnvironmentArgs(EnvironmentFields):
     """Arguments of :class:`TrainingEnvironment`: the keys of a stack file."""
 
     project: NotRequired[Input[str]]
-    """Id of the project; default: the provider's."""
+    """Id of the project; default: project of the gcp provider."""
     project_number: Input[str]
     """Number of the project."""
     region: NotRequired[Input[str]]
-    """Region of the resources and jobs; default: the provider's."""
+    """Region of the resources and jobs; default: region of the gcp provider."""
     environment: NotRequired[Input[str]]
     """Name of the environment, part of all names; default: the Pulumi stack's name."""
 
 
 class TrainingEnvironment(pulumi.ComponentResource):
-    """APIs, buckets, accounts, grants, registry, network, reservations and jobs of a stack file.
+    """All resources of a stack file: APIs, buckets, accounts, grants, registry, network and jobs.
 
     Paths of files (jobs, packages, objects, contexts of images) are relative to the program's
     folder.
@@ -68,13 +67,11 @@ class TrainingEnvironment(pulumi.ComponentResource):
     registry: Output[str] = OF_ANOTHER_TYPE
     """Prefix of image URIs: ``REGION-docker.pkg.dev/PROJECT/REPOSITORY``."""
     jobs: Output[Mapping[str, Mapping[str, str]]] = OF_ANOTHER_TYPE
-    """Jobs by key, with ``name``, ``state``, ``requestId``, ``artifacts``, ``costsAtMost`` and
-    links."""
+    """Jobs by key: name, state, request id, artifacts, maximum cost and links."""
     models: Output[Mapping[str, Mapping[str, str]]] = OF_ANOTHER_TYPE
     """Full names of model versions, by key of the model and run, like ``run 3``."""
     endpoints: Output[Mapping[str, Mapping[str, str]]] = OF_ANOTHER_TYPE
-    """Endpoints by key, after their traffic is deployed, with ``id``, ``name`` and ``dns`` (empty
-    for private endpoints)."""
+    """Endpoints by key: ``id``, ``name`` and ``dns`` (empty for private endpoints)."""
 
     @overload
     def __init__(self, name: str, /, args: TrainingEnvironmentArgs, opts: Opts = None) -> None: ...
@@ -90,11 +87,7 @@ class TrainingEnvironment(pulumi.ComponentResource):
         opts: Opts = None,
         **keywords: Any,
     ) -> None:
-        """Check arguments and jobs, log warnings and prices, and declare all resources.
-
-        Raises:
-            ArgumentsError: lists every mistake; nothing is declared.
-        """
+        """Declare all resources. Raises ArgumentsError with every mistake in arguments and jobs."""
         arguments = Arguments(f"TrainingEnvironment '{name}'", opts)
         given = arguments.named(args, keywords, (*FIELDS, "environment"))
         raw = arguments.section(Settings, given, FIELDS)
@@ -111,7 +104,7 @@ class TrainingEnvironment(pulumi.ComponentResource):
         super().__init__("vertex-training:index:TrainingEnvironment", name, arguments.inputs, opts)
         program.log_advice(stack, requests)
         after = arguments.prerequisites()
-        # Not annotated: in other languages only outputs are properties.
+        # Without annotation, since only outputs are properties in other languages.
         self.environment = program.declare(stack, requests, Scope(name, self), after)
         result = program.outputs(stack, self.environment, requests)
         values = {
@@ -126,7 +119,6 @@ class TrainingEnvironment(pulumi.ComponentResource):
 
 
 def _addresses(endpoints: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, str]]:
-    """Return the addresses of endpoints, which are known after their traffic is deployed."""
     return {
         key: {name: endpoint[name] or "" for name in ("id", "name", "dns")}
         for key, endpoint in endpoints.items()

@@ -17,8 +17,7 @@ from vertex_training import stack
 from vertex_training.errors import ConfigError
 from vertex_training.guardrails.policy import Resource, load
 from vertex_training.naming import domain_of_member, is_of_domains
-from vertex_training.plan import external_grants
-from vertex_training.plan.grants import GrantRequest
+from vertex_training.plan.grants import BY_NAME, GrantRequest, command
 from vertex_training_cli import iam, policy_levels
 from vertex_training_cli.engine import events
 from vertex_training_cli.review import formats, report
@@ -296,13 +295,13 @@ def test_stack_file_rejects_members_unknown_to_iam(root: Path, member: str) -> N
         "principal://iam.googleapis.com/x/subject/$(touch)`touch`",
     ],
 )
-@pytest.mark.parametrize("type_", [ON_PROJECT, *external_grants.BY_NAME])
+@pytest.mark.parametrize("type_", [ON_PROJECT, *BY_NAME])
 def test_member_is_quoted_in_a_suggested_command(member: str, type_: str) -> None:
     resource = "" if type_ == ON_PROJECT else "b/name"
     grant = GrantRequest(
         "key", type_, "roles/x.y", member, "acme", resource, ours=False, asked_for=True
     )
-    words = shlex.split(external_grants.command(grant))
+    words = shlex.split(command(grant))
     assert f"--member={member}" in words
 
 

@@ -19,7 +19,7 @@ from vertex_training.catalog.resource_types import (
 )
 from vertex_training.customjob.rules.images import GOOGLES
 from vertex_training.errors import JobRefusedError, NotSubmittedError, OperatorError
-from vertex_training.plan import external_grants, stack_grants
+from vertex_training.plan import grants, stack_grants
 from vertex_training.plan.grants import GrantRequest
 from vertex_training.settings.alerts import Channel
 from vertex_training.snapshots import estimate
@@ -296,9 +296,7 @@ def _pulled(context: PreflightContext, grant: GrantRequest) -> Iterator[Answer]:
         yield of.ok("yes")
     else:
         meets = "the image cannot be pulled, unless a role on the project allows it"
-        yield of.refused(
-            "not granted by the repository's IAM policy", meets, external_grants.command(grant)
-        )
+        yield of.refused("not granted by the repository's IAM policy", meets, grants.command(grant))
 
 
 def pulling(bindings: Iterable[Any]) -> Iterator[str]:

@@ -11,7 +11,7 @@ from vertex_training.catalog import resource_types
 from vertex_training.catalog.resource_types import BUCKET, CHANNEL, FIREWALL, SUBNET, iam_kind
 from vertex_training.customjob.kinds import BATCH_JOB
 from vertex_training.plan import access
-from vertex_training.plan.firewalls import open_ranges, reaches_anywhere
+from vertex_training.plan.access import open_ranges, reaches_anywhere
 from vertex_training_cli.engine.plan import WITH_REQUEST, Plan, ResourceState, Step
 from vertex_training_cli.engine.values import UNKNOWN, FieldDifference, as_mapping, diff_fields
 from vertex_training_cli.review import grants

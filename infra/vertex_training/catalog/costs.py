@@ -2,30 +2,21 @@
 
 The price of a machine is Compute Engine's list price, including its GPUs, plus Vertex AI's fee
 (``machines.fee_share``): a share of the on-demand price, also for Spot machines. The maximum cost
-of a job is rate x machines x timeout, summed over its worker pools. Boot disks cost the price of
-the most expensive region for the size above the default. Estimates exclude boot disks of default
-size, local SSDs that are not part of a machine type, storage, network traffic and discounts.
+of a job is rate x machines x timeout, summed over its worker pools. Google Batch has no fee
+(batch/pricing), and its timeout applies to each attempt. Boot disks cost the price of the most
+expensive region for the size above the default.
 
-Google Batch has no fee (batch/pricing): machines cost Compute Engine's price. Its timeout applies
-to each attempt, so the maximum counts every attempt.
-
-The fee is known from one bill: a3-highgpu-8g in us-central1, 2025. The STANDARD price included the
-fee; with flex-start the fee was 15 % of the on-demand price, beside the discounted machine. No
-source states the fee for Spot machines of other families, and no source has flex-start prices, so
-that flex-start counts as on demand, which is too high.
-
-An endpoint costs the same with or without traffic: each deployed version has its own machines. The
-same fee for endpoints is known only for n1-standard-4 (Singapore, 2026) and a3-highgpu-1g
-(us-central1, 2025).
-
-A machine without a price in any source has ``None``, never 0.
+The fee is known from one bill (a3-highgpu-8g, us-central1, 2025): 15 % of the on-demand price, also
+with flex-start. No source has flex-start prices: flex-start counts as on demand, which is too high.
+The same fee for endpoints is known for n1-standard-4 (Singapore, 2026) and a3-highgpu-1g
+(us-central1, 2025). A machine without a known price has ``None``, never 0.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -45,16 +36,15 @@ BATCH_RETRIES: Final = {"SPOT": 6, "LOW_COST": 6}
 OTHER_BATCH_RETRIES: Final = 3
 #: Hours of a month in price lists: 365 days / 12.
 HOURS_A_MONTH: Final = 730
-#: Non-negative duration in JSON.
+#: A duration in JSON, like ``3600s``.
 _DURATION: Final = re.compile(r"([0-9]+(?:\.[0-9]{1,9})?)s")
 #: Upper bound of durations.
 MOST_SECONDS: Final = 1e15
 #: Note for all cost estimates: included and excluded costs.
 NOT_INCLUDED: Final = (
     "Estimates use list prices including GPUs. Vertex AI adds a fee of 15 % of the on-demand "
-    "price, "
-    "Batch adds no fee. Boot disks up to 100 GB, added local SSDs, storage, network traffic and "
-    "discounts are not included."
+    "price, Batch adds no fee. Boot disks up to 100 GB, added local SSDs, storage, network traffic "
+    "and discounts are not included."
 )
 #: Scheduling strategy -> limitation of its price estimate.
 THIN: Final = {
@@ -78,7 +68,7 @@ def hours(seconds: float) -> str:
 def thin_sources(strategies: Iterable[str]) -> list[str]:
     """Return the limitations of price estimates for these strategies, without duplicates."""
     spelt = ("SPOT" if strategy in SPOT else strategy for strategy in strategies)
-    return [THIN[fromkey] for fromkey in dict.fromkeys(spelt) if fromkey in THIN]
+    return [THIN[strategy] for strategy in dict.fromkeys(spelt) if strategy in THIN]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,13 +76,12 @@ class Rate:
     """Price of one machine per hour."""
 
     usd: float
-    """USD per hour, including Vertex AI's fee unless computed without the fee."""
+    """USD per hour; reservations and Batch pay no fee of Vertex AI."""
     source: str
     """Keys of ``infra/vertex_training/catalog/sources.yaml``, joined with ``+``."""
     date: str
     """Date of the oldest price; ``undated`` if a source has no date."""
     region: str
-    """Region of the price."""
     exact: bool
     """True if the price is for the requested region."""
 
@@ -132,9 +121,8 @@ class JobCost:
     trials: int | None = None
     """Maximum number of trials of a tuning job; None for other jobs."""
     parallel: int = 1
-    """Number of parallel trials."""
     attempts: int = 1
-    """Number of attempts that each have the timeout; 1 on Vertex AI, whose timeout covers all."""
+    """Number of attempts with the whole timeout each; 1 on Vertex AI."""
 
     @property
     def trial_hourly(self) -> float | None:
@@ -223,7 +211,7 @@ class EndpointCost:
 def of_dearest(
     messages: Iterable[Mapping[str, Any]], region: str, backend: str = "vertex"
 ) -> JobCost:
-    """Return the cost of the most expensive request, such as a rung of a job's ladder."""
+    """Return the cost of the most expensive request of a job, such as a rung of its ladder."""
     estimates = (of_job(message, region, backend) for message in messages)
     return max(estimates, key=lambda cost: cost.worst_case or 0.0)
 
@@ -251,15 +239,13 @@ def hourly(
 ) -> Rate | None:
     """Return the hourly price of one machine in ``region``; None without a known price.
 
-    Prices of the region take precedence over others; :attr:`Rate.exact` is True for them.
-
-    Without ``fee`` the result is Compute Engine's price, which reservations pay.
-
-    ``accelerator`` and ``count`` are the job's. They add to the price only if the machine type's
-    price does not include accelerators. A SPOT machine without a Spot price has no price, nor has
-    a machine with accelerators that it does not support.
+    Prices of the region take precedence (:attr:`Rate.exact`). Without ``fee`` the result is Compute
+    Engine's price, which reservations pay. ``accelerator`` and ``count`` add to the price only if
+    the machine type's price does not include accelerators.
     """
-    machine = machines.serving_machine_type(machine_type)  # rules check whether jobs may use it
+    machine = machines.serving_machine_type(
+        machine_type
+    )  # other rules check that jobs can use the machine type
     if machine is None:
         return None
     wanted = [(machines.machine_prices(machine, region), 1)]
@@ -275,15 +261,13 @@ def hourly(
         for prices, times in wanted
         for price, unit in _first_with(prices, strategy, share)
     ]
-    return _rate(parts, region) if len(parts) == len(wanted) else None
-
-
-def _rate(parts: Sequence[tuple[Price, float]], region: str) -> Rate:
-    """Return the sum of the prices, each multiplied by its amount."""
+    if len(parts) != len(wanted):
+        return None
+    dates = sorted({price.date for price, _ in parts})
     return Rate(
         usd=math.fsum(usd for _, usd in parts),
         source="+".join(dict.fromkeys(price.source for price, _ in parts)),
-        date=_oldest(price.date for price, _ in parts),
+        date="undated" if "undated" in dates else dates[0],
         region="+".join(dict.fromkeys(price.region for price, _ in parts)),
         exact=all(price.region == region for price, _ in parts),
     )
@@ -297,10 +281,7 @@ def batch_retries(scheduling: Mapping[str, Any]) -> int:
 
 
 def of_job(message: Mapping[str, Any], region: str, backend: str = "vertex") -> JobCost:
-    """Return the cost of a CustomJob or HyperparameterTuningJob on Vertex AI or Batch.
-
-    The message is valid (``customjob.request``). A pool without a machine type has no price.
-    """
+    """Return the cost of a valid CustomJob or HyperparameterTuningJob on Vertex AI or Batch."""
     trials = int(message.get("maxTrialCount", 0)) if "trialJobSpec" in message else None
     spec = message.get("jobSpec" if trials is None else "trialJobSpec", {})
     scheduling = spec.get("scheduling", {})
@@ -320,11 +301,7 @@ def of_job(message: Mapping[str, Any], region: str, backend: str = "vertex") -> 
 
 
 def whole_seconds(scheduling: Mapping[str, Any]) -> float:
-    """Return the timeout of a job in seconds, rounded up; 0 if unset.
-
-    Timeouts below one second and invalid durations count as unset: the API writes 0 for an unset
-    timeout.
-    """
+    """Return the timeout of a job in seconds, rounded up; 0 if unset, invalid or below 1."""
     match = _DURATION.fullmatch(str(scheduling.get("timeout")))
     seconds = float(match[1]) if match else 0.0
     return math.ceil(min(seconds, MOST_SECONDS)) if seconds >= 1 else 0.0
@@ -338,6 +315,9 @@ def _pool(
     if accelerator.endswith("_UNSPECIFIED"):
         accelerator = ""
     count = int(spec.get("acceleratorCount", 0))
+    disk, share = pool.get("diskSpec", {}), machines.fee_share() if fee else 0
+    size = int(disk.get("bootDiskSizeGb", 0))
+    month = machines.boot_disk_cost(disk.get("bootDiskType", ""), size)
     hosts = _hosts(machines.machine_type(machine_type), spec.get("tpuTopology", ""))
     return PoolCost(
         index=index,
@@ -346,15 +326,8 @@ def _pool(
         count=count,
         machines=int(pool.get("replicaCount", 1)) * hosts,
         rate=hourly(machine_type, accelerator, count, region, strategy, fee=fee),
-        disk=_disk(pool.get("diskSpec", {}), machines.fee_share() if fee else 0),
+        disk=month / HOURS_A_MONTH * (1 + share),
     )
-
-
-def _disk(spec: Mapping[str, Any], share: float) -> float:
-    month = machines.boot_disk_cost(
-        spec.get("bootDiskType", ""), int(spec.get("bootDiskSizeGb", 0))
-    )
-    return month / HOURS_A_MONTH * (1 + share)
 
 
 def _hosts(machine: MachineType | None, topology: str) -> int:
@@ -365,15 +338,8 @@ def _hosts(machine: MachineType | None, topology: str) -> int:
 
 
 def _first_with(prices: Iterable[Price], strategy: str, share: float) -> list[tuple[Price, float]]:
-    """Return the first row with a price for the strategy, and price plus fee; empty without one."""
     for price in prices:
         unit = price.spot if strategy in SPOT else price.on_demand
         if unit is not None:
             return [(price, unit + share * price.on_demand)]
     return []
-
-
-def _oldest(dates: Iterable[str]) -> str:
-    """Return the oldest of ISO dates; ``undated`` if any price has no date."""
-    known = sorted(set(dates))
-    return "undated" if "undated" in known else known[0]

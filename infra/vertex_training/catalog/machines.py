@@ -22,7 +22,6 @@ class Price:
     on_demand: float
     spot: float | None
     region: str
-    """Region of the price."""
     source: str
     date: str
 
@@ -58,7 +57,6 @@ class MachineType:
 
     @property
     def tpu(self) -> bool:
-        """Return True if the accelerators are TPUs."""
         return self.single_replica
 
     @property
@@ -89,7 +87,6 @@ class Accelerator:
 
 @functools.cache
 def machine_types() -> Mapping[str, MachineType]:
-    """Return all machine types of training jobs by name."""
     raw = catalog.load("machines.yaml")
     return {
         name: _machine(name, raw["families"][row["family"]] | row)
@@ -105,8 +102,8 @@ def machine_type(name: str) -> MachineType | None:
 def serving_machine_type(name: str) -> MachineType | None:
     """Return a machine type of endpoints; None for an unknown machine type.
 
-    Endpoints also run on machines that are too small for jobs, like ``n1-standard-2``. Their size
-    and price are computed from the smallest machine of the same shape, by number of vCPUs.
+    Endpoints also run on machines that are too small for jobs, like ``n1-standard-2``. Their
+    properties derive from the smallest machine of the same shape, by number of vCPUs.
     """
     if result := machine_type(name):
         return result
@@ -131,7 +128,6 @@ def serving_machine_type(name: str) -> MachineType | None:
 
 @functools.cache
 def accelerators() -> Mapping[str, Accelerator]:
-    """Return all accelerators by name."""
     rows = catalog.load("accelerators.yaml")
     return {name: _accelerator(name, row) for name, row in rows.items()}
 
@@ -143,7 +139,7 @@ def regions() -> frozenset[str]:
 
 
 def machine_prices(machine: MachineType, region: str) -> list[Price]:
-    """Return prices of a machine type, best for ``region`` first; later prices are fallbacks."""
+    """Return prices of a machine type, best for ``region`` first."""
     return _best_first(machine.price, _regional_machine_price(machine, region), region)
 
 
@@ -157,7 +153,7 @@ def accelerator_prices(name: str, region: str) -> list[Price]:
 
 
 def _best_first(own: Price | None, regional: Price | None, region: str) -> list[Price]:
-    """Order prices for a region: ``own`` is newer, but comes second outside of its own region."""
+    """Order prices for a region: ``own`` is newer, but comes second in other regions."""
     ordered = (own, regional) if own and own.region == region else (regional, own)
     return [price for price in ordered if price]
 
@@ -177,7 +173,6 @@ def _regional_machine_price(machine: MachineType, region: str) -> Price | None:
 
 
 def _total(parts: list[tuple[float | None, float | None]]) -> float | None:
-    """Return the sum of price x number over all pairs; None if a price or number is unknown."""
     known = [price * number for price, number in parts if price is not None and number]
     return round(math.fsum(known), 6) if len(known) == len(parts) else None
 
@@ -197,21 +192,16 @@ def bandwidth(name: str) -> int | None:
 
 
 def boot_disk_types() -> tuple[str, ...]:
-    """Return the allowed values of ``bootDiskType``."""
     return tuple(catalog.load("machines.yaml")["disks"]["types"])
 
 
 def boot_disk_sizes() -> range:
-    """Return the allowed range of ``bootDiskSizeGb``."""
     size = catalog.load("machines.yaml")["disks"]["size_gb"]
     return range(size["min"], size["max"] + 1)
 
 
 def boot_disk_cost(kind: str, size_gb: int) -> float:
-    """Return the maximum cost in USD per month of a boot disk above the default size.
-
-    A type without a price, such as Hyperdisk, counts as the most expensive type.
-    """
+    """Return the maximum USD per month of a boot disk above the default size."""
     dearest = catalog.load("regional_prices.yaml")["disks"]["dearest"]
     default = catalog.load("machines.yaml")["disks"]["size_gb"]["default"]
     return max(0, size_gb - default) * dearest.get(kind, max(dearest.values()))
@@ -220,8 +210,7 @@ def boot_disk_cost(kind: str, size_gb: int) -> float:
 def fee_share() -> float:
     """Return Vertex AI's fee as a share of the on-demand list price: 0.15.
 
-    Known for n1-standard-4 on demand (the row's basis) and for H100 machines in us-central1, on
-    demand and with flex-start (bills of 2025). The share for SPOT is not documented.
+    Known for n1-standard-4 and H100 machines in us-central1 (bills of 2025), not for SPOT.
     """
     return catalog.load("machines.yaml")["fee"]["ratio"] - 1
 

@@ -1,11 +1,9 @@
-"""Properties of resource types, from ``resource_types.yaml``.
-
-The tokens below are types with special treatment in code.
-"""
+"""Properties of resource types, from ``resource_types.yaml``, and types with a name in code."""
 
 from __future__ import annotations
 
 import functools
+import itertools
 import json
 import re
 from collections.abc import Mapping
@@ -148,23 +146,15 @@ class ResourceType:
         """Return the permissions for operations of these kinds."""
         calls = {"read": self.read, "content": self.content}
         calls |= {"write": self.write, "grant": self.grant}
-        return {
-            permission
-            for kind in kinds
-            for required in calls[kind].values()
-            for permission in required
-        }
+        lists = (required for kind in kinds for required in calls[kind].values())
+        return set(itertools.chain.from_iterable(lists))
 
     def needed_permissions(self, inputs: Mapping[str, Any]) -> set[str]:
         """Return the permissions to deploy a resource, except those of its unused options."""
         options = inputs.get("options") or {}
-        unused = {
-            permission
-            for option in self.of_options
-            if not options.get(option)
-            for permission in self.of_options[option]
-        }
-        return self.permissions("read", "content", "write", "grant") - unused
+        unused = (needed for name, needed in self.of_options.items() if not options.get(name))
+        every = self.permissions("read", "content", "write", "grant")
+        return every.difference(*unused)
 
     def restoration(self, inputs: Mapping[str, Any]) -> str:
         """Return how to restore a manually deleted resource; empty if that is unknown."""
@@ -175,10 +165,7 @@ class ResourceType:
         return _filled_in_if_known(self.import_id, inputs)
 
     def list_address(self, inputs: Mapping[str, Any]) -> str:
-        """Return the URL of the list that contains the resource; empty if unknown.
-
-        Also empty if the inputs do not identify the resource in the list.
-        """
+        """Return the URL of the list that contains the resource; empty if unknown."""
         is_distinct = all(value_at(inputs, path) for path in self.same.values())
         return _filled_in_if_known(self.listed_at, inputs) if is_distinct else ""
 
@@ -212,10 +199,7 @@ def as_number(value: object) -> float:
 
 
 def value_at(document: object, path: str) -> Any:
-    """Return the value at a path like ``labels.stack`` or ``tiles.-1.text``; None if missing.
-
-    Intermediate texts are parsed as JSON.
-    """
+    """Return the value at a path like ``tiles.-1.text``, also in JSON texts; None if missing."""
     for part in path.split("."):
         if isinstance(document, str):
             try:
@@ -248,12 +232,8 @@ def by_token() -> Mapping[str, ResourceType]:
     result = dict[str, ResourceType]()
     for row in catalog.load("resource_types.yaml"):
         recovery = {"recovery": "imported"} if "import_id" in row else {}
-        watched = {
-            "watched": tuple(
-                WatchedInput(**watched_input) for watched_input in row.get("watched", ())
-            )
-        }
-        result[row["type"]] = ResourceType(**recovery | row | watched)
+        watched = tuple(WatchedInput(**columns) for columns in row.get("watched", ()))
+        result[row["type"]] = ResourceType(**recovery | row | {"watched": watched})
     return result
 
 
@@ -269,11 +249,9 @@ def iam_kind(token: str) -> IamKind | None:
 
 
 def account_key(token: str, inputs: Mapping[str, Any]) -> str:
-    """Return the kind of service account key that a resource creates; empty for other types.
-
-    API keys count if they are bound to an account; others have no identity:
-    https://docs.cloud.google.com/docs/authentication/api-keys
-    """
+    """Return the kind of service account key that a resource creates; empty for other types."""
+    # An API key has an identity only if it is bound to an account:
+    # https://docs.cloud.google.com/docs/authentication/api-keys
     words, needed = _ACCOUNT_KEYS.get(token, ("", ""))
     return words if not needed or inputs.get(needed) else ""
 
@@ -290,7 +268,7 @@ def _without_kind(token: str) -> str:
 
 
 def policy_addresses() -> list[tuple[re.Pattern[str], str]]:
-    """Return patterns of policy names, each with the URL prefix for reading these policies."""
+    """Return patterns of policy names, each with the URL prefix to read such policies."""
     rows = [row for row in by_token().values() if row.api]
     return [(re.compile(re.sub(r"\{\w+\}", "[^/]+", row.policy)), row.api) for row in rows]
 

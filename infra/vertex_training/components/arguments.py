@@ -1,11 +1,7 @@
 """Convert a component's arguments to the config of a stack, and check the config.
 
-A component has the rules and messages of a stack file, with two differences: an argument may be an
-output of another resource, and a problem has the path of a property.
-
-Outputs are awaited, since rules need known values. In ``pulumi up`` every output is known. In a
-preview an output is known unless it depends on a resource to be created: names from the program are
-known, ids from the service are not.
+A component has the rules and messages of a stack file. Outputs are awaited, since rules need known
+values: in a preview, an output is unknown only if it depends on a resource to be created.
 """
 
 from __future__ import annotations
@@ -26,7 +22,7 @@ from vertex_training import stack as stacks
 from vertex_training.components import ordering
 from vertex_training.customjob.request.job_file import Submission
 from vertex_training.engine import HOSTED
-from vertex_training.errors import ConfigError, Location, Problem, did_you_mean, dotted
+from vertex_training.errors import ConfigError, Location, Problem, counted, did_you_mean, dotted
 from vertex_training.errors import Path as ProblemPath
 from vertex_training.located_yaml.values import MAX_DEPTH
 from vertex_training.pulumi_internals import UNKNOWN, Unknown, awaited, is_mocked, names_of_run
@@ -38,20 +34,14 @@ from vertex_training.stack import Stack
 
 
 class ArgumentsError(pulumi.RunError):
-    """Invalid arguments of a component; lists all problems.
-
-    A ``RunError``: the program ends with this text and without a traceback.
-    """
+    """Invalid arguments of a component. The program ends with this text, without traceback."""
 
     def __init__(self, component: str, problems: Iterable[Problem]) -> None:
-        """Store the problems of ``component`` (type and name), with the paths of its arguments."""
+        """Store the problems of ``component`` (type and name), with argument paths."""
         self.component, self.problems = component, tuple(problems)
-        count = "1 mistake" if len(self.problems) == 1 else f"{len(self.problems)} mistakes"
-        lines = [
-            f"{component}: {count}; the component declared no resource.",
-            *map(str, self.problems),
-        ]
-        super().__init__("\n".join(lines))
+        count = counted(len(self.problems), "mistake")
+        head = f"{component}: {count}; the component declared no resource."
+        super().__init__("\n".join([head, *map(str, self.problems)]))
 
 
 class _Schema(Schema[AnySection]):
@@ -85,7 +75,7 @@ SCHEMA: Final[Schema[Settings]] = _Schema(stacks.SCHEMA.namespace, Settings)
 
 #: Resource options. Pulumi's host does not support ``X | None`` as a type.
 Opts = Optional[pulumi.ResourceOptions]  # noqa: UP045
-#: Default of ``args``: arguments are keywords.
+#: Default of ``args``, if arguments are passed as keywords.
 KEYWORDS: Final[Any] = {}
 #: Key of a text that may be unknown in a preview -> placeholder.
 STAND_INS_OF_UNKNOWN: Final = {"imageUri": f"image.invalid/not-known-yet@sha256:{'0' * 64}"}
@@ -93,19 +83,16 @@ STAND_INS_OF_UNKNOWN: Final = {"imageUri": f"image.invalid/not-known-yet@sha256:
 
 @dataclass
 class Arguments:
-    """Reader of one component's arguments.
-
-    ``component`` is the type and name for messages.
-    """
+    """Reader of the arguments of one component."""
 
     component: str
+    """Type and name of the component, for messages."""
     opts: pulumi.ResourceOptions | None = None
     problems: list[Problem] = field(default_factory=list)
     unknown: list[Problem] = field(default_factory=list)
-    """The problems about values that are unknown in a preview."""
+    """Problems about values that are unknown in a preview."""
     dependencies: dict[pulumi.Resource, None] = field(default_factory=dict)
-    """Resources whose outputs are passed as arguments. Declared resources depend on these
-    resources."""
+    """Resources whose outputs are arguments. All declared resources depend on them."""
     inputs: dict[str, Any] = field(default_factory=dict)
     """Registered inputs of the component: name in the schema -> value."""
     stood_in: list[ProblemPath] = field(default_factory=list)
@@ -113,9 +100,9 @@ class Arguments:
     _given: dict[ProblemPath, ProblemPath] = field(default_factory=dict)
     """Path in the config -> path of the argument."""
     _is_too_deep: bool = False
-    """True after a value was nested too deep: further values are not read."""
+    """True after a value with too many levels: further values are not read."""
     _name: str = "name"
-    """Name of the argument for messages, with the component's name."""
+    """Argument with the name of the component, for messages."""
 
     def section(
         self,
@@ -125,10 +112,7 @@ class Arguments:
         *,
         at: ProblemPath = (),
     ) -> dict[str, Any]:
-        """Convert the arguments named in ``only`` to the config of a section.
-
-        ``given`` is by Python names; ``at`` is the path of the section in the config.
-        """
+        """Return the config of a section at path ``at``, from the arguments named in ``only``."""
         selected = {key: value for key, value in given.items() if key in only}
         self._given[at] = ()
         mapping = self._mapping(model, self.plain(selected, ()), at, ())
@@ -138,14 +122,11 @@ class Arguments:
     def named(
         self, args: Mapping[str, Any], keywords: Mapping[str, Any], known: Collection[str]
     ) -> dict[str, Any]:
-        """Return the passed arguments by Python name; collect a problem for each unknown argument.
-
-        Project and region default to those of the component's provider.
-        """
+        """Return the arguments by Python name; collect a problem for each unknown argument."""
         passed: Any = keywords if args is KEYWORDS else args
         if args is not KEYWORDS and keywords:
             hint = "pass all arguments in args, or all as keywords"
-            what = "this argument is a keyword beside args"
+            what = "this argument is a keyword, but args is passed too"
             self.problems.append(Problem(what, hint=hint, path=(*keywords,)[:1]))
         if not isinstance(passed, Mapping):
             what = f"args has the type {type(passed).__name__}, and must be a dict"
@@ -220,7 +201,7 @@ class Arguments:
             self.unknown.append(self.problems[-1])
             return None
         if isinstance(value, float) and value.is_integer() and HOSTED.get():
-            return int(value)  # the wire between languages has no integers
+            return int(value)  # the protocol between languages has no integers
         if value is None or isinstance(value, str | int | float | bool):
             return value
         what = f"values of type {type(value).__name__} are not supported"
@@ -228,11 +209,11 @@ class Arguments:
         return None
 
     def alias(self, given: ProblemPath, at: ProblemPath) -> None:
-        """Report problems at config path ``at`` with argument path ``given`` instead."""
+        """Report problems at config path ``at`` with the argument path ``given`` instead."""
         self._given[at] = (_spelled(str(given[0])), *given[1:])
 
     def known(self, value: pulumi.Input[Any], path: ProblemPath) -> Any:
-        """Return ``value``; for an unknown output, return None without collecting a problem."""
+        """Return ``value``; None for an unknown output, which is no problem here."""
         apart = Arguments(self.component)
         plain = apart.plain(value, path)
         self.dependencies |= apart.dependencies
@@ -260,18 +241,14 @@ class Arguments:
         return str(STAND_INS["stack"])
 
     def stack(self, raw: Mapping[str, Any], environment: str) -> Stack:
-        """Convert the config to a stack, and check it with all rules of stack files.
-
-        Raises:
-            ArgumentsError: lists all problems, including earlier ones.
-        """
+        """Return the stack of a config; raise ArgumentsError with all problems."""
         result = self.stack_or_none(raw, environment)
         self.check()
-        assert result is not None  # a problem would have been raised
+        assert result is not None  # `check` raises problems
         return result
 
     def stack_or_none(self, raw: Mapping[str, Any], environment: str) -> Stack | None:
-        """Convert the config to a stack. Collect its problems; if there are any, return None."""
+        """Return the stack of a config, or collect its problems and return None."""
         whole = {"projectNumber": _stand_in_number(raw), **raw, "stack": environment}
         try:
             return stacks.from_raw(whole, Path.cwd(), SCHEMA)
@@ -280,7 +257,7 @@ class Arguments:
             return None
 
     def parse(self, model: type[AnySection], raw: Mapping[str, Any]) -> AnySection | None:
-        """Parse ``raw`` as ``model``. Collect its problems; if there are any, return None."""
+        """Return ``raw`` as ``model``, or collect its problems and return None."""
         try:
             return reader.parse(_Schema(SCHEMA.namespace, model), raw)
         except ConfigError as failed:
@@ -289,7 +266,7 @@ class Arguments:
 
     def add(self, problems: Iterable[Problem]) -> None:
         """Collect problems whose paths are paths in the config or in a file."""
-        # Values that could not be read are already reported, and not missing.
+        # An unreadable value is already reported: do not report it as missing.
         lost = {problem.path for problem in self.problems}
         for problem in problems:
             if problem.location.file:
@@ -297,7 +274,7 @@ class Arguments:
                 continue
             path = self.given_path(problem.path)
             if not path and len(problem.path) > 1 and problem.value:
-                path = (self._name,)  # the value of an entry as a whole is its key
+                path = (self._name,)  # a problem about an entry as a whole shows its key
             if path not in lost:
                 self.problems.append(dataclasses.replace(problem, path=path))
 
@@ -309,11 +286,7 @@ class Arguments:
         return (*self._given.get(path[:end], ()), *rest)
 
     def check(self) -> None:
-        """Raise an error if problems were collected.
-
-        Raises:
-            ArgumentsError: the arguments have problems.
-        """
+        """Raise ArgumentsError if problems were collected."""
         if self.problems:
             raise ArgumentsError(self.component, self.problems)
 
@@ -326,15 +299,9 @@ class Arguments:
         return [*own, *self.dependencies]
 
     def claim(self, *, jobs: Sequence[Submission] = (), buckets: Sequence[str] = ()) -> None:
-        """Reserve names of jobs and buckets: other components of the program cannot use them.
-
-        Two components with the same job name would share the job, and one could cancel it.
-
-        Raises:
-            ArgumentsError: another component of the program has reserved a name.
-        """
+        """Reserve names of jobs and buckets, which no other component of the program can use."""
         if is_mocked():
-            return  # a company's unit tests may declare a component once a test
+            return  # each unit test of a program may declare the same component
         claims = [
             (f"job {job.job} of {job.stack} in {job.project}, {job.region}", "choose another name")
             for job in jobs
@@ -372,19 +339,13 @@ class Arguments:
         return config
 
     def _entries(self, model: type[Section], value: Any, at: ProblemPath, path: ProblemPath) -> Any:
-        """Convert a list or map of sections. Keys of a map are names and keep their spelling."""
         if isinstance(value, list):
-            places = enumerate(value)
-            return [self._entry(model, entry, (*at, n), (*path, n)) for n, entry in places]
+            return [self._entry(model, v, (*at, n), (*path, n)) for n, v in enumerate(value)]
         if isinstance(value, dict):
-            entries = value.items()
-            return {
-                key: self._entry(model, entry, (*at, key), (*path, key)) for key, entry in entries
-            }
+            return {k: self._entry(model, v, (*at, k), (*path, k)) for k, v in value.items()}
         return value
 
     def _entry(self, model: type[Section], value: Any, at: ProblemPath, path: ProblemPath) -> Any:
-        """Convert one section; other values are unchanged."""
         self._given[at] = path
         return self._mapping(model, value, at, path) if isinstance(value, dict) else value
 
@@ -392,7 +353,6 @@ class Arguments:
         value, known, secret, resources = awaited(_state(output))
         self.dependencies |= dict.fromkeys(resources)
         if secret:
-            # The message shows neither the value nor its parts.
             hint = "store the secret in Secret Manager, and let jobs read it by name"
             what = "this value is secret, but names, requests and the state would show it"
             self._problem(what, hint, path)
@@ -405,7 +365,6 @@ class Arguments:
 
 
 async def _state(output: pulumi.Output[Any]) -> tuple[Any, bool, bool, set[pulumi.Resource]]:
-    """Return value, ``is_known``, ``is_secret`` and source resources of an output."""
     return (
         await output.future(with_unknowns=True),
         await output.is_known(),
@@ -423,25 +382,26 @@ def _spelled(name: str) -> str:
 def _stand_in_number(raw: Mapping[str, Any]) -> str:
     """Return a placeholder for the project number that no name of the component contains."""
     project = str(raw.get("project", ""))
-    is_local = naming.is_local(project)
-    return naming.local_project_number(project) if is_local else str(STAND_INS["projectNumber"])
+    if naming.is_local(project):
+        return naming.local_project_number(project)
+    return str(STAND_INS["projectNumber"])
 
 
 def set_outputs(component: pulumi.ComponentResource, values: Mapping[str, Any]) -> None:
     """Set and register the outputs of a component.
 
-    A plain value becomes an output that is known in a preview and depends on the whole component,
-    so that a job that uses it starts after the component's grants.
+    A plain value depends on the whole component, so that a job that uses the value starts after
+    the component's grants.
     """
-    outputs = {key: _output_of(component, value) for key, value in values.items()}
+    outputs = {
+        key: value
+        if isinstance(value, pulumi.Output)
+        else pulumi.Output({component}, _of(value), _of(True))
+        for key, value in values.items()
+    }
     for key, output in outputs.items():
         setattr(component, key, output)
     component.register_outputs({to_camel(key): output for key, output in outputs.items()})
-
-
-def _output_of(component: pulumi.Resource, value: Any) -> pulumi.Output[Any]:
-    is_output = isinstance(value, pulumi.Output)
-    return value if is_output else pulumi.Output({component}, _of(value), _of(True))
 
 
 async def _of(value: T) -> T:

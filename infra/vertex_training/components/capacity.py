@@ -1,8 +1,7 @@
 """Reservations of machines for jobs, and grants to read the reservations.
 
-Creates the reservations without ``existing``, and enables Compute Engine in other projects that own
-reservations. Every reservation is shared with Google's services (``ALLOW_ALL``): Vertex AI runs
-jobs in projects of its own, and could not use it otherwise.
+Every reservation is shared with Google's services (``ALLOW_ALL``), since Vertex AI runs jobs in
+projects of its own.
 """
 
 import datetime
@@ -13,9 +12,8 @@ import pulumi
 import pulumi_gcp as gcp
 from pulumi import Input, Output
 
-from vertex_training.components.apis import Apis, enable_api
 from vertex_training.components.arguments import KEYWORDS, Arguments, Opts, set_outputs
-from vertex_training.components.iam import make_grants
+from vertex_training.components.iam import Apis, enable_api, make_grants
 from vertex_training.components.ordering import Scope, child_options
 from vertex_training.components.sections import ReservationFields
 from vertex_training.plan.reservations import ReservationPlan, cost_lines, reservation_grants
@@ -31,8 +29,7 @@ class Capacity(pulumi.ComponentResource):
     reservations: "dict[str, gcp.compute.Reservation]"
     """Reservations that the stack creates, by key."""
     paths: dict[str, Output[str]]
-    """Full names (``projects/P/zones/Z/reservations/R``) of all reservations; known in a
-    preview."""
+    """Full names (``projects/P/zones/Z/reservations/R``) of all reservations, by key."""
 
     def __init__(self, scope: Scope, stack: Stack, *, after: Sequence[pulumi.Resource]) -> None:
         """Declare the reservations. ``after`` enables Compute Engine in the stack's project."""
@@ -47,18 +44,19 @@ class Capacity(pulumi.ComponentResource):
         self.reservations = {
             key: self._reservation(f"{name}-{key}", plan) for key, plan in created.items()
         }
-        self.paths = {key: self._path(key, plan) for key, plan in plans.items()}
+        self.paths = {
+            key: self.reservations[key].name.apply(lambda _, plan=plan: plan.path)
+            if key in created
+            else pulumi.Output.from_input(plan.path)
+            for key, plan in plans.items()
+        }
         grants = reservation_grants(stack.declared, plans)
         make_grants(name, grants, pulumi.ResourceOptions(parent=self, depends_on=self._after))
         self.register_outputs({"reservations": {k: r.id for k, r in self.reservations.items()}})
 
-    def _path(self, key: str, plan: ReservationPlan) -> Output[str]:
-        if key not in self.reservations:
-            return pulumi.Output.from_input(plan.path)
-        return self.reservations[key].name.apply(lambda _: plan.path)
-
     def _reservation(self, name: str, plan: ReservationPlan) -> "gcp.compute.Reservation":
         settings = plan.settings
+        ends, lasts = settings.delete_at_time, settings.delete_after_duration
         return gcp.compute.Reservation(
             name,
             project=plan.project,
@@ -68,8 +66,8 @@ class Capacity(pulumi.ComponentResource):
             specific_reservation={"count": settings.count, "instance_properties": _machine(plan)},
             share_settings=_shared_with(settings),
             reservation_sharing_policy={"service_share_type": "ALLOW_ALL"},
-            delete_at_time=_rfc3339(settings),
-            delete_after_duration=_duration(settings),
+            delete_at_time=f"{ends.astimezone(datetime.UTC):%Y-%m-%dT%H:%M:%SZ}" if ends else None,
+            delete_after_duration={"seconds": lasts.removesuffix("s")} if lasts else None,
             opts=child_options(self, self._after, protect=settings.protect),
         )
 
@@ -77,7 +75,6 @@ class Capacity(pulumi.ComponentResource):
 def _machine(
     plan: ReservationPlan,
 ) -> "gcp.compute.ReservationSpecificReservationInstancePropertiesArgsDict":
-    """Return the reservation's machine and disks; list accelerators only for N1 machines."""
     settings = plan.settings
     machine: gcp.compute.ReservationSpecificReservationInstancePropertiesArgsDict = {
         "machine_type": settings.machine_type
@@ -105,19 +102,6 @@ def _shared_with(reservation: Reservation) -> "gcp.compute.ReservationShareSetti
     }
 
 
-def _rfc3339(reservation: Reservation) -> str | None:
-    if not reservation.delete_at_time:
-        return None
-    return reservation.delete_at_time.astimezone(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def _duration(
-    reservation: Reservation,
-) -> "gcp.compute.ReservationDeleteAfterDurationArgsDict | None":
-    seconds = reservation.delete_after_duration
-    return {"seconds": seconds.removesuffix("s")} if seconds else None
-
-
 def make_capacity(scope: Scope, stack: Stack, apis: Apis) -> list[Capacity]:
     """Declare the reservations; return an empty list if the stack has no reservations."""
     after = [*apis.on("compute", "cloudresourcemanager"), apis.agent]
@@ -142,7 +126,7 @@ class GpuReservationArgs(ReservationFields):
     """Arguments of :class:`GpuReservation`."""
 
     project: NotRequired[Input[str]]
-    """Id of the project that pays for the machines and runs the jobs; default: the provider's."""
+    """Id of the project that pays for machines and jobs; default: project of the gcp provider."""
     project_number: Input[str]
     """Number of the project, which is part of the service agent's address."""
     environment: NotRequired[Input[str]]
@@ -154,7 +138,7 @@ class GpuReservationArgs(ReservationFields):
 class GpuReservation(pulumi.ComponentResource):
     """Reserved machines for jobs, shared with Vertex AI, and the grant to read the reservation.
 
-    Reserved machines cost the same whether used or not; a preview shows the cost. Enables Compute
+    Unused machines cost the same as used machines; a preview shows the cost. Enables Compute
     Engine, Vertex AI and, for the grant, Resource Manager.
 
     Example::
@@ -187,29 +171,19 @@ class GpuReservation(pulumi.ComponentResource):
     def __init__(
         self, name: str, /, args: GpuReservationArgs = KEYWORDS, opts: Opts = None, **keywords: Any
     ) -> None:
-        """Check the arguments and declare the reservation.
-
-        Raises:
-            ArgumentsError: lists every mistake; nothing is declared.
-        """
+        """Declare the reservation. Raises ArgumentsError with every mistake."""
         arguments = Arguments(f"GpuReservation '{name}'", opts)
         named = arguments.named(args, keywords, (*FIELDS, *SETTINGS, *OTHERS))
         key = arguments.base_name(named, name)
         section = arguments.section(Reservation, named, FIELDS, at=("reservations", key))
         raw = arguments.section(Settings, named, SETTINGS)
-        raw |= {"region": _region(section.get("zone")), "reservations": {key: section}}
+        zone = section.get("zone")  # a rule reports an invalid zone
+        region = zone.rpartition("-")[0] if isinstance(zone, str) else STAND_INS["region"]
+        raw |= {"region": region, "reservations": {key: section}}
         stack = arguments.stack(raw, arguments.environment(named))
         super().__init__("vertex-training:index:GpuReservation", name, arguments.inputs, opts)
         scope, plan = Scope(name, self), stack.reservations[key]
-        needed, waits = (
-            ("compute", "aiplatform", "cloudresourcemanager"),
-            arguments.prerequisites(),
-        )
+        needed, waits = ["compute", "aiplatform", "cloudresourcemanager"], arguments.prerequisites()
         make_capacity(scope, stack, Apis(scope.child("apis"), plan.project, needed, after=waits))
         log_reservation_costs(stack, self)
         set_outputs(self, {"path": plan.path, "affinity": plan.affinity})
-
-
-def _region(zone: object) -> str:
-    """Return the region of a zone; a placeholder for an invalid zone, which a rule then reports."""
-    return str(zone).rpartition("-")[0] if isinstance(zone, str) else str(STAND_INS["region"])

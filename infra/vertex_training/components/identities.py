@@ -1,7 +1,6 @@
-"""Service accounts of jobs, grants to these accounts, and grants to act as these accounts.
+"""Service accounts of jobs, with all grants to these accounts and to act as these accounts.
 
-Declares every grant of such an account (``vertex_training.plan.stack_grants``). Rights of people
-and CI to submit jobs at all come with the project, not from here.
+Rights of people and CI to submit jobs at all come with the project.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,9 +10,14 @@ import pulumi
 import pulumi_gcp as gcp
 from pulumi import Input, Output
 
-from vertex_training.components.apis import Apis, reads_tables
 from vertex_training.components.arguments import KEYWORDS, Arguments, Opts, set_outputs
-from vertex_training.components.iam import grants_beside, log_external_grants, make_grants
+from vertex_training.components.iam import (
+    Apis,
+    grants_beside,
+    log_external_grants,
+    make_grants,
+    reads_tables,
+)
 from vertex_training.components.ordering import Scope
 from vertex_training.naming import STAGING, Names
 from vertex_training.plan.grants import EXTRA_GRANTS
@@ -26,7 +30,7 @@ class JobIdentity(pulumi.ComponentResource):
     """A service account that jobs run as, with its grants. Existing accounts are not created."""
 
     email: Output[str]
-    """Address from the service."""
+    """Address that the service returns."""
     address: Output[str]
     """Address, known in a preview."""
 
@@ -41,7 +45,7 @@ class JobIdentity(pulumi.ComponentResource):
         secrets: Mapping[str, Input[str]],
         after: Sequence[pulumi.Resource],
     ) -> None:
-        """Declare the account. With ``fetches_packages``, the account may read the staging bucket.
+        """Declare the account. ``fetches_packages``: the account may read the staging bucket.
 
         ``buckets`` are bucket names, ``secrets`` full names of secrets, by key.
         """
@@ -74,8 +78,7 @@ def account_outputs(
     """Return the outputs of an account that :func:`make_grants` uses."""
     return {
         f"serviceAccount:{names.account_email(key)}": account.member,
-        # Not `account.name`, which is equal but unknown before the account exists: previews show
-        # granted resources. ``apply`` makes the grants depend on the account.
+        # Previews show this name; `account.name` is equal, but unknown before the account exists.
         names.account(key): account.account_id.apply(lambda _: names.account(key)),
     }
 
@@ -91,7 +94,7 @@ class TrainingAccountArgs(TypedDict):
     """Arguments of :class:`TrainingAccount`."""
 
     project: NotRequired[Input[str]]
-    """Id of the project that owns the account; default: the provider's."""
+    """Id of the project that owns the account; default: project of the gcp provider."""
     environment: NotRequired[Input[str]]
     """Suffix of the account id (``NAME-ENVIRONMENT``); default: the Pulumi stack's name."""
     base_name: NotRequired[Input[str]]
@@ -101,28 +104,25 @@ class TrainingAccountArgs(TypedDict):
     existing: NotRequired[Input[str]]
     """Address of an existing account. The component manages only its grants."""
     reads: NotRequired[Mapping[str, Input[str]]]
-    """Names of buckets whose objects the account may read, by a key that names the grant. Names may
-    be unknown in a preview."""
+    """Names of buckets that the account may read, by key; may be unknown in a preview."""
     writes: NotRequired[Mapping[str, Input[str]]]
-    """Names of buckets whose objects the account may read, write and delete, by key. Names may be
-    unknown in a preview."""
+    """Names of buckets that the account may read and write, by key; may be unknown in a preview."""
     secrets: NotRequired[Mapping[str, Input[str]]]
-    """Secrets (``projects/P/secrets/S``) whose value the account may read, by key. Names may be
-    unknown in a preview."""
+    """Full names of secrets that the account may read, by key; may be unknown in a preview."""
     calls_vertex: NotRequired[Input[bool]]
     """Grant the account the right to call Vertex AI (experiments, model upload, TensorBoard). The
     account can then also submit jobs without ``serviceAccount``, which can access all buckets and
     datasets of the project."""
     roles: NotRequired[Input[Mapping[str, Input[Sequence[Input[str]]]]]]
-    """Project -> roles of the account in this project. Owners of other projects must grant
-    theirs."""
+    """Project -> roles of the account in this project. The owner of another project must grant
+    the roles there."""
     datasets: NotRequired[Input[Mapping[str, Input[Sequence[Input[str]]]]]]
     """BigQuery dataset -> roles of the account on this dataset, such as
-    ``roles/bigquery.dataViewer``. Owners of other projects must grant theirs. With any dataset, the
-    account may also create read sessions in its project; queries require
+    ``roles/bigquery.dataViewer``. The owner of another project must grant the roles there. With any
+    dataset, the account may also create read sessions in its project. Queries require
     ``roles/bigquery.jobUser`` in ``roles``."""
     members: NotRequired[Input[Mapping[str, Input[Sequence[Input[str]]]]]]
-    """Role -> IAM members that get this role on the account, beside the submitters."""
+    """Role -> IAM members that get this role on the account, in addition to submitters."""
     submitters: NotRequired[Input[Sequence[Input[str]]]]
     """IAM members that may submit jobs as this account."""
     description: NotRequired[Input[str]]
@@ -150,7 +150,7 @@ class TrainingAccount(pulumi.ComponentResource):
     """
 
     email: Output[str]
-    """Address, known in a preview. Resources that use it depend on the grants too."""
+    """Address, known in a preview. Resources with this input depend on the grants too."""
     member: Output[str]
     """IAM member of the account: ``serviceAccount:ADDRESS``."""
 
@@ -163,11 +163,7 @@ class TrainingAccount(pulumi.ComponentResource):
     def __init__(
         self, name: str, /, args: TrainingAccountArgs = KEYWORDS, opts: Opts = None, **keywords: Any
     ) -> None:
-        """Check the arguments and declare the account with its grants.
-
-        Raises:
-            ArgumentsError: lists every mistake; nothing is declared.
-        """
+        """Declare the account and its grants. Raises ArgumentsError with every mistake."""
         arguments = Arguments(f"TrainingAccount '{name}'", opts)
         values = arguments.named(args, keywords, (*FIELDS, *OTHERS))
         access = {verb: arguments.mapping(values, verb) for verb in ("reads", "writes", "secrets")}
@@ -200,7 +196,6 @@ def _config(
     access: Mapping[str, Mapping[str, Input[str]]],
     arguments: Arguments,
 ) -> dict[str, Any]:
-    """Convert the arguments to a stack with one account and existing buckets and secrets."""
     at = ("serviceAccounts", name)
     account = arguments.section(ServiceAccount, values, FIELDS, at=at)
     raw = arguments.section(Settings, values, ("project", "submitters"))

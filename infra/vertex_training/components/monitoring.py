@@ -1,44 +1,41 @@
 """Notification channels, alerts, budget, dashboards and TensorBoard.
 
-A TensorBoard instance has no IAM policy: callers of Vertex AI in the project may read and write it.
-Jobs find it by its labels, since the service chooses its id
-(``customjob.google.prerequisites``). Its data is encrypted with the key of jobs.
+A TensorBoard instance has no IAM policy: all callers of Vertex AI in the project may write to it.
+Jobs find the instance by its labels (``customjob.google.prerequisites``), since the service chooses
+its id. Its data is encrypted with the key of jobs.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import pulumi
 import pulumi_gcp as gcp
 
 from vertex_training.catalog import ACCELERATOR, metric_filter
-from vertex_training.components.apis import Apis
+from vertex_training.components.iam import Apis
 from vertex_training.components.ordering import Scope
 from vertex_training.customjob.request.job_file import JobRequest
-from vertex_training.settings.alerts import Channel, idle_rule
+from vertex_training.settings.alerts import Channel, Dashboard, idle_rule
 from vertex_training.settings.model import Settings
 
 if TYPE_CHECKING:
     Condition: TypeAlias = gcp.monitoring.AlertPolicyConditionArgsDict
     Strategy: TypeAlias = gcp.monitoring.AlertPolicyAlertStrategyArgsDict
-import json
-from typing import Any
-
-from vertex_training.settings.alerts import Dashboard
 
 #: Minimum time between notifications, which the API requires.
 RATE_LIMIT: Final = "300s"
-#: Time until an incident closes by itself; no log entry ends a failure.
+#: Time until an incident closes automatically, since no log entry ends a failure.
 AUTO_CLOSE: Final = "1800s"
 
 
 class Monitoring(pulumi.ComponentResource):
-    """Monitoring of a stack. Jobs depend on it, so that alerts exist before the first job fails."""
+    """Monitoring of a stack. Jobs depend on this component: alerts exist before a job fails."""
 
     def __init__(self, scope: Scope, settings: Settings, after: Sequence[pulumi.Resource]) -> None:
-        """Declare the resources after ``after``, the enabled APIs."""
+        """Declare the resources. ``after`` are the enabled APIs."""
         super().__init__("vertextraining:monitoring:Monitoring", scope.name, None, scope.opts)
         self._settings, self._name = settings, scope.name
         self._opts = pulumi.ResourceOptions(parent=self, depends_on=after)
@@ -60,13 +57,12 @@ class Monitoring(pulumi.ComponentResource):
 
     def _channel(self, key: str, channel: Channel) -> pulumi.Output[str]:
         where = "email_address" if channel.email else "topic"
-        labels = {where: str(channel.email or channel.pubsub)}
         resource = gcp.monitoring.NotificationChannel(
             f"{self._name}-channel-{key}",
             project=self._settings.project,
             display_name=f"{key} (stack {self._settings.stack})",
             type="email" if channel.email else "pubsub",
-            labels=labels,
+            labels={where: str(channel.email or channel.pubsub)},
             user_labels=self._labels,
             opts=self._opts,
         )
@@ -122,7 +118,7 @@ class Monitoring(pulumi.ComponentResource):
             amount={
                 "specified_amount": {"currency_code": "USD", "units": str(budget.usd_per_month)}
             },
-            # The service returns the number instead of the id.
+            # The service returns the project's number, not its id.
             budget_filter={
                 "projects": [f"projects/{settings.project_number}"],
                 "calendar_period": "MONTH",
@@ -159,7 +155,7 @@ def _idle(percent: int, minutes: int) -> Condition:
 
 
 def make_monitoring(scope: Scope, settings: Settings, apis: Apis) -> list[Monitoring]:
-    """Declare the stack's monitoring (if configured), and log commands for the owners of topics."""
+    """Declare the stack's monitoring, and log commands for the owners of topics."""
     if not settings.is_watched:
         return []
     agent = f"service-{settings.project_number}@gcp-sa-monitoring-notification"
@@ -171,11 +167,9 @@ def make_monitoring(scope: Scope, settings: Settings, apis: Apis) -> list[Monito
 
 
 def log_publishers(settings: Settings, requests: Mapping[str, JobRequest]) -> None:
-    """Log commands by which owners of Pub/Sub topics grant Batch the right to publish.
-
-    The publisher is the job's account, and Batch's service agent if the topic is in another project
-    (batch/docs/enable-notifications#before-you-begin).
-    """
+    """Log commands by which owners of Pub/Sub topics grant Batch the right to publish."""
+    # batch/docs/enable-notifications#before-you-begin: the job's account publishes; if the topic is
+    # in another project, Batch's service agent publishes too.
     agent = f"service-{settings.project_number}@gcp-sa-cloudbatch.iam.gserviceaccount.com"
     publishers: dict[tuple[str, str], None] = {}
     for request in requests.values():
@@ -196,23 +190,18 @@ def _log_publisher(what: str, resource: str, member: str) -> None:
     )
 
 
-#: Log line of the service, at INFO, for a failed job (observed in public logs). Errors of the job's
-#: own code are on other lines.
-FAILED: Final = (
-    'resource.type="ml_job" AND resource.labels.task_name="service" AND textPayload="Job failed."'
-)
 #: Lines that the service itself logs about jobs.
 SERVICE_LINES: Final = 'resource.type="ml_job" AND resource.labels.task_name="service"'
+#: Log line of the service, at INFO, for a failed job (observed in public logs). Errors of the job's
+#: own code are on other lines.
+FAILED: Final = f'{SERVICE_LINES} AND textPayload="Job failed."'
 #: Label for one notification per job: ``AlertPolicy.Condition.LogMatch.label_extractors``.
 JOB_LABEL: Final = "job_id"
 EXTRACTOR: Final = "EXTRACT(resource.labels.job_id)"
 #: Panel -> title, metric and unit of its axis.
 _CHARTS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
     "accelerator": ("Accelerator utilization", (ACCELERATOR,)),
-    "acceleratorMemory": (
-        "Accelerator memory utilization",
-        ("accelerator/memory/utilization",),
-    ),
+    "acceleratorMemory": ("Accelerator memory utilization", ("accelerator/memory/utilization",)),
     "cpu": ("CPU utilization", ("cpu/utilization",)),
     "memory": ("Memory utilization", ("memory/utilization",)),
     "network": (
@@ -232,7 +221,7 @@ _SIZE: Final = (24, 16)
 
 
 def runbook(settings: Settings, job: str, *, failed: bool) -> str:
-    """Return instructions for an alert; ``job`` is a placeholder for the job's id."""
+    """Return instructions for an alert. ``job`` is a placeholder of the job's id."""
     stack, project = settings.stack, settings.project
     lines = [
         f"Job {job} in project {project}. Logs and metrics do not name the job's stack.",
@@ -243,14 +232,13 @@ def runbook(settings: Settings, job: str, *, failed: bool) -> str:
     if not failed:
         lines[1] = (
             f"Print the log: `vt jobs logs {job} --stack {stack}`. The job costs money until it "
-            "ends. "
-            f"Cancel the job: `vt jobs cancel {job} --stack {stack}`."
+            f"ends. Cancel the job: `vt jobs cancel {job} --stack {stack}`."
         )
     return "\n\n".join(lines)
 
 
 def dashboard_json(settings: Settings, key: str, dashboard: Dashboard) -> str:
-    """Return the dashboard as JSON of ``projects.dashboards``, keys sorted."""
+    """Return a dashboard as JSON of ``projects.dashboards``, with sorted keys."""
     tiles = [_tile(_widget(settings, panel)) for panel in dashboard.panels]
     text = {"content": MISSING.format(stack=settings.stack), "format": "MARKDOWN"}
     tiles.append(_tile({"title": "Values without a chart", "text": text}))
@@ -266,8 +254,7 @@ def dashboard_json(settings: Settings, key: str, dashboard: Dashboard) -> str:
 
 
 def _tile(widget: Mapping[str, Any]) -> dict[str, Any]:
-    width, height = _SIZE
-    return {"width": width, "height": height, "widget": widget}
+    return {"width": _SIZE[0], "height": _SIZE[1], "widget": widget}
 
 
 def _widget(settings: Settings, panel: str) -> dict[str, Any]:
@@ -276,10 +263,7 @@ def _widget(settings: Settings, panel: str) -> dict[str, Any]:
         logs = {"filter": SERVICE_LINES, "resourceNames": names}
         return {"title": "Lines that Vertex AI logs about jobs", "logsPanel": logs}
     title, metrics = _CHARTS[panel]
-    return {
-        "title": title,
-        "xyChart": {"dataSets": [_series(metric) for metric in metrics]},
-    }
+    return {"title": title, "xyChart": {"dataSets": [_series(metric) for metric in metrics]}}
 
 
 def _series(metric: str) -> dict[str, Any]:

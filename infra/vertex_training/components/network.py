@@ -1,19 +1,11 @@
-"""Network of jobs: network, subnet, NAT and firewall rules.
+"""Network of jobs: network, subnet, NAT, firewall rules, and the connection of job machines.
 
-Creates the parts without ``existing``. Jobs connect by one of two inner components, ``peering`` or
-``psc``. The network has the same name in the state in both modes, so that a change of mode replaces
-only the inner component.
-
-Firewall rules allow traffic between job machines, and traffic that ``allow`` lists. A network
-without rules admits no traffic.
-
-Peering creates the connection if it creates one of the ranges. Existing ranges belong to an
-existing connection, and a network has only one connection. The network attachment is in the
-stack's project even if the subnet is in the host project of a Shared VPC, as in the setup guide.
-
-In a host project with ``manageHost``, this module attaches the stack's project and enables APIs.
-The network declares the grants on the host's network; ``plan.external_grants`` lists the steps of
-other teams.
+Existing parts are not created. The inner component ``peering`` or ``psc`` connects jobs: a change
+of mode replaces only this component. Firewall rules allow traffic between job machines, and the
+traffic in ``allow``. Existing ranges belong to an existing peering connection. A network attachment
+is in the stack's project even if the subnet is in the host project of a Shared VPC, as in the setup
+guide. In a host project with ``manageHost``, this module attaches the stack's project and enables
+APIs.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,16 +15,15 @@ import pulumi
 import pulumi_gcp as gcp
 from pulumi import Input, Output
 
-from vertex_training.components.apis import Apis, enable_api
 from vertex_training.components.arguments import KEYWORDS, Arguments, Opts, set_outputs
-from vertex_training.components.iam import log_external_grants, make_grants
+from vertex_training.components.iam import Apis, enable_api, log_external_grants, make_grants
 from vertex_training.components.ordering import Scope
 from vertex_training.components.sections import NetworkArgs, SharedVpcArgs
 from vertex_training.errors import Problem
 from vertex_training.naming import Names
 from vertex_training.plan.network import NetworkPlan, network_grants
 from vertex_training.settings.model import Settings
-from vertex_training.settings.network import Allow, Attachment, IpRange, SharedVpc
+from vertex_training.settings.network import Attachment, IpRange, SharedVpc
 from vertex_training.settings.network import Network as NetworkSettings
 from vertex_training.settings.network import Subnet as SubnetSettings
 from vertex_training.stack import Stack
@@ -60,7 +51,15 @@ class Network(pulumi.ComponentResource):
         self._id: Input[str] = plan.id
         self.path = pulumi.Output.from_input(plan.id)
         if not settings.existing:
-            network = self._network()
+            network = gcp.compute.Network(
+                f"{name}-vpc",
+                project=plan.project,
+                name=plan.name,
+                description=f"Training jobs of stack {self._names.stack}",
+                auto_create_subnetworks=False,
+                routing_mode="REGIONAL",
+                opts=self._opts,
+            )
             self._id, self.path = network.id, network.name.apply(lambda _: plan.id)
         subnet: Input[str] = plan.subnet
         waits: list[pulumi.Resource] = [*after]
@@ -70,51 +69,19 @@ class Network(pulumi.ComponentResource):
             subnet = subnetwork.id
         options = pulumi.ResourceOptions(parent=self, depends_on=waits)
         granted = make_grants(name, network_grants(stack_settings, plan), options)
+        workers: Sequence[Input[str]]
         if plan.mode == "peering":
-            workers = self._peering()
+            inner = f"{name}-peering"
+            workers = Peering(inner, plan, settings, network=self._id, opts=self._opts).workers
         else:
             # Attaching a subnet of another project requires the right to use it.
-            workers = self._interface(subnet, [*after, *granted.values()])
+            grants, inner = [*after, *granted.values()], Scope(f"{name}-psc", self)
+            PscInterface(inner, self._names, settings.attachment, subnet, after=grants)
+            workers = [settings.subnet.range] if settings.subnet and settings.subnet.range else []
         self._rules(workers)
         if settings.nat:
             self._nat(subnet)
         self.register_outputs({"network": self._id})
-
-    def _network(self) -> "gcp.compute.Network":
-        return gcp.compute.Network(
-            f"{self._name}-vpc",
-            project=self._plan.project,
-            name=self._plan.name,
-            description=f"Training jobs of stack {self._names.stack}",
-            auto_create_subnetworks=False,
-            routing_mode="REGIONAL",
-            opts=self._opts,
-        )
-
-    def _peering(self) -> Sequence[Input[str]]:
-        """Declare the peering, and return the address blocks of job machines."""
-        peering = Peering(
-            f"{self._name}-peering",
-            plan=self._plan,
-            settings=self._settings,
-            network=self._id,
-            opts=self._opts,
-        )
-        return peering.workers
-
-    def _interface(
-        self, subnet: Input[str], after: Sequence[pulumi.Resource]
-    ) -> Sequence[Input[str]]:
-        """Declare the network attachment, and return the address blocks of job machines."""
-        settings = self._settings
-        PscInterface(
-            Scope(f"{self._name}-psc", self),
-            self._names,
-            settings.attachment,
-            subnet,
-            after=after,
-        )
-        return [settings.subnet.range] if settings.subnet and settings.subnet.range else []
 
     def _subnet(self, settings: SubnetSettings) -> "gcp.compute.Subnetwork":
         log = gcp.compute.SubnetworkLogConfigArgs(
@@ -135,37 +102,29 @@ class Network(pulumi.ComponentResource):
         )
 
     def _rules(self, workers: Sequence[Input[str]]) -> None:
-        """Declare firewall rules for job machines with addresses in ``workers``."""
-        subnet = self._settings.subnet
+        subnet, allowed = self._settings.subnet, gcp.compute.FirewallAllowArgs
+        rules: list[tuple[str, str, list[gcp.compute.FirewallAllowArgs], list[str]]] = []
         if self._plan.mode == "psc" and subnet and subnet.range and not subnet.existing:
-            among = gcp.compute.FirewallAllowArgs
-            protocols = [among(protocol=name) for name in ("tcp", "udp", "icmp")]
+            protocols = [allowed(protocol=name) for name in ("tcp", "udp", "icmp")]
             what = "Machines of training jobs among themselves"
-            self._rule("workers", what, protocols, workers, [subnet.range])
+            rules.append(("workers", what, protocols, [subnet.range]))
         for key, allow in self._settings.allow.items():
+            traffic = allowed(protocol=allow.protocol, ports=allow.ports or None)
             what = f"Machines of training jobs to {key}"
-            self._rule(key, what, [_allowed(allow)], workers, allow.destination_ranges)
-
-    def _rule(
-        self,
-        key: str,
-        description: str,
-        allows: "list[gcp.compute.FirewallAllowArgs]",
-        sources: Sequence[Input[str]],
-        destinations: list[str],
-    ) -> None:
-        gcp.compute.Firewall(
-            f"{self._name}-allow-{key}",
-            project=self._plan.project,
-            name=self._names.firewall(key),
-            description=description,
-            network=self._id,
-            direction="INGRESS",
-            allows=allows,
-            source_ranges=list(sources),
-            destination_ranges=destinations,
-            opts=self._opts,
-        )
+            rules.append((key, what, [traffic], allow.destination_ranges))
+        for key, what, allows, destinations in rules:
+            gcp.compute.Firewall(
+                f"{self._name}-allow-{key}",
+                project=self._plan.project,
+                name=self._names.firewall(key),
+                description=what,
+                network=self._id,
+                direction="INGRESS",
+                allows=allows,
+                source_ranges=list(workers),
+                destination_ranges=destinations,
+                opts=self._opts,
+            )
 
     def _nat(self, subnet: Input[str]) -> None:
         router = gcp.compute.Router(
@@ -184,18 +143,10 @@ class Network(pulumi.ComponentResource):
             router=router.name,
             nat_ip_allocate_option="AUTO_ONLY",
             source_subnetwork_ip_ranges_to_nat="LIST_OF_SUBNETWORKS",
-            subnetworks=[
-                gcp.compute.RouterNatSubnetworkArgs(
-                    name=subnet, source_ip_ranges_to_nats=["ALL_IP_RANGES"]
-                )
-            ],
-            log_config=gcp.compute.RouterNatLogConfigArgs(enable=True, filter="ERRORS_ONLY"),
+            subnetworks=[{"name": subnet, "source_ip_ranges_to_nats": ["ALL_IP_RANGES"]}],
+            log_config={"enable": True, "filter": "ERRORS_ONLY"},
             opts=self._opts,
         )
-
-
-def _allowed(allow: Allow) -> "gcp.compute.FirewallAllowArgs":
-    return gcp.compute.FirewallAllowArgs(protocol=allow.protocol, ports=allow.ports or None)
 
 
 def make_network(scope: Scope, stack: Stack, apis: Apis) -> list[Network]:
@@ -216,27 +167,41 @@ class Peering(pulumi.ComponentResource):
     """Private services connection of a network."""
 
     workers: list[pulumi.Input[str]]
-    """Address blocks of job machines; existing ranges are included if their address is set."""
+    """Address blocks of job machines; of existing ranges only those with ``address``."""
 
     def __init__(
         self,
         name: str,
-        *,
         plan: NetworkPlan,
         settings: NetworkSettings,
+        *,
         network: pulumi.Input[str],
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__("vertextraining:network:Peering", name, None, opts)
         self._child = pulumi.ResourceOptions(parent=self)
         addresses = {
-            key: self._range(f"{name}-{key}", plan.ranges[key], range_, plan, network)
+            key: gcp.compute.GlobalAddress(
+                f"{name}-{key}",
+                project=plan.project,
+                name=plan.ranges[key],
+                address_type="INTERNAL",
+                purpose="VPC_PEERING",
+                address=range_.address,
+                prefix_length=range_.prefix_length,
+                network=network,
+                opts=self._child,
+            )
             for key, range_ in settings.ranges.items()
             if not range_.existing
         }
         self.workers = [
             *(_block(address, settings.ranges[key]) for key, address in addresses.items()),
-            *(f"{r.address}/{r.prefix_length}" for r in settings.ranges.values() if _known(r)),
+            *(
+                f"{r.address}/{r.prefix_length}"
+                for r in settings.ranges.values()
+                if r.existing and r.address and r.prefix_length
+            ),
         ]
         if addresses:
             reserved = [
@@ -244,26 +209,6 @@ class Peering(pulumi.ComponentResource):
             ]
             self._connect(name, network, reserved, plan, settings)
         self.register_outputs({})
-
-    def _range(
-        self,
-        name: str,
-        physical: str,
-        settings: IpRange,
-        plan: NetworkPlan,
-        network: pulumi.Input[str],
-    ) -> "gcp.compute.GlobalAddress":
-        return gcp.compute.GlobalAddress(
-            name,
-            project=plan.project,
-            name=physical,
-            address_type="INTERNAL",
-            purpose="VPC_PEERING",
-            address=settings.address,
-            prefix_length=settings.prefix_length,
-            network=network,
-            opts=self._child,
-        )
 
     def _connect(
         self,
@@ -296,7 +241,7 @@ class Peering(pulumi.ComponentResource):
 
 
 class PscInterface(pulumi.ComponentResource):
-    """Network attachment; an existing attachment is not created."""
+    """A network attachment, unless the stack file names an existing attachment."""
 
     def __init__(
         self,
@@ -334,7 +279,7 @@ class HostProject(pulumi.ComponentResource):
         *,
         after: Sequence[pulumi.Resource],
     ) -> None:
-        """Attach service project ``project`` to the host project, in which ``apis`` are enabled."""
+        """Attach service project ``project`` to the host project, and enable ``apis`` there."""
         super().__init__("vertextraining:sharedvpc:HostProject", scope.name, None, scope.opts)
         name, own = scope.name, pulumi.ResourceOptions(parent=self)
         enabled = [enable_api(f"{name}-{api}", api, host.host_project, own) for api in apis]
@@ -357,14 +302,10 @@ class HostProject(pulumi.ComponentResource):
 
 
 def _block(address: "gcp.compute.GlobalAddress", settings: IpRange) -> pulumi.Input[str]:
-    """Return a range as an address block; Google chooses an address that the stack file omits."""
+    """Return a range as an address block. Google chooses a missing address."""
     if settings.address:
         return f"{settings.address}/{settings.prefix_length}"
     return pulumi.Output.concat(address.address, f"/{settings.prefix_length}")
-
-
-def _known(settings: IpRange) -> bool:
-    return bool(settings.existing and settings.address and settings.prefix_length)
 
 
 #: Arguments of the component: fields of ``network``, and keys of a stack file.
@@ -376,11 +317,11 @@ class TrainingNetworkArgs(NetworkArgs):
     """Arguments of :class:`TrainingNetwork`. ``mode`` is ``peering`` or ``psc``."""
 
     project: NotRequired[Input[str]]
-    """Id of the project of the jobs; default: the provider's."""
+    """Id of the project of the jobs; default: project of the gcp provider."""
     project_number: Input[str]
     """Number of the project, which is part of a peered network's name in jobs."""
     region: NotRequired[Input[str]]
-    """Region of the jobs; default: the provider's."""
+    """Region of the jobs; default: region of the gcp provider."""
     environment: NotRequired[Input[str]]
     """Suffix of the name (``training-ENVIRONMENT``); default: the Pulumi stack's name."""
     shared_vpc: NotRequired[Input[SharedVpcArgs]]
@@ -412,8 +353,7 @@ class TrainingNetwork(pulumi.ComponentResource):
     path: Output[str]
     """Full name (``projects/P/global/networks/N``), known in a preview."""
     network: Output[str]
-    """Value of ``network`` in jobs, with the project number. Empty unless ``mode`` is
-    ``peering``."""
+    """Value of ``network`` in jobs. Empty unless ``mode`` is ``peering``."""
     attachment: Output[str]
     """Name of the network attachment. Empty unless ``mode`` is ``psc``."""
     interface: Output[Mapping[str, Any]]
@@ -428,11 +368,7 @@ class TrainingNetwork(pulumi.ComponentResource):
     def __init__(
         self, name: str, /, args: TrainingNetworkArgs = KEYWORDS, opts: Opts = None, **keywords: Any
     ) -> None:
-        """Check the arguments and declare the network.
-
-        Raises:
-            ArgumentsError: lists every mistake; nothing is declared.
-        """
+        """Declare the network. Raises ArgumentsError with every mistake."""
         arguments = Arguments(f"TrainingNetwork '{name}'", opts)
         named = arguments.named(args, keywords, (*FIELDS, *SETTINGS, "environment"))
         section = arguments.section(NetworkSettings, named, FIELDS, at=("network",))

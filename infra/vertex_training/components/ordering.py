@@ -1,6 +1,6 @@
 """Dependencies between components, their scopes and their providers.
 
-The SDK has no public way to depend on a component without listing each of its children.
+The SDK has no public way to depend on a component without a list of all its children.
 """
 
 from __future__ import annotations
@@ -25,12 +25,10 @@ def component_dependencies(
 ) -> pulumi.Output[Sequence[pulumi.Resource]]:
     """Return dependencies on ``components`` themselves, not on their children (decision 13).
 
-    Use them for a resource whose parent depends on all ``components``. For the order of deletions
-    the engine expands a component to its children, and ignores dependencies of the parent. The SDK
-    would list all children.
-
-    A registered resource without an id (excluded by ``--target``, or not created) is listed itself,
-    since the engine only stops for direct dependencies.
+    For the order of deletions the engine expands a component to its children, and ignores
+    dependencies of a resource's parent. A registered resource without an id (excluded by
+    ``--target``, or not created) is listed itself, since the engine only stops for direct
+    dependencies.
     """
     return pulumi.Output.from_input(_dependencies(components))
 
@@ -42,7 +40,7 @@ async def _dependencies(components: Sequence[pulumi.Resource]) -> Sequence[pulum
             dependencies.append(DependencyResource(await resource.urn.future() or ""))
         else:
             dependencies.append(resource)
-    if not pulumi.runtime.is_dry_run():  # in a preview, what is to be created has no id either
+    if not pulumi.runtime.is_dry_run():  # in a preview, resources to be created have no id either
         for resource in custom_resources(components):
             if not await resource.id.is_known():
                 dependencies.append(resource)
@@ -50,12 +48,11 @@ async def _dependencies(components: Sequence[pulumi.Resource]) -> Sequence[pulum
 
 
 def custom_resources(resources: Sequence[pulumi.Resource]) -> Iterator[pulumi.CustomResource]:
-    """Yield custom resources, including those in components, like the SDK for ``depends_on``."""
+    """Yield custom resources, including those in components."""
     for resource in inside(resources):
-        # Resources of other processes have only a URN.
-        if isinstance(resource, pulumi.CustomResource) and not isinstance(
-            resource, DependencyResource
-        ):
+        is_custom = isinstance(resource, pulumi.CustomResource)
+        # Resources of other processes (`DependencyResource`) have only a URN.
+        if is_custom and not isinstance(resource, DependencyResource):
             yield resource
 
 
@@ -68,21 +65,17 @@ def inside(resources: Iterable[pulumi.Resource]) -> Iterator[pulumi.Resource]:
 
 
 class Protection(pulumi.ComponentResource):
-    """Empty component that ``destroy`` deletes first; in a protected stack this deletion fails.
+    """Empty component that ``destroy`` deletes first. In a protected stack this deletion fails.
 
-    Depends on all other components, and so is deleted before them. Pulumi checks the protection of
-    each resource only before deleting it. Without this component, ``destroy`` would cancel jobs and
-    delete secrets and images before it stops at a protected bucket (decision 28).
+    Pulumi checks the protection of each resource only before deleting it. Without this component,
+    ``destroy`` would cancel jobs and delete secrets before it stops at a protected bucket (decision
+    28).
     """
 
     def __init__(
         self, scope: Scope, protects: bool, *, after: Sequence[pulumi.ComponentResource]
     ) -> None:
-        """Declare the component after all others. ``protects``: True if any resource is protected.
-
-        Declared also without protection: a protected component that is removed from the program
-        could never be deleted.
-        """
+        """Declare the component, also without ``protects``; a removed one cannot be deleted."""
         waits = pulumi.ResourceOptions(depends_on=_everything_in(after), protect=protects or None)
         opts = pulumi.ResourceOptions.merge(scope.opts, waits)
         super().__init__("vertextraining:protection:Protection", scope.name, None, opts)
@@ -92,10 +85,10 @@ class Protection(pulumi.ComponentResource):
 def _everything_in(
     components: Sequence[pulumi.ComponentResource],
 ) -> pulumi.Output[Sequence[pulumi.Resource]]:
-    """Return all registered resources inside of components.
+    """Return all registered resources in components.
 
-    Lists each resource: after a refused deletion the engine deletes everything that the refused
-    resource does not depend on, without expanding components.
+    After a refused deletion the engine deletes every resource that the refused resource does not
+    depend on, and does not expand components.
     """
 
     async def registered() -> Sequence[pulumi.Resource]:
@@ -123,7 +116,6 @@ class Scope:
 
     @property
     def opts(self) -> pulumi.ResourceOptions | None:
-        """Return the resource options of the component."""
         return pulumi.ResourceOptions(parent=self.parent) if self.parent else None
 
 
@@ -135,23 +127,17 @@ TOP: Final = Scope()
 def child_options(
     component: pulumi.Resource, after: Sequence[pulumi.Resource], *, protect: bool
 ) -> pulumi.ResourceOptions:
-    """Return options of a child resource, protected if ``protect`` is True.
-
-    Otherwise the child inherits the component's protection, which False would override.
-    """
+    """Return options of a child resource. Without ``protect`` it has the component's protection."""
     return pulumi.ResourceOptions(parent=component, depends_on=after, protect=protect or None)
 
 
 def program_labels() -> dict[str, str]:
-    """Return the label that identifies the Pulumi project and stack.
-
-    Empty if the names of project and stack do not form a valid label.
-    """
+    """Return the label with Pulumi project and stack; empty if their names form no valid label."""
     program = program_label(pulumi.get_project(), pulumi.get_stack())
     return {PROGRAM_LABEL: program} if naming.LABEL_VALUE.match(program) else {}
 
 
-#: Any resource type of the provider's package.
+#: A resource type of the provider's package; any type is suitable.
 _TYPE: Final = "gcp:projects/service:Service"
 #: Settings of the provider that are also arguments of components.
 PLACE: Final = ("project", "region")
@@ -172,11 +158,7 @@ def explicit(opts: pulumi.ResourceOptions | None) -> pulumi.ProviderResource | N
 
 
 def value(opts: pulumi.ResourceOptions | None, key: str) -> Any:
-    """Return a setting of a component's provider, by Python name; None if unset or unreadable.
-
-    Settings of a provider that a program in another language declares are unreadable; the config
-    may differ.
-    """
+    """Return a setting of a component's provider, by Python name; None if unset or unreadable."""
     provider = explicit(opts)
     if provider is None:
         result = pulumi.Config("gcp").get(to_camel(key))
@@ -195,7 +177,7 @@ def submitter_of(component: pulumi.Resource) -> str:
 
 
 def identity_problems(opts: pulumi.ResourceOptions | None) -> Iterator[Problem]:
-    """Yield a problem if the provider's credentials cannot be used to submit jobs."""
+    """Yield a problem for credentials of the provider that cannot submit jobs."""
     provider = explicit(opts)
     for key in _CREDENTIALS:
         if value(opts, key) is not None:

@@ -1,12 +1,12 @@
 """Typed dicts of the sections of a stack file, for arguments of components.
 
-Derived from the models in ``vertex_training.settings``. Type checkers and editors read
-``sections.pyi``, which ``python -m tools.generate.component_args`` writes. Annotations are objects,
-not strings, since Pulumi's component provider host reads them.
+Type checkers and editors read ``sections.pyi``, which ``python -m tools.generate.component_args``
+writes. Annotations are objects, since Pulumi's component provider host reads them.
 """
 
 import ast
 import datetime
+import functools
 import inspect
 import itertools
 import textwrap
@@ -32,10 +32,8 @@ from vertex_training.settings.section import Section
 
 #: Keys of a stack file that only ``vt`` reads, or that are separate arguments of components.
 LEFT_OUT: Final = frozenset(
-    (
-        *("stack", "include", "overrides", "project", "region", "project_number"),
-        *("drift", "policy_levels"),
-    )
+    {"project", "region", "project_number"}
+    | {"stack", "include", "overrides", "drift", "policy_levels"}
 )
 #: Section whose fields are arguments of a component -> name of the typed dict, excluded fields.
 FLAT: Final[dict[type[Section], tuple[str, frozenset[str]]]] = {
@@ -54,6 +52,7 @@ def sections_in(annotation: Any) -> list[type[Section]]:
     return [section for part in get_args(annotation) for section in sections_in(part)]
 
 
+@functools.cache
 def docs_of(section: type[Section]) -> dict[str, str]:
     """Return the docstrings of fields by name, including those of base classes."""
     docs: dict[str, str] = {}
@@ -78,7 +77,6 @@ def flat_base(section: type[Section]) -> type[Section] | None:
 
 
 def _declare(section: type[Section]) -> None:
-    """Create the typed dict of a section, after the typed dicts of its inner sections."""
     name, flat = f"{section.__name__}Args", flat_base(section)
     for field in section.model_fields.values():
         for inner in sections_in(field.annotation):
@@ -92,7 +90,6 @@ def _declare(section: type[Section]) -> None:
 
 
 def _declare_flat(section: type[Section]) -> Any:
-    """Create a typed dict with the fields of a section that are arguments of a component."""
     name, left_out = FLAT[section]
     own = section.model_fields.keys() - left_out
     summary = f"Arguments from the fields of ``{section.__name__}``."
@@ -114,7 +111,6 @@ def _add(name: str, base: Any, section: type[Section], own: Any, summary: str) -
 
 
 def _type_of(annotation: Any) -> Any:
-    """Return the type of an argument; the settings model checks its value."""
     origin, inner = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
         return _type_of(inner[0])

@@ -18,19 +18,17 @@ def docs_of(section: type[Section]) -> dict[str, str]: ...
 def flat_base(section: type[Section]) -> type[Section] | None: ...
 
 class TeamLimitsArgs(TypedDict):
-    """Limits of a team, in addition to those of the stack. An absent key sets no limit."""
+    """Limits of a team, in addition to the limits of the stack."""
 
     max_usd_per_job: NotRequired[Input[float]]
     """Maximum cost of one of the team's jobs, if it runs until its timeout."""
     max_usd_per_team: NotRequired[Input[float]]
-    """Maximum total cost of the team's jobs: each job once until its timeout, and a month of each
-    schedule."""
+    """Maximum total cost of the team's jobs, each until its timeout, and a month of schedules."""
     max_usd_per_month: NotRequired[Input[float]]
     """Maximum monthly cost of one of the team's endpoints, with all versions and replicas, or of
     one of its schedules."""
     machine_types: NotRequired[Input[Sequence[Input[str]]]]
-    """Allowed machine types of the team's jobs and endpoints. ``n1-*`` matches all that begin with
-    ``n1-``."""
+    """Allowed machine types of the team's jobs and endpoints. ``n1-*`` allows all N1 machines."""
     strategies: NotRequired[Input[Sequence[Input[Literal["STANDARD", "SPOT", "FLEX_START"]]]]]
     """Allowed provisioning strategies of the team's jobs."""
 
@@ -54,7 +52,7 @@ class RetentionArgs(TypedDict):
     """Lock the retention policy: no user can shorten or remove it. A lock is irreversible."""
 
 class BucketArgs(TypedDict):
-    """A bucket. Always regional, closed to the public, with uniform access."""
+    """A regional bucket with uniform access and without public access."""
 
     formerly: NotRequired[Input[str]]
     """Key before a rename. The name in the cloud and in the state derive from this key."""
@@ -65,9 +63,9 @@ class BucketArgs(TypedDict):
     project: NotRequired[Input[str]]
     """Project that owns an existing bucket; default: the stack's project."""
     members: NotRequired[Input[Mapping[str, Input[Sequence[Input[str]]]]]]
-    """Role -> IAM members that get this role on the bucket, beside the grants of accounts."""
+    """Role -> IAM members that get this role on the bucket, in addition to grants to accounts."""
     labels: NotRequired[Input[Mapping[str, Input[str]]]]
-    """Labels of the bucket, beside those of the stack and the team."""
+    """Labels of the bucket, in addition to labels of the stack and the team."""
     objects: NotRequired[Input[Mapping[str, Input[str]]]]
     """Objects to upload: object name -> file, or prefix -> folder, of the checkout."""
     versioning: NotRequired[Input[bool]]
@@ -77,8 +75,7 @@ class BucketArgs(TypedDict):
     delete_after_days: NotRequired[Input[int]]
     """Days after which objects are deleted; default: never."""
     storage_class: NotRequired[Input[Literal["STANDARD", "NEARLINE", "COLDLINE", "ARCHIVE"]]]
-    """Storage class of new objects. Every class but STANDARD has fees for reads and a minimum
-    storage time."""
+    """Storage class of new objects. Other classes than STANDARD charge for each read."""
     retention: NotRequired[Input[RetentionArgs]]
     """Days in which no user can delete or overwrite an object; default: no retention."""
     soft_delete_days: NotRequired[Input[int]]
@@ -100,14 +97,14 @@ class ServiceAccountArgs(TypedDict):
     existing: NotRequired[Input[str]]
     """Address of an existing account. The stack manages only its grants."""
     members: NotRequired[Input[Mapping[str, Input[Sequence[Input[str]]]]]]
-    """Role -> IAM members that get this role on the account, beside the submitters."""
+    """Role -> IAM members that get this role on the account, in addition to submitters."""
     roles: NotRequired[Input[Mapping[str, Input[Sequence[Input[str]]]]]]
-    """Project -> roles of the account in this project. Owners of other projects must grant
-    theirs."""
+    """Project -> roles of the account in this project. The owner of another project must grant
+    the roles there."""
     datasets: NotRequired[Input[Mapping[str, Input[Sequence[Input[str]]]]]]
     """BigQuery dataset -> roles of the account on this dataset, such as
-    ``roles/bigquery.dataViewer``. Owners of other projects must grant theirs. With any dataset, the
-    account may also create read sessions in the stack's project; queries require
+    ``roles/bigquery.dataViewer``. The owner of another project must grant the roles there. With any
+    dataset, the account may also create read sessions in the stack's project. Queries require
     ``roles/bigquery.jobUser`` in ``roles``."""
     reads: NotRequired[Input[Sequence[Input[str]]]]
     """Buckets whose objects the account may read."""
@@ -124,11 +121,11 @@ class ServiceAccountArgs(TypedDict):
     team: NotRequired[Input[str]]
     """Team that owns the account."""
     submitters: NotRequired[Input[Sequence[Input[str]]]]
-    """IAM members that may submit jobs as this account; default: those of the team, or of the stack
-    if the account has no team."""
+    """IAM members that may submit jobs as this account; default: submitters of the team, or of the
+    stack if the account has no team."""
 
 class SecretArgs(TypedDict):
-    """A secret in Secret Manager without its value, which is added outside of the stack."""
+    """A secret in Secret Manager. Users add its value outside of the stack."""
 
     formerly: NotRequired[Input[str]]
     """Key before a rename. The name in the cloud and in the state derive from this key."""
@@ -137,9 +134,9 @@ class SecretArgs(TypedDict):
     existing: NotRequired[Input[str]]
     """Full name of an existing secret. The stack manages only grants on the secret."""
     members: NotRequired[Input[Mapping[str, Input[Sequence[Input[str]]]]]]
-    """Role -> IAM members that get this role on the secret, beside the grants of accounts."""
+    """Role -> IAM members that get this role on the secret, in addition to grants to accounts."""
     labels: NotRequired[Input[Mapping[str, Input[str]]]]
-    """Labels of the secret, beside those of the stack and the team."""
+    """Labels of the secret, in addition to labels of the stack and the team."""
     description: NotRequired[Input[str]]
     """Description, stored as an annotation of the secret."""
     protect: NotRequired[Input[bool]]
@@ -154,7 +151,7 @@ class PackageArgs(TypedDict):
     """Folder with the code, relative to the top of the checkout."""
 
 class ImageArgs(TypedDict):
-    """A container image, pinned by digest, in the stack's repository or in another one.
+    """A container image with its digest, in the stack's repository or in another repository.
 
     ``vt images build`` builds the context and writes the digest; ``vt promote`` copies the image
     to another stack."""
@@ -168,7 +165,7 @@ class ImageArgs(TypedDict):
     build_args: NotRequired[Input[Mapping[str, Input[str]]]]
     """Values of the Dockerfile's ARGs. Every user who can pull the image can read them."""
     target: NotRequired[Input[str]]
-    """Stage to build; default: the last stage."""
+    """Stage of the Dockerfile to build; default: the last stage."""
     digest: NotRequired[Input[str]]
     """Digest of the image that jobs run, in the stack's repository under the image's name."""
     built_from: NotRequired[Input[str]]
@@ -182,18 +179,17 @@ class RegistryArgs(TypedDict):
     name: NotRequired[Input[str]]
     """Id in the cloud; default: ``training-STACK``."""
     existing: NotRequired[Input[str]]
-    """Full name of an existing Docker repository. The stack manages only grants on the
-    repository."""
+    """Full name of an existing Docker repository. The stack manages only grants on it."""
     members: NotRequired[Input[Mapping[str, Input[Sequence[Input[str]]]]]]
-    """Role -> IAM members that get this role on the repository, beside the builders."""
+    """Role -> IAM members that get this role on the repository, in addition to builders."""
     immutable_tags: NotRequired[Input[bool]]
-    """Forbid moving a pushed tag to another image."""
+    """Forbid that a pushed tag moves to another image."""
     keep_versions: NotRequired[Input[int]]
     """Number of newest versions of each image that are never deleted."""
     scanning: NotRequired[Input[bool]]
     """Scan images for known vulnerabilities; default: the project's setting."""
     delete_untagged_after_days: NotRequired[Input[int]]
-    """Days after which a version without a tag is deleted."""
+    """Days after which an image version without a tag is deleted."""
     protect: NotRequired[Input[bool]]
     """Refuse to delete or replace the repository, and to destroy the stack."""
 
@@ -235,8 +231,7 @@ class DnsPeeringArgs(TypedDict):
     domain: Input[str]
     """DNS domain that ends with a dot, like ``corp.example.com.``"""
     target_project: NotRequired[Input[str]]
-    """Project of the network with the private zones; default: the project of the stack's
-    network."""
+    """Project of the network with the private zones; default: that of the stack's network."""
     target_network: NotRequired[Input[str]]
     """Name of the network with the private zones; default: the stack's network."""
 
@@ -256,8 +251,8 @@ class NetworkArgs(TypedDict):
     """Network of jobs.
 
     ``none``: jobs use no network of yours. ``peering``: Google's network, in which jobs run, is
-    peered with yours. ``psc``: each job machine has an interface in yours, through a network
-    attachment."""
+    peered with your network. ``psc``: each job machine has an interface in your network, through a
+    network attachment."""
 
     mode: NotRequired[Input[Literal["none", "peering", "psc"]]]
     """Kind of connection: none, VPC peering, or Private Service Connect interfaces."""
@@ -334,8 +329,7 @@ class ReservationFields(TypedDict):
     existing: NotRequired[Input[str]]
     """Full name of an existing reservation, with ``serviceShareType: ALLOW_ALL``."""
     parallel_jobs: NotRequired[Input[int]]
-    """Maximum number of the stack's jobs that use the reservation at the same time; default:
-    all."""
+    """Maximum number of the stack's jobs that use the reservation at once; default: all jobs."""
     protect: NotRequired[Input[bool]]
     """Refuse to delete or replace the reservation, and to destroy the stack."""
 
@@ -353,11 +347,11 @@ class EncryptionArgs(TypedDict):
     key: Input[str]
     """Full name of the key, in the stack's region."""
     covers: NotRequired[Input[Sequence[Input[Literal["buckets", "registry", "secrets", "jobs"]]]]]
-    """Resources that the key encrypts. Adding a deployed registry or secret replaces the
-    resource."""
+    """Resources that the key encrypts. A later addition of ``registry`` or ``secrets`` replaces
+    deployed resources."""
 
 class LimitsArgs(TypedDict):
-    """Limits of the stack, its jobs and endpoints. An absent key sets no limit."""
+    """Limits of the stack, its jobs and endpoints. Without a key there is no such limit."""
 
     max_usd_per_job: NotRequired[Input[float]]
     """Maximum cost of one job, if it runs until its timeout."""
@@ -370,12 +364,11 @@ class LimitsArgs(TypedDict):
     max_usd_per_month_in_total: NotRequired[Input[float]]
     """Maximum monthly cost of all endpoints and schedules of the stack together."""
     allow_unpriced: NotRequired[Input[bool]]
-    """Allow jobs and endpoints without a known price, counted as 0. By default a limit in USD
-    refuses them."""
+    """Allow jobs and endpoints without a known price. Limits in USD count them as 0."""
     regions: NotRequired[Input[Sequence[Input[str]]]]
     """Allowed regions of the stack."""
     machine_types: NotRequired[Input[Sequence[Input[str]]]]
-    """Allowed machine types of jobs and endpoints. ``n1-*`` matches all that begin with ``n1-``."""
+    """Allowed machine types of jobs and endpoints. ``n1-*`` allows all N1 machines."""
     strategies: NotRequired[Input[Sequence[Input[Literal["STANDARD", "SPOT", "FLEX_START"]]]]]
     """Allowed provisioning strategies of jobs."""
     member_domains: NotRequired[Input[Sequence[Input[str]]]]
@@ -391,8 +384,7 @@ class JobDefaultsArgs(TypedDict):
     timeout: NotRequired[Input[str]]
     """Default of ``scheduling.timeout``."""
     output_directory: NotRequired[Input[str]]
-    """Default of ``baseOutputDirectory.outputUriPrefix``, like
-    ``${buckets.out}/${job.requestId}``."""
+    """Default of the output directory, like ``${buckets.out}/${job.requestId}``."""
     labels: NotRequired[Input[Mapping[str, Input[str]]]]
     """Labels of the request. A job file's label with the same key takes precedence."""
 
@@ -409,12 +401,11 @@ class SnapshotArgs(TypedDict):
     """Values of query parameters such as ``@day``. Text is STRING, numbers are INT64 or FLOAT64,
     true and false are BOOL."""
     as_of: NotRequired[Input[str]]
-    """Time of the table contents to read, such as ``2026-11-20T00:00:00Z``. The query must say
-    ``FROM table FOR SYSTEM_TIME AS OF @as_of``. BigQuery supports the last seven days. Default: the
-    time of the first ``pulumi up``."""
+    """Time of the table contents to read, such as ``2026-11-20T00:00:00Z``, at most seven days ago.
+    The query must contain ``FROM table FOR SYSTEM_TIME AS OF @as_of``. Default: the time of the
+    first ``pulumi up``."""
     max_bytes_billed: Input[int]
-    """Maximum number of bytes billed for the query. BigQuery refuses a larger query without
-    charge."""
+    """Maximum bytes billed for the query. BigQuery refuses a larger query, without a charge."""
     format: NotRequired[Input[Literal["parquet", "csv"]]]
     """Format of the files."""
     bucket: NotRequired[Input[str]]
@@ -422,20 +413,18 @@ class SnapshotArgs(TypedDict):
     location: NotRequired[Input[str]]
     """Location of the tables; default: the stack's region."""
     run: NotRequired[Input[int]]
-    """Number of the run. Increment it to run an unchanged query again; files of earlier runs
-    remain."""
+    """Number of the run. Increment it to run an unchanged query again. Old files remain."""
 
 class RungArgs(TypedDict):
-    """Changes of one rung to the job file's request.
+    """Changes to the job file's request in one rung (alternative) of a ladder.
 
     A rung with ``machineType`` replaces the whole machine, including the file's accelerators. A
     rung without ``reservation`` uses no reservation."""
 
     strategy: NotRequired[Input[Literal["STANDARD", "SPOT", "FLEX_START"]]]
-    """Provisioning strategy; default: the job file's, or STANDARD with ``reservation``."""
+    """Provisioning strategy; default: that of the job file, or STANDARD with ``reservation``."""
     max_wait_duration: NotRequired[Input[str]]
-    """Maximum wait of FLEX_START for machines. ``0s`` waits without limit, so that no later rung is
-    used."""
+    """Maximum wait of FLEX_START for machines. ``0s``: without limit, so no later rung is used."""
     machine_type: NotRequired[Input[str]]
     """Machine type of the first worker pool and of all pools with the same machine."""
     accelerator_type: NotRequired[Input[str]]
@@ -455,18 +444,17 @@ class TrainedModelArgs(TypedDict):
     width: Input[int]
     """Width of the residual stream."""
     vocabulary: Input[int]
-    """Number of tokens that it distinguishes."""
+    """Number of different tokens."""
     micro_batch: Input[int]
-    """Sequences that one GPU computes at once."""
+    """Number of sequences that one GPU processes in one step."""
     sequence: Input[int]
-    """Tokens of a sequence."""
+    """Number of tokens in a sequence."""
     optimizer: NotRequired[Input[Literal["adamw", "momentum", "sgd"]]]
-    """``momentum`` is SGD with momentum."""
+    """Optimizer. ``momentum`` is SGD with momentum."""
     zero_stage: NotRequired[Input[int]]
-    """Parts that all GPUs of the job share: optimizer's state (1), also gradients (2), also weights
-    (3)."""
+    """ZeRO stage: GPUs share the optimizer's state (1), also gradients (2), also weights (3)."""
     gradient_checkpointing: NotRequired[Input[bool]]
-    """Compute activations again in the backward pass."""
+    """Recompute activations in the backward pass, which saves memory."""
 
 class ScheduleArgs(TypedDict):
     """Repeated submission of a job at given times (slots), by ``vt jobs advance``.
@@ -480,9 +468,8 @@ class ScheduleArgs(TypedDict):
     paused: NotRequired[Input[bool]]
     """Pause the schedule. Slots in a pause are never submitted."""
     missed: NotRequired[Input[Literal["skip", "latest", "all"]]]
-    """What to do with slots that were not submitted in time. ``skip``: omit slots that are an hour
-    late. ``latest``: submit the newest slot, however late. ``all``: submit every slot, one after
-    another."""
+    """Action on slots that were not submitted in time. ``skip``: omit slots that are an hour late.
+    ``latest``: submit only the newest slot. ``all``: submit every slot, one after another."""
 
 class StateMessagesArgs(TypedDict):
     """Messages that Batch publishes to a Pub/Sub topic when a job or one of its tasks changes
@@ -526,26 +513,24 @@ class JobFields(TypedDict):
     run: NotRequired[Input[int]]
     """Number of the run. Increment it to submit an unchanged job again."""
     on_delete: NotRequired[Input[Literal["keep", "delete"]]]
-    """Action on the ended job in Vertex AI when its entry is removed from the stack: keep or
-    delete."""
+    """Action on the ended job in Vertex AI when its entry in the stack file is removed."""
     backend: NotRequired[Input[Literal["vertex", "batch"]]]
     """Service that runs the job: Vertex AI, or Google Batch, which has no fee (docs/batch.md)."""
     on_change: NotRequired[Input[Literal["cancel", "finish"]]]
-    """What to do with the running job when its request changes; default: the stack's
-    ``onChange``."""
+    """Action on the running job when its request changes; default: ``onChange`` of the stack."""
     wait: NotRequired[Input[Literal["running", "succeeded"]]]
     """State of the job that ``pulumi up`` waits for after submitting; default: no wait."""
     deadline: NotRequired[Input[str]]
-    """Maximum time to wait, with ``wait``; default: an hour."""
+    """Maximum time of the wait that ``wait`` requests; default: an hour."""
     ladder: NotRequired[Input[Sequence[Input[RungArgs]]]]
-    """Alternatives, in order, for when the service has no machines for the job file's request."""
+    """Alternatives, in order, to use if the service has no machines for the job file's request."""
     idle_stop: NotRequired[Input[str]]
-    """Cancel the job when it is idle: with ``5% for 30m``, when every accelerator stays below 5%
-    utilization for 30 minutes. A waiting ``up`` or ``vt jobs advance`` cancels the job. The time
-    is from 10m to 23h30m."""
+    """Condition to cancel the idle job. With ``5% for 30m``, a waiting ``up`` or ``vt jobs
+    advance`` cancels the job when every accelerator stays below 5% utilization for 30 minutes. The
+    time is from 10m to 23h30m."""
     model: NotRequired[Input[TrainedModelArgs]]
-    """Sizes of the transformer that it trains: checks and reviews compare the predicted peak of GPU
-    memory with the accelerator's."""
+    """Sizes of the transformer that the job trains. Checks and reviews compare the predicted peak
+    of GPU memory with the memory of the accelerator."""
 
 class JobArgs(JobFields):
     """A job or tuning job: its job file and its options in this stack."""
@@ -557,8 +542,7 @@ class JobArgs(JobFields):
     schedule: NotRequired[Input[ScheduleArgs]]
     """Times at which the job is submitted; default: ``pulumi up`` submits the job once."""
     messages: NotRequired[Input[StateMessagesArgs]]
-    """Messages of Batch to a Pub/Sub topic when the job changes state. Requires ``backend:
-    batch``."""
+    """Messages to a Pub/Sub topic when the job changes state. Requires ``backend: batch``."""
 
 class ServingContainerArgs(TypedDict):
     """Container that serves predictions, as Vertex AI requires for custom containers."""
@@ -592,13 +576,11 @@ class ModelArgs(TypedDict):
     container: Input[ServingContainerArgs]
     """Serving container: an image, or a mapping with image, routes, port and environment."""
     artifacts: NotRequired[Input[str]]
-    """Folder of the artifacts below the run's output directory. Jobs see ``model`` as
-    AIP_MODEL_DIR."""
+    """Folder of the artifacts below the run's output directory; ``model`` is AIP_MODEL_DIR."""
     files: NotRequired[Input[Sequence[Input[str]]]]
-    """Files that the container requires in the artifacts folder. A preview fails if a run lacks
-    one."""
+    """Required files in the artifacts folder. A preview fails if a run lacks one of the files."""
     on_delete: NotRequired[Input[Literal["keep", "delete"]]]
-    """Action on versions in Vertex AI when their run is removed from the list: keep or delete."""
+    """Action on a version in Vertex AI when its run is removed from the list: keep or delete."""
     team: NotRequired[Input[str]]
     """Team that owns the model."""
 
@@ -635,10 +617,9 @@ class EndpointArgs(TypedDict):
     """Key of the service account that the containers run as; default: an account of Google."""
     split: Input[Mapping[str, Input[int]]]
     """Percentage of the traffic by run, like ``{"run 3": 90, "run 4": 10}``; the sum is 100. A run
-    with 0 stays deployed. A run that is not listed is undeployed when it has no traffic."""
+    with 0 stays deployed. An unlisted run is undeployed when it has no more traffic."""
     public: NotRequired[Input[bool]]
-    """Make the endpoint reachable from the internet; default: false with network mode ``psc``,
-    otherwise true."""
+    """Allow access from the internet; default: false with network mode ``psc``, otherwise true."""
     team: NotRequired[Input[str]]
     """Team that owns the endpoint."""
 
@@ -659,14 +640,13 @@ class AlertsArgs(TypedDict):
     channels: Input[Sequence[Input[str]]]
     """Keys of the channels to notify, from section ``channels``."""
     failed: NotRequired[Input[bool]]
-    """Alert once on each failed job, by the line that Vertex AI logs."""
+    """Alert once for each failed job, when Vertex AI logs the failure."""
     gpu_idle_below: NotRequired[Input[str]]
-    """Alert if a job's accelerators are idle: with ``5% for 30m``, if no replica exceeds 5%
+    """Alert if all accelerators of a job are idle. With ``5% for 30m``, no replica exceeds 5%
     utilization for 30 minutes. The maximum time is 23h30m."""
 
 class BudgetArgs(TypedDict):
-    """Alert on the monthly cost of the project. A budget stops no job, and costs may be a day
-    old."""
+    """Alert on the monthly cost of the project, which may be a day old. A budget stops no job."""
 
     billing_account: Input[str]
     """Billing account of the project, with currency USD."""
@@ -740,7 +720,7 @@ class EnvironmentFields(TypedDict):
     """Files or lines that look like secrets, but may be uploaded. A key is ``FILE`` or
     ``FILE:LINE``, as in the output of ``vt check``. A value is the reason."""
     rules: NotRequired[Input[Mapping[str, Input[Literal["error", "warning", "note"]]]]]
-    """Levels of rules of job files. The level of an error cannot be lowered."""
+    """Rule of job files -> level. The level of a rule that is an error cannot be lowered."""
     on_change: NotRequired[Input[Literal["cancel", "finish"]]]
     """Effect of a changed request on a running job. ``cancel`` cancels the job. With ``finish``,
     the job ends by itself, and the next ``pulumi up`` submits the changed job. A job's own

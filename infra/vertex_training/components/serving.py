@@ -18,8 +18,8 @@ from vertex_training.stack import Stack
 class Serving(pulumi.ComponentResource):
     """Models and endpoints of a stack.
 
-    An endpoint is a resource of the gcp plugin, and its traffic a resource of this program. The
-    plugin ignores the traffic split, which it would otherwise overwrite.
+    The gcp plugin creates endpoints, and resources of this program deploy their traffic. The plugin
+    ignores changes of the traffic split, which it would otherwise overwrite.
     """
 
     versions: dict[tuple[str, int], ModelVersion]
@@ -37,7 +37,7 @@ class Serving(pulumi.ComponentResource):
         control_bucket: pulumi.Input[str],
         after: Sequence[pulumi.Resource],
     ) -> None:
-        """``after`` are APIs, grants, images, and the jobs whose runs become versions."""
+        """Declare versions and endpoints ``after`` APIs, grants, images and jobs."""
         opts = pulumi.ResourceOptions.merge(scope.opts, pulumi.ResourceOptions(depends_on=after))
         super().__init__("vertextraining:serving:Serving", scope.name, None, opts)
         self._stack, self._name = stack, scope.name
@@ -77,9 +77,8 @@ class Serving(pulumi.ComponentResource):
     def _declare_versions(
         self, control_bucket: pulumi.Input[str], inside: pulumi.ResourceOptions
     ) -> None:
-        """Declare the versions of each model in sequence: the first creates the model."""
         settings = self._stack.declared
-        self.versions = {}
+        self.versions = {}  # the first version of a model creates the model
         for (key, run), version in sorted(self._stack.versions.items()):
             model = settings.models[key]
             earlier = [declared for (of, _), declared in self.versions.items() if of == key][-1:]
@@ -102,7 +101,6 @@ class Serving(pulumi.ComponentResource):
 def _endpoint(
     name: str, endpoint: DeclaredEndpoint, inside: pulumi.ResourceOptions
 ) -> gcp.vertex.AiEndpoint:
-    """Declare an endpoint without traffic."""
     private: gcp.vertex.AiEndpointPrivateServiceConnectConfigArgsDict = {
         "enable_private_service_connect": True,
         "project_allowlists": [endpoint.project],

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NotRequired, Optional, Unpack, ove
 
 import pulumi
 from pulumi import Input, Output
+from pydantic.alias_generators import to_camel
 
 from vertex_training.catalog import costs
 from vertex_training.components import ordering
@@ -71,13 +72,11 @@ class Training(pulumi.ComponentResource):
         is_known: bool = True,
         after: Sequence[pulumi.Resource],
     ) -> None:
-        """Declare the jobs. ``requests``: requests by key of ``settings``; ``records``: a folder.
+        """Declare the jobs of ``requests``, by key of ``settings``. ``records`` is a folder.
 
-        ``is_known`` is False in a preview with placeholders in the requests. ``after`` has the
-        prerequisites of jobs.
-
-        The component depends on ``after`` and jobs depend on the component, so that the state has
-        the long list of dependencies once and not once per job (decision 13).
+        ``is_known`` is False in a preview with placeholders in the requests. The component depends
+        on ``after`` and jobs depend on the component, so that the state has the long list of
+        dependencies once and not once per job (decision 13).
         """
         opts = pulumi.ResourceOptions.merge(scope.opts, pulumi.ResourceOptions(depends_on=after))
         super().__init__("vertextraining:training:Training", scope.name, None, opts)
@@ -123,29 +122,30 @@ class Training(pulumi.ComponentResource):
     ) -> Output[bool]:
         """Wait in parallel for all jobs with ``wait``, so that ``up`` fails if any such job fails.
 
-        Not in an ``after_create`` hook: the engine would keep the step open, so that an interrupt
-        has no effect until the hook ends, a kill leaves a pending operation, and the next ``up``,
-        which creates nothing, would succeed although the job has failed (docs/adr).
+        Not in an ``after_create`` hook, which would keep the engine's step open: an interrupt would
+        have no effect, a kill would leave a pending operation, and the next ``up`` would succeed
+        although the job has failed (docs/adr).
         """
         waiting = {} if pulumi.runtime.is_dry_run() else requests
         outcomes = [
-            self._outcome(self.jobs[key], _wanted(key, jobs[key], request), request)
+            self._outcome(
+                self.jobs[key],
+                Wait(key, request.submission.run, wait, jobs[key].deadline_seconds),
+                request,
+            )
             for key, request in waiting.items()
-            if jobs[key].wait
+            if (wait := jobs[key].wait)
         ]
-        # Only after every job was submitted: ending the program would end declarations too.
+        # Wait until all jobs are submitted: the end of the program would also end declarations.
         submitted = [job.name for job in self.jobs.values()] if outcomes else []
         everything = pulumi.Output.all(*outcomes, *submitted)
         reached = everything.apply(lambda all_: all(all_[: len(outcomes)]))
-        if not HOSTED.get():
-            reached.apply(_end_unless)
+        if not HOSTED.get():  # end the program without a traceback: the reason was logged
+            reached.apply(lambda all_: None if all_ else sys.exit(MESSAGE_SHOWN))
         return reached
 
     def _outcome(self, job: CustomJob, wanted: Wait, request: JobRequest) -> Output[bool]:
-        """Wait for one job. If it misses the state in ``wait``, log the reason and return False.
-
-        The program fails, not the job's resource, whose creation succeeded.
-        """
+        """Wait for one job; log the reason and return False if it misses its ``wait`` state."""
 
         async def reached(known: Sequence[Any]) -> bool:
             name, inputs = known
@@ -168,16 +168,11 @@ class Training(pulumi.ComponentResource):
 
 
 def _labels(settings: Settings, requests: Mapping[str, JobRequest]) -> dict[str, dict[str, str]]:
-    """Return the labels of each job, which depend on the job's team."""
     program = program_labels() if pulumi.get_stack() != settings.stack else {}
     return {
         key: {**settings.labels_of(settings.team_at(request.account)), **program}
         for key, request in requests.items()
     }
-
-
-def _wanted(key: str, job: JobOptions, request: JobRequest) -> Wait:
-    return Wait(key, request.submission.run, job.wait or "succeeded", job.deadline_seconds)
 
 
 def _wait_ports(request: JobRequest, account: str, say: Callable[[str], None]) -> WaitPorts:
@@ -200,12 +195,6 @@ def _wait_ports(request: JobRequest, account: str, say: Callable[[str], None]) -
     return WaitPorts(lambda name: service().get(name), tail, say)
 
 
-def _end_unless(reached: bool) -> None:
-    """End the program without a traceback unless ``reached``; errors were already logged."""
-    if not reached:
-        sys.exit(MESSAGE_SHOWN)
-
-
 def log_tuning_costs(requests: Mapping[str, JobRequest]) -> None:
     """Log maximum cost, hourly cost and quota of each tuning job."""
     for key, request in sorted(requests.items()):
@@ -214,13 +203,12 @@ def log_tuning_costs(requests: Mapping[str, JobRequest]) -> None:
             pulumi.log.info(
                 f"Tuning job {key} costs at most {cost}: {costs.usd(cost.hourly)} an hour with "
                 f"{cost.parallel} parallel trials, which require {cost.parallel} times the quota "
-                "of "
-                "one trial."
+                "of one trial."
             )
 
 
 def schedule_outputs(made: JobSchedule, request: JobRequest) -> dict[str, Input[str]]:
-    """Return the outputs of a job with a schedule, with a folder for each scheduled time."""
+    """Return the stack's outputs for a job with a schedule."""
     return {
         "since": made.since,
         "requestDigest": request.digest,
@@ -230,7 +218,7 @@ def schedule_outputs(made: JobSchedule, request: JobRequest) -> dict[str, Input[
 
 
 def job_outputs(job: CustomJob, request: JobRequest) -> dict[str, Input[str]]:
-    """Return a job's outputs, in a preview with all values that do not depend on its creation."""
+    """Return a job's outputs. A preview shows those that do not depend on its creation."""
     return {
         "name": job.name,
         "state": job.state,
@@ -253,14 +241,9 @@ _BUCKET: Final = re.compile(r"[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]")
 #: Characters to escape in JSON that is read as YAML.
 _ESCAPED: Final = re.compile("[\x7f-\uffff]")
 #: Output of the component -> name in the outputs of a stack.
-OUTPUTS: Final = {
-    "job_name": "name",
-    "state": "state",
-    "request_id": "requestId",
-    "artifacts": "artifacts",
-    "costs_at_most": "costsAtMost",
-    "console": "console",
-    "logs": "logs",
+OUTPUTS: Final = {"job_name": "name"} | {
+    name: to_camel(name)
+    for name in ("state", "request_id", "artifacts", "costs_at_most", "console", "logs")
 }
 
 
@@ -268,9 +251,9 @@ class TrainingJobArgs(JobFields):
     """Arguments of :class:`TrainingJob`."""
 
     project: NotRequired[Input[str]]
-    """Id of the job's project; default: the provider's."""
+    """Id of the job's project; default: project of the gcp provider."""
     region: NotRequired[Input[str]]
-    """Region of the job; default: the provider's."""
+    """Region of the job; default: region of the gcp provider."""
     control_bucket: Input[str]
     """Name of the bucket for records: ``TrainingBuckets.control``. May be unknown in a preview."""
     spec: NotRequired[Input[Mapping[str, Any]]]
@@ -280,7 +263,7 @@ class TrainingJobArgs(JobFields):
     file: NotRequired[Input[str]]
     """Path of a file with the request, relative to the program's folder; replaces ``spec``."""
     environment: NotRequired[Input[str]]
-    """Part of the job's name and identity; default: the Pulumi stack's name."""
+    """Name of the environment, part of the job's identity; default: the Pulumi stack's name."""
     base_name: NotRequired[Input[str]]
     """Name of the job in its environment, part of its identity; default: the component's name."""
     labels: NotRequired[Input[Mapping[str, Input[str]]]]
@@ -297,7 +280,7 @@ class _Options(Section):
 
 
 class TrainingJob(pulumi.ComponentResource):
-    """A training job or tuning job on Vertex AI, checked first and submitted exactly once.
+    """A training or tuning job on Vertex AI. The component checks it and submits it exactly once.
 
     The rules of job files (``vt check --rules``) apply to ``spec``. ``${job.name}``, ``${job.run}``
     and ``${job.requestId}`` are replaced by the job's values. An equal request is never submitted
@@ -341,7 +324,7 @@ class TrainingJob(pulumi.ComponentResource):
     costs_at_most: Output[str]
     """Maximum cost of the job as text. Known in a preview."""
     cost_usd_at_most: Output[Optional[float]]  # noqa: UP045 - as Pulumi's host reads it
-    """Maximum cost of the job in USD; none if a machine has no known price."""
+    """Maximum cost of the job in USD; null if a machine has no known price."""
     console: Output[str]
     """URL of the job in the console, or the command that prints a local job."""
     logs: Output[str]
@@ -356,11 +339,7 @@ class TrainingJob(pulumi.ComponentResource):
     def __init__(
         self, name: str, /, args: TrainingJobArgs = KEYWORDS, opts: Opts = None, **keywords: Any
     ) -> None:
-        """Check the request and declare the job.
-
-        Raises:
-            ArgumentsError: lists every mistake; nothing is declared.
-        """
+        """Check the request and declare the job. Raises ArgumentsError with every mistake."""
         arguments = Arguments(f"TrainingJob '{name}'", opts)
         given = arguments.named(args, keywords, (*FIELDS, *SETTINGS, *OTHERS))
         environment, key = arguments.environment(given), arguments.base_name(given, name)
@@ -371,7 +350,11 @@ class TrainingJob(pulumi.ComponentResource):
         settings = settings.model_copy(update={"jobs": {key: options}})
         submission = Submission(settings.project, settings.region, environment, key, options.run)
         arguments.add(ordering.identity_problems(opts))
-        rungs = _rungs(options, arguments)
+        for index, rung in enumerate(
+            options.ladder
+        ):  # components accept only full names of reservations
+            arguments.add(job_rules.unknown_reservation(rung, {}, ("ladder", index)))
+        rungs = job_rules.rungs(options.ladder, {}, {})
         kind = BATCH_JOB if options.backend == BATCH_JOB.backend else None
         request = _request(given, submission, stack, arguments, rungs, kind, options.passed)
         arguments.claim(jobs=[submission])
@@ -395,13 +378,11 @@ class TrainingJob(pulumi.ComponentResource):
 
 
 def _control_bucket(values: Mapping[str, Any], arguments: Arguments) -> Input[str]:
-    """Return the name of the control bucket, or an output in a preview."""
     bucket = values.get("control_bucket")
     if bucket is None:
         hint = "pass TrainingBuckets.control"
-        arguments.add(
-            [Problem("this required argument is missing", hint=hint, path=("controlBucket",))]
-        )
+        what = "this required argument is missing"
+        arguments.add([Problem(what, hint=hint, path=("controlBucket",))])
         return ""
     known = arguments.known(bucket, ("control_bucket",))
     if known is None:
@@ -417,17 +398,9 @@ def _control_bucket(values: Mapping[str, Any], arguments: Arguments) -> Input[st
 def _options(
     name: str, values: Mapping[str, Any], environment: str, arguments: Arguments
 ) -> JobOptions:
-    """Return the job's options, or defaults if the options have problems, which are collected."""
     values = arguments.section(JobOptions, values, FIELDS, at=("jobs", name))
     parsed = arguments.parse(_Options, {"stack": environment, "jobs": {name: values}})
     return parsed.jobs[name] if parsed else JobOptions()
-
-
-def _rungs(options: JobOptions, arguments: Arguments) -> tuple[RungOverrides, ...]:
-    """Return the rungs of ``ladder``; components accept only full names of reservations."""
-    for index, rung in enumerate(options.ladder):
-        arguments.add(job_rules.unknown_reservation(rung, {}, ("ladder", index)))
-    return job_rules.rungs(options.ladder, {}, {})
 
 
 def _request(
@@ -439,11 +412,6 @@ def _request(
     kind: JobKind | None,
     options: Mapping[str, Any],
 ) -> JobRequest:
-    """Check and return the request of the job; a ``kind`` of None is derived from the request.
-
-    Raises:
-        ArgumentsError: lists every mistake in the arguments and in the request.
-    """
     document, result, file = _document(values, arguments), None, ""
     if document is not None:
         data, file = document
@@ -456,8 +424,8 @@ def _request(
         if stack:
             arguments.add(stack.exceeded_limits({submission.job: result}))
     arguments.check()
-    assert result is not None  # without a document there is a problem
-    assert result.request is not None  # and without a request as well
+    assert result is not None  # a missing document is a problem, which `check` raises
+    assert result.request is not None  # so is a missing request
     for warning in result.warnings:
         pulumi.log.warn(f"{arguments.component}: {_placed(warning, file)}")
     for path in arguments.stood_in:
@@ -469,7 +437,6 @@ def _request(
 
 
 def _document(values: Mapping[str, Any], arguments: Arguments) -> tuple[bytes, str] | None:
-    """Return the request as YAML, and its file's name (empty for ``spec``); None if invalid."""
     if ("file" in values) == ("spec" in values):
         arguments.problems.append(Problem("pass either spec or file", path=("spec",)))
         return None
@@ -484,7 +451,7 @@ def _document(values: Mapping[str, Any], arguments: Arguments) -> tuple[bytes, s
 
 
 def _as_yaml(spec: Any) -> bytes:
-    """Convert ``spec`` to JSON that YAML can read too, since YAML has no surrogate pairs."""
+    """Return ``spec`` as JSON that is also YAML, which has no surrogate pairs."""
     text = json.dumps(spec, ensure_ascii=False)
     return _ESCAPED.sub(lambda match: f"\\u{ord(match[0]):04x}", text).encode()
 

@@ -18,8 +18,7 @@ from vertex_training.guardrails.policy import (
     text,
 )
 from vertex_training.naming import BASIC_ROLES, PUBLIC_MEMBERS, domain_of_member, is_of_domains
-from vertex_training.plan.access import OWN_TEAM, listed_grants
-from vertex_training.plan.firewalls import open_ranges
+from vertex_training.plan.access import OWN_TEAM, listed_grants, open_ranges
 
 #: Prefixes of the types of grants on a project, a folder or an organization.
 PROJECT_OR_ABOVE: Final = ("gcp:projects/", "gcp:folder/", "gcp:organizations/")

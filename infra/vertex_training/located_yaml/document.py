@@ -2,7 +2,7 @@
 
 PyYAML keeps the last of two equal keys, reads ``no`` as false, ``012`` as ten and ``22:22`` as
 1342, and expands a few lines of anchors to gigabytes. This parser reports duplicate keys, keeps the
-original text of every scalar, and limits the size of the document.
+text of every scalar, and limits the size of the document.
 """
 
 from __future__ import annotations
@@ -27,15 +27,7 @@ from vertex_training.located_yaml.values import (
     unreadable,
 )
 
-__all__ = [
-    "MAX_BYTES",
-    "MAX_PROBLEMS",
-    "UNREADABLE",
-    "Document",
-    "Value",
-    "parse",
-    "read",
-]
+__all__ = ["MAX_BYTES", "MAX_PROBLEMS", "UNREADABLE", "Document", "Value", "parse", "read"]
 
 #: Hint on the most frequent mistakes in YAML.
 YAML_HINT: Final = (
@@ -73,12 +65,7 @@ class Document:
 
 
 def parse(data: bytes, file: str) -> Document:
-    """Parse one YAML document.
-
-    Raises:
-        ConfigError: the text is not UTF-8 or YAML, too large, too deep, not a single mapping, or
-            has duplicate keys.
-    """
+    """Parse one YAML document. Raises ConfigError if it has any mistake."""
     document = read(data, file)
     if document.problems:
         raise ConfigError(document.problems)
@@ -86,12 +73,10 @@ def parse(data: bytes, file: str) -> Document:
 
 
 def read(data: bytes, file: str) -> Document:
-    """Parse like ``parse``, but store mistakes that do not prevent parsing in ``problems``.
+    """Parse like ``parse``, but keep duplicate keys and invalid values in ``problems``.
 
-    For a huge file, the first ``MAX_BYTES + 1`` bytes are enough.
-
-    Raises:
-        ConfigError: see ``parse``, except duplicate keys and single invalid values.
+    For a huge file, the first ``MAX_BYTES + 1`` bytes are enough. Raises ConfigError for text that
+    is not UTF-8, not YAML, too large, too deep, or not a single mapping.
     """
     if len(data) > MAX_BYTES:
         what = f"the file is larger than {MAX_BYTES:,} bytes"
@@ -101,9 +86,8 @@ def read(data: bytes, file: str) -> Document:
     except UnicodeDecodeError as bad:
         line = data.count(b"\n", 0, bad.start) + 1
         hint = "save the file as UTF-8; store binary data in a bucket"
-        raise unreadable(
-            "not-text", Location(file, line, 1), "the file is not UTF-8 text", "", hint
-        ) from None
+        what = "the file is not UTF-8 text"
+        raise unreadable("not-text", Location(file, line, 1), what, "", hint) from None
     try:
         _bound(text, file)
         node = yaml.compose(text, Loader=Loader)
@@ -111,25 +95,23 @@ def read(data: bytes, file: str) -> Document:
         location = location_of(file, bad.problem_mark)
         several = bad.problem == "but found another document"
         hint = "write one job per file" if several else YAML_HINT
-        raise unreadable(
-            "not-yaml", location, f"the file is not valid YAML: {bad.problem}", "", hint
-        ) from None
-    except yaml.YAMLError as bad:  # a control character, without a mark
+        what = f"the file is not valid YAML: {bad.problem}"
+        raise unreadable("not-yaml", location, what, "", hint) from None
+    except yaml.YAMLError as bad:  # an error about a control character has no position
         what = f"the file is not valid YAML: {str(bad).splitlines()[0]}"
         hint = "remove control characters; write them as \\x1b in double quotes"
         raise unreadable("not-yaml", Location(file, 1, 1), what, "", hint) from None
     if not isinstance(node, yaml.MappingNode):
         hint = "start with workerPoolSpecs: (gcloud's form) or displayName: and jobSpec: (REST)"
-        raise unreadable(
-            "not-a-mapping", Location(file, 1, 1), "the file must be a mapping", "", hint
-        )
+        what = "the file must be a mapping"
+        raise unreadable("not-a-mapping", Location(file, 1, 1), what, "", hint)
     builder = Builder(file)
     root = builder.build(node, depth=0)
     return Document(file, root, tuple(builder.problems[:MAX_PROBLEMS]))
 
 
 def _bound(text: str, file: str) -> None:
-    """Check depth and size before composing: libyaml's composer crashes on deep nesting."""
+    """Check depth and size first, since libyaml's composer crashes on deep nesting."""
     depth = count = 0
     for event in yaml.parse(text, Loader=Loader):
         if isinstance(event, yaml.CollectionStartEvent):

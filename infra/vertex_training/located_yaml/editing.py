@@ -1,13 +1,14 @@
-"""Set, rename, remove or move entries of a YAML text without changing the rest.
+"""Set, rename, remove or move entries of a YAML text without changes to the rest of the text.
 
-The text is edited at the parser's locations and parsed again. Edits that would change other entries
-are refused.
+Each edit is parsed again. An edit that would change other entries is refused.
 """
 
 from __future__ import annotations
 
 import copy
+import functools
 import json
+import operator
 import re
 from typing import Any, Final
 
@@ -24,13 +25,10 @@ _OTHER_BREAKS: Final = re.compile("[\x85\u2028\u2029]")
 def set_value(data: bytes, path: tuple[str, ...], value: Any, file: str) -> bytes:
     """Return the text with ``value`` set at ``path``, a sequence of keys. Adds missing keys.
 
-    Mappings and lists are written in YAML's flow style, and replace only scalars.
-
-    Raises:
-        ConfigError: the file is not valid YAML, or the place (such as an alias) cannot be edited
-            without other changes.
+    Mappings and lists are written in YAML's flow style, and replace only scalars. Raises
+    ConfigError if the file is not valid YAML, or if an edit would change other entries.
     """
-    document.parse(data, file)  # checks size and duplicate keys
+    document.parse(data, file)  # raises errors about size and duplicate keys
     text = data.decode("utf-8-sig")
     before = yaml.load(text, Loader=yaml.SafeLoader)
     expected = _with_value(before, path, value)
@@ -48,7 +46,7 @@ def set_value(data: bytes, path: tuple[str, ...], value: Any, file: str) -> byte
 
 
 def block_style(text: str, otherwise: str | None) -> str | None:
-    """Return the style of a scalar: block style for lossless text of several lines."""
+    """Return the YAML style of a scalar; block style if this keeps text of several lines."""
     if _OTHER_BREAKS.search(text):
         return '"'
     return "|" if "\n" in text else otherwise
@@ -88,7 +86,7 @@ def _edited(text: str, node: yaml.Node | None, path: tuple[str, ...], value: Any
             return _with_key(text, node, f"{key}: {rest}")
         name, child = pair
         if child.start_mark.index < name.end_mark.index:
-            return None  # an alias of another node
+            return None  # the value is an alias of another node
         last = depth == len(path) - 1
         empty = isinstance(child, yaml.ScalarNode) and child.value in ("", "~", "null")
         if last or (empty and not child.style):
@@ -98,7 +96,6 @@ def _edited(text: str, node: yaml.Node | None, path: tuple[str, ...], value: Any
 
 
 def _nested(keys: tuple[str, ...], value: Any) -> str:
-    """Format a value below ``keys`` in YAML's flow style."""
     inner = _flow(value)
     for key in reversed(keys):
         inner = f"{{{key}: {inner}}}"
@@ -106,7 +103,6 @@ def _nested(keys: tuple[str, ...], value: Any) -> str:
 
 
 def _flow(value: Any) -> str:
-    """Format a value in YAML's flow style, with quotes only where necessary."""
     text = yaml.safe_dump(
         value, default_flow_style=True, width=2**31, allow_unicode=True, sort_keys=False
     )
@@ -118,18 +114,17 @@ def _with_scalar(text: str, name: yaml.Node, child: yaml.Node, new: str) -> str 
     start, end = child.start_mark.index, child.end_mark.index
     if not isinstance(child, yaml.ScalarNode) or text[start : start + 1] in ("&", "!", "|", ">"):
         return None
-    if start == end:  # an empty value, whose mark may be on a later line
+    if start == end:  # the value is empty, and its mark may be on a later line
         colon = text.index(":", name.end_mark.index) + 1
         return f"{text[:colon]} {new}{text[colon:]}"
     if child.style == "'" and new.startswith('"'):
         new = f"'{json.loads(new)}'"
     elif child.style is None and new.startswith('"'):
-        new = json.loads(new)  # without quotes, as before; parsed again below
+        new = json.loads(new)  # no quotes, like the old value; the caller parses the result
     return f"{text[:start]}{new}{text[end:]}"
 
 
 def _with_key(text: str, node: yaml.MappingNode, entry: str) -> str | None:
-    """Return the text with a new entry at the end of a mapping."""
     if node.flow_style:
         if not node.value:
             start = text.index("{", node.start_mark.index) + 1
@@ -152,7 +147,7 @@ def end_of(pair: tuple[yaml.Node, yaml.Node]) -> yaml.Mark:
     """Return the end of an entry. Comments and empty lines after the entry are excluded."""
     name, value = pair
     if value.start_mark.index < name.end_mark.index:
-        return name.end_mark  # an alias, on the same line
+        return name.end_mark  # the value is an alias on the same line
     if isinstance(value, yaml.ScalarNode) and value.start_mark.index == value.end_mark.index:
         return name.end_mark
     return end_of_value(value)
@@ -167,51 +162,14 @@ def end_of_value(value: yaml.Node) -> yaml.Mark:
     return value.end_mark
 
 
-def expected(before: Any, path: Path, mend: Mend) -> Any:
-    """Return the document as it must be after the edit.
-
-    Raises:
-        LookupError: the place does not exist.
-        TypeError: the place has another type.
-        ValueError: the change would lose data.
-    """
-    after = copy.deepcopy(before)
-    *outer, last = path
-    inner = _at(after, tuple(outer))
-    if mend.action == "split":
-        return _expected_split(after, path)
-    target = _at(after, mend.target)
-    if last in target or len(inner) == 1:
-        raise ValueError
-    target[last] = inner.pop(last)
-    return after
-
-
-def _expected_split(after: Any, path: Path) -> Any:
-    *outer, index, last = path
-    items = _at(after, tuple(outer))
-    count = int(items[index][last])
-    if count < 2 or not isinstance(items, list) or not isinstance(index, int):
-        raise ValueError
-    rest = copy.deepcopy(items[index])
-    items[index][last], rest[last] = 1, count - 1
-    items.insert(index + 1, rest)
-    return after
-
-
 def _at(inner: Any, path: Path) -> Any:
-    for part in path:
-        inner = inner[part]
-    return inner
+    return functools.reduce(operator.getitem, path, inner)
 
 
 def moved(
     text: str, without: str | None, parent: yaml.Node, index: int, target: Path
 ) -> str | None:
-    """Move an entry of ``text`` to the end of ``target``. ``without``: ``text`` without the entry.
-
-    None if the entry or the target is in flow style, or cannot be edited.
-    """
+    """Return the text with an entry moved to the end of ``target``; None for flow style."""
     if without is None or not isinstance(parent, yaml.MappingNode) or parent.flow_style:
         return None
     key = parent.value[index][0]
@@ -224,11 +182,6 @@ def moved(
 
 
 def _node(text: str, path: Path) -> Any:
-    """Return the mapping or list at ``path``, which :func:`expected` has checked to exist.
-
-    Raises:
-        ValueError: the entry comes from a merge, and its text is elsewhere.
-    """
     node: Any = yaml.compose(text, Loader=yaml.SafeLoader)
     for part in path:
         if isinstance(node, yaml.MappingNode):
@@ -240,7 +193,6 @@ def _node(text: str, path: Path) -> Any:
 
 
 def _shifted(entry: str, by: int) -> str | None:
-    """Indent the lines of an entry after the first by ``by``; None if that is impossible."""
     first, *lines = entry.split("\n")
     shifted = [first]
     for line in lines:
@@ -252,18 +204,15 @@ def _shifted(entry: str, by: int) -> str | None:
 
 
 def split(text: str, path: Path) -> str | None:
-    """Split the item whose count is at ``path`` into an item with count 1 and a second item.
-
-    Raises:
-        ValueError: the count is not a whole number.
-    """
+    """Split the item whose count is at ``path`` into an item with count 1 and the rest."""
     *_, index, last = path
     items = _node(text, path[:-2])
     item = items.value[index]
     count = next(value for key, value in item.value if key.value == last)
     start, end = item.start_mark.index, end_of_value(item).index
     counts = 1, int(count.value) - 1
-    one, rest = (_with_count(text[start:end], count, start, number) for number in counts)
+    before, after = text[start : count.start_mark.index], text[count.end_mark.index : end]
+    one, rest = (f"{before}{number}{after}" for number in counts)
     dash = re.fullmatch(r" *- +", text[:start].rpartition("\n")[2])
     if items.flow_style:
         joint = ", "
@@ -272,11 +221,6 @@ def split(text: str, path: Path) -> str | None:
     else:
         joint = ("" if one.endswith("\n") else "\r\n" if "\r\n" in text else "\n") + dash[0]
     return f"{text[:start]}{one}{joint}{rest}{text[end:]}"
-
-
-def _with_count(item: str, count: yaml.Node, start: int, number: int) -> str:
-    begin, end = count.start_mark.index - start, count.end_mark.index - start
-    return f"{item[:begin]}{number}{item[end:]}"
 
 
 def mended(text: str, path: Path, mend: Mend) -> str | None:
@@ -311,17 +255,15 @@ def _with_fix(text: str, pair: tuple[yaml.Node, int], path: Path, mend: Mend) ->
     if mend.action == "rename":
         return _replaced(text, _key(parent, index), str(mend.to))
     if isinstance(mend.to, tuple):
-        return _with_variables(
-            text, _value(parent, index), mend.to, is_item=isinstance(path[-1], int)
-        )
+        is_item = isinstance(path[-1], int)
+        return _with_variables(text, _value(parent, index), mend.to, is_item=is_item)
     return _replaced(text, _value(parent, index), mend.to)
 
 
 def _expected(before: Any, path: Path, mend: Mend) -> Any:
-    """Return the document as it must be after the fix."""
-    if mend.action in ("move", "split"):
-        return expected(before, path, mend)
+    """Return the document as it must be after the fix; raise an error if data would be lost."""
     after = copy.deepcopy(before)
+    last = path[-1]
     if mend.action == "script":
         container = _at(after, path[:-2])
         field, index, items = _script_items(container, int(str(mend.to)))
@@ -330,8 +272,18 @@ def _expected(before: Any, path: Path, mend: Mend) -> Any:
             container.pop("args", None)
         return after
     inner = _at(after, path[:-1])
-    last = path[-1]
-    if isinstance(mend.to, tuple):
+    if mend.action == "split":
+        items, index, count = _at(after, path[:-2]), path[-2], int(inner[last])
+        if count < 2 or not isinstance(items, list) or not isinstance(index, int):
+            raise ValueError
+        inner[last] = 1
+        items.insert(index + 1, {**copy.deepcopy(inner), last: count - 1})
+    elif mend.action == "move":
+        target = _at(after, mend.target)
+        if last in target or len(inner) == 1:
+            raise ValueError
+        target[last] = inner.pop(last)
+    elif isinstance(mend.to, tuple):
         variables = [{"name": name, "value": value} for name, value in mend.to]
         inner[last] = variables[0] if isinstance(last, int) else variables
     elif mend.action == "value":
@@ -354,15 +306,14 @@ def _expected(before: Any, path: Path, mend: Mend) -> Any:
 #: Words with the same meaning inside and outside of a script, including ``${kind.name}``.
 _PLAIN_WORD: Final = re.compile(r"(?:[\w@%+=:,./-]|\$\{\w+\.[\w.-]+\})+|&&|>>?|2>>?|2>&1")
 
-#: An operator without an operand.
+#: A shell operator without an operand.
 _NO_OPERAND: Final = re.compile(r"\A&&|(?:&&|>)(?:\s*\Z|\s+(?:&&|2?>))")
 
 
 def _script_items(container: dict[str, Any], start: int) -> tuple[str, int, list[str]]:
-    """Return the field, its number of unchanged words, and the words that replace the other words.
+    """Return the field, the number of its unchanged words, and the words after them.
 
-    Raises:
-        ValueError: a word has shell syntax, so that its meaning in a script is uncertain.
+    Raises ValueError if a word has shell syntax, so that its meaning in a script is uncertain.
     """
     command, args = container["command"], container.get("args", [])
     if not isinstance(command, list) or not isinstance(args, list):
@@ -381,7 +332,7 @@ def _script_items(container: dict[str, Any], start: int) -> tuple[str, int, list
 
 
 def _with_script(text: str, path: Path, start: int) -> str | None:
-    """Return the text with a script as a container's command; None if a comment would be lost."""
+    """Return the text with a script as command; None if a comment would be lost."""
     field, index, items = _script_items(_at(yaml.load(text, Loader=yaml.SafeLoader), path), start)
     container = _node(text, path)
     keys = [key.value for key, _ in container.value]
@@ -402,7 +353,7 @@ def _with_script(text: str, path: Path, start: int) -> str | None:
 
 
 def _pair(node: yaml.Node | None, path: Path) -> tuple[yaml.Node, int] | None:
-    """Return the parent node of ``path`` and the child's index; None if ``path`` does not exist."""
+    """Return the parent node of ``path`` and the index in it; None without such a path."""
     parent, index = node, -1
     for depth, part in enumerate(path):
         parent = node if depth == 0 else _value(parent, index)
@@ -427,24 +378,19 @@ def _value(parent: Any, index: int) -> yaml.Node:
 
 
 def _is_special(text: str, pair: tuple[yaml.Node, int], mend: Mend) -> bool:
-    """Return True if the node has an anchor, tag or block style; an alias is its anchor's node."""
-    parent, index = pair
-    node = _key(parent, index) if mend.action == "rename" else _value(parent, index)
-    start = node.start_mark.index
-    return text[start : start + 1] in ("&", "*", "!", "|", ">")
+    """Return True if the node has an anchor, alias, tag or block style."""
+    node = _key(*pair) if mend.action == "rename" else _value(*pair)
+    return text[node.start_mark.index : node.start_mark.index + 1] in ("&", "*", "!", "|", ">")
 
 
 def _replaced(text: str, node: yaml.Node, to: str | int | bool) -> str | None:
-    if not isinstance(node, yaml.ScalarNode):
-        return None
     start, end = node.start_mark.index, node.end_mark.index
-    if start == end:
+    if not isinstance(node, yaml.ScalarNode) or start == end:
         return None
     return f"{text[:start]}{_scalar(text, node, to)}{text[end:]}"
 
 
 def _scalar(text: str, node: yaml.ScalarNode, to: str | int | bool) -> str:
-    """Format ``to`` with the quotes of the old value, or with quotes only where necessary."""
     if not isinstance(to, str):
         return json.dumps(to)
     is_json = text.lstrip("\ufeff \t\r\n").startswith("{")
@@ -462,10 +408,6 @@ def _scalar(text: str, node: yaml.ScalarNode, to: str | int | bool) -> str:
 def _with_variables(
     text: str, node: yaml.Node, variables: tuple[tuple[str, str], ...], *, is_item: bool
 ) -> str | None:
-    """Replace each ``NAME: value`` by a variable in the API's form.
-
-    Entries of a block keep their lines and comments.
-    """
     quote = json.dumps if text.lstrip("\ufeff \t\r\n").startswith("{") else str
     name_key, value_key = quote("name"), quote("value")
     items = [
@@ -474,7 +416,7 @@ def _with_variables(
     ]
     start, end = node.start_mark.index, end_of_value(node).index
     if is_item or not isinstance(node, yaml.MappingNode):
-        if "\n" in text[start:end] and "#" in text[start:end]:  # would remove a comment
+        if "\n" in text[start:end] and "#" in text[start:end]:  # the edit would remove a comment
             return None
         whole = items[0] if is_item else f"[{', '.join(items)}]"
         return f"{text[:start]}{whole}{text[end:]}"
@@ -495,19 +437,17 @@ def _without(text: str, parent: yaml.Node, index: int) -> str | None:
     pairs: list[tuple[yaml.Node, yaml.Node]] = parent.value
     key, value = pairs[index]
     start, end = key.start_mark.index, end_of((key, value)).index
-    if (
-        value.start_mark.index == value.end_mark.index
-    ):  # an empty value, possibly marked on a later line
+    if value.start_mark.index == value.end_mark.index:  # empty value
         end = key.end_mark.index + 1
     following = pairs[index + 1][0].start_mark.index if index + 1 < len(pairs) else None
     line = text[:start].rfind("\n") + 1
     if isinstance(parent, yaml.MappingNode) and parent.flow_style:
         before = end_of(pairs[index - 1]).index
         cut = (before, end) if following is None else (start, following)
-    elif text[line:start].strip() == "":  # whole lines
+    elif text[line:start].strip() == "":  # remove whole lines
         line_end = text.find("\n", end) + 1
         cut = (line, line_end or len(text))
-    elif following is not None:  # after a dash: the next entry moves there
+    elif following is not None:  # move the next entry after the dash
         cut = (start, following)
     else:
         return None

@@ -10,8 +10,8 @@ import yaml
 
 from vertex_training.errors import ConfigError, Location, Problem
 
-#: Limits of a file, so that checking takes at most a second and 200 MB. The largest valid request
-#: has 100,000 characters of arguments, and 100 variables in each of 4 pools.
+#: Limits of a file: a check takes at most a second and 200 MB. The largest valid request has
+#: 100,000 characters of arguments, and 100 variables in each of 4 pools.
 MAX_BYTES: Final = 500_000
 MAX_DEPTH: Final = 40
 MAX_NODES: Final = 20_000
@@ -31,13 +31,10 @@ UNREADABLE: Final = object()
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A value with its location in the file.
-
-    ``content`` is a scalar, a list or dict of values, or ``UNREADABLE`` for an invalid value.
-    ``text`` is the original text of a scalar, for messages.
-    """
+    """A value with its location. ``text`` is the original text of a scalar, for messages."""
 
     content: Any
+    """Scalar, list or dict of values, or ``UNREADABLE`` for an invalid value."""
     line: int
     column: int
     text: str = ""
@@ -90,7 +87,7 @@ class Builder:
     def build(self, node: yaml.Node, depth: int) -> Value:
         """Convert ``node`` at a nesting depth to a value."""
         location = self._location(node)
-        if depth > MAX_DEPTH:  # also reached by an alias of its own parent
+        if depth > MAX_DEPTH:  # an alias of its own parent has unlimited depth
             raise too_deep(location)
         self._count(node, 1, len(node.value) if isinstance(node, yaml.ScalarNode) else 0)
         line, column = node.start_mark.line + 1, node.start_mark.column + 1
@@ -99,7 +96,7 @@ class Builder:
         if isinstance(node, yaml.MappingNode):
             content, keys = self._mapping(node, depth)
             return Value(content, line, column, keys=keys)
-        assert isinstance(node, yaml.ScalarNode)  # the only other kind
+        assert isinstance(node, yaml.ScalarNode)  # YAML has no other kind of node
         return Value(self._scalar(node), line, column, text=node.value)
 
     def _location(self, node: yaml.Node) -> Location:
@@ -117,7 +114,7 @@ class Builder:
 
     def _scalar(self, node: yaml.ScalarNode) -> Any:
         if node.tag == "tag:yaml.org,2002:timestamp":
-            return node.value  # the API has no dates; `2026-01-31` was meant as text
+            return node.value  # the API has no dates, so `2026-01-31` is text
         number = node.tag in ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
         if not (number and len(node.value) > MAX_NUMBER):
             # PyYAML does not catch errors of its conversions: `!!bool x` is a KeyError.
@@ -143,7 +140,7 @@ class Builder:
                 continue
             if name in keys:
                 first = keys[name][0]
-                hint = f"remove one; the first is in line {first}"
+                hint = f"remove one of the two keys; the first key is in line {first}"
                 self._add("duplicate-key", key, "this key is duplicated", name, hint)
             else:
                 content[name] = self.build(item, depth + 1)
@@ -151,7 +148,7 @@ class Builder:
         return content, keys
 
     def _pairs(self, node: yaml.MappingNode) -> list[tuple[yaml.ScalarNode, yaml.Node]]:
-        """Return pairs with ``<<`` merged; the mapping's own keys override merged keys."""
+        """Return the entries, with ``<<`` merged. Own keys override merged keys."""
         merged: list[tuple[yaml.Node, yaml.Node]] = []
         own: list[tuple[yaml.Node, yaml.Node]] = []
         for key, item in node.value:
@@ -176,14 +173,10 @@ class Builder:
     def _plain(
         self, pairs: list[tuple[yaml.Node, yaml.Node]]
     ) -> list[tuple[yaml.ScalarNode, yaml.Node]]:
-        """Return the pairs with text keys, and collect a problem for each other pair."""
-        plain: list[tuple[yaml.ScalarNode, yaml.Node]] = []
-        for key, item in pairs:
-            if isinstance(key, yaml.ScalarNode):
-                plain.append((key, item))
-            else:
+        for key, _ in pairs:
+            if not isinstance(key, yaml.ScalarNode):
                 self._add("bad-key", key, "keys must be plain text", "", "write `name: value`")
-        return plain
+        return [(key, item) for key, item in pairs if isinstance(key, yaml.ScalarNode)]
 
 
 # The C loader is ten times faster, but some builds of PyYAML lack it.

@@ -1,17 +1,19 @@
-"""Members' access to data, derived from IAM bindings and access lists. Pure.
+"""Access of members to data, from IAM bindings and access lists; open firewall rules.
 
-A member that may act as an account has the account's access, transitively: an account may be a
-submitter too. A role on a project applies to all resources of the project. A member that may submit
-jobs has the access of Google's agent, which runs jobs without ``serviceAccount``.
+A member that may act as an account has the account's access, and so on for other accounts. A role
+on a project applies to all its resources. A member that may submit jobs has the access of Google's
+agent, which runs jobs without ``serviceAccount``. Policy packs import this module, so it needs no
+package that reads stack files.
 """
 
 from __future__ import annotations
 
+import ipaddress
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from vertex_training.catalog.resource_types import DATASET, words_of_data
 from vertex_training.naming import BASIC_ROLES, PUBLIC_MEMBERS
@@ -95,13 +97,16 @@ class Access:
 
 
 def reachable(bindings: Iterable[Binding]) -> set[Access]:
-    """Return the access to data that bindings grant, each entry with the shortest path."""
+    """Return the access to data that bindings grant, with the shortest chain of accounts."""
     held: defaultdict[str, list[Binding]] = defaultdict(list)
     for binding in bindings:
         held[binding.member].append(binding)
     accounts = {member.removeprefix("serviceAccount:") for member in held}
     accounts |= {
-        _address(b.target) for granted in held.values() for b in granted if b.kind == "account"
+        b.target.rpartition("/")[2]
+        for granted in held.values()
+        for b in granted
+        if b.kind == "account"
     }
     accesses: dict[tuple[str, str, str, str], Access] = {}
     kinds = words_of_data() | {"object"}
@@ -116,7 +121,7 @@ def reachable(bindings: Iterable[Binding]) -> set[Access]:
 
 
 def _in_project(binding: Binding) -> str:
-    """Return the data that a role on a project grants access to, or an empty result."""
+    """Return the data that a role on a project gives access to; empty for other roles."""
     roles = IN_PROJECT.items() if binding.kind == "project" else ()
     data = next((data for start, data in roles if binding.role.startswith(start)), "")
     return data and f"{data} of project"
@@ -125,7 +130,6 @@ def _in_project(binding: Binding) -> str:
 def _walk(
     member: str, held: defaultdict[str, list[Binding]], accounts: set[str]
 ) -> Iterator[tuple[tuple[str, ...], Binding]]:
-    """Yield the bindings of a member and of all accounts that it can impersonate, nearest first."""
     seen = set[str]()
     queue: list[tuple[str, tuple[str, ...]]] = [(member, ())]
     while queue:
@@ -147,19 +151,15 @@ def _impersonated(binding: Binding, accounts: set[str]) -> list[str]:
     if binding.role not in ACTS_AS:
         return []
     if binding.kind == "account":
-        return [_address(binding.target)]
+        return [binding.target.rpartition("/")[2]]
     if binding.kind != "project":
         return []
     domain = f"@{binding.target.rpartition('/')[2]}.iam.gserviceaccount.com"
     return sorted(address for address in accounts if address.endswith(domain))
 
 
-def _address(target: str) -> str:
-    return target.rpartition("/")[2]
-
-
 Inputs = Mapping[str, Any]
-#: Suffix of members that are a team of the dataset's project.
+#: Suffix of members that are a team (such as owners) of the dataset's project.
 OWN_TEAM: Final = ":of the dataset's project"
 #: Kind of an access list -> role of an entry -> equivalent IAM role.
 #: https://docs.cloud.google.com/bigquery/docs/reference/rest/v2/datasets and
@@ -260,7 +260,6 @@ def _dataset_entry(entry: Inputs, target: str) -> Iterator[ListedGrant]:
 
 
 def _of_entity(kind: str, inputs: Inputs) -> Iterator[ListedGrant]:
-    """Yield the grant that a resource for a single ACL entry makes."""
     entity = inputs.get("entity")
     if entity is not None:
         role = _role(kind, inputs.get("role") or _NO_ROLE)
@@ -268,7 +267,6 @@ def _of_entity(kind: str, inputs: Inputs) -> Iterator[ListedGrant]:
 
 
 def _of_acl_list(kind: str, inputs: Inputs) -> Iterator[ListedGrant]:
-    """Yield the grants in a resource for a whole ACL, or for a bucket's default ACL."""
     target, listed = _target(kind, inputs), inputs.get("roleEntities")
     entries = list(listed) if isinstance(listed, list) else [] if listed is None else [listed]
     entries += PREDEFINED.get(str(inputs.get("predefinedAcl")), ())
@@ -307,7 +305,7 @@ def _of_acl(entity: Any) -> Any:
 
 def _member(kind: str, name: Any) -> Any:
     if not isinstance(name, str) or not _NAME.fullmatch(name):
-        return name  # an IAM member, or a marker of an unknown value
+        return name  # `name` is an IAM member, or a marker of an unknown value
     if kind == "user" and name.endswith(".gserviceaccount.com"):
         kind = "serviceAccount"
     if not kind and (team := _TEAMS.get(name.removeprefix("project"))):
@@ -331,3 +329,60 @@ _LISTS: Final[dict[str, Callable[[Inputs], Iterator[ListedGrant]]]] = {
         for name in ("ObjectACL", "DefaultObjectACL")
     },
 }
+
+
+Block = ipaddress.IPv4Network | ipaddress.IPv6Network
+Direction = Literal["INGRESS", "EGRESS"]
+#: Ranges with every address: default of a rule without ranges.
+ANYWHERE: Final = ("0.0.0.0/0", "::/0")
+#: Half of the addresses of the internet; all of IPv6 are in ``2000::/3``:
+#: https://www.iana.org/assignments/ipv6-address-space
+_HALF: Final = {4: 2**31, 6: 2**124}
+
+
+def open_ranges(inputs: Mapping[str, Any] | None, direction: Direction) -> tuple[str, ...]:
+    """Return ranges with which an enabled rule of this direction allows any address."""
+    if not inputs or not inputs.get("allows") or inputs.get("disabled") is True:
+        return ()
+    is_egress = inputs.get("direction") == "EGRESS"
+    if is_egress != (direction == "EGRESS"):
+        return ()
+    # A rule without sources or destinations applies to all of them:
+    # https://docs.cloud.google.com/firewall/docs/firewalls
+    if is_egress:
+        return covering(inputs.get("destinationRanges") or ANYWHERE)
+    named = any(map(inputs.get, ("sourceTags", "sourceServiceAccounts")))
+    return covering(inputs.get("sourceRanges") or (() if named else ANYWHERE))
+
+
+def reaches_anywhere(inputs: Mapping[str, Any] | None) -> bool:
+    """Return True if a rule allows egress to any address, or ingress to all machines."""
+    if not inputs or not inputs.get("allows") or inputs.get("disabled") is True:
+        return False
+    return bool(covering(inputs.get("destinationRanges")) or open_ranges(inputs, "EGRESS"))
+
+
+def covering(ranges: Any) -> tuple[str, ...]:
+    """Return the ranges that cover at least half of the internet's addresses.
+
+    Returns single ranges that are large enough, or else ranges that are large enough together.
+    """
+
+    def is_half(blocks: Sequence[Any]) -> bool:
+        addresses = sum(block.num_addresses for block in ipaddress.collapse_addresses(blocks))
+        return addresses >= _HALF[blocks[0].version]
+
+    listed = ranges if isinstance(ranges, list | tuple) else ()
+    blocks = [(str(text), parsed) for text in listed if (parsed := _block(text))]
+    if alone := tuple(text for text, block in blocks if is_half([block])):
+        return alone
+    versions = [[item for item in blocks if item[1].version == version] for version in (4, 6)]
+    together = (same for same in versions if same and is_half([block for _, block in same]))
+    return tuple(text for same in together for text, _ in same)
+
+
+def _block(text: Any) -> Block | None:
+    try:
+        return ipaddress.ip_network(str(text), strict=False)
+    except ValueError:
+        return None  # the value is unknown in a preview

@@ -1,4 +1,4 @@
-"""Values of ``${kind.name}`` in job files, and properties of a stack for rules of job files."""
+"""Values of ``${kind.name}`` in job files, facts for rules, and planned models and endpoints."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from vertex_training import naming
+from vertex_training.customjob.protocol.ports import STACK_LABEL
+from vertex_training.customjob.request import references
 from vertex_training.customjob.request.references import UnknownValue
 from vertex_training.customjob.rules.context import (
     BucketFacts,
@@ -19,22 +21,29 @@ from vertex_training.customjob.rules.context import (
 from vertex_training.plan.network import NetworkPlan
 from vertex_training.plan.packages import Package
 from vertex_training.plan.reservations import ReservationPlan
+from vertex_training.serving.declared import (
+    ENDPOINT_LABEL,
+    DeclaredDeployment,
+    DeclaredEndpoint,
+    DeclaredVersion,
+    ModelSource,
+    container_spec,
+)
 from vertex_training.settings.limits import Limits, TeamLimits
 from vertex_training.settings.model import Image, Settings
+from vertex_training.settings.serving import Endpoint, Model
 from vertex_training.snapshots.request import SnapshotRequest
 
 
 def stack_facts(
-    settings: Settings,
-    network: NetworkPlan | None,
-    reservations: Mapping[str, ReservationPlan],
+    settings: Settings, network: NetworkPlan | None, reservations: Mapping[str, ReservationPlan]
 ) -> StackFacts:
     """Return the stack's properties for rules of job files, derived from the config only."""
     names = settings.names
     email = {key: names.account_email(key) for key in settings.service_accounts}
     accounts = settings.service_accounts.items()
     buckets = {
-        # Jobs may read packages, and never records.
+        # Jobs may read packages, but no records of submissions.
         names.bucket(naming.STAGING): BucketFacts(readers=frozenset(email.values())),
         names.bucket(naming.CONTROL): BucketFacts(),
     }
@@ -131,10 +140,7 @@ def reference_table(
     packages: Mapping[str, Package],
     snapshots: Mapping[str, SnapshotRequest],
 ) -> dict[str, Any]:
-    """Return the values of all references: texts, or mappings for whole messages.
-
-    ``packages`` are built packages by key.
-    """
+    """Return the values of all references: texts, or mappings for whole messages."""
     names = settings.names
     known: dict[str, Any] = {
         "stack.name": settings.stack,
@@ -170,7 +176,7 @@ def reference_table(
 
 
 def image_uri(settings: Settings, key: str, image: Image) -> str | UnknownValue:
-    """Return the image with its digest; an unknown value before the first build."""
+    """Return the URI of an image with its digest; an unknown value before the first build."""
     if image.uri or image.digest:
         return image.uri or f"{settings.names.image(key)}@{image.digest}"
     command = f"vt images build {key} --stack {settings.stack}"
@@ -183,5 +189,90 @@ def package_object(package: Package) -> str:
 
 
 def package_uri(settings: Settings, package: Package) -> str:
-    """Return the URI of a package."""
     return f"gs://{settings.names.bucket(naming.STAGING)}/{package_object(package)}"
+
+
+def plan_versions(settings: Settings) -> dict[tuple[str, int], DeclaredVersion]:
+    """Return the planned versions by model key and run. Keys are first keys."""
+    key_name = settings.key_for("jobs") or ""
+    return {
+        (key, run): DeclaredVersion(
+            ModelSource(
+                settings.project, settings.region, settings.stack, key, model.job or key, run
+            ),
+            settings.names.model_id(key),
+            _container(settings, model),
+            model.artifacts,
+            tuple(model.files),
+            key_name,
+        )
+        for key, model in settings.models.items()
+        for run in model.run
+    }
+
+
+def plan_endpoints(
+    settings: Settings, versions: Mapping[tuple[str, int], DeclaredVersion]
+) -> dict[str, DeclaredEndpoint]:
+    """Return the planned endpoints by key. Keys are first keys."""
+    return {
+        key: DeclaredEndpoint(
+            key=key,
+            project=settings.project,
+            region=settings.region,
+            stack=settings.stack,
+            id=settings.names.endpoint_id(key),
+            display_name=f"{key}-{settings.stack}",
+            deployments={
+                run: _deployment(settings, endpoint, versions[endpoint.model or key, run])
+                for run in endpoint.shares
+            },
+            split=endpoint.shares,
+            is_private=is_private(settings, endpoint),
+            is_named_public=bool(endpoint.public),
+            labels=_labels(settings, key, endpoint),
+            key_name=settings.key_for("jobs") or "",
+            model=endpoint.model or key,
+            team=endpoint.team,
+            account=settings.names.account_email(endpoint.account) if endpoint.account else "",
+        )
+        for key, endpoint in settings.endpoints.items()
+    }
+
+
+def is_private(settings: Settings, endpoint: Endpoint) -> bool:
+    """Return True if clients reach an endpoint only by Private Service Connect."""
+    return not endpoint.public and (settings.network.mode == "psc" or endpoint.public is False)
+
+
+def image_of(settings: Settings, model: Model) -> str:
+    """Return a model's image URI. Raises UnknownReferenceError for an undeclared image."""
+    images = settings.images.items()
+    table = {f"images.{key}": image_uri(settings, key, image) for key, image in images}
+    return references.resolve(model.container.image, table)
+
+
+def _labels(settings: Settings, key: str, endpoint: Endpoint) -> dict[str, str]:
+    named = {naming.PUBLIC_LABEL: "named"} if endpoint.public else {}
+    own = {STACK_LABEL: settings.stack, ENDPOINT_LABEL: key, **named}
+    return {**settings.names.labels(settings.labels_of(endpoint.team)), **own}
+
+
+def _container(settings: Settings, model: Model) -> str:
+    spec, image = model.container, image_of(settings, model)
+    routes = spec.predict_route, spec.health_route, spec.port
+    return container_spec(
+        image, *routes, spec.env, spec.command, spec.args, spec.deployment_timeout
+    )
+
+
+def _deployment(
+    settings: Settings, endpoint: Endpoint, version: DeclaredVersion
+) -> DeclaredDeployment:
+    machine: dict[str, object] = {"machineType": endpoint.machine}
+    if accelerator := endpoint.accelerator:
+        machine["acceleratorType"] = accelerator.type
+        machine["acceleratorCount"] = accelerator.count
+    account = settings.names.account_email(endpoint.account) if endpoint.account else ""
+    replicas = endpoint.replicas
+    return DeclaredDeployment(version, machine, replicas.min, replicas.most, account)

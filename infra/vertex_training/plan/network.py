@@ -1,8 +1,6 @@
-"""A stack's network, planned from its settings: names, owners and grants. Pure.
+"""A stack's network, planned from its settings: names, owners and grants.
 
-Components, references and rules share this plan, so that a preview, ``vt check`` and the cloud
-agree on the network. ``stack_rules.network`` reports contradictory settings; this module assumes
-consistent ones.
+Components, references and rules share this plan. ``stack_rules.network`` checks the settings.
 """
 
 from __future__ import annotations
@@ -13,11 +11,10 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from vertex_training.catalog.resource_types import ON_PROJECT, ON_SUBNET
-from vertex_training.naming import Names
 from vertex_training.plan import grants
 from vertex_training.plan.grants import GrantRequest
 from vertex_training.settings.model import Settings
-from vertex_training.settings.network import Network, SharedVpc
+from vertex_training.settings.network import SharedVpc
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +25,6 @@ class NetworkPlan:
     project: str
     """Id of the project that owns the network."""
     name: str
-    """Short name of the network."""
     path: str
     """Name for jobs: ``projects/NUMBER/global/networks/NAME``; empty without a project number."""
     subnet: str
@@ -74,13 +70,16 @@ def plan_network(settings: Settings) -> NetworkPlan | None:
     if network.subnet:
         here = f"projects/{project}/regions/{names.region}/subnetworks/{names.network()}"
         subnet = network.subnet.existing or here
+    attachment = network.attachment.existing or (
+        f"projects/{names.project}/regions/{names.region}/networkAttachments/{names.network()}"
+    )
     return NetworkPlan(
         mode=network.mode,
         project=project,
         name=name,
         path=f"projects/{number}/global/networks/{name}" if number else "",
         subnet=subnet,
-        attachment=_attachment(network, names) if network.mode == "psc" else "",
+        attachment=attachment if network.mode == "psc" else "",
         ranges={
             key: r.existing or r.name or names.ip_range(key) for key, r in network.ranges.items()
         },
@@ -97,10 +96,7 @@ def plan_network(settings: Settings) -> NetworkPlan | None:
 
 
 def owner(settings: Settings) -> tuple[str, str]:
-    """Return id and number of the project that owns the network; an unknown number is empty.
-
-    The name of an existing network may have its project's id or number.
-    """
+    """Return id and number of the project that owns the network; an unknown number is empty."""
     host, known = settings.shared_vpc, _numbers(settings)
     if not settings.network.existing:
         project = host.host_project if host else settings.project
@@ -112,7 +108,6 @@ def owner(settings: Settings) -> tuple[str, str]:
 
 
 def _numbers(settings: Settings) -> dict[str, str]:
-    """Return the known project numbers by project id."""
     known = {settings.project: settings.project_number}
     if host := settings.shared_vpc:
         known[host.host_project] = host.host_project_number
@@ -122,16 +117,8 @@ def _numbers(settings: Settings) -> dict[str, str]:
 def _project_of(settings: Settings, path: str) -> str:
     """Return the id of the project in a resource name; its number if the id is unknown."""
     id_or_number = path.split("/")[1]
-    return next(
-        (id_ for id_, number in _numbers(settings).items() if number == id_or_number), id_or_number
-    )
-
-
-def _attachment(network: Network, names: Names) -> str:
-    created = (
-        f"projects/{names.project}/regions/{names.region}/networkAttachments/{names.network()}"
-    )
-    return network.attachment.existing or created
+    ids = {number: id_ for id_, number in _numbers(settings).items()}
+    return ids.get(id_or_number, id_or_number)
 
 
 def network_grants(settings: Settings, network: NetworkPlan | None) -> list[GrantRequest]:
@@ -140,32 +127,25 @@ def network_grants(settings: Settings, network: NetworkPlan | None) -> list[Gran
         return []
     host = settings.shared_vpc
     managed = {settings.project, *([host.host_project] if host and host.manage_host else [])}
-    requests = (
-        _of_psc(settings, network) if network.mode == "psc" else _of_peering(settings, network)
-    )
+    requests = _requests(settings, network)
     return [dataclasses.replace(grant, ours=grant.project in managed) for grant in requests]
 
 
-def _of_psc(settings: Settings, plan: NetworkPlan) -> Iterator[GrantRequest]:
+def _requests(settings: Settings, plan: NetworkPlan) -> Iterator[GrantRequest]:
     agent = f"serviceAccount:{settings.names.vertex_agent()}"
-    project = _project_of(settings, plan.attachment)
-    yield GrantRequest("attaches", ON_PROJECT, grants.NETWORK_ADMIN, agent, project)
+    if plan.mode == "psc":
+        project = _project_of(settings, plan.attachment)
+        yield GrantRequest("attaches", ON_PROJECT, grants.NETWORK_ADMIN, agent, project)
     if plan.host:
         yield from _users(settings, plan, agent)
     targets = {config["targetProject"] for config in plan.dns_peering}
-    for target in sorted({settings.project, *targets} if targets else ()):
+    for target in sorted({settings.project, *targets} if targets and plan.mode == "psc" else ()):
         key = f"looks-up-{target}"
         yield GrantRequest(key, ON_PROJECT, grants.DNS_PEER, agent, target)
 
 
-def _of_peering(settings: Settings, plan: NetworkPlan) -> Iterator[GrantRequest]:
-    if plan.host:
-        agent = f"serviceAccount:{settings.names.vertex_agent()}"
-        yield from _users(settings, plan, agent)
-
-
 def _users(settings: Settings, plan: NetworkPlan, agent: str) -> Iterator[GrantRequest]:
-    """Yield grants to use the host's network: on the subnet, or on the project without a subnet."""
+    """Yield grants to use the host's network, on the subnet or else on the project."""
     type_ = ON_SUBNET if plan.subnet else ON_PROJECT
     project = _project_of(settings, plan.subnet) if plan.subnet else plan.project
     role, subnet = grants.NETWORK_USER, plan.subnet

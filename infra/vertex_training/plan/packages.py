@@ -1,11 +1,8 @@
-"""Source distributions of the code below ``jobs/``, and files to upload to buckets. Pure.
+"""Source distributions of the code below ``jobs/``, and files to upload to buckets.
 
-The file's name contains a digest of the content. So new code is a new object in the bucket, the
-value of ``${packages.x}`` changes, and a running job keeps its code.
-
-A folder of objects stands for its files: ``samples: jobs/data`` uploads ``samples/titanic.csv``.
-Every object is a resource of the stack, so the size of folders is limited; upload data with
-``gcloud storage rsync``.
+A package's file name contains a digest of its content: new code is a new object in the bucket, and
+a running job keeps its code. A folder of objects stands for its files: ``samples: jobs/data``
+uploads ``samples/titanic.csv``. Each object is a resource, so the size of folders is limited.
 """
 
 from __future__ import annotations
@@ -25,13 +22,13 @@ from packaging.requirements import InvalidRequirement, Requirement
 
 from vertex_training.errors import ConfigError, Location, Problem
 
-#: Folders that are never packaged, like hidden files: caches and results of builds.
+#: Folders with caches and build results, which are never packaged; hidden files are not either.
 SKIPPED: Final = ("__pycache__", "build", "dist")
 #: Credentials that google-github-actions/auth writes to a workflow's checkout.
 CREDENTIALS: Final = re.compile(r"gha-creds-.*\.json\Z")
 #: Files for ``vt images build``, which jobs do not read.
 IMAGE_FILES: Final = re.compile(r"Dockerfile(\..*)?\Z|.*\.(lock|in)\Z")
-#: pip's own rule: a # begins a comment only at the start of a line or after a space.
+#: Like pip: ``#`` begins a comment only at the start of a line or after a space.
 COMMENT: Final = re.compile(r"(?:^|\s)#.*")
 REQUIREMENTS: Final = "requirements.txt"
 _OUT: Final = "this symbolic link leads out of the package"
@@ -65,11 +62,7 @@ class Package:
 
 
 def build_all(paths: Mapping[str, str], root: Path) -> dict[str, Package]:
-    """Build the packages from paths below ``root``; return them by name.
-
-    Raises:
-        ConfigError: paths have no code or cannot be packaged; lists all.
-    """
+    """Build the packages by name. Raises ConfigError with the mistakes of all packages."""
     packages: dict[str, Package] = {}
     problems: list[Problem] = []
     for name, path in paths.items():
@@ -83,16 +76,11 @@ def build_all(paths: Mapping[str, str], root: Path) -> dict[str, Package]:
 
 
 def build(name: str, path: Path, where: str = "") -> Package:
-    """Package a folder that has an ``__init__.py``, or a single script.
+    """Package a folder with ``__init__.py``, or a single script. ``where``: path in messages.
 
     A folder ``jobs/titanic`` of package ``titanic`` is imported as ``titanic``, a script
     ``train.py`` as ``train``. ``requirements.txt`` in the folder, or ``NAME.requirements.txt``
-    beside the script, lists the package's dependencies.
-
-    ``where`` is the path in messages.
-
-    Raises:
-        ConfigError: ``path`` has no code, a link leads out, or a requirement is invalid.
+    beside the script, lists dependencies. Raises ConfigError if ``path`` cannot be packaged.
     """
     listed = (path if path.is_dir() else path.parent) / (
         REQUIREMENTS if path.is_dir() else f"{path.stem}.{REQUIREMENTS}"
@@ -101,7 +89,10 @@ def build(name: str, path: Path, where: str = "") -> Package:
     at = (PurePath(folder) / listed.name).as_posix()
     if problems := list(_links_elsewhere(path, where or path.name, listed, at)):
         raise ConfigError(problems)
-    files = dict(_files(path))
+    if path.is_file():
+        files = {path.name: path.read_bytes()} if path.suffix == ".py" else {}
+    else:
+        files = {f"{path.name}/{name}": content for name, content in files_below(path)}
     if not any(member.endswith(".py") for member in files):
         what = "this folder has no Python files" if path.is_dir() else "this is not a Python file"
         location = Location(where or path.name)
@@ -114,43 +105,24 @@ def build(name: str, path: Path, where: str = "") -> Package:
     setup = SETUP.format(name=name, packages=folders, modules=modules, requires=requires)
     info = f"Metadata-Version: 2.1\nName: {name}\nVersion: 0.0.0\n"
     members = {**files, "setup.py": setup.encode(), "PKG-INFO": info.encode()}
-    if problems := list(_too_long(f"{name}-0.0.0", files, PurePath(where or path.name).parent)):
-        raise ConfigError(problems)
-    archive = _archive(f"{name}-0.0.0", members)
+    archive = _archive(f"{name}-0.0.0", members, PurePath(where or path.name).parent)
     # Digest before compression, whose output differs between versions of zlib.
     digest = hashlib.sha256(archive).hexdigest()[:16]
-    content = _compressed(archive)
-    return Package(name, f"{name}-{digest}.tar.gz", content, _runnable(code))
-
-
-def _runnable(code: list[str]) -> frozenset[str]:
-    """Return the dotted names of the modules that ``python -m`` can run.
-
-    >>> sorted(_runnable(["a/__init__.py", "a/__main__.py", "a/task.py"]))
-    ['a', 'a.__main__', 'a.task']
-    """
     dotted = [member.removesuffix(".py").replace("/", ".") for member in code]
-    modules = [name for name in dotted if not name.endswith("__init__")]
-    return frozenset(modules) | {name.removesuffix(".__main__") for name in modules}
-
-
-def _files(path: Path) -> Iterator[tuple[str, bytes]]:
-    """Yield path and content of each file of the package."""
-    if path.is_file():
-        if path.suffix == ".py":
-            yield path.name, path.read_bytes()
-        return
-    for name, content in files_below(path):
-        yield f"{path.name}/{name}", content
+    runnable = [module for module in dotted if not module.endswith("__init__")]
+    packages = {module.removesuffix(".__main__") for module in runnable}
+    packed = io.BytesIO()
+    with gzip.GzipFile(filename="", fileobj=packed, mode="wb", mtime=0) as file:
+        file.write(archive)
+    return Package(
+        name, f"{name}-{digest}.tar.gz", packed.getvalue(), frozenset(packages.union(runnable))
+    )
 
 
 def files_below(folder: Path) -> Iterator[tuple[str, bytes]]:
-    """Yield path and content of each code file in a folder, in a fixed order.
-
-    An inner folder with its own Dockerfile is another program, such as one that serves the model.
-    It is not part of the package, so that editing it does not run the job again.
-    """
+    """Yield path and content of each code file in a folder, in a fixed order."""
     files = sorted(folder.rglob("*"))
+    # An inner folder with a Dockerfile is another program, such as one that serves the model.
     others = {file.parent for file in files if file.name == "Dockerfile"} - {folder}
     for file in files:
         inside = file.relative_to(folder)
@@ -159,7 +131,7 @@ def files_below(folder: Path) -> Iterator[tuple[str, bytes]]:
 
 
 def sources(path: Path, shown: str) -> Iterator[str]:
-    """Yield the source files of the package at ``path``. ``shown``: the path in messages."""
+    """Yield the source files of the package at ``path``, which messages show as ``shown``."""
     if path.is_dir():
         yield from (f"{shown}/{name}" for name, _ in files_below(path))
         return
@@ -173,28 +145,17 @@ def _skipped(inside: PurePath) -> bool:
 
 
 def _links_elsewhere(path: Path, where: str, listed: Path, at: str) -> Iterator[Problem]:
-    """Yield symbolic links that point out of the package or to folders.
-
-    ``listed`` is the requirements file, ``at`` its path in messages.
-    """
-    if path.is_dir():
-        yield from _links_out_of(path, where)
-    elif listed.is_symlink() and not listed.resolve().is_relative_to(path.parent.resolve()):
-        yield Problem(_OUT, hint=_COPY, location=Location(at))
-
-
-def _links_out_of(folder: Path, where: str) -> Iterator[Problem]:
-    home = folder.resolve()
-    for file in sorted(folder.rglob("*")):
-        inside = file.relative_to(folder)
-        if (
-            file.is_symlink()
-            and not _skipped(inside)
-            and (file.is_dir() or not file.resolve().is_relative_to(home))
-        ):
+    if listed.is_symlink() and not path.is_dir():
+        if not listed.resolve().is_relative_to(path.parent.resolve()):
+            yield Problem(_OUT, hint=_COPY, location=Location(at))
+        return
+    for file in sorted(path.rglob("*")) if path.is_dir() else ():
+        inside = file.relative_to(path)
+        if not file.is_symlink() or _skipped(inside):
+            continue
+        if file.is_dir() or not file.resolve().is_relative_to(path.resolve()):
             what = "a package cannot contain a symbolic link to a folder" if file.is_dir() else _OUT
-            location = Location(f"{where}/{inside.as_posix()}")
-            yield Problem(what, hint=_COPY, location=location)
+            yield Problem(what, hint=_COPY, location=Location(f"{where}/{inside.as_posix()}"))
 
 
 def _requirements(file: Path, where: str) -> list[str]:
@@ -202,21 +163,18 @@ def _requirements(file: Path, where: str) -> list[str]:
     try:
         text = file.read_text("utf-8-sig")
     except UnicodeDecodeError:
-        problem = Problem(
-            "this file is not UTF-8 text", hint="save the file as UTF-8", location=Location(where)
-        )
-        raise ConfigError([problem]) from None
+        what, hint = "this file is not UTF-8 text", "save the file as UTF-8"
+        raise ConfigError([Problem(what, hint=hint, location=Location(where))]) from None
     numbered = enumerate(text.splitlines(), start=1)
     lines = {number: COMMENT.sub("", line).strip() for number, line in numbered}
-    numbered_lines = {number: line for number, line in lines.items() if line}
     problems = [
         Problem(what, hint=HINT, location=Location(where, number))
-        for number, line in numbered_lines.items()
-        for what in _requirement_problems(line)
+        for number, line in lines.items()
+        for what in (_requirement_problems(line) if line else ())
     ]
     if problems:
         raise ConfigError(problems)
-    return list(numbered_lines.values())
+    return [line for line in lines.values() if line]
 
 
 def _requirement_problems(line: str) -> Iterator[str]:
@@ -230,42 +188,29 @@ def _requirement_problems(line: str) -> Iterator[str]:
         yield f"this line is not a valid requirement: {str(invalid).splitlines()[0]}"
 
 
-def _too_long(root: str, files: Mapping[str, bytes], folder: PurePath) -> Iterator[Problem]:
-    """Yield a problem for each path that is too long for the header of a tar archive."""
-    for member in files:
-        try:
-            tarfile.TarInfo(f"{root}/{member}").tobuf(tarfile.USTAR_FORMAT)
-        except ValueError:
-            location = Location((folder / member).as_posix())
-            yield Problem(
-                "this path is too long for a package", hint="shorten the path", location=location
-            )
-
-
-def _archive(root: str, files: dict[str, bytes]) -> bytes:
+def _archive(root: str, files: dict[str, bytes], folder: PurePath) -> bytes:
     """Return a reproducible tar archive, without times, owners and other metadata."""
-    plain = io.BytesIO()
+    plain, problems = io.BytesIO(), []
     with tarfile.open(fileobj=plain, mode="w", format=tarfile.USTAR_FORMAT) as tar:
         for member, content in sorted(files.items()):
             entry = tarfile.TarInfo(f"{root}/{member}")
             entry.size, entry.mode = len(content), 0o644
-            tar.addfile(entry, io.BytesIO(content))
+            try:
+                tar.addfile(entry, io.BytesIO(content))
+            except ValueError:
+                what, location = "this path is too long for a package", (folder / member).as_posix()
+                problems.append(Problem(what, hint="shorten the path", location=Location(location)))
+    if problems:
+        raise ConfigError(problems)
     return plain.getvalue()
-
-
-def _compressed(archive: bytes) -> bytes:
-    packed = io.BytesIO()
-    with gzip.GzipFile(filename="", fileobj=packed, mode="wb", mtime=0) as file:
-        file.write(archive)
-    return packed.getvalue()
 
 
 #: Maximum files in all folders of a bucket: each is a resource that every preview compares.
 MOST_FILES: Final = 200
 #: Maximum bytes of these files, which every preview reads and hashes.
 MOST_BYTES: Final = 50 * 1024 * 1024
-#: Never uploaded, like hidden files, which may contain secrets.
-SKIPPED_FOLDER: Final = "__pycache__"
+#: Beginnings of names that are never uploaded: caches, and hidden files, which may contain secrets.
+HIDDEN: Final = (".", "__pycache__")
 #: Maximum bytes of an object's name in UTF-8, and a forbidden prefix.
 #: Source: docs.cloud.google.com/storage/docs/objects#naming
 MAX_NAME: Final = 1024
@@ -273,10 +218,7 @@ REFUSED_PREFIX: Final = ".well-known/acme-challenge/"
 
 
 def kept_objects(objects: Mapping[str, str], root: Path) -> dict[str, str]:
-    """Return object name -> file in the checkout. A folder is replaced by all its files.
-
-    ``vertex_training.stack_rules.files`` reports empty and too large folders.
-    """
+    """Return object name -> file in the checkout. A folder is replaced by all its files."""
     result: dict[str, str] = {}
     for name, file in objects.items():
         if (root / file).is_dir():
@@ -288,38 +230,29 @@ def kept_objects(objects: Mapping[str, str], root: Path) -> dict[str, str]:
 
 
 def prefix_of(name: str) -> str:
-    """Return the prefix of object names for a folder; ``.`` stands for the bucket itself.
-
-    >>> prefix_of("configs"), prefix_of("configs/"), prefix_of(".")
-    ('configs/', 'configs/', '')
-    """
+    """Return the prefix of object names for a folder; ``.`` stands for the bucket itself."""
     inside = name.strip("/")
     return "" if inside in ("", ".") else f"{inside}/"
 
 
 def name_problem(name: str) -> str | None:
-    """Return the mistake in an object name; None for a valid name.
-
-    >>> name_problem("a/b.csv"), name_problem("..")
-    (None, 'this object name is not allowed')
-    """
+    """Return the mistake in an object name; None for a valid name."""
     if name in ("", ".", "..") or name.startswith(REFUSED_PREFIX) or not name.isprintable():
         return "this object name is not allowed"
-    size = len(name.encode())
-    return (
-        f"this object name has {size} bytes, the limit is {MAX_NAME}" if size > MAX_NAME else None
-    )
+    if (size := len(name.encode())) > MAX_NAME:
+        return f"this object name has {size} bytes, the limit is {MAX_NAME}"
+    return None
 
 
 def object_files(folder: Path) -> Iterator[str]:
     """Yield relative paths of a folder's files to upload, at most one more than the limit."""
     count = 0
     for here, folders, files in os.walk(folder):
-        folders[:] = sorted(name for name in folders if not _is_skipped(name))
-        # A link to a folder is not followed, but reported like a file, and refused.
+        folders[:] = sorted(name for name in folders if not name.startswith(HIDDEN))
+        # A link to a folder is yielded like a file, and `folder_problem` reports it.
         links = [name for name in folders if (Path(here) / name).is_symlink()]
         for name in sorted([*files, *links]):
-            if _is_skipped(name) or CREDENTIALS.match(name):
+            if name.startswith(HIDDEN) or CREDENTIALS.match(name):
                 continue
             yield (PurePath(here) / name).relative_to(folder).as_posix()
             count += 1
@@ -335,7 +268,10 @@ def folder_problem(folder: Path) -> tuple[str, str] | None:
     for name in files:
         file = folder / name
         if not file.resolve().is_relative_to(home) or not file.is_file():
-            return f"{name} is not a regular file of the folder", "replace it by a regular file"
+            return (
+                f"{name} is not a regular file of the folder",
+                "replace the entry by a regular file",
+            )
         if not name.isprintable():
             return f"a file's name has control characters: {name!r}", "rename the file"
     if len(files) > MOST_FILES:
@@ -344,7 +280,3 @@ def folder_problem(folder: Path) -> tuple[str, str] | None:
     if size > MOST_BYTES:
         return f"the folder has {size / 2**20:,.0f} MiB, the limit is {MOST_BYTES // 2**20} MiB", ""
     return None
-
-
-def _is_skipped(name: str) -> bool:
-    return name.startswith(".") or name == SKIPPED_FOLDER

@@ -1,4 +1,4 @@
-"""A stack's reservations, planned from its settings: machines, grants and cost. Pure."""
+"""A stack's reservations, planned from its settings: machines, grants and cost."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from vertex_training.plan.grants import GrantRequest
 from vertex_training.settings.model import Settings
 from vertex_training.settings.network import Reservation
 
+SPECIFIC: Final = "SPECIFIC_RESERVATION"
 #: Key of a reservation's name in affinities.
 KEY: Final = "compute.googleapis.com/reservation-name"
 
@@ -39,7 +40,6 @@ class ReservationPlan:
 
     @property
     def name(self) -> str:
-        """Return the short name of the reservation."""
         return self.path.rsplit("/", 1)[1]
 
     def rate(self, region: str) -> costs.Rate | None:
@@ -49,39 +49,24 @@ class ReservationPlan:
 
     @property
     def affinity(self) -> dict[str, Any]:
-        """Return the ``reservationAffinity`` of a job that uses the reservation.
-
-        An open reservation is not named, since any matching job uses it: https://docs.cloud.google.com/compute/docs/instances/reservations-overview
-        """
+        """Return the ``reservationAffinity`` of a job that uses the reservation."""
+        # Any matching job uses an open reservation:
+        # https://docs.cloud.google.com/compute/docs/instances/reservations-overview
         if not self.settings.specific_reservation_required:
             return {"reservationAffinityType": "ANY_RESERVATION"}
-        return {
-            "reservationAffinityType": "SPECIFIC_RESERVATION",
-            "key": KEY,
-            "values": [self.path],
-        }
+        return {"reservationAffinityType": SPECIFIC, "key": KEY, "values": [self.path]}
 
 
 def plan_reservations(settings: Settings) -> dict[str, ReservationPlan]:
     """Plan all reservations of the stack, by key."""
-    return {
-        key: _plan(settings, key, reservation) for key, reservation in settings.reservations.items()
-    }
-
-
-def _plan(settings: Settings, key: str, reservation: Reservation) -> ReservationPlan:
-    project = reservation.project or settings.project
-    name = reservation.name or settings.names.reservation(key)
-    created = f"projects/{project}/zones/{reservation.zone}/reservations/{name}"
-    accelerator, count = accelerators(reservation)
-    return ReservationPlan(
-        key,
-        reservation.existing or created,
-        reservation.machine_type,
-        accelerator,
-        count,
-        reservation,
-    )
+    plans = dict[str, ReservationPlan]()
+    for key, reservation in settings.reservations.items():
+        project = reservation.project or settings.project
+        name = reservation.name or settings.names.reservation(key)
+        created = f"projects/{project}/zones/{reservation.zone}/reservations/{name}"
+        path, machine = reservation.existing or created, reservation.machine_type
+        plans[key] = ReservationPlan(key, path, machine, *accelerators(reservation), reservation)
+    return plans
 
 
 def accelerators(given: Reservation) -> tuple[str, int]:
@@ -147,7 +132,7 @@ def monthly(plan: ReservationPlan, region: str, now: datetime.datetime) -> float
 
 
 def lifetime(given: Reservation, now: datetime.datetime) -> float | None:
-    """Return the hours from ``now`` to the automatic deletion; None without automatic deletion."""
+    """Return the hours until Google deletes the reservation; None if it never does."""
     if given.delete_after_duration:
         return int(given.delete_after_duration.removesuffix("s")) / 3600
     if given.delete_at_time:

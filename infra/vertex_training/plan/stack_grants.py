@@ -1,9 +1,8 @@
 """Grants that a stack makes: on accounts, images, the key, jobs, models and by ``members``.
 
-In its own project the stack makes each grant as a single member, and never writes a whole policy.
-Owners of other projects grant on their resources. A dataset has a list of entries instead of a
-policy: the plugin reads and writes the whole list, with views and routines
-(GoogleCloudPlatform/magic-modules#14208), so two concurrent writers could lose an entry.
+The stack makes each grant in its own project as a single member, and never writes a whole policy.
+The plugin reads and writes the access list of a dataset as a whole, so that two concurrent writers
+could lose an entry (GoogleCloudPlatform/magic-modules#14208).
 """
 
 from __future__ import annotations
@@ -14,15 +13,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Final
 
-from vertex_training.catalog.resource_types import (
-    ON_ACCOUNT,
-    ON_BUCKET,
-    ON_DATASET,
-    ON_KEY,
-    ON_PROJECT,
-    ON_REPOSITORY,
-    ON_SECRET,
-)
+from vertex_training.catalog import resource_types
 from vertex_training.customjob.rules.identity import KEY
 from vertex_training.customjob.rules.images import GOOGLES
 from vertex_training.naming import IMAGE_BUILD, SOURCES, STAGING, project_of_account
@@ -32,10 +23,10 @@ from vertex_training.settings.model import Covered, Settings
 
 #: Section -> type of the grants on its entries.
 TYPES: Final = {
-    "buckets": ON_BUCKET,
-    "secrets": ON_SECRET,
-    "serviceAccounts": ON_ACCOUNT,
-    "registry": ON_REPOSITORY,
+    "buckets": resource_types.ON_BUCKET,
+    "secrets": resource_types.ON_SECRET,
+    "serviceAccounts": resource_types.ON_ACCOUNT,
+    "registry": resource_types.ON_REPOSITORY,
 }
 #: Path of an entry in the stack file: section and key, or ``("registry",)``.
 Place = tuple[str, ...]
@@ -43,7 +34,7 @@ Place = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class KeyUser:
-    """A service that encrypts with the stack's key. ``domain``: domain of its service agent."""
+    """A service that encrypts with the stack's key; ``domain`` is part of its agent's address."""
 
     covered: Covered
     service: str
@@ -109,23 +100,18 @@ class _Requests:
 
     def on_project(self, key: str, role: str, member: str) -> GrantRequest:
         """Build a grant on the stack's own project."""
-        return GrantRequest(key, ON_PROJECT, role, member, self._settings.project)
+        return GrantRequest(key, resource_types.ON_PROJECT, role, member, self._settings.project)
 
 
 def account_grants(
     settings: Settings, key: str, *, fetches_packages: bool = False
 ) -> Iterator[GrantRequest]:
-    """Yield the grants of an account that jobs run as, and the grants to impersonate the account.
-
-    Most grants are on one bucket or secret; some are possible only on the project.
-
-    ``fetches_packages`` adds access to the staging bucket.
-    """
+    """Yield the grants of a job's account, and the grants to act as this account."""
     account, requests = settings.service_accounts[key], _Requests(settings)
     member = f"serviceAccount:{settings.names.account_email(key)}"
     staging = [STAGING] if fetches_packages else []
     for bucket in dict.fromkeys((*account.reads, *staging, *account.writes)):
-        writes = bucket in account.writes  # which includes reading
+        writes = bucket in account.writes  # write access includes read access
         role = grants.WRITE_OBJECTS if writes else grants.READ_OBJECTS
         verb = "writes" if writes else "reads"
         yield requests.on(("buckets", bucket), f"{verb}-{bucket}", role, member)
@@ -172,10 +158,8 @@ def build_grants(settings: Settings) -> Iterator[GrantRequest]:
 
 def derived_grants(settings: Settings) -> list[GrantRequest]:
     """Return all grants for the accounts of a stack and for image builds."""
-    accounts = [
-        grant for key in settings.service_accounts for grant in account_grants(settings, key)
-    ]
-    return [*accounts, *(build_grants(settings) if settings.builds_images else ())]
+    accounts = (account_grants(settings, key) for key in settings.service_accounts)
+    return [*chain(*accounts), *(build_grants(settings) if settings.builds_images else ())]
 
 
 def members_by_place(settings: Settings) -> Iterator[tuple[Place, Mapping[str, list[str]]]]:
@@ -216,7 +200,6 @@ def extra_grants(settings: Settings) -> list[GrantRequest]:
 
 
 def _roles(settings: Settings) -> Iterator[GrantRequest]:
-    """Yield the grants of accounts on projects and datasets."""
     for key, account in settings.service_accounts.items():
         member = f"serviceAccount:{settings.names.account_email(key)}"
         for on, roles in (*account.roles.items(), *account.datasets.items()):
@@ -224,7 +207,7 @@ def _roles(settings: Settings) -> Iterator[GrantRequest]:
             for role in dict.fromkeys(roles):
                 yield GrantRequest(
                     f"serviceAccounts-{key}-{role}-{on}",
-                    ON_DATASET if is_dataset else ON_PROJECT,
+                    resource_types.ON_DATASET if is_dataset else resource_types.ON_PROJECT,
                     role,
                     member,
                     project,
@@ -245,11 +228,7 @@ def key_users(settings: Settings) -> list[KeyUser]:
 
 
 def encryption_grants(settings: Settings) -> list[GrantRequest]:
-    """Return grants on the stack's key for the service agents that encrypt with the key.
-
-    The owner of the key's project makes them if it is another project. ``job_grants`` has the
-    grants for jobs, which name the key in their requests.
-    """
+    """Return grants on the stack's key for the service agents that encrypt with it."""
     if settings.encryption is None:
         return []
     key = settings.encryption.key
@@ -257,7 +236,7 @@ def encryption_grants(settings: Settings) -> list[GrantRequest]:
     return [
         GrantRequest(
             user.covered,
-            ON_KEY,
+            resource_types.ON_KEY,
             grants.USE_KEY,
             f"serviceAccount:{settings.names.service_agent(user.domain)}",
             project,
@@ -273,10 +252,7 @@ IMAGE: Final = re.compile(r"([a-z0-9-]+)-docker\.pkg\.dev/([^/]+)/([^/:@]+)/.")
 
 
 def job_grants(settings: Settings, messages: Iterable[Mapping[str, Any]]) -> list[GrantRequest]:
-    """Return the distinct grants that service agents need for these requests.
-
-    ``messages`` are CustomJobs in the form of the REST API, with references resolved.
-    """
+    """Return the distinct grants that service agents need for CustomJobs of the REST API."""
     by_key: dict[str, GrantRequest] = {}
     for message in messages:
         derived = (_key_grants(settings, message), _tensorboard_grants(settings, message))
@@ -286,11 +262,8 @@ def job_grants(settings: Settings, messages: Iterable[Mapping[str, Any]]) -> lis
 
 
 def batch_grants(settings: Settings, messages: Iterable[Mapping[str, Any]]) -> list[GrantRequest]:
-    """Return the distinct grants that accounts and submitters need for jobs on Batch.
-
-    https://docs.cloud.google.com/batch/docs/get-started#project-prerequisites; every account of the
-    stack may write to Cloud Logging anyway.
-    """
+    """Return the distinct grants that accounts and submitters need for jobs on Batch."""
+    # https://docs.cloud.google.com/batch/docs/get-started#project-prerequisites
     names = settings.names
     keys = {names.account_email(key): key for key in settings.service_accounts}
     by_key: dict[str, GrantRequest] = {}
@@ -303,10 +276,10 @@ def batch_grants(settings: Settings, messages: Iterable[Mapping[str, Any]]) -> l
     for message in messages:
         account = str(message.get("jobSpec", {}).get("serviceAccount") or "")
         name, member = _name_in_keys(settings, account), f"serviceAccount:{account}"
-        add(f"batch-reports-{name}", ON_PROJECT, grants.REPORT_STATES, member)
+        add(f"batch-reports-{name}", resource_types.ON_PROJECT, grants.REPORT_STATES, member)
         for submitter in settings.members_acting_as(keys[account]) if account in keys else ():
             key = f"batch-submits-{submitter}"
-            add(key, ON_PROJECT, grants.SUBMIT_TO_BATCH, submitter)
+            add(key, resource_types.ON_PROJECT, grants.SUBMIT_TO_BATCH, submitter)
         for image in images(message):
             match = IMAGE.match(image)
             if not match or GOOGLES.match(image):
@@ -317,7 +290,7 @@ def batch_grants(settings: Settings, messages: Iterable[Mapping[str, Any]]) -> l
             path = f"projects/{project}/locations/{location}/repositories/{repository}"
             key = f"batch-pulls-{project}-{location}-{repository}-{name}"
             role = grants.PULL_IMAGES
-            add(key, ON_REPOSITORY, role, member, project, path, ours=own)
+            add(key, resource_types.ON_REPOSITORY, role, member, project, path, ours=own)
     return list(by_key.values())
 
 
@@ -326,10 +299,9 @@ def image_grants(
 ) -> Iterator[GrantRequest]:
     """Yield the grants to pull these images from other projects.
 
-    Agents may read repositories of their own project. According to general/custom-service-account,
-    "the default service account" pulls images, whatever account the job runs as: for training
-    containers this is the custom code agent, and the service agent checks the image first. The
-    service agent pulls images of models (predictions/custom-container-requirements).
+    General/custom-service-account: the custom code agent pulls images of training, and the service
+    agent checks them first. The service agent pulls images of models
+    (predictions/custom-container-requirements).
     """
     agents = [settings.names.vertex_agent()]
     agents += [] if of_models else [settings.names.custom_code_agent()]
@@ -344,7 +316,7 @@ def image_grants(
             kind = agent.partition("@")[2].partition(".")[0]
             yield GrantRequest(
                 f"pulls-{project}-{location}-{repository}-{kind}",
-                ON_REPOSITORY,
+                resource_types.ON_REPOSITORY,
                 grants.PULL_IMAGES,
                 f"serviceAccount:{agent}",
                 project,
@@ -356,32 +328,23 @@ def image_grants(
 def images(message: Mapping[str, Any]) -> Iterator[str]:
     """Yield the names of all images in a job."""
     for pool in message.get("jobSpec", {}).get("workerPoolSpecs") or []:
-        for task, field in (
-            ("containerSpec", "imageUri"),
-            ("pythonPackageSpec", "executorImageUri"),
-        ):
+        fields = {"containerSpec": "imageUri", "pythonPackageSpec": "executorImageUri"}
+        for task, field in fields.items():
             if name := (pool.get(task) or {}).get(field):
                 yield name
 
 
 def _tensorboard_grants(settings: Settings, message: Mapping[str, Any]) -> Iterator[GrantRequest]:
-    """Yield the grant to write to TensorBoard, unless the job's account already has the right.
-
-    experiments/tensorboard-setup requires roles/aiplatform.user; logs need only the right to write
-    to the job's output folder.
-    """
+    """Yield the grant to write to TensorBoard, unless the account already has it."""
+    # experiments/tensorboard-setup requires roles/aiplatform.user
     spec, names = message.get("jobSpec", {}), settings.names
     account = str(spec.get("serviceAccount") or "")
     accounts = settings.service_accounts.items()
-    may = {
-        names.account_email(key)
-        for key, account_settings in accounts
-        if account_settings.calls_vertex
-    }
+    may = {names.account_email(key) for key, options in accounts if options.calls_vertex}
     if spec.get("tensorboard") and account and account not in may:
         yield GrantRequest(
             f"tensorboard-{_name_in_keys(settings, account)}",
-            ON_PROJECT,
+            resource_types.ON_PROJECT,
             grants.CALL_VERTEX,
             f"serviceAccount:{account}",
             settings.project,
@@ -389,13 +352,13 @@ def _tensorboard_grants(settings: Settings, message: Mapping[str, Any]) -> Itera
 
 
 def _name_in_keys(settings: Settings, account: str) -> str:
-    """Return an account's id for keys of grants; for an account of another project, its address."""
+    """Return the name of an account in keys of grants: its id, or its address if it is foreign."""
     name, _, _ = account.partition("@")
     return name if project_of_account(account) == settings.project else account
 
 
 def _key_grants(settings: Settings, message: Mapping[str, Any]) -> Iterator[GrantRequest]:
-    """Yield the grant on a job's own key; rule ``encryption-region`` checks the key's region."""
+    """Yield the grant on a job's own key."""
     name = (message.get("encryptionSpec") or {}).get("kmsKeyName", "")
     if not KEY.match(name):
         return
@@ -403,7 +366,7 @@ def _key_grants(settings: Settings, message: Mapping[str, Any]) -> Iterator[Gran
     own = project in (settings.project, settings.project_number)
     yield GrantRequest(
         f"encrypts-{project}-{location}-{ring}-{key}",
-        ON_KEY,
+        resource_types.ON_KEY,
         grants.USE_KEY,
         f"serviceAccount:{settings.names.vertex_agent()}",
         settings.project if own else project,

@@ -7,8 +7,7 @@
 ``serving``        sections ``models`` and ``endpoints``
 ``cron``           slots of a schedule
 ``alerts``         sections ``channels``, ``alerts``, ``budget`` and ``dashboards``
-``gpu_memory``     ``model`` of a job: sizes of a transformer, and its peak of GPU memory
-``limits``         sections for jobs: ``limits``, ``teams``, ``jobDefaults``, ladders, schedules
+``limits``         ``limits``, ``teams``, ``jobDefaults``; ladder, schedule and model of a job
 ``renames``        renamed keys, and the first keys in names
 ``reader``         config -> settings, or their valid part
 ``stack_files``    config from files, with ``include`` and ``overrides``; places of problems

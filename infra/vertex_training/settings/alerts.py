@@ -21,11 +21,7 @@ Threshold = Annotated[int, Field(ge=1, le=1000)]
 
 
 def idle_rule(text: str) -> tuple[int, int]:
-    """Parse ``gpuIdleBelow`` or ``idleStop`` into percent and minutes.
-
-    >>> idle_rule("5% for 2h")
-    (5, 120)
-    """
+    """Return percent and minutes of ``gpuIdleBelow`` or ``idleStop``, like ``5% for 2h``."""
     percent, _, time = text.partition("% for ")
     return int(percent), int(time[:-1]) * {"m": 1, "h": 60}[time[-1]]
 
@@ -36,7 +32,7 @@ def _within_a_day(text: str) -> str:
     return text
 
 
-#: Condition of idle accelerators.
+#: Condition for idle accelerators, like ``5% for 30m``.
 IdleText = Annotated[
     str,
     form(r"[1-9][0-9]?% for [1-9][0-9]{0,3}[mh]", "5% for 30m"),
@@ -127,9 +123,9 @@ class Alerts(Section):
     channels: Annotated[list[Key], Field(min_length=1, max_length=16)]
     """Keys of the channels to notify, from section ``channels``."""
     failed: bool = False
-    """Alert once on each failed job, by the line that Vertex AI logs."""
+    """Alert once for each failed job, when Vertex AI logs the failure."""
     gpu_idle_below: IdleText | None = None
-    """Alert if a job's accelerators are idle: with ``5% for 30m``, if no replica exceeds 5%
+    """Alert if all accelerators of a job are idle. With ``5% for 30m``, no replica exceeds 5%
     utilization for 30 minutes. The maximum time is 23h30m."""
 
     @pydantic.model_validator(mode="before")
@@ -152,8 +148,7 @@ class Alerts(Section):
 
 
 class Budget(Section):
-    """Alert on the monthly cost of the project. A budget stops no job, and costs may be a day
-    old."""
+    """Alert on the monthly cost of the project, which may be a day old. A budget stops no job."""
 
     billing_account: Annotated[
         str, form(r"[0-9A-F]{6}-[0-9A-F]{6}-[0-9A-F]{6}", "012345-6789AB-CDEF01")

@@ -1,9 +1,9 @@
-"""Scheduled times (slots) of a cron line in a time zone: next, count, description. Pure.
+"""Scheduled times (slots) of a cron line in a time zone.
 
 A cron line has five fields, as in Debian's cron (man 5 crontab). When a clock goes forward, a
-skipped slot moves to the first minute after. When it goes back, a slot at a fixed time occurs once,
-and hourly slots occur in both hours. Zones come from the package ``tzdata``, so that all machines
-compute the same slots.
+skipped slot moves to the first minute after the gap. When it goes back, a slot at a fixed time
+occurs once, and hourly slots occur in both hours. Zones come from the package ``tzdata``, so that
+all machines compute the same slots.
 """
 
 from __future__ import annotations
@@ -33,7 +33,6 @@ _FORM: Final = "%Y%m%dt%H%M%Sz"
 
 @functools.cache
 def zones() -> frozenset[str]:
-    """Return the names of all time zones."""
     return frozenset(importlib.resources.files("tzdata").joinpath("zones").read_text().split())
 
 
@@ -46,20 +45,12 @@ def zone(name: str) -> zoneinfo.ZoneInfo:
 
 
 def name_of(slot: datetime.datetime) -> str:
-    """Format a time for ids, labels and folders. These texts sort by time.
-
-    >>> name_of(datetime.datetime(2026, 11, 30, 6, tzinfo=UTC))
-    '20261130t060000z'
-    """
+    """Format a time like ``20261130t060000z``, for ids, labels and folders that sort by time."""
     return slot.astimezone(UTC).strftime(_FORM)
 
 
 def time_of(name: str) -> datetime.datetime:
-    """Parse a text that :func:`name_of` returned.
-
-    Raises:
-        ValueError: the text has another form.
-    """
+    """Return the time in a text of :func:`name_of`; raise ValueError for another form."""
     return datetime.datetime.strptime(name, _FORM).replace(tzinfo=UTC)
 
 
@@ -74,7 +65,7 @@ class Calendar:
         """Yield the scheduled times after ``after``, in UTC, in ascending order."""
         last = after.astimezone(UTC)
         for time in CronSim(self.cron, after.astimezone(zone(self.time_zone))):
-            # At clock changes the parser may repeat a minute, or return an earlier one.
+            # At clock changes the parser may repeat a minute, or return an earlier minute.
             if (slot := time.astimezone(UTC)) > last:
                 yield slot
                 last = slot
@@ -84,7 +75,7 @@ class Calendar:
         return list(itertools.islice(self.slots(after), count))
 
     def due(self, after: datetime.datetime, until: datetime.datetime) -> list[datetime.datetime]:
-        """Return the scheduled times later than ``after`` and not later than ``until``."""
+        """Return the scheduled times after ``after``, up to and including ``until``."""
         return list(itertools.takewhile(lambda slot: slot <= until, self.slots(after)))
 
     @property
@@ -119,7 +110,7 @@ def _most_a_month(cron: str, time_zone: str) -> int:
 
 
 def problem(cron: str) -> str:
-    """Return the mistake in a cron line; empty if the line is valid."""
+    """Return the mistake in a cron line as text; empty for a valid line."""
     if not _LINE.match(cron):
         return "a cron line must have five fields, like 0 6 * * 1 (Mondays at 6)"
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Final, Literal
 
@@ -25,9 +25,15 @@ from vertex_training.settings.alerts import (
     StateMessages,
     idle_rule,
 )
-from vertex_training.settings.gpu_memory import TrainedModel
-from vertex_training.settings.limits import JobDefaults, Limits, Rung, Schedule, Team
-from vertex_training.settings.network import Network, Reservation, SharedVpc
+from vertex_training.settings.limits import (
+    JobDefaults,
+    Limits,
+    Rung,
+    Schedule,
+    Team,
+    TrainedModel,
+)
+from vertex_training.settings.network import NAME, Network, Reservation, SharedVpc
 from vertex_training.settings.section import (
     BELOW,
     IncludePath,
@@ -41,7 +47,7 @@ from vertex_training.settings.section import (
 from vertex_training.settings.serving import Endpoint, Model
 
 DIGITS: Final = "0123456789"
-#: Least minutes of ``idleStop``: most jobs are idle while they start.
+#: Minimum minutes of ``idleStop``, since most jobs are idle while they start.
 LEAST_IDLE_MINUTES: Final = 10
 #: A folder of the checkout whose name is not hidden.
 INCLUDED: Final = rf"(?!(?:.*/)?\.[^/]*$){BELOW}"
@@ -50,6 +56,8 @@ OUTSIDE: Final = (
     r"[a-z0-9-]+-docker\.pkg\.dev/[a-z][a-z0-9-]*(?:/[a-z0-9]+(?:[._-]+[a-z0-9]+)*){2,}"
     r"@sha256:[0-9a-f]{64}"
 )
+#: Id of a project, which has the form of an account's id.
+PROJECT: Final = r"[a-z][a-z0-9-]{4,28}[a-z0-9]"
 BucketName = Annotated[
     str,
     form(
@@ -66,14 +74,11 @@ ExistingBucket = Annotated[
         "acme-datasets or data.example.com: lowercase letters, digits, '-', '_' and dots",
     ),
 ]
-AccountId = Annotated[
-    str,
-    form(r"[a-z][a-z0-9-]{4,28}[a-z0-9]", "trainer: 6 to 30 lowercase letters, digits and '-'"),
-]
+AccountId = Annotated[str, form(PROJECT, "trainer: 6 to 30 lowercase letters, digits and '-'")]
 AccountEmail = Annotated[
     str,
     form(
-        r"[a-z][a-z0-9-]{4,28}[a-z0-9]@[a-z][a-z0-9-]{4,28}[a-z0-9]\.iam\.gserviceaccount\.com",
+        rf"{PROJECT}@{PROJECT}\.iam\.gserviceaccount\.com",
         "ACCOUNT@PROJECT.iam.gserviceaccount.com",
     ),
 ]
@@ -83,25 +88,19 @@ SecretId = Annotated[
 SecretPath = Annotated[
     str,
     form(
-        r"projects/[a-z][a-z0-9-]{4,28}[a-z0-9]/secrets/[A-Za-z0-9_-]{1,255}",
+        rf"projects/{PROJECT}/secrets/[A-Za-z0-9_-]{{1,255}}",
         "projects/PROJECT/secrets/SECRET, with the project's id",
     ),
 ]
-RepositoryId = Annotated[
-    str, form(r"[a-z]([a-z0-9-]{0,61}[a-z0-9])?", "training: lowercase letters, digits and '-'")
-]
+RepositoryId = Annotated[str, form(NAME, "training: lowercase letters, digits and '-'")]
 RepositoryPath = Annotated[
     str,
     form(
-        r"projects/[a-z][a-z0-9-]{4,28}[a-z0-9]/locations/[a-z0-9-]+/repositories/"
-        r"[a-z]([a-z0-9-]{0,61}[a-z0-9])?",
+        rf"projects/{PROJECT}/locations/[a-z0-9-]+/repositories/{NAME}",
         "projects/PROJECT/locations/LOCATION/repositories/REPOSITORY",
     ),
 ]
-DatasetId = Annotated[
-    str,
-    form(r"[a-z][a-z0-9-]{4,28}[a-z0-9]\.[A-Za-z0-9_]{1,1024}", "PROJECT.DATASET"),
-]
+DatasetId = Annotated[str, form(rf"{PROJECT}\.[A-Za-z0-9_]{{1,1024}}", "PROJECT.DATASET")]
 Role = Annotated[
     str,
     form(
@@ -109,7 +108,7 @@ Role = Annotated[
         "roles/storage.objectViewer or projects/PROJECT/roles/NAME",
     ),
 ]
-#: BuildKit reads these arguments itself and leaves them out of its cache keys.
+#: Build arguments of BuildKit itself, which its cache keys do not contain.
 _BUILDERS_OWN: Final = re.compile(r"BUILDKIT_\w+|(?:http|https|ftp|no|all)_proxy", re.IGNORECASE)
 
 
@@ -128,7 +127,7 @@ BuildArg = Annotated[
 KeyPath = Annotated[
     str,
     form(
-        r"projects/[a-z][a-z0-9-]{4,28}[a-z0-9]/locations/[a-z0-9-]+/"
+        rf"projects/{PROJECT}/locations/[a-z0-9-]+/"
         r"keyRings/[A-Za-z0-9_-]{1,63}/cryptoKeys/[A-Za-z0-9_-]{1,63}",
         "projects/PROJECT/locations/REGION/keyRings/RING/cryptoKeys/KEY",
     ),
@@ -154,7 +153,7 @@ class Retention(Section):
 
 
 class Bucket(NamedSection):
-    """A bucket. Always regional, closed to the public, with uniform access."""
+    """A regional bucket with uniform access and without public access."""
 
     name: BucketName | None = None
     """Name in the cloud; default: ``PROJECT-KEY-STACK``."""
@@ -163,9 +162,9 @@ class Bucket(NamedSection):
     project: ProjectId | None = None
     """Project that owns an existing bucket; default: the stack's project."""
     members: dict[Role, list[str]] = {}
-    """Role -> IAM members that get this role on the bucket, beside the grants of accounts."""
+    """Role -> IAM members that get this role on the bucket, in addition to grants to accounts."""
     labels: dict[str, str] = {}
-    """Labels of the bucket, beside those of the stack and the team."""
+    """Labels of the bucket, in addition to labels of the stack and the team."""
     objects: dict[str, str] = {}
     """Objects to upload: object name -> file, or prefix -> folder, of the checkout."""
     versioning: bool = True
@@ -175,8 +174,7 @@ class Bucket(NamedSection):
     delete_after_days: int | None = Field(default=None, ge=1)
     """Days after which objects are deleted; default: never."""
     storage_class: Literal["STANDARD", "NEARLINE", "COLDLINE", "ARCHIVE"] = "STANDARD"
-    """Storage class of new objects. Every class but STANDARD has fees for reads and a minimum
-    storage time."""
+    """Storage class of new objects. Other classes than STANDARD charge for each read."""
     retention: Retention | None = None
     """Days in which no user can delete or overwrite an object; default: no retention."""
     soft_delete_days: int = 7
@@ -205,14 +203,14 @@ class ServiceAccount(NamedSection):
     existing: AccountEmail | None = None
     """Address of an existing account. The stack manages only its grants."""
     members: dict[Role, list[str]] = {}
-    """Role -> IAM members that get this role on the account, beside the submitters."""
+    """Role -> IAM members that get this role on the account, in addition to submitters."""
     roles: dict[ProjectId, list[Role]] = {}
-    """Project -> roles of the account in this project. Owners of other projects must grant
-    theirs."""
+    """Project -> roles of the account in this project. The owner of another project must grant
+    the roles there."""
     datasets: dict[DatasetId, list[Role]] = {}
     """BigQuery dataset -> roles of the account on this dataset, such as
-    ``roles/bigquery.dataViewer``. Owners of other projects must grant theirs. With any dataset, the
-    account may also create read sessions in the stack's project; queries require
+    ``roles/bigquery.dataViewer``. The owner of another project must grant the roles there. With any
+    dataset, the account may also create read sessions in the stack's project. Queries require
     ``roles/bigquery.jobUser`` in ``roles``."""
     reads: list[str] = []
     """Buckets whose objects the account may read."""
@@ -229,21 +227,21 @@ class ServiceAccount(NamedSection):
     team: str | None = None
     """Team that owns the account."""
     submitters: list[str] | None = None
-    """IAM members that may submit jobs as this account; default: those of the team, or of the stack
-    if the account has no team."""
+    """IAM members that may submit jobs as this account; default: submitters of the team, or of the
+    stack if the account has no team."""
 
 
 class Secret(NamedSection):
-    """A secret in Secret Manager without its value, which is added outside of the stack."""
+    """A secret in Secret Manager. Users add its value outside of the stack."""
 
     name: SecretId | None = None
     """Id in the cloud; default: ``KEY-STACK``."""
     existing: SecretPath | None = None
     """Full name of an existing secret. The stack manages only grants on the secret."""
     members: dict[Role, list[str]] = {}
-    """Role -> IAM members that get this role on the secret, beside the grants of accounts."""
+    """Role -> IAM members that get this role on the secret, in addition to grants to accounts."""
     labels: dict[str, str] = {}
-    """Labels of the secret, beside those of the stack and the team."""
+    """Labels of the secret, in addition to labels of the stack and the team."""
     description: str = ""
     """Description, stored as an annotation of the secret."""
     protect: bool = False
@@ -260,7 +258,7 @@ class Package(Section):
 
 
 class Image(Section):
-    """A container image, pinned by digest, in the stack's repository or in another one.
+    """A container image with its digest, in the stack's repository or in another repository.
 
     ``vt images build`` builds the context and writes the digest; ``vt promote`` copies the image
     to another stack.
@@ -279,7 +277,7 @@ class Image(Section):
     build_args: dict[BuildArg, str] = {}
     """Values of the Dockerfile's ARGs. Every user who can pull the image can read them."""
     target: Annotated[str, form(r"[A-Za-z][A-Za-z0-9_.-]{0,127}", "train")] | None = None
-    """Stage to build; default: the last stage."""
+    """Stage of the Dockerfile to build; default: the last stage."""
     digest: Annotated[str, form(r"sha256:[0-9a-f]{64}", "sha256: and 64 hex digits")] | None = None
     """Digest of the image that jobs run, in the stack's repository under the image's name."""
     built_from: Annotated[str, form(r"context-[0-9a-f]{32}", "context-…")] | None = None
@@ -306,56 +304,51 @@ class Registry(Section):
     name: RepositoryId | None = None
     """Id in the cloud; default: ``training-STACK``."""
     existing: RepositoryPath | None = None
-    """Full name of an existing Docker repository. The stack manages only grants on the
-    repository."""
+    """Full name of an existing Docker repository. The stack manages only grants on it."""
     members: dict[Role, list[str]] = {}
-    """Role -> IAM members that get this role on the repository, beside the builders."""
+    """Role -> IAM members that get this role on the repository, in addition to builders."""
     immutable_tags: bool = False
-    """Forbid moving a pushed tag to another image."""
+    """Forbid that a pushed tag moves to another image."""
     keep_versions: int = Field(default=10, ge=1)
     """Number of newest versions of each image that are never deleted."""
     scanning: bool | None = None
     """Scan images for known vulnerabilities; default: the project's setting."""
     delete_untagged_after_days: int = Field(default=30, ge=1)
-    """Days after which a version without a tag is deleted."""
+    """Days after which an image version without a tag is deleted."""
     protect: bool = False
     """Refuse to delete or replace the repository, and to destroy the stack."""
 
 
+# Rows of ``catalog/resource_types.yaml`` list the permissions of such options in ``of_options``.
 @dataclass(frozen=True, slots=True)
 class Passed:
-    """Marks an option of a job that the job's resource has as an input.
-
-    Permissions that such an option requires are ``of_options`` in ``catalog/resource_types.yaml``.
-    """
+    """Marks an option of a job that the job's resource has as an input."""
 
 
 class JobOptions(NamedSection):
-    """Options that jobs and tuning jobs share."""
+    """Options of jobs and tuning jobs."""
 
     run: int = Field(default=1, ge=1)
     """Number of the run. Increment it to submit an unchanged job again."""
     on_delete: Annotated[Literal["keep", "delete"], Passed()] = "keep"
-    """Action on the ended job in Vertex AI when its entry is removed from the stack: keep or
-    delete."""
+    """Action on the ended job in Vertex AI when its entry in the stack file is removed."""
     backend: Literal["vertex", "batch"] = "vertex"
     """Service that runs the job: Vertex AI, or Google Batch, which has no fee (docs/batch.md)."""
     on_change: Literal["cancel", "finish"] | None = None
-    """What to do with the running job when its request changes; default: the stack's
-    ``onChange``."""
+    """Action on the running job when its request changes; default: ``onChange`` of the stack."""
     wait: Literal["running", "succeeded"] | None = None
     """State of the job that ``pulumi up`` waits for after submitting; default: no wait."""
     deadline: Annotated[str, form(r"[1-9][0-9]{0,5}[smhd]", "90s, 30m, 2h or 1d")] | None = None
-    """Maximum time to wait, with ``wait``; default: an hour."""
+    """Maximum time of the wait that ``wait`` requests; default: an hour."""
     ladder: list[Rung] = []
-    """Alternatives, in order, for when the service has no machines for the job file's request."""
+    """Alternatives, in order, to use if the service has no machines for the job file's request."""
     idle_stop: Annotated[IdleText | None, Passed()] = None
-    """Cancel the job when it is idle: with ``5% for 30m``, when every accelerator stays below 5%
-    utilization for 30 minutes. A waiting ``up`` or ``vt jobs advance`` cancels the job. The time
-    is from 10m to 23h30m."""
+    """Condition to cancel the idle job. With ``5% for 30m``, a waiting ``up`` or ``vt jobs
+    advance`` cancels the job when every accelerator stays below 5% utilization for 30 minutes. The
+    time is from 10m to 23h30m."""
     model: Annotated[TrainedModel | None, Passed()] = None
-    """Sizes of the transformer that it trains: checks and reviews compare the predicted peak of GPU
-    memory with the accelerator's."""
+    """Sizes of the transformer that the job trains. Checks and reviews compare the predicted peak
+    of GPU memory with the memory of the accelerator."""
 
     @property
     def passed(self) -> dict[str, Any]:
@@ -372,14 +365,21 @@ class JobOptions(NamedSection):
 
     @property
     def deadline_seconds(self) -> int:
-        """Return ``deadline`` in seconds."""
         text = self.deadline or "1h"
         return int(text[:-1]) * {"s": 1, "m": 60, "h": 3600, "d": 86400}[text[-1]]
 
     @pydantic.model_validator(mode="after")
-    def _deadline_of_a_wait(self) -> JobOptions:
+    def _suits_wait_and_backend(self) -> JobOptions:
         if self.deadline and not self.wait:
             raise ValueError("deadline requires wait: add wait")
+        if self.idle_stop and self.backend == "batch":
+            what = "idleStop requires Vertex AI, since Batch has no accelerator metrics"
+            raise ValueError(f"{what}: remove idleStop or backend")
+        if self.ladder and self.backend == "batch":
+            raise ValueError(
+                "ladder requires Vertex AI, since Google's client of Batch has no ranked list of "
+                "machines yet (docs/batch.md): remove ladder or backend"
+            )
         return self
 
     @pydantic.field_validator("idle_stop")
@@ -391,22 +391,6 @@ class JobOptions(NamedSection):
             )
         return text
 
-    @pydantic.model_validator(mode="after")
-    def _no_idle_stop_on_batch(self) -> JobOptions:
-        if self.idle_stop and self.backend == "batch":
-            what = "idleStop requires Vertex AI, since Batch has no accelerator metrics"
-            raise ValueError(f"{what}: remove idleStop or backend")
-        return self
-
-    @pydantic.model_validator(mode="after")
-    def _no_ladder_on_batch(self) -> JobOptions:
-        if self.ladder and self.backend == "batch":
-            raise ValueError(
-                "ladder requires Vertex AI, since Google's client of Batch has no ranked list of "
-                "machines yet (docs/batch.md): remove ladder or backend"
-            )
-        return self
-
 
 class Job(JobOptions):
     """A job or tuning job: its job file and its options in this stack."""
@@ -416,21 +400,16 @@ class Job(JobOptions):
     schedule: Schedule | None = None
     """Times at which the job is submitted; default: ``pulumi up`` submits the job once."""
     messages: StateMessages | None = None
-    """Messages of Batch to a Pub/Sub topic when the job changes state. Requires ``backend:
-    batch``."""
+    """Messages to a Pub/Sub topic when the job changes state. Requires ``backend: batch``."""
 
     @pydantic.model_validator(mode="after")
-    def _no_wait_for_a_schedule(self) -> Job:
+    def _suits_schedule_and_messages(self) -> Job:
         options = self.model_fields_set & {"wait", "deadline", "on_change", "ladder"}
         if self.schedule and options:
             name = to_camel(min(options))
             raise ValueError(f"{name} applies to a single job, not to a schedule: remove {name}")
         if self.schedule and self.backend == "batch":
             raise ValueError("schedule requires Vertex AI: remove schedule or backend")
-        return self
-
-    @pydantic.model_validator(mode="after")
-    def _messages_of_batch(self) -> Job:
         if self.messages and self.backend != "batch":
             raise ValueError(
                 "messages require Batch: add backend: batch, or use alerts instead of messages "
@@ -447,8 +426,8 @@ class Encryption(Section):
     covers: Annotated[list[Covered], Field(min_length=1)] = [
         *("buckets", "registry", "secrets", "jobs")
     ]
-    """Resources that the key encrypts. Adding a deployed registry or secret replaces the
-    resource."""
+    """Resources that the key encrypts. A later addition of ``registry`` or ``secrets`` replaces
+    deployed resources."""
 
 
 #: Query parameter whose value is ``asOf``.
@@ -470,12 +449,11 @@ class Snapshot(NamedSection):
     """Values of query parameters such as ``@day``. Text is STRING, numbers are INT64 or FLOAT64,
     true and false are BOOL."""
     as_of: str | None = None
-    """Time of the table contents to read, such as ``2026-11-20T00:00:00Z``. The query must say
-    ``FROM table FOR SYSTEM_TIME AS OF @as_of``. BigQuery supports the last seven days. Default: the
-    time of the first ``pulumi up``."""
+    """Time of the table contents to read, such as ``2026-11-20T00:00:00Z``, at most seven days ago.
+    The query must contain ``FROM table FOR SYSTEM_TIME AS OF @as_of``. Default: the time of the
+    first ``pulumi up``."""
     max_bytes_billed: int = Field(ge=1, le=2**63 - 1)
-    """Maximum number of bytes billed for the query. BigQuery refuses a larger query without
-    charge."""
+    """Maximum bytes billed for the query. BigQuery refuses a larger query, without a charge."""
     format: Literal["parquet", "csv"] = "parquet"
     """Format of the files."""
     bucket: Key = "data"
@@ -485,8 +463,7 @@ class Snapshot(NamedSection):
     )
     """Location of the tables; default: the stack's region."""
     run: int = Field(default=1, ge=1)
-    """Number of the run. Increment it to run an unchanged query again; files of earlier runs
-    remain."""
+    """Number of the run. Increment it to run an unchanged query again. Old files remain."""
 
     @pydantic.field_validator("as_of")
     @classmethod
@@ -533,7 +510,7 @@ class AllowedMember(Section):
     policy: Annotated[
         str,
         form(
-            r"b/.+|projects/[a-z][a-z0-9-]{4,28}[a-z0-9](?:/.+)?",
+            rf"b/.+|projects/{PROJECT}(?:/.+)?",
             "b/BUCKET or projects/PROJECT/…, with * for any text after b/ or the project",
         ),
     ]
@@ -555,8 +532,7 @@ class AllowedResource(Section):
             "text after the name's beginning",
         ),
     ]
-    """Kind and name, like ``firewalls/iap-*``: of a job its display name, of a deployed model its
-    id."""
+    """Kind and name, like ``firewalls/iap-*``: display name of a job, id of a deployed model."""
     reason: Annotated[str, Field(min_length=10)]
     """Reason for the exception, for readers of the file."""
 
@@ -565,13 +541,12 @@ class DriftSettings(Section):
     """Scope and exceptions of ``vt drift``."""
 
     project_policy: Literal["own", "judged"] = "own"
-    """Accounts whose roles on the project are compared: the stack's own (``own``), or all
-    (``judged``, for a project that no other checkout deploys to)."""
+    """Accounts whose project roles are compared: accounts of the stack (``own``), or all accounts
+    (``judged``, if no other checkout deploys to the project)."""
     allowed: dict[Key, AllowedMember] = {}
     """Accepted members of IAM policies, by a name of your choice."""
     allowed_resources: dict[Key, AllowedResource] = {}
-    """Accepted resources in the stack's network, at its endpoints or running as its accounts, by a
-    name of your choice."""
+    """Accepted jobs, network resources and deployed models, by a name of your choice."""
     accepted_losses: dict[str, Annotated[str, Field(min_length=10)]] = {}
     """Protected resources that were deleted in the cloud and may be created again without their
     data. A key is the name in the review. A value is the reason. Remove the entry after the
@@ -624,7 +599,7 @@ class Settings(Section):
     """Teams by name. Teams are isolated from each other."""
     builders: list[str] = []
     """IAM members that may build the stack's images in Cloud Build."""
-    # Maps keyed by a stable name, never lists: reordering a file renames no resource.
+    # Maps with stable names instead of lists: a new order in the file renames no resource.
     buckets: dict[Key, Bucket] = {}
     """Buckets by name."""
     service_accounts: dict[Key, ServiceAccount] = {}
@@ -656,7 +631,7 @@ class Settings(Section):
     """Files or lines that look like secrets, but may be uploaded. A key is ``FILE`` or
     ``FILE:LINE``, as in the output of ``vt check``. A value is the reason."""
     rules: dict[str, Literal["error", "warning", "note"]] = {}
-    """Levels of rules of job files. The level of an error cannot be lowered."""
+    """Rule of job files -> level. The level of a rule that is an error cannot be lowered."""
     drift: DriftSettings = DriftSettings()
     """Differences from the declaration that ``vt drift`` accepts."""
     policy_levels: dict[Key, Literal["advisory", "mandatory", "disabled"]] = {}
@@ -687,7 +662,7 @@ class Settings(Section):
     @pydantic.field_validator("shared_vpc", "encryption", "alerts", "budget", mode="before")
     @classmethod
     def _none_if_empty(cls, value: Any) -> Any:
-        return value or None  # a key with no value in a stack file has the default, an empty object
+        return value or None  # without a value in the stack file, the engine passes an empty object
 
     @pydantic.field_validator("region")
     @classmethod
@@ -762,10 +737,11 @@ class Settings(Section):
 
     def team_at(self, address: str) -> str | None:
         """Return the team of the account with this address; None without a team."""
-        names = self.names  # derived anew at each call
-        by_address = {
-            names.account_email(key): account.team for key, account in self.service_accounts.items()
-        }
+        names, accounts = (
+            self.names,
+            self.service_accounts.items(),
+        )  # `names` is a property that computes all names
+        by_address = {names.account_email(key): account.team for key, account in accounts}
         return by_address.get(address)
 
     @property
@@ -809,9 +785,15 @@ class Settings(Section):
         """Return jobs and tuning jobs by key; the two sections share no key."""
         return {**self.jobs, **self.tuning}
 
+    def jobs_by_section(self) -> Iterator[tuple[str, str, Job]]:
+        """Yield section, key and options of each job and tuning job."""
+        for section, jobs in (("jobs", self.jobs), ("tuning", self.tuning)):
+            yield from ((section, key, job) for key, job in jobs.items())
+
     @property
     def schedules(self) -> dict[str, Schedule]:
         """Return the schedules by the key of their job or tuning job."""
+        # Jobs of components are `JobOptions`, which have no schedule.
         by_key = {key: getattr(job, "schedule", None) for key, job in self.submitted.items()}
         return {key: schedule for key, schedule in by_key.items() if schedule is not None}
 
@@ -833,5 +815,4 @@ class Settings(Section):
 
     @property
     def is_local(self) -> bool:
-        """Return True for stacks of the local cloud."""
         return is_local(self.project)

@@ -1,7 +1,6 @@
 """Models of sections ``network``, ``sharedVpc`` and ``reservations`` of a stack file.
 
-The stack uses a resource with ``existing`` and never creates it. Rules across keys are in
-``vertex_training.stack_rules.network``, names and grants in ``vertex_training.plan.network``.
+A resource with ``existing`` belongs to another owner: the stack uses but never creates it.
 """
 
 from __future__ import annotations
@@ -23,7 +22,6 @@ from vertex_training.settings.section import (
 
 
 def _network(text: str) -> str:
-    """Validate an IPv4 block without host bits, like 10.0.0.0/24."""
     try:
         return str(ipaddress.IPv4Network(text))
     except ValueError as wrong:
@@ -38,7 +36,6 @@ def _address(text: str) -> str:
 
 
 def _ports(text: str) -> str:
-    """Validate a port, or a range of ports in ascending order."""
     numbers = [int(number) for number in text.split("-")]
     if not 0 <= numbers[0] <= numbers[-1] <= LAST_PORT:
         raise ValueError(
@@ -51,7 +48,8 @@ def _ports(text: str) -> str:
 LAST_PORT: Final = 65_535
 NAME: Final = r"[a-z]([a-z0-9-]{0,61}[a-z0-9])?"
 PROJECT: Final = r"projects/[a-z0-9-]+"
-REGION: Final = r"regions/[a-z]+-[a-z]+[0-9]+"
+REGION: Final = r"[a-z]+-[a-z]+[0-9]+"
+IN_REGION: Final = rf"{PROJECT}/regions/{REGION}"
 Name = Annotated[str, form(NAME, "my-network: at most 63 lowercase letters, digits and '-'")]
 Cidr = Annotated[str, pydantic.AfterValidator(_network), Field(examples=["10.20.0.0/24"])]
 Address = Annotated[str, pydantic.AfterValidator(_address), Field(examples=["10.64.0.0"])]
@@ -59,24 +57,15 @@ NetworkPath = Annotated[
     str, form(rf"{PROJECT}/global/networks/{NAME}", "projects/PROJECT/global/networks/NAME")
 ]
 SubnetPath = Annotated[
-    str,
-    form(
-        rf"{PROJECT}/{REGION}/subnetworks/{NAME}",
-        "projects/PROJECT/regions/REGION/subnetworks/NAME",
-    ),
+    str, form(rf"{IN_REGION}/subnetworks/{NAME}", "projects/P/regions/REGION/subnetworks/NAME")
 ]
 AttachmentPath = Annotated[
     str,
-    form(
-        rf"{PROJECT}/{REGION}/networkAttachments/{NAME}",
-        "projects/PROJECT/regions/REGION/networkAttachments/NAME",
-    ),
+    form(rf"{IN_REGION}/networkAttachments/{NAME}", "projects/P/regions/R/networkAttachments/NAME"),
 ]
 Domain = Annotated[str, form(r"([a-z0-9_-]+\.)+", "corp.example.com. with a dot at the end")]
 Ports = Annotated[
-    str,
-    form(r"[0-9]{1,5}(-[0-9]{1,5})?", '"2049" or "8000-8010"'),
-    pydantic.AfterValidator(_ports),
+    str, form(r"[0-9]{1,5}(-[0-9]{1,5})?", '"2049" or "8000-8010"'), pydantic.AfterValidator(_ports)
 ]
 
 
@@ -119,8 +108,7 @@ class DnsPeering(Section):
     domain: Domain
     """DNS domain that ends with a dot, like ``corp.example.com.``"""
     target_project: ProjectId | None = None
-    """Project of the network with the private zones; default: the project of the stack's
-    network."""
+    """Project of the network with the private zones; default: that of the stack's network."""
     target_network: Name | None = None
     """Name of the network with the private zones; default: the stack's network."""
 
@@ -140,8 +128,8 @@ class Network(Section):
     """Network of jobs.
 
     ``none``: jobs use no network of yours. ``peering``: Google's network, in which jobs run, is
-    peered with yours. ``psc``: each job machine has an interface in yours, through a network
-    attachment.
+    peered with your network. ``psc``: each job machine has an interface in your network, through a
+    network attachment.
     """
 
     mode: Literal["none", "peering", "psc"] = "none"
@@ -183,18 +171,16 @@ class SharedVpc(Section):
     """Enable the project as a Shared VPC host; usually an administrator has done this."""
 
 
+ZONE: Final = rf"{REGION}-[a-z]"
 ReservationPath = Annotated[
     str,
     form(
-        r"projects/[a-z0-9-]+/zones/[a-z]+-[a-z]+[0-9]+-[a-z]/reservations/"
-        r"[a-z]([a-z0-9-]{0,61}[a-z0-9])?",
+        rf"{PROJECT}/zones/{ZONE}/reservations/{NAME}",
         "projects/PROJECT/zones/ZONE/reservations/NAME",
     ),
 ]
-ReservationName = Annotated[
-    str, form(r"[a-z]([a-z0-9-]{0,61}[a-z0-9])?", "h100-pool: lowercase letters, digits and '-'")
-]
-Zone = Annotated[str, form(r"[a-z]+-[a-z]+[0-9]+-[a-z]", "us-central1-a")]
+ReservationName = Annotated[str, form(NAME, "h100-pool: lowercase letters, digits and '-'")]
+Zone = Annotated[str, form(ZONE, "us-central1-a")]
 Seconds = Annotated[str, form(r"[1-9][0-9]{0,8}s", "604800s")]
 #: 24 disks are the most that Compute Engine attaches:
 #: https://docs.cloud.google.com/compute/docs/disks/local-ssd
@@ -242,8 +228,7 @@ class Reservation(NamedSection):
     existing: ReservationPath | None = None
     """Full name of an existing reservation, with ``serviceShareType: ALLOW_ALL``."""
     parallel_jobs: int | None = Field(default=None, ge=1)
-    """Maximum number of the stack's jobs that use the reservation at the same time; default:
-    all."""
+    """Maximum number of the stack's jobs that use the reservation at once; default: all jobs."""
     protect: bool = False
     """Refuse to delete or replace the reservation, and to destroy the stack."""
 

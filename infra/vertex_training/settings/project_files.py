@@ -23,11 +23,12 @@ _STACKS: Final = "stackConfigDir"
 
 def project_name(root: Path) -> str:
     """Return the name of the Pulumi project in ``root``; empty without a readable file."""
-    return _found(_NAME, root)
+    match = _NAME.search(_text(root))
+    return match[1] if match else ""
 
 
 def refusal(root: Path, stack: str) -> Problem | None:
-    """Return a problem if the engine would read another file, or the file links to outside."""
+    """Return a problem if the engine would read another file, or a file out of the checkout."""
     if (root / READ_FIRST).exists():
         what = f"the engine reads {READ_FIRST} instead of {PROJECT_FILE}"
         return Problem(what, "", f"remove {READ_FIRST}", (READ_FIRST,))
@@ -38,7 +39,7 @@ def refusal(root: Path, stack: str) -> Problem | None:
         return Problem(what, str(error), "write plain YAML without tags", (PROJECT_FILE,))
     if folder:
         what = f"stack files must be beside {PROJECT_FILE}"
-        hint = f"move the stack files there, and remove {_STACKS}"
+        hint = f"move the stack files beside {PROJECT_FILE}, and remove {_STACKS}"
         return Problem(what, folder, hint, (f"{_STACKS} of {PROJECT_FILE}",))
     name = file_name(stack)
     if (root / name).is_symlink() and leaves(root, root / name):
@@ -54,27 +55,18 @@ def leaves(folder: Path, link: Path) -> bool:
 
 
 def is_of_git(path: Path) -> bool:
-    """Return True if a relative path points to files of git, which may contain a token."""
+    """Return True if a relative path leads to files of git, which may contain a token."""
     return any(map(_is_gits, path.parts))
 
 
 def _is_gits(name: str) -> bool:
-    """Return True if git uses this name for its own files on any file system.
-
-    The rule of ``localgcp.system.root_directory.is_gits``; a test checks that both agree.
-    """
+    """Return True for a name of git's own files, as ``localgcp.system`` defines them."""
     seen = "".join(character for character in name if unicodedata.category(character) != "Cf")
     return seen.partition(":")[0].rstrip(". ").casefold() in (".git", "git~1")
 
 
 def _stack_folder(root: Path) -> str | None:
-    """Return the folder of stack files if ``Pulumi.yaml`` sets a folder other than its own.
-
-    Earlier engines named this key ``config``, with a text as its value.
-
-    Raises:
-        ValueError: the file may name a folder and cannot be parsed; with the parser's message.
-    """
+    """Return the folder of stack files in ``Pulumi.yaml``; None for its own folder."""
     import yaml
 
     from vertex_training.located_yaml.values import Loader
@@ -84,21 +76,15 @@ def _stack_folder(root: Path) -> str | None:
         content = yaml.load(text, Loader=Loader)
     except (yaml.YAMLError, ValueError) as error:
         if _STACKS not in text:
-            return None  # the reader of the file reports it
+            return None  # the reader of the file reports this error
         raise ValueError(str(error).strip().partition("\n")[0]) from None
+    # Earlier engines named this key `config`, with a text as its value.
     value = content.get(_STACKS, content.get("config")) if isinstance(content, dict) else None
     folder = value.strip() if isinstance(value, str) else ""
     return None if os.path.normpath(folder) == "." else folder
 
 
-def _found(pattern: re.Pattern[str], root: Path) -> str:
-    """Return the first group of a pattern in the project's file; empty without a match."""
-    match = pattern.search(_text(root))
-    return match[1] if match else ""
-
-
 def _text(root: Path) -> str:
-    """Return the text of the project's file; empty if it cannot be read."""
     try:
         return (root / PROJECT_FILE).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
@@ -111,7 +97,6 @@ def refreshes(root: Path) -> bool:
 
 
 def file_name(stack: str) -> str:
-    """Return the name of a stack's file."""
     return f"Pulumi.{stack}.yaml"
 
 
@@ -122,11 +107,7 @@ def names(root: Path) -> list[str]:
 
 
 def file_of(root: Path, stack: str) -> Path:
-    """Return the file of ``stack``; raise an error for a name like ``../x``.
-
-    Raises:
-        UnknownStackError: the file is missing, is a link out, or the engine reads another file.
-    """
+    """Return the file of ``stack``. Raises UnknownStackError, also for a name like ``../x``."""
     if refused := refusal(root, stack):
         raise UnknownStackError(str(refused))
     known = names(root)

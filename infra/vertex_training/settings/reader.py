@@ -1,8 +1,7 @@
-"""Convert config to settings, and report all mistakes with their position. Pure.
+"""Convert config to settings, and report all mistakes with their position.
 
-Pulumi checks the type of declared keys and accepts unknown keys. This reader reports unknown keys
-with a hint. The training stacks and ``bootstrap/`` share it: a :class:`Schema` has the namespace of
-a project's config and its model.
+Pulumi accepts unknown keys; this reader reports them with a hint. The training stacks and
+``bootstrap/`` share the reader: a :class:`Schema` has namespace and model of a project's config.
 """
 
 from __future__ import annotations
@@ -38,15 +37,9 @@ IDENTITY_KEYS: Final = (
 OTHER_PROVIDER_KEYS: Final = (
     *("addPulumiAttributionLabel", "batching", "billingProject", "defaultLabels", "deletionPolicy"),
     *("disableGlobalProjectWarning", "disableGooglePartnerName", "googlePartnerName"),
-    *(
-        "pollInterval",
-        "preferGlobalEndpoints",
-        "preferRegionalEndpoints",
-        "pulumiAttributionLabelAdditionStrategy",
-        "requestReason",
-        "requestTimeout",
-    ),
-    *("scopes", "skipRegionValidation", "universeDomain", "userProjectOverride", "zone"),
+    *("pollInterval", "preferGlobalEndpoints", "preferRegionalEndpoints", "requestReason"),
+    *("pulumiAttributionLabelAdditionStrategy", "requestTimeout", "scopes", "universeDomain"),
+    *("skipRegionValidation", "userProjectOverride", "zone"),
 )
 ENDPOINT: Final = "CustomEndpoint"
 
@@ -85,11 +78,11 @@ class Schema(Generic[AnySection]):
         return Location(file_name(stack))
 
     def spelled(self, key: str) -> str:
-        """Return a key in the form that the config's author writes."""
+        """Return a key in the spelling of the user's file or program."""
         return key
 
     def missing_hint(self, path: Path, stack: str) -> str:
-        """Return the hint about a missing required key, by its full path."""
+        """Return the hint about a missing required key with this full path."""
         if len(path) == 1:
             return f"pulumi config set {path[0]} VALUE"
         return f"add the key to {file_name(stack)}"
@@ -108,10 +101,7 @@ def merge(
     problems: Iterable[Problem] = (),
     project: str = "",
 ) -> RawConfig:
-    """Build the input of :func:`parse` from a stack's values by full key.
-
-    ``problems`` are those of the file, ``project`` is the name of the Pulumi project.
-    """
+    """Build the input of :func:`parse` from values by full key and problems of the file."""
     location = Location(file_name(stack))
     merged, collected = RawConfig(), list(problems)
     for full, value in values.items():
@@ -128,10 +118,7 @@ def merge(
 
 
 def key_problem(schema: Schema[Any], full: str, project: str = "") -> Problem | None:
-    """Return the mistake in a full key; None for a key that the model validates.
-
-    Keys in the namespace of the Pulumi ``project`` belong to its own program.
-    """
+    """Return the mistake in a full key; None for keys of the model and of the project."""
     namespace, _, key = full.partition(":")
     if namespace == schema.namespace:
         if key not in ("stack", *PROVIDER_KEYS):
@@ -152,7 +139,7 @@ def key_problem(schema: Schema[Any], full: str, project: str = "") -> Problem | 
     if key in IDENTITY_KEYS:
         what = "this key changes the identity for resources, but not for jobs"
         hint = "gcloud auth application-default login --impersonate-service-account=ACCOUNT"
-        return Problem(what, hint=f"for both, {hint}", path=(full,))
+        return Problem(what, hint=f"to change both identities, run {hint}", path=(full,))
     if key == "universeDomain":
         what = "only the cloud of googleapis.com is supported"
         return Problem(what, hint="remove the key", path=(full,))
@@ -164,19 +151,13 @@ def key_problem(schema: Schema[Any], full: str, project: str = "") -> Problem | 
     if key in OTHER_PROVIDER_KEYS or key.endswith(ENDPOINT):
         return None
     meant = nearest(key, (*PROVIDER_KEYS, *OTHER_PROVIDER_KEYS))
-    hint = (
-        f"did you mean '{PROVIDER}:{meant}'?"
-        if meant
-        else "remove the key: the provider does not read it"
-    )
+    hint = "remove the key: the provider does not read this key"
+    hint = f"did you mean '{PROVIDER}:{meant}'?" if meant else hint
     return Problem("unknown key", hint=hint, path=(full,))
 
 
 def encrypted_problem(full: str, stack: str) -> Problem:
-    """Return the problem of an encrypted value at the full key ``full``.
-
-    Report this problem before others, whose messages show values.
-    """
+    """Return the problem of an encrypted value. Report it first: other messages show values."""
     return Problem(
         "this value is encrypted, but names, requests and the state would contain it in plain text",
         hint=f"pulumi config rm {full}; store secrets in Secret Manager",
@@ -186,11 +167,7 @@ def encrypted_problem(full: str, stack: str) -> Problem:
 
 
 def parse(schema: Schema[AnySection], raw: Mapping[str, Any]) -> AnySection:
-    """Validate a config. ``raw`` has the keys below the namespace, and ``stack``.
-
-    Raises:
-        ConfigError: the config has mistakes; lists all, at the stack file, without lines.
-    """
+    """Validate a config by key; raise ConfigError with all mistakes, without lines."""
     collected = getattr(raw, "problems", ())
     try:
         settings = schema.model.model_validate(raw)
@@ -211,7 +188,6 @@ def form_problems(
 
 
 def _problem(schema: Schema[Any], error: ErrorDetails, stack: str) -> Problem:
-    """Convert one of pydantic's errors to a problem."""
     location = tuple(part for part in error["loc"] if part != "[key]") or ("",)
     path = schema.full_path(location)
     if error["type"] == "extra_forbidden":
@@ -221,9 +197,8 @@ def _problem(schema: Schema[Any], error: ErrorDetails, stack: str) -> Problem:
             hint = f"did you mean '{schema.spelled(str(schema.full_path(location[-1:])[0]))}'?"
         return Problem("unknown key", hint=hint, path=path)
     if error["type"] == "missing":
-        return Problem(
-            "this required key is missing", hint=schema.missing_hint(path, stack), path=path
-        )
+        hint = schema.missing_hint(path, stack)
+        return Problem("this required key is missing", hint=hint, path=path)
     is_tree = isinstance(error["input"], dict | list)
     value = "" if is_tree else json.dumps(error["input"], default=str)
     what = _in_words(error)
@@ -233,7 +208,6 @@ def _problem(schema: Schema[Any], error: ErrorDetails, stack: str) -> Problem:
 
 
 def _in_words(error: ErrorDetails) -> str:
-    """Return pydantic's message without Python's terms."""
     known = {
         "dict_type": "the value must be a mapping, like {name: value}",
         "model_type": "the value must be a mapping, like {name: value}",
@@ -241,13 +215,12 @@ def _in_words(error: ErrorDetails) -> str:
         "float_parsing": "the value must be a number",
         "int_parsing": "the value must be a whole number",
         "bool_parsing": "the value must be true or false",
-        "string_type": "the value must be text: put it in quotes",
+        "string_type": "the value must be text: put the value in quotes",
     }
     return known.get(error["type"], error["msg"].removeprefix("Value error, "))
 
 
 def _keys_at(schema: Schema[Any], parents: Path) -> list[str]:
-    """Return the valid keys of the section at a path."""
     section: type[Section] = schema.model
     steps = iter(parents)
     for step in steps:
@@ -255,7 +228,7 @@ def _keys_at(schema: Schema[Any], parents: Path) -> list[str]:
         field = fields.get(str(step))
         section, is_several = section_in(field.annotation if field else None)
         if is_several:
-            next(steps, None)  # key or index of an entry
+            next(steps, None)  # skip the key or index of the entry
     return list(schema.fields if section is schema.model else _fields(section))
 
 
@@ -264,10 +237,7 @@ def _fields(section: type[Section]) -> dict[str, FieldInfo]:
 
 
 def section_in(annotation: Any) -> tuple[type[Section], bool]:
-    """Return the section type of a field, and whether the field is a map or list of sections.
-
-    ``annotation`` is pydantic's annotation of the field. The type is ``Section`` for other fields.
-    """
+    """Return the section type of a field, and True if the field has several such sections."""
     for candidate in (annotation, *get_args(annotation)):
         if isinstance(candidate, type) and issubclass(candidate, Section):
             return candidate, get_origin(annotation) in (dict, list)
@@ -316,7 +286,7 @@ class PartialSettings:
             if section in STAND_INS and (top in REGIONAL or top in STAND_INS):
                 return True
             if section == "reservations" and problem.path[:2] == path[:2]:
-                return True  # rules compare all keys of an entry
+                return True  # rules compare all keys of a reservation
             names = next((part for part in problem.path if part in NAMED_BY), "")
             if NAMED_BY.get(str(names)) == section and path[1:2] in ((), (problem.value,)):
                 return True
@@ -327,11 +297,12 @@ def read(schema: Schema[Settings], raw: Mapping[str, Any]) -> PartialSettings:
     """Return the valid part of the settings, and all validation problems."""
     problems: list[Problem] = list(getattr(raw, "problems", ()))
     rest, removed = copy.deepcopy(dict(raw)), _misplaced(schema, problems)
-    for attempt in range(10):  # a removal may break its parent: nesting is less deep than this
+    for attempt in range(
+        10
+    ):  # a removal may make the parent invalid; ten exceeds the depth of settings
         try:
-            return PartialSettings(
-                schema.model.model_validate(rest), tuple(problems), frozenset(removed)
-            )
+            valid = schema.model.model_validate(rest)
+            return PartialSettings(valid, tuple(problems), frozenset(removed))
         except pydantic.ValidationError as failed:
             if attempt == 0:
                 problems += form_problems(schema, raw, failed)
@@ -351,7 +322,7 @@ def _misplaced(schema: Schema[Settings], problems: list[Problem]) -> set[Path]:
 def _refused(
     schema: Schema[Settings], failed: pydantic.ValidationError
 ) -> Iterator[tuple[Path, list[Path]]]:
-    """Yield each part to remove, with the sections that its misspelled key may mean."""
+    """Yield the path of each invalid part, with the section that a misspelled key may mean."""
     for error in failed.errors():
         path = tuple(part for part in error["loc"] if part != "[key]")
         if error["type"] == "missing" and len(path) > 1:
@@ -359,9 +330,9 @@ def _refused(
         # Removing an entry of a list would move the others: remove the whole list.
         index = next((i for i, part in enumerate(path) if isinstance(part, int)), len(path))
         path = path[:index]
-        meant = nearest(str(path[0]), schema.fields) if len(path) == 1 else None
-        is_unknown = error["type"] == "extra_forbidden" and meant
-        yield path, [(meant,)] if is_unknown and meant else []
+        is_unknown = error["type"] == "extra_forbidden"
+        meant = nearest(str(path[0]), schema.fields) if is_unknown and len(path) == 1 else None
+        yield path, [(meant,)] if meant else []
 
 
 def _remove(rest: dict[str, Any], path: Path) -> None:

@@ -70,7 +70,6 @@ ProjectNumber = Annotated[str, form(r"[0-9]{6,19}", '"210987654321"')]
 
 
 def _kinds(annotation: Any) -> set[Any]:
-    """Return the types in an annotation, without ``Annotated`` and unions."""
     if get_origin(annotation) is Annotated:
         return _kinds(get_args(annotation)[0])
     if get_origin(annotation) in (Union, UnionType):
@@ -79,14 +78,13 @@ def _kinds(annotation: Any) -> set[Any]:
 
 
 class Section(BaseModel):
-    """Base of all sections: keys in camelCase, no unknown keys, immutable."""
+    """Base of all sections: immutable, with keys in camelCase and without unknown keys."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=to_camel)
 
     @field_validator("*", mode="before")
-    @classmethod
+    @classmethod  # pydantic would convert true and false to 1 and 0
     def _refuse_truth_as_number(cls, value: object, info: ValidationInfo) -> object:
-        """Refuse ``true`` and ``false`` for numbers, which pydantic would convert to 1 and 0."""
         if isinstance(value, bool) and info.field_name:
             kinds = _kinds(cls.model_fields[info.field_name].annotation)
             if bool not in kinds and not kinds.isdisjoint((int, float)):
@@ -103,7 +101,7 @@ class NamedSection(Section):
 
 #: The key of a stack file that lists files to include.
 INCLUDE: Final = "include"
-#: Relative, with ``/``, without ``.`` and ``..``, to a YAML file.
+#: A relative path to a YAML file, with ``/`` and without ``.`` and ``..``.
 INCLUDE_FORM: Final = r"(?!\.\.?/)(?!.*/\.\.?/)(?!.*//)[A-Za-z0-9_.@+-][A-Za-z0-9_.@+/-]*\.ya?ml"
 IncludePath = Annotated[
     str, form(INCLUDE_FORM, "stacks/shared.yaml, a YAML file relative to the top of the checkout")

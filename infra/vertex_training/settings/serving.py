@@ -1,12 +1,11 @@
 """Models of sections ``models`` and ``endpoints`` of a stack file.
 
 A model has one version for each listed run of its job; an endpoint serves some of the versions.
-A model names a job and runs, never a path in a bucket.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Final, Literal
 
 import pydantic
 from pydantic import Field
@@ -23,14 +22,6 @@ MOST_SECONDS: Final = 7200
 Run = Annotated[int, Field(ge=1, le=1_000_000)]
 Route = Annotated[str, form(r"/[A-Za-z0-9_.~:/-]{0,255}", "/predict")]
 RunName = Annotated[str, form(r"run [1-9][0-9]{0,6}", '"run 3"')]
-
-
-def _listed(value: Any) -> Any:
-    return [value] if isinstance(value, int) and not isinstance(value, bool) else value
-
-
-def _container(value: Any) -> Any:
-    return {"image": value} if isinstance(value, str) else value
 
 
 class ServingContainer(Section):
@@ -78,22 +69,25 @@ class Model(NamedSection):
     run: Annotated[
         list[Run],
         Field(min_length=1, max_length=MOST_RUNS),
-        pydantic.BeforeValidator(_listed, json_schema_input_type=Run | list[Run]),
+        pydantic.BeforeValidator(
+            lambda run: [run] if type(run) is int else run, json_schema_input_type=Run | list[Run]
+        ),
     ]
     """Run of the job, or a list of runs like ``[3, 4]``."""
     container: Annotated[
         ServingContainer,
-        pydantic.BeforeValidator(_container, json_schema_input_type=str | ServingContainer),
+        pydantic.BeforeValidator(
+            lambda value: {"image": value} if isinstance(value, str) else value,
+            json_schema_input_type=str | ServingContainer,
+        ),
     ]
     """Serving container: an image, or a mapping with image, routes, port and environment."""
     artifacts: Annotated[str, form(BELOW, "model, a folder of the run's output")] = "model"
-    """Folder of the artifacts below the run's output directory. Jobs see ``model`` as
-    AIP_MODEL_DIR."""
+    """Folder of the artifacts below the run's output directory; ``model`` is AIP_MODEL_DIR."""
     files: list[Annotated[str, form(BELOW, "model.json, a file in the folder")]] = []
-    """Files that the container requires in the artifacts folder. A preview fails if a run lacks
-    one."""
+    """Required files in the artifacts folder. A preview fails if a run lacks one of the files."""
     on_delete: Literal["keep", "delete"] = "keep"
-    """Action on versions in Vertex AI when their run is removed from the list: keep or delete."""
+    """Action on a version in Vertex AI when its run is removed from the list: keep or delete."""
     team: Key | None = None
     """Team that owns the model."""
 
@@ -130,7 +124,6 @@ class Replicas(Section):
 
     @property
     def most(self) -> int:
-        """Return the maximum number of replicas."""
         return self.max or self.min
 
 
@@ -149,10 +142,9 @@ class Endpoint(NamedSection):
     """Key of the service account that the containers run as; default: an account of Google."""
     split: dict[RunName, Annotated[int, Field(ge=0, le=100)]]
     """Percentage of the traffic by run, like ``{"run 3": 90, "run 4": 10}``; the sum is 100. A run
-    with 0 stays deployed. A run that is not listed is undeployed when it has no traffic."""
+    with 0 stays deployed. An unlisted run is undeployed when it has no more traffic."""
     public: bool | None = None
-    """Make the endpoint reachable from the internet; default: false with network mode ``psc``,
-    otherwise true."""
+    """Allow access from the internet; default: false with network mode ``psc``, otherwise true."""
     team: Key | None = None
     """Team that owns the endpoint."""
 

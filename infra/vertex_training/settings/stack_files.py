@@ -1,14 +1,12 @@
-"""Read a stack's config from its file, ``Pulumi.yaml`` and included files. Pure.
+"""Read a stack's config from its file, ``Pulumi.yaml`` and included files.
 
-A program gets the values from the engine. For tools that run without an engine, ``read_raw``
-merges the two files like the engine: a value in ``Pulumi.<stack>.yaml`` replaces the default in
-``Pulumi.yaml``. Both continue with :func:`complete`.
+A program gets the values from the engine. ``read_raw`` merges the two files like the engine, for
+tools that run without an engine. Both continue with :func:`complete`.
 
-``include`` names files that several stack files share. A mapping of names (``buckets``, ``jobs``,
-``labels``, …) has the entries of all files; any other key is allowed in one file only. Duplicate
-values are a mistake (decision 37). ``overrides`` lists a stack's exceptions by dotted path, like
-``buckets.data.protect: false``; null removes a value (decision 52). Every problem gets its file and
-line from its path (:func:`locate`).
+``include`` names files that several stack files share. A map of names (``buckets``, ``jobs``,
+``labels``, …) has the entries of all files; any other key is allowed in one file only (decision
+37). ``overrides`` lists a stack's exceptions by path, like ``buckets.data.protect: false``; null
+removes a value (decision 52).
 """
 
 from __future__ import annotations
@@ -36,22 +34,11 @@ from vertex_training.settings.reader import PROVIDER, RawConfig, Schema
 from vertex_training.settings.section import INCLUDE, INCLUDE_FORM
 
 #: Top-level keys of a stack file: https://www.pulumi.com/docs/iac/concepts/projects/stack-settings-file/
-TOP_KEYS: Final = (
-    "config",
-    "secretsprovider",
-    "encryptedkey",
-    "encryptionsalt",
-    "environment",
-)
+TOP_KEYS: Final = ("config", "secretsprovider", "encryptedkey", "encryptionsalt", "environment")
 
 
 def read_raw(schema: Schema[Any], root: pathlib.Path, stack: str) -> RawConfig:
-    """Read the config of ``stack`` by key, as input of ``reader.parse``.
-
-    Raises:
-        UnknownStackError: ``root`` has no file of this stack.
-        ConfigError: a file is not YAML, lacks a required mapping, or has an encrypted value.
-    """
+    """Return the config of ``stack`` by key, as input of ``reader.parse``."""
     file = project_files.file_of(root, stack)
     project = project_files.project_name(root) or schema.namespace
     own = {_full(project, key): value for key, value in read_config(file).items()}
@@ -76,13 +63,10 @@ def complete(
     own: Collection[str],
     encrypted: Iterable[str],
 ) -> RawConfig:
-    """Merge ``values`` and included files into the input of ``reader.parse``.
+    """Merge ``values`` and included files into the input of ``reader.parse``. Keys are full keys.
 
-    All keys are full ones. ``own`` are keys of the stack's file, without defaults. ``encrypted``
-    are keys with an encrypted value.
-
-    Raises:
-        ConfigError: a file has an encrypted value, or the stack's file is not valid.
+    ``own`` are keys of the stack's file, without defaults. ``encrypted`` are keys with an encrypted
+    value. Raises ConfigError for encrypted values, and if the stack's file is not valid.
     """
     if refused := project_files.refusal(root, stack):
         raise ConfigError([refused])
@@ -98,7 +82,7 @@ def complete(
 
 
 def _document(file: pathlib.Path, shown: str) -> Document | None:
-    """Parse a file; return None for an unreadable file, which ``read_config`` reports."""
+    """Parse a file; return None if it cannot be read, which ``read_config`` reports."""
     try:
         return document.read(file.read_bytes(), shown)
     except (OSError, ConfigError):
@@ -106,13 +90,11 @@ def _document(file: pathlib.Path, shown: str) -> Document | None:
 
 
 def _outside_of_config(read: Document) -> Problem | None:
-    """Return a problem if the file has config keys at its top level, where Pulumi ignores them."""
     misplaced = [key for key in read.root.content if ":" in key]
     if not misplaced or "config" in read.root.content:
         return None
-    what = (
-        f"{len(misplaced)} config keys are at the top level of the file, where Pulumi ignores them"
-    )
+    count = len(misplaced)
+    what = f"{count} config keys are at the top level of the file, where Pulumi ignores them"
     hint = "write a line 'config:' above these keys, and indent them by two spaces"
     return Problem(what, "", hint, (misplaced[0],), read.location((misplaced[0],), key=True))
 
@@ -123,7 +105,6 @@ def _duplicate_keys(file: Document) -> list[Problem]:
 
 
 def _unknown_keys(file: Document) -> Iterator[Problem]:
-    """Yield the keys next to ``config`` that Pulumi does not read."""
     for key in file.root.content:
         if key not in TOP_KEYS:
             hint = did_you_mean(key, TOP_KEYS)
@@ -131,10 +112,7 @@ def _unknown_keys(file: Document) -> Iterator[Problem]:
 
 
 def unread(file: pathlib.Path) -> list[Problem]:
-    """Return a warning if the stack uses Pulumi ESC: only the engine can read its values.
-
-    https://www.pulumi.com/docs/esc/integrations/infrastructure/pulumi-iac/
-    """
+    """Return a warning if the stack uses Pulumi ESC, whose values only the engine can read."""
     if (read := _document(file, file.name)) is None:
         return []
     named = read.root.content.get("environment")
@@ -147,12 +125,10 @@ def unread(file: pathlib.Path) -> list[Problem]:
 
 
 def _full(project: str, key: str) -> str:
-    """Return the full key; keys without a namespace belong to the project."""
     return key if ":" in key else f"{project}:{key}"
 
 
 def _defaults(project: str, root: pathlib.Path) -> dict[str, Any]:
-    """Return the values that ``Pulumi.yaml`` sets for all stacks."""
     defaults: dict[str, Any] = {}
     if (root / project_files.PROJECT_FILE).is_file():
         for key, declared in read_config(root / project_files.PROJECT_FILE).items():
@@ -164,20 +140,18 @@ def _defaults(project: str, root: pathlib.Path) -> dict[str, Any]:
 
 
 def _text(value: Any) -> Any:
-    """Convert a number to text, as the engine does: 123 to "123"."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return str(value) if is_number else value
 
 
 def _engine_text(value: Any) -> str:
-    """Convert a config value to the text that the engine passes to a program."""
-    if isinstance(value, str | bytes | date):
-        return value if isinstance(value, str) else _as_text(value)
-    return json.dumps(_with_text_keys(value), default=_as_json)
+    if isinstance(value, bytes | date):
+        return _as_text(value)
+    is_text = isinstance(value, str)
+    return value if is_text else json.dumps(_with_text_keys(value), default=_as_json)
 
 
 def _as_json(value: Any) -> Any:
-    """Convert YAML values that JSON lacks: a set becomes a mapping with null values."""
     return dict.fromkeys(sorted(map(str, value))) if isinstance(value, set) else _as_text(value)
 
 
@@ -200,10 +174,7 @@ def given_keys(schema: Schema[Any], root: pathlib.Path, stack: str) -> set[str]:
 def engine_config(
     project: str, root: pathlib.Path, stack: str, hidden: str
 ) -> tuple[dict[str, str], list[str]]:
-    """Return the config that the engine passes to a program, and the keys that are encrypted.
-
-    Encrypted keys have the value ``hidden``.
-    """
+    """Return the config as the engine passes it to a program, and the encrypted keys."""
     file = project_files.file_of(root, stack)
     own = {_full(project, key): value for key, value in read_config(file).items()}
     config = _defaults(project, root) | own
@@ -213,10 +184,7 @@ def engine_config(
 
 
 def shown_config(raw: RawConfig, schema: Schema[Any]) -> dict[str, str]:
-    """Return merged keys as JSON, as the engine prints config; empty without included files.
-
-    The engine itself prints only the stack's own file.
-    """
+    """Return merged keys as the engine prints config; empty without included files."""
     if not raw.get(INCLUDE):
         return {}
     return {
@@ -239,31 +207,20 @@ OF_ONE_STACK: Final[Mapping[str, str]] = {
 
 
 def _numbered_paths(config: Mapping[str, Any], namespace: str) -> list[tuple[int, str]]:
-    """Return index and path of each valid entry in the list of included files.
-
-    Invalid paths, which the model reports, are omitted.
-    """
     listed = config.get(f"{namespace}:{INCLUDE}")
     paths = enumerate(listed if isinstance(listed, list) else [])
     return [(index, path) for index, path in paths if isinstance(path, str) and _PATH.match(path)]
 
 
 def read_config(file: pathlib.Path, shown: str = "") -> dict[str, Any]:
-    """Read section ``config`` of a file by key. Messages name the file ``shown``, if not empty.
-
-    Raises:
-        ConfigError: the file is not YAML, or ``config`` is not a mapping.
-        OSError: the file cannot be read.
-    """
+    """Return section ``config`` of a file. Messages name the file ``shown``, if not empty."""
     name = shown or file.name
     start = Location(name, 1, 1)
     try:
         content = yaml.load(file.read_bytes(), Loader=Loader)
     except yaml.MarkedYAMLError as bad:
-        what, location = (
-            f"the file is not valid YAML: {bad.problem}",
-            location_of(name, bad.problem_mark),
-        )
+        what = f"the file is not valid YAML: {bad.problem}"
+        location = location_of(name, bad.problem_mark)
         raise ConfigError([Problem(what, location=location)]) from None
     except (yaml.YAMLError, UnicodeDecodeError) as bad:
         what = f"the file is not valid YAML: {str(bad).splitlines()[0]}"
@@ -277,14 +234,12 @@ def read_config(file: pathlib.Path, shown: str = "") -> dict[str, Any]:
 
 
 def _is_encrypted(value: Any) -> bool:
-    """Return True if any part of the value is encrypted (``{secure: …}``)."""
     if isinstance(value, dict):
         return set(value) == {"secure"} or any(map(_is_encrypted, value.values()))
     return isinstance(value, list) and any(map(_is_encrypted, value))
 
 
 def _with_text_keys(value: Any) -> Any:
-    """Convert keys of mappings to text, as the engine does."""
     if isinstance(value, dict):
         return {str(key): _with_text_keys(item) for key, item in value.items()}
     return [_with_text_keys(item) for item in value] if isinstance(value, list) else value
@@ -310,14 +265,6 @@ def _include(
     values: Mapping[str, Any],
     own_keys: Container[str],
 ) -> RawConfig:
-    """Merge included files into ``values``, and collect the problems of these files.
-
-    ``values`` are by full key; ``given`` has the keys of the stack's own file, without defaults.
-    Paths are relative to ``root``.
-
-    Raises:
-        ConfigError: an included file has an encrypted value.
-    """
     merged = RawConfig(values)
     if INCLUDE not in schema.fields:
         return merged
@@ -328,15 +275,17 @@ def _include(
         place = (f"{schema.namespace}:{INCLUDE}", index)
         try:
             if path in seen:
-                raise ConfigError(
-                    [Problem("this file is included twice", path, "remove one entry")]
-                )
+                what, hint = "this file is included twice", "remove one of the two entries"
+                raise ConfigError([Problem(what, path, hint)])
             seen.add(path)
             file = _read_included(root, path)
         except ConfigError as failed:
             problems += [_at_stack(problem, stack, place) for problem in failed.problems]
             continue
-        _refuse_encrypted(file, stack)
+        if encrypted := [full for full, value in file.config.items() if _is_encrypted(value)]:
+            raise ConfigError(
+                reader.encrypted_problem(full, stack).at(file.at(full)) for full in encrypted
+            )
         problems += file.document.problems
         for full, value in file.config.items():
             problems += _add(schema, stack, merged, own_keys, places, (file, full, value))
@@ -355,16 +304,16 @@ def _add(
     places: dict[tuple[str, ...], str],
     item: tuple[_Included, str, Any],
 ) -> Iterator[Problem]:
-    """Add a key of an included file to ``merged``, or yield the problem that prevents the merge."""
     file, full, value = item
     if problem := _misplaced(schema, full):
         yield problem.at(file.at(full))
         return
-    key = full.partition(":")[2]
-    own, value = merged.get(full), _with_text_keys(value)
-    if not (_is_mapping(schema, key) and isinstance(value, dict)):
+    field = schema.fields.get(full.partition(":")[2])
+    is_map_of_names = field is not None and get_origin(field.annotation) is dict
+    own, value, here = merged.get(full), _with_text_keys(value), file_name(stack)
+    if not (is_map_of_names and isinstance(value, dict)):
         if full in own_keys or (full,) in places:
-            other = places.get((full,), file_name(stack))
+            other = places.get((full,), here)
             what = (
                 f"this key is already set in {other}, and included files merge only maps of names"
             )
@@ -374,26 +323,17 @@ def _add(
         return
     entries = dict(own) if isinstance(own, dict) else {}
     for name, entry in value.items():
+        path = full, name
         if name in entries:
-            other = places.get((full, name), file_name(stack))
-            what = f"this entry already exists in {other}"
-            yield Problem(what, "", "remove one of the two entries", (full, name)).at(
-                file.at(full, name)
-            )
+            what = f"this entry already exists in {places.get(path, here)}"
+            yield Problem(what, "", "remove one of the two entries", path).at(file.at(*path))
         else:
-            entries[name], places[full, name] = entry, file.name
+            entries[name], places[path] = entry, file.name
     if own is None or isinstance(own, dict):
         merged[full] = entries
 
 
-def _is_mapping(schema: Schema[Any], key: str) -> bool:
-    """Return True if the key's value is a map of entries by name."""
-    field = schema.fields.get(key)
-    return field is not None and get_origin(field.annotation) is dict
-
-
 def _misplaced(schema: Schema[Any], full: str) -> Problem | None:
-    """Return a problem if included files must not have this key."""
     namespace, colon, key = full.partition(":")
     if not colon:
         return Problem("the key has no namespace", "", f"write {schema.namespace}:{full}", (full,))
@@ -407,20 +347,10 @@ def _misplaced(schema: Schema[Any], full: str) -> Problem | None:
 
 
 def _read_included(root: pathlib.Path, path: str) -> _Included:
-    """Read the included file at ``path``.
-
-    Raises:
-        ConfigError: the file is missing, outside of the checkout, a link, or has other content.
-    """
     file = root / path
     if file.resolve() != root.resolve() / path:
-        raise ConfigError(
-            [
-                Problem(
-                    "the path contains a symbolic link", path, "write the path of the file itself"
-                )
-            ]
-        )
+        what, hint = "the path contains a symbolic link", "write the path of the file itself"
+        raise ConfigError([Problem(what, path, hint)])
     if path.rpartition("/")[2].startswith("Pulumi."):
         hint = "include a file with another name, like stacks/shared.yaml"
         what = "files of projects and stacks cannot be included"
@@ -442,16 +372,7 @@ def _read_included(root: pathlib.Path, path: str) -> _Included:
     return _Included(path, config, Document(path, read.root, tuple(problems)))
 
 
-def _refuse_encrypted(file: _Included, stack: str) -> None:
-    encrypted = [full for full, value in file.config.items() if _is_encrypted(value)]
-    if encrypted:
-        raise ConfigError(
-            reader.encrypted_problem(full, stack).at(file.at(full)) for full in encrypted
-        )
-
-
 def _at_stack(problem: Problem, stack: str, place: Path) -> Problem:
-    """Set the missing location of a problem to the stack file's entry that includes the file."""
     if problem.location.file:
         return problem
     return dataclasses.replace(problem, path=place, location=Location(file_name(stack)))
@@ -463,23 +384,16 @@ def _override(
     own: Mapping[str, Any],
     included: Collection[tuple[str, ...]],
 ) -> Iterator[Problem]:
-    """Apply ``overrides`` to ``merged``, the config by full key; yield invalid overrides.
-
-    ``own`` is the config of the stack's own file; ``included`` has full keys and entries of
-    included files.
-    """
+    """Apply ``overrides`` to ``merged``; yield overrides of paths that no included file has."""
     overrides = own.get(f"{namespace}:{OVERRIDES}")
-    paths = (
-        {str(key): value for key, value in overrides.items()} if isinstance(overrides, dict) else {}
-    )
+    overrides = overrides if isinstance(overrides, dict) else {}
+    paths = {str(key): value for key, value in overrides.items()}
     known = {(full.partition(":")[2], *entry): (full, *entry) for full, *entry in included}
     for text, value in paths.items():
         path = tuple(text.split("."))
         if whole := next((other for other in paths if text.startswith(f"{other}.")), None):
-            problem = (
-                f"this path is a part of {whole}, which is overridden too",
-                "remove one of the two",
-            )
+            what = f"this path is a part of {whole}, which is overridden too"
+            problem = what, "remove one of the two overrides"
         else:
             problem = _unknown(path, known, own, namespace) or _set(merged, namespace, path, value)
         if problem:
@@ -528,18 +442,13 @@ def _set(
 
 
 def _overriding_place(file: Document, path: Path) -> Path:
-    """Return the path of the override that sets the value at ``path``; empty without an override.
-
-    ``path`` begins with a full key, like paths of problems.
-    """
-    config = file.root.content.get("config") if isinstance(file.root.content, dict) else None
-    for full, overrides in (
-        config.content if config and isinstance(config.content, dict) else {}
-    ).items():
+    """Return the path of the override that sets the value at ``path``; empty without one."""
+    config = _inside(file.root.content, "config")
+    values = config.content if config and isinstance(config.content, dict) else {}
+    for full, overrides in values.items():
         namespace, _, key = str(full).partition(":")
-        if key != OVERRIDES or not isinstance(overrides.content, dict):
-            continue
-        for text in overrides.content:
+        is_overrides = key == OVERRIDES and isinstance(overrides.content, dict)
+        for text in overrides.content if is_overrides else ():
             first, *rest = str(text).split(".")
             overridden = (f"{namespace}:{first}", *rest)
             if path[: len(overridden)] == overridden:
@@ -548,11 +457,7 @@ def _overriding_place(file: Document, path: Path) -> Path:
 
 
 def locate(problems: Iterable[Problem], folder: pathlib.Path) -> list[Problem]:
-    """Add line and column from files in ``folder`` to problems, by their paths.
-
-    A problem with a line keeps it. A path that is not in the file (a missing key, a value from
-    ``Pulumi.yaml``) gets no line. The file with the longest part of the path is used.
-    """
+    """Add line and column from files in ``folder`` to problems, by their paths."""
     parsed = functools.cache(lambda name: _parse(folder, name))
     return [
         problem
@@ -563,7 +468,6 @@ def locate(problems: Iterable[Problem], folder: pathlib.Path) -> list[Problem]:
 
 
 def _parse(folder: pathlib.Path, name: str) -> list[Document]:
-    """Parse a file and the files that it includes; omit unreadable files."""
     if (own := _document(folder / name, name)) is None:
         return []
     included = (_document(folder / path, path) for path in _included(own))
@@ -571,22 +475,19 @@ def _parse(folder: pathlib.Path, name: str) -> list[Document]:
 
 
 def _included(file: Document) -> list[str]:
-    content = file.root.plain()
-    config = content.get("config") if isinstance(content, dict) else None
-    config = config if isinstance(config, dict) else {}
+    section = _inside(file.root.content, "config")
+    config = section.plain() if section and isinstance(section.content, dict) else {}
     spaces = sorted({str(key).rpartition(":")[0] for key in config})
     return [path for space in spaces for _, path in _numbered_paths(config, space)]
 
 
 def _located(problem: Problem, parsed: list[Document]) -> Problem:
-    """Set a problem's location to the longest part of its path that exists."""
     if not parsed:
         return problem
-    if overriding := _overriding_place(parsed[0], problem.path):
-        place = _longest(parsed[0], overriding)
-        return problem.at(parsed[0].location(place, key=not isinstance(place[-1], int)))
-    path = ("config", *problem.path)
-    file = max(parsed, key=lambda document: len(_longest(document, path)))
+    file, path = parsed[0], _overriding_place(parsed[0], problem.path)
+    if not path:
+        path = ("config", *problem.path)
+        file = max(parsed, key=lambda document: len(_longest(document, path)))
     place = _longest(file, path)
     if len(place) < 2:
         return problem
@@ -595,12 +496,11 @@ def _located(problem: Problem, parsed: list[Document]) -> Problem:
 
 def _longest(parsed: Document, path: Path) -> Path:
     """Return the longest beginning of ``path`` that exists in the document."""
-    value = parsed.root
+    value: document.Value | None = parsed.root
     for index, part in enumerate(path):
-        inside = _inside(value.content, part)
-        if inside is None:
+        value = _inside(value.content, part)
+        if value is None:
             return path[:index]
-        value = inside
     return path
 
 

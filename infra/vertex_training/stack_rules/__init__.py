@@ -1,21 +1,18 @@
-"""Rules that compare keys of a stack file. Pure.
+"""Rules that compare keys of a stack file.
 
-A rule is a function in one of these modules, registered by the decorator ``rule``. Rules
-report in this order:
+A rule is a function with the decorator ``rule`` in one of these modules, which report in this
+order:
 
 ===================  =================================================================
 ``names``            names, numbers and labels that Google Cloud would refuse; unknown keys;
                      ``existing`` and ``name``
 ``access``           ``teams``, ``members``, ``roles``, ``datasets``; grants beyond CI's rights
 ``files``            files that the stack file names, secrets in uploaded files, code that
-                     names no project
-``launchers``        configuration files of accelerate and DeepSpeed against the pools of jobs
+                     names no project, configuration files of accelerate and DeepSpeed
 ``storage``          encryption, retention and classes of buckets; ``snapshots``
 ``network``          ``network``, ``sharedVpc`` and ``reservations``
-``limits``           ``limits``, for the stack as a whole
-``jobs``             ``jobDefaults``, ``rules`` and ladders
-``serving``          ``models`` and ``endpoints``; endpoints on TPUs
-``alerts``           ``channels``, ``alerts`` and ``budget``
+``jobs``             ``limits`` of the stack as a whole; ``jobDefaults``, ``rules`` and ladders
+``serving``          ``models``, ``endpoints``, ``channels``, ``alerts`` and ``budget``
 ===================  =================================================================
 """
 
@@ -34,18 +31,7 @@ from vertex_training.plan.reservations import ReservationPlan
 from vertex_training.settings.model import Settings
 
 #: Modules with rules, in the order of their problems in reports.
-SUBJECTS: Final = (
-    "names",
-    "access",
-    "files",
-    "launchers",
-    "storage",
-    "network",
-    "limits",
-    "jobs",
-    "serving",
-    "alerts",
-)
+SUBJECTS: Final = ["names", "access", "files", "storage", "network", "jobs", "serving"]
 
 RuleLevel = Literal["error", "warning", "deployment"]
 
@@ -58,7 +44,7 @@ class StackFile:
     root: pathlib.Path
     """The checkout."""
     requests: Mapping[str, JobRequest] = field(default_factory=dict)
-    """Requests of the jobs, by key. Empty for rules of level ``error``."""
+    """Requests of the jobs, by key. Rules of level ``error`` get none."""
     reservations: Mapping[str, ReservationPlan] = field(default_factory=dict)
     """Planned reservations, by key."""
 
@@ -105,6 +91,6 @@ def findings(level: RuleLevel, file: StackFile) -> list[Problem]:
     return [dataclasses.replace(p, level="warning") if p.level == "error" else p for p in result]
 
 
-# After the definitions, which the rules import.
+# The rules import the definitions above.
 for _subject in SUBJECTS:
     importlib.import_module(f"{__name__}.{_subject}")

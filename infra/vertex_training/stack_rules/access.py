@@ -1,4 +1,4 @@
-"""Rules about teams, ``members``, ``roles``, exceptions of drift and CI's grants. Pure."""
+"""Rules about teams, ``members``, ``roles``, exceptions of drift and CI's grants."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ NARROWER: Final = "use a predefined role of the needed service"
 
 @rule()
 def members(settings: Settings) -> Iterator[Problem]:
-    """Check that ``members`` repeats no grant of the stack and no other team's account."""
+    """Check that ``members`` lists no grant of the stack and no account of another team."""
     declared = renames.with_first_keys(settings)
     derived = {
         (grant.resource, grant.role, grant.member)
@@ -51,32 +51,36 @@ def members(settings: Settings) -> Iterator[Problem]:
             for index, member in enumerate(members):
                 here = (*path, index)
                 if (resource, role, member) in derived:
-                    what = "the stack also grants this role: removing either would revoke both"
+                    what = (
+                        "the stack also grants this role: removing either grant would revoke both"
+                    )
                     yield Problem(what, member, "remove this member", here)
                 elif team and member in accounts and accounts[member] != team:
                     what = f"team {team} does not own this service account"
-                    yield Problem(
-                        what, member, f"remove team from {place[1]} to share the resource", here
-                    )
+                    hint = f"remove team from {place[1]} to share the resource"
+                    yield Problem(what, member, hint, here)
 
 
 @rule()
 def roles_of_accounts(settings: Settings) -> Iterator[Problem]:
     """Check that accounts list no basic role, and no role that the stack grants by itself."""
-    for key, account in settings.service_accounts.items():
+    for path, key, on, role in _listed_roles(settings):
+        account = settings.service_accounts[key]
         defaults = {grants.WRITE_LOGS, *([grants.CALL_VERTEX] if account.calls_vertex else [])}
-        for project, roles in account.roles.items():
-            for index, role in enumerate(roles):
-                path = ("serviceAccounts", key, "roles", project, index)
-                if role in naming.BASIC_ROLES:
-                    yield Problem("basic roles are not allowed", role, NARROWER, path)
-                elif project == settings.project and role in defaults:
-                    yield Problem("the stack grants this role by default", role, "remove it", path)
-        for dataset, roles in account.datasets.items():
-            for index, role in enumerate(roles):
-                if role in naming.BASIC_ROLES:
-                    path = ("serviceAccounts", key, "datasets", dataset, index)
-                    yield Problem("basic roles are not allowed", role, NARROWER, path)
+        if role in naming.BASIC_ROLES:
+            yield Problem("basic roles are not allowed", role, NARROWER, path)
+        elif on == settings.project and role in defaults:
+            what = "the stack grants this role by default"
+            yield Problem(what, role, "remove the role", path)
+
+
+def _listed_roles(settings: Settings) -> Iterator[tuple[Path, str, str, str]]:
+    """Yield path, key of the account, project or dataset, and name of each role."""
+    for key, account in settings.service_accounts.items():
+        for field, by_target in (("roles", account.roles), ("datasets", account.datasets)):
+            for on, roles in by_target.items():
+                for index, role in enumerate(roles):
+                    yield ("serviceAccounts", key, field, on, index), key, on, role
 
 
 @rule()
@@ -86,26 +90,19 @@ def exceptions_of_drift(settings: Settings) -> Iterator[Problem]:
         if allowed.member in naming.PUBLIC_MEMBERS:
             hint = "name the user, group or account; drift always reports public grants"
             path = ("drift", "allowed", key, "member")
-            yield Problem(
-                "drift.allowed does not accept public members", allowed.member, hint, path
-            )
+            what = "drift.allowed does not accept public members"
+            yield Problem(what, allowed.member, hint, path)
 
 
 @rule("warning")
 def misspelled_roles(settings: Settings) -> Iterator[Problem]:
-    """Warn about probably misspelled predefined roles, with which ``up`` fails half-way."""
+    """Warn about probably misspelled predefined roles, which make ``up`` fail half-way."""
     listed: list[tuple[Path, str]] = [
         ((*place, "members", role), role)
         for place, by_role in members_by_place(settings)
         for role in by_role
     ]
-    for key, account in settings.service_accounts.items():
-        for field, by_target in (("roles", account.roles), ("datasets", account.datasets)):
-            listed += [
-                (("serviceAccounts", key, field, on, index), role)
-                for on, roles in by_target.items()
-                for index, role in enumerate(roles)
-            ]
+    listed += [(path, role) for path, _, _, role in _listed_roles(settings)]
     for path, role in listed:
         if hint := _hint_for(role):
             what = "this release lists no such predefined role of Google Cloud"
@@ -117,7 +114,9 @@ def _hint_for(role: str) -> str:
     known = {row["service"]: row["roles"] for row in catalog.load("roles.yaml")}
     service, _, name = role.removeprefix("roles/").partition(".")
     meant = nearest(service, known, 0.85)
-    is_longer = meant and abs(len(service) - len(meant)) > 2  # bigquerymigration is no bigquery
+    is_longer = (
+        meant and abs(len(service) - len(meant)) > 2
+    )  # `bigquerymigration` is another service than `bigquery`
     if not role.startswith("roles/") or meant is None or is_longer:
         return ""
     if name in known[meant]:
@@ -136,35 +135,31 @@ def _first(settings: Settings, place: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _team(settings: Settings, place: tuple[str, ...]) -> str | None:
-    sections = {
-        "buckets": settings.buckets,
-        "secrets": settings.secrets,
-        "serviceAccounts": settings.service_accounts,
-    }
-    return sections[place[0]][place[1]].team if place[0] in sections else None
+    if place == ("registry",):
+        return None
+    section, key = place
+    sections = {"buckets": settings.buckets, "secrets": settings.secrets}
+    return sections.get(section, settings.service_accounts)[key].team
 
 
 #: Hint for changes that CI lacks the rights for.
 BEYOND_CI: Final = (
-    "have a user with this right deploy once (docs/environments.md), or grant the right to CI's "
-    "deploy account"
+    "ask a user with this right to deploy once (docs/environments.md), or grant the right to "
+    "CI's deploy account"
 )
 
 
 @rule("deployment")
 def named_deployers(settings: Settings) -> Iterator[Problem]:
-    """Warn if ``deployers`` is empty although jobs run as accounts of the stack.
-
-    Not an error: roles on the project, which the stack file lacks, may allow deployments.
-    """
+    """Warn if ``deployers`` is empty although jobs run as accounts of the stack."""
+    # Not an error: roles on the project, which are not in the stack file, may allow deployments.
     if settings.deployers or not settings.submitted or not settings.service_accounts:
         return
     accounts = ", ".join(sorted(settings.service_accounts))
     what = f"deployers is empty: Vertex AI may refuse jobs that run as {accounts}"
     member = naming.deployer(settings.project, settings.stack)
-    yield Problem(
-        what, hint=f"write [{member}], the account that bootstrap/ creates", path=("deployers",)
-    )
+    hint = f"write deployers: [{member}], the account that bootstrap/ creates"
+    yield Problem(what, hint=hint, path=("deployers",))
 
 
 @rule("deployment")
@@ -183,13 +178,9 @@ def names_for_ci(settings: Settings) -> Iterator[Problem]:
 
 
 def _name(path: Path, existing: bool, name: str) -> Problem:
-    field = "existing" if existing else "name"
-    what = (
-        "CI has no right to grant roles on this resource"
-        if existing
-        else "CI has no right to change this resource or to grant roles on it"
-    )
-    return Problem(what, name, BEYOND_CI, (*path, field))
+    changes = "" if existing else "to change this resource or "
+    what = f"CI has no right {changes}to grant roles on this resource"
+    return Problem(what, name, BEYOND_CI, (*path, "existing" if existing else "name"))
 
 
 @rule("deployment")
@@ -197,7 +188,7 @@ def roles_for_ci(settings: Settings) -> Iterator[Problem]:
     """Warn about roles in the stack file that CI's account may not grant."""
     for place, by_role in stack_grants.members_by_place(settings):
         if place == ("registry",):
-            continue  # conditions cannot limit roles there: CI may grant any
+            continue  # no condition can limit roles on a registry: CI may grant all roles
         for role in by_role:
             if grants.find(stack_grants.TYPES[place[0]], role) is None:
                 path = (*place, "members", role)
@@ -216,8 +207,8 @@ def datasets_for_ci(settings: Settings) -> Iterator[Problem]:
         for on in account.datasets:
             project, _, name = on.partition(".")
             if project == settings.project:
-                what = "CI can grant on this dataset only if bootstrap lists it"
-                hint = f"datasets: [{name}] in bootstrap/Pulumi.{settings.stack}.yaml"
+                what = "CI can grant roles on this dataset only if bootstrap/ lists the dataset"
+                hint = f"add datasets: [{name}] to bootstrap/Pulumi.{settings.stack}.yaml"
                 yield Problem(what, on, hint, ("serviceAccounts", key, "datasets", on))
 
 
@@ -269,22 +260,16 @@ def teams(settings: Settings) -> Iterator[Problem]:
 
 @file_rule("warning")
 def reach_of_accounts(file: StackFile) -> Iterator[Problem]:
-    """Warn about accounts that can read other teams' data by jobs without a serviceAccount.
-
-    See ``plan.access.AGENT``.
-    """
+    """Warn about accounts that can read other teams' data by jobs without serviceAccount."""
     settings, requests = file.settings, file.requests
     buckets = [b for b in settings.buckets.values() if b.project in (None, settings.project)]
     owners = {bucket.team for bucket in buckets} - {None}
     if not owners:
         return
     declared, messages = renames.with_first_keys(settings), [e.trial for e in requests.values()]
-    requests_ = (
-        *derived_grants(declared),
-        *extra_grants(declared),
-        *job_grants(declared, messages),
-    )
-    here = [grant for grant in requests_ if grant.project == settings.project]
+    derived, extra = derived_grants(declared), extra_grants(declared)
+    every = (*derived, *extra, *job_grants(declared, messages))
+    here = [grant for grant in every if grant.project == settings.project]
     submitters = {grant.member for grant in here if grant.role in SUBMITS}
     names = settings.names
     for key, account in settings.service_accounts.items():
@@ -292,8 +277,7 @@ def reach_of_accounts(file: StackFile) -> Iterator[Problem]:
         if owners - {account.team} and f"serviceAccount:{email}" in submitters:
             what = (
                 "this account can read and write the buckets of all teams: it may submit jobs, and "
-                "a "
-                f"job without serviceAccount runs as the {AGENT}, which has access"
+                f"a job without serviceAccount runs as the {AGENT}, which has access"
             )
             hint = "to isolate their data, give each team its own stack and project"
             yield Problem(what, "", hint, ("serviceAccounts", key))

@@ -1,4 +1,4 @@
-"""Rules about invalid, duplicate and unknown names, numbers and labels. Pure."""
+"""Rules about invalid, duplicate and unknown names, numbers and labels."""
 
 from __future__ import annotations
 
@@ -17,13 +17,8 @@ from vertex_training.errors import Path, Problem, did_you_mean
 from vertex_training.located_yaml.values import Loader
 from vertex_training.plan import stack_grants
 from vertex_training.settings import project_files, renames
-from vertex_training.settings.model import (
-    SECTIONS,
-    Bucket,
-    Secret,
-    ServiceAccount,
-    Settings,
-)
+from vertex_training.settings.model import SECTIONS, Bucket, Secret, ServiceAccount, Settings
+from vertex_training.settings.network import IpRange, Reservation
 from vertex_training.settings.reader import STAND_INS
 from vertex_training.stack_rules import StackFile, file_rule, rule
 
@@ -44,16 +39,14 @@ def bucket_names(settings: Settings) -> Iterator[Problem]:
     for key in settings.buckets:
         path = ("buckets", key)
         if key in (naming.STAGING, naming.CONTROL):
-            yield Problem(
-                "the stack reserves this key for its own bucket", key, "choose another key", path
-            )
+            what = "the stack reserves this key for its own bucket"
+            yield Problem(what, key, "choose another key", path)
         name = names.bucket(key)
         if settings.buckets[key].existing:
             continue
         if not naming.BUCKET.match(name):
-            yield Problem(
-                "the bucket name is longer than 63 characters", name, "shorten the key", path
-            )
+            what = "the bucket name is longer than 63 characters"
+            yield Problem(what, name, "shorten the key", path)
         elif naming.BUCKET_GOOGLE.match(name):
             what = "Cloud Storage refuses bucket names that begin with goog or contain google"
             yield Problem(what, name, "choose another key", path)
@@ -74,10 +67,8 @@ def account_names(settings: Settings) -> Iterator[Problem]:
 def stack_labels(settings: Settings) -> Iterator[Problem]:
     """Check the labels of the stack, and their number together with the labels of each team."""
     yield from label_problems(settings.labels, ("labels",))
-    hint = (
-        f"keep at most {MOST_OWN_LABELS}: a resource can have {naming.MOST_LABELS}, some set by "
-        "the stack"
-    )
+    most_of_all = f"a resource can have {naming.MOST_LABELS}, some set by the stack"
+    hint = f"keep at most {MOST_OWN_LABELS}: {most_of_all}"
     if (count := len(settings.labels)) > MOST_OWN_LABELS:
         yield Problem("the stack has too many labels", str(count), hint, ("labels",))
         return
@@ -93,9 +84,8 @@ def label_problems(
     """Yield invalid labels, labels that the stack sets itself, and labels in ``others``."""
     for key, value in labels.items():
         if naming.is_own_label(key) or key in others:
-            yield Problem(
-                "the stack sets this label itself", value, "remove the label", (*path, key)
-            )
+            what = "the stack sets this label itself"
+            yield Problem(what, value, "remove the label", (*path, key))
         elif problem := naming.label_problem(key, value):
             yield Problem(problem, value, path=(*path, key))
 
@@ -177,15 +167,10 @@ def image_builds(settings: Settings) -> Iterator[Problem]:
     """Check the account with which the stack builds images."""
     if not settings.builds_images:
         return
-    if naming.IMAGE_BUILD in settings.service_accounts:
-        path = ("serviceAccounts", naming.IMAGE_BUILD)
-        yield Problem(
-            "the stack reserves this key for its own account",
-            naming.IMAGE_BUILD,
-            "choose another key",
-            path,
-        )
-    name = settings.names.account_id(naming.IMAGE_BUILD)
+    if (key := naming.IMAGE_BUILD) in settings.service_accounts:
+        what, path = "the stack reserves this key for its own account", ("serviceAccounts", key)
+        yield Problem(what, key, "choose another key", path)
+    name = settings.names.account_id(key)
     if not naming.ACCOUNT_ID.match(name):
         what = "the id of the account that builds images is longer than 30 characters"
         yield Problem(what, name, "shorten the stack's name", ("images",))
@@ -204,7 +189,7 @@ def unknown_keys(settings: Settings) -> Iterator[Problem]:
             for index, name in enumerate(listed):
                 path = ("serviceAccounts", key, field, index)
                 if name in (naming.STAGING, naming.CONTROL) and kind == "bucket":
-                    hint = "remove it: jobs can read packages anyway, but must not read job records"
+                    hint = "remove the key: jobs can read packages, but must not read job records"
                     yield Problem("this bucket belongs to the stack itself", name, hint, path)
                 elif name not in known:
                     what = f"this stack has no such {kind}"
@@ -221,21 +206,19 @@ def former_names(settings: Settings) -> Iterator[Problem]:
             former, path = entry.formerly, (*section, key, "formerly")
             if former is None:
                 continue
+            what = ""
             if former in OWN.get(section, ()):
-                yield Problem(
-                    "formerly names a resource of the stack itself", former, "remove formerly", path
-                )
+                what = "formerly names a resource of the stack itself"
             elif former == key:
-                yield Problem("formerly repeats the current name", former, "remove formerly", path)
+                what = "formerly repeats the current name"
             elif getattr(entry, "existing", None):
-                what = (
-                    "formerly has no effect on existing resources, which the stack does not rename"
-                )
+                what = "formerly has no effect on existing resources"
+            if what:
                 yield Problem(what, former, "remove formerly", path)
             elif counted[former] > 1:
                 other = next(k for k, first in keys.items() if first == former and k != key)
                 what = f"{other} has this name in the cloud"
-                hint = f"rename {other}, or, if {other} was renamed too, set its own formerly"
+                hint = f"rename {other}; if {other} was renamed too, set formerly of {other}"
                 yield Problem(what, former, hint, path)
 
 
@@ -247,16 +230,15 @@ NOT_GIVEN: Final = ("", STAND_INS["projectNumber"])
 def project_numbers(file: StackFile) -> Iterator[Problem]:
     """Check that project numbers are the same as in other stack files."""
     settings, root = file.settings, file.root
-    numbers: list[tuple[Path, str, str]] = [
-        (("projectNumber",), settings.project, settings.project_number)
-    ]
+    numbers: list[tuple[Path, str, str]] = []
+    numbers.append((("projectNumber",), settings.project, settings.project_number))
     if host := settings.shared_vpc:
         path = ("sharedVpc", "hostProjectNumber")
         numbers.append((path, host.host_project, host.host_project_number))
     others = list(_numbers(root, project_files.file_name(settings.stack)))
     for path, project, number in numbers:
         if number in NOT_GIVEN:
-            continue  # optional for components, and missing in an unfinished file
+            continue  # the number is optional for components
         if naming.is_local(project):
             right = naming.local_project_number(project)
             if number != right:
@@ -272,7 +254,7 @@ def project_numbers(file: StackFile) -> Iterator[Problem]:
 
 
 def _numbers(root: pathlib.Path, own: str) -> Iterator[tuple[str, str, str]]:
-    """Yield file, project and number of each other readable stack file below ``root``."""
+    """Yield file, project and number from each other readable stack file below ``root``."""
     for file in sorted([*root.glob("Pulumi.*.yaml"), *root.glob("bootstrap/Pulumi.*.yaml")]):
         if file.name == own and file.parent == root:
             continue
@@ -290,10 +272,11 @@ def _number(value: Any) -> str:
 
 
 def config_of(file: pathlib.Path) -> dict[str, Any]:
+    """Return section ``config`` of a stack file; empty if the file cannot be read."""
     try:
         content = yaml.load(file.read_bytes(), Loader=Loader)
     except (OSError, yaml.YAMLError, UnicodeDecodeError):
-        return {}  # its own stack's check reports it
+        return {}  # the check of the other stack reports this error
     config = content.get("config") if isinstance(content, dict) else None
     return {str(key): value for key, value in config.items()} if isinstance(config, dict) else {}
 
@@ -323,17 +306,11 @@ def existing_entries(settings: Settings) -> Iterator[Problem]:
     }
     for section, entries in sections.items():
         for key, entry in entries.items():
-            if entry.existing:
-                yield from _of_the_owner(section, key, entry)
+            # Rule `former_names` checks `formerly`.
+            beside = entry.model_fields_set - BESIDE[section] - {"formerly"}
+            for field in sorted(beside) if entry.existing else ():
+                yield Problem(OF_OWNER, "", "remove this key", (section, key, to_camel(field)))
         yield from _twice(settings, section, entries)
-
-
-def _of_the_owner(
-    section: str, key: str, entry: Bucket | ServiceAccount | Secret
-) -> Iterator[Problem]:
-    """Yield keys next to ``existing`` without effect; ``former_names`` checks ``formerly``."""
-    for field in sorted(entry.model_fields_set - BESIDE[section] - {"formerly"}):
-        yield Problem(OF_OWNER, "", "remove this key", (section, key, to_camel(field)))
 
 
 @rule()
@@ -361,35 +338,36 @@ def existing_registry(settings: Settings) -> Iterator[Problem]:
 @rule()
 def names_of_ranges(settings: Settings) -> Iterator[Problem]:
     """Check that address ranges, and reservations in the same zone, have distinct names."""
-    for section, entries, place in (
-        (("network", "ranges"), settings.network.ranges, lambda _: ""),
+    names = settings.names
+    places: list[tuple[Path, IpRange | Reservation, str, str]] = [
+        (("network", "ranges", key), range_, "", names.ip_range(key))
+        for key, range_ in settings.network.ranges.items()
+    ]
+    places += [
         (
-            ("reservations",),
-            settings.reservations,
-            lambda reservation: f"{reservation.project or settings.project} {reservation.zone}",
-        ),
-    ):
-        seen: dict[tuple[str, str], str] = {}
-        for key, entry in entries.items():
-            if entry.existing and entry.name:
-                yield Problem(OF_OWNER, entry.name, "remove this key", (*section, key, "name"))
-            if entry.existing:
-                continue
-            default = settings.names.reservation(key)
-            if section != ("reservations",):
-                default = settings.names.ip_range(key)
-            name = entry.name or default
-            if other := seen.get((place(entry), name)):
-                named, shown = (key, other) if entry.name else (other, key)
-                path = (*section, named, "name")
-                yield Problem(f"{shown} has the same name", name, "choose another name", path)
-            seen[place(entry), name] = key
+            ("reservations", key),
+            r,
+            f"{r.project or settings.project} {r.zone}",
+            names.reservation(key),
+        )
+        for key, r in settings.reservations.items()
+    ]
+    seen: dict[tuple[str, str], Path] = {}
+    for path, entry, place, default in places:
+        if entry.existing and entry.name:
+            yield Problem(OF_OWNER, entry.name, "remove this key", (*path, "name"))
+        if entry.existing:
+            continue
+        name = entry.name or default
+        if other := seen.get((place, name)):
+            named, shown = (path, other) if entry.name else (other, path)
+            what = f"{shown[-1]} has the same name"
+            yield Problem(what, name, "choose another name", (*named, "name"))
+        seen[place, name] = path
 
 
 def _twice(
-    settings: Settings,
-    section: str,
-    entries: Mapping[str, Bucket | ServiceAccount | Secret],
+    settings: Settings, section: str, entries: Mapping[str, Bucket | ServiceAccount | Secret]
 ) -> Iterator[Problem]:
     """Yield entries with the same cloud name, if the stack file sets any of these names."""
     names = settings.names
@@ -414,31 +392,25 @@ def _twice(
         name = name_of(key)
         path: Path = (section, key, "existing" if entry.existing else "name")
         if other := seen.get(name) or by_default.get(name):
-            yield Problem(
-                f"{other} has the same name in the cloud", name, "choose another name", path
-            )
+            what = f"{other} has the same name in the cloud"
+            yield Problem(what, name, "choose another name", path)
         seen[name] = key
 
 
 @file_rule("warning")
 def labels_of_jobs(file: StackFile) -> Iterator[Problem]:
-    """Warn about jobs that have too many labels from file, stack, team and program together.
-
-    Other rules check each source alone.
-    """
+    """Warn about jobs with too many labels from file, stack, team and program together."""
     settings = file.settings
     most = max(map(len, settings.labels_by_team.values()))
     for key, request in file.requests.items():
         own = request.message.get("labels", {})
         if len(own) + most <= MOST_OWN_LABELS:
-            continue  # few enough for any team
+            continue  # this is few enough for any team
         count = len({*own, *settings.labels_of(settings.team_at(request.account))})
         if len(own) <= MOST_OWN_LABELS < count:
             what = "this job has too many labels, including those of the stack and its team"
-            hint = (
-                f"keep at most {MOST_OWN_LABELS}: a job can have {naming.MOST_LABELS}, some set "
-                "by the program"
-            )
+            most_of_all = f"a job can have {naming.MOST_LABELS}, some set by the program"
+            hint = f"keep at most {MOST_OWN_LABELS}: {most_of_all}"
             yield Problem(what, str(count), hint, (request.kind.section, key))
 
 

@@ -27,6 +27,11 @@ ONLY_IN: Final = {
     "attachment": "psc",
     "dns_peering": "psc",
 }
+#: Fields that only reservations of the stack itself can have.
+OF_NEW: Final = (
+    *("name", "project", "delete_at_time", "delete_after_duration", "share_with", "protect"),
+)
+NETWORK_HINT: Final = "set network.existing: projects/P/global/networks/NAME"
 #: "A /28 subnet is recommended"; no subnet in Google's guide is smaller: general/vpc-psc-i-setup.
 SMALLEST_SUBNET: Final = 28
 #: Smallest range according to the page on private services access. Other pages require larger
@@ -47,12 +52,8 @@ def network_mode(settings: Settings) -> Iterator[Problem]:
             hint = "set mode: peering or mode: psc (compared in docs/environments.md)"
             yield Problem("this key has no effect with mode: none", "", hint, ("network", key))
         elif required != network.mode:
-            yield Problem(
-                f"this key requires mode: {required}",
-                f"mode: {network.mode}",
-                "remove the key",
-                ("network", key),
-            )
+            what, got = f"this key requires mode: {required}", f"mode: {network.mode}"
+            yield Problem(what, got, "remove the key", ("network", key))
 
 
 @rule()
@@ -62,12 +63,8 @@ def host_project(settings: Settings) -> Iterator[Problem]:
     if host is None:
         return
     if network.mode == "none":
-        yield Problem(
-            "sharedVpc has no effect without network",
-            "",
-            "set network: {mode: psc, …}",
-            ("sharedVpc",),
-        )
+        what, hint = "sharedVpc has no effect without network", "set network: {mode: psc, …}"
+        yield Problem(what, "", hint, ("sharedVpc",))
     if host.host_project == settings.project:
         what = "hostProject must differ from gcp:project, where jobs run"
         hint = "name the project of the network, or remove sharedVpc"
@@ -76,13 +73,6 @@ def host_project(settings: Settings) -> Iterator[Problem]:
         hint = f"gcloud projects describe {host.host_project} --format='value(projectNumber)'"
         what = "hostProjectNumber is the number of gcp:project, where jobs run"
         yield Problem(what, host.host_project_number, hint, ("sharedVpc", "hostProjectNumber"))
-    if not host.manage_host:
-        yield from _host_of_others(settings)
-
-
-def _host_of_others(settings: Settings) -> Iterator[Problem]:
-    """Yield keys that create resources in a host project with ``manageHost: false``."""
-    network = settings.network
     creates = {
         ("existing",): network.existing is None and network.mode != "none",
         ("subnet", "range"): network.subnet is not None and not network.subnet.existing,
@@ -90,11 +80,10 @@ def _host_of_others(settings: Settings) -> Iterator[Problem]:
         ("allow",): bool(network.allow),
         **{("ranges", key): not r.existing for key, r in network.ranges.items()},
     }
-    for path, is_made in creates.items():
-        if is_made:
-            what = "manageHost: false forbids creating resources in the host project"
-            hint = "name an existing resource by `existing`, or have the owner create one"
-            yield Problem(what, "", hint, ("network", *path))
+    for path in () if host.manage_host else (path for path, is_made in creates.items() if is_made):
+        what = "manageHost: false forbids creating resources in the host project"
+        hint = "name an existing resource by `existing`, or ask the owner to create the resource"
+        yield Problem(what, "", hint, ("network", *path))
 
 
 @rule()
@@ -112,46 +101,14 @@ def network_parts(settings: Settings) -> Iterator[Problem]:
         if network.mode == "peering" or not network.attachment.existing:
             yield Problem(what, network.existing, hint, ("network", "existing"))
     yield from _subnet(network)
-    if network.allow and not _workers_known(network):
+    is_known = bool(network.subnet and network.subnet.range)
+    if network.mode == "peering":
+        ranges = network.ranges.values()
+        is_known = any(not r.existing or (r.address and r.prefix_length) for r in ranges)
+    if network.allow and not is_known:
         what = "allow requires the addresses of the jobs' machines, which this file does not set"
         hint = "set address and prefixLength of the range, or range of the subnet"
         yield Problem(what, "", hint, ("network", "allow"))
-    yield from _regions(settings)
-
-
-def _subnet(network: Network) -> Iterator[Problem]:
-    """Yield problems of a subnet that is missing, incomplete or too small."""
-    subnet = network.subnet
-    if network.mode == "psc" and not network.attachment.existing and subnet is None:
-        yield Problem(
-            "mode: psc requires a subnet for the network attachment",
-            "",
-            "set subnet: {range: 10.20.0.0/26}",
-            ("network",),
-        )
-    if subnet and not subnet.existing and not subnet.range:
-        hint = "set range: 10.20.0.0/26, or existing: projects/P/regions/R/subnetworks/NAME"
-        yield Problem("subnet has neither range nor existing", "", hint, ("network", "subnet"))
-    if subnet and subnet.existing and not network.existing:
-        what = "an existing subnet requires network.existing"
-        hint = "set network.existing: projects/P/global/networks/NAME"
-        yield Problem(what, "", hint, ("network", "subnet", "existing"))
-    if subnet and subnet.range and _prefix(subnet.range) > SMALLEST_SUBNET:
-        yield Problem(
-            "the subnet is smaller than /28",
-            subnet.range,
-            "use a /28 or larger",
-            ("network", "subnet", "range"),
-        )
-    if network.nat and subnet is None:
-        yield Problem(
-            "nat requires a subnet", "", "set subnet: {range: 10.20.0.0/26}", ("network", "nat")
-        )
-
-
-def _regions(settings: Settings) -> Iterator[Problem]:
-    """Check that subnet and attachment are in the stack's region."""
-    network = settings.network
     existing = {
         ("network", "subnet", "existing"): network.subnet.existing if network.subnet else None,
         ("network", "attachment", "existing"): network.attachment.existing,
@@ -160,6 +117,26 @@ def _regions(settings: Settings) -> Iterator[Problem]:
         if name and name.split("/")[3] != settings.region:
             what = f"this resource is outside of the stack's region {settings.region}"
             yield Problem(what, name, f"name a resource in {settings.region}", path)
+
+
+def _subnet(network: Network) -> Iterator[Problem]:
+    subnet, path, example = network.subnet, ("network", "subnet"), "range: 10.20.0.0/26"
+    if network.mode == "psc" and not network.attachment.existing and subnet is None:
+        what = "mode: psc requires a subnet for the network attachment"
+        yield Problem(what, "", f"set subnet: {{{example}}}", ("network",))
+    if subnet and not subnet.existing and not subnet.range:
+        hint = f"set {example}, or existing: projects/P/regions/R/subnetworks/NAME"
+        yield Problem("subnet has neither range nor existing", "", hint, path)
+    if subnet and subnet.existing and not network.existing:
+        what = "an existing subnet requires network.existing"
+        yield Problem(what, "", NETWORK_HINT, (*path, "existing"))
+    block = ipaddress.IPv4Network(subnet.range) if subnet and subnet.range else None
+    if block and block.prefixlen > SMALLEST_SUBNET:
+        what, hint = "the subnet is smaller than /28", "use a block of /28 or larger"
+        yield Problem(what, str(block), hint, (*path, "range"))
+    if network.nat and subnet is None:
+        hint = f"set subnet: {{{example}}}"
+        yield Problem("nat requires a subnet", "", hint, ("network", "nat"))
 
 
 @rule()
@@ -178,12 +155,8 @@ def names_in_network(settings: Settings) -> Iterator[Problem]:
         if not naming.COMPUTE.match(name):
             yield Problem("Compute Engine refuses this name", name, naming.COMPUTE_RULE, path)
     if "workers" in settings.network.allow:
-        yield Problem(
-            "the stack reserves this key for its own firewall rule",
-            "workers",
-            "choose another key",
-            ("network", "allow", "workers"),
-        )
+        what, path = "the stack reserves this key for its own firewall rule", ("network", "allow")
+        yield Problem(what, "workers", "choose another key", (*path, "workers"))
 
 
 @rule()
@@ -203,18 +176,14 @@ def peered_network(settings: Settings) -> Iterator[Problem]:
     for key, range_ in network.ranges.items():
         path = ("network", "ranges", key)
         if not range_.existing and range_.prefix_length is None:
-            yield Problem(
-                "this range has neither prefixLength nor existing", "", "set prefixLength: 16", path
-            )
+            what = "this range has neither prefixLength nor existing"
+            yield Problem(what, "", "set prefixLength: 16", path)
         if range_.prefix_length and range_.prefix_length > SMALLEST_RANGE:
-            got = f"/{range_.prefix_length}"
-            yield Problem(
-                "this range is too small for training", got, "write 16", (*path, "prefixLength")
-            )
+            what, got = "this range is too small for training", f"/{range_.prefix_length}"
+            yield Problem(what, got, "write prefixLength: 16", (*path, "prefixLength"))
         if range_.existing and not network.existing:
             what = "an existing range requires network.existing"
-            hint = "set network.existing: projects/P/global/networks/NAME"
-            yield Problem(what, range_.existing, hint, (*path, "existing"))
+            yield Problem(what, range_.existing, NETWORK_HINT, (*path, "existing"))
         if range_.address and range_.prefix_length and _block(range_) is None:
             what = f"this address is not the first of a /{range_.prefix_length} block"
             hint = "write an address that is a multiple of the block's size"
@@ -223,7 +192,7 @@ def peered_network(settings: Settings) -> Iterator[Problem]:
     if routes and all(range_.existing for range_ in network.ranges.values()):
         key = "exportCustomRoutes" if network.export_custom_routes else "importCustomRoutes"
         what = "the stack does not manage the peering connection of existing ranges"
-        yield Problem(what, "", "have the owner of the connection set this", ("network", key))
+        yield Problem(what, "", f"ask the owner of the connection to set {key}", ("network", key))
 
 
 @rule()
@@ -246,15 +215,11 @@ def overlapping_ranges(settings: Settings) -> Iterator[Problem]:
         if row["for"] in (network.mode, "any")
     ]
     for index, (path, block) in enumerate(blocks):
-        taken_here = [
-            *taken,
-            *((other, f"from {dotted(place)}") for place, other in blocks[:index]),
-        ]
-        for other, why in taken_here:
+        earlier = [(other, f"from {dotted(place)}") for place, other in blocks[:index]]
+        for other, why in (*taken, *earlier):
             if block.overlaps(other):
-                yield Problem(
-                    f"this block overlaps {other} ({why})", str(block), "choose another block", path
-                )
+                what = f"this block overlaps {other} ({why})"
+                yield Problem(what, str(block), "choose another block", path)
 
 
 def _block(range_: IpRange) -> ipaddress.IPv4Network | None:
@@ -267,22 +232,9 @@ def _block(range_: IpRange) -> ipaddress.IPv4Network | None:
         return None
 
 
-def _prefix(block: str) -> int:
-    return ipaddress.IPv4Network(block).prefixlen
-
-
-def _workers_known(network: Network) -> bool:
-    if network.mode == "psc":
-        return bool(network.subnet and network.subnet.range)
-    return any(not r.existing or (r.address and r.prefix_length) for r in network.ranges.values())
-
-
 def _public(path: Path, block: str) -> Iterator[Problem]:
-    """Yield a problem if a block has public addresses: https://docs.cloud.google.com/vpc/docs/subnets#valid-ranges"""
     if ipaddress.IPv4Network(block, strict=False).is_global:
-        what = (
-            "this block has public addresses: the network cannot reach their hosts on the internet"
-        )
+        what = "this block has public addresses, whose hosts on the internet become unreachable"
         yield Problem(what, block, "use private addresses, such as 10.20.0.0/26", path)
 
 
@@ -306,13 +258,9 @@ def surprising_network(settings: Settings) -> Iterator[Problem]:
         yield Problem(what, "", hint, ("network", "nat"))
     for key, range_ in network.ranges.items():
         if range_.prefix_length and range_.prefix_length > SMALLEST_IN_TABLE:
-            what = "this range is smaller than any in Google's table of parallel jobs"
-            yield Problem(
-                what,
-                str(range_.prefix_length),
-                "write 16 to 18",
-                ("network", "ranges", key, "prefixLength"),
-            )
+            what = "this range is smaller than all ranges in Google's table of parallel jobs"
+            path, got = ("network", "ranges", key, "prefixLength"), str(range_.prefix_length)
+            yield Problem(what, got, "write a prefix length from 16 to 18", path)
 
 
 @rule()
@@ -328,12 +276,10 @@ def reservations(settings: Settings) -> Iterator[Problem]:
 
 
 def _machine(path: Path, plan: ReservationPlan) -> Iterator[Problem]:
-    """Yield problems of a reservation's machine type and GPUs."""
     reservation, machine = plan.settings, machines.machine_type(plan.machine_type)
     if machine is None:
-        hint = machines.unavailable_reason(plan.machine_type) or did_you_mean(
-            plan.machine_type, machines.machine_types()
-        )
+        hint = did_you_mean(plan.machine_type, machines.machine_types())
+        hint = machines.unavailable_reason(plan.machine_type) or hint
         what = "training jobs cannot use this machine type"
         yield Problem(what, plan.machine_type, hint[:300], (*path, "machineType"))
         return
@@ -348,10 +294,8 @@ def _machine(path: Path, plan: ReservationPlan) -> Iterator[Problem]:
         what = f"{plan.machine_type} does not support this number of {kind}"
         yield Problem(what, str(count or 1), f"use one of: {known}", (*path, "acceleratorCount"))
     if count and not kind:
-        what, hint = (
-            "acceleratorCount requires acceleratorType",
-            "add acceleratorType, or remove this key",
-        )
+        what = "acceleratorCount requires acceleratorType"
+        hint = "add acceleratorType, or remove acceleratorCount"
         yield Problem(what, str(count), hint, (*path, "acceleratorCount"))
     if machine.accelerator_required and not plan.accelerator_type:
         what = f"{plan.machine_type} requires acceleratorType and acceleratorCount"
@@ -359,12 +303,13 @@ def _machine(path: Path, plan: ReservationPlan) -> Iterator[Problem]:
 
 
 def _place(path: Path, plan: ReservationPlan, settings: Settings) -> Iterator[Problem]:
-    """Yield problems of a reservation's zone and name, and of keys next to ``existing``."""
     reservation = plan.settings
+    letters = catalog.load("zones.yaml")["letters"].get(settings.region, "")
+    zones = [f"{settings.region}-{letter}" for letter in letters]
     if reservation.zone.rsplit("-", 1)[0] != settings.region:
         what = f"this zone is outside of {settings.region}, where the stack's jobs run"
         yield Problem(what, reservation.zone, f"use a zone of {settings.region}", (*path, "zone"))
-    elif reservation.zone not in (zones := _zones(settings.region)) and zones:
+    elif zones and reservation.zone not in zones:
         what = f"region {settings.region} has no such zone"
         yield Problem(what, reservation.zone, f"use one of {', '.join(zones)}", (*path, "zone"))
     if not naming.COMPUTE.match(plan.name):
@@ -373,38 +318,16 @@ def _place(path: Path, plan: ReservationPlan, settings: Settings) -> Iterator[Pr
         return
     zone = reservation.existing.split("/")[3]
     if zone != reservation.zone:
-        yield Problem(
-            f"the existing reservation is in zone {zone}",
-            reservation.zone,
-            f"write zone: {zone}",
-            (*path, "zone"),
-        )
-    creation_fields = (
-        "name",
-        "project",
-        "delete_at_time",
-        "delete_after_duration",
-        "share_with",
-        "protect",
-    )
-    keys = {"delete_at_time": "deleteAtTime", "delete_after_duration": "deleteAfterDuration"}
-    keys |= {"share_with": "shareWith"}
-    for field in creation_fields:
+        what = f"the existing reservation is in zone {zone}"
+        yield Problem(what, reservation.zone, f"write zone: {zone}", (*path, "zone"))
+    for field in OF_NEW:
         if field in reservation.model_fields_set:
-            yield Problem(OF_OWNER, "", "remove this key", (*path, keys.get(field, field)))
-
-
-def _zones(region: str) -> list[str]:
-    """Return the zones of a region; empty if the catalogue lacks the region."""
-    letters = catalog.load("zones.yaml")["letters"].get(region, "")
-    return [f"{region}-{letter}" for letter in letters]
+            yield Problem(OF_OWNER, "", "remove this key", (*path, to_camel(field)))
 
 
 def _end(path: Path, plan: ReservationPlan, now: datetime.datetime) -> Iterator[Problem]:
-    """Yield a problem if a reservation ends in the past: Google refuses such a reservation.
-
-    https://docs.cloud.google.com/compute/docs/reference/rest/v1/reservations (deleteAtTime)
-    """
+    """Yield a problem if a reservation ends in the past: Google refuses such a reservation."""
+    # https://docs.cloud.google.com/compute/docs/reference/rest/v1/reservations (deleteAtTime)
     at = plan.settings.delete_at_time
     if at and at <= now and not plan.settings.existing:
         what = "this time has passed: Google deletes the reservation and refuses to create it again"
@@ -416,20 +339,13 @@ def _sharing(path: Path, plan: ReservationPlan, settings: Settings) -> Iterator[
     """Yield problems if ``shareWith`` lacks the jobs' project or has the owner's project."""
     reservation = plan.settings
     owner = reservation.project or settings.project
-    if (
-        owner != settings.project
-        and not reservation.existing
-        and settings.project not in reservation.share_with
-    ):
+    is_missing = settings.project not in (owner, *reservation.share_with)
+    if is_missing and not reservation.existing:
         what = f"shareWith must list {settings.project}, where jobs run"
-        yield Problem(what, "", f"add {settings.project}", (*path, "shareWith"))
+        yield Problem(what, "", f"add {settings.project} to shareWith", (*path, "shareWith"))
     if owner in reservation.share_with:
-        yield Problem(
-            "shareWith lists the project that owns the reservation",
-            owner,
-            "remove the entry",
-            (*path, "shareWith"),
-        )
+        what = "shareWith lists the project that owns the reservation"
+        yield Problem(what, owner, f"remove {owner} from shareWith", (*path, "shareWith"))
 
 
 @file_rule("warning")

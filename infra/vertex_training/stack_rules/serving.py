@@ -1,8 +1,9 @@
-"""Rules about sections ``models`` and ``endpoints``. Pure."""
+"""Rules about ``models``, ``endpoints``, ``channels``, ``alerts`` and ``budget``."""
 
 from __future__ import annotations
 
 import datetime
+import pathlib
 import re
 from collections.abc import Iterator
 from typing import Any, Final
@@ -12,10 +13,12 @@ from vertex_training.catalog import machines
 from vertex_training.customjob.request import references
 from vertex_training.customjob.rules.images import NAME
 from vertex_training.errors import Path, Problem, UnknownReferenceError, counted, did_you_mean
-from vertex_training.plan import serving
+from vertex_training.plan import facts
+from vertex_training.settings import project_files
 from vertex_training.settings.model import Settings
 from vertex_training.settings.serving import Endpoint, Model
-from vertex_training.stack_rules import rule
+from vertex_training.stack_rules import StackFile, file_rule, rule, unknown_entry
+from vertex_training.stack_rules.names import config_of
 
 #: Image of a container in Artifact Registry: location, project.
 _IMAGE: Final = re.compile(r"([a-z0-9-]+)-docker\.pkg\.dev/([^/]+)/[^/]+/.")
@@ -69,7 +72,7 @@ def _model(settings: Settings, key: str, model: Model) -> Iterator[Problem]:
     path = ("models", key)
     name = settings.names.model_id(key)
     if not naming.MODEL_ID.match(name):
-        what = "the model id must be 1 to 63 lowercase letters, digits, '-' and '_'"
+        what = "the model id must have 1 to 63 lowercase letters, digits, '-' and '_'"
         yield Problem(what, name, "shorten the key or the stack's name", path)
     job = settings.jobs.get(model.job or key)
     if job is None:
@@ -89,10 +92,9 @@ def _model(settings: Settings, key: str, model: Model) -> Iterator[Problem]:
 
 
 def _image(settings: Settings, model: Model, path: Path) -> Iterator[Problem]:
-    """Check form and region of the image: predictions/custom-container-requirements."""
     text = model.container.image
     try:
-        image = serving.image_of(settings, model)
+        image = facts.image_of(settings, model)
     except UnknownReferenceError as unknown:
         yield Problem("this reference names no resource of the stack", text, unknown.hint, path)
         return
@@ -102,9 +104,8 @@ def _image(settings: Settings, model: Model, path: Path) -> Iterator[Problem]:
         yield Problem("the image must be in Artifact Registry", text, hint, path)
         return
     location, region = match[1], settings.region
-    if location != region and not (
-        location in _MULTI_REGIONS and region.startswith(f"{location}-")
-    ):
+    is_around = location in _MULTI_REGIONS and region.startswith(f"{location}-")
+    if location != region and not is_around:
         what = f"the image is in {location}, but models in {region} need an image in {region}"
         yield Problem(what, image, f"push the image to a repository in {region}", path)
 
@@ -117,11 +118,14 @@ def _endpoint(settings: Settings, key: str, endpoint: Endpoint) -> Iterator[Prob
         hint = did_you_mean(name, settings.models) or "declare the model in section models"
         yield Problem("this stack has no such model", name, hint, (*path, "model"))
     else:
-        yield from _runs(name, model, endpoint, path)
+        known = ", ".join(f"run {run}" for run in model.run)
+        for run in endpoint.shares:
+            if run not in model.run:
+                what = f"model '{name}' has no version of this run"
+                hint = f"use {known}, or add the run to models.{name}.run first"
+                yield Problem(what, f"run {run}", hint, (*path, "split", f"run {run}"))
         if model.team not in (None, endpoint.team):
-            hint = (
-                f"set team: {model.team} on the endpoint, or remove team from the model to share it"
-            )
+            hint = f"set team: {model.team} on the endpoint, or remove team from the model"
             what = f"team {model.team} owns this model"
             yield Problem(what, name, hint, (*path, "model"))
     yield from _accelerator(endpoint, (*path, "accelerator"))
@@ -139,20 +143,7 @@ def _endpoint(settings: Settings, key: str, endpoint: Endpoint) -> Iterator[Prob
         yield Problem(f"team {account.team} owns this account", endpoint.account, hint, place)
 
 
-def _runs(name: str, model: Model, endpoint: Endpoint, path: Path) -> Iterator[Problem]:
-    known = ", ".join(f"run {run}" for run in model.run)
-    for run in endpoint.shares:
-        if run not in model.run:
-            what = f"model '{name}' has no version of this run"
-            hint = f"use {known}, or add the run to models.{name}.run first"
-            yield Problem(what, f"run {run}", hint, (*path, "split", f"run {run}"))
-
-
 def _accelerator(endpoint: Endpoint, path: Path) -> Iterator[Problem]:
-    """Check that the endpoint's machine supports its accelerator.
-
-    ``tpu_problems`` checks machines with TPUs.
-    """
     name, accelerator = endpoint.machine, endpoint.accelerator
     machine = machines.serving_machine_type(name)
     if machine is None or machine.tpu:
@@ -162,9 +153,8 @@ def _accelerator(endpoint: Endpoint, path: Path) -> Iterator[Problem]:
         if machine.accelerator_required:
             yield Problem(f"{name} requires an accelerator", "", hint, path)
     elif (counts := machine.accelerators.get(accelerator.type)) is None:
-        yield Problem(
-            f"{name} does not support this accelerator", accelerator.type, hint, (*path, "type")
-        )
+        what = f"{name} does not support this accelerator"
+        yield Problem(what, accelerator.type, hint, (*path, "type"))
     elif accelerator.count not in counts:
         what = f"{name} supports only {', '.join(map(str, counts))} of {accelerator.type}"
         yield Problem(what, str(accelerator.count), hint, (*path, "count"))
@@ -174,7 +164,9 @@ def tpu_problems(endpoint: Endpoint, region: str, path: Path) -> Iterator[Proble
     """Yield the problems of an endpoint on TPUs."""
     name, accelerator = endpoint.machine, endpoint.accelerator
     if any(name.startswith(prefix) for prefix in _facts()["refused"]["prefixes"]):
-        hint = f"use one of: {', '.join(_machines())}"
+        known, families = machines.machine_types().items(), _facts()["families"]
+        names = [name for name, machine in known if machine.family in families]
+        hint = f"use one of: {', '.join(names)}"
         what = "endpoints do not support TPUs of this generation"
         yield Problem(what, name, hint, (*path, "machine"))
         return
@@ -191,14 +183,14 @@ def tpu_problems(endpoint: Endpoint, region: str, path: Path) -> Iterator[Proble
 
 
 def tpu_warnings(endpoint: Endpoint, region: str, path: Path) -> Iterator[Problem]:
-    """Yield settings of endpoints on TPUs that the service ignores or no source documents."""
+    """Yield settings of endpoints on TPUs that the service ignores, and required allowlists."""
     name, accelerator, replicas = endpoint.machine, endpoint.accelerator, endpoint.replicas
     row = _row(name)
     if row is None:
         return
     if region in row.get("allowlist", ()):
         what = f"in {region} this machine requires that Google adds the project to an allowlist"
-        hint = f"apply at Google, or use another region: {', '.join(row['regions'])}"
+        hint = f"ask Google for access, or use another region: {', '.join(row['regions'])}"
         yield Problem(what, name, hint, (*path, "machine"))
     if accelerator is not None and accelerator.type.startswith("TPU_"):
         what = f"{name} has built-in TPUs and does not need an accelerator"
@@ -214,11 +206,71 @@ def _facts() -> dict[str, Any]:
 
 
 def _row(name: str) -> dict[str, Any] | None:
-    """Return the catalogue's row about an endpoint machine with TPUs; None for other machines."""
     machine = machines.machine_type(name)
     return _facts()["families"].get(machine.family) if machine else None
 
 
-def _machines() -> list[str]:
-    known = machines.machine_types()
-    return [name for name, machine in known.items() if machine.family in _facts()["families"]]
+@rule()
+def channels(settings: Settings) -> Iterator[Problem]:
+    """Check that channels exist, belong to the project and suit the alerts that use them."""
+    own = (settings.project, settings.project_number)
+    for key, channel in settings.channels.items():
+        if channel.existing and channel.existing.split("/")[1] not in own:
+            what = f"alerts of {settings.project} cannot use channels of other projects"
+            path: Path = ("channels", key, "existing")
+            yield Problem(what, channel.existing, f"name a channel of {settings.project}", path)
+    for name, job in settings.jobs.items():
+        if (key := job.messages and job.messages.channel) is not None:
+            path = ("jobs", name, "messages", "channel")
+            if key not in settings.channels:
+                yield unknown_entry("channel", key, settings.channels, "channels", path)
+            elif not settings.channels[key].pubsub:
+                what = "Batch notifies only Pub/Sub topics"
+                yield Problem(what, key, "name a channel with pubsub", path)
+    for path, keys in _channel_lists(settings):
+        for index, key in enumerate(keys):
+            at = (*path, index)
+            if key not in settings.channels:
+                yield unknown_entry("channel", key, settings.channels, "channels", at)
+            elif key in keys[:index]:
+                yield Problem("this channel is listed twice", key, "remove one entry", at)
+            elif path[0] == "budget" and settings.channels[key].pubsub:
+                what = "budgets notify only channels with email"
+                yield Problem(what, key, "name a channel with email", at)
+
+
+@file_rule("warning")
+def shared_alerts(file: StackFile) -> Iterator[Problem]:
+    """Warn about unused channels, and about alerts of another stack on the same jobs."""
+    settings, root = file.settings, file.root
+    used = {key for _, keys in _channel_lists(settings) for key in keys}
+    used |= {job.messages.channel for job in settings.jobs.values() if job.messages}
+    for key in (channel for channel in settings.channels if channel not in used):
+        hint = "name the channel in alerts or budget, or remove the channel"
+        yield Problem("no alert or budget uses this channel", key, hint, ("channels", key))
+    for section in ("alerts", "budget"):
+        if getattr(settings, section) is None:
+            continue
+        others = [name for name, config in _other_stacks(settings, root) if config.get(section)]
+        if others:
+            names = ", ".join(others)
+            what = f"{section} covers all of {settings.project}, and so does {section} in {names}"
+            hint = f"keep {section} in one stack: each reports jobs and costs of all these stacks"
+            yield Problem(what, hint=hint, path=(section,))
+
+
+def _channel_lists(settings: Settings) -> Iterator[tuple[Path, list[str]]]:
+    if settings.alerts:
+        yield ("alerts", "channels"), settings.alerts.channels
+    if settings.budget:
+        yield ("budget", "channels"), settings.budget.channels
+
+
+def _other_stacks(settings: Settings, root: pathlib.Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield name and content of the project's other stack files; keys are without namespace."""
+    for file in sorted(root.glob("Pulumi.*.yaml")):
+        config = config_of(file)
+        if file.name != project_files.file_name(settings.stack) and (
+            config.get("gcp:project") == settings.project
+        ):
+            yield file.name, {key.rpartition(":")[2]: value for key, value in config.items()}

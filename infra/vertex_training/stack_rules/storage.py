@@ -1,4 +1,4 @@
-"""Rules about the encryption key, buckets and snapshots. Pure."""
+"""Rules about the encryption key, buckets and snapshots."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def encryption_key(settings: Settings) -> Iterator[Problem]:
     """Check that the encryption key is in the stack's region."""
     if settings.encryption is None:
         return
-    # general/cmek: the key is in the region of the job; no global and no multi-region.
+    # general/cmek: the key must be in the region of the job, not in a multi-region or global.
     location = settings.encryption.key.split("/")[3]
     if location != settings.region:
         what = f"this key is in {location}, but the encrypted resources are in {settings.region}"
@@ -40,9 +40,8 @@ def retention(settings: Settings) -> Iterator[Problem]:
     for key, bucket in settings.buckets.items():
         if bucket.protect and bucket.force_destroy:
             what = "forceDestroy contradicts protect, which forbids deleting the bucket"
-            yield Problem(
-                what, "", "remove forceDestroy or protect", ("buckets", key, "forceDestroy")
-            )
+            path = ("buckets", key, "forceDestroy")
+            yield Problem(what, "", "remove forceDestroy or protect", path)
         if bucket.retention:
             yield from _of_bucket(key, bucket, bucket.retention.days)
 
@@ -50,27 +49,20 @@ def retention(settings: Settings) -> Iterator[Problem]:
 @rule("warning")
 def used_buckets(settings: Settings) -> Iterator[Problem]:
     """Warn if jobs write to buckets with retention, or read from classes with retrieval fees."""
+    accounts = settings.service_accounts.items()
     for key, bucket in settings.buckets.items():
-        writers = [
-            name for name, account in settings.service_accounts.items() if key in account.writes
-        ]
-        readers = [
-            name for name, account in settings.service_accounts.items() if key in account.reads
-        ]
+        writers = [name for name, account in accounts if key in account.writes]
+        readers = [name for name, account in accounts if key in account.reads]
         if bucket.retention and writers:
-            # A file on /gcs is written again as a whole; Cloud Storage answers 403.
-            what = (
-                f"account {writers[0]} writes to this bucket: retention prevents overwriting "
-                "checkpoints"
-            )
+            # A changed file on /gcs is written as a whole: Cloud Storage answers 403.
+            what = f"account {writers[0]} cannot overwrite checkpoints in a bucket with retention"
             hint = "use a separate bucket for files with retention"
             yield Problem(what, "", hint, ("buckets", key, "retention"))
         if bucket.storage_class != "STANDARD" and (used := [*readers, *writers]):
-            # general/locations: buckets of training are best of class Standard
+            # general/locations recommends class Standard for training
             what = f"account {used[0]} uses this bucket, whose class charges a fee for each read"
-            yield Problem(
-                what, bucket.storage_class, "write STANDARD", ("buckets", key, "storageClass")
-            )
+            path = ("buckets", key, "storageClass")
+            yield Problem(what, bucket.storage_class, "write STANDARD", path)
 
 
 def _of_bucket(key: str, bucket: Bucket, days: int) -> Iterator[Problem]:
@@ -98,9 +90,8 @@ def snapshots(file: StackFile) -> Iterator[Problem]:
             at = (*path, "bucket")
             yield unknown_entry("bucket", snapshot.bucket, settings.buckets, "buckets", at)
         if snapshot.as_of and datetime.datetime.fromisoformat(snapshot.as_of) > now:
-            yield Problem(
-                "asOf is in the future", snapshot.as_of, "write a past time", (*path, "asOf")
-            )
+            what, hint = "asOf is in the future", "write a past time"
+            yield Problem(what, snapshot.as_of, hint, (*path, "asOf"))
         for name, value in snapshot.parameters.items():
             if is_secret_variable(name, str(value)):
                 where = (*path, "parameters", name)
@@ -118,50 +109,42 @@ def _query(
     with (root / snapshot.query).open("rb") as file:
         data = file.read(MOST_BYTES + 1)
     if len(data) > MOST_BYTES:
-        yield Problem(
-            "this query is larger than 1 MB, the limit of BigQuery",
-            snapshot.query,
-            "shorten the query",
-            where,
-        )
+        what = "this query is larger than 1 MB, BigQuery's limit"
+        yield Problem(what, snapshot.query, "shorten the query", where)
         return
     try:
         sql = data.decode()
     except UnicodeDecodeError:
-        yield Problem("the file is not UTF-8 text", snapshot.query, "save it as UTF-8", where)
+        what, hint = "the file is not UTF-8 text", "save the file as UTF-8"
+        yield Problem(what, snapshot.query, hint, where)
         return
     for line, form in secret_lines(snapshot.query, data).items():
         if not {snapshot.query, f"{snapshot.query}:{line}"} & settings.allowed_secrets.keys():
             what, place = f"line {line} looks like a secret ({form})", f"{snapshot.query}:{line}"
-            yield Problem(
-                what, "", f"remove the secret, or set allowedSecrets: {{{place}: reason}}", where
-            )
+            hint = f"remove the secret, or set allowedSecrets: {{{place}: reason}}"
+            yield Problem(what, "", hint, where)
     for what, hint in request.form_problems(sql):
         yield Problem(what, snapshot.query, hint, where)
     yield from _parameters(snapshot, sql, path)
 
 
 def _parameters(snapshot: Snapshot, sql: str, path: Path) -> Iterator[Problem]:
-    """Yield unset parameters, unused parameters, and an ``asOf`` that no table uses."""
     used, declared = request.parameters_in(sql), {name.lower() for name in snapshot.parameters}
     for name in sorted(used - declared - {AS_OF}):
         what = f"the query uses @{name}, which parameters do not set"
         yield Problem(what, snapshot.query, f"set parameters: {{{name}: …}}", (*path, "query"))
     for name in snapshot.parameters:
         if name.lower() not in used:
-            what, hint = f"the query does not use @{name}", did_you_mean(name, used) or "remove it"
+            what = f"the query does not use @{name}"
+            hint = did_you_mean(name, used) or f"remove {name} from parameters"
             yield Problem(what, hint=hint, path=(*path, "parameters", name))
     if snapshot.as_of and not request.reads_as_of(sql):
         what = "asOf is set, but no table of the query has FOR SYSTEM_TIME"
         hint = f"write FROM table FOR SYSTEM_TIME AS OF @{AS_OF}"
         yield Problem(what, snapshot.as_of, hint, (*path, "asOf"))
     if AS_OF in used and not snapshot.as_of:
-        yield Problem(
-            f"the query uses @{AS_OF}, but asOf is not set",
-            snapshot.query,
-            "set asOf",
-            (*path, "query"),
-        )
+        what = f"the query uses @{AS_OF}, but asOf is not set"
+        yield Problem(what, snapshot.query, "set asOf of the snapshot", (*path, "query"))
 
 
 @file_rule("warning")
@@ -173,7 +156,9 @@ def changing_snapshots(file: StackFile) -> Iterator[Problem]:
         if functions := request.volatile_in((root / snapshot.query).read_text(encoding="utf-8")):
             what = f"the result varies between runs: the query uses {', '.join(functions)}"
             path = ("snapshots", key, "query")
-            yield Problem(what, snapshot.query, "use a parameter instead", path)
+            yield Problem(
+                what, snapshot.query, "use a query parameter instead of the function", path
+            )
         if (most := snapshot.max_bytes_billed) < LEAST_BILLED:
             what = "BigQuery will refuse the query: it bills at least 10 MiB for a table"
             path = ("snapshots", key, "maxBytesBilled")

@@ -96,7 +96,8 @@ def test_modules_without_a_package_and_two_places_are_mistakes(tmp_path):
     write(tmp_path, "", "extra/__init__.py")
     write(tmp_path, "def declare(e): ...\n")
     assert messages(tmp_path) == (
-        "extra.py: extra.py and extra/__init__.py both exist. Hint: remove one of them"
+        "extra.py: extra.py and extra/__init__.py both exist. Hint: remove extra.py or "
+        "extra/__init__.py"
     )
 
 
@@ -134,8 +135,8 @@ def test_an_output_of_the_program_cannot_be_replaced(tmp_path):
     assert deployed(write(tmp_path, text))[1] == ""
     _, errors = deployed(write(tmp_path, text.replace("mine", "buckets")))
     assert errors == (
-        "extra.py replaces an output of the program (got buckets). Hint: export the value by "
-        "another name: other stacks and vt read the program's output"
+        "extra.py replaces an output of the program (got buckets). Hint: use another name, "
+        "since other stacks and vt read the program's output"
     )
     package = write(tmp_path / "package", text.replace("mine", "buckets"), "extra/__init__.py")
     assert deployed(package)[1].startswith("extra/__init__.py replaces an output")

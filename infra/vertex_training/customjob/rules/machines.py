@@ -297,7 +297,7 @@ def memory_comparisons(
         accelerator = machines.accelerators().get(pool.accelerator)
         if accelerator and accelerator.memory_gb:
             # `vt check` of other jobs starts faster without Pydantic.
-            from vertex_training.settings.gpu_memory import TrainedModel
+            from vertex_training.settings.limits import TrainedModel
 
             trained, memory = TrainedModel.model_validate(model), accelerator.memory_gb
             yield pool, *trained.comparison(gpus, accelerator.name, memory)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from vertex_training.plan.firewalls import Direction, covering, open_ranges
+from vertex_training.plan.access import Direction, covering, open_ranges
 
 TCP = [{"protocol": "tcp"}]
 BOTH = ("0.0.0.0/0", "::/0")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from vertex_training.settings.gpu_memory import RANGE, TrainedModel
+from vertex_training.settings.limits import RANGE, TrainedModel
 
 #: Parameters, layers and width; GiB measured with AdamW under autocast, and with ZeRO-2 in bfloat16
 #: by one process.

@@ -18,7 +18,8 @@ from vertex_training.stack import SCHEMA
 UNKNOWN, ELSEWHERE = "unknown key", "wrong namespace"
 IDENTITY = (
     "this key changes the identity for resources, but not for jobs",
-    "for both, gcloud auth application-default login --impersonate-service-account=ACCOUNT",
+    "to change both identities, run gcloud auth application-default login "
+    "--impersonate-service-account=ACCOUNT",
 )
 
 
@@ -37,7 +38,7 @@ IDENTITY = (
         ("pulumi:tags", None),
         ("gcp:projectId", (UNKNOWN, "did you mean 'gcp:project'?")),
         ("gcp:labels", (ELSEWHERE, "did you mean 'vertex-training:labels'?")),
-        ("gcp:CustomEndpoints", (UNKNOWN, "remove the key: the provider does not read it")),
+        ("gcp:CustomEndpoints", (UNKNOWN, "remove the key: the provider does not read this key")),
         # The provider acts as the user who runs the engine.
         ("gcp:accessToken", IDENTITY),
         ("gcp:credentials", IDENTITY),
