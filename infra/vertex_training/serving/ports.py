@@ -83,9 +83,11 @@ class Operations(Protocol):
 
     def operation(self, name: str) -> OperationSnapshot:
         """Return the operation's current state. An unknown operation counts as done."""
+        ...
 
     def running(self, resource: str) -> list[str]:
         """Return the names of running operations on a model or an endpoint."""
+        ...
 
 
 class ModelRegistry(Operations, Protocol):
@@ -96,15 +98,19 @@ class ModelRegistry(Operations, Protocol):
 
         Raises NotSubmittedError or InDoubtError.
         """
+        ...
 
     def version(self, name: str) -> VersionSnapshot | None:
         """Return the version ``MODEL@VERSION`` or ``MODEL@ALIAS``; None if it does not exist."""
+        ...
 
     def versions(self, model: str) -> list[VersionSnapshot]:
         """Return all versions of a model; empty if the model does not exist."""
+        ...
 
     def delete_version(self, name: str) -> str:
         """Delete a version, or the model with its last version. Return an error; empty if none."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,18 +144,23 @@ class Endpoints(Operations, Protocol):
 
     def get(self, name: str) -> EndpointSnapshot | None:
         """Return the endpoint; None if the endpoint does not exist."""
+        ...
 
     def deploy(self, name: str, deployment: Deployment) -> str:
         """Deploy a version without traffic, and return the name of the operation."""
+        ...
 
     def resize(self, name: str, deployment: Deployment) -> str:
         """Change the minimum and maximum of replicas, and return the name of the operation."""
+        ...
 
     def undeploy(self, name: str, id_: str) -> str:
         """Undeploy a version, and return the name of the operation."""
+        ...
 
     def set_split(self, name: str, split: Mapping[str, int], etag: str) -> None:
         """Write the whole traffic split at once. Raises PreconditionFailedError on a conflict."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,9 +178,11 @@ class Runs(Protocol):
 
     def jobs(self, parent: str, labels: Mapping[str, str]) -> list[JobSnapshot]:
         """Return the CustomJobs with all these labels."""
+        ...
 
     def folder(self, uri: str) -> RunFolder:
         """Return the objects below a ``gs://`` URI that ends with ``/``."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,15 +65,19 @@ class Warehouse(Protocol):
 
     def job(self, job_id: str) -> Document | None:
         """Return the job; None if the job does not exist."""
+        ...
 
     def insert(self, job_id: str, configuration: Document) -> Document | None:
         """Create a job; return None if the id exists. Raises NotSubmittedError or OperatorError."""
+        ...
 
     def dry_run(self, configuration: Document) -> Document:
         """Return the response to a dry run of a query. Raises like :meth:`insert`."""
+        ...
 
     def table(self, reference: Document) -> Document | None:
         """Return the table; None if the table is missing or unreadable."""
+        ...
 
 
 class Files(Protocol):
@@ -81,12 +85,15 @@ class Files(Protocol):
 
     def objects(self, folder: str) -> list[StoredObject]:
         """Return the objects in a subfolder."""
+        ...
 
     def read(self, name: str) -> tuple[bytes, int] | None:
         """Return an object's content and generation; None if the object does not exist."""
+        ...
 
     def create(self, name: str, content: bytes) -> None:
         """Write an object unless it exists."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
