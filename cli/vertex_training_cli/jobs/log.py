@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from vertex_training.customjob.google.backends import BackendJobs
     from vertex_training.customjob.google.job_service import AnyJob
 
-#: Seconds between two reads. Cloud Logging allows 60 reads a minute in a project.
+#: Time between two reads in seconds. Cloud Logging allows 60 reads per minute and project.
 CLOUD_PAUSE: Final = 5.0
 LOCAL_PAUSE: Final = 0.25
 
@@ -42,17 +42,15 @@ def show(
     log: Callable[[str], None],
     trial: str | None = None,
 ) -> None:
-    """Print a job's log. With several replicas, each line starts with its replica's name.
+    """Print a job's log. With several replicas, each line starts with the replica's name.
 
-    Of a tuning job: that of one trial, or of each in turn; then each line names its trial.
-
-    Raises:
-        CommandError: there is no such replica or trial, or no trial was chosen to follow.
+    For a tuning job, print the log of one trial, or of all trials with the trial's name on each
+    line.
     """
     if view.is_tuning(job):
         chosen = _chosen(job, trial, follow=follow)
     elif trial:
-        raise CommandError(f"job {view.title(job)} has no trials.", "omit --trial.")
+        raise CommandError(f"job {view.title(job)} has no trials.", "remove the option --trial.")
     else:
         chosen = [("", jobs.log_id(job), job.name)]
     known = view.replicas(job)
@@ -65,6 +63,11 @@ def show(
     write = _writer(as_json=as_json, several=replica is None and len(known) > 1)
     empty = True
     pause = LOCAL_PAUSE if jobs.ref.is_local else CLOUD_PAUSE
+
+    def has_ended(resource: str) -> bool:
+        current = jobs.get_if_exists(resource)
+        return current is None or view.has_ended(current)
+
     for name, number, resource in chosen:
         lines: Iterable[LogLine] = reader.lines(number, replica)
         if tail:
@@ -73,9 +76,9 @@ def show(
             lines = reader.follow(
                 number,
                 replica,
-                ended=functools.partial(_has_ended, jobs, resource),
+                ended=functools.partial(has_ended, resource),
                 pause=lambda: time.sleep(pause),
-                report=lambda error: print_status(f"reading the log again after an error: {error}"),
+                report=lambda error: print_status(f"cannot read the log; trying again: {error}"),
             )
         for line in lines:
             write(line, name if len(chosen) > 1 else "")
@@ -93,13 +96,12 @@ def follow(jobs: Jobs, job: AnyJob, report: Callable[[str], None]) -> None:
 
 
 def _chosen(job: AnyJob, trial: str | None, *, follow: bool) -> list[tuple[str, str, str]]:
-    """Return name, id and resource name of the chosen trials, by their numbers."""
     message = view.message(job)
     every = view.trials_of(message)
     parent = job.name.rpartition(f"/{TUNING_JOB.collection}/")[0]
     if follow and trial is None:
         going = [item.id for item in every if item.state not in view.TRIAL_OVER]
-        hint = f"choose one with --trial: {', '.join(sorted(going)) or 'no trial is running'}."
+        hint = f"choose a running trial with --trial: {', '.join(sorted(going)) or 'none'}."
         raise CommandError("--follow can print the log of only one trial.", hint)
     chosen = [view.find_trial(every, trial)] if trial else [item for item in every if item.job]
     return [
@@ -108,16 +110,11 @@ def _chosen(job: AnyJob, trial: str | None, *, follow: bool) -> list[tuple[str, 
     ]
 
 
-def _has_ended(jobs: Jobs, name: str) -> bool:
-    job = jobs.get_if_exists(name)
-    return job is None or view.has_ended(job)
-
-
 def _writer(*, as_json: bool, several: bool) -> Callable[[LogLine, str], None]:
     redactors = collections.defaultdict[tuple[str, str], LineRedactor](LineRedactor)
 
     def write(line: LogLine, trial: str) -> None:
-        # Line by line for each replica, since a private key has several.
+        # A private key has several lines, which lines of other replicas may interrupt.
         whole = f"{line.text}\n".encode(errors="surrogateescape")
         shown = redactors[trial, line.replica].feed(whole).decode(errors="surrogateescape")
         if not shown:
@@ -137,7 +134,7 @@ def _writer(*, as_json: bool, several: bool) -> Callable[[LogLine, str], None]:
 
 @dataclass(frozen=True)
 class WaitResult:
-    """The result of a wait. ``messages`` are about jobs that did not reach the state."""
+    """The result of a wait. ``messages`` are about jobs that did not reach the awaited state."""
 
     messages: tuple[str, ...]
     failed: bool
@@ -145,7 +142,7 @@ class WaitResult:
 
 
 def wait_for(chosen: Sequence[AnyJob], jobs: Jobs, goal: Goal, deadline: float) -> WaitResult:
-    """Wait for all jobs at once, until they reach ``goal`` or ``deadline`` seconds have passed."""
+    """Wait until all jobs have reached ``goal``, or ``deadline`` seconds have passed."""
 
     def service(job: AnyJob) -> BackendJobs:
         ref = jobs.of(job).ref
@@ -157,7 +154,7 @@ def wait_for(chosen: Sequence[AnyJob], jobs: Jobs, goal: Goal, deadline: float) 
         return [line.text for id_ in ids for line in reader.tail(id_, count)]
 
     async def one(job: AnyJob) -> OperatorError | None:
-        number = view.run(job)  # another's job may have any text there
+        number = view.run(job)  # Labels of other programs' jobs may contain any text.
         run = int(number) if number.isdecimal() else 1
         try:
             ports = WaitPorts(
