@@ -80,7 +80,7 @@ def compare_stack(stack: str) -> Drift:
         CommandError, ConfigError, OperatorError, PreviewParseError, UnknownStackError: the
             comparison is not possible.
     """
-    from vertex_training_cli.engine.preview import compare_with_cloud
+    from vertex_training_cli.engine.events import compare_with_cloud
 
     ref = stacks.find(stack)
     env = ref.deployment_environment(lambda text: print_line(f"vt: {text}"))

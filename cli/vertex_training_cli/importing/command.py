@@ -114,11 +114,7 @@ def import_(
     `vt import --job 1234567890 --stack dev`.
     """
     if state:
-        from vertex_training_cli.up import lost_state
-
-        ref = stacks.find(stack)
-        pulumi = PulumiCli(ref.root, ref.environment(print_line))
-        raise typer.Exit(lost_state.take_over(ref, pulumi, print_line, write=write))
+        raise typer.Exit(_import_lost_state(stack, write=write))
     # Handle these signals like Ctrl-C, so that temporary folders are removed.
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is signal.SIG_DFL:
@@ -131,6 +127,14 @@ def import_(
     offer(proposal, write=write or up, only_right=up)
     if up:
         _bring_up(proposal)
+
+
+def _import_lost_state(stack: str, *, write: bool) -> int:
+    from vertex_training_cli.up import lost_state
+
+    ref = stacks.find(stack)
+    pulumi = PulumiCli(ref.root, ref.environment(print_line))
+    return lost_state.take_over(ref, pulumi, print_line, write=write)
 
 
 def _apply_fixes(proposal: Proposal) -> None:

@@ -20,7 +20,7 @@ from vertex_training.errors import (
 )
 from vertex_training.settings import project_files
 from vertex_training_cli.engine import locks, stacks
-from vertex_training_cli.engine.preview import make_plan
+from vertex_training_cli.engine.events import make_plan
 from vertex_training_cli.engine.pulumi_cli import PulumiCli
 from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.engine.values import ids_in
