@@ -23,7 +23,7 @@ from vertex_training.serving.provider import (
     ModelVersionProvider,
     _ServingProvider,
 )
-from vertex_training_cli.deploy.state_code import is_own_provider, state_problems
+from vertex_training_cli.deploy.command import is_own_provider, state_problems
 
 OWN: Final = serialize_provider(CustomJobProvider())
 URN: Final = "urn:pulumi:dev::vertex-training::"

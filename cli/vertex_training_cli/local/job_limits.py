@@ -1,7 +1,6 @@
-"""Requests that the job service refuses by its machine catalogue and its rules for images.
+"""Refusals of the local cloud's job service, by the machine catalogue and the rules for images.
 
-The local cloud calls it by the entry point ``localgcp.job_limits``: it has no such tables, and they
-stand in one place (decision 72).
+The local cloud calls ``refusals`` through the entry point ``localgcp.job_limits`` (decision 72).
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from vertex_training.customjob.rules import Finding, Job
 from vertex_training.customjob.rules.context import Context
 from vertex_training.errors import Path
 
-#: Ids of rules whose findings are refusals of the service: no such machine type or image.
+#: Ids of rules whose findings the service refuses, like unknown machine types.
 REFUSED: Final = frozenset(
     {
         *("machine-type", "accelerator-required", "accelerator-machine", "accelerator-count"),
@@ -26,9 +25,8 @@ REFUSED: Final = frozenset(
         *("image-name", "executor-image", "prebuilt-tag", "prebuilt-name"),
     }
 )
-#: Messages of the service, as seen in public threads
-#: (https://github.com/GoogleCloudPlatform/vertex-ai-samples/issues/213). Other refusals have the
-#: rule's text.
+#: Messages of the service (https://github.com/GoogleCloudPlatform/vertex-ai-samples/issues/213).
+#: Other refusals have the rule's text.
 WORDS: Final = {
     "machine-type": 'Machine type "{value}" is not supported.',
     "accelerator-machine": 'Accelerator "{value}" is not supported for machine type "{machine}".',
@@ -38,7 +36,7 @@ WORDS: Final = {
 def refusals(job: dict[str, Any], region: str) -> Iterator[tuple[str, str]]:
     """Yield field and message of each mistake in a CustomJob in the API's JSON form.
 
-    What ``vt`` submits was checked before, with the rules that its file sets aside.
+    Jobs of ``vt`` are skipped, because ``vt`` checks them before the submission.
     """
     if any(kind.sent_label(REQUEST_ID_LABEL) in job.get("labels", {}) for kind in KINDS):
         return
@@ -58,7 +56,6 @@ def _message(rule: str, finding: Finding, job: Job) -> str:
 
 
 def _field(finding: Finding) -> str:
-    """Return the path in the service's form: ``job_spec.worker_pool_specs[0].machine_spec``."""
     path: Path = (*finding.path, finding.missing) if finding.missing else finding.path
     text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
     return re.sub(r"(?<!\.)([A-Z])", r"_\1", text).lower().removeprefix(".")
