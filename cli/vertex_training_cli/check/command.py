@@ -13,8 +13,16 @@ import typer
 
 from vertex_training.errors import CheckUnavailableError, counted
 from vertex_training.secret_rules.redaction import masked
-from vertex_training_cli.check import checking, fixing, machine_reports
-from vertex_training_cli.check.report import FileReport, text_lines
+from vertex_training_cli.check import checking, fixing
+from vertex_training_cli.check.report import (
+    FileReport,
+    all_rules,
+    as_json,
+    as_workflow_commands,
+    rules_as_json,
+    rules_as_text,
+    text_lines,
+)
 from vertex_training_cli.console import plain
 from vertex_training_cli.status import print_line
 
@@ -80,11 +88,21 @@ def check(
 
     Exit code: 0 no mistakes (warnings are possible), 1 mistakes, 2 the check could not run.
     """
-    _accept_any_name()
+    for stream in (sys.stdout, sys.stderr):  # File names may have any bytes.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     if list_rules:
         _list_rules(format_)
         return
-    _run(Task(files or [], stack, format_, show_all, ask_registries, fix, dry_run))
+    task = Task(files or [], stack, format_, show_all, ask_registries, fix, dry_run)
+    task.ensure_possible()
+    if task.fix:
+        _fix(task)
+    reports = _whole_reports(task.files, task.stack, ask_registries=task.ask_registries)
+    shown = reports if task.show_all else [report.without_notes() for report in reports]
+    _print_reports(shown, task.format)
+    if any(report.count("error") for report in reports):
+        raise typer.Exit(1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,11 +118,7 @@ class Task:
     dry_run: bool
 
     def ensure_possible(self) -> None:
-        """Refuse invalid combinations of options.
-
-        Raises:
-            CheckUnavailableError: two options exclude each other, or one requires another.
-        """
+        """Refuse invalid combinations of options."""
         if self.ask_registries and not self.stack:
             raise CheckUnavailableError("--registry requires --stack, because a stack pins images")
         if self.dry_run and not self.fix:
@@ -115,26 +129,7 @@ class Task:
             raise CheckUnavailableError("--fix cannot change standard input (-)")
 
 
-def _run(task: Task) -> None:
-    """Run the task and exit with its code."""
-    task.ensure_possible()
-    if task.fix:
-        _fix(task)
-    if not _check(task):
-        raise typer.Exit(1)
-
-
-def _check(task: Task) -> bool:
-    """Check once and print the findings; return whether there are no mistakes."""
-    reports = _whole_reports(task.files, task.stack, ask_registries=task.ask_registries)
-    _print_reports(
-        reports if task.show_all else [report.without_notes() for report in reports], task.format
-    )
-    return not any(report.count("error") for report in reports)
-
-
 def _fix(task: Task) -> None:
-    """Fix files and show the diff; report remaining mistakes as usual."""
     count = 0
     for fixed in fixing.fix_all(task.files, task.stack):
         for line in fixed.diff():
@@ -148,13 +143,6 @@ def _fix(task: Task) -> None:
         print_line(f"{action}: {mistakes}.")
 
 
-def _accept_any_name() -> None:
-    """Print file names with any bytes on terminals without UTF-8."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
-
-
 def _whole_reports(arguments: list[str], stack: str, *, ask_registries: bool) -> list[FileReport]:
     root = checking.project_of(stack)
     if stack and root:
@@ -165,9 +153,9 @@ def _whole_reports(arguments: list[str], stack: str, *, ask_registries: bool) ->
 
 def _print_reports(reports: list[FileReport], format_: FindingFormat) -> None:
     if format_ is FindingFormat.JSON:
-        print(machine_reports.as_json(reports))
+        print(as_json(reports))
     elif format_ is FindingFormat.GITHUB:
-        for line in machine_reports.as_workflow_commands(reports):
+        for line in as_workflow_commands(reports):
             print(line)
     else:
         color = sys.stdout.isatty() and "NO_COLOR" not in os.environ
@@ -176,12 +164,12 @@ def _print_reports(reports: list[FileReport], format_: FindingFormat) -> None:
 
 
 def _list_rules(format_: FindingFormat) -> None:
-    rows = machine_reports.all_rules()
+    rows = all_rules()
     if format_ is FindingFormat.TEXT:
-        for line in machine_reports.rules_as_text(rows):
+        for line in rules_as_text(rows):
             print(line)
     elif format_ is FindingFormat.JSON:
-        print(machine_reports.rules_as_json(rows))
+        print(rules_as_json(rows))
     else:
-        print_line(f"vt check: --rules does not support format {format_.value}: use text or json")
+        print_line(f"vt check: --rules does not support format {format_.value}. Use text or json")
         raise typer.Exit(2)

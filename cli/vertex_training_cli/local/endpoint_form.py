@@ -123,7 +123,7 @@ def on_host(root: Path, image: Mapping[str, Any]) -> dict[str, Any]:
 def _show_endpoints(home: Home, ref: StackRef, config: Mapping[str, Any]) -> int:
     """Print each endpoint's predictions beside the script's. Return 1 if they differ, else 0."""
     from vertex_training_cli.serving import endpoints, service
-    from vertex_training_cli.serving.rows import Batch
+    from vertex_training_cli.serving.endpoints import Batch
 
     ref.connect_clients()
     differ = 0

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vertex_training.errors import CommandError
-from vertex_training_cli.serving import rows
+from vertex_training_cli.serving import endpoints as rows
 
 MOST = 1000
 

@@ -15,7 +15,7 @@ from google.protobuf.struct_pb2 import Value
 from vertex_training.errors import CommandError, OperatorError
 from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.serving import endpoints, service
-from vertex_training_cli.serving.rows import Batch
+from vertex_training_cli.serving.endpoints import Batch
 
 REF = StackRef(Path("/srv"), "p", "dev", "acme", "us-central1")
 NAME = "projects/1/locations/us-central1/endpoints/7"
