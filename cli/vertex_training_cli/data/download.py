@@ -65,9 +65,7 @@ def download(client: storage.Client, place: Place, folder: Path, *, replace: boo
     if changed and not replace:
         names = ", ".join(plain(item.name) for item in changed[:_SHOWN])
         more = ", …" if len(changed) > _SHOWN else ""
-        what = (
-            f"{counted(len(changed), 'local file')} with other content not replaced: {names}{more}."
-        )
+        what = f"files that differ from the bucket's were not replaced: {names}{more}."
         raise CommandError(what, "to replace these files, add --replace")
 
 
