@@ -188,10 +188,7 @@ def for_review(
 
 
 def judge(
-    jobs: Mapping[str, Sequence[str]],
-    shown: Iterable[str],
-    looks: Mapping[str, Look],
-    root: Path,
+    jobs: Mapping[str, Sequence[str]], shown: Iterable[str], looks: Mapping[str, Look], root: Path
 ) -> Lookup:
     """Return the image properties and problems that follow from the lookup results ``looks``."""
     problems, unseen = [], []

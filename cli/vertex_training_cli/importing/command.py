@@ -38,10 +38,7 @@ from vertex_training_cli.options import StackOfJob, Write
 from vertex_training_cli.status import print_line
 
 #: Levels of findings about this machine and about placeholders: (rule, level) -> level in a report.
-LEVELS: Final = {
-    (checking.LOCAL_RULE, "error"): "warning",
-    ("placeholder", "warning"): "note",
-}
+LEVELS: Final = {(checking.LOCAL_RULE, "error"): "warning", ("placeholder", "warning"): "note"}
 LostState = Annotated[
     bool,
     typer.Option("--state", help="Find the stack's resources that are missing from its state."),

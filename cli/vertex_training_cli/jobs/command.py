@@ -143,8 +143,7 @@ def logs(
         str | None, typer.Option(help="Print only lines of this replica, such as workerpool0-0.")
     ] = None,
     trial: Annotated[
-        str | None,
-        typer.Option(help="Print only lines of this trial (a number) of a tuning job."),
+        str | None, typer.Option(help="Print only lines of this trial (a number) of a tuning job.")
     ] = None,
     tail: Annotated[
         int | None,

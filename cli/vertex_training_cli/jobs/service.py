@@ -12,12 +12,7 @@ from google.api_core.exceptions import FailedPrecondition, GoogleAPICallError, N
 
 from localgcp.inventory.projects import local_project_number
 from vertex_training.customjob.google import batch_service
-from vertex_training.customjob.google.job_service import (
-    VertexJobs,
-    client,
-    enum_name,
-    read,
-)
+from vertex_training.customjob.google.job_service import VertexJobs, client, enum_name, read
 from vertex_training.customjob.kinds import (
     BATCH_JOB,
     CUSTOM_JOB,

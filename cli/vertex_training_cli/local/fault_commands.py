@@ -30,8 +30,7 @@ def add(
     service: Annotated[str, typer.Argument(metavar="SERVICE")],
     kind: Annotated[str, typer.Argument(metavar="KIND")],
     method: Annotated[
-        str,
-        typer.Option(help="Only calls of this method, such as CreateCustomJob or objects.*"),
+        str, typer.Option(help="Only calls of this method, such as CreateCustomJob or objects.*")
     ] = "*",
     match: Annotated[
         str, typer.Option(help="Only calls with this text in a name, label, id, filter or path.")
@@ -95,9 +94,7 @@ def _json_or_text(text: str) -> object:
         return text
 
 
-def show(
-    json_: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-) -> None:
+def show(json_: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
     """List faults, with the number of affected calls and the calls on hold."""
     with private_files():
         entries = FaultTable(Home.find().faults).entries()

@@ -23,13 +23,7 @@ from vertex_training_cli.engine import stacks
 from vertex_training_cli.engine.pulumi_cli import PulumiCli
 from vertex_training_cli.local import results
 from vertex_training_cli.local.commands import GpuChoice, keep_gpu_choice, private_files
-from vertex_training_cli.local.results import (
-    JobLookup,
-    JobRecords,
-    LocalJob,
-    StackJob,
-    log_file,
-)
+from vertex_training_cli.local.results import JobLookup, JobRecords, LocalJob, StackJob, log_file
 from vertex_training_cli.status import print_status
 from vertex_training_cli.up.command import bring_up
 

@@ -89,8 +89,7 @@ def run(
     args: Words = None,
     stack: SelectedStack = None,
     name: Annotated[
-        str,
-        typer.Option("--name", help="Name of this run, to run a job twice at the same time."),
+        str, typer.Option("--name", help="Name of this run, to run a job twice at the same time.")
     ] = "",
     detach: Annotated[
         bool, typer.Option("--detach", "-d", help="Submit the job, print its id and exit.")

@@ -133,11 +133,7 @@ def refused_repairs(
 
 
 def clear_settled(
-    stack: str,
-    pulumi: PulumiCli,
-    arguments: Sequence[str],
-    deployment: Mapping[str, Any],
-    log: Log,
+    stack: str, pulumi: PulumiCli, arguments: Sequence[str], deployment: Mapping[str, Any], log: Log
 ) -> int:
     """Clear completed pending creations; log how to fix the others.
 

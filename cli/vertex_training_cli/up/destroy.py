@@ -140,12 +140,7 @@ def _stays_by(resource: Mapping[str, Any]) -> str:
 
 
 def refusals(
-    stack: str,
-    losses: Losses,
-    *,
-    file_protects: bool,
-    full: Sequence[str],
-    orphaned: Sequence[str],
+    stack: str, losses: Losses, *, file_protects: bool, full: Sequence[str], orphaned: Sequence[str]
 ) -> list[Problem]:
     """Return reasons not to delete the stack.
 
