@@ -214,10 +214,7 @@ def stack_or_reports(root: Path, stack_name: str) -> Stack | list[FileReport]:
 
 
 def _of_config(root: Path, stack_name: str, problems: Sequence[Problem]) -> list[FileReport]:
-    """Return a report of the stack file, and of each other file with a problem.
-
-    Other files are not quoted, because a line of requirements may contain a password.
-    """
+    """Return reports of the stack file and of other files. Only the stack file is quoted."""
     shown = stack_file(root, stack_name)
     source = _text((root / file_name(stack_name)).read_bytes())
     others: dict[str, list[Problem]] = {}

@@ -98,7 +98,13 @@ def check(
     task.ensure_possible()
     if task.fix:
         _fix(task)
-    reports = _whole_reports(task.files, task.stack, ask_registries=task.ask_registries)
+    root = checking.project_of(stack)
+    if stack and root:
+        chosen = checking.files_of(task.files) if files else []
+        reports = checking.check_in_stack(chosen, root, stack, ask_registries=ask_registries)
+    else:
+        names = checking.files_to_check(task.files, root)
+        reports = [checking.check_without_stack(name) for name in names]
     shown = reports if task.show_all else [report.without_notes() for report in reports]
     _print_reports(shown, task.format)
     if any(report.count("error") for report in reports):
@@ -141,14 +147,6 @@ def _fix(task: Task) -> None:
     if count:
         action = "Not written (--dry-run), fixable" if task.dry_run else "Fixed"
         print_line(f"{action}: {mistakes}.")
-
-
-def _whole_reports(arguments: list[str], stack: str, *, ask_registries: bool) -> list[FileReport]:
-    root = checking.project_of(stack)
-    if stack and root:
-        files = checking.files_of(arguments) if arguments else []
-        return checking.check_in_stack(files, root, stack, ask_registries=ask_registries)
-    return [checking.check_without_stack(file) for file in checking.files_to_check(arguments, root)]
 
 
 def _print_reports(reports: list[FileReport], format_: FindingFormat) -> None:

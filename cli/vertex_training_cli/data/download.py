@@ -44,10 +44,7 @@ def list_objects(client: storage.Client, place: Place) -> None:
 
 
 def download(client: storage.Client, place: Place, folder: Path, *, replace: bool = False) -> None:
-    """Download the objects that are missing from ``folder``, and print their number.
-
-    With ``replace``, files that differ from the bucket's are replaced; otherwise they are an error.
-    """
+    """Download missing objects into ``folder``; ``replace`` also replaces files that differ."""
     remote = [*cloud.objects(client, place)]
     ensure_writable(folder, [item.name for item in remote])
     target = RootDirectory(folder, refuse_git=True)

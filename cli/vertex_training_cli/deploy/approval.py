@@ -243,6 +243,15 @@ def target_of(ref: StackRef, env: Mapping[str, str] | None = None) -> Target:
     provider = redact(str(config.get("secretsprovider") or ""))
     if key := str(config.get("encryptedkey") or config.get("encryptionsalt") or ""):
         provider = f"{provider} key {_short_digest(key)}".strip()
+    values = config.get("config")
+    own = (f"{ref.pulumi_project}:", f"{SCHEMA.namespace}:")
+    settings = {
+        str(key): _recorded(value)
+        for key, value in sorted(
+            values.items() if isinstance(values, Mapping) else (), key=lambda item: str(item[0])
+        )
+        if ":" in str(key) and not str(key).startswith(own)
+    }
     redirects = {name: _recorded(env[name]) for name in sorted(env) if _REDIRECTS.fullmatch(name)}
     redirects |= {name: "[set]" for name in sorted(env) if _CREDENTIALS.fullmatch(name)}
     return Target(
@@ -250,7 +259,7 @@ def target_of(ref: StackRef, env: Mapping[str, str] | None = None) -> Target:
         secrets_provider=provider,
         deploy_account=env.get(DEPLOY_ACCOUNT, ""),
         identity_provider=env.get(IDENTITY_PROVIDER, ""),
-        settings=_provider_settings(config.get("config"), ref.pulumi_project),
+        settings=settings,
         redirects={} if ref.is_local else redirects,
     )
 
@@ -264,16 +273,6 @@ def _backend(ref: StackRef, env: Mapping[str, str]) -> str:
     parts = urlsplit(env[BACKEND])
     host = parts.netloc.rpartition("@")[2]
     return redact(urlunsplit((parts.scheme, host, parts.path, parts.query, "")))
-
-
-def _provider_settings(config: object, project: str) -> dict[str, str]:
-    items = config.items() if isinstance(config, Mapping) else ()
-    own = (f"{project}:", f"{SCHEMA.namespace}:")
-    return {
-        str(key): _recorded(value)
-        for key, value in sorted(items, key=lambda item: str(item[0]))
-        if ":" in str(key) and not str(key).startswith(own)
-    }
 
 
 def _recorded(value: object) -> str:

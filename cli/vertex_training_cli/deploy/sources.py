@@ -37,8 +37,6 @@ from vertex_training_cli.engine.pulumi_cli import PulumiCli
 from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.engine.values import redact
 
-#: Exit code of ``vt review`` for a plan that policies and limits allow.
-REVIEWED: Final = 0
 #: Outcomes of reports that can be approved.
 _APPROVABLE: Final = ("clean", "different")
 #: Git's file modes of a symbolic link, an executable file, and a submodule.
@@ -109,10 +107,7 @@ class CommittedFile:
 
 
 def checkout(root: Path, stack: str, policy_pack: str | None = None) -> Checkout:
-    """Return the commit checked out in ``root``, and the files that differ from the commit.
-
-    ``policy_pack`` is the folder of the used policies.
-    """
+    """Return the commit checked out in ``root``, and the files that differ from the commit."""
     commit, tree = run_git(root, "rev-parse", "HEAD", "HEAD^{tree}").split()
     with _index_of(root, tree) as index:
         lines = _names(root, index, "ls-files", "-z", "--stage")
@@ -159,10 +154,7 @@ def _content(file: Path) -> Mapping[str, Any]:
 
 @contextmanager
 def _index_of(root: Path, tree: str) -> Iterator[Mapping[str, str]]:
-    """Yield variables that make git use a new index of ``tree``.
-
-    The checkout's index may hide changes (``git update-index --assume-unchanged``).
-    """
+    """Yield variables for a new git index, because the checkout's index may hide changes."""
     with tempfile.TemporaryDirectory() as folder:
         variables = {"GIT_INDEX_FILE": str(Path(folder) / "index")}
         run_git(root, "read-tree", tree, variables=variables)
@@ -394,7 +386,7 @@ def review(root: Path, stack: str, inputs: PlanInputs) -> str:
         command += ["--save-plan", str(plan)]
         command += inputs.options()
         code = subprocess.run(command, cwd=root, check=False, stdout=sys.stderr).returncode
-        if code != REVIEWED:
+        if code:
             hint = f"run `make preview STACK={stack}` to see the whole report."
             raise CommandError(f"the review of stack {stack} ended with exit code {code}.", hint)
         return digest_in(file.read_text())
@@ -417,10 +409,7 @@ def digest_in(report: str) -> str:
 
 
 def approvable_digest_in(report: str, stack: str) -> str:
-    """Return the digest of the plan in a report on ``stack``; refuse other reports.
-
-    A report can be approved if its preview used a real state and its outcome has no problems.
-    """
+    """Return the digest of the plan in a report on ``stack``; refuse other reports."""
     digest, document = digest_in(report), json.loads(report)
     if (other := document.get("stack", stack)) != stack:
         what = f"cannot approve the report: the report belongs to stack {other!r}, not to {stack}."

@@ -205,10 +205,7 @@ def stream_events(
     save_plan: Path | None = None,
     on_event: Callable[[int], None] = lambda _: None,
 ) -> EventStream:
-    """Preview ``stack``. Calls ``on_event`` with the number of events so far.
-
-    ``save_plan`` is a file for the engine's plan, which restricts ``pulumi up --plan``.
-    """
+    """Preview ``stack``. Calls ``on_event`` with the number of events so far."""
     try:
         command = pulumi.command("preview", "--stack", stack, "--json", "--non-interactive")
     except CommandError as error:
@@ -263,11 +260,7 @@ def _whole_config(root: Path, stack: str, shown: Mapping[str, str]) -> Mapping[s
 
 
 def compare_with_cloud(pulumi: PulumiCli, stack: str) -> subprocess.CompletedProcess[str]:
-    """Preview ``stack`` after a refresh from the cloud; stdout is a preview document.
-
-    Unchanged resources are included (``--show-sames``), because their steps contain the cloud's
-    values.
-    """
+    """Preview ``stack`` after a refresh from the cloud; stdout is a preview document."""
     options = ("--refresh", "--expect-no-changes", "--show-sames", "--json", "--stack", stack)
     comparing = PulumiCli(pulumi.root, {**pulumi.env, COMPARES: "true"})
     return comparing.capture("preview", *options)

@@ -28,10 +28,7 @@ def stack_file(root: Path, stack: str) -> str:
 
 
 def own_folder(root: Path, name: str) -> Path:
-    """Return a folder below ``.build`` that only this user can write, for plans of deployments.
-
-    The folder is refused if another user could replace its content.
-    """
+    """Return a folder below ``.build`` that no other user can write, for deployment plans."""
     around = root / ".build"
     _make_own(around, 0o755)
     mode = stat.S_IMODE(around.stat().st_mode)

@@ -1,7 +1,4 @@
-"""A plan: the engine's step for each resource, diagnostics, and policy violations.
-
-The bounds and patterns of the fields are used to validate plan files (``plan_file``).
-"""
+"""A plan: the engine's step for each resource, diagnostics, and policy violations."""
 
 from __future__ import annotations
 
@@ -137,10 +134,7 @@ class Step:
 
     @property
     def repeats_request(self) -> bool:
-        """Return True if the replaced job's request equals the new request or one of its rungs.
-
-        The engine replaces such a job if it is tainted or named by ``--replace``.
-        """
+        """Return True if the replaced job's request equals the new request or one of its rungs."""
         if self.op != "replace" or self.type not in JOBS or self.old is None:
             return False
         running = self.old.outputs.get("requestId")

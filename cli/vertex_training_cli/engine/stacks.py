@@ -185,10 +185,7 @@ def find_scripts(home: Home) -> StackRef:
 
 
 def find_with_scripts(stack: str | None) -> tuple[StackRef, StackRef | None]:
-    """Return the stack as ``find`` does and, for a local stack, the stack of script runs.
-
-    If the default stack does not exist, the stack of script runs is returned alone.
-    """
+    """Return the stack as ``find`` does and, for a local stack, the stack of script runs."""
     root = paths.root_of(Path.cwd())
     name = stack or (_selected(root) if root else DEFAULT)
     is_here = root is not None and (root / project_files.file_name(name)).is_file()

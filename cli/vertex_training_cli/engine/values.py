@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, overload
 
@@ -48,8 +48,15 @@ def redact(value: Any) -> Any:
     if isinstance(value, str):
         return UNKNOWN if value == WIRE_UNKNOWN else redacted(value, SECRET)
     if isinstance(value, Mapping):
+        if value.get(SIGNATURE_KEY) == SECRET_SIGNATURE:
+            return SECRET
         if SIGNATURE_KEY in value:
-            return _special(value)
+            # The path of a file is omitted, because it depends on the machine.
+            digest = value.get("hash")
+            name = (
+                f"[file sha256:{digest[:16]}]" if digest else redact(value.get("urn") or "[file]")
+            )
+            return str(name)
         # Keys like __defaults are internal data of the engine and its plugins.
         fields = {
             redact(str(key)): SECRET
@@ -62,7 +69,12 @@ def redact(value: Any) -> Any:
             fields["value"] = SECRET
         return fields
     if isinstance(value, list | tuple):
-        return _items(value)
+        items = [redact(item) for item in value]
+        if items and all(isinstance(item, str) for item in value):
+            for index in secret_words(value):  # The texts may be a command line.
+                if items[index] == value[index]:
+                    items[index] = SECRET
+        return items
     return value
 
 
@@ -118,33 +130,12 @@ class LineRedactor:
         return redact(text).encode(errors="surrogateescape") + end
 
 
-def _items(values: Sequence[Any]) -> list[Any]:
-    items = [redact(value) for value in values]
-    if items and all(isinstance(value, str) for value in values):
-        for index in secret_words(values):
-            if items[index] == values[index]:
-                items[index] = SECRET
-    return items
-
-
 def _text(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _special(value: Mapping[str, Any]) -> str:
-    if value[SIGNATURE_KEY] == SECRET_SIGNATURE:
-        return SECRET
-    # The path is omitted, because it depends on the machine.
-    if digest := value.get("hash"):
-        return f"[file sha256:{digest[:16]}]"
-    return str(redact(value.get("urn") or "[file]"))
-
-
 def known_ids(resources: Iterable[tuple[str, Mapping[str, Any]]]) -> frozenset[str]:
-    """Return the ids of jobs in a state: of resources and of the rungs of their ladders.
-
-    ``resources`` has the id and the outputs of each resource.
-    """
+    """Return the ids of jobs in a state: of resources and of the rungs of their ladders."""
     ids = set[str]()
     for id_, outputs in resources:
         ids |= {id_, *(outputs.get(LADDER) or ()), *(outputs.get(EARLIER_RUNGS) or ())}

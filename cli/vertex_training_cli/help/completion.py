@@ -45,30 +45,21 @@ def give_names(callback: Callable[..., Any]) -> None:
             if not isinstance(info, ParameterInfo):
                 continue
             if name in STACKS and "Path" not in str(hint.__origin__):
-                info.autocompletion = _complete_stack
+                info.autocompletion = _completer("")
             elif name in SECTIONS:
                 info.autocompletion = _completer(SECTIONS[name])
 
 
-def _complete_stack(incomplete: str) -> list[str]:
-    return [name for name in stacks(Path.cwd()) if name.startswith(incomplete)]
-
-
 def _completer(section: str) -> Callable[..., list[str]]:
     def complete(ctx: typer.Context, incomplete: str) -> list[str]:
-        names = keys(Path.cwd(), _stack_of(ctx), section)
+        values = (ctx.params.get(name) for name in ("stack", "source"))
+        default = os.environ.get("PULUMI_STACK") or "local"
+        stack = next((value for value in values if value and isinstance(value, str)), default)
+        names = keys(Path.cwd(), stack, section) if section else stacks(Path.cwd())
         return [name for name in names if name.startswith(incomplete)]
 
     complete.__annotations__ = {"ctx": typer.Context, "incomplete": str}
     return complete
-
-
-def _stack_of(context: typer.Context) -> str:
-    for name in ("stack", "source"):
-        value = context.params.get(name)
-        if isinstance(value, str) and value:
-            return value
-    return os.environ.get("PULUMI_STACK") or "local"
 
 
 def stacks(start: Path) -> list[str]:

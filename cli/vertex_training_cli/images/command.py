@@ -77,7 +77,7 @@ def build(
 ) -> None:
     """Build images and write their digests into the stack file.
 
-    If the registry already has an image with the same context and options, it is reused.
+    An image with the same context and options in the registry is reused.
 
     Example: `vt images build titanic --stack dev --timeout 30m`.
 

@@ -211,10 +211,7 @@ def is_digest(uri: str) -> bool:
 
 
 def origins_of(root: Path, uris: Iterable[str], looks: Mapping[str, Look]) -> dict[str, str]:
-    """Return the origin of each image as text.
-
-    A stack file can record the origin of a promoted image that was not looked up.
-    """
+    """Return the origin of each image as text, from its labels or from a stack file."""
     unique, recorded = list(dict.fromkeys(uris)), dict[str, str]()
     for record in pins.records(root) if unique else ():
         if record.context:

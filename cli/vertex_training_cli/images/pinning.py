@@ -27,10 +27,7 @@ KEYS: Final = ("digest", "builtFrom")
 
 
 def write_pins(root: Path, stack: str, pins: Mapping[str, Mapping[str, str]]) -> bool:
-    """Set keys of images in a stack file atomically; return True if the file changed.
-
-    ``pins`` has the values by key, by image.
-    """
+    """Set keys of images in a stack file atomically; return True if the file changed."""
     named = file_of(root, stack)
     file = named.resolve()
     if link_out(named):

@@ -337,10 +337,7 @@ class CallReader(Literals):
 def jobs_in(
     trees: list[tuple[str, ast.Module]], name: str, read: CommandFiles
 ) -> tuple[list[ImportedJob], list[str]]:
-    """Return the jobs that the parsed code creates, and remarks on calls that are not imported.
-
-    ``name`` is the default name of a job. ``read`` returns the job in a file that gcloud reads.
-    """
+    """Return the jobs that the parsed code creates, and remarks on calls that are not imported."""
     reader = CallReader(trees)
     reader.read()
     refusals, jobs = list[str](), list[ImportedJob]()

@@ -98,11 +98,11 @@ def import_(
     becomes a `<NAME>`, reported with its line. Shows a diff. Writes files only with --write.
 
     --run COMMAND runs your own code without a network: requests of Google's Python clients, gcloud
-    and gsutil are recorded, other requests fail, and no job starts. It needs Linux namespaces. With
-    --no-isolation it needs none, but other requests reach the cloud with your credentials.
+    and gsutil are recorded, other requests fail, and no job starts. --run requires Linux
+    namespaces. With --no-isolation, other requests reach the cloud with your credentials.
 
     --state searches the cloud for resources of the stack that are missing from its state. With
-    --write it imports them, and the exit code is that of `pulumi import`.
+    --write, these resources are imported, and the exit code is that of `pulumi import`.
 
     Exit code: 0 no mistakes, 1 mistakes, or (with --up) a job that did not succeed, 2 SOURCE cannot
     be read.

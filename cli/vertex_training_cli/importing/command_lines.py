@@ -238,10 +238,7 @@ def _lines(text: str, first: int) -> Iterator[tuple[int, str, tuple[str, bool] |
 
 
 def split(line: str, value: Callable[[str], str] = str) -> tuple[list[str], list[str]]:
-    """Return the words of the first command in a line, and its output files.
-
-    ``value`` returns the value of a variable.
-    """
+    """Return the words of the first command in a line, and the files that its output goes to."""
     words, files, word, is_word = list[str](), list[str](), "", False
     target = words
     for token in TOKEN.finditer(f"{line} "):

@@ -142,16 +142,14 @@ class Literals:
                 self._values.pop(statement.name, None)
                 self._functions.append((self.label, self.condition, statement))
             elif isinstance(statement, ast.Assign | ast.AnnAssign) and (_target(statement)):
-                self._assign(_target(statement) or "", statement.value)
+                if (node := statement.value) is not None:
+                    name = _target(statement) or ""
+                    self._forget(_bound(node))
+                    value = self.value(node, name)
+                    self._read_calls(node)
+                    self._values[name] = value
             else:
                 self._branches(statement)
-
-    def _assign(self, name: str, node: ast.expr | None) -> None:
-        if node is not None:
-            self._forget(_bound(node))
-            value = self.value(node, name)
-            self._read_calls(node)
-            self._values[name] = value
 
     def _branches(self, node: ast.AST) -> None:
         """Read a statement. Names that one of its blocks assigns have no value afterwards."""
@@ -210,10 +208,7 @@ class Literals:
         return open_value
 
     def value(self, node: ast.expr, name: str = "", key: str = "") -> Any:
-        """Return the value of an expression, or a placeholder.
-
-        ``name`` is the variable that gets the value, ``key`` the field that contains the value.
-        """
+        """Return the value of an expression; ``name`` or ``key`` names a placeholder."""
         result: Any = NotImplemented
         match node:
             case ast.Constant(value=str() | int() | float() | None):

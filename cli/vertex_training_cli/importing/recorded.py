@@ -181,7 +181,9 @@ def _job(request: RecordedRequest, buckets: Path, source: SourceContents) -> Imp
         message = _of_pipeline(message)
     job = from_message(whole_numbers(message), str(message.get("displayName") or "job"))
     job.region = request.parent.rpartition("/")[2]
-    job.remarks += _differences(request)
+    for field, option in (("inputDataConfig", "dataset"), ("modelToUpload", "model_display_name")):
+        if field in request.message:
+            job.remarks.append(f"field {field} is not imported: {DROPPED[option]}")
     name_by_request(job)
     take_script(job, buckets, source)
     return job
@@ -193,12 +195,6 @@ def _of_pipeline(message: dict[str, Any]) -> dict[str, Any]:
     kept = {key: message[key] for key in ("displayName", "labels", "encryptionSpec")
             if key in message}  # fmt: skip
     return {**kept, "jobSpec": json_format.MessageToDict(custom_job.CustomJobSpec.pb(spec))}
-
-
-def _differences(request: RecordedRequest) -> Iterator[str]:
-    for field, option in (("inputDataConfig", "dataset"), ("modelToUpload", "model_display_name")):
-        if field in request.message:
-            yield f"field {field} is not imported: {DROPPED[option]}"
 
 
 def whole_numbers(value: Any) -> Any:

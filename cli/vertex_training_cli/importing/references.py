@@ -1,7 +1,4 @@
-"""Replace buckets, accounts and secrets of an imported job by references to the stack.
-
-Buckets, accounts and secrets that the stack lacks become new entries of the stack file.
-"""
+"""Replace buckets, accounts and secrets of an imported job by entries of the stack."""
 
 from __future__ import annotations
 
@@ -92,9 +89,10 @@ class Adoption:
 
     def apply(self) -> None:
         """Rewrite the job's message, and add entries that the stack lacks."""
-        for pool in self._pools():
-            for task in (pool.get("containerSpec"), pool.get("pythonPackageSpec")):
-                if isinstance(task, dict):
+        pools = self.job.spec.get("workerPoolSpecs")
+        for pool in pools if isinstance(pools, list) else [pools]:
+            for name in ("containerSpec", "pythonPackageSpec") if isinstance(pool, dict) else ():
+                if isinstance(task := pool.get(name), dict):
                     self._task(task)
         output = self.job.spec.get("baseOutputDirectory")
         if isinstance(output, dict) and isinstance(output.get("outputUriPrefix"), str):
@@ -117,11 +115,6 @@ class Adoption:
             return value
         self.job.remarks.append(f"a secret in {name} is not imported")
         return REMOVED if is_secret_value(name, value) else redacted(value, REMOVED)
-
-    def _pools(self) -> list[dict[str, Any]]:
-        pools = self.job.spec.get("workerPoolSpecs")
-        pools = pools if isinstance(pools, list) else [pools]
-        return [pool for pool in pools if isinstance(pool, dict)]
 
     def _task(self, task: dict[str, Any]) -> None:
         for name in ("command", "args"):

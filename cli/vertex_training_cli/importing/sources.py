@@ -1,7 +1,4 @@
-"""Read jobs from a source: YAML, JSON, Python, a notebook, a script, a Makefile or a page.
-
-No code is run. Sizes are bounded, because a source is not trusted.
-"""
+"""Read jobs from untrusted sources, without running code: documents, code, scripts and pages."""
 
 from __future__ import annotations
 
@@ -328,10 +325,7 @@ def _is_command(line: str) -> bool:
 
 
 def _blocks(text: str, label: str) -> Iterator[Part]:
-    """Yield each code block of a page.
-
-    If the text above a block names a file, the block is the content of this file.
-    """
+    """Yield each code block of a page. A block may be a file that the text above names."""
     lines = [*text.split("\n")]
     outside, mark, first, language, above = list[str](), "", 0, "", list[str]()
     for number, line in enumerate([*lines, ""], 1):

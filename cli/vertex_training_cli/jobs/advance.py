@@ -128,10 +128,7 @@ def _action(schedule: DeployedSchedule, outcome: Outcome) -> Action:
 
 
 def climb_ladders(tick: Tick) -> Iterator[Action]:
-    """Submit the next rung of each ladder whose job got no machines.
-
-    A failed ladder does not stop the others.
-    """
+    """Submit the next rung of each ladder whose job got no machines."""
     for inputs in inputs_in(tick.deployment):
         if not (inputs.get("options") or {}).get(LADDER):
             continue
@@ -233,8 +230,8 @@ def advance(
 ) -> None:
     """Submit due schedule slots and ladder rungs, stop idle jobs, report late jobs. For a timer.
 
-    It reads the deployed state, not the files of this checkout. Concurrent runs are safe: each slot
-    is submitted once. --at works only in the local cloud and with --dry-run.
+    The command reads the deployed state, not the files of this checkout. Concurrent runs are safe:
+    each slot is submitted once. --at works only in the local cloud or with --dry-run.
 
     Exit code: 0 done, 1 a submission was refused or its result is unknown.
     """

@@ -352,8 +352,13 @@ def print_job(
         print(json_document(view.message(job) | added | local))
         return
     rows = view.facts(job, ref.project, ref.region, datetime.now(UTC))
-    if view.state(job) in ("CANCELLED", "CANCELLING") and (why := _why_cancelled(job, ref)):
-        rows.insert(1, ("why", plain(why)))
+    # `idleStop` cancels only jobs with accelerators. Reading the state takes time.
+    if view.state(job) in ("CANCELLED", "CANCELLING") and view.has_accelerators(job):
+        try:
+            why = deployed.stop_reason(job, ref)
+        except OperatorError as error:
+            why = f"the reason is unknown: {error}"
+        rows[1:1] = [("why", plain(why))] if why else []
     if use:
         rows.insert(1, ("accelerators", plain(view.use_text(use))))
     if substitutes := local.get("substitutes"):
@@ -382,15 +387,6 @@ def _accelerator_use(job: AnyJob, ref: StackRef) -> dict[str, Any]:
     except OperatorError as error:
         return {"minutes": view.USE_MINUTES, "error": str(error)}
     return view.accelerator_use(reading.series)
-
-
-def _why_cancelled(job: AnyJob, ref: StackRef) -> str:
-    if not view.has_accelerators(job):
-        return ""  # `idleStop` cancels only jobs with accelerators. Reading the state takes time.
-    try:
-        return deployed.stop_reason(job, ref)
-    except OperatorError as error:
-        return f"the reason is unknown: {error}"
 
 
 def _local_facts(job: AnyJob, ref: StackRef) -> dict[str, Any]:

@@ -42,11 +42,7 @@ def show(
     log: Callable[[str], None],
     trial: str | None = None,
 ) -> None:
-    """Print a job's log. With several replicas, each line starts with the replica's name.
-
-    For a tuning job, print the log of one trial, or of all trials with the trial's name on each
-    line.
-    """
+    """Print a job's log. Each line starts with its trial and replica if the log has several."""
     if view.is_tuning(job):
         chosen = _chosen(job, trial, follow=follow)
     elif trial:

@@ -69,11 +69,7 @@ class Objects:
         return ObjectListing(len(times), bool(listed.next_page_token), max(written, default=None))
 
     def has_bucket(self, name: str, project: str) -> bool:
-        """Return True if the project with this number has a bucket with this name.
-
-        Raise CommandError if the bucket belongs to another project, which could read written
-        objects.
-        """
+        """Return True if this project has the bucket; refuse a bucket of another project."""
         bounds: dict[str, Any] = {"timeout": TIMEOUT, "retry": None}
         with _readable(name):
             bucket = self._client.lookup_bucket(name, **bounds)
@@ -85,10 +81,7 @@ class Objects:
         return bucket is not None
 
     def nearest(self, uri: str, ending: str) -> bytes:
-        """Return at most ``MOST_BYTES`` of the least nested object below a URI with this ending.
-
-        The result is empty if no such object is among the first ``MOST`` objects.
-        """
+        """Return up to ``MOST_BYTES`` of the least nested object with this ending, or empty."""
         bucket, prefix = _parts(uri)
         with _readable(bucket):
             listed = self._client.list_blobs(bucket, prefix=f"{prefix.rstrip('/')}/", **_ONE_PAGE)

@@ -69,10 +69,7 @@ class Jobs:
         states: Sequence[str] = (),
         labels: Mapping[str, str] | None = None,
     ) -> list[AnyJob]:
-        """Return jobs and tuning jobs of the stack, or of project and region, newest first.
-
-        With ``live_only``, the service omits ended jobs, of which a project may have thousands.
-        """
+        """Return jobs and tuning jobs of the stack, or of project and region, newest first."""
         labels = labels or {}
         terms = [f"labels.{key}={value}" for key, value in labels.items()]
         if live_only:

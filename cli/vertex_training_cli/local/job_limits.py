@@ -34,17 +34,17 @@ WORDS: Final = {
 
 
 def refusals(job: dict[str, Any], region: str) -> Iterator[tuple[str, str]]:
-    """Yield field and message of each mistake in a CustomJob in the API's JSON form.
-
-    Jobs of ``vt`` are skipped, because ``vt`` checks them before the submission.
-    """
+    """Yield field and message of each mistake in a CustomJob that ``vt`` did not submit."""
     if any(kind.sent_label(REQUEST_ID_LABEL) in job.get("labels", {}) for kind in KINDS):
         return
     checked = Job({"jobSpec": job.get("jobSpec", {})}, Context(region=region))
     for rule in rules.RULES:
         if rule.id in REFUSED and rule.check is not None:
             for finding in rule.check(checked):
-                yield _field(finding), _message(rule.id, finding, checked)
+                path: Path = (*finding.path, finding.missing) if finding.missing else finding.path
+                parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
+                name = re.sub(r"(?<!\.)([A-Z])", r"_\1", "".join(parts)).lower().removeprefix(".")
+                yield name, _message(rule.id, finding, checked)
 
 
 def _message(rule: str, finding: Finding, job: Job) -> str:
@@ -53,9 +53,3 @@ def _message(rule: str, finding: Finding, job: Job) -> str:
     text = WORDS.get(rule, own.replace("{", "{{").replace("}", "}}"))
     detail = text.format(value=finding.value, machine=machine.get("machineType", ""))
     return f"{detail} ({finding.hint})" if finding.hint else detail
-
-
-def _field(finding: Finding) -> str:
-    path: Path = (*finding.path, finding.missing) if finding.missing else finding.path
-    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
-    return re.sub(r"(?<!\.)([A-Z])", r"_\1", text).lower().removeprefix(".")

@@ -42,10 +42,7 @@ def metrics(job: LocalJob) -> dict[str, float]:
 
 
 def artifacts(home: Home, job: LocalJob) -> tuple[str, str] | None:
-    """Return URI and local folder of the job's output, or None.
-
-    The second value is a message if the folder does not exist.
-    """
+    """Return URI and local folder of the job's output, or URI and a message, or None."""
     if job.output_prefix is None:
         return None
     folder = home.storage / job.output_prefix.removeprefix("gs://")

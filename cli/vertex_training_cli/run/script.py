@@ -122,10 +122,7 @@ def find(log: Callable[[str], None]) -> StackRef:
 
 
 def choose_machine(gpus: int = 0, name: str = "") -> dict[str, Any]:
-    """Return the ``machineSpec`` of the smallest machine type with this number of GPUs.
-
-    With a ``name``, only this machine type is considered, and ``gpus`` may be 0.
-    """
+    """Return the ``machineSpec`` of the smallest machine type with these GPUs or this name."""
     machine = machines.machine_type(name)
     if name and (machine is None or machine.tpu):
         near = "" if machine else nearest(name, machines.machine_types())

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -30,7 +31,6 @@ from vertex_training.errors import (
 from vertex_training.errors import Path as FieldPath
 from vertex_training.naming import CONTROL
 from vertex_training.settings import cron
-from vertex_training.settings.model import Job
 from vertex_training.stack import Stack
 from vertex_training_cli.engine.paths import from_here
 from vertex_training_cli.importing.imported import POOLS, SPECS, TASKS, key_of
@@ -81,7 +81,10 @@ def prepare(
     uploads = {str(table[reference]): package.content for reference, package in packages.items()}
     notifications = stack.settings.notifications(key)
     request = dataclasses.replace(checked.request, notifications=notifications)
-    return PreparedRun(request, (*_warnings(checked), *_left_out(key, declared)), uploads)
+    passed = {"ladder": declared.ladder, **declared.passed} if declared else {}
+    ignored = [name for name, value in passed.items() if value and name not in ("onDelete", MODEL)]
+    notes = (f"`vt run` ignores {name} of job '{key}'" for name in ignored)
+    return PreparedRun(request, (*_warnings(checked), *notes), uploads)
 
 
 def of_document(
@@ -100,7 +103,15 @@ def submit(run: PreparedRun, stack: Stack) -> str:
     from vertex_training.customjob.provider import CustomJobProvider, input_options, submission_of
 
     for uri, content in run.uploads.items():
-        _upload(stack.settings.project, uri, content)
+        bucket, _, name = uri.removeprefix("gs://").partition("/")
+        blob = storage_client(stack.settings.project).bucket(bucket).blob(name)
+        try:
+            with suppress(PreconditionFailed):  # The object exists. Its name contains its digest.
+                blob.upload_from_string(content, "application/gzip", if_generation_match=0)
+        except (GoogleAPICallError, RetryError) as error:
+            text = f"cannot write {uri}: {getattr(error, 'message', error)}"
+            hint = "`vt run` requires roles/storage.objectUser on the bucket"
+            raise CommandError(text, hint) from None
     request, settings = run.request, stack.settings
     labels = settings.labels_of(settings.team_at(request.account))
     bucket = settings.names.bucket(CONTROL)
@@ -164,26 +175,8 @@ def _read(file: Path, words: Sequence[str]) -> tuple[bytes, str]:
     return yaml.safe_dump(content, sort_keys=False).encode(), shown
 
 
-def _left_out(key: str, declared: Job | None) -> list[str]:
-    settings = {"ladder": declared.ladder, **declared.passed} if declared else {}
-    names = (name for name, value in settings.items() if value and name not in ("onDelete", MODEL))
-    return [f"`vt run` ignores {name} of job '{key}'" for name in names]
-
-
 def _warnings(checked: JobFileResult) -> tuple[str, ...]:
     return tuple(map(str, (*checked.warnings, *checked.ignored)))
-
-
-def _upload(project: str, uri: str, content: bytes) -> None:
-    bucket, _, name = uri.removeprefix("gs://").partition("/")
-    blob = storage_client(project).bucket(bucket).blob(name)
-    try:
-        blob.upload_from_string(content, "application/gzip", if_generation_match=0)
-    except PreconditionFailed:
-        return
-    except (GoogleAPICallError, RetryError) as error:
-        text = f"cannot write {uri}: {getattr(error, 'message', error)}"
-        raise CommandError(text, "`vt run` needs roles/storage.objectUser on the bucket") from None
 
 
 def add_arguments(content: Any, words: Sequence[str], file: str) -> None:

@@ -247,7 +247,13 @@ def batches(file: IO[bytes], most_bytes: int) -> Iterator[Batch]:
             raise CommandError(
                 f"line {line} is longer than {most_bytes:,} bytes, the limit of a request."
             )
-        value, length = _parsed(line, text)
+        try:
+            value = json.loads(text)
+            # Python parses NaN, 1e999 and unpaired surrogates, but requests cannot contain these.
+            length = len(json.dumps(value, ensure_ascii=False, allow_nan=False).encode())
+        except (ValueError, RecursionError) as error:
+            reason = error.msg if isinstance(error, json.JSONDecodeError) else "unsupported value"
+            raise CommandError(f"line {line} is not a valid JSON value: {reason}.") from None
         if batch.values and (len(batch.values) >= MOST_ROWS or size + length > most_bytes):
             yield batch
             batch, size = Batch(line, []), 0
@@ -255,16 +261,6 @@ def batches(file: IO[bytes], most_bytes: int) -> Iterator[Batch]:
         size += length + 1
     if batch.values:
         yield batch
-
-
-def _parsed(line: int, text: bytes) -> tuple[Any, int]:
-    try:
-        value = json.loads(text)
-        # Python parses NaN, 1e999 and unpaired surrogates, but requests cannot contain these.
-        return value, len(json.dumps(value, ensure_ascii=False, allow_nan=False).encode())
-    except (ValueError, RecursionError) as error:
-        reason = error.msg if isinstance(error, json.JSONDecodeError) else "unsupported value"
-        raise CommandError(f"line {line} is not a valid JSON value: {reason}.") from None
 
 
 def to_plain(value: Value) -> Any:

@@ -135,10 +135,7 @@ def refused_repairs(
 def clear_settled(
     stack: str, pulumi: PulumiCli, arguments: Sequence[str], deployment: Mapping[str, Any], log: Log
 ) -> int:
-    """Clear completed pending creations; log how to fix the others.
-
-    Return the exit code of ``pulumi refresh``; 0 without completed pending creations.
-    """
+    """Clear completed pending creations by `pulumi refresh`; return its exit code or 0."""
     pending = find_pending(deployment)
     if pending.open:
         log(explanation(pending, stack))

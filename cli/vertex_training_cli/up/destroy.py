@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Annotated, Any, Final
 
@@ -401,17 +402,10 @@ def look(ref: StackRef, losses: Iterable[Loss], known: Collection[str]) -> Conte
     except (CommandError, OperatorError) as error:
         reason = str(error)
     jobs = observe_by_name(ref, [loss.id for loss in named if loss.kind in JOB_WORDS])
-    return Contents(jobs, _listings(ref, named), tuple(running), reason)
-
-
-def _listings(ref: StackRef, losses: Iterable[Loss]) -> dict[str, ObjectListing]:
     bucket = resource_types.find(resource_types.BUCKET).word
-    names = [loss.name for loss in losses if loss.kind == bucket]
-    listings: dict[str, ObjectListing] = {}
-    try:
+    listings = dict[str, ObjectListing]()
+    with suppress(OperatorError):
         objects = Objects(ref.project)
-        for name in names:
+        for name in [loss.name for loss in named if loss.kind == bucket]:
             listings[name] = objects.listing(f"gs://{name}", versions=True)
-    except OperatorError:
-        return listings
-    return listings
+    return Contents(jobs, listings, tuple(running), reason)

@@ -83,10 +83,7 @@ def option_pairs(option: str, values: Mapping[str, str]) -> list[str]:
 
 
 def choose(name: str | None, project: str, region: str, *, is_local: bool) -> Engine:
-    """Return the engine ``name``, or the project's default engine.
-
-    The default is Cloud Build for Google Cloud, or the first installed program for the local cloud.
-    """
+    """Return engine ``name``; by default Cloud Build, or a program for the local cloud."""
     from vertex_training_cli.images.engines import commands  # avoids an import cycle
 
     known = (*PROGRAMS, SERVICE)

@@ -95,7 +95,12 @@ class _Run:
             return running[0], False
         created = self.service.create(self.wanted)
         self._write(f"build {created.id}, {created.log_url}")
-        return self._first_of(created)
+        first = next(iter(self._live()), created)
+        if first.id == created.id:
+            return created, True
+        self.service.cancel(_name(created, self.service))
+        self._write(f"build {created.id} was cancelled: build {first.id} was started earlier")
+        return first, False
 
     def _live(self) -> list[cloudbuild_v1.Build]:
         tagged = self.service.list_tagged(self.build.tag)
@@ -105,14 +110,6 @@ class _Run:
             if enum_name(build.status) in LIVE and makes_the_same(build, self.wanted)
         ]
         return sorted(same, key=lambda build: (build.create_time, build.id))  # pyright: ignore
-
-    def _first_of(self, created: cloudbuild_v1.Build) -> tuple[cloudbuild_v1.Build, bool]:
-        first = next(iter(self._live()), created)
-        if first.id == created.id:
-            return created, True
-        self.service.cancel(_name(created, self.service))
-        self._write(f"build {created.id} was cancelled: build {first.id} was started earlier")
-        return first, False
 
     def follow(self, build: cloudbuild_v1.Build, log: JobLogs, *, started: bool) -> str:
         """Print the log until the build has ended, and return the digest of the image."""
