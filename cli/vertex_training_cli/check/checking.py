@@ -44,7 +44,6 @@ MAX_READ: Final = 32 * 1024 * 1024
 JOB_FIELD: Final = re.compile(
     rb'"(jobSpec|job_spec|workerPoolSpecs|worker_pool_specs|trialJobSpec|trial_job_spec)"\s*:'
 )
-#: Argument for standard input.
 STDIN: Final = "-"
 #: Rule id of problems with the local cloud on this machine. Comments cannot disable this rule.
 LOCAL_RULE: Final = "local-cannot-run"
@@ -323,7 +322,6 @@ PROJECT: Final = "placeholder-project"
 NUMBER: Final = "100000000000"
 REGION: Final = "us-central1"
 STACK: Final = "dev"
-#: Values that several references share.
 ATTACHMENT: Final = f"projects/{PROJECT}/regions/{REGION}/networkAttachments/{STACK}"
 NAMES: Final = naming.Names(PROJECT, NUMBER, REGION, STACK)
 ZERO_DIGEST: Final = "sha256:" + "0" * 64

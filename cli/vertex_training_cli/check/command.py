@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import os
 import sys
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated
 
@@ -94,59 +93,41 @@ def check(
     if list_rules:
         _list_rules(format_)
         return
-    task = Task(files or [], stack, format_, show_all, ask_registries, fix, dry_run)
-    task.ensure_possible()
-    if task.fix:
-        _fix(task)
+    if ask_registries and not stack:
+        raise CheckUnavailableError("--registry requires --stack, because a stack pins images")
+    if dry_run and not fix:
+        raise CheckUnavailableError("--dry-run requires --fix")
+    if fix and format_ is not FindingFormat.TEXT:
+        raise CheckUnavailableError("--fix shows a diff and cannot be combined with --format")
+    named = files or []
+    if fix and checking.STDIN in named:
+        raise CheckUnavailableError("--fix cannot change standard input (-)")
+    if fix:
+        _fix(named, stack, dry_run=dry_run)
     root = checking.project_of(stack)
     if stack and root:
-        chosen = checking.files_of(task.files) if files else []
+        chosen = checking.files_of(named) if named else []
         reports = checking.check_in_stack(chosen, root, stack, ask_registries=ask_registries)
     else:
-        names = checking.files_to_check(task.files, root)
+        names = checking.files_to_check(named, root)
         reports = [checking.check_without_stack(name) for name in names]
-    shown = reports if task.show_all else [report.without_notes() for report in reports]
-    _print_reports(shown, task.format)
+    shown = reports if show_all else [report.without_notes() for report in reports]
+    _print_reports(shown, format_)
     if any(report.count("error") for report in reports):
         raise typer.Exit(1)
 
 
-@dataclass(frozen=True, slots=True)
-class Task:
-    """Arguments and options of one call."""
-
-    files: list[str]
-    stack: str
-    format: FindingFormat
-    show_all: bool
-    ask_registries: bool
-    fix: bool
-    dry_run: bool
-
-    def ensure_possible(self) -> None:
-        """Refuse invalid combinations of options."""
-        if self.ask_registries and not self.stack:
-            raise CheckUnavailableError("--registry requires --stack, because a stack pins images")
-        if self.dry_run and not self.fix:
-            raise CheckUnavailableError("--dry-run requires --fix")
-        if self.fix and self.format is not FindingFormat.TEXT:
-            raise CheckUnavailableError("--fix shows a diff and cannot be combined with --format")
-        if self.fix and "-" in self.files:
-            raise CheckUnavailableError("--fix cannot change standard input (-)")
-
-
-def _fix(task: Task) -> None:
+def _fix(files: list[str], stack: str, *, dry_run: bool) -> None:
     count = 0
-    for fixed in fixing.fix_all(task.files, task.stack):
+    for fixed in fixing.fix_all(files, stack):
         for line in fixed.diff():
             print(masked(plain(line.rstrip("\r\n"))))
         count += fixed.count
-        if fixed.count and not task.dry_run:
+        if fixed.count and not dry_run:
             fixed.write()
-    mistakes = counted(count, "mistake")
     if count:
-        action = "Not written (--dry-run), fixable" if task.dry_run else "Fixed"
-        print_line(f"{action}: {mistakes}.")
+        action = "Not written (--dry-run), fixable" if dry_run else "Fixed"
+        print_line(f"{action}: {counted(count, 'mistake')}.")
 
 
 def _print_reports(reports: list[FileReport], format_: FindingFormat) -> None:

@@ -7,10 +7,11 @@ import json
 import re
 import shutil
 import textwrap
-import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
+
+from rich.cells import cell_len
 
 from vertex_training.customjob import rules
 from vertex_training.customjob.rules.registry import Rule
@@ -19,7 +20,6 @@ from vertex_training.located_yaml.document import MAX_PROBLEMS
 from vertex_training.secret_rules.redaction import masked, redacted
 from vertex_training_cli.console import plain
 
-#: Levels in descending order.
 LEVELS: Final[tuple[Level, ...]] = ("error", "warning", "note")
 #: A value in a line: quoted text, a reference, or plain YAML text up to its end.
 TOKEN: Final = re.compile(
@@ -29,7 +29,6 @@ TOKEN: Final = re.compile(
 WIDTH: Final = 100
 #: Number of characters around the shown part of a line that are also searched for secrets.
 NEAR: Final = 400
-#: Escape sequences of terminals.
 RED: Final = "\x1b[31m"
 YELLOW: Final = "\x1b[33m"
 CYAN: Final = "\x1b[36m"
@@ -182,11 +181,11 @@ def excerpt(finding: LintFinding, source: Sequence[str], style: TerminalStyle) -
     begin, more = max(0, cut - NEAR), len(line) > cut + WIDTH
     shown = masked(line[begin : cut + WIDTH + NEAR])[cut - begin :][:WIDTH]
     before = plain(shown[: start - cut])
-    width = sum(map(cells, plain(shown[start - cut : finding.end_column - 1 - cut]))) or 1
+    width = cell_len(plain(shown[start - cut : finding.end_column - 1 - cut])) or 1
     lead, tail = "…" if cut else "", "…" if more else ""
     number = f"{finding.line:>6} | "
     yield style(number, DIM) + lead + plain(shown) + tail
-    padding = " " * (len(number) + len(lead) + sum(map(cells, before)))
+    padding = " " * (len(number) + len(lead) + cell_len(before))
     mark = "^" * min(width, WIDTH)
     yield padding + style(mark, _color(finding))
 
@@ -215,13 +214,6 @@ def summary(reports: Sequence[FileReport]) -> str:
     if any(len(report.findings) >= MAX_PROBLEMS for report in reports):
         parts.append(f"more problems are possible: a check stops after {MAX_PROBLEMS} per file")
     return f"{files}: {', '.join(parts)}."
-
-
-def cells(char: str) -> int:
-    """Return the width of a character on a terminal, in columns."""
-    if unicodedata.combining(char):
-        return 0
-    return 2 if unicodedata.east_asian_width(char) in "WF" else 1
 
 
 #: Version of the JSON report. It is increased when a field is removed or changes its meaning.

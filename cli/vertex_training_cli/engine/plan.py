@@ -23,7 +23,6 @@ UNCHANGED: Final = ("same", "read", "refresh", "discard")
 #: Types that are no cloud resources.
 PROVIDER: Final = "pulumi:providers:"
 STACK: Final = "pulumi:pulumi:Stack"
-#: Types of job resources.
 JOBS: Final = frozenset({JOB, TUNING_JOB})
 #: Types of resources whose inputs contain a job's request.
 WITH_REQUEST: Final = JOBS | {SCHEDULE}
@@ -319,7 +318,6 @@ class Observations:
     """Due slots that a changed schedule drops, by the name of the scheduled job."""
 
 
-#: Observations of a plan whose jobs were not read.
 NOTHING_OBSERVED: Final = Observations()
 
 

@@ -16,7 +16,6 @@ from vertex_training.secret_rules.redaction import (
     secret_words,
 )
 
-#: Text for a secret in a report.
 SECRET: Final = "[secret]"
 #: Text for a value that is unknown before the deployment.
 UNKNOWN: Final = "[known after apply]"

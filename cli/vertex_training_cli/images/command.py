@@ -20,7 +20,6 @@ from vertex_training_cli.images import building, engines, lookup, pinning, regis
 from vertex_training_cli.options import Format, FormatOption, SelectedStack
 from vertex_training_cli.status import print_line
 
-#: Texts for the states of a pinned image.
 WORDS: Final = {
     "current": "matches its context",
     "behind": "older than its context",

@@ -30,7 +30,6 @@ GCLOUD: Final = re.compile(
     rf"ai{_FLAGS}(?:custom-jobs|hp-tuning-jobs){_FLAGS}create\b"
 )
 KINDS: Final = ("custom-jobs", "hp-tuning-jobs")
-#: Name of a file that means standard input for gcloud.
 STDIN: Final = "-"
 ALGORITHMS: Final = {"random": "RANDOM_SEARCH", "grid": "GRID_SEARCH"}
 #: Flags of gcloud without a value.

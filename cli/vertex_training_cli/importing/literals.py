@@ -15,7 +15,6 @@ from typing import Any, Final
 from vertex_training.errors import CommandError
 from vertex_training_cli.importing.imported import MAX_LENGTH, REQUEST_ID, Note, placeholder
 
-#: Maximum number of items in the values of a job. A few lines of code can create huge lists.
 MAX_ITEMS: Final = 200_000
 #: Start of an expression with a different value in each run: a time or a random name.
 TIMES: Final = re.compile(

@@ -34,7 +34,6 @@ ORDER: Final = ("displayName", "labels", "encryptionSpec", "maxTrialCount", "par
                 "containerSpec", "pythonPackageSpec",
                 "imageUri", "executorImageUri", "packageUris", "pythonModule", "command", "args",
                 "env", "name", "value")  # fmt: skip
-#: A placeholder in a value.
 PLACEHOLDER: Final = re.compile(r"<[A-Z0-9_]+>")
 SECRET_IN_CODE: Final = (
     "contains a likely secret: read it from Secret Manager instead, before you commit"

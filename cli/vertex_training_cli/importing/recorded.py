@@ -65,13 +65,11 @@ _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _POLL_SECONDS: Final = 0.02
 #: Time between SIGTERM and SIGKILL, in seconds.
 _GRACE: Final = 2.0
-#: Message about the limits of an isolated command.
 NO_NETWORK: Final = (
     "the command has no network access without --no-isolation. Only requests of Google's "
     "Python clients, gcloud and gsutil are recorded. Requests are not recorded if Python runs "
     "with -I, -S, -E or another PYTHONPATH"
 )
-#: Message about the effects of a command without isolation.
 NOT_ISOLATED: Final = (
     "only requests of Google's Python clients, gcloud and gsutil are recorded. Other programs "
     "can use the network, and Google Cloud with your credentials"

@@ -35,9 +35,7 @@ BUCKET_NAME: Final = re.compile(rf"{_NAME}(?<![._-])")
 WRITTEN: Final = re.compile(
     r"out|save|model|checkpoint|ckpt|artifact|log|result|export|(job|work|root|run|exp).?dir", re.I
 )
-#: Names of variables for secrets.
 SECRET_NAME: Final = re.compile(r"(^|_)(TOKEN|KEY|SECRET|PASSWORD|PASSWD|CREDENTIALS)$")
-#: A placeholder for a value.
 PLACEHOLDER: Final = re.compile(r"<[^<>]*>|\$\{?[A-Za-z_]+\}?|YOUR_[A-Z_]+")
 REMOVED: Final = "<REMOVED_SECRET>"
 

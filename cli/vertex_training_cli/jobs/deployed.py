@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from vertex_training.customjob.google.job_service import enum_name
@@ -40,17 +41,6 @@ if TYPE_CHECKING:
     from vertex_training.customjob.google.job_service import AnyJob
     from vertex_training.customjob.protocol.idle import IdleStop
     from vertex_training.customjob.protocol.ladder import Ladder
-
-
-def deployed_inputs(ref: StackRef) -> list[Mapping[str, Any]]:
-    """Return the inputs of the jobs and schedules in the stack's state."""
-    try:
-        # ``ref.environment`` would start the local cloud.
-        env = ref.preview_target(offline=False).env if ref.is_local else os.environ
-        deployment = PulumiCli(ref.root, env).export_deployment(ref.stack)
-    except CommandError as error:
-        raise OperatorError(f"cannot read the state of stack {ref.stack}: {error}") from None
-    return list(inputs_in(deployment, WITH_REQUEST))
 
 
 def inputs_in(
@@ -98,7 +88,15 @@ def stop_reason(job: AnyJob, ref: StackRef) -> str:
 
 
 def _deployed(job: AnyJob, ref: StackRef) -> Mapping[str, Any] | None:
-    return inputs_of(job, deployed_inputs(ref)) if labels_of(job) else None
+    if not labels_of(job):
+        return None
+    try:
+        # ``ref.environment`` would start the local cloud.
+        env = ref.preview_target(offline=False).env if ref.is_local else os.environ
+        deployment = PulumiCli(ref.root, env).export_deployment(ref.stack)
+    except CommandError as error:
+        raise OperatorError(f"cannot read the state of stack {ref.stack}: {error}") from None
+    return inputs_of(job, inputs_in(deployment, WITH_REQUEST))
 
 
 #: Prefix of job names that ``vt run`` submits. Keys of stack files have no underscore.
@@ -122,8 +120,11 @@ def find_orphaned_jobs(
     for job in jobs.list(live_only=True):
         labels = labels_of(job)
         rung = labels[REQUEST_ID_LABEL] if RUNG_LABEL in labels else ""
+        resource = job.name
+        if SLOT_LABEL in labels:
+            resource = schedule_id(stack.parent, kind_of(job), labels.get(JOB_LABEL, ""))
         is_run = view.title(job).startswith(RUN_PREFIX)
-        if (is_run and not with_runs) or not {resource_of(job, stack), rung}.isdisjoint(known):
+        if (is_run and not with_runs) or not {resource, rung}.isdisjoint(known):
             continue
         # Lists may be outdated and contain cancelled jobs.
         current = jobs.get_if_exists(job.name)
@@ -131,14 +132,6 @@ def find_orphaned_jobs(
         if current and is_live and enum_name(current.state) != CANCELLING:
             orphaned.append(current)
     return orphaned
-
-
-def resource_of(job: AnyJob, stack: StackRef) -> str:
-    """Return the id of the job's resource in a state: the job's name, or its schedule's id."""
-    labels = labels_of(job)
-    if SLOT_LABEL not in labels:
-        return job.name
-    return schedule_id(stack.parent, kind_of(job), labels.get(JOB_LABEL, ""))
 
 
 def orphan_title(job: AnyJob) -> str:
@@ -213,7 +206,10 @@ def _moves(
             continue
         leaves = (deployed.keys() - here) & elsewhere
         comes = here - deployed.keys() - elsewhere
-        state = _state_of(pulumi, other.stack) if leaves or comes else {}
+        state: Deployed = {}
+        with suppress(CommandError):
+            if leaves or comes:
+                state = deployed_jobs(pulumi.export_deployment(other.stack))
         yield from (
             (stack, other.stack, job, deployed[job]) for job in sorted(leaves - state.keys())
         )
@@ -227,13 +223,6 @@ def _declared(stack: StackRef) -> set[str] | None:
         return None
     sections = [renames.first_keys(settings, (kind.section,)) for kind in KINDS]
     return {first for keys in sections for first in keys.values()}
-
-
-def _state_of(pulumi: PulumiCli, stack: str) -> Deployed:
-    try:
-        return deployed_jobs(pulumi.export_deployment(stack))
-    except CommandError:
-        return {}
 
 
 def _is_live(stack: StackRef, id_: str) -> bool:

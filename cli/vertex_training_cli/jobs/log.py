@@ -99,7 +99,13 @@ def _chosen(job: AnyJob, trial: str | None, *, follow: bool) -> list[tuple[str, 
         going = [item.id for item in every if item.state not in view.TRIAL_OVER]
         hint = f"choose a running trial with --trial: {', '.join(sorted(going)) or 'none'}."
         raise CommandError("--follow can print the log of only one trial.", hint)
-    chosen = [view.find_trial(every, trial)] if trial else [item for item in every if item.job]
+    chosen = [item for item in every if (item.id == trial if trial else item.job)]
+    if trial and not chosen:
+        known = [item.id for item in sorted(every, key=lambda entry: entry.number)]
+        hint = f"choose one of: {', '.join(known)}." if known else "wait for the first trial."
+        raise CommandError(f"trial {trial!r} does not exist.", hint)
+    if trial and not chosen[0].job:
+        raise CommandError(f"trial {trial} has no job yet: its state is {chosen[0].state}.")
     return [
         (f"trial {item.id}", item.job, f"{parent}/{CUSTOM_JOB.collection}/{item.job}")
         for item in sorted(chosen, key=lambda entry: entry.number)

@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 
 #: Time limit for all requests together, in seconds.
 BOUND: Final = 20.0
-#: Reason if the service did not respond within the time limit.
 LATE: Final = "no response within the time limit"
 #: Maximum number of parallel connections.
 THREADS: Final = 8

@@ -23,7 +23,6 @@ from vertex_training.customjob.protocol.ports import (
     TERMINAL,
 )
 from vertex_training.customjob.protocol.waiting import format_duration
-from vertex_training.errors import CommandError
 from vertex_training_cli.console import plain
 from vertex_training_cli.engine.values import redact
 from vertex_training_cli.jobs.service import kind_of, labels_of
@@ -126,7 +125,12 @@ def list_entry(job: AnyJob, now: datetime) -> dict[str, Any]:
 def facts(job: AnyJob, project: str, region: str, now: datetime) -> list[tuple[str, str]]:
     """Return the rows of ``vt jobs show``, the most important first."""
     console_url, logs_url = kinds.console_urls(project, region, job_id(job), kind_of(job))
-    spec = spec_of(job)
+    spec, pools = spec_of(job), list[str]()
+    for pool in spec.worker_pool_specs:
+        machine = pool.machine_spec
+        gpus = f"{machine.accelerator_count} x {enum_name(machine.accelerator_type)}"
+        with_gpus = f" with {gpus}" if machine.accelerator_count else ""
+        pools.append(f"{pool.replica_count} x {machine.machine_type}{with_gpus}")
     rows = [
         ("state", state(job)),
         ("error", job.error.message),
@@ -139,7 +143,7 @@ def facts(job: AnyJob, project: str, region: str, now: datetime) -> list[tuple[s
         ("ended", _time(job.end_time)),
         ("duration", _duration(job, now)),
         ("trials", trial_summary(message(job)) if is_tuning(job) else ""),
-        *(("worker pool", _pool(pool)) for pool in spec.worker_pool_specs),
+        *(("worker pool", text) for text in pools),
         ("account", spec.service_account),
         ("artifacts", spec.base_output_directory.output_uri_prefix),
         ("labels", " ".join(f"{key}={value}" for key, value in sorted(job.labels.items()))),
@@ -187,14 +191,6 @@ def use_text(use: Mapping[str, Any]) -> str:
         return f"no data on the use of accelerators in the last {use['minutes']} minutes"
     text = f"{use['mean']:.1%} in use on average, {use['max']:.1%} at most"
     return f"{text}, in the last {use['minutes']} minutes ({use['series']} series)"
-
-
-def _pool(pool: Any) -> str:
-    machine = pool.machine_spec
-    text = f"{pool.replica_count} x {machine.machine_type}"
-    if machine.accelerator_count:
-        text += f" with {machine.accelerator_count} x {enum_name(machine.accelerator_type)}"
-    return text
 
 
 def _time(value: Any) -> str:
@@ -247,19 +243,6 @@ def trials_of(message: Mapping[str, Any]) -> list[Trial]:
             trial.number,
         ),
     )
-
-
-def find_trial(trials: Sequence[Trial], wanted: str) -> Trial:
-    """Return the trial with this id, or raise CommandError if it does not exist or has no job."""
-    trial = next((item for item in trials if item.id == wanted), None)
-    if trial is None:
-        known = ", ".join(item.id for item in sorted(trials, key=lambda entry: entry.number))
-        raise CommandError(
-            f"trial {wanted!r} does not exist.", f"choose one of: {known or 'none yet'}."
-        )
-    if not trial.job:
-        raise CommandError(f"trial {wanted} has no job yet: its state is {trial.state}.")
-    return trial
 
 
 def trial_summary(message: Mapping[str, Any]) -> str:

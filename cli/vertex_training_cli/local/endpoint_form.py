@@ -27,9 +27,7 @@ from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.local import results
 from vertex_training_cli.local.results import JobRecords
 
-#: A function that deploys a stack and returns the exit code.
 Run = Callable[[str], int]
-#: Suffix of the stack's name.
 SUFFIX: Final = "-endpoint"
 #: First line of a stack file that this command may overwrite.
 MARK: Final = "# Written by `vt local up"

@@ -23,7 +23,6 @@ from vertex_training_cli.console import console, table
 from vertex_training_cli.local import results
 from vertex_training_cli.local.commands import private_files
 
-#: Number of shown notifications.
 LAST: Final = 5
 
 

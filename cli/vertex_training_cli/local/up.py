@@ -28,7 +28,6 @@ from vertex_training_cli.status import print_status
 from vertex_training_cli.up.command import bring_up
 
 Report = Callable[[str], None]
-#: State of a successful job of any kind.
 SUCCEEDED: Final = "SUCCEEDED"
 
 

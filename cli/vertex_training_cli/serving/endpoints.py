@@ -45,7 +45,6 @@ PATIENCE: Final = 30.0
 #: endpoints and an hour for dedicated endpoints.
 SHARED_SECONDS: Final = 60
 DEDICATED_SECONDS: Final = 600
-#: Time between two polls of a wait, in seconds.
 PAUSE: Final = 2.0
 
 EndpointArgument = Annotated[

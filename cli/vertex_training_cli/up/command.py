@@ -72,7 +72,6 @@ Log = Callable[[str], None]
 REFUSED: Final = 3
 #: Options with which ``pulumi up`` refreshes first (pulumi v3.259.0).
 _REFRESH: Final = re.compile(r"(?:--refresh|-[a-z]*r)(?:=(?P<value>.*))?")
-#: Values of options that mean false.
 FALSE: Final = ("false", "False", "f", "F", "0")
 
 

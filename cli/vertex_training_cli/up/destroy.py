@@ -359,7 +359,6 @@ def _detail(loss: Loss, contents: Contents) -> str:
     return "; ".join(parts)
 
 
-#: Text for a bucket whose objects could not be listed.
 UNKNOWN = "objects not counted"
 #: Words for jobs among the resources to delete.
 JOB_WORDS = frozenset(resource_types.find(type_).word for type_ in JOBS)
