@@ -88,10 +88,11 @@ class Adoption:
     def apply(self) -> None:
         """Rewrite the job's message, and add entries that the stack lacks."""
         pools = self.job.spec.get("workerPoolSpecs")
-        for pool in pools if isinstance(pools, list) else [pools]:
-            for name in ("containerSpec", "pythonPackageSpec") if isinstance(pool, dict) else ():
-                if isinstance(task := pool.get(name), dict):
-                    self._task(task)
+        for entry in pools if isinstance(pools, list) else [pools]:
+            pool: dict[str, Any] = entry if isinstance(entry, dict) else {}
+            tasks = [pool.get("containerSpec"), pool.get("pythonPackageSpec")] if pool else []
+            for task in filter(lambda entry: isinstance(entry, dict), tasks):
+                self._task(task)
         output = self.job.spec.get("baseOutputDirectory")
         if isinstance(output, dict) and isinstance(output.get("outputUriPrefix"), str):
             output["outputUriPrefix"] = self._buckets(output["outputUriPrefix"], written=True)

@@ -326,7 +326,7 @@ def _show(ref: StackRef, losses: Losses, contents: Contents) -> None:
         out.print(f"and {others} other resources, such as accounts, grants, APIs and packages")
     if kept := losses.kept_rights:
         many = counted(kept, "grant")
-        out.print(f"{many} to Google's service agents stay, because other stacks may need them")
+        out.print(f"kept, because other stacks may need them: {many} to Google's service agents")
     for right in losses.taken:
         out.print(f"grant removed, although another stack may declare the same grant: {right}")
     if losses.kept:

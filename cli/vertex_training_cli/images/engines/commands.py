@@ -205,7 +205,7 @@ def stand_ins(dockerfile: Path, build_args: Mapping[str, str] | None = None) -> 
         return {}
     first = _FROM.search(text)
     declared = _ARG.findall(text[: first.start()] if first else "")
-    arguments = build_args or {}
+    arguments: Mapping[str, str] = build_args or {}
     values = {name: arguments.get(name, value.strip("\"'")) for name, value in declared}
     named = {
         name: _VARIABLE.sub(lambda match: values.get(match[1] or match[2], ""), name)

@@ -18,7 +18,10 @@ from vertex_training_cli.deploy.approval import Checkout
     [
         ({"stack": "dev", "outcome": "clean"}, None),
         ({"stack": "dev", "outcome": "different"}, None),
-        ({"stack": "prod"}, "cannot approve the report: it belongs to stack 'prod', not to dev."),
+        (
+            {"stack": "prod"},
+            "cannot approve the report: the report belongs to stack 'prod', not to dev.",
+        ),
         *(
             ({"outcome": each, "verdict": "No."}, "cannot approve the report: No.")
             for each in ("failed", "forbidden", "over-limit")
@@ -196,7 +199,7 @@ def test_a_folder_whose_mode_cannot_be_set_is_refused_where_it_has_another(tmp_p
         sources.engine_plan(tmp_path, "dev")
     (tmp_path / ".build").chmod(0o775)
     monkeypatch.setattr(Path, "chmod", refuse)
-    with pytest.raises(CommandError, match=r"not permitted\. Hint: make the folder private: `chmo"):
+    with pytest.raises(CommandError, match=r"not permitted\. Hint: run `chmod "):
         sources.engine_plan(tmp_path, "dev")
 
 
