@@ -165,8 +165,8 @@ class Step:
 
 #: Hint for a job that `up` refuses to replace by an equal request.
 REPEATED_HINT: Final = (
-    "to submit the job again, increase the job's `run` in the stack file. To keep the job of a "
-    "tainted resource, run `pulumi state untaint`"
+    "to submit the job again, increase its `run` in the stack file; if the resource is "
+    "tainted and the job should stay, run `pulumi state untaint`"
 )
 
 
