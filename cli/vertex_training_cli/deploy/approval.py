@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Final, Literal
@@ -53,23 +53,19 @@ class Approval(BaseModel):
 
 def parse_approval(text: str) -> Approval:
     """Parse an approval record, or raise ApprovalParseError."""
-    return _validated(lambda: Approval.model_validate_json(text.strip()))
-
-
-def make_approval(fields: Mapping[str, object]) -> Approval:
-    """Return a validated record with these fields, or raise ApprovalParseError."""
-    return _validated(lambda: Approval.model_validate(fields))
-
-
-def _validated(read: Callable[[], Approval]) -> Approval:
     try:
-        return read()
+        return Approval.model_validate_json(text.strip())
     except pydantic.ValidationError as failed:
         errors = [
             ": ".join(filter(None, (".".join(map(str, error["loc"])), error["msg"])))
             for error in failed.errors()
         ]
         raise ApprovalParseError("; ".join(errors)) from None
+
+
+def make_approval(fields: Mapping[str, object]) -> Approval:
+    """Return a validated record with these fields, or raise ApprovalParseError."""
+    return parse_approval(json.dumps(dict(fields)))
 
 
 NEW_APPROVAL_HINT: Final = (
