@@ -424,10 +424,7 @@ def approvable_digest_in(report: str, stack: str) -> str:
 
 
 def up_command(root: Path, stack: str, inputs: PlanInputs) -> list[str]:
-    """Return the `vt up` command that replaces this process: signals then reach `vt up` directly.
-
-    The engine stops at the first step that is not in the reviewed plan.
-    """
+    """Return the `vt up` command that replaces this process and deploys the reviewed plan."""
     command = [sys.executable, "-m", "vertex_training_cli.cli", "up", "--stack", stack]
     command += ["--yes", "--skip-preview", "--non-interactive", *inputs.options()]
     return [*command, "--plan", str(engine_plan(root, stack))]

@@ -123,11 +123,7 @@ class Step:
 
     @property
     def is_protected(self) -> bool:
-        """Return True if the engine refuses to delete or replace the resource.
-
-        A replacement that adds or removes the protection is allowed (pulumi/pulumi,
-        ``step_generator.go``).
-        """
+        """Return True if the engine refuses to delete or replace the resource."""
         agreed = self.op != "replace" or (self.new is not None and self.new.protect)
         return self.old is not None and self.old.protect and agreed
 
@@ -255,10 +251,7 @@ class Plan:
 
     @property
     def is_compared(self) -> bool:
-        """Return True if the outputs of the deployed stack are known, or the stack is new.
-
-        A failed program registers no stack, so the deployed outputs are unknown.
-        """
+        """Return True if the outputs of the deployed stack are known, or the stack is new."""
         return self.succeeded or any(step.type == STACK for step in self.steps)
 
     @property

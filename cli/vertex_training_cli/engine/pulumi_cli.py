@@ -137,10 +137,7 @@ _FORWARDED: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def run_at_terminal(command: list[str], cwd: Path, env: Mapping[str, str]) -> int:
-    """Run ``command`` and return its exit code; 128 + N if signal N ended the command.
-
-    Output to a stream that is not a terminal is redacted.
-    """
+    """Run ``command`` and return its exit code; 128 + N if signal N ended the command."""
     at_terminal = _in_foreground()
     # At a terminal, the command is in the foreground and gets Ctrl-C directly. Elsewhere, it has a
     # separate process group, so that it gets each signal exactly once: from this process.

@@ -56,10 +56,7 @@ class Transport:
     def send(
         self, method: str, url: str, path: str, accepted: tuple[int, ...] = (), **options: Any
     ) -> requests.Response:
-        """Send one request and return the response. Errors name the image as ``path``.
-
-        Requests that only read are sent up to three times. Redirects are not followed.
-        """
+        """Send one request and return the response. Only reading requests are repeated."""
         answer = self._ask(method, url, options)
         if answer.is_redirect:
             raise RegistryError(f"{path}: the registry redirects {method} to another address.")

@@ -55,11 +55,7 @@ class Placeholder(str):
 
 
 class Literals:
-    """Reads the statements of a source. Computed values become placeholders with notes.
-
-    Calls of ``harmless`` functions do not change their arguments. The results of ``containers``
-    contain their arguments.
-    """
+    """Reads the statements of a source. Computed values become placeholders with notes."""
 
     def __init__(
         self,

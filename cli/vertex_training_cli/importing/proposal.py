@@ -93,10 +93,7 @@ def propose(
     stack: str = "",
     settings: Settings | None = None,
 ) -> Proposal:
-    """Return files that add the source's jobs to the stack. Scripts are read below ``folder``.
-
-    Without a stack, the proposal has only job files with the source's buckets and accounts.
-    """
+    """Return the files of an import: job files, scripts and, with a stack, the stack file."""
     proposal = Proposal(root, stack, bool(settings and settings.is_local))
     entries = StackEntries()
     existing = {path.stem for path in (root / "jobs").glob("*.yaml")}
@@ -161,11 +158,7 @@ def place_objects(
     root: Path,
     entries: StackEntries,
 ) -> dict[str, bytes]:
-    """Add files beside the source as objects of the stack's new buckets; return copied files.
-
-    The stack file names a file below ``root`` by its path. Other files are copied to ``jobs/data``.
-    A missing or large file gets a remark.
-    """
+    """Add files beside the source as objects of new buckets; return the copied files."""
     copies: dict[str, bytes] = {}
     for key, name in sorted((key, name) for key, names in objects.items() for name in names):
         path = _beside(folder, root, name)

@@ -172,11 +172,7 @@ def planned_from(plan: Plan) -> Deployed:
 
 
 def find_moved_jobs(stack: StackRef, deployed: Deployed, pulumi: PulumiCli) -> list[Problem]:
-    """Return a problem for each running job that moves between this stack and another one.
-
-    ``deployed`` has the jobs in the stack's state. Stacks of other projects, unreadable states and
-    unreadable jobs are skipped.
-    """
+    """Return a problem for each running job that moves between this stack and another one."""
     return [
         Problem(
             f"job {job} would move from stack {old.stack} to stack {new} while the job is "

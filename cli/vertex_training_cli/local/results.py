@@ -31,10 +31,7 @@ NOTHING_THERE: Final = (
 
 
 def metrics(job: LocalJob) -> dict[str, float]:
-    """Return the numbers in the job's least nested metrics.json; empty without such a file.
-
-    Clients of this process must be connected to the local cloud.
-    """
+    """Return the numbers in the job's least nested metrics.json; empty without such a file."""
     if job.output_prefix is None:
         return {}
     body = Objects(job.project).nearest(job.output_prefix, METRICS)

@@ -144,10 +144,7 @@ def shares(endpoint: Any, runs: Mapping[str, str]) -> dict[str, int]:
 
 
 def client(project: str, region: str, kind: Kind, dns: str = "") -> Any:
-    """Return the official client of a service, for Google Cloud or the local cloud.
-
-    ``dns`` is the address of a dedicated endpoint for predictions.
-    """
+    """Return the official client of a service; ``dns`` is the address of a dedicated endpoint."""
     # This import must come first, because it prevents the import of unused parts of the client.
     from vertex_training.serving.google import operations  # noqa: F401
 

@@ -93,19 +93,17 @@ def find_losses(deployment: Mapping[str, Any]) -> Losses:
         and not str(resource["type"]).startswith(("pulumi:providers:", "pulumi:pulumi:"))
     ]
     emptied = {_name(e) for e in custom if as_mapping(e.get("outputs")).get("forceDestroy")}
-    holding = [resource for resource in custom if _is_named(resource)]
-    named = [_loss(resource, emptied) for resource in holding if not _stays_by(resource)]
-    stay = [
-        (_loss(resource, ()), _stays_by(resource)) for resource in holding if _stays_by(resource)
-    ]
+    named, stay = list[Loss](), list[str]()
+    for resource in filter(_is_named, custom):
+        loss, option = _loss(resource, emptied), _stays_by(resource)
+        if option:
+            stay.append(f"{loss.kind} {loss.name} ({option})")
+        else:
+            named.append(loss)
     unnamed = [resource for resource in custom if not _is_named(resource)]
-    others = Counter(
-        str(resource["type"]) for resource in unnamed if not resource.get("retainOnDelete")
-    )
-    rights = [
-        resource for resource in unnamed if resource_types.iam_kind(resource["type"]) is not None
-    ]
-    retained = sum(1 for resource in rights if resource.get("retainOnDelete"))
+    others = Counter(str(e["type"]) for e in unnamed if not e.get("retainOnDelete"))
+    rights = [e for e in unnamed if resource_types.iam_kind(e["type"]) is not None]
+    retained = sum(bool(resource.get("retainOnDelete")) for resource in rights)
     kept = [
         resource for resource in held if resource.get("protect") and resource["type"] != _PROTECTION
     ]
@@ -115,10 +113,12 @@ def find_losses(deployment: Mapping[str, Any]) -> Losses:
         protected = ["protection"]  # The protected resources are missing from the state.
     order = [row.word for row in resource_types.by_token().values()]
     named.sort(key=lambda loss: (order.index(loss.kind), loss.name))
-    names = tuple(sorted(f"{loss.kind} {loss.name} ({option})" for loss, option in stay))
     left = [right for right in rights if not right.get("retainOnDelete")]
     taken = tuple(sorted(filter(None, (_taken(resource, custom) for resource in left))))
-    return Losses(tuple(named), others, tuple(sorted(protected)), in_code, retained, taken, names)
+    kept_names = tuple(sorted(stay))
+    return Losses(
+        tuple(named), others, tuple(sorted(protected)), in_code, retained, taken, kept_names
+    )
 
 
 def _taken(right: Mapping[str, Any], custom: Sequence[Mapping[str, Any]]) -> str:

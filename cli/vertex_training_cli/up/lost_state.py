@@ -51,10 +51,7 @@ _LEFT: Final[Mapping[Recovery, str]] = {
 
 
 def refuse_if_lost(stack: StackRef) -> None:
-    """Refuse to deploy a stack with an empty state whose control bucket or account exists.
-
-    If files or the cloud cannot be read, ``pulumi`` reports the error.
-    """
+    """Refuse to deploy a stack with an empty state whose control bucket or account exists."""
     try:
         settings = stacks.load(stack.root, stack.stack).settings
         stack.connect_clients()
