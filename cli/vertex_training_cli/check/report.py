@@ -7,7 +7,7 @@ import json
 import re
 import shutil
 import textwrap
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -142,19 +142,12 @@ def end_of_value(line: str, column: int) -> int:
     return column + max(len(token), 1)
 
 
-class TerminalStyle:
-    """Adds colors to texts for a terminal, if enabled."""
-
-    def __init__(self, color: bool) -> None:
-        self.color = color
-
-    def __call__(self, text: str, *styles: str) -> str:
-        return "".join(styles) + text + RESET if self.color and text else text
-
-
 def text_lines(reports: Sequence[FileReport], *, color: bool) -> Iterator[str]:
     """Yield the lines of all findings, and a summary."""
-    style = TerminalStyle(color)
+
+    def style(text: str, *styles: str) -> str:
+        return "".join(styles) + text + RESET if color and text else text
+
     for report in reports:
         for finding in report.findings:
             yield headline(finding, style)
@@ -162,7 +155,7 @@ def text_lines(reports: Sequence[FileReport], *, color: bool) -> Iterator[str]:
     yield style(summary(reports), BOLD)
 
 
-def headline(finding: LintFinding, style: TerminalStyle) -> str:
+def headline(finding: LintFinding, style: Callable[..., str]) -> str:
     """Return ``file:line:column: LEVEL: mistake (got X). Hint: …  [rule]``, without ``error``."""
     place = f"{finding.file}:{finding.line}:{finding.column}:"
     level = "" if finding.level == "error" else style(f"{finding.level}:", _color(finding)) + " "
@@ -170,7 +163,9 @@ def headline(finding: LintFinding, style: TerminalStyle) -> str:
     return f"{style(plain(place), BOLD)} {level}{plain(finding.message)}{rule}"
 
 
-def excerpt(finding: LintFinding, source: Sequence[str], style: TerminalStyle) -> Iterator[str]:
+def excerpt(
+    finding: LintFinding, source: Sequence[str], style: Callable[..., str]
+) -> Iterator[str]:
     """Yield the source line and a line with carets, unless the line may contain a secret."""
     if finding.rule.startswith("secret-") or "env" in finding.problem.path:
         return

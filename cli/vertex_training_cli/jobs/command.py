@@ -14,7 +14,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from vertex_training.customjob.kinds import CUSTOM_JOB
-from vertex_training.errors import CommandError, OperatorError, did_you_mean
+from vertex_training.errors import (
+    CommandError,
+    OperatorError,
+    WaitDeadlineError,
+    did_you_mean,
+)
 from vertex_training_cli.console import console, json_document, plain, show_facts, table
 from vertex_training_cli.data import cloud, download
 from vertex_training_cli.engine import stacks
@@ -218,13 +223,12 @@ def wait(
     """
     limit = seconds(deadline, "--deadline")
     stack_jobs = _jobs_of(stack)
-    result = log.wait_for([stack_jobs.find(one) for one in job], stack_jobs, goal.value, limit)
-    for text in result.messages:
-        print_status(text)
-    if result.failed:
-        raise typer.Exit(1)
-    if result.messages:
-        raise typer.Exit(TIME_IS_UP)
+    errors = log.wait_for([stack_jobs.find(one) for one in job], stack_jobs, goal.value, limit)
+    for error in errors:
+        print_status(str(error))
+    if errors:
+        is_late = all(isinstance(error, WaitDeadlineError) for error in errors)
+        raise typer.Exit(TIME_IS_UP if is_late else 1)
 
 
 def cancel(

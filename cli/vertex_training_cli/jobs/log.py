@@ -8,14 +8,13 @@ import dataclasses
 import functools
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from vertex_training.customjob.google import backends, logs
 from vertex_training.customjob.google.logs import LogLine
 from vertex_training.customjob.kinds import CUSTOM_JOB, TUNING_JOB
 from vertex_training.customjob.protocol.waiting import Goal, Wait, WaitPorts, wait_for_job
-from vertex_training.errors import CommandError, OperatorError, WaitDeadlineError
+from vertex_training.errors import CommandError, OperatorError
 from vertex_training_cli.console import json_text, plain
 from vertex_training_cli.engine.values import LineRedactor
 from vertex_training_cli.jobs import deployed, view
@@ -134,17 +133,10 @@ def _writer(*, as_json: bool, several: bool) -> Callable[[LogLine, str], None]:
     return write
 
 
-@dataclass(frozen=True)
-class WaitResult:
-    """The result of a wait. ``messages`` are about jobs that did not reach the awaited state."""
-
-    messages: tuple[str, ...]
-    failed: bool
-    """True if a job ended in an unexpected state or cannot be read; False at the deadline."""
-
-
-def wait_for(chosen: Sequence[AnyJob], jobs: Jobs, goal: Goal, deadline: float) -> WaitResult:
-    """Wait until all jobs have reached ``goal``, or ``deadline`` seconds have passed."""
+def wait_for(
+    chosen: Sequence[AnyJob], jobs: Jobs, goal: Goal, deadline: float
+) -> list[OperatorError]:
+    """Wait for all jobs. Return the errors, which are WaitDeadlineErrors after the deadline."""
 
     def service(job: AnyJob) -> BackendJobs:
         ref = jobs.of(job).ref
@@ -174,6 +166,4 @@ def wait_for(chosen: Sequence[AnyJob], jobs: Jobs, goal: Goal, deadline: float) 
     async def all_() -> list[OperatorError | None]:
         return await asyncio.gather(*(one(job) for job in chosen))
 
-    errors = [error for error in asyncio.run(all_()) if error]
-    failed = any(not isinstance(error, WaitDeadlineError) for error in errors)
-    return WaitResult(tuple(str(error) for error in errors), failed)
+    return [error for error in asyncio.run(all_()) if error]
