@@ -270,7 +270,8 @@ def _list_hint(kept: list[KeptSnapshot]) -> str:
     known = ", ".join(
         dict.fromkeys(f"{snapshot.name} {snapshot.run} {snapshot.id}" for snapshot in kept[:9])
     )
-    return f"existing snapshots: {plain(known)}." if known else "the stack's buckets have no snapshots."
+    shown = f"existing snapshots: {plain(known)}."
+    return shown if known else "the stack's buckets have no snapshots."
 
 
 def _differences(key: str, old: Any, new: Any) -> Iterator[tuple[str, str, str]]:
