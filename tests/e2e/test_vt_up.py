@@ -119,7 +119,7 @@ def test_vt_up_after_a_kill_leaves_one_job(project: Project, proxy: HoldingProxy
 
     told = project.vt("up", "--stack", "local", "--yes", "--skip-preview", "--non-interactive")
 
-    assert f"removed the lock of stack local: its process {pid} has ended" in told
+    assert f"removed the lock of stack local, because process {pid} has ended" in told
     assert "training-train, and the creation is complete. Removing the pending operation" in told
     assert len(project.accepted("train")) == 1
     assert proxy.creates == 1

@@ -86,7 +86,7 @@ def git(tmp_path, monkeypatch):
 
 def test_without_git_it_says_so(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(CommandError, match=r"git is not on PATH\. Hint: install it\."):
+    with pytest.raises(CommandError, match=r"git is not on PATH\. Hint: install git\."):
         sources.run_git(tmp_path, "rev-parse", "HEAD")
 
 
@@ -180,7 +180,7 @@ def test_the_folder_around_plans_is_refused_where_others_may_replace_them(tmp_pa
     else:
         build.mkdir()
         build.chmod(int(mode, 8))
-    hint = "`chmod go-w " if mode != kind else "remove it"
+    hint = "`chmod go-w " if mode != kind else "remove "
     with pytest.raises(
         CommandError, match=rf"cannot store the plan .*\.build: .*\. Hint: .*{hint}"
     ):

@@ -94,7 +94,7 @@ def test_a_dead_lock_is_removed_and_said_and_no_other(backend: Backend, dead: in
     write("prod", pid=dead, hostname=HERE)
     said: list[str] = []
     assert len(locks.clear_dead(url, "demo", "dev", said.append)) == 1
-    assert said == [f"removed the lock of stack dev: its process {dead} has ended"]
+    assert said == [f"removed the lock of stack dev, because process {dead} has ended"]
     assert count() == 1
     assert locks.clear_dead(url, "demo", "dev", silent) == []
 

@@ -119,7 +119,7 @@ def test_the_lock_of_a_dead_run_goes_and_so_do_the_plugins_it_left_behind(
 
     told = up().stderr
 
-    assert "removed the lock of stack local: its process" in told
+    assert "removed the lock of stack local, because process" in told
     assert not file.exists()
     wait_until(lambda: not orphan.exists() or not orphan.read_bytes())
 
