@@ -270,7 +270,7 @@ def _shown(path: Path, root: Path) -> str:
     return path.relative_to(root).as_posix() if path.is_relative_to(root) else str(path)
 
 
-#: Packages whose resources a state may have; see ``vt/deploy/state_code.py``.
+#: Packages whose resources a state may have; see ``vertex_training_cli.deploy.command``.
 DEPLOYED: Final = ("gcp", "pulumi")
 
 

@@ -160,7 +160,7 @@ def test_a_folder_without_a_stack_gets_job_files_alone(tmp_path: Path) -> None:
     assert pool["machineSpec"] == {"machineType": "n1-highmem-8"}
     assert pool["containerSpec"]["args"] == ["--data=gs://acme-data/in/a.csv"]
     assert pool["containerSpec"]["env"][1]["value"] == "<REMOVED_SECRET>"
-    assert "no stack in this folder" in done.stderr
+    assert "this folder has no stack" in done.stderr
     assert not list(tmp_path.glob("Pulumi*"))
 
 

@@ -90,16 +90,16 @@ _STEPS: Final = (
     ("the build is locked", "building.fcntl.flock", 1),
     ("the registry is asked once more", "registry.RegistryClient.digest_of", 2),
     ("the context is archived", "building._write_archive", 1),
-    ("the context is unpacked", "engines.commands._unpack", 1),
-    ("the image is built", "engines.processes.run", 1),
+    ("the context is unpacked", "engines.commands.tarfile.open", 1),
+    ("the image is built", "engines.commands.run", 1),
     ("the registry is asked before the push", "registry.RegistryClient.digest_of", 3),
-    ("the image is pushed", "engines.processes.run", 2),
+    ("the image is pushed", "engines.commands.run", 2),
     ("the digest is read", "registry.RegistryClient.digest_of", 4),
     ("the stack file is edited", "pinning.set_value", 1),
     ("the stack file is written", "pinning.os.fchmod", 1),
     ("the stack file is replaced", "pinning.os.replace", 1),
 )
-_LINE: Final = f"{_IMAGES}.engines.processes.LastLines.write"
+_LINE: Final = f"{_IMAGES}.engines.commands.LastLines.write"
 POINTS: Final = (
     *(
         Point(what, f"{_IMAGES}.{name}", call, side)

@@ -170,7 +170,7 @@ def build(checkout: Checkout) -> tuple[str, str]:
 def test_the_first_build_is_pinned_and_its_code_runs_in_a_container(story: Checkout):
     told, notes = build(story)
     assert "titanic: built sha256:" in told
-    assert "is replaced by a local base image from Debian's packages" in notes
+    assert "the build uses a local base image of Debian packages" in notes
     add_job(story, "one")
     up(story, "one")
     [job] = jobs(story, "one")

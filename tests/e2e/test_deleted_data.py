@@ -41,7 +41,7 @@ def test_review_and_up_with_a_refresh_are_refused_after_deletion(stack: SmallSta
     assert "a protected resource would be recreated without its data" in told
     assert RESTORE.format(bucket(stack)) in told
     told = stack.vt("up", "--refresh", "--yes", expect=3)
-    assert "was refused. Nothing was changed." in told
+    assert "was not deployed. Nothing was changed." in told
     assert RESTORE.format(bucket(stack)) in told
     assert stack.store.get(BUCKET, bucket(stack)) is None
 

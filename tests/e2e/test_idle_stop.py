@@ -102,7 +102,7 @@ def test_job_without_points_or_without_idle_stop_is_not_cancelled(project: Proje
     do(project, 0.0, match="unasked")
     run_both(project, silent=WATCHED, unasked=SLEEPS)
     assert "idle " not in advance(project)
-    no_points = "no data on their use in the last 30 minutes"
+    no_points = "no data on the use of accelerators in the last 30 minutes"
     assert no_points in project.vt("jobs", "show", "silent", "--stack", "local")
     for name in ("silent", "unasked"):
         assert project.states(name) == [JobState.RUNNING]
@@ -117,7 +117,7 @@ def test_waiting_up_cancels_nothing_without_an_answer(project: Project) -> None:
     told = project.vt("jobs", "wait", "lost", "--stack", "local", "--deadline", "3s", code=None)
     assert "idleStop cannot check the job; the job continues: Cloud Monitoring returned 503" in told
     assert "Cloud Monitoring returned 503" in advance(project, code=1)
-    not_known = "use is not known: Cloud Monitoring returned 503"
+    not_known = "the use of accelerators is unknown: Cloud Monitoring returned 503"
     assert not_known in project.vt("jobs", "show", "lost", "--stack", "local")
     clear(project.home, None)
     do(project, 0.0, minutes=9)  # fewer than it takes

@@ -68,7 +68,7 @@ def test_script_in_a_plain_folder_runs_with_its_folder(checkout: Checkout, tmp_p
     assert "installing script-" in done.stdout
     assert "SUCCEEDED" in done.stderr
     assert (
-        "not sent with the script: secret.pem (a link to a file outside of the folder)"
+        "files that are not sent: secret.pem (a link to a file outside of the folder)"
         in done.stderr
     )
     (tmp_path / "train.py").write_text(f"{SCRIPT}\n# edited\n")
@@ -181,7 +181,7 @@ def test_terminated_run_prints_how_to_cancel_its_job_or_cancels_it(
         process.send_signal(ended_by)
         told = process.stderr.read()
         assert process.wait(timeout=60) == 143
-        command = re.search(r"continues to run; to cancel it: `vt (jobs cancel [^`]+)`", told)
+        command = re.search(r"continues to run\. To cancel the job: `vt (jobs cancel [^`]+)`", told)
         if options:
             assert "CANCELLED" in told
             continue
@@ -264,7 +264,9 @@ def test_running_single_job_is_no_orphan_and_blocks_destroy(stack: SmallStack) -
     destroy = ("vt", "destroy", "--stack", "kept", "--yes", "--name", "kept")
     refused = checkout.run(*destroy, expect=3)
     cancel = f"vt jobs cancel {number} --stack kept"
-    assert f"run_kept-busy (run 1), to cancel it: `{cancel}`" in refused.stdout + refused.stderr
+    assert (
+        f"run_kept-busy (run 1), to cancel the job: `{cancel}`" in refused.stdout + refused.stderr
+    )
     assert other.states() == [JobState.RUNNING]
     checkout.run(*cancel.split(), "--yes")
     deadline = time.monotonic() + 60

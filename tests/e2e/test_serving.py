@@ -266,9 +266,7 @@ def test_model_of_a_killed_first_up_is_deleted_with_its_endpoint(story: SmallSta
     told = story.checkout.run(
         *("vt", "up", "--stack", story.name, "--yes", "--skip-preview", "--non-interactive")
     )
-    assert (
-        "the creation is complete now. Clearing the pending operation" in told.stdout + told.stderr
-    )
+    assert "the creation is complete. Removing the pending operation" in told.stdout + told.stderr
     assert endpoints_by_key(story).keys() == {"iris", "other"}
     story.is_settled()
 
@@ -283,7 +281,7 @@ def test_invalid_row_is_reported_with_the_lines_of_its_request(story: SmallStack
         expect=1,
     )
     assert told.stdout == ""
-    assert "lines 1 to 100: the endpoint did not answer: 400" in told.stderr
+    assert "the endpoint did not answer the request for lines 1 to 100: 400" in told.stderr
 
 
 def test_manually_deployed_model_stays_until_it_is_undeployed(story: SmallStack) -> None:

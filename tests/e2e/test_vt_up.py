@@ -119,8 +119,8 @@ def test_vt_up_after_a_kill_leaves_one_job(project: Project, proxy: HoldingProxy
 
     told = project.vt("up", "--stack", "local", "--yes", "--skip-preview", "--non-interactive")
 
-    assert f"removed the lock of stack local: its process {pid} has ended" in told
-    assert "training-train; the creation is complete now. Clearing the pending operation" in told
+    assert f"removed the lock of stack local, because process {pid} has ended" in told
+    assert "training-train, and the creation is complete. Removing the pending operation" in told
     assert len(project.accepted("train")) == 1
     assert proxy.creates == 1
     assert not project.state().get("pending_operations")

@@ -73,7 +73,7 @@ def deploy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Deploy:
 def refused(done: Result, *texts: str) -> None:
     assert done.exit_code == command.STOPPED, done.output
     assert "deployed\n" not in done.stdout
-    for text in (*texts, "dev was refused. Nothing was changed"):
+    for text in (*texts, "dev was not deployed. Nothing was changed"):
         assert text in done.stderr
 
 
@@ -125,7 +125,7 @@ def test_sign_in_as_another_account_is_refused(
     deploy: Deploy, tmp_path: Path, changed: dict[str, str]
 ) -> None:
     credentials(tmp_path, **changed)
-    refused(deploy(), "signed in differs from the approval", *changed.values())
+    refused(deploy(), "of the credentials differs from the approval", *changed.values())
 
 
 def test_missing_credentials_yield_no_account(

@@ -26,7 +26,7 @@ from vertex_training.secret_rules import files
 from vertex_training.stack import load
 from vertex_training_cli.cli import app
 from vertex_training_cli.jobs import log as job_log
-from vertex_training_cli.run import code
+from vertex_training_cli.run import script
 
 __all__ = ["bucket", "front", "home", "programs", "registry", "root", "vt"]
 TOKEN: Final = "hf_" + "canaryCANARY7" * 3
@@ -303,7 +303,7 @@ def test_code_of_a_script_contains_only_regular_files_of_its_folder(tmp_path: Pa
         file = folder / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
-    os.truncate(folder / "data.py", code.MAX_FILE)
+    os.truncate(folder / "data.py", script.MAX_FILE)
     with (folder / "huge.bin").open("wb") as huge:
         huge.truncate(1 << 40)
     os.mkfifo(folder / "pipe")
@@ -312,7 +312,7 @@ def test_code_of_a_script_contains_only_regular_files_of_its_folder(tmp_path: Pa
         "within.csv": "sub/deep/er/y.csv", "folder": "sub", "none": "missing",
     }.items():  # fmt: skip
         (folder / name).symlink_to(target)
-    found = code.collect(folder / "train.py", [])
+    found = script.collect(folder / "train.py", [])
     expected = {"train.py", "data.py", "sub/deep/er/y.csv", "within.csv", "big/kept.txt"}
     assert {*found.files} == expected
     assert {*found.left_out} == {
@@ -322,21 +322,21 @@ def test_code_of_a_script_contains_only_regular_files_of_its_folder(tmp_path: Pa
     assert "\n" not in found.note
     with tarfile.open(fileobj=io.BytesIO(found.archive())) as archive:
         assert {entry.name for entry in archive if entry.isreg()} == expected
-    added = code.collect(folder / "train.py", [folder / "data", folder / ".env", outside])
+    added = script.collect(folder / "train.py", [folder / "data", folder / ".env", outside])
     assert {*added.files} - expected == {"data/x.csv", ".env", "outside/other.txt"}
     assert not {"data/", ".env"} & {*added.left_out}
     (folder / "requirements.txt").touch()
-    alone = code.collect(folder / "train.py", [], alone=True)
+    alone = script.collect(folder / "train.py", [], alone=True)
     assert {*alone.files} == {"train.py", "requirements.txt"}
     for path, told in {folder / "pipe": "a device or a pipe", tmp_path / "no": "not exist"}.items():
         with pytest.raises(CommandError, match=told):
-            code.collect(folder / "train.py", [path])
+            script.collect(folder / "train.py", [path])
 
 
 def test_script_in_a_folder_with_too_many_files_is_refused(tmp_path: Path) -> None:
     (tmp_path / "train.py").touch()
-    for number in range(1 + code.MAX_TOTAL // code.MAX_FILE):
+    for number in range(1 + script.MAX_TOTAL // script.MAX_FILE):
         (tmp_path / f"{number}.bin").touch()
-        os.truncate(tmp_path / f"{number}.bin", code.MAX_FILE)
+        os.truncate(tmp_path / f"{number}.bin", script.MAX_FILE)
     with pytest.raises(CommandError, match=r"at most .* and 100 MiB.*\.vtignore.*--no-code"):
-        code.collect(tmp_path / "train.py", [])
+        script.collect(tmp_path / "train.py", [])

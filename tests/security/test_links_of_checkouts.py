@@ -119,7 +119,7 @@ def test_check_fix_changes_no_file_outside_of_the_checkout(
     for named in (file, os.path.relpath(file), os.path.relpath(file.parent)):
         done = CliRunner().invoke(app, ["check", "--fix", str(named)])
         assert (done.exit_code, file.stat().st_ino) == (2, before), done.output
-        assert "is a link to a place outside the checkout" in done.stderr, done.output
+        assert "is a link to a file outside the checkout" in done.stderr, done.output
     assert victim.read_text() == MENDABLE
 
 
@@ -194,7 +194,7 @@ def test_stack_file_may_link_to_a_file_of_the_checkout(named: Path) -> None:
 def test_linked_job_file_is_not_quoted(named: Path, words: tuple[str, ...]) -> None:
     (named / "jobs/x.yaml").symlink_to("../../outside/secret")
     done = CliRunner().invoke(app, ["check", *words])
-    assert "jobs/x.yaml is a link to a place outside the checkout" in done.stderr, done.output
+    assert "jobs/x.yaml is a link to a file outside the checkout" in done.stderr, done.output
     assert ("canary" in done.output, done.exit_code) == (False, 2)
 
 

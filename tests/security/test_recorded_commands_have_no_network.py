@@ -242,7 +242,7 @@ def test_system_without_namespaces_is_refused_unless_isolation_is_waived(tmp_pat
     )
     vt = f"{PYTHON} -m vertex_training_cli.cli import --run 'touch ran' "
     for option, ran, text in (
-        ("", False, "cannot isolate the command from the network on this system"),
+        ("", False, "cannot isolate a command from the network on this machine"),
         ("--no-isolation", True, "note: the command is not isolated: only requests of"),
     ):
         done = subprocess.run(

@@ -23,7 +23,7 @@ from vertex_training_cli.console import console, show_facts, table
 from vertex_training_cli.deploy import sources
 from vertex_training_cli.diff import StackComparison
 from vertex_training_cli.drift import findings, report
-from vertex_training_cli.engine import events, preview
+from vertex_training_cli.engine import events
 from vertex_training_cli.engine.pulumi_cli import PulumiCli
 from vertex_training_cli.engine.values import (
     UNKNOWN,
@@ -98,7 +98,7 @@ def test_engine_error_contains_no_secret(tmp_path: Path, monkeypatch: pytest.Mon
         engine.read_json("stack", "export")
     assert_redacted(str(refused.value))
     with pytest.raises(PreviewError) as empty:
-        preview.stream_events(engine, "prod")
+        events.stream_events(engine, "prod")
     assert_redacted(str(empty.value))
     with pytest.raises(EventParseError) as unreadable:
         events.parse([SAID], "prod")

@@ -23,7 +23,7 @@ from vertex_training.serving.provider import (
     ModelVersionProvider,
     _ServingProvider,
 )
-from vertex_training_cli.deploy.state_code import is_own_provider, state_problems
+from vertex_training_cli.deploy.command import is_own_provider, state_problems
 
 OWN: Final = serialize_provider(CustomJobProvider())
 URN: Final = "urn:pulumi:dev::vertex-training::"
@@ -117,7 +117,7 @@ def test_pickle_of_another_class_is_refused(text: object, where: str) -> None:
     changed = copy.deepcopy(JOB)
     changed[where][PROVIDER_KEY] = text
     [problem] = state_problems(deployment(GCP, changed))
-    assert "the code of a provider that the program does not have" in problem.what
+    assert "the code of a provider that is not part of the program" in problem.what
     assert problem.path == ("state", "titanic")
 
 
@@ -159,7 +159,8 @@ def test_plugin_that_the_program_does_not_use_is_refused(changed: dict[str, Any]
 
 
 HINT: Final = (
-    "find out who wrote the state (`gcloud storage ls -a`), and restore an older generation"
+    "find out which account wrote the state (`gcloud storage ls -a`), and restore an older "
+    "generation of the state"
 )
 
 
@@ -169,7 +170,7 @@ def test_refusal_of_a_state_contains_the_resource_and_a_hint() -> None:
     download = {**GCP, "inputs": {"pluginDownloadURL": "https://m.example"}}
     assert state_problems(deployment(evil, plugin, download)) == [
         Problem(
-            "the state contains the code of a provider that the program does not have", "", HINT,
+            "the state contains the code of a provider that is not part of the program", "", HINT,
                 ("state", "titanic")),
         Problem("the state names a plugin that the program does not use", "mallory", HINT,
                 ("state", "default")),

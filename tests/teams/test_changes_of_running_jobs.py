@@ -75,7 +75,7 @@ def test_restored_state_adopts_the_running_job(project: Project) -> None:
     project.pulumi("stack import -s local --file before.json")
     told = project.vt("up", "--stack", "local", "--yes", "--skip-preview")
     assert f"{running}. " in told
-    assert "`vt up --stack local --refresh`, which adopts it" in told
+    assert "`vt up --stack local --refresh`, which adopts the job" in told
     # A change that does not look first would hide what it cancels.
     project.want(again={**BUSY, "run": 3})
     for command in (PREVIEW, "up -s local --yes --skip-preview"):

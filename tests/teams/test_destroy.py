@@ -41,7 +41,7 @@ def test_plain_destroy_fails_on_protection_before_it_cancels_a_job(stack: SmallS
 def test_vt_destroy_lists_protected_resources_and_losses(stack: SmallStack) -> None:
     told = stack.vt("destroy", "--yes", "--name", stack.name, expect=3)
     assert (
-        f"resource {ARTIFACTS} is protected. Hint: set protect: false in Pulumi.guarded.yaml"
+        f"resource {ARTIFACTS} is protected. Hint: set `protect: false` in Pulumi.guarded.yaml"
         in told
     )
     assert "job         busy" in told
@@ -75,7 +75,7 @@ def test_destroy_needs_only_the_name_once_protection_is_removed(stack: SmallStac
     assert stack.states() == [JobState.CANCELLED, JobState.RUNNING]
     for words in ((), ("--yes",), ("--yes", "--name", "prod"), ("--name", stack.name)):
         told = stack.vt("destroy", *words, expect=2)
-        assert "nothing was deleted. To destroy the stack, add: --yes --name guarded" in told
+        assert "no resource was deleted. To destroy the stack, add `--yes --name guarded`" in told
     assert stack.states() == [JobState.CANCELLED, JobState.RUNNING]
     stack.vt("destroy", "--yes", "--name", stack.name, expect=0)
     assert stack.states() == [JobState.CANCELLED, JobState.CANCELLED]

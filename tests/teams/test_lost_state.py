@@ -120,13 +120,13 @@ def test_lost_state_is_restored_without_duplicate_resources(stack: SmallStack) -
         or f"2 resources match: {twin}, {own.id}" in told
     )
     assert "monitoring-budget: budgets cannot be read: 403" in told
-    assert "`vt up` will create these, which are missing in the cloud: secrets-key" in told
+    assert "missing in the cloud; `vt up` will create these resources: secrets-key" in told
     assert "training-busy" in told
     assert stack.in_state() == {}
 
     told = import_state(stack, "--write")
     assert "monitoring-budget exists: " in told
-    assert "not searched for: resources that the stack's files do not declare" in told
+    assert "resources that the stack's files do not declare were not searched for" in told
     [adopted] = [line for line in told.splitlines() if "will adopt" in line]
     adopts = {each.rpartition("-")[2] for each in adopted.rpartition(": ")[2].split(", ")}
     assert {"busy", "batch", "slow", "search"} <= adopts
@@ -134,7 +134,7 @@ def test_lost_state_is_restored_without_duplicate_resources(stack: SmallStack) -
     assert again.endswith("training-weekly-schedule")
     # The command in the message imports it as the resource that the program declares.
     [line] = [each for each in told.splitlines() if "not imported: monitoring-dashboard" in each]
-    command = line.partition("To import it by hand: `")[2].rstrip("`")
+    command = line.partition("by its id: `")[2].rstrip("`")
     stack.checkout.shell(f"{command.replace(' ID ', f' {own.id} ')} --yes --skip-preview")
     store.delete(DASHBOARD, twin)
     stack.vt(*UP)

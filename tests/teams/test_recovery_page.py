@@ -163,6 +163,6 @@ def test_two_clones_follow_the_recovery_page_without_losses(clones: tuple[Clone,
     assert len(ours.project.accepted("train")) == 4
 
     told = ours.follow("An environment is taken down")
-    assert "nothing was deleted. To destroy the stack, add: --yes --name local" in told
+    assert "no resource was deleted. To destroy the stack, add `--yes --name local`" in told
     left = ours.project.state().get("resources") or []
     assert not [x for x in left if x["custom"]]

@@ -1,4 +1,4 @@
-"""``python -m vertex_training_cli.check``: only ``vt check``, for the pre-commit hook."""
+"""Run ``vt check`` for the pre-commit hook: ``python -m vertex_training_cli.check``."""
 
 import typer
 

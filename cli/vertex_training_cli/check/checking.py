@@ -1,4 +1,8 @@
-"""Check job files, with or without their stack, and return reports."""
+"""Check job files, with or without their stack, and return reports.
+
+Without a stack, references have placeholder values: ``${buckets.data}`` is the URI of a fictitious
+bucket.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +16,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from vertex_training.customjob.request import job_file
+from vertex_training import naming
+from vertex_training.customjob.request import job_file, references
 from vertex_training.customjob.request.checking import path_in_file
+from vertex_training.customjob.request.job_file import ID_LENGTH, Submission
 from vertex_training.customjob.rules.context import Context
 from vertex_training.errors import (
     CheckUnavailableError,
@@ -26,34 +32,25 @@ from vertex_training.errors import (
 from vertex_training.located_yaml import document
 from vertex_training.naming import is_local
 from vertex_training.settings.project_files import file_name
-from vertex_training_cli.check import placeholders
 from vertex_training_cli.check.report import FileReport
 from vertex_training_cli.engine.paths import from_here, link_out, root_of, stack_file
 
-if TYPE_CHECKING:  # with a stack comes pydantic
+if TYPE_CHECKING:
     from vertex_training.stack import Stack
 
-#: Maximum bytes read from a file, to bound memory use. The size limit of job files is far lower.
+#: Maximum number of bytes that are read from a file. Job files have a lower limit.
 MAX_READ: Final = 32 * 1024 * 1024
 #: Field name that identifies a JSON file as a job file.
 JOB_FIELD: Final = re.compile(
     rb'"(jobSpec|job_spec|workerPoolSpecs|worker_pool_specs|trialJobSpec|trial_job_spec)"\s*:'
 )
-#: Argument that means standard input instead of a file.
 STDIN: Final = "-"
-#: Rule id of problems with the local cloud on this machine. Comments cannot disable it, because it
-#: is not a rule of the service.
+#: Rule id of problems with the local cloud on this machine. Comments cannot disable this rule.
 LOCAL_RULE: Final = "local-cannot-run"
 
 
 def files_of(arguments: Iterable[str]) -> list[str]:
-    """Return the distinct files to check; a folder means the job files directly in that folder.
-
-    These are its YAML files, and its JSON files with a field of a job.
-
-    Raises:
-        CheckUnavailableError: a file does not exist.
-    """
+    """Return the distinct files to check, including the job files directly in named folders."""
     files: dict[str, None] = {}
     for argument in arguments:
         path = Path(argument)
@@ -70,15 +67,11 @@ def files_of(arguments: Iterable[str]) -> list[str]:
 
 
 def project_of(stack_name: str) -> Path | None:
-    """Return the folder of the Pulumi project; None outside of a project.
-
-    Raises:
-        CheckUnavailableError: a stack requires a project, and no folder has one.
-    """
+    """Return the folder of the Pulumi project; None outside of a project."""
     root = root_of(Path.cwd())
     if stack_name and root is None:
         raise CheckUnavailableError(
-            "no Pulumi.yaml in this folder or above; --stack requires a project"
+            "no Pulumi.yaml in this folder or above, but --stack requires a Pulumi project"
         )
     return root
 
@@ -86,11 +79,7 @@ def project_of(stack_name: str) -> Path | None:
 def files_to_check(
     arguments: Sequence[str], root: Path | None, loaded: Stack | None = None
 ) -> list[str]:
-    """Return the named files; without names, the stack's job files or those in the folder jobs.
-
-    Raises:
-        CheckUnavailableError: a file or folder does not exist.
-    """
+    """Return the named files; without names, the stack's job files or the files in folder jobs."""
     if arguments:
         return files_of(arguments)
     if loaded is not None:
@@ -98,30 +87,23 @@ def files_to_check(
         return list(dict.fromkeys(from_here(loaded.root / job.file) for job in jobs))
     folder = (root or Path.cwd()) / "jobs"
     if not folder.is_dir():
-        raise CheckUnavailableError("this folder has no folder jobs: name the files to check")
+        raise CheckUnavailableError("folder jobs does not exist here. Name the files to check")
     return files_of([from_here(folder)])
 
 
 def _may_be_job_file(file: Path) -> bool:
-    """Return whether a folder's file may be a job file, not data or a schema."""
-    if file.suffix in (".yaml", ".yml"):
-        return True
-    if file.suffix != ".json" or file.name.endswith(".schema.json"):
-        return False
-    return JOB_FIELD.search(read(str(file))) is not None
+    is_json = file.suffix == ".json" and not file.name.endswith(".schema.json")
+    is_job = is_json and JOB_FIELD.search(read(str(file))) is not None
+    return is_job or file.suffix in (".yaml", ".yml")
 
 
 def read(file: str) -> bytes:
-    """Return the bytes of a file, or of standard input for ``-``.
-
-    Raises:
-        CheckUnavailableError: the file cannot be read, or is behind a link out of the checkout.
-    """
+    """Return the bytes of a file, or of standard input for ``-``."""
     if file == STDIN:
         return sys.stdin.buffer.read(MAX_READ)
     if link := link_out(Path(os.path.abspath(file)), of_user=True):
         raise CheckUnavailableError(
-            f"{file}: {from_here(link)} is a link to a place outside the checkout"
+            f"{file}: {from_here(link)} is a link to a file outside the checkout"
         )
     try:
         with Path(file).open("rb") as stream:
@@ -131,14 +113,10 @@ def read(file: str) -> bytes:
 
 
 def check_without_stack(file: str) -> FileReport:
-    """Return the problems of a file that do not depend on a stack.
-
-    Raises:
-        CheckUnavailableError: the file cannot be read.
-    """
+    """Return the problems of a file that do not depend on a stack."""
     data, shown = read(file), name(file)
     result = job_file.check_job_file(
-        data, shown, placeholders.submission(job(file)), placeholders.table(data)
+        data, shown, placeholder_submission(job(file)), placeholders(data)
     )
     return report(shown, data, result)
 
@@ -148,11 +126,8 @@ def check_in_stack(
 ) -> list[FileReport]:
     """Return the problems of the files in this stack, and of the stack file.
 
-    ``ask_registries`` looks up pinned images over the network. Without files, all jobs of the stack
-    are checked. If the stack file has mistakes, the job files are checked without it.
-
-    Raises:
-        CheckUnavailableError: the stack does not exist, or a file cannot be read.
+    Without ``files``, all jobs of the stack are checked. If the stack file has mistakes, the job
+    files are checked without the stack. ``ask_registries`` looks up pinned images over the network.
     """
     loaded = stack_or_reports(root, stack_name)
     if isinstance(loaded, list):
@@ -178,10 +153,6 @@ def check_in_stack(
 
 
 def _jobs_without_stack(root: Path, stack_name: str) -> list[FileReport]:
-    """Return the problems of the stack's job files while the stack file has mistakes.
-
-    The result is empty if the stack file cannot be read, or has mistakes in defaults for jobs.
-    """
     from vertex_training.plan.facts import file_defaults
     from vertex_training.settings import reader, stack_files
     from vertex_training.stack import SCHEMA
@@ -201,24 +172,21 @@ def _jobs_without_stack(root: Path, stack_name: str) -> list[FileReport]:
         file = root / entry.file
         if not any(file_problems((), entry.file, root)):
             data, shown = read(str(file)), from_here(file)
-            known = placeholders.table(data) | placeholders.table(
-                "".join(defaults.fields.values()).encode()
-            )
+            known = placeholders(data) | placeholders("".join(defaults.fields.values()).encode())
             result = job_file.check_job_file(
-                data, shown, placeholders.submission(key), known, context
+                data, shown, placeholder_submission(key), known, context
             )
             reports[shown] = report(shown, data, result)
     return list(reports.values())
 
 
 def _in_registries(loaded: Stack) -> list[Problem]:
-    """Return problems of the stack's images in their registries; does not start the local cloud."""
     from vertex_training_cli.engine import stacks
     from vertex_training_cli.images import registry
     from vertex_training_cli.images.lookup import problems
 
     settings = loaded.settings
-    with suppress(CommandError):  # not running: each image reports this
+    with suppress(CommandError):  # Without the local cloud, each lookup reports the reason.
         registry.connect(
             stacks.find_unchecked(loaded.root, settings.stack), lambda _: None, start=False
         )
@@ -226,16 +194,12 @@ def _in_registries(loaded: Stack) -> list[Problem]:
 
 
 def shown_from(root: Path) -> Callable[[str], str]:
-    """Return a function that converts a configuration file to its path from the current folder."""
+    """Return a function that converts a file of the project to a path from the current folder."""
     return lambda file: from_here(root / file)
 
 
 def stack_or_reports(root: Path, stack_name: str) -> Stack | list[FileReport]:
-    """Return the stack, or reports on the stack file and package files if these have mistakes.
-
-    Raises:
-        CheckUnavailableError: the stack does not exist.
-    """
+    """Return the stack, or reports on mistakes in the stack file and its package files."""
     from vertex_training import stack
     from vertex_training.settings import stack_files
 
@@ -249,11 +213,7 @@ def stack_or_reports(root: Path, stack_name: str) -> Stack | list[FileReport]:
 
 
 def _of_config(root: Path, stack_name: str, problems: Sequence[Problem]) -> list[FileReport]:
-    """Return a report of the stack file, and of each other file with a problem.
-
-    Problems of a folder are reported with the stack file. Only the stack file is quoted, because a
-    line of requirements may have a password.
-    """
+    """Return reports of the stack file and of other files. Only the stack file is quoted."""
     shown = stack_file(root, stack_name)
     source = _text((root / file_name(stack_name)).read_bytes())
     others: dict[str, list[Problem]] = {}
@@ -261,12 +221,12 @@ def _of_config(root: Path, stack_name: str, problems: Sequence[Problem]) -> list
     for problem in problems:
         file = problem.location.file
         if file == Path(shown).name or not (root / file).is_file():
-            own.append(_as_shown(problem, shown))
+            is_named = file == Path(shown).name
+            place = dataclasses.replace(problem.location, file=shown) if is_named else None
+            own.append(problem.at(place) if place else problem)
         else:
-            shown_file = from_here(root / file)
-            others.setdefault(shown_file, []).append(
-                problem.at(dataclasses.replace(problem.location, file=shown_file))
-            )
+            place = dataclasses.replace(problem.location, file=from_here(root / file))
+            others.setdefault(place.file, []).append(problem.at(place))
     reports = [
         FileReport.from_problems(file, "", of_file, of_stack=True)
         for file, of_file in others.items()
@@ -279,20 +239,13 @@ def _one_of(file: str, loaded: Stack, results: Mapping[str, job_file.JobFileResu
     data, shown = read(file), name(file)
     jobs = [] if file == STDIN else loaded.jobs_of(Path(file))
     job_results = [results[key] for key in jobs] or [loaded.check_other(data, shown, job(file))]
-    of_jobs = [_report_in_stack(shown, data, result, loaded) for result in job_results]
-    whole = of_jobs[0]
-    for other in of_jobs[1:]:
-        whole = whole.merged(other)
+    whole = FileReport(shown)
+    for result in job_results:
+        local = is_local(loaded.settings.project)
+        more = local_problems(data, shown, result) if local else ()
+        of_job = FileReport.from_problems(shown, _text(data), [*result.problems, *more])
+        whole = of_job.merged(whole)
     return whole
-
-
-def _report_in_stack(
-    shown: str, data: bytes, result: job_file.JobFileResult, loaded: Stack
-) -> FileReport:
-    """Return a file's report. For a local stack, it includes problems of the local cloud."""
-    local = is_local(loaded.settings.project)
-    more = local_problems(data, shown, result) if local else ()
-    return FileReport.from_problems(shown, _text(data), [*result.problems, *more])
 
 
 def report(shown: str, data: bytes, result: job_file.JobFileResult) -> FileReport:
@@ -311,19 +264,11 @@ def job(file: str) -> str:
 
 
 def _text(data: bytes) -> str:
-    """Return the file's text for quoted lines, cut to the maximum size of a job file."""
     return data[: document.MAX_BYTES].decode("utf-8-sig", errors="replace")
 
 
-def _as_shown(problem: Problem, file: str) -> Problem:
-    """Return the problem with the stack file's path for messages instead of its bare name."""
-    if problem.location.file != Path(file).name:
-        return problem
-    return problem.at(dataclasses.replace(problem.location, file=file))
-
-
 def local_problems(data: bytes, shown: str, result: job_file.JobFileResult) -> Iterator[Problem]:
-    """Yield a problem for each part of a valid job file that the local cloud cannot run here."""
+    """Yield a problem for each part of a valid job file that the local cloud cannot run."""
     import psutil
 
     from localgcp.runner.refusals import refusals, stored_only
@@ -337,13 +282,17 @@ def local_problems(data: bytes, shown: str, result: job_file.JobFileResult) -> I
         *refusals(request.trial, _engine_missing, free, **_choices()),
         *stored_only(study),
     ):
-        location = _location(data, shown, request.kind.path_in_message(problem.path))
+        path = request.kind.path_in_message(problem.path)
+        location = Location(shown)
+        with suppress(ConfigError):
+            parsed = document.read(data, shown)
+            # A file may contain only the jobSpec.
+            location = parsed.location(path_in_file(parsed, path) or path_in_file(parsed, path[1:]))
         what = problem.what.removesuffix(".")
         yield Problem(what, "", problem.hint, (), location, LOCAL_RULE, problem.level)
 
 
 def _choices() -> dict[str, Any]:
-    """Return the settings that the last ``vt local start`` saved."""
     from localgcp.errors import LocalCloudError
     from localgcp.home import Home
     from localgcp.runner import substitutes
@@ -351,24 +300,13 @@ def _choices() -> dict[str, Any]:
 
     try:
         home = Home.find()
-    except LocalCloudError:  # a folder that is no home of this user has no settings
+    except LocalCloudError:  # The folder belongs to another user.
         return {}
     return {"nearest": substitutes.takes_nearest(home), "shortage": GpuShortage.of(home)}
 
 
-def _location(data: bytes, shown: str, path: tuple[Any, ...]) -> Location:
-    """Return the location of a field in the file, or of the whole file if the field is missing."""
-    try:
-        parsed = document.read(data, shown)
-    except ConfigError:
-        return Location(shown)
-    # A file may be the jobSpec alone.
-    return parsed.location(path_in_file(parsed, path) or path_in_file(parsed, path[1:]))
-
-
 @functools.cache
 def _engine_missing() -> str:
-    """Return the reason why images cannot run on this machine; empty if they can."""
     from localgcp.containers import host
     from localgcp.containers.registry import find_program
     from localgcp.home import Home
@@ -376,3 +314,79 @@ def _engine_missing() -> str:
     if find_program() is None:
         return f"no container registry ({host.MISSING})"
     return "" if host.find_engine(Home.find()) else f"no container engine ({host.MISSING})"
+
+
+#: Properties of the fictitious stack for checks without a stack.
+PROJECT: Final = "placeholder-project"
+NUMBER: Final = "100000000000"
+REGION: Final = "us-central1"
+STACK: Final = "dev"
+ATTACHMENT: Final = f"projects/{PROJECT}/regions/{REGION}/networkAttachments/{STACK}"
+NAMES: Final = naming.Names(PROJECT, NUMBER, REGION, STACK)
+ZERO_DIGEST: Final = "sha256:" + "0" * 64
+
+
+#: Values of references without a key.
+FIXED: Final[dict[str, Any]] = {
+    "stack.name": STACK,
+    "stack.project": PROJECT,
+    "stack.projectNumber": NUMBER,
+    "stack.region": REGION,
+    "network.name": f"projects/{NUMBER}/global/networks/{STACK}",
+    "network.attachment": ATTACHMENT,
+    "network.interface": {"networkAttachment": ATTACHMENT},
+}
+#: Reference to a reserved range of the network.
+RANGE: Final = re.compile(r"network\.ranges\.([a-z](?:[a-z0-9-]{0,38}[a-z0-9])?)\Z")
+#: An example name of each kind, for hints: did you mean 'buckets.data'?
+EXAMPLES: Final = {
+    "buckets": "data",
+    "serviceAccounts": "trainer",
+    "secrets": "api-key",
+    "packages": "code",
+    "images": "trainer",
+    "reservations": "gpus",
+    "snapshots": "clicks",
+}
+
+
+def placeholders(data: bytes) -> dict[str, Any]:
+    """Return placeholder values of the references in the job file ``data``, and of examples."""
+    known = dict(FIXED)
+    for kind, key in EXAMPLES.items():
+        known |= _entries(kind, key)
+    if len(data) <= document.MAX_BYTES:  # Larger files are refused.
+        for name in set(references.names_in(data.decode("utf-8", errors="replace"))):
+            kind, key = name.split(".")[:2]
+            if kind in EXAMPLES and naming.KEY.match(key) and len(key) <= 40:
+                known |= _entries(kind, key)
+            elif range_ := RANGE.match(name):
+                known[name] = NAMES.ip_range(range_[1])
+    return known
+
+
+def placeholder_submission(job: str) -> Submission:
+    """Return a placeholder submission of ``job``, for references to the job itself."""
+    return Submission(PROJECT, REGION, STACK, job, run=1)
+
+
+def _entries(kind: str, key: str) -> dict[str, Any]:
+    bucket, secret = NAMES.bucket(key), NAMES.secret(key)
+    folder = f"{NAMES.bucket('data')}/{naming.SNAPSHOTS}/{STACK}/{key}/{'0' * ID_LENGTH}"
+    reservation = f"projects/{PROJECT}/zones/{REGION}-a/reservations/{key}"
+    affinity = {
+        "reservationAffinityType": "SPECIFIC_RESERVATION",
+        "key": "compute.googleapis.com/reservation-name",
+        "values": [reservation],
+    }
+    packages = f"gs://{NAMES.bucket(naming.STAGING)}/packages"
+    values = {
+        "buckets": {"": f"gs://{bucket}", ".name": bucket, ".mount": f"/gcs/{bucket}"},
+        "serviceAccounts": {"": NAMES.account_email(key)},
+        "secrets": {"": secret, ".value": f"{secret}{naming.NEWEST_VALUE}"},
+        "packages": {"": f"{packages}/{key}-0000000000000000.tar.gz"},
+        "images": {"": f"{NAMES.repository()}/{key}@{ZERO_DIGEST}"},
+        "reservations": {"": affinity, ".name": reservation},
+        "snapshots": {"": f"gs://{folder}", ".mount": f"/gcs/{folder}"},
+    }
+    return {f"{kind}.{key}{suffix}": value for suffix, value in values[kind].items()}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import os
 import sys
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated
 
@@ -13,8 +12,16 @@ import typer
 
 from vertex_training.errors import CheckUnavailableError, counted
 from vertex_training.secret_rules.redaction import masked
-from vertex_training_cli.check import checking, fixing, machine_reports
-from vertex_training_cli.check.report import FileReport, text_lines
+from vertex_training_cli.check import checking, fixing
+from vertex_training_cli.check.report import (
+    FileReport,
+    all_rules,
+    as_json,
+    as_workflow_commands,
+    rules_as_json,
+    rules_as_text,
+    text_lines,
+)
 from vertex_training_cli.console import plain
 from vertex_training_cli.status import print_line
 
@@ -81,94 +88,54 @@ def check(
 
     Exit code: 0 no mistakes (warnings are possible), 1 mistakes, 2 the check could not run.
     """
-    _accept_any_name()
+    for stream in (sys.stdout, sys.stderr):  # File names may have any bytes.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     if list_rules:
         _list_rules(format_)
         return
-    _run(Task(files or [], stack, format_, show_all, ask_registries, fix, dry_run))
-
-
-@dataclass(frozen=True, slots=True)
-class Task:
-    """Arguments and options of one call."""
-
-    files: list[str]
-    stack: str
-    format: FindingFormat
-    show_all: bool
-    ask_registries: bool
-    fix: bool
-    dry_run: bool
-
-    def ensure_possible(self) -> None:
-        """Refuse invalid combinations of options.
-
-        Raises:
-            CheckUnavailableError: two options exclude each other, or one requires another.
-        """
-        if self.ask_registries and not self.stack:
-            raise CheckUnavailableError("--registry requires --stack, because a stack pins images")
-        if self.dry_run and not self.fix:
-            raise CheckUnavailableError("--dry-run requires --fix")
-        if self.fix and self.format is not FindingFormat.TEXT:
-            raise CheckUnavailableError("--fix shows a diff and cannot be combined with --format")
-        if self.fix and "-" in self.files:
-            raise CheckUnavailableError("--fix cannot change standard input (-)")
-
-
-def _run(task: Task) -> None:
-    """Run the task and exit with its code."""
-    task.ensure_possible()
-    if task.fix:
-        _fix(task)
-    if not _check(task):
+    if ask_registries and not stack:
+        raise CheckUnavailableError("--registry requires --stack, because a stack pins images")
+    if dry_run and not fix:
+        raise CheckUnavailableError("--dry-run requires --fix")
+    if fix and format_ is not FindingFormat.TEXT:
+        raise CheckUnavailableError("--fix shows a diff and cannot be combined with --format")
+    named = files or []
+    if fix and checking.STDIN in named:
+        raise CheckUnavailableError("--fix cannot change standard input (-)")
+    if fix:
+        _fix(named, stack, dry_run=dry_run)
+    root = checking.project_of(stack)
+    if stack and root:
+        chosen = checking.files_of(named) if named else []
+        reports = checking.check_in_stack(chosen, root, stack, ask_registries=ask_registries)
+    else:
+        names = checking.files_to_check(named, root)
+        reports = [checking.check_without_stack(name) for name in names]
+    shown = reports if show_all else [report.without_notes() for report in reports]
+    _print_reports(shown, format_)
+    if any(report.count("error") for report in reports):
         raise typer.Exit(1)
 
 
-def _check(task: Task) -> bool:
-    """Check once and print the findings; return whether there are no mistakes."""
-    reports = _whole_reports(task.files, task.stack, ask_registries=task.ask_registries)
-    _print_reports(
-        reports if task.show_all else [report.without_notes() for report in reports], task.format
-    )
-    return not any(report.count("error") for report in reports)
-
-
-def _fix(task: Task) -> None:
-    """Fix files and show the diff; report remaining mistakes as usual."""
+def _fix(files: list[str], stack: str, *, dry_run: bool) -> None:
     count = 0
-    for fixed in fixing.fix_all(task.files, task.stack):
+    for fixed in fixing.fix_all(files, stack):
         for line in fixed.diff():
             print(masked(plain(line.rstrip("\r\n"))))
         count += fixed.count
-        if fixed.count and not task.dry_run:
+        if fixed.count and not dry_run:
             fixed.write()
-    mistakes = counted(count, "mistake")
     if count:
-        action = "Not written (--dry-run), fixable" if task.dry_run else "Fixed"
-        print_line(f"{action}: {mistakes}.")
-
-
-def _accept_any_name() -> None:
-    """Print file names with any bytes on terminals without UTF-8."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
-
-
-def _whole_reports(arguments: list[str], stack: str, *, ask_registries: bool) -> list[FileReport]:
-    root = checking.project_of(stack)
-    if stack and root:
-        files = checking.files_of(arguments) if arguments else []
-        return checking.check_in_stack(files, root, stack, ask_registries=ask_registries)
-    return [checking.check_without_stack(file) for file in checking.files_to_check(arguments, root)]
+        action = "Not written (--dry-run), fixable" if dry_run else "Fixed"
+        print_line(f"{action}: {counted(count, 'mistake')}.")
 
 
 def _print_reports(reports: list[FileReport], format_: FindingFormat) -> None:
     if format_ is FindingFormat.JSON:
-        print(machine_reports.as_json(reports))
+        print(as_json(reports))
     elif format_ is FindingFormat.GITHUB:
-        for line in machine_reports.as_workflow_commands(reports):
+        for line in as_workflow_commands(reports):
             print(line)
     else:
         color = sys.stdout.isatty() and "NO_COLOR" not in os.environ
@@ -177,12 +144,12 @@ def _print_reports(reports: list[FileReport], format_: FindingFormat) -> None:
 
 
 def _list_rules(format_: FindingFormat) -> None:
-    rows = machine_reports.all_rules()
+    rows = all_rules()
     if format_ is FindingFormat.TEXT:
-        for line in machine_reports.rules_as_text(rows):
+        for line in rules_as_text(rows):
             print(line)
     elif format_ is FindingFormat.JSON:
-        print(machine_reports.rules_as_json(rows))
+        print(rules_as_json(rows))
     else:
-        print_line(f"vt check: --rules does not support format {format_.value}: use text or json")
+        print_line(f"vt check: --rules does not support format {format_.value}. Use text or json")
         raise typer.Exit(2)

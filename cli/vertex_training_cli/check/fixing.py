@@ -1,7 +1,7 @@
-"""``vt check --fix``: applies fixes that are certain, and shows the diff.
+"""Apply certain fixes to files for ``vt check --fix``, and show the diff.
 
-Each fix is tried on a copy and kept if its problem disappears. A guess, such as the GPU for a name
-without a memory size, is kept only if it causes no other problem.
+Each fix is tried on a copy and kept if its problem disappears. A guessed fix, such as a GPU without
+a memory size, must also cause no new error.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Final
 from vertex_training.customjob.request import job_file
 from vertex_training.errors import CheckUnavailableError, Problem
 from vertex_training.located_yaml.editing import mended
-from vertex_training_cli.check import checking, placeholders
+from vertex_training_cli.check import checking
 from vertex_training_cli.engine.paths import from_here, link_out
 
-if TYPE_CHECKING:  # with a stack comes pydantic
+if TYPE_CHECKING:  # Without a stack, pydantic is not imported.
     from vertex_training.stack import Stack
 
-#: Maximum of fixes in one file. Each fix is verified by a new check of the file.
+#: Maximum number of fixes in one file. Each fix is verified by a new check of the file.
 MAX_MENDS: Final = 100
 #: Byte order mark, which some editors add.
 BOM: Final = b"\xef\xbb\xbf"
@@ -42,7 +42,7 @@ class FixedFile:
     count: int
 
     def diff(self) -> Iterator[str]:
-        """Yield the lines of a unified diff; yields no lines for an unchanged file."""
+        """Yield the lines of a unified diff; no lines for an unchanged file."""
         before, after = (
             part.decode("utf-8-sig", errors="replace").splitlines(keepends=True)
             for part in (self.before, self.after)
@@ -50,21 +50,16 @@ class FixedFile:
         yield from difflib.unified_diff(before, after, self.file, self.file)
 
     def write(self) -> None:
-        """Replace the file atomically, with the same permissions. A link remains a link.
-
-        Raises:
-            CheckUnavailableError: the file cannot be written, was changed meanwhile, or is behind
-                a link out of the checkout.
-        """
+        """Replace the file atomically, with the same permissions. A symbolic link is kept."""
         path = Path(os.path.realpath(os.path.abspath(self.file)))
         if link := link_out(Path(os.path.abspath(self.file))):
             raise CheckUnavailableError(
-                f"{self.file}: {from_here(link)} is a link to a place outside the checkout"
+                f"{self.file}: {from_here(link)} is a link to a file outside the checkout"
             )
         try:
             if path.read_bytes() != self.before:
                 raise CheckUnavailableError(
-                    f"{self.file} was changed by another program; run vt check again"
+                    f"another program changed {self.file}. Run `vt check` again"
                 )
             with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as new:
                 try:
@@ -94,7 +89,10 @@ def fix(file: str, data: bytes, judge: Judge) -> FixedFile:
             break
         problem, candidate = step
         after = list(judge(mark + candidate.encode()))
-        if _is_better(problem, problems, after):
+        identities = {_identity(finding) for finding in after}
+        is_certain = problem.mend is None or not problem.mend.guessed
+        fewer = is_certain or _errors(after) < _errors(problems)
+        if fewer and _identity(problem) not in identities:
             current, problems, count = candidate, after, count + 1
             refused.clear()
         else:
@@ -103,7 +101,6 @@ def fix(file: str, data: bytes, judge: Judge) -> FixedFile:
 
 
 def _next(text: str, problems: Sequence[Problem], refused: set[str]) -> tuple[Problem, str] | None:
-    """Return the first problem with an applicable fix, and the fixed text."""
     for problem in problems:
         if problem.mend is None or _identity(problem) in refused:
             continue
@@ -118,27 +115,12 @@ def _identity(problem: Problem) -> str:
     return f"{problem.path} {problem.rule} {problem.mend}"
 
 
-def _is_better(mended_one: Problem, before: Sequence[Problem], after: Sequence[Problem]) -> bool:
-    """Return whether a fix removed its problem; a guessed fix must also leave fewer errors."""
-    if any(_identity(finding) == _identity(mended_one) for finding in after):
-        return False
-    guessed = mended_one.mend is not None and mended_one.mend.guessed
-    return not guessed or _errors(after) < _errors(before)
-
-
 def _errors(problems: Sequence[Problem]) -> int:
     return sum(problem.level == "error" for problem in problems)
 
 
 def fix_all(arguments: Sequence[str], stack_name: str) -> Iterator[FixedFile]:
-    """Yield files with safe fixes: the named files, or all files of the stack or project.
-
-    With a stack, its references are resolved. A file without a job in the stack is checked like a
-    job file of the stack.
-
-    Raises:
-        CheckUnavailableError: a file or the stack does not exist, or there is no file to check.
-    """
+    """Yield files with safe fixes: the named files, or all files of the stack or project."""
     root, loaded = checking.project_of(stack_name), None
     if stack_name and root:
         reports = checking.stack_or_reports(root, stack_name)
@@ -154,7 +136,7 @@ def judge_of(file: str, loaded: Stack | None = None) -> Judge:
     def judge(data: bytes) -> Sequence[Problem]:
         if loaded is not None:
             return loaded.check_other(data, file, job).problems
-        table = placeholders.table(data)
-        return job_file.check_job_file(data, file, placeholders.submission(job), table).problems
+        table, place = checking.placeholders(data), checking.placeholder_submission(job)
+        return job_file.check_job_file(data, file, place, table).problems
 
     return judge

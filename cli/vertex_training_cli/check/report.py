@@ -1,36 +1,34 @@
-"""Findings in a file, and their text.
-
-A line for each finding, then the source line with a caret under the value. Other formats are in
-``machine_reports``.
-"""
+"""Findings in files, as text, as JSON and as annotations of GitHub Actions; a list of all rules."""
 
 from __future__ import annotations
 
 import dataclasses
+import json
 import re
-import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+import shutil
+import textwrap
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
-from vertex_training.errors import Level, Location, Problem
+from rich.cells import cell_len
+
+from vertex_training.customjob import rules
+from vertex_training.customjob.rules.registry import Rule
+from vertex_training.errors import Level, Location, Problem, counted
 from vertex_training.located_yaml.document import MAX_PROBLEMS
 from vertex_training.secret_rules.redaction import masked, redacted
 from vertex_training_cli.console import plain
 
-#: Levels in descending order.
 LEVELS: Final[tuple[Level, ...]] = ("error", "warning", "note")
 #: A value in a line: quoted text, a reference, or plain YAML text up to its end.
 TOKEN: Final = re.compile(
     r'"(?:[^"\\]|\\.)*"' r"|'(?:[^']|'')*'" r"|\$\{[^}]*\}[^\s,\]}]*" r"|[^\s,\[\]{}#:][^,\[\]{}#]*"
 )
-
 #: Maximum number of characters shown of a source line.
 WIDTH: Final = 100
-#: Characters before and after the shown part of a line that are also searched for secrets. A line
-#: may have megabytes.
+#: Number of characters around the shown part of a line that are also searched for secrets.
 NEAR: Final = 400
-#: Escape sequences of terminals.
 RED: Final = "\x1b[31m"
 YELLOW: Final = "\x1b[33m"
 CYAN: Final = "\x1b[36m"
@@ -51,17 +49,17 @@ class LintFinding:
 
     @property
     def level(self) -> Level:
-        """``error``, ``warning`` or ``note``."""
+        """Return ``error``, ``warning`` or ``note``."""
         return self.problem.level
 
     @property
     def rule(self) -> str:
-        """Id of the broken rule."""
+        """Return the id of the rule."""
         return self.problem.rule
 
     @property
     def statement(self) -> str:
-        """Subject and problem; the problem's location precedes them if it is in another file."""
+        """Return subject and problem, after the problem's location if it is in another file."""
         elsewhere = self.problem.location
         return (
             f"{elsewhere}: {self.problem.statement}" if elsewhere.file else self.problem.statement
@@ -69,7 +67,7 @@ class LintFinding:
 
     @property
     def message(self) -> str:
-        """The text without the location in the report's own file."""
+        """Return the text without a location in the reported file."""
         return str(self.problem)
 
 
@@ -119,7 +117,7 @@ def _finding(problem: Problem, file: str, lines: tuple[str, ...]) -> LintFinding
     location, own = problem.location, problem
     if location.file == file:
         own = problem.at(Location())
-    else:  # in a package or a folder: reported at the top
+    else:  # A problem of a package or folder is reported on the first line.
         location = Location()
     line, column = max(location.line, 1), max(location.column, 1)
     text = lines[line - 1] if line <= len(lines) else ""
@@ -144,19 +142,12 @@ def end_of_value(line: str, column: int) -> int:
     return column + max(len(token), 1)
 
 
-class TerminalStyle:
-    """Function that adds colors for a terminal, if enabled."""
-
-    def __init__(self, color: bool) -> None:
-        self.color = color
-
-    def __call__(self, text: str, *styles: str) -> str:
-        return "".join(styles) + text + RESET if self.color and text else text
-
-
 def text_lines(reports: Sequence[FileReport], *, color: bool) -> Iterator[str]:
     """Yield the lines of all findings, and a summary."""
-    style = TerminalStyle(color)
+
+    def style(text: str, *styles: str) -> str:
+        return "".join(styles) + text + RESET if color and text else text
+
     for report in reports:
         for finding in report.findings:
             yield headline(finding, style)
@@ -164,7 +155,7 @@ def text_lines(reports: Sequence[FileReport], *, color: bool) -> Iterator[str]:
     yield style(summary(reports), BOLD)
 
 
-def headline(finding: LintFinding, style: TerminalStyle) -> str:
+def headline(finding: LintFinding, style: Callable[..., str]) -> str:
     """Return ``file:line:column: LEVEL: mistake (got X). Hint: …  [rule]``, without ``error``."""
     place = f"{finding.file}:{finding.line}:{finding.column}:"
     level = "" if finding.level == "error" else style(f"{finding.level}:", _color(finding)) + " "
@@ -172,33 +163,30 @@ def headline(finding: LintFinding, style: TerminalStyle) -> str:
     return f"{style(plain(place), BOLD)} {level}{plain(finding.message)}{rule}"
 
 
-def excerpt(finding: LintFinding, source: Sequence[str], style: TerminalStyle) -> Iterator[str]:
-    """Yield the source line and a line with carets; yield neither if a secret is possible."""
+def excerpt(
+    finding: LintFinding, source: Sequence[str], style: Callable[..., str]
+) -> Iterator[str]:
+    """Yield the source line and a line with carets, unless the line may contain a secret."""
     if finding.rule.startswith("secret-") or "env" in finding.problem.path:
         return
     if not 0 < finding.line <= len(source) or not source[finding.line - 1].strip():
         return
     line, start = source[finding.line - 1], finding.column - 1
     cut = max(0, start - WIDTH // 2) if len(line) > WIDTH else 0
-    shown, more = _window(line, cut), len(line) > cut + WIDTH
+    begin, more = max(0, cut - NEAR), len(line) > cut + WIDTH
+    shown = masked(line[begin : cut + WIDTH + NEAR])[cut - begin :][:WIDTH]
     before = plain(shown[: start - cut])
-    width = sum(map(cells, plain(shown[start - cut : finding.end_column - 1 - cut]))) or 1
+    width = cell_len(plain(shown[start - cut : finding.end_column - 1 - cut])) or 1
     lead, tail = "…" if cut else "", "…" if more else ""
     number = f"{finding.line:>6} | "
     yield style(number, DIM) + lead + plain(shown) + tail
-    padding = " " * (len(number) + len(lead) + sum(map(cells, before)))
+    padding = " " * (len(number) + len(lead) + cell_len(before))
     mark = "^" * min(width, WIDTH)
     yield padding + style(mark, _color(finding))
 
 
 def _color(finding: LintFinding) -> str:
     return {"error": RED, "warning": YELLOW}.get(finding.level, CYAN)
-
-
-def _window(line: str, cut: int) -> str:
-    """Return up to ``WIDTH`` characters of a line from ``cut``, with secrets masked."""
-    begin = max(0, cut - NEAR)
-    return masked(line[begin : cut + WIDTH + NEAR])[cut - begin :][:WIDTH]
 
 
 def summary(reports: Sequence[FileReport]) -> str:
@@ -211,24 +199,118 @@ def summary(reports: Sequence[FileReport]) -> str:
     others = [plain(report.file) for report in reports if report.of_stack]
     others = others if len(others) < 3 else [f"{len(others)} files of the stack"]
     of_jobs = sum(not report.of_stack for report in reports)
-    jobs = [_plural(of_jobs, "file")] if of_jobs else []
+    jobs = [counted(of_jobs, "file")] if of_jobs else []
     files = " and ".join([*jobs, *others]) or "0 files"
     if not errors and not warnings and not notes:
         return f"{files}, no mistakes."
-    parts = [_plural(errors, "error")] if errors else ["no errors"]
-    parts += [_plural(warnings, "warning")] if warnings else []
-    parts += [_plural(notes, "note")] if notes else []
+    parts = [counted(errors, "error")] if errors else ["no errors"]
+    parts += [counted(warnings, "warning")] if warnings else []
+    parts += [counted(notes, "note")] if notes else []
     if any(len(report.findings) >= MAX_PROBLEMS for report in reports):
-        parts.append(f"possibly more: a check of a file stops at {MAX_PROBLEMS} problems")
+        parts.append(f"more problems are possible: a check stops after {MAX_PROBLEMS} per file")
     return f"{files}: {', '.join(parts)}."
 
 
-def cells(char: str) -> int:
-    """Return the width of a character on a terminal, in columns."""
-    if unicodedata.combining(char):
-        return 0
-    return 2 if unicodedata.east_asian_width(char) in "WF" else 1
+#: Version of the JSON report. It is increased when a field is removed or changes its meaning.
+VERSION: Final = 1
 
 
-def _plural(count: int, word: str) -> str:
-    return f"{count} {word}" if count == 1 else f"{count} {word}s"
+def as_json(reports: Sequence[FileReport]) -> str:
+    """Return all findings as a JSON document, with files in the order of the command line."""
+    document = {
+        "version": VERSION,
+        "errors": sum(report.count("error") for report in reports),
+        "warnings": sum(report.count("warning") for report in reports),
+        "notes": sum(report.count("note") for report in reports),
+        "files": [
+            {"file": report.file, "findings": [_row(finding) for finding in report.findings]}
+            for report in reports
+        ],
+    }
+    return json.dumps(document, indent=2, ensure_ascii=False)
+
+
+def _row(finding: LintFinding) -> dict[str, str | int]:
+    return {
+        "rule": finding.rule,
+        "level": finding.level,
+        "line": finding.line,
+        "column": finding.column,
+        "endColumn": finding.end_column,
+        "what": finding.statement,
+        "got": finding.problem.value,
+        "hint": finding.problem.hint,
+        "message": finding.message,
+    }
+
+
+def as_workflow_commands(reports: Sequence[FileReport]) -> Iterator[str]:
+    """Yield a workflow command of GitHub Actions for each finding."""
+    for report in reports:
+        for finding in report.findings:
+            place = {
+                "file": finding.file,
+                "line": str(finding.line),
+                "col": str(finding.column),
+                "endColumn": str(finding.end_column),
+                "title": finding.rule,
+            }
+            escaped = {
+                key: _escaped(value).replace(":", "%3A").replace(",", "%2C")
+                for key, value in place.items()
+                if value
+            }
+            properties = ",".join(f"{key}={value}" for key, value in escaped.items())
+            command = {"note": "notice"}.get(finding.level, finding.level)
+            yield f"::{command} {properties}::{_escaped(finding.message)}"
+
+
+def _escaped(text: str) -> str:
+    """Escape a text for a workflow command (github.com/actions/toolkit, ``command.ts``)."""
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def all_rules() -> list[Rule]:
+    """Return all rules, sorted by id."""
+    return sorted(rules.ALL, key=lambda rule: rule.id)
+
+
+def link(source: str) -> str | None:
+    """Return the URL of a rule's source; None if the source is a file of a package.
+
+    >>> link("docs.cloud.google.com/x")
+    'https://docs.cloud.google.com/x'
+    """
+    first = source.split()[0].rstrip(",;") if source.split() else ""
+    if first.startswith(("https://", "http://")):
+        return first
+    host = first.partition("/")[0]
+    is_page = "/" in first and host.endswith((".com", ".org", ".dev", ".io"))
+    return f"https://{first}" if is_page else None
+
+
+def rules_as_text(rows: Sequence[Rule]) -> Iterator[str]:
+    """Yield lines with id, level, documentation and source of each rule."""
+    width = min(shutil.get_terminal_size((100, 24)).columns, 100)
+    for row in rows:
+        yield f"{row.id} ({row.level})"
+        yield from textwrap.wrap(
+            row.summary, width, initial_indent="    ", subsequent_indent="    "
+        )
+        yield f"    {row.source}"
+    yield f"{len(rows)} rules"
+
+
+def rules_as_json(rows: Sequence[Rule]) -> str:
+    """Return all rules as JSON."""
+    table: list[dict[str, Any]] = [
+        {
+            "id": row.id,
+            "level": row.level,
+            "summary": row.summary,
+            "source": row.source,
+            "link": link(row.source),
+        }
+        for row in rows
+    ]
+    return json.dumps({"rules": table}, indent=2, ensure_ascii=False)

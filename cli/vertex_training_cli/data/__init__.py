@@ -1,8 +1,8 @@
 """``vt data``: snapshots in buckets; and the objects of a bucket, for other commands.
 
 =============  ==========================================================
-``snapshots``  results of queries that the stack keeps: list, diff, delete
-``download``   objects of a place: a list, or files of a local folder
+``snapshots``  command lines that list, compare and delete snapshots
+``download``   lists or downloads the objects of a place
 ``cloud``      buckets and objects, and errors of the service
 =============  ==========================================================
 """

@@ -1,4 +1,4 @@
-"""Cloud Storage for ``vt data`` and ``vt jobs artifacts``: objects, and readable errors."""
+"""Objects of Cloud Storage for ``vt data`` and ``vt jobs artifacts``, and clear error messages."""
 
 from __future__ import annotations
 
@@ -45,30 +45,20 @@ class Place:
     prefix: str = ""
 
     def __str__(self) -> str:
-        """Return ``gs://BUCKET/PREFIX``."""
         return f"gs://{self.bucket}/{self.prefix}"
 
 
 def place_of(uri: str) -> Place:
-    """Return the place of a ``gs://`` URI.
-
-    Raises:
-        CommandError: the URI is invalid: a job may name any place.
-    """
+    """Return the place of a ``gs://`` URI, which may come from a job and be invalid."""
     match = _URI.fullmatch(uri)
     if match is None:
-        raise CommandError(f"{uri!r} is not a valid address of a bucket.")
+        raise CommandError(f"{uri!r} is not a valid gs:// URI.")
     prefix = (match[2] or "").strip("/")
     return Place(match[1], f"{prefix}/" if prefix else "")
 
 
 def connect(ref: StackRef, log: Callable[[str], None]) -> storage.Client:
-    """Return the client of the stack's project. Start the local cloud for a local stack.
-
-    Raises:
-        CommandError: the local cloud does not start.
-        OperatorError: no credentials, or a local cloud for a project of Google Cloud.
-    """
+    """Return the client of the stack's project. Starts the local cloud for a local stack."""
     if ref.is_local and not os.environ.get(STORAGE_EMULATOR):
         os.environ[STORAGE_EMULATOR] = ref.environment(log)[STORAGE_EMULATOR]
     return storage_client(ref.project)
@@ -90,7 +80,7 @@ def objects(client: storage.Client, place: Place) -> Iterator[RemoteObject]:
 
 
 def delete(client: storage.Client, place: Place, listed: Iterable[RemoteObject]) -> None:
-    """Delete these objects in order; skip objects that were deleted or rewritten meanwhile."""
+    """Delete these objects in order. Skip objects that were deleted or changed in the meantime."""
     bucket = client.bucket(place.bucket)
     for item in listed:
         with plain_errors(place, "write"):
@@ -105,17 +95,12 @@ def delete(client: storage.Client, place: Place, listed: Iterable[RemoteObject])
 def run_all(
     items: Sequence[RemoteObject], work: Callable[[RemoteObject], None], place: Place
 ) -> None:
-    """Run ``work``, which reads an object, for each item in parallel.
-
-    Raises:
-        CommandError: some items failed. The text has the first name and the number. All items
-            were tried.
-    """
+    """Run ``work`` for each object in parallel; then raise CommandError if some calls failed."""
     workers = ThreadPoolExecutor(_WORKERS)
     try:
         begun = [(item, workers.submit(work, item)) for item in items]
         failed = [(item.name, error) for item, future in begun if (error := future.exception())]
-    finally:  # Ctrl-C waits only for running work
+    finally:  # After Ctrl-C, wait only for running calls.
         workers.shutdown(cancel_futures=True)
     if not failed:
         return
@@ -132,7 +117,7 @@ def run_all(
 
 @contextmanager
 def plain_errors(place: Place, right: str) -> Iterator[None]:
-    """Convert errors of the service to CommandError. ``right`` is the access: read or write."""
+    """Convert errors of the service to CommandError. ``right`` is ``read`` or ``write``."""
     try:
         yield
     except (exceptions.GoogleAPICallError, exceptions.RetryError) as error:
@@ -142,20 +127,18 @@ def plain_errors(place: Place, right: str) -> Iterator[None]:
 
 
 def explained(error: BaseException, place: Place, right: str) -> CommandError:
-    """Return a CommandError for an error of the service: one line with a hint."""
+    """Return a CommandError with a hint for an error of the service."""
     if isinstance(error, (exceptions.Forbidden, exceptions.Unauthorized)):
         role = "roles/storage.objectUser" if right == "write" else "roles/storage.objectViewer"
         key = "writes: […]" if right == "write" else "reads: […]"
         return CommandError(
-            f"{place}: no permission to {right}; it requires {role} on the bucket.",
-            f"request the role, or act as an account with `{key}` in the stack file.",
+            f"{place}: no permission to {right} objects. The bucket requires {role}.",
+            f"request the role, or use an account with `{key}` in the stack file.",
         )
     if isinstance(error, exceptions.NotFound):
         return CommandError(f"bucket {place.bucket} does not exist.")
     text = getattr(error, "message", None) or str(error) or type(error).__name__
-    return CommandError(
-        f"{place}: {text}", "run the command again; complete files are not sent again."
-    )
+    return CommandError(f"{place}: {text}", "run the command again.")
 
 
 def in_units(size: float) -> str:

@@ -1,7 +1,7 @@
-"""List the objects of a place, and download them into a folder.
+"""List the objects of a place, and download objects into a folder.
 
-A downloaded file appears after its checksum is verified. Before that, it is in ``.vt-data`` in the
-same folder, where a later download resumes. Objects are downloaded without decompression.
+Incomplete files are in ``.vt-data`` of the target folder, where a later download resumes. A file is
+moved to its place after its checksum was verified. Objects are not decompressed.
 """
 
 from __future__ import annotations
@@ -44,14 +44,7 @@ def list_objects(client: storage.Client, place: Place) -> None:
 
 
 def download(client: storage.Client, place: Place, folder: Path, *, replace: bool = False) -> None:
-    """Download the objects that are missing from ``folder``, and print their number.
-
-    Existing files that differ from the bucket's are only replaced with ``replace``.
-
-    Raises:
-        CommandError: an object was not downloaded, or a file differs and was not replaced. All
-            objects were tried, and complete files stay.
-    """
+    """Download missing objects into ``folder``; ``replace`` also replaces files that differ."""
     remote = [*cloud.objects(client, place)]
     ensure_writable(folder, [item.name for item in remote])
     target = RootDirectory(folder, refuse_git=True)
@@ -69,8 +62,8 @@ def download(client: storage.Client, place: Place, folder: Path, *, replace: boo
     if changed and not replace:
         names = ", ".join(plain(item.name) for item in changed[:_SHOWN])
         more = ", …" if len(changed) > _SHOWN else ""
-        what = f"{counted(len(changed), 'local file')} not replaced, but different: {names}{more}."
-        raise CommandError(what, "--replace")
+        what = f"files that differ from the bucket's were not replaced: {names}{more}."
+        raise CommandError(what, "to replace these files, add --replace")
 
 
 def _fetch(
@@ -101,12 +94,11 @@ def _fetch(
     try:
         cloud.run_all(objects, fetch, place)
     finally:
-        with suppress(OSError):  # has parts of files that failed
+        with suppress(OSError):  # The folder may contain incomplete files.
             (target.path / PARTIAL).rmdir()
 
 
 def _checksum(file: BinaryIO) -> str:
-    """Return the CRC32C of a file in base64, like Cloud Storage."""
     crc32c = google_crc32c.Checksum()
     with file:
         for _ in crc32c.consume(file, _BLOCK):
@@ -115,12 +107,7 @@ def _checksum(file: BinaryIO) -> str:
 
 
 def ensure_writable(folder: Path, names: Iterable[str]) -> None:
-    """Refuse names of objects (without prefix) that are invalid below ``folder``.
-
-    Raises:
-        CommandError: a name leads out of the folder, or into a project, a checkout or the user's
-            home, where files may be programs or settings.
-    """
+    """Refuse object names that lead out of ``folder``, or into a project or home folder."""
     target, parents = RootDirectory(folder, refuse_git=True), set[Path]()
     for name in names:
         try:
@@ -131,20 +118,15 @@ def ensure_writable(folder: Path, names: Iterable[str]) -> None:
             raise _explained(error, folder, name) from None
         parents.update(folder / parent for parent in PurePosixPath(name).parents)
     for parent in sorted(parents):
-        if mark := _mark(parent):
-            what = f"{parent} {mark}: objects are not written there."
+        mark = next((f"has {mark}" for mark in MARKS if os.path.lexists(parent / mark)), "")
+        if parent.resolve() == Path.home().resolve():
+            mark = "is your home folder"
+        if mark:
+            what = f"{parent} {mark}, so objects are not downloaded into this folder."
             raise CommandError(what, "choose a separate folder, such as results.")
 
 
 def _explained(error: UnsafePathError, folder: Path, name: str) -> CommandError:
-    """Return the error for a refused path, on one line with a hint."""
     where = folder / (error.filename or "")
-    what = f"{where} {error.strerror}: object {name!r} cannot be written there."
+    what = f"cannot write object {name!r}: {where} {error.strerror}."
     return CommandError(what, "choose another folder, or move the existing file away.")
-
-
-def _mark(folder: Path) -> str:
-    """Return why a folder may contain programs or settings; empty if it is a data folder."""
-    if folder.resolve() == Path.home().resolve():
-        return "is your home folder"
-    return next((f"has {mark}" for mark in MARKS if os.path.lexists(folder / mark)), "")

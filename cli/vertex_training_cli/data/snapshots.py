@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from typing import Annotated, Any, Final
 
@@ -27,7 +28,7 @@ from vertex_training_cli.status import print_line
 REFUSED: Final = 2
 COLUMNS: Final = ("SNAPSHOT", "RUN", "ROWS", "BYTES", "QUERIED", "STACK FILE", "READ BY", "ID")
 NONE: Final = "no manifest, not usable by jobs"
-#: Minimum number of characters of an id. A shorter argument is a run.
+#: Minimum length of an id. Shorter arguments are runs.
 SHORTEST_ID: Final = 6
 Name = Annotated[
     str,
@@ -60,23 +61,23 @@ class KeptSnapshot:
     jobs: tuple[str, ...]
     """Jobs in the stack file that read the snapshot."""
     manifest: Mapping[str, Any] | None
-    """Content of the manifest; None if it is missing or was written by another program."""
+    """Content of the manifest; None if the manifest is missing or invalid."""
     size: int
     objects: tuple[RemoteObject, ...] = field(repr=False)
 
     @property
     def run(self) -> str:
-        """The snapshot's run; empty without a manifest."""
+        """Return the snapshot's run; empty without a manifest."""
         return str(self.manifest["snapshot"].get("run", "")) if self.manifest else ""
 
     @property
     def queried_at(self) -> str:
-        """Time of the query; empty without a manifest."""
+        """Return the time of the query; empty without a manifest."""
         return str(self.manifest["query"].get("queriedAt", "")) if self.manifest else ""
 
     @property
     def facts(self) -> dict[str, Any]:
-        """Values that ``diff`` compares, by their names in the manifest."""
+        """Return the values that ``diff`` compares, by their names in the manifest."""
         if self.manifest is None:
             return {}
         query = self.manifest["query"]
@@ -138,14 +139,15 @@ def diff(
     versions = [snapshot for snapshot in snapshots if snapshot.name == name and snapshot.manifest]
     if bool(old) != bool(new):
         raise CommandError(
-            "cannot compare only one run.", "pass two runs, or none to compare the newest two."
+            "a comparison requires two runs, but the command has only one.",
+            "pass two runs, or no run to compare the newest two.",
         )
     if old:
         pair = [_one(versions, name, version) for version in (old, new)]
     elif len(versions) > 1:
         pair = versions[-2:]
     else:
-        what = f"a comparison requires two snapshots of {name!r}; {len(versions)} found."
+        what = f"a comparison requires two snapshots of {name!r}, but {len(versions)} exist."
         raise CommandError(what, _list_hint(snapshots))
     before, after = (snapshot.facts for snapshot in pair)
     rows = {key: (before[key], after[key]) for key in before if before[key] != after[key]}
@@ -197,17 +199,13 @@ def _confirm(what: str, *, yes: bool, ask: Callable[..., bool] = typer.confirm) 
     if yes:
         return
     if not sys.stdin.isatty():
-        print_line(
-            f"vt: {plain(what)}: not deleted without a confirmation. Hint: without a terminal, "
-            "pass --yes"
-        )
+        print_line(f"vt: without a terminal, a deletion requires --yes. Not deleted: {plain(what)}")
         raise typer.Exit(REFUSED)
     if not ask(f"Delete {plain(what)}?"):
         raise typer.Exit(1)
 
 
 def _kept(name: str | None) -> tuple[storage.Client, list[KeptSnapshot]]:
-    """Return the client, and all snapshots of the stack in its buckets, by name and time."""
     ref = stacks.find(name)
     stack = stacks_of_files.load(ref.root, ref.stack)
     client = cloud.connect(ref, lambda line: print_line(f"vt: {line}"))
@@ -244,31 +242,22 @@ def _in_bucket(
             with cloud.plain_errors(place, "read"):
                 blob = client.bucket(bucket).blob(f"{place.prefix}/{MANIFEST}")
                 text = blob.download_as_bytes(timeout=cloud.TIMEOUT)
+        manifest: Mapping[str, Any] | None = None
+        with suppress(ValueError):
+            manifest = manifests.parse(text)
         yield KeptSnapshot(
             name=name,
             id=id_,
             folder=str(place),
             declared=place.prefix in declared,
             jobs=tuple(k for k, body in requests.items() if f"{bucket}/{place.prefix}" in body),
-            manifest=_parsed(text),
+            manifest=manifest,
             size=sum(item.size for item in objects),
             objects=tuple(objects),
         )
 
 
-def _parsed(text: bytes) -> Mapping[str, Any] | None:
-    try:
-        return manifests.parse(text)
-    except ValueError:
-        return None
-
-
 def _one(kept: list[KeptSnapshot], name: str, which: str) -> KeptSnapshot:
-    """Return the snapshot of the run ``which``, or with an id that starts with ``which``.
-
-    Raises:
-        CommandError: no snapshot or several snapshots match.
-    """
     by_run = [snapshot for snapshot in kept if snapshot.run == which]
     is_id = len(which) >= SHORTEST_ID
     hits = by_run or [snapshot for snapshot in kept if snapshot.id.startswith(which) and is_id]
@@ -283,11 +272,11 @@ def _list_hint(kept: list[KeptSnapshot]) -> str:
     known = ", ".join(
         dict.fromkeys(f"{snapshot.name} {snapshot.run} {snapshot.id}" for snapshot in kept[:9])
     )
-    return f"existing: {plain(known)}." if known else "the stack's buckets have no snapshots."
+    shown = f"existing snapshots: {plain(known)}."
+    return shown if known else "the stack's buckets have no snapshots."
 
 
 def _differences(key: str, old: Any, new: Any) -> Iterator[tuple[str, str, str]]:
-    """Yield one row for different values, or one row for each different entry of two lists."""
     if not (isinstance(old, list) and isinstance(new, list)):
         yield key, str(old), str(new)
         return

@@ -1,7 +1,4 @@
-"""The record of an approval: a commit's content, a stack, its target, and a plan's digest.
-
-Whether a deployment is the approved one: pure, it compares checkout, target and plan with it.
-"""
+"""The record of an approval: a commit's content, a stack, its target, and a plan's digest."""
 
 from __future__ import annotations
 
@@ -9,10 +6,10 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Final, Literal
 from urllib.parse import urlsplit, urlunsplit
 
 import pydantic
@@ -32,10 +29,10 @@ StackName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$")]
 
 
 class Approval(BaseModel):
-    """Commit and content that may be deployed.
+    """Approved content, stack, target and plan.
 
-    ``commit`` is for people. What is compared is ``tree``, the id of its content: merging makes
-    another commit of the same content, whichever way it is done.
+    ``commit`` is only shown. A deployment compares ``tree``, because a merge creates another commit
+    with the same content.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -55,38 +52,24 @@ class Approval(BaseModel):
 
 
 def parse_approval(text: str) -> Approval:
-    """Parse an approval record.
-
-    Raises:
-        ApprovalParseError: it is none.
-    """
-    return _validated(lambda: Approval.model_validate_json(text.strip()))
+    """Parse an approval record, or raise ApprovalParseError."""
+    try:
+        return Approval.model_validate_json(text.strip())
+    except pydantic.ValidationError as failed:
+        errors = [
+            ": ".join(filter(None, (".".join(map(str, error["loc"])), error["msg"])))
+            for error in failed.errors()
+        ]
+        raise ApprovalParseError("; ".join(errors)) from None
 
 
 def make_approval(fields: Mapping[str, object]) -> Approval:
-    """Return a validated record with these fields.
-
-    Raises:
-        ApprovalParseError: they do not make one.
-    """
-    return _validated(lambda: Approval.model_validate(fields))
-
-
-def _validated(read: Callable[[], Approval]) -> Approval:
-    try:
-        return read()
-    except pydantic.ValidationError as failed:
-        errors = "; ".join(_field_error(error["loc"], error["msg"]) for error in failed.errors())
-        raise ApprovalParseError(errors) from None
-
-
-def _field_error(path: tuple[int | str, ...], message: str) -> str:
-    where = ".".join(str(part) for part in path)
-    return f"{where}: {message}" if where else message
+    """Return a validated record with these fields, or raise ApprovalParseError."""
+    return parse_approval(json.dumps(dict(fields)))
 
 
 NEW_APPROVAL_HINT: Final = (
-    "read the new report (`make preview STACK={stack}`) and approve it: `vt approval "
+    "read the new report (`make preview STACK={stack}`), then approve its digest: `vt approval "
     "--stack {stack} DIGEST`"
 )
 
@@ -100,12 +83,12 @@ class Checkout:
     changed: tuple[str, ...] = ()
     """Tracked files that differ from the commit."""
     added: tuple[str, ...] = ()
-    """Code and YAML files that are not in the commit."""
+    """Code and YAML files that the commit does not contain."""
     environments: tuple[str, ...] = ()
-    """Engine files whose code would run in a Python environment that the commit does not pin."""
+    """Engine files whose code would run in an environment that the commit does not pin."""
 
     def problems(self) -> list[Problem]:
-        """Return uncommitted files and environments that the program would use."""
+        """Return uncommitted files and other environments that the program would use."""
         conversion = (
             ". If `git diff` shows no difference, git converts these files (attributes, autocrlf)"
         )
@@ -121,16 +104,13 @@ class Checkout:
         ]
         if self.environments:
             what = "code would run in another Python environment than .venv"
-            mend = (
-                "write `virtualenv: .venv`, which `make setup DEPLOY=1` installs with "
-                "checked hashes"
-            )
-            problems.append(Problem(what, ", ".join(self.environments), mend, ("checkout",)))
+            hint = "write `virtualenv: .venv`. `make setup DEPLOY=1` installs .venv with hashes"
+            problems.append(Problem(what, ", ".join(self.environments), hint, ("checkout",)))
         return problems
 
 
 def checkout_problems(approval: Approval, stack: str, checkout: Checkout) -> list[Problem]:
-    """Return reasons not to deploy that can be detected before the preview; empty if none."""
+    """Return the reasons against a deployment that are known before the preview."""
     path, problems = (f"approval of {approval.stack}",), list[Problem]()
     if approval.stack != stack:
         hint = "pass the approval record of this stack"
@@ -150,10 +130,10 @@ def checkout_problems(approval: Approval, stack: str, checkout: Checkout) -> lis
 def target_problems(
     approval: Approval, target: Target, account: str, identity_provider: str
 ) -> list[Problem]:
-    """Return reasons not to deploy to ``target`` with the credentials of ``account``."""
+    """Return the differences between the approved target and ``target`` with ``account``."""
     stack, approved = approval.stack, approval.target
     hint = (
-        "restore the approved value, or approve the new one: "
+        "restore the approved value, or approve the new value: "
         f"{NEW_APPROVAL_HINT.format(stack=stack)}"
     )
     path = (f"target of {stack}",)
@@ -167,10 +147,8 @@ def target_problems(
     )
     for name, approved_value, real in used:
         if approved_value and approved_value != real:
-            what = (
-                f"the {name} signed in differs from the approval: "
-                f"{approved_value} -> {_shown(real)}"
-            )
+            change = f"{approved_value} -> {_shown(real)}"
+            what = f"the {name} of the credentials differs from the approval: {change}"
             problems.append(Problem(what, "", hint, path))
     return problems
 
@@ -180,7 +158,7 @@ def _shown(value: str) -> str:
 
 
 def plan_problems(approval: Approval, report: str) -> list[Problem]:
-    """Return reasons not to deploy a plan whose digest is ``report``."""
+    """Return a problem if the plan's digest differs from the approved digest."""
     if approval.report == report:
         return []
     what = f"the plan differs from the approved plan with digest {approval.report[:12]}"
@@ -188,15 +166,13 @@ def plan_problems(approval: Approval, report: str) -> list[Problem]:
     return [Problem(what, report[:12], hint, (f"plan of {approval.stack}",))]
 
 
-#: Environment variables with the account that deploys, and with the workload identity provider that
-#: it signs in with.
+#: Environment variables with the deploying account and its workload identity provider.
 DEPLOY_ACCOUNT: Final = "VT_DEPLOY_ACCOUNT"
 IDENTITY_PROVIDER: Final = "VT_IDENTITY_PROVIDER"
-#: Environment variables that redirect Google's clients or the gcp provider to another account,
-#: project or address than the stack file's: https://www.pulumi.com/registry/packages/gcp and
-#: https://docs.cloud.google.com/sdk/docs/properties. Others give the engine other config or another
-#: folder, make it run other code (a running provider, Python and its modules, plugin downloads),
-#: replace the key of secrets, or stop the engine from saving state before its end.
+#: Environment variables that change the account, project or address of Google's clients and the gcp
+#: provider (https://www.pulumi.com/registry/packages/gcp,
+#: https://docs.cloud.google.com/sdk/docs/properties), or the config, folder, code, secret key or
+#: checkpoints of the engine.
 _REDIRECTS: Final = re.compile(
     r"GOOGLE_IMPERSONATE_SERVICE_ACCOUNT|CLOUDSDK_AUTH_IMPERSONATE_SERVICE_ACCOUNT|"
     r"GOOGLE_BILLING_PROJECT|GOOGLE_CLOUD_QUOTA_PROJECT|USER_PROJECT_OVERRIDE|"
@@ -206,12 +182,12 @@ _REDIRECTS: Final = re.compile(
     r"PYTHON(?:PATH|HOME)|PULUMI_PLUGIN_DOWNLOAD_URL_OVERRIDES|PULUMI_CLOUD_SECRET_OVERRIDE|"
     r"PULUMI_(?:DIY_BACKEND|SELF_MANAGED_STATE)_LEGACY_LAYOUT|PULUMI_SKIP_CHECKPOINTS"
 )
-#: Environment variables with a credential. A record contains only the fact that they are set.
+#: Environment variables with a credential. A record contains only their names.
 _CREDENTIALS: Final = re.compile(
     r"GOOGLE_CREDENTIALS|GOOGLE_CLOUD_KEYFILE_JSON|GCLOUD_KEYFILE_JSON|"
     r"GOOGLE_OAUTH_ACCESS_TOKEN|CLOUDSDK_AUTH_ACCESS_TOKEN"
 )
-#: Maximum length of a recorded value. For a longer value, its digest is recorded.
+#: Maximum length of a recorded value. A longer value is recorded as a digest.
 _LONGEST: Final = 200
 _IMPERSONATED: Final = re.compile(r"/serviceAccounts/([^/:]+):generateAccessToken\Z")
 _AUDIENCE: Final = "//iam.googleapis.com/"
@@ -226,7 +202,7 @@ class Target(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     backend: Annotated[Text, Field(min_length=1)]
-    """URL of the state, without a password. The state contains code: pickled providers."""
+    """URL of the state, without a password."""
     secrets_provider: Text = ""
     """Key provider that encrypts secrets in the state, and a digest of the encrypted key."""
     deploy_account: Text = ""
@@ -257,20 +233,30 @@ class Target(BaseModel):
 
 
 def target_of(ref: StackRef, env: Mapping[str, str] | None = None) -> Target:
-    """Return the target of a deployment of ``ref`` with the variables ``env``.
-
-    Raises:
-        CommandError: no state is named, or the stack file cannot be read.
-    """
+    """Return the target of a deployment of ``ref`` with the variables ``env``."""
     env = os.environ if env is None else env
     config = stacks.read_stack_file(ref.root, ref.stack)
+    provider = redact(str(config.get("secretsprovider") or ""))
+    if key := str(config.get("encryptedkey") or config.get("encryptionsalt") or ""):
+        provider = f"{provider} key {_short_digest(key)}".strip()
+    values = config.get("config")
+    own = (f"{ref.pulumi_project}:", f"{SCHEMA.namespace}:")
+    settings = {
+        str(key): _recorded(value)
+        for key, value in sorted(
+            values.items() if isinstance(values, Mapping) else (), key=lambda item: str(item[0])
+        )
+        if ":" in str(key) and not str(key).startswith(own)
+    }
+    redirects = {name: _recorded(env[name]) for name in sorted(env) if _REDIRECTS.fullmatch(name)}
+    redirects |= {name: "[set]" for name in sorted(env) if _CREDENTIALS.fullmatch(name)}
     return Target(
         backend=_backend(ref, env),
-        secrets_provider=_secrets_provider(config),
+        secrets_provider=provider,
         deploy_account=env.get(DEPLOY_ACCOUNT, ""),
         identity_provider=env.get(IDENTITY_PROVIDER, ""),
-        settings=_provider_settings(config.get("config"), ref.pulumi_project),
-        redirects={} if ref.is_local else _redirects(env),
+        settings=settings,
+        redirects={} if ref.is_local else redirects,
     )
 
 
@@ -278,36 +264,11 @@ def _backend(ref: StackRef, env: Mapping[str, str]) -> str:
     if ref.is_local and not env.get(stacks.EMULATOR):
         return ref.local_backend()
     if not env.get(BACKEND):
-        raise CommandError(
-            f"environment variable {BACKEND} is not set.", "set it to the gs:// URL of the state."
-        )
+        hint = f"set {BACKEND} to the gs:// URL of the state."
+        raise CommandError(f"environment variable {BACKEND} is not set.", hint)
     parts = urlsplit(env[BACKEND])
     host = parts.netloc.rpartition("@")[2]
     return redact(urlunsplit((parts.scheme, host, parts.path, parts.query, "")))
-
-
-def _secrets_provider(file: Mapping[str, Any]) -> str:
-    """Return key provider and digest of the encrypted key: ``gcpkms://… key 0123456789abcdef``."""
-    name = str(file.get("secretsprovider") or "")
-    key = str(file.get("encryptedkey") or file.get("encryptionsalt") or "")
-    return f"{redact(name)} key {_short_digest(key)}".strip() if key else redact(name)
-
-
-def _provider_settings(config: object, project: str) -> dict[str, str]:
-    """Return the stack's config outside the program's own namespaces."""
-    items = config.items() if isinstance(config, Mapping) else ()
-    own = (f"{project}:", f"{SCHEMA.namespace}:")
-    return {
-        str(key): _recorded(value)
-        for key, value in sorted(items, key=lambda item: str(item[0]))
-        if ":" in str(key) and not str(key).startswith(own)
-    }
-
-
-def _redirects(env: Mapping[str, str]) -> dict[str, str]:
-    redirects = {name: _recorded(env[name]) for name in sorted(env) if _REDIRECTS.fullmatch(name)}
-    held = {name: "[set]" for name in sorted(env) if _CREDENTIALS.fullmatch(name)}
-    return {**redirects, **held}
 
 
 def _recorded(value: object) -> str:
@@ -326,7 +287,7 @@ def _short_digest(text: str) -> str:
 def signed_in(env: Mapping[str, str] | None = None) -> tuple[str, str]:
     """Return (account, identity provider) of the credentials file in ``env``; empty if unknown.
 
-    https://google.aip.dev/auth/4117 has the file of a federated account.
+    https://google.aip.dev/auth/4117 describes files of federated accounts.
     """
     env = os.environ if env is None else env
     try:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
 import os
-from collections.abc import Mapping
+import pickletools
+import struct
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Final, NoReturn
+from typing import Annotated, Any, Final
 
 import typer
 
@@ -22,7 +26,6 @@ from vertex_training_cli.deploy.approval import (
     target_problems,
 )
 from vertex_training_cli.deploy.sources import PlanInputs
-from vertex_training_cli.deploy.state_code import state_problems
 from vertex_training_cli.engine import stacks
 from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.options import StackOfFile
@@ -37,7 +40,7 @@ PolicyLevels = Annotated[
         help="JSON file with policy levels, which override the stack file.", resolve_path=True
     ),
 ]
-#: Exit code: the plan, the commit, the stack or the target is not the approved one.
+#: Exit code: the plan, the commit, the stack or the target differs from the approval.
 STOPPED: Final = 3
 
 
@@ -101,17 +104,23 @@ def deploy(
     (backend, accounts, provider settings) differs from the approval, or the state contains foreign
     code; otherwise that of `vt up`.
     """
+    text = approved
+    if not approved.lstrip().startswith("{"):
+        text = Path(approved).read_text(encoding="utf-8", errors="replace")
     try:
-        record = parse_approval(_text_of(approved))
+        record = parse_approval(text)
     except ApprovalParseError as reason:
-        text = f"--approval contains no approval record: {reason}."
-        raise CommandError(text, "write the record by `vt approval`.") from None
+        what = f"--approval contains no approval record: {reason}."
+        raise CommandError(what, "write the record with `vt approval`.") from None
     ref = stacks.find(stack)
     inputs = sources.PlanInputs(policy_pack, refresh, policy_levels)
     env = ref.deployment_environment(print_status)
     with sources.plan_held(ref.root, ref.stack):
         if reasons := _reasons(record, ref, inputs, env):
-            _stop(stack, reasons)
+            print_line(f"vt deploy: stack {stack} was not deployed. Nothing was changed.")
+            for reason in reasons:
+                print_line(reason)
+            raise typer.Exit(STOPPED)
         print_line(f"vt deploy: the plan of {stack} equals the approved plan")
         os.chdir(ref.root)
         command = sources.up_command(ref.root, stack, inputs)
@@ -121,7 +130,7 @@ def deploy(
 def _reasons(
     record: Approval, ref: StackRef, inputs: PlanInputs, env: Mapping[str, str]
 ) -> list[Problem]:
-    """Return the reasons not to deploy that the first failing check reports; empty if all pass."""
+    """Return the reasons against the deployment from the first check that fails."""
     here = sources.checkout(ref.root, ref.stack, inputs.policy_pack)
     return (
         checkout_problems(record, ref.stack, here)
@@ -131,15 +140,99 @@ def _reasons(
     )
 
 
-def _stop(stack: str, reasons: list[Problem]) -> NoReturn:
-    print_line(f"vt deploy: the deployment of stack {stack} was refused. Nothing was changed.")
-    for reason in reasons:
-        print_line(reason)
-    raise typer.Exit(STOPPED)
+#: Key of the pickled provider in the state (``pulumi.dynamic.dynamic.PROVIDER_KEY``).
+_PROVIDER_KEY: Final = "__provider"
+#: Module and class of each of the program's own dynamic providers.
+_OWN_PROVIDERS: Final = (
+    ("vertex_training.customjob.provider", "CustomJobProvider"),
+    ("vertex_training.serving.provider", "ModelVersionProvider"),
+    ("vertex_training.serving.provider", "EndpointCleanupProvider"),
+    ("vertex_training.serving.provider", "DeployedModelsProvider"),
+    ("vertex_training.snapshots.provider", "SnapshotProvider"),
+    ("vertex_training.schedules.provider", "JobScheduleProvider"),
+)
+#: Pickle opcodes that the SDK writes for each own provider: a call of its class without arguments.
+#: Opcodes that depend on the pickle protocol are omitted.
+_OWN_PICKLES: Final = tuple(
+    (
+        ("SHORT_BINUNICODE", module),
+        ("SHORT_BINUNICODE", name),
+        ("STACK_GLOBAL", None),
+        ("EMPTY_TUPLE", None),
+        ("NEWOBJ", None),
+        ("STOP", None),
+    )
+    for module, name in _OWN_PROVIDERS
+)
+_WITHOUT_EFFECT: Final = ("PROTO", "FRAME", "MEMOIZE")
+#: Maximum length of a pickled provider's text. An own provider has about 110 characters.
+_LONGEST: Final = 500
+_DYNAMIC: Final = "pulumi-python:dynamic"
+_PROVIDER: Final = "pulumi:providers:"
+#: Plugins that the program uses. The engine starts every plugin that the state lists.
+_PLUGINS: Final = ("gcp", "pulumi-python")
+#: Inputs of a provider that name another program to download and run.
+_DOWNLOADS: Final = ("pluginDownloadURL", "parameterization")
+_HINT: Final = (
+    "find out which account wrote the state (`gcloud storage ls -a`), and restore an older "
+    "generation of the state"
+)
 
 
-def _text_of(approval: str) -> str:
-    if approval.lstrip().startswith("{"):
-        return approval
-    # A file that is no text is no record: `parse_approval` refuses it.
-    return Path(approval).read_text(encoding="utf-8", errors="replace")
+def state_problems(deployment: Mapping[str, Any]) -> list[Problem]:
+    """Return problems about code in the state that is not this project's.
+
+    The engine unpickles the provider of each dynamic resource in the state, which can run any code.
+    Only providers of this program, without arguments, are accepted.
+    """
+    pending = (e.get("resource") or {} for e in deployment.get("pending_operations") or ())
+    resources = (*(deployment.get("resources") or ()), *pending)
+    return [problem for resource in resources for problem in _problems(resource)]
+
+
+def _problems(resource: Mapping[str, Any]) -> Iterator[Problem]:
+    urn, type_ = str(resource.get("urn", "")), str(resource.get("type"))
+    path = ("state", urn.rpartition("::")[2])
+    states = [resource.get("inputs") or {}, resource.get("outputs") or {}]
+    if type_.startswith(_PROVIDER):
+        if (name := type_.removeprefix(_PROVIDER)) not in _PLUGINS:
+            what = "the state names a plugin that the program does not use"
+            yield Problem(what, name, _HINT, path)
+        for key in _DOWNLOADS:
+            if any(_has_key(state, key) for state in states):
+                yield Problem(f"the state's {key} names a program to download", "", _HINT, path)
+    texts = [state[_PROVIDER_KEY] for state in states if _PROVIDER_KEY in state]
+    if not texts and type_.startswith(_DYNAMIC) and not resource.get("external"):
+        texts = [None]
+    if any(not is_own_provider(text) for text in texts):
+        what = "the state contains the code of a provider that is not part of the program"
+        yield Problem(what, "", _HINT, path)
+
+
+def _has_key(value: object, key: str) -> bool:
+    pending = [value]
+    while pending:
+        item = pending.pop()
+        if isinstance(item, Mapping):
+            if item.get(key):
+                return True
+            pending += item.values()
+        elif isinstance(item, list):
+            pending += item
+    return False
+
+
+def is_own_provider(text: object) -> bool:
+    """Return True if ``text`` pickles a provider of this program. The text is not unpickled."""
+    if not isinstance(text, str) or len(text) > _LONGEST:
+        return False
+    try:
+        pickled = base64.b64decode(text, validate=True)
+        steps = tuple(
+            (operation.name, argument)
+            for operation, argument, _ in pickletools.genops(pickled)
+            if operation.name not in _WITHOUT_EFFECT
+        )
+    except (binascii.Error, ValueError, IndexError, OverflowError, struct.error):
+        return False
+    return steps in _OWN_PICKLES

@@ -1,9 +1,7 @@
-"""Collects what ``vt deploy`` compares: the commit, and the plan of ``vt review``.
+"""Compare a checkout with its commit, and review the plan, for ``vt deploy``.
 
-The folder is compared with the commit byte by byte, and uncommitted inputs are listed. ``git diff``
-and ``git status`` compare what git would store. Before that, git converts: encodings, line ends,
-``$Id$`` and filters, as attributes in the folder, in ``.git`` or of the user say. Python reads what
-lies there.
+Files are compared byte by byte, because ``git diff`` compares converted content (encodings, line
+ends, filters), but Python reads unconverted files.
 """
 
 from __future__ import annotations
@@ -39,9 +37,7 @@ from vertex_training_cli.engine.pulumi_cli import PulumiCli
 from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.engine.values import redact
 
-#: Exit codes of ``vt review`` for a plan that policies and limits allow.
-REVIEWED: Final = 0
-#: Outcomes of a report that can be approved, also for a plan that differs from the expected one.
+#: Outcomes of reports that can be approved.
 _APPROVABLE: Final = ("clean", "different")
 #: Git's file modes of a symbolic link, an executable file, and a submodule.
 LINK: Final = "120000"
@@ -52,20 +48,17 @@ _CHUNK: Final = 1 << 20
 _SHA1: Final = 40
 #: Suffixes of importable files: sources, bytecode without a source, and extension modules.
 CODE: Final = tuple(importlib.machinery.all_suffixes())
-#: Suffixes of files that the program reads: code, and stack files, included files and job files.
+#: Suffixes of files that the program reads: code, stack files, included files and job files.
 READ: Final = (*CODE, ".yaml", ".yml")
 #: Files from which ``make setup`` installs packages in a repository that ``vt init`` created.
 INSTALLED: Final = frozenset({"requirements.lock", "requirements.txt"})
-#: Files of a project, plugin or policy pack: the engine runs the code in their folder. A project in
-#: JSON takes precedence over YAML.
+#: Files of a project, plugin or policy pack. The engine runs the code in the same folder.
 ENGINE_FILES: Final = frozenset(
     f"Pulumi{kind}.{form}" for kind in ("", "Plugin", "Policy") for form in ("json", "yaml", "yml")
 )
-#: Folder of the virtual environment of ``vt``, and of the environments inside it that ``make setup
-#: DEPLOY=1`` installs.
+#: Folder of the virtual environments that ``make setup`` installs.
 ENVIRONMENT: Final = ".venv"
-#: Folders without code that Python imports: ``stacks.own_bytecode`` prevents it from reading
-#: ``__pycache__``.
+#: Folders without importable code (``stacks.own_bytecode`` disables ``__pycache__``).
 _NOT_IMPORTED: Final = frozenset({"__pycache__", ".git"})
 
 
@@ -90,7 +83,7 @@ class CommittedFile:
         return self.mode == _REPOSITORY
 
     def is_in(self, root: RootDirectory) -> bool:
-        """Return True if the folder has this file with the same bytes, type and executable bit."""
+        """Return True if the folder has the file with the same bytes, type and executable bit."""
         try:
             if self.mode == LINK:
                 target = os.fsencode(os.readlink(root.path / self.name))
@@ -102,11 +95,10 @@ class CommittedFile:
                     self._digest(status.st_size, iter(lambda: file.read(_CHUNK), b""))
                     == self.object_id
                 )
-        except OSError:  # gone, of another kind, behind a link, or unreadable
+        except OSError:
             return False
 
     def _digest(self, size: int, content: Iterable[bytes]) -> str:
-        """Return git's object id for a file with this content, without conversion."""
         algorithm = "sha1" if len(self.object_id) == _SHA1 else "sha256"
         digest = hashlib.new(algorithm, b"blob %d\0" % size, usedforsecurity=False)
         for chunk in content:
@@ -115,13 +107,7 @@ class CommittedFile:
 
 
 def checkout(root: Path, stack: str, policy_pack: str | None = None) -> Checkout:
-    """Return the commit checked out in ``root``, and the files that differ from the commit.
-
-    ``policy_pack`` is the folder of the policies that are asked, if any are.
-
-    Raises:
-        CommandError: ``root`` is no checkout of git, or has no commit.
-    """
+    """Return the commit checked out in ``root``, and the files that differ from the commit."""
     commit, tree = run_git(root, "rev-parse", "HEAD", "HEAD^{tree}").split()
     with _index_of(root, tree) as index:
         lines = _names(root, index, "ls-files", "-z", "--stage")
@@ -131,15 +117,15 @@ def checkout(root: Path, stack: str, policy_pack: str | None = None) -> Checkout
         if submodules := [file.name for file in committed if file.is_repository]:
             diff = ("diff", "--name-only", "-z", "--relative", "--ignore-submodules=none", "HEAD")
             changed += _names(root, index, *diff, "--", *submodules)
-        # What other files ignore, the commit does not: `.git/info/exclude`, `core.excludesFile`,
-        # and a `.gitignore` that lies about. An environment brings one, and is no part of it.
+        # Only the commit's `.gitignore` files count, not `.git/info/exclude`, `core.excludesFile`
+        # or the `.gitignore` file of a virtual environment.
         ignored_by = f"--exclude-from={_ignore_file(root, index)}"
         others = _names(root, index, "ls-files", "-z", "--others", ignored_by)
         untracked = [name for name in others if not name.startswith(f"{ENVIRONMENT}/")]
     links = [file.name for file in committed if file.mode == LINK]
     tracked = {file.name for file in committed}
     read = {file_name(stack), PROJECT_FILE, *INSTALLED, *_named_files(root, stack)}
-    ignored = {name for name in read - tracked if (root / name).exists()}  # by git, maybe
+    ignored = {name for name in read - tracked if (root / name).exists()}
     added = [*ignored, *uncommitted_inputs(root, tracked, untracked, links)]
     project = _content(root / PROJECT_FILE)
     added += uncommitted_code(root, tracked, project)
@@ -155,32 +141,20 @@ def checkout(root: Path, stack: str, policy_pack: str | None = None) -> Checkout
 
 
 def _content(file: Path) -> Mapping[str, Any]:
-    """Return the content of an engine file; empty if the file is missing or has no keys.
-
-    Raises:
-        CommandError: it is not read here. The engine takes more, like tags of its own.
-    """
     try:
         document = yaml.safe_load(file.read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError):
         return {}
     except (OSError, ValueError, yaml.YAMLError) as failed:
         reason = str(failed).strip().splitlines()[0]
-        text = (
-            f"cannot read {file.name}: {reason}. The check needs to know which code the "
-            "engine would run."
-        )
+        text = f"cannot read {file.name}, which names the code that the engine runs: {reason}."
         raise CommandError(text, "write the file in plain YAML, without tags.") from None
     return document if isinstance(document, Mapping) else {}
 
 
 @contextmanager
 def _index_of(root: Path, tree: str) -> Iterator[Mapping[str, str]]:
-    """Yield variables with which git uses a new index of ``tree``, not the checkout's index.
-
-    That one holds times and sizes by which git takes a file for unchanged, and flags by which it
-    does not look (``git update-index --assume-unchanged``, ``--skip-worktree``).
-    """
+    """Yield variables for a new git index, because the checkout's index may hide changes."""
     with tempfile.TemporaryDirectory() as folder:
         variables = {"GIT_INDEX_FILE": str(Path(folder) / "index")}
         run_git(root, "read-tree", tree, variables=variables)
@@ -188,13 +162,12 @@ def _index_of(root: Path, tree: str) -> Iterator[Mapping[str, str]]:
 
 
 def _ignore_file(root: Path, index: Mapping[str, str]) -> Path:
-    """Write the commit's ``.gitignore`` patterns to a file beside the index; return the file."""
     every = ("ls-files", "-z", "--stage", "--full-name", "--", ":(top,glob)**/.gitignore")
     ignore_files = [CommittedFile.parse(line) for line in _names(root, index, *every)]
     patterns = list[str]()
-    ignore_files.sort(key=lambda entry: entry.name.count("/"))  # the inner one counts more
+    ignore_files.sort(key=lambda entry: entry.name.count("/"))  # Later patterns take precedence.
     for ignore_file in ignore_files:
-        if ignore_file.mode != LINK:  # git follows none
+        if ignore_file.mode != LINK:  # Git does not follow such links.
             content = run_git(root, "cat-file", "blob", ignore_file.object_id)
             patterns += patterns_from_top(ignore_file.name.rpartition("/")[0], content)
     file = Path(index["GIT_INDEX_FILE"]).with_name("ignored")
@@ -203,11 +176,6 @@ def _ignore_file(root: Path, index: Mapping[str, str]) -> Path:
 
 
 def _named_files(root: Path, stack: str) -> Iterator[str]:
-    """Return text files that the stack file names: job files, queries and included files.
-
-    None if the file cannot be read, and none of a section that is not in order: nothing is deployed
-    of such a stack.
-    """
     try:
         settings = reader.read(SCHEMA, stack_files.read_raw(SCHEMA, root, stack)).settings
     except (ConfigError, UnknownStackError, OSError):
@@ -223,21 +191,18 @@ def _names(root: Path, variables: Mapping[str, str], *arguments: str) -> list[st
 
 
 def run_git(root: Path, *arguments: str, variables: Mapping[str, str] | None = None) -> str:
-    """Run git in ``root`` without git variables of this process, and return its output.
-
-    Raises:
-        CommandError: there is no git, or it failed.
-    """
+    """Run git in ``root`` without git variables of this process, and return its output."""
     command = git.command(root, *arguments)
     try:
         env = {**git.variables(), **(variables or {})}
         done = subprocess.run(command, capture_output=True, check=False, env=env)
     except FileNotFoundError:
-        raise CommandError("git is not on PATH.", "install it.") from None
+        raise CommandError("git is not on PATH.", "install git.") from None
     if done.returncode:
         lines = redact(done.stderr.decode(errors="replace").strip()).splitlines()
-        raise CommandError(f"git {arguments[0]}: {lines[-1] if lines else 'it failed'}")
-    return done.stdout.decode("utf-8", "surrogateescape")  # a CR stays one, and ends no line
+        reason = lines[-1] if lines else f"exit code {done.returncode}"
+        raise CommandError(f"`git {arguments[0]}` failed: {reason}")
+    return done.stdout.decode("utf-8", "surrogateescape")
 
 
 def uncommitted_inputs(
@@ -245,9 +210,8 @@ def uncommitted_inputs(
 ) -> list[str]:
     """Return names of files that a program in ``root`` could read but that are not ``tracked``.
 
-    ``untracked`` are the files that git neither tracks nor ignores. Of ignored ones only those
-    count that can be imported from ``root``. ``links`` are tracked symbolic links: git binds
-    their text, so what they lead to must be tracked in ``root``, too.
+    ``untracked`` are files that git neither tracks nor ignores. Ignored files are included if they
+    can be imported. ``links`` are tracked symbolic links, whose targets must also be tracked.
     """
     links = set(links)
     inputs = {
@@ -256,17 +220,14 @@ def uncommitted_inputs(
     return sorted(inputs) + [
         f"{name} -> {os.readlink(root / name)}"
         for name in sorted(links)
-        if _is_read(root, name) and not _stays(root, name, tracked)
+        if _is_read(root, name) and not _leads_to_tracked(root, name, tracked)
     ]
 
 
 def uncommitted_code(
     root: Path, tracked: Collection[str], project: Mapping[str, Any]
 ) -> Iterator[str]:
-    """Yield code that ``main`` or ``plugins`` of ``project`` names but that is not ``tracked``.
-
-    ``project`` is the project's file: the engine runs the program and plugins at these paths.
-    """
+    """Yield untracked code that ``main`` or ``plugins`` of the project file names."""
     top, main = root.resolve(), project.get("main")
     for path in (*([main] if isinstance(main, str) else ()), *plugin_paths(project)):
         target = (root / path).resolve()
@@ -311,27 +272,20 @@ def plugin_paths(project: Mapping[str, Any]) -> list[str]:
 
 
 def other_environment(root: Path, file: Path, content: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the ``virtualenv`` of an engine file, unless it is ``.venv`` or inside of it.
-
-    Poetry and uv, as ``toolchain``, find an environment by themselves.
-    """
+    """Yield the environment of an engine file unless it is ``.venv`` or inside ``.venv``."""
     runtime = content.get("runtime")
     options = runtime.get("options") if isinstance(runtime, Mapping) else None
     options = options if isinstance(options, Mapping) else {}
     if (toolchain := options.get("toolchain") or "pip") != "pip":
         yield f"{os.path.relpath(file, root)} -> {toolchain}"
     path = options.get("virtualenv")
-    if path and not _place(file.parent / str(path)).is_relative_to(_place(root / ENVIRONMENT)):
+    own = os.path.abspath(root / ENVIRONMENT)
+    # Like the engine, do not resolve links.
+    if path and not Path(os.path.abspath(file.parent / str(path))).is_relative_to(own):
         yield f"{os.path.relpath(file, root)} -> {path}"
 
 
-def _place(path: Path) -> Path:
-    """Return the path that the engine uses: joined as text, without resolving links."""
-    return Path(os.path.abspath(path))
-
-
 def _files_of(root: Path, name: str) -> Iterator[str]:
-    """Yield ``name``, or the files of a nested repository, of which git lists only the folder."""
     if not name.endswith("/"):
         yield name
         return
@@ -353,7 +307,6 @@ def _is_read(root: Path, name: str) -> bool:
 
 
 def _importable(root: Path, links: Collection[str]) -> Iterator[str]:
-    """Yield importable modules below ``root``, without the targets of ``links``."""
     seen = set[str]()
     for folder, folders, files in os.walk(root, followlinks=True):
         place = Path(folder).relative_to(root)
@@ -375,8 +328,7 @@ def _importable(root: Path, links: Collection[str]) -> Iterator[str]:
                 yield (place / name).as_posix()
 
 
-def _stays(root: Path, link: str, tracked: Collection[str]) -> bool:
-    """Return True if a link leads to a tracked file or folder in ``root``."""
+def _leads_to_tracked(root: Path, link: str, tracked: Collection[str]) -> bool:
     target, top = (root / link).resolve(), root.resolve()
     if not target.is_relative_to(top):
         return False
@@ -402,74 +354,51 @@ class PlanInputs:
 
 
 def engine_plan(root: Path, stack: str) -> Path:
-    """Return the file of the engine's plan, in a folder that only this user can read.
-
-    Raises:
-        CommandError: others could put another plan there.
-    """
+    """Return the file of the engine's plan, in a folder that only this user can write."""
     return paths.own_folder(root, "plans") / f"{stack}.json"
 
 
 @contextmanager
 def plan_held(root: Path, stack: str) -> Iterator[None]:
-    """Lock ``engine_plan`` against other deployments of the stack, also after ``execve``.
-
-    Raises:
-        CommandError: another one has it.
-    """
+    """Lock ``engine_plan`` against other deployments of the stack, also after ``execve``."""
     lock = os.open(engine_plan(root, stack).with_suffix(".lock"), os.O_RDWR | os.O_CREAT, 0o600)
     try:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             what = f"another `vt deploy` of stack {stack} is running in this folder."
-            raise CommandError(
-                what, "wait until it has ended, or deploy from another checkout."
-            ) from None
-        os.set_inheritable(lock, True)  # past `execve`, and not to processes that are started
+            hint = "wait for the end of the other `vt deploy`, or deploy from another checkout."
+            raise CommandError(what, hint) from None
+        os.set_inheritable(lock, True)  # The lock remains after `execve`.
         yield
     finally:
         os.close(lock)
 
 
 def review(root: Path, stack: str, inputs: PlanInputs) -> str:
-    """Review the stack in its current form, and return the digest of the plan.
-
-    The output of the review goes to stderr, and the engine's plan to ``engine_plan``.
-
-    Raises:
-        CommandError: there is no plan, or policies or limits forbid it.
-    """
+    """Review the stack, save the engine's plan to ``engine_plan``, and return the plan's digest."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "report.json"
         command = [sys.executable, "-m", "vertex_training_cli.cli", "review", "--stack", stack]
         command += ["--format", "json", "--output", str(file)]
         plan = engine_plan(root, stack)
-        plan.unlink(missing_ok=True)  # an older one must never be deployed
+        plan.unlink(missing_ok=True)  # An older plan must never be deployed.
         command += ["--save-plan", str(plan)]
         command += inputs.options()
         code = subprocess.run(command, cwd=root, check=False, stdout=sys.stderr).returncode
-        if code != REVIEWED:
+        if code:
             hint = f"run `make preview STACK={stack}` to see the whole report."
             raise CommandError(f"the review of stack {stack} ended with exit code {code}.", hint)
         return digest_in(file.read_text())
 
 
 def deployment(ref: StackRef, env: Mapping[str, str]) -> Mapping[str, Any]:
-    """Return the deployment in the stack's state; empty if the stack has never been deployed.
-
-    Raises:
-        CommandError: the state cannot be read.
-    """
+    """Return the deployment in the stack's state; empty if the stack was never deployed."""
     return PulumiCli(ref.root, env).export_deployment(ref.stack)
 
 
 def digest_in(report: str) -> str:
-    """Return the digest of the plan in a JSON report of ``vt review``.
-
-    Raises:
-        CommandError: it is no such report.
-    """
+    """Return the digest of the plan in a JSON report of ``vt review``."""
     try:
         digest = json.loads(report)["digest"]
     except (ValueError, KeyError, TypeError, RecursionError):
@@ -480,32 +409,22 @@ def digest_in(report: str) -> str:
 
 
 def approvable_digest_in(report: str, stack: str) -> str:
-    """Return the digest of the plan in a report on ``stack``, if the report can be approved.
-
-    It was made against a real state, and nothing stands against the plan.
-
-    Raises:
-        CommandError: it is no such report.
-    """
+    """Return the digest of the plan in a report on ``stack``; refuse other reports."""
     digest, document = digest_in(report), json.loads(report)
     if (other := document.get("stack", stack)) != stack:
-        what = f"cannot approve the report: it belongs to stack {other!r}, not to {stack}."
+        what = f"cannot approve the report: the report belongs to stack {other!r}, not to {stack}."
         raise CommandError(what, "pass a report of this stack.")
     if document.get("outcome", _APPROVABLE[0]) not in _APPROVABLE:
         what = f"cannot approve the report: {document.get('verdict', document['outcome'])}"
         raise CommandError(what, "fix the problems in the report, then review again.")
     if str(document.get("source")).startswith(OFFLINE):
-        what = "cannot approve the report: it was made offline, against an empty state."
+        what = "cannot approve the report: the review was made offline, against an empty state."
         raise CommandError(what, "set PULUMI_BACKEND_URL and review again.")
     return digest
 
 
 def up_command(root: Path, stack: str, inputs: PlanInputs) -> list[str]:
-    """Return the `vt up` command that replaces this process: signals then reach `vt up` directly.
-
-    It shows no preview: the review before it was one. The engine stops at the first step that the
-    plan of that review does not have.
-    """
+    """Return the `vt up` command that replaces this process and deploys the reviewed plan."""
     command = [sys.executable, "-m", "vertex_training_cli.cli", "up", "--stack", stack]
     command += ["--yes", "--skip-preview", "--non-interactive", *inputs.options()]
     return [*command, "--plan", str(engine_plan(root, stack))]

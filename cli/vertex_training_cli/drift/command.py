@@ -78,7 +78,7 @@ def drift(
 
 def compare_stack(stack: str) -> Drift:
     """Return the differences between the cloud and a stack."""
-    from vertex_training_cli.engine.preview import compare_with_cloud
+    from vertex_training_cli.engine.events import compare_with_cloud
 
     ref = stacks.find(stack)
     env = ref.deployment_environment(lambda text: print_line(f"vt: {text}"))

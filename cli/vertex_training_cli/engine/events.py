@@ -1,18 +1,23 @@
-"""Parses the output of ``pulumi preview --json`` into a plan: an event stream, or one document.
+"""Run ``pulumi preview``, and parse its output into a plan: a stream of events, or one document.
 
-The events are lines of ``PULUMI_ENABLE_STREAMING_JSON_PREVIEW=1 pulumi preview --json``, each an
-``apitype.EngineEvent`` (pulumi/pulumi v3.259.0, sdk/go/common/apitype/events.go). They have what
-the document (pkg/display/json.go) lacks: policy results, and everything up to a failure. The
-document keeps every step, also several of one resource.
+Events are defined in pulumi/pulumi v3.259.0, sdk/go/common/apitype/events.go, the document in
+pkg/display/json.go. The document has no policy results, and only events precede a failure.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import json
-from collections.abc import Iterable, Mapping
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
-from vertex_training.errors import EventParseError, PreviewParseError
+from vertex_training.customjob.refusal_lookup import COMPARES
+from vertex_training.errors import CommandError, EventParseError, PreviewError, PreviewParseError
+from vertex_training.snapshots.estimate import REVIEWS
 from vertex_training_cli.engine.plan import (
     PARTS,
     Diagnostic,
@@ -20,40 +25,34 @@ from vertex_training_cli.engine.plan import (
     PolicyViolation,
     ResourceState,
     Step,
+    failed_plan,
+    with_error,
     without_computed_labels,
 )
+from vertex_training_cli.engine.pulumi_cli import PulumiCli, with_hint
 from vertex_training_cli.engine.values import redact, redact_config
 
-#: The engine's last message after any failure, also of a policy. It contains no reason.
+#: The engine's last message after any failure. The message contains no reason.
 LAST_WORDS: Final = "preview failed"
 
 
 def parse(lines: Iterable[str], stack: str) -> Plan:
-    """Return the plan for ``stack`` in the engine's events.
-
-    Raises:
-        EventParseError: a line is not an engine event.
-    """
+    """Return the plan for ``stack`` in the engine's events."""
     builder = _PlanBuilder()
     for line in lines:
-        if line.strip():
-            builder.add(_event(line))
+        if not line.strip():
+            continue
+        try:
+            event = json.loads(line)
+        except json.JSONDecodeError:
+            event = None
+        if not isinstance(event, dict) or "sequence" not in event:
+            raise EventParseError(f"line is not an engine event: {redact(line.strip())[:80]}")
+        builder.add(event)
     return builder.build(stack)
 
 
-def _event(line: str) -> dict[str, Any]:
-    try:
-        event = json.loads(line)
-    except json.JSONDecodeError:
-        event = None
-    if not isinstance(event, dict) or "sequence" not in event:
-        raise EventParseError(f"line is not an engine event: {redact(line.strip())[:80]}")
-    return event
-
-
 class _PlanBuilder:
-    """Builds a plan, one event at a time."""
-
     def __init__(self) -> None:
         self.config: dict[str, str] = {}
         self.steps: dict[str, Step] = {}
@@ -80,7 +79,7 @@ class _PlanBuilder:
             self.packs[policies["policyPackName"]] = policies.get("policyPackVersion", "")
             self.policies |= {*(policies.get("passed") or ()), *(policies.get("failed") or ())}
         elif summary := event.get("summaryEvent"):
-            # A pack of this machine is called NAME|local|FOLDER.
+            # The name of a policy pack on this machine is NAME|local|FOLDER.
             for name, version in (summary.get("PolicyPacks") or {}).items():
                 self.packs.setdefault(name.partition("|")[0], version)
             self.succeeded = summary.get("result", "succeeded") == "succeeded"
@@ -88,10 +87,10 @@ class _PlanBuilder:
             self.diagnostics[Diagnostic("error", redact(failed["error"]).strip())] = None
 
     def build(self, stack: str) -> Plan:
-        # A part without its whole counts as a step: an earlier run left something to delete.
+        # A part without a whole replacement is the rest of an interrupted run.
         left = {urn: step for urn, step in self.parts.items() if urn not in self.steps}
         failed = any(diagnostic.severity == "error" for diagnostic in self.diagnostics)
-        # A violation that stops the deployment is the reason, and has a text of its own.
+        # A mandatory violation explains the failure.
         explained = any(violation.is_mandatory for violation in self.violations)
         messages = (d for d in self.diagnostics if not (explained and d.message == LAST_WORDS))
         return Plan(
@@ -148,22 +147,24 @@ DOCUMENT_KEYS: Final = ("config", "steps", "diagnostics", "changeSummary")
 
 
 def parse_document(text: str, stack: str, *, succeeded: bool) -> Plan:
-    """Return the plan for ``stack`` in a preview document. ``succeeded``: the preview succeeded.
-
-    Raises:
-        PreviewParseError: ``text`` is no such document.
-    """
+    """Return the plan for ``stack`` in a preview document. ``succeeded``: the preview succeeded."""
     try:
         document = json.loads(text)
     except ValueError:
         document = None
     if not isinstance(document, dict) or document.keys().isdisjoint(DOCUMENT_KEYS):
-        raise PreviewParseError("pulumi printed no JSON document for the preview")
+        raise PreviewParseError("`pulumi preview --json` printed no valid JSON document")
     return Plan(
         stack,
-        # Both are absent where there are none: a program that fails at once has no steps.
         steps=tuple(_document_step(raw) for raw in document.get("steps") or ()),
-        diagnostics=tuple(_document_diagnostic(raw) for raw in document.get("diagnostics") or ()),
+        diagnostics=tuple(
+            Diagnostic(
+                raw.get("severity", "info"),
+                redact(raw.get("message", "")).strip(),
+                raw.get("urn", ""),
+            )
+            for raw in document.get("diagnostics") or ()
+        ),
         succeeded=succeeded,
     )
 
@@ -180,6 +181,86 @@ def _document_step(raw: Mapping[str, Any]) -> Step:
     )
 
 
-def _document_diagnostic(raw: Mapping[str, Any]) -> Diagnostic:
-    message = redact(raw.get("message", "")).strip()
-    return Diagnostic(raw.get("severity", "info"), message, raw.get("urn", ""))
+#: Environment variable that makes ``preview --json`` print events instead of one document
+#: (pulumi/pulumi v3.259.0, pkg/cmd/pulumi/operations).
+STREAMING: Final = "PULUMI_ENABLE_STREAMING_JSON_PREVIEW"
+
+
+@dataclass(frozen=True, slots=True)
+class EventStream:
+    """Output of a preview that printed events."""
+
+    lines: tuple[str, ...]
+    """The engine's events, one per line."""
+    exit_code: int
+    stderr: str
+
+
+def stream_events(
+    pulumi: PulumiCli,
+    stack: str,
+    *,
+    policy_options: Sequence[str] = (),
+    refresh: bool = False,
+    save_plan: Path | None = None,
+    on_event: Callable[[int], None] = lambda _: None,
+) -> EventStream:
+    """Preview ``stack``. Calls ``on_event`` with the number of events so far."""
+    try:
+        command = pulumi.command("preview", "--stack", stack, "--json", "--non-interactive")
+    except CommandError as error:
+        raise PreviewError(str(error)) from None
+    command += [*policy_options, "--refresh"] if refresh else [*policy_options]
+    command += ["--save-plan", str(save_plan)] if save_plan else []
+    # A saved plan must not contain estimates, which may change before the deployment.
+    asks = {} if save_plan else {REVIEWS: "true"}
+    lines: list[str] = []
+    with (
+        tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as stderr,
+        subprocess.Popen(
+            command, cwd=pulumi.root, env={**pulumi.env, STREAMING: "true", **asks},
+            stdout=subprocess.PIPE, stderr=stderr, text=True, encoding="utf-8", errors="replace",
+        ) as process,
+    ):  # fmt: skip
+        assert process.stdout is not None
+        for line in process.stdout:
+            if line.strip():
+                lines.append(line)
+                on_event(len(lines))
+        exit_code = process.wait()
+        stderr.seek(0)
+        message = with_hint(stderr.read().strip())
+    if not lines:
+        raise PreviewError(redact(message) or f"`pulumi preview` ended with exit code {exit_code}")
+    return EventStream(tuple(lines), exit_code, message)
+
+
+def make_plan(pulumi: PulumiCli, stack: str, **options: Any) -> Plan:
+    """Preview ``stack`` as ``stream_events`` does; return a failed plan if the preview fails."""
+    try:
+        stream = stream_events(pulumi, stack, **options)
+        preview = parse(stream.lines, stack)
+    except (PreviewError, EventParseError) as failed:
+        return failed_plan(stack, str(failed))
+    if stream.exit_code and not preview.errors and not preview.violations:
+        preview = with_error(preview, stream.stderr)
+    return dataclasses.replace(preview, config=_whole_config(pulumi.root, stack, preview.config))
+
+
+def _whole_config(root: Path, stack: str, shown: Mapping[str, str]) -> Mapping[str, str]:
+    from vertex_training.errors import ConfigError, UnknownStackError
+    from vertex_training.settings import stack_files
+    from vertex_training.stack import SCHEMA
+
+    try:
+        whole = stack_files.shown_config(stack_files.read_raw(SCHEMA, root, stack), SCHEMA)
+    except (ConfigError, UnknownStackError, OSError):
+        return shown  # The preview reports the error.
+    return {**shown, **{key: redact_config(text) for key, text in whole.items()}}
+
+
+def compare_with_cloud(pulumi: PulumiCli, stack: str) -> subprocess.CompletedProcess[str]:
+    """Preview ``stack`` after a refresh from the cloud; stdout is a preview document."""
+    options = ("--refresh", "--expect-no-changes", "--show-sames", "--json", "--stack", stack)
+    comparing = PulumiCli(pulumi.root, {**pulumi.env, COMPARES: "true"})
+    return comparing.capture("preview", *options)

@@ -1,15 +1,11 @@
-"""Files that a killed run left in a self-managed backend: locks and truncated attributes.
+"""Find and remove locks and truncated attribute files of killed runs in a self-managed backend.
 
-``pulumi`` writes ``.pulumi/locks/organization/PROJECT/STACK/UUID.json`` with its process id and
-host name, and removes it at its end. After a SIGKILL the file stays, and every later run refuses
-to start. ``pulumi cancel`` removes all locks of a stack, also that of a run that begins at the
-same time. This module removes only the files that it found dead.
+``pulumi`` writes ``.pulumi/locks/organization/PROJECT/STACK/UUID.json`` and removes the file at its
+end. After a SIGKILL the file remains, and later runs refuse to start.
 
-A file backend keeps an object's attributes as ``STACK.json.attrs``. It replaces the state in one
-step, but writes this file in place and first (gocloud.dev v0.46.1, blob/fileblob/attrs.go). After
-a kill in between, every ``pulumi`` fails with ``failed to load checkpoint: EOF``. The state is
-whole, and does not need the other file. One that is not whole (a crash of the machine, a copy that
-a full disk cut off) is refused: of it the engine says ``unexpected end of JSON input``, no file.
+A file backend stores attributes of the state in ``STACK.json.attrs``, which is not written
+atomically (gocloud.dev v0.46.1, blob/fileblob/attrs.go). A truncated attribute file makes every
+``pulumi`` command fail with ``failed to load checkpoint: EOF``, although the state is complete.
 """
 
 from __future__ import annotations
@@ -43,15 +39,12 @@ class StackLock:
 
     @property
     def alive(self) -> bool:
-        """Return True if the lock's holder is running. A holder on another host counts as running.
-
-        The process id may be reused by another program, so compare the program's name.
-        """
+        """Return True if the lock's process is running, or may run on another host."""
         return not self.here or processes.program(self.pid) == "pulumi"
 
     @property
     def here(self) -> bool:
-        """Return True if the lock's holder ran on this host."""
+        """Return True if the lock's process ran on this host."""
         return self.host == socket.gethostname()
 
     def refusal(self) -> CommandError:
@@ -59,7 +52,9 @@ class StackLock:
         hint = "wait until the process has ended."
         if not self.here:
             cancel = f"`pulumi cancel --yes --stack {self.stack}`"
-            hint = f"wait until the process has ended. If it no longer exists, run {cancel}."
+            hint = (
+                f"wait until the process has ended. If the process no longer exists, run {cancel}."
+            )
         return CommandError(
             f"stack {self.stack} is in use by pulumi, process {self.pid} on {self.host} "
             f"(lock {self.place}).",
@@ -68,14 +63,7 @@ class StackLock:
 
 
 def find(backend: str) -> list[StackLock]:
-    """Return the locks of all stacks of a backend (``file://…``, ``gs://…``).
-
-    Empty for other kinds of backend: Pulumi Cloud ends the locks of dead runs by itself, and other
-    object stores are not read here.
-
-    Raises:
-        CommandError: the bucket cannot be read.
-    """
+    """Return the locks of all stacks of a ``file://`` or ``gs://`` backend; empty for others."""
     if (folder := folder_of(backend)) is not None:
         return in_folder(folder)
     parts = urlsplit(backend)
@@ -96,9 +84,9 @@ def in_folder(folder: Path) -> list[StackLock]:
     for path in sorted((folder / FOLDER).glob("*/*/*.json")):
         try:
             text = path.read_text()
-        except FileNotFoundError:  # released meanwhile
+        except FileNotFoundError:  # The lock was released.
             continue
-        # One that cannot be read was left by a crash of this machine while it was written.
+        # An invalid lock was left by a crash of this machine.
         remove = functools.partial(path.unlink, missing_ok=True)
         locks.append(_lock(str(path), text, remove, socket.gethostname()))
     return locks
@@ -115,12 +103,12 @@ def _in_bucket(bucket: str, prefix: str) -> list[StackLock]:
     start = f"{prefix}/{FOLDER}/" if prefix else f"{FOLDER}/"
     locks: list[StackLock] = []
     try:
-        # Without a project of one's own: this only ever reads and deletes objects of one bucket.
+        # Requests for the objects of a bucket need no project.
         client = storage.Client(project="_")
         for blob in all_blobs(client.list_blobs(bucket, prefix=start)):
             try:
                 text = blob.download_as_text()
-            except NotFound:  # released meanwhile
+            except NotFound:  # The lock was released.
                 continue
             generation = blob.generation
 
@@ -128,20 +116,19 @@ def _in_bucket(bucket: str, prefix: str) -> list[StackLock]:
                 try:
                     blob.delete(if_generation_match=generation)
                 except NotFound:
-                    return  # released, or cleared by another process
+                    return  # The lock was released, or removed by another process.
 
-            # An object is never half written: one that cannot be read is not ours to clear.
+            # Cloud Storage writes objects atomically, so an invalid lock is not removed.
             locks.append(_lock(f"gs://{bucket}/{blob.name}", text, remove, "an unknown host"))
     except (GoogleAPIError, GoogleAuthError, RequestException) as error:
         raise CommandError(
             f"cannot read the locks in gs://{bucket}: {getattr(error, 'message', error)}.",
-            "sign in by `gcloud auth application-default login`, or run `pulumi up` itself.",
+            "sign in with `gcloud auth application-default login`, or run `pulumi up` directly.",
         ) from None
     return locks
 
 
 def _lock(place: str, text: str, remove: Callable[[], None], host: str) -> StackLock:
-    """Parse a lock. ``host`` is the default for a lock without a host name."""
     try:
         data = json.loads(text)
         pid, host = int(data["pid"]), str(data["hostname"])
@@ -154,17 +141,13 @@ def _lock(place: str, text: str, remove: Callable[[], None], host: str) -> Stack
 def clear_dead(
     backend: str, project: str, stack: str, log: Callable[[str], None]
 ) -> list[StackLock]:
-    """Remove the stack's locks whose process has ended, and return them.
-
-    Raises:
-        CommandError: a live process holds one, or a process on another host.
-    """
+    """Remove locks of ended processes and return the locks; refuse if a process still runs."""
     locks = [lock for lock in find(backend) if (lock.project, lock.stack) == (project, stack)]
     for lock in locks:
         if lock.alive:
             raise lock.refusal()
     for lock in locks:
-        log(f"removed the lock of stack {stack}: its process {lock.pid} has ended")
+        log(f"removed the lock of stack {stack}, because process {lock.pid} has ended")
         lock.remove()
     return locks
 
@@ -172,19 +155,21 @@ def clear_dead(
 def remove_truncated(
     backend: str, project: str, stack: str, log: Callable[[str], None]
 ) -> list[Path]:
-    """Remove truncated attribute files beside the state of a ``file://`` backend, and return them.
+    """Remove truncated attribute files beside the state of a ``file://`` backend; return them.
 
-    Call it only while no other process uses the stack: a file that is being written looks the same.
-
-    Raises:
-        CommandError: the state itself is truncated; with the way back.
+    No other process may use the stack during the call. A truncated state raises CommandError.
     """
     folder = folder_of(backend)
     if folder is None:
         return []
     beside = folder / ".pulumi" / "stacks" / project
     if _is_truncated(state := beside / f"{stack}.json"):
-        raise _truncated_state(state, stack)
+        before = state.with_name(f"{state.name}.bak")
+        hint = "read docs/operations.md#the-state-is-lost"
+        if before.exists() and not _is_truncated(before):
+            hint = f"run `cp {before} {state}`, then `vt up --stack {stack} --refresh`."
+        text = f"the state of stack {stack} is truncated: {state} is not valid JSON."
+        raise CommandError(text, hint)
     files = [beside / f"{stack}.json{compressed}.attrs" for compressed in ("", ".gz", ".zst")]
     truncated = [file for file in files if _is_truncated(file)]
     for file in truncated:
@@ -194,14 +179,6 @@ def remove_truncated(
             "is complete"
         )
     return truncated
-
-
-def _truncated_state(file: Path, stack: str) -> CommandError:
-    before = file.with_name(f"{file.name}.bak")
-    way = "docs/operations.md#the-state-is-lost"
-    if before.exists() and not _is_truncated(before):
-        way = f"run `cp {before} {file}`, then `vt up --stack {stack} --refresh`."
-    return CommandError(f"the state of stack {stack} is truncated: {file} is not valid JSON.", way)
 
 
 def _is_truncated(file: Path) -> bool:

@@ -1,7 +1,4 @@
-"""Paths of the current folder's Pulumi project, and checks for links that leave the project.
-
-What a link out of a checkout points at is not the checkout's to read or change.
-"""
+"""Paths of the current folder's Pulumi project, and checks for links that leave the project."""
 
 from __future__ import annotations
 
@@ -31,43 +28,37 @@ def stack_file(root: Path, stack: str) -> str:
 
 
 def own_folder(root: Path, name: str) -> Path:
-    """Return a folder below ``.build`` that only this user can access, for plans of deployments.
-
-    Raises:
-        CommandError: it or ``.build`` is a link or another user's, or everybody may write
-            ``.build``: others could replace what it holds.
-    """
+    """Return a folder below ``.build`` that no other user can write, for deployment plans."""
     around = root / ".build"
     _make_own(around, 0o755)
     mode = stat.S_IMODE(around.stat().st_mode)
     if mode & stat.S_IWOTH:
-        hint = f"if the content is unchanged, run `chmod go-w {from_here(around)}`."
+        hint = f"check the content of the folder, then run `chmod go-w {from_here(around)}`."
         raise _unfit(around, "every user can write to this folder", hint)
-    _allow(around, mode & ~stat.S_IWGRP)  # `mkdir` lets the group write where the umask is 002
+    _allow(around, mode & ~stat.S_IWGRP)  # With umask 002, `mkdir` lets the group write.
     folder = around / name
     _make_own(folder, 0o700)
-    _allow(folder, 0o700)  # somebody may have made it for all to write
+    _allow(folder, 0o700)
     return folder
 
 
 def _make_own(folder: Path, mode: int) -> None:
-    """Create a folder unless it exists; check that the folder belongs to this user."""
     try:
         folder.mkdir(mode=mode, exist_ok=True)
         status = folder.lstat()
         if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
             raise FileExistsError(errno.EEXIST, "the path is a link, or belongs to another user")
     except OSError as failed:
-        raise _unfit(folder, failed.strerror, "remove it, then run the command again.") from None
+        hint = f"remove {from_here(folder)}, then run the command again."
+        raise _unfit(folder, failed.strerror, hint) from None
 
 
 def _allow(folder: Path, mode: int) -> None:
-    """Set a folder's mode if it differs. Some mounts refuse any change of mode."""
     if stat.S_IMODE(folder.stat().st_mode) != mode:
         try:
             folder.chmod(mode)
         except OSError as failed:
-            hint = f"make the folder private: `chmod {mode:o}`."
+            hint = f"run `chmod {mode:o} {from_here(folder)}`."
             raise _unfit(folder, failed.strerror, hint) from None
 
 
@@ -77,13 +68,12 @@ def _unfit(folder: Path, why: str | None, hint: str) -> CommandError:
 
 def read_files(settings: Settings) -> list[str]:
     """Return text files that the program reads for a stack: included files, jobs, queries."""
-    paths = list(settings.include)
-    paths += [job.file for job in settings.submitted.values()]
-    return paths + [snapshot.query for snapshot in settings.snapshots.values()]
+    jobs = [job.file for job in settings.submitted.values()]
+    return [*settings.include, *jobs, *(shot.query for shot in settings.snapshots.values())]
 
 
 def named_files(settings: Settings) -> list[str]:
-    """Return the files and folders that the files of a stack name, inside the project."""
+    """Return the files and folders inside the project that the stack's files name."""
     names = read_files(settings)
     names += [package.path for package in settings.packages.values()]
     names += [file for bucket in settings.buckets.values() for file in bucket.objects.values()]
@@ -101,17 +91,15 @@ def from_here(path: Path) -> str:
 def link_out(file: Path, *, of_user: bool = False) -> Path | None:
     """Return the first symbolic link in ``file`` that leaves its checkout or project, or None.
 
-    A link that lies in neither is the user's own; if the file itself is one, only ``of_user``
-    lets it be.
+    Links outside of checkouts and projects are accepted. With ``of_user``, the file itself may also
+    be such a link.
     """
     full = file.absolute()
     for link in (part for part in (full, *full.parents) if part.is_symlink()):
         own = link.parent if link == full and not of_user else None
-        top = next((parent for parent in link.parents if _is_top(parent)), own)
+        top = next((folder for folder in link.parents
+                    if (folder / ".git").exists() or (folder / PROJECT_FILE).is_file()),
+                   own)  # fmt: skip
         if top is not None and leaves(top, link):
             return link
     return None
-
-
-def _is_top(folder: Path) -> bool:
-    return (folder / ".git").exists() or (folder / PROJECT_FILE).is_file()

@@ -1,9 +1,4 @@
-"""A plan: the engine's step for each resource, diagnostics, and policy violations.
-
-``vertex_training_cli.engine.events`` makes one of what ``pulumi preview --json`` prints.
-``plan_file`` reads one that somebody else wrote: it holds a file to the bounds and the
-patterns that the fields have here.
-"""
+"""A plan: the engine's step for each resource, diagnostics, and policy violations."""
 
 from __future__ import annotations
 
@@ -21,17 +16,15 @@ from vertex_training.customjob.protocol.ports import LADDER, RECORD_DELETED, SUC
 from vertex_training.customjob.protocol.submission import is_usable
 from vertex_training_cli.engine.values import as_mapping, redact
 
-#: Operations on one side of a replacement. The engine also sends one step for the whole
-#: replacement.
+#: Operations of a part of a replacement. The engine also sends a step for the whole replacement.
 PARTS: Final = ("create-replacement", "delete-replaced")
 #: Operations that change nothing in the cloud.
 UNCHANGED: Final = ("same", "read", "refresh", "discard")
-#: Types that are not resources of the cloud.
+#: Types that are no cloud resources.
 PROVIDER: Final = "pulumi:providers:"
 STACK: Final = "pulumi:pulumi:Stack"
-#: Types of the resources of jobs and of tuning jobs.
 JOBS: Final = frozenset({JOB, TUNING_JOB})
-#: Types of all resources whose inputs have the request of a job.
+#: Types of resources whose inputs contain a job's request.
 WITH_REQUEST: Final = JOBS | {SCHEDULE}
 
 #: Prefix of the source of a preview that ignored the state (``StackRef.preview_target``).
@@ -51,14 +44,13 @@ Operation = Annotated[str, Field(pattern=f"^({OPERATIONS})$")]
 #: Levels of policies, as the engine calls them.
 Level = Annotated[str, Field(pattern="^(mandatory|advisory|remediate|disabled)$")]
 
-#: Type of a component of this project, in the parents of a URN: of the program or of the package
-#: ``infra/vertex_training/components``. Its resources are children of such a component.
+#: Type of a component of this project in the parents of a URN.
 _OWN: Final = re.compile(r"(?:vertextraining|vertex-training):")
 _LABELS: Final = re.compile(r"labels\b")
 
 
 def without_computed_labels(paths: Iterable[str]) -> Texts:
-    """Return the differing paths, except labels that Google's provider computes from ``labels``."""
+    """Return the paths without labels that Google's provider computes from ``labels``."""
     kept = tuple(paths)
     labels = [path[1:] for path in kept if _LABELS.match(path)]
     computed = {f"{kind}L{path}" for path in labels for kind in ("effective", "pulumi")}
@@ -102,7 +94,7 @@ class Step:
     """One operation on one resource."""
 
     op: Operation
-    """Such as create, update, replace, delete or same."""
+    """Operation, such as create, update, replace, delete or same."""
     urn: Urn
     type: Text
     old: ResourceState | None
@@ -131,31 +123,23 @@ class Step:
 
     @property
     def is_protected(self) -> bool:
-        """Return True if the engine refuses to delete or to replace the resource.
-
-        Protection keeps nothing from an update. One that a replacement adds or takes away keeps
-        nothing from that: https://github.com/pulumi/pulumi (``step_generator.go``).
-        """
+        """Return True if the engine refuses to delete or replace the resource."""
         agreed = self.op != "replace" or (self.new is not None and self.new.protect)
         return self.old is not None and self.old.protect and agreed
 
     @property
     def repeats_request(self) -> bool:
-        """Return True if the replaced job's request equals the new request or a rung of its ladder.
-
-        The engine replaces what is tainted, named by ``--replace`` or made after what is replaced.
-        """
+        """Return True if the replaced job's request equals the new request or one of its rungs."""
         if self.op != "replace" or self.type not in JOBS or self.old is None:
             return False
         running = self.old.outputs.get("requestId")
         return running is not None and running in [e.get("requestId") for e in rungs(self.inputs)]
 
     def adopts_again(self, state: str = "") -> bool:
-        """Return True if ``up`` adopts the existing job, whose request equals the new one.
+        """Return True if ``up`` adopts the existing job, whose request equals the new request.
 
-        It takes over what has succeeded, and what goes on and is retained. It refuses the others:
-        to cancel one that goes on, and to submit once more what has failed or was cancelled.
-        ``state``: as it is now; empty for that of the last deployment.
+        A succeeded job is adopted, and a live job if it is retained. ``state`` is the current
+        state; if empty, the state of the last deployment is used.
         """
         if not self.repeats_request or self.old is None:
             return False
@@ -170,7 +154,7 @@ class Step:
 
     @property
     def custom(self) -> bool:
-        """Return True for a cloud resource, not a component, a provider or the stack."""
+        """Return True for a cloud resource; False for components, providers and the stack."""
         component = self.type.startswith("vertextraining:")
         return not (component or self.type == STACK or self.type.startswith(PROVIDER))
 
@@ -194,7 +178,7 @@ class Diagnostic:
     """A message from the engine, a plugin or the program."""
 
     severity: Annotated[str, Field(pattern="^(error|warning|info|debug)$")]
-    """error, warning or info."""
+    """Severity: error, warning or info."""
     message: Text
     urn: Text = ""
 
@@ -206,7 +190,7 @@ class PolicyViolation:
     policy: Text
     pack: Text
     level: Level | Annotated[str, Field(max_length=0)]
-    """Mandatory (blocks the deployment), advisory or remediate."""
+    """Level: mandatory (blocks the deployment), advisory or remediate."""
     message: Text
     urn: Text = ""
     severity: Annotated[str, Field(pattern="^[a-z]{0,20}$")] = ""
@@ -243,7 +227,7 @@ class Plan:
         return tuple(step for step in self.steps if step.changes and step.custom)
 
     def inputs_of(self, *types: str) -> Iterator[tuple[Step, Mapping[str, Any], Mapping[str, Any]]]:
-        """Yield changed steps of these types, or all, with inputs before and after, maybe empty."""
+        """Yield changed steps of these types, or all, with the inputs before and after the step."""
         for step in self.changed:
             if not types or step.type in types:
                 yield step, step.old.inputs if step.old else {}, step.new.inputs if step.new else {}
@@ -261,31 +245,24 @@ class Plan:
         return next((s.old.outputs for s in self.steps if s.type == STACK and s.old), {})
 
     def deployed_output(self, name: str) -> Mapping[str, Any] | None:
-        """Return an output of the deployed stack that is an object; None if it is absent."""
+        """Return an output of the deployed stack that is an object, or None."""
         output = self.deployed_outputs.get(name)
         return output if isinstance(output, Mapping) else None
 
     @property
     def is_compared(self) -> bool:
-        """Return True if the outputs of the deployed stack are known, or the stack is new.
-
-        A program that ends with its mistakes registers no stack: nothing is known of what was.
-        """
+        """Return True if the outputs of the deployed stack are known, or the stack is new."""
         return self.succeeded or any(step.type == STACK for step in self.steps)
 
     @property
     def errors(self) -> tuple[Diagnostic, ...]:
         """Return the diagnostics of severity ``error``."""
-        return tuple(
-            diagnostic for diagnostic in self.diagnostics if diagnostic.severity == "error"
-        )
+        return tuple(message for message in self.diagnostics if message.severity == "error")
 
     @property
     def warnings(self) -> tuple[Diagnostic, ...]:
         """Return the diagnostics of severity ``warning``."""
-        return tuple(
-            diagnostic for diagnostic in self.diagnostics if diagnostic.severity == "warning"
-        )
+        return tuple(message for message in self.diagnostics if message.severity == "warning")
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,7 +272,7 @@ class CheckpointObservation:
     seconds: float | None
     """Age of the newest checkpoint; None if there is none."""
     at_most: bool = False
-    """True if more checkpoints exist than were listed: an unlisted checkpoint may be newer."""
+    """True if the list is incomplete, so that a newer checkpoint may exist."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,20 +298,19 @@ class JobObservation:
 
 @dataclass(frozen=True, slots=True)
 class Observations:
-    """The jobs of a plan by resource name, and the reason why a job could not be read."""
+    """Observed jobs of a plan by resource name."""
 
     jobs: Mapping[str, JobObservation] = field(default_factory=dict)
     not_observed: str = ""
     """Reason why jobs could not be read; empty if all jobs were read."""
     adopted: frozenset[str] = frozenset()
-    """Ids of requests that already have a job, which ``up`` adopts, as far as known."""
+    """Ids of requests whose existing job ``up`` adopts."""
     repeated: Mapping[str, str] = field(default_factory=dict)
     """Previous job of a request that is submitted again, by the request's id."""
     dropped: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Due slots that a changed schedule drops, by the name of the scheduled job."""
 
 
-#: Observations of a plan whose jobs were not read.
 NOTHING_OBSERVED: Final = Observations()
 
 

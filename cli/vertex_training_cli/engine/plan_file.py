@@ -1,7 +1,6 @@
-"""A plan as a file. The reader does not trust the code that wrote the file.
+"""A plan as a file, which is validated as untrusted input.
 
-A report is rendered from it, and the digest is computed from it anew. So a file that was changed
-shows in the report what it says, and approves nothing but that: a deployment makes its own plan.
+A changed file changes the report and the digest, so it cannot approve another plan.
 """
 
 from __future__ import annotations
@@ -9,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-from typing import Annotated, Any, Final, Literal, NoReturn, Self, TypeVar
+from typing import Annotated, Any, Final, Literal, Self, TypeVar
 
 import pydantic
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -18,16 +17,17 @@ from vertex_training.errors import PreviewParseError, Problem
 from vertex_training_cli.engine.plan import MAX_TEXTS, Diagnostic, Plan, PolicyViolation
 from vertex_training_cli.engine.values import redact, redact_config
 
-#: Increased when a key is removed or changes its meaning.
+#: Version of the format. It is increased when a key is removed or changes its meaning.
 VERSION: Final = 1
-#: Maximum bytes of a plan file. The file of a stack with a thousand resources has 3 MB.
+#: Maximum size of a plan file in bytes. A stack with a thousand resources needs 3 MB.
 MAX_BYTES: Final = 16 * 2**20
-#: Maximum levels of nesting. Inputs of resources have at most six.
+#: Maximum number of nested levels. Inputs of resources have at most six levels.
 MAX_DEPTH: Final = 40
 #: Maximum absolute value of a number. Google's ids of resources have at most 64 bits.
 MAX_NUMBER: Final = 2**64
+MAX_DIGITS: Final = 21
 
-#: Descriptions of a preview's initial state, as ``vertex_training_cli.engine.stacks`` writes them.
+#: Descriptions of a preview's initial state, which ``StackRef.preview_target`` returns.
 Source = Annotated[
     str,
     Field(
@@ -37,8 +37,6 @@ Source = Annotated[
         r"|against the state in (gs|s3|azblob|file)://[A-Za-z0-9._/-]*)$",
     ),
 ]
-
-
 #: Keys of a plan file that error messages may contain.
 KEYS: Final = (*(f.name for f in dataclasses.fields(Plan)), "version", "source", "problems")
 
@@ -57,7 +55,6 @@ class PlanFile(BaseModel):
 
     @model_validator(mode="after")
     def _steps_are_of_the_stack(self) -> Self:
-        """Check that each URN is unique, and has the plan's stack and the step's type."""
         prefix, seen = f"urn:pulumi:{self.plan.stack}::", set[str]()
         for step in self.plan.steps:
             parts = step.urn.split("::")
@@ -75,7 +72,7 @@ def write(plan: Plan, source: str, problems: tuple[Problem, ...] = ()) -> str:
         "version": VERSION,
         "source": source,
         "policies": sorted(plan.policies),
-        # What mends a problem may be a secret.
+        # The fix of a problem may contain a secret.
         "problems": [
             redact(dataclasses.asdict(dataclasses.replace(problem, mend=None)))
             for problem in problems
@@ -85,11 +82,7 @@ def write(plan: Plan, source: str, problems: tuple[Problem, ...] = ()) -> str:
 
 
 def parse(content: bytes, stack: str) -> PlanFile:
-    """Return the plan of ``stack`` in ``content``, which comes from an untrusted source.
-
-    Raises:
-        PreviewParseError: it is none. The message quotes nothing of it.
-    """
+    """Return the plan of ``stack`` in ``content``. Errors quote no content of the file."""
     if len(content) > MAX_BYTES:
         raise PreviewParseError(f"the plan file has more than {MAX_BYTES} bytes")
     document = _document(content)
@@ -105,27 +98,17 @@ def parse(content: bytes, stack: str) -> PlanFile:
         raise PreviewParseError(text) from None
     if plan_file.plan.stack != stack:
         raise PreviewParseError("the plan file belongs to another stack")
-    return plan_file.model_copy(
-        update={
-            "plan": _redacted(plan_file.plan),
-            "problems": tuple(map(_hidden, plan_file.problems)),
-        }
-    )
-
-
-def _redacted(plan: Plan) -> Plan:
-    """Return the plan with its texts redacted again.
-
-    Steps stay as they are: ``write`` got them redacted, and the digest is computed from them.
-    """
-    failed = any(diagnostic.severity == "error" for diagnostic in plan.diagnostics)
-    return dataclasses.replace(
+    plan = plan_file.plan
+    # Steps stay unchanged: they were redacted before the digest was computed.
+    redacted = dataclasses.replace(
         plan,
         config={redact(key): redact_config(text) for key, text in plan.config.items()},
-        diagnostics=tuple(_hidden(diagnostic) for diagnostic in plan.diagnostics),
-        violations=tuple(_hidden(violation) for violation in plan.violations),
-        succeeded=plan.succeeded and not failed,
+        diagnostics=tuple(map(_redacted, plan.diagnostics)),
+        violations=tuple(map(_redacted, plan.violations)),
+        succeeded=plan.succeeded and not plan.errors,
     )
+    problems = tuple(map(_redacted, plan_file.problems))
+    return plan_file.model_copy(update={"plan": redacted, "problems": problems})
 
 
 #: Fields with texts that a report shows.
@@ -133,8 +116,7 @@ SHOWN: Final = ("what", "value", "hint", "message")
 Shown = TypeVar("Shown", Problem, Diagnostic, PolicyViolation)
 
 
-def _hidden(value: Shown) -> Shown:
-    """Return a problem, diagnostic or violation with redacted texts."""
+def _redacted(value: Shown) -> Shown:
     shown = (field.name for field in dataclasses.fields(value) if field.name in SHOWN)
     return dataclasses.replace(value, **{name: redact(getattr(value, name)) for name in shown})
 
@@ -144,9 +126,9 @@ def _document(content: bytes) -> Any:
         document = json.loads(
             content.decode("utf-8"),
             object_pairs_hook=_unique,
-            parse_constant=_refuse_number,
-            parse_float=_float,
-            parse_int=_int,
+            parse_constant=_number,
+            parse_float=_number,
+            parse_int=_number,
         )
         _check_depth(document)
     except UnicodeDecodeError:
@@ -169,25 +151,15 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return document
 
 
-def _refuse_number(_name: str) -> NoReturn:
-    raise ValueError("the plan file has a number that is not finite")
-
-
-def _float(text: str) -> float:
-    value = float(text)
+def _number(text: str) -> int | float:
+    is_integer = len(text) <= MAX_DIGITS and text.lstrip("-").isdecimal()
+    value = int(text) if is_integer else float(text)
     if not math.isfinite(value) or abs(value) > MAX_NUMBER:
-        raise ValueError("the plan file has a number that is too large")
+        raise ValueError("the plan file has a number that is too large or not finite")
     return value
 
 
-def _int(text: str) -> int:
-    if len(text) > 21 or abs(int(text)) > MAX_NUMBER:
-        raise ValueError("the plan file has a number that is too large")
-    return int(text)
-
-
 def _check_depth(document: Any) -> None:
-    """Raise ValueError if a document is nested too deep or has invalid Unicode."""
     level, depth = [document], 0
     while level:
         depth += 1
@@ -205,7 +177,6 @@ def _check_depth(document: Any) -> None:
 
 
 def _check_text(text: str) -> None:
-    """Raise ValueError if a text has an unpaired surrogate, which a file cannot store."""
     if text.isascii():
         return
     try:

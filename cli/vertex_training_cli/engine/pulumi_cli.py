@@ -1,9 +1,7 @@
-"""The ``pulumi`` command: finds it, starts it and reads its JSON.
+"""The ``pulumi`` command: find it, start it and read its JSON.
 
-``run_at_terminal`` runs a command in place of this process: same terminal, same signals, same exit
-code. ``pulumi`` needs time to end: after the first interrupt it saves the state and removes its
-lock. A second interrupt ends it at once. What it prints to a terminal stays as it is: it draws
-there, and asks. Elsewhere, as in a workflow's log, each line is redacted.
+At the first interrupt, ``pulumi`` saves the state and removes its lock. A second interrupt ends it
+at once. Output to a terminal is unchanged; other output is redacted line by line.
 """
 
 from __future__ import annotations
@@ -46,11 +44,7 @@ class PulumiCli:
     env: Mapping[str, str]
 
     def command(self, *arguments: str) -> list[str]:
-        """Return the command line with these arguments.
-
-        Raises:
-            CommandError: there is no ``pulumi``.
-        """
+        """Return the command line with these arguments; raise CommandError without ``pulumi``."""
         executable = find_pulumi(self.env)
         if executable is None:
             raise CommandError("pulumi is not on PATH.", "run `vt setup`.")
@@ -61,27 +55,20 @@ class PulumiCli:
         return PulumiCli(self.root, {**self.env, **variables})
 
     def run_in_foreground(self, *arguments: str) -> int:
-        """Run ``pulumi`` connected to this terminal and return its exit code.
-
-        Raises:
-            CommandError: there is no ``pulumi``.
-        """
+        """Run ``pulumi`` connected to this terminal and return its exit code."""
         code = run_at_terminal(self.command(*arguments), self.root, self.env)
         has_passphrase = any(name.startswith("PULUMI_CONFIG_PASSPHRASE") for name in self.env)
         if code == 1 and has_passphrase and "--stack" in arguments:
             stack = arguments[arguments.index("--stack") + 1]
-            # The engine printed its message to the terminal. A refresh of no resource repeats it.
+            # This process cannot read the engine's message on the terminal. A refresh of no
+            # resource fails with the same message.
             probe = ("refresh", "--preview-only", "--target", _NO_RESOURCE, "--stack", stack)
             if hint := hint_for(self.capture(*probe).stderr):
                 _write(2, redact(f"vt: {hint}\n").encode())
         return code
 
     def capture(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """Run ``pulumi`` without a terminal; return its output, with a hint added to stderr.
-
-        Raises:
-            CommandError: there is no ``pulumi``, or it cannot be started.
-        """
+        """Run ``pulumi`` without a terminal. Return its output, with a hint added to stderr."""
         try:
             done = subprocess.run(
                 [*self.command(*arguments), "--non-interactive"],
@@ -89,16 +76,12 @@ class PulumiCli:
                 text=True, encoding="utf-8", errors="replace",
             )  # fmt: skip
         except OSError as error:
-            raise CommandError(f"{error.filename}: {error.strerror}.", "`vt setup`") from None
+            raise CommandError(f"{error.filename}: {error.strerror}.", "run `vt setup`") from None
         done.stderr = with_hint(done.stderr)
         return done
 
     def read_json(self, *arguments: str) -> Any:
-        """Run a ``pulumi`` command that prints JSON, and return the parsed JSON.
-
-        Raises:
-            CommandError: there is no ``pulumi``, or the command failed.
-        """
+        """Run a ``pulumi`` command that prints JSON, and return the parsed JSON."""
         done = self.capture(*arguments)
         if done.returncode != 0:
             errors = error_diagnostics(done.stdout)
@@ -108,30 +91,22 @@ class PulumiCli:
         return json.loads(done.stdout)
 
     def backend_url(self) -> str:
-        """Return the URL of the state backend.
-
-        Raises:
-            CommandError: it is not in the environment, and ``pulumi whoami`` failed.
-        """
+        """Return the URL of the state backend."""
         return self.env.get(BACKEND) or self.read_json("whoami", "--json")["url"]
 
     def export_deployment(self, stack: str) -> Mapping[str, Any]:
-        """Return the deployment in the stack's state; empty if the stack was never deployed.
-
-        Raises:
-            CommandError: ``pulumi stack export`` failed.
-        """
+        """Return the deployment in the stack's state; empty if the stack was never deployed."""
         return self.read_json("stack", "export", "--stack", stack).get("deployment") or {}
 
 
 def hint_for(output: str) -> str:
-    """Return how to fix an error of the engine; empty if no hint is known."""
+    """Return a hint that explains how to fix an error of the engine; empty without a hint."""
     if "incorrect passphrase" not in output:
         return ""
     return (
         f"the passphrase in PULUMI_CONFIG_PASSPHRASE does not decrypt the stack's file or state.\n"
-        'Hint: set the stack\'s own. A stack of the local cloud has "local". '
-        f"{PASSPHRASE_UNDO}"
+        "Hint: set PULUMI_CONFIG_PASSPHRASE to the passphrase of the stack. Stacks of the local "
+        f'cloud have the passphrase "local". {PASSPHRASE_UNDO}'
     )
 
 
@@ -155,19 +130,17 @@ def error_diagnostics(output: str) -> list[dict[str, Any]]:
     ]
 
 
-#: Seconds to wait for output after the command ended: its child processes may keep the pipe open.
+#: Maximum time to wait for output after the end of a command, in seconds. Child processes of the
+#: command may keep the pipe open.
 _LAST_OUTPUT: Final = 5.0
 _FORWARDED: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def run_at_terminal(command: list[str], cwd: Path, env: Mapping[str, str]) -> int:
-    """Run ``command`` and return its exit code, 128 + N if signal N ended it.
-
-    Where stdout or stderr is no terminal, what it prints there is redacted.
-    """
+    """Run ``command`` and return its exit code; 128 + N if signal N ended the command."""
     at_terminal = _in_foreground()
-    # At a terminal Ctrl-C reaches it by itself, and it may ask questions there. Elsewhere it gets
-    # a process group of its own: a signal to us or to our group then reaches it once, through us.
+    # At a terminal, the command is in the foreground and gets Ctrl-C directly. Elsewhere, it has a
+    # separate process group, so that it gets each signal exactly once: from this process.
     group = None if at_terminal else 0
     early: list[int] = []
     process: subprocess.Popen[bytes] | None = None
@@ -178,9 +151,8 @@ def run_at_terminal(command: list[str], cwd: Path, env: Mapping[str, str]) -> in
         elif not (at_terminal and number == signal.SIGINT):
             process.send_signal(number)
 
-    # None: the child has this process's own.
     stdout, stderr = (None if _is_terminal(file) else subprocess.PIPE for file in (1, 2))
-    # Before it is started: a signal that comes in between is for it as well.
+    # Signals that arrive before the start of the command are forwarded after the start.
     with _signals(forward) as arrived:
         process = subprocess.Popen(
             command, cwd=cwd, env=dict(env), process_group=group, stdout=stdout, stderr=stderr
@@ -192,7 +164,7 @@ def run_at_terminal(command: list[str], cwd: Path, env: Mapping[str, str]) -> in
         code = _wait(process, arrived)
         for copy in copies:
             copy.join(_LAST_OUTPUT)
-        return code if code >= 0 else 128 - code  # as shells report a signal
+        return code if code >= 0 else 128 - code
 
 
 @contextmanager
@@ -201,7 +173,7 @@ def _signals(forward: Callable[[int, FrameType | None], None]) -> Iterator[int]:
     before = {number: signal.signal(number, forward) for number in _FORWARDED}
     before[signal.SIGCHLD] = signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
     arrived, arrives = os.pipe()
-    os.set_blocking(arrives, False)  # else no wakeup fd
+    os.set_blocking(arrives, False)  # set_wakeup_fd requires this.
     wakeup = signal.set_wakeup_fd(arrives, warn_on_full_buffer=False)
     try:
         yield arrived
@@ -214,11 +186,7 @@ def _signals(forward: Callable[[int, FrameType | None], None]) -> Iterator[int]:
 
 
 def _wait(process: subprocess.Popen[bytes], arrived: int) -> int:
-    """Wait for the end of the process; ``arrived`` is readable after each signal.
-
-    Not by ``process.wait``: a signal that comes just before it sleeps, or that another thread
-    takes, would not end the sleep, and Python would forward it after the end.
-    """
+    """Wait for the end of the process without the races of ``process.wait`` with signals."""
     while (code := process.poll()) is None:
         select.select([arrived], [], [])
         os.read(arrived, 4096)
@@ -226,8 +194,6 @@ def _wait(process: subprocess.Popen[bytes], arrived: int) -> int:
 
 
 def _copy_redacted(source: IO[bytes], file: int) -> threading.Thread:
-    """Copy ``source`` to ``file`` in a separate thread, line by line, with secrets redacted."""
-
     def copy() -> None:
         lines = LineRedactor()
         writes = True
@@ -242,7 +208,7 @@ def _copy_redacted(source: IO[bytes], file: int) -> threading.Thread:
 
 
 def _write(file: int, content: bytes) -> bool:
-    """Write text and return True; return False if the reader closed the stream."""
+    """Write all content and return True; return False if the reader closed the stream."""
     try:
         while content:
             content = content[os.write(file, content) :]
@@ -259,7 +225,6 @@ def _is_terminal(file: int) -> bool:
 
 
 def _in_foreground() -> bool:
-    """Return True if this process is in the foreground of its terminal."""
     try:
         terminal = os.open("/dev/tty", os.O_RDWR | os.O_CLOEXEC)
     except OSError:

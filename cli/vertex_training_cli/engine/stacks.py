@@ -1,8 +1,4 @@
-"""Selects the stack of a command, and returns the environment for ``pulumi``.
-
-Stacks of the local cloud (see ``vertex_training.naming.is_local``) are reached by themselves,
-from any terminal. Other stacks are reached in this process's environment.
-"""
+"""Select the stack of a command, and return the environment for ``pulumi``."""
 
 from __future__ import annotations
 
@@ -31,11 +27,10 @@ if TYPE_CHECKING:
 
 #: The stack of a command if no stack is named or selected.
 DEFAULT: Final = "local"
-#: Variables with the local cloud's addresses, for Google's clients.
+#: Environment variables with the local cloud's addresses, for Google's clients.
 EMULATOR: Final = "VERTEX_EMULATOR_HOST"
 STORAGE_EMULATOR: Final = "STORAGE_EMULATOR_HOST"
-#: Pulumi project, stack, cloud project and region of script runs. Their folder is in the folder of
-#: the local cloud.
+#: Pulumi project, stack, cloud project and region of script runs.
 _SCRIPTS: Final = ("vt-run", DEFAULT, "local-run", "us-central1")
 
 
@@ -80,21 +75,13 @@ class StackRef:
         return key
 
     def environment(self, log: Callable[[str], None]) -> Mapping[str, str]:
-        """Return the environment for ``pulumi``. Starts the local cloud for a local stack.
-
-        Raises:
-            CommandError: the local cloud does not start.
-        """
+        """Return the environment for ``pulumi``. Starts the local cloud for a local stack."""
         if not self.is_local or os.environ.get(EMULATOR):
             return os.environ
         return _local_environment(self.root, log)
 
     def running_environment(self) -> Mapping[str, str]:
-        """Return the environment for ``pulumi`` without starting the local cloud.
-
-        Raises:
-            CommandError: the local cloud does not run.
-        """
+        """Return the environment for ``pulumi`` without starting the local cloud."""
         if not self.is_local or os.environ.get(EMULATOR):
             return os.environ
         from localgcp.home.environment import environment
@@ -103,40 +90,29 @@ class StackRef:
         return environment(home, _running(home).ports)
 
     def deployment_environment(self, log: Callable[[str], None]) -> Mapping[str, str]:
-        """Return the environment for a deployment, with this Python first on PATH.
-
-        Without PULUMI_BACKEND_URL a review begins with an empty state, and ``pulumi`` with the
-        backend of the last login.
-
-        Raises:
-            CommandError: PULUMI_BACKEND_URL is not set, or the local cloud does not start.
-        """
+        """Return the environment for a deployment, with this Python first on PATH."""
         env = dict(self.environment(log))
         if self.is_local:
             return env
         if not env.get(BACKEND):
             raise CommandError(
                 f"environment variable {BACKEND} is not set.",
-                "set it to the gs:// URL of the state.",
+                f"set {BACKEND} to the gs:// URL of the state.",
             )
         tools = str(Path(sys.executable).parent)
         path = f"{tools}{os.pathsep}{env.get('PATH', os.defpath)}"
         return {**env, "PATH": path, **own_bytecode()}
 
     def local_backend(self) -> str:
-        """Return the URL of the local cloud's state. Starts nothing."""
+        """Return the URL of the local cloud's state."""
         return f"file://{Home.find(cwd=self.root).pulumi}"
 
     def preview_target(self, *, offline: bool, refresh: bool = False) -> PreviewTarget:
-        """Return the environment for a preview. Only a ``refresh`` starts the local cloud.
+        """Return the environment for a preview. Only ``refresh`` starts the local cloud.
 
-        A local stack meets the local cloud, whose jobs and records it reads if that runs: what a
-        deployment would be refused, its review is refused. Another one meets the state that
-        PULUMI_BACKEND_URL names; without that, or ``offline``, the stand-in plugin and an empty
-        state, which need neither network nor credentials.
-
-        Raises:
-            CommandError: the local cloud's folder cannot be used.
+        A preview of a local stack reads jobs and records of the local cloud if it runs. Other
+        stacks are previewed against the state that PULUMI_BACKEND_URL names. Without this variable,
+        or with ``offline``, a stand-in plugin and an empty state are used.
         """
         from localgcp import lifecycle
         from localgcp.home.environment import environment
@@ -145,7 +121,9 @@ class StackRef:
         home, backend = Home.find(cwd=self.root), os.environ.get(BACKEND, "")
         own = backend == f"file://{home.pulumi}"
         if backend and not (own or offline or self.is_local):
-            source = f"Previewed against the state in {_without_credentials(backend)}"
+            parts = urlsplit(backend)
+            shown = f"{parts.scheme}://{parts.hostname or ''}{parts.path}"  # without credentials
+            source = f"Previewed against the state in {shown}"
             return PreviewTarget({**os.environ, **own_bytecode()}, source)
         with local_cloud_errors():
             home.create()
@@ -160,11 +138,7 @@ class StackRef:
         return PreviewTarget(environment(home, info.ports if info else None), source)
 
     def connect_clients(self) -> None:
-        """Connect Google's clients of this process to the local cloud if the stack is local.
-
-        Raises:
-            CommandError: the local cloud does not run.
-        """
+        """Connect Google's clients of this process to the local cloud if the stack is local."""
         if not self.is_local or os.environ.get(EMULATOR):
             return
         info = _running(Home.find(cwd=self.root))
@@ -178,35 +152,30 @@ class StackRef:
 def own_bytecode() -> Mapping[str, str]:
     """Return variables that let Python store bytecode only in the user's cache.
 
-    Beside a source, Python takes it by the time and the size that it names, or unchecked, and no
-    commit binds it. The cache has the engine, too.
+    Python would execute bytecode files beside a source, which no commit contains.
     """
     from vertex_training_cli.toolchain.layout import cache_home
 
     cache = str(cache_home() / "bytecode")
-    # Empty is unset: containers often set it, and each program would be compiled each time.
+    # An empty value enables bytecode. Containers often disable bytecode, which slows each start.
     return {"PYTHONPYCACHEPREFIX": cache, "PYTHONDONTWRITEBYTECODE": ""}
 
 
 def find(stack: str | None, start: Path | None = None) -> StackRef:
-    """Return the named stack; without a name, ``$PULUMI_STACK``, the selected stack, or ``local``.
-
-    Raises:
-        CommandError: there is no Pulumi.yaml, or the stack's file lacks the project or the region.
-        UnknownStackError: there is no such file.
-    """
+    """Return the named stack; by default ``$PULUMI_STACK``, the selected stack, or ``local``."""
     root = paths.root_of(start or Path.cwd())
     project = find_project(str(root)) if root else None
     if root is None or project is None:
         raise CommandError(
-            "no Pulumi.yaml in this folder or above.", "change to the folder of the project."
+            "no Pulumi.yaml in this folder or above.", "change to the folder of a Pulumi project."
         )
     name = (stack or _selected(root)).rpartition("/")[2]
     config = read_stack_file(root, name).get("config") or {}
     config = config if isinstance(config, dict) else {}
     missing = [key for key in ("gcp:project", "gcp:region") if not config.get(key)]
     if missing:
-        raise CommandError(f"{project_files.file_name(name)}: {' and '.join(missing)} must be set.")
+        file = project_files.file_name(name)
+        raise CommandError(f"{file}: {' and '.join(missing)} must be set below `config`.")
     return StackRef(root, project[1], name, str(config["gcp:project"]), str(config["gcp:region"]))
 
 
@@ -216,10 +185,7 @@ def find_scripts(home: Home) -> StackRef:
 
 
 def find_with_scripts(stack: str | None) -> tuple[StackRef, StackRef | None]:
-    """Return the stack as ``find`` does, and for a local stack also the stack of script runs.
-
-    Where no stack has the default's name, it is the stack of scripts alone.
-    """
+    """Return the stack as ``find`` does and, for a local stack, the stack of script runs."""
     root = paths.root_of(Path.cwd())
     name = stack or (_selected(root) if root else DEFAULT)
     is_here = root is not None and (root / project_files.file_name(name)).is_file()
@@ -231,15 +197,12 @@ def find_with_scripts(stack: str | None) -> tuple[StackRef, StackRef | None]:
     scripts = find_scripts(home)
     if not (scripts.root / f"Pulumi.{DEFAULT}.yaml").is_file():
         return ref or find(stack), None
-    os.environ["VT_LOCAL_HOME"] = str(home.root)  # not one below the folder of scripts
+    os.environ["VT_LOCAL_HOME"] = str(home.root)  # The folder of scripts is below this folder.
     return ref or scripts, scripts if ref and ref.project != scripts.project else None
 
 
 def find_unchecked(root: Path, stack: str) -> StackRef:
-    """Return a stack of the project in ``root``, even if its file has mistakes.
-
-    What the file lacks is empty.
-    """
+    """Return a stack of the project in ``root``; missing values of its file are empty."""
     try:
         text = project_files.file_of(root, stack).read_bytes()
         config = yaml.load(text, Loader=Loader)["config"]
@@ -250,12 +213,7 @@ def find_unchecked(root: Path, stack: str) -> StackRef:
 
 
 def read_stack_file(root: Path, stack: str) -> dict[str, Any]:
-    """Return the content of the stack's file.
-
-    Raises:
-        CommandError: it cannot be read, or is no stack file.
-        UnknownStackError: it is not there.
-    """
+    """Return the content of the stack's file."""
     file = project_files.file_of(root, stack)
     try:
         content = yaml.safe_load(file.read_text(encoding="utf-8")) or {}
@@ -287,7 +245,6 @@ def _running(home: Home) -> ServerInfo:
 
 
 def _local_environment(root: Path, log: Callable[[str], None]) -> dict[str, str]:
-    """Return this process's environment, extended for the local cloud, which is started."""
     from localgcp import lifecycle
     from localgcp.home.environment import environment
 
@@ -298,16 +255,10 @@ def _local_environment(root: Path, log: Callable[[str], None]) -> dict[str, str]
 
 @contextmanager
 def local_cloud_errors() -> Iterator[None]:
-    """Raise errors of the local cloud as command errors."""
+    """Convert errors of the local cloud to CommandError."""
     from localgcp.errors import LocalCloudError
 
     try:
         yield
     except LocalCloudError as error:
         raise CommandError(error.message, error.hint) from error
-
-
-def _without_credentials(backend: str) -> str:
-    """Return a backend's URL without user, password and options."""
-    parts = urlsplit(backend)
-    return f"{parts.scheme}://{parts.hostname or ''}{parts.path}"

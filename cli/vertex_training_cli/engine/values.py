@@ -1,10 +1,10 @@
-"""Redacts values of the engine, and compares two values field by field."""
+"""Redact values of the engine, and compare two values field by field."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, overload
 
@@ -16,20 +16,19 @@ from vertex_training.secret_rules.redaction import (
     secret_words,
 )
 
-#: Text for a secret in a report.
 SECRET: Final = "[secret]"
-#: Text for a value in a report that is not known yet.
+#: Text for a value that is unknown before the deployment.
 UNKNOWN: Final = "[known after apply]"
 #: The engine's sentinels: an unknown value, and the key and the value that mark a secret.
 #: pulumi/pulumi v3.259.0, sdk/go/common/resource/plugin/rpc.go and resource/sig/sig.go.
 WIRE_UNKNOWN: Final = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
 SIGNATURE_KEY: Final = "4dabf18193072939515e22adb298388d"
 SECRET_SIGNATURE: Final = "1b47061264138c4ac30d75fd1eb44270"
-#: Maximum bytes of a line. A longer line is returned in parts.
+#: Maximum size of a line in bytes. Longer lines are returned in parts.
 MAX_LINE: Final = 2**20
 _KEY_BEGINS: Final = re.compile(r"-----BEGIN [A-Z ]{0,20}PRIVATE KEY(?: BLOCK)?-----")
 _KEY_ENDS: Final = re.compile(r"-----END [A-Z ]{0,20}PRIVATE KEY(?: BLOCK)?-----")
-#: A line inside of a private key, as the engine may indent it and mark it as changed.
+#: A line of a private key, possibly with the engine's indentation and mark of a change.
 _KEY_LINE: Final = re.compile(
     r"[-+~\s]*(?:[A-Za-z0-9+/=]*|(?:Proc-Type|DEK-Info|Version|Comment): .*)[\s\"'\\]*"
 )
@@ -42,24 +41,39 @@ def redact(value: Any) -> Any: ...
 def redact(value: Any) -> Any:
     """Return ``value`` with secrets redacted, for a report.
 
-    Values marked secret, and what looks like a secret by its form or by the name before it, become
-    ``[secret]``; what is unknown before it exists ``[known after apply]``; files and archives one
-    line with a digest.
+    Secrets become ``[secret]``, unknown values ``[known after apply]``. Files and archives become a
+    text with a digest.
     """
     if isinstance(value, str):
         return UNKNOWN if value == WIRE_UNKNOWN else redacted(value, SECRET)
     if isinstance(value, Mapping):
+        if value.get(SIGNATURE_KEY) == SECRET_SIGNATURE:
+            return SECRET
         if SIGNATURE_KEY in value:
-            return _special(value)
-        # Keys like __defaults are notes of the engine and its plugins to themselves.
+            # The path of a file is omitted, because it depends on the machine.
+            digest = value.get("hash")
+            name = (
+                f"[file sha256:{digest[:16]}]" if digest else redact(value.get("urn") or "[file]")
+            )
+            return str(name)
+        # Keys like __defaults are internal data of the engine and its plugins.
         fields = {
-            redact(str(key)): _field(key, item) for key, item in value.items() if key[:2] != "__"
+            redact(str(key)): SECRET
+            if item != WIRE_UNKNOWN and is_secret_value(key, _text(item))
+            else redact(item)
+            for key, item in value.items()
+            if key[:2] != "__"
         }
         if is_secret_variable(_text(value.get("name")), _text(value.get("value"))):
             fields["value"] = SECRET
         return fields
     if isinstance(value, list | tuple):
-        return _items(value)
+        items = [redact(item) for item in value]
+        if items and all(isinstance(item, str) for item in value):
+            for index in secret_words(value):  # The texts may be a command line.
+                if items[index] == value[index]:
+                    items[index] = SECRET
+        return items
     return value
 
 
@@ -73,15 +87,15 @@ def redact_config(text: str) -> str:
 
 
 def as_mapping(value: object) -> Mapping[str, Any]:
-    """Return a value that is an object; empty for other or unknown values."""
+    """Return ``value`` if it is a mapping; empty for other values."""
     return value if isinstance(value, Mapping) else {}
 
 
 class LineRedactor:
-    """Redacts a text that arrives in pieces, line by line, as :func:`redact` does.
+    """Redacts a stream of bytes line by line.
 
-    A secret may be cut by the end of a piece, so a line is returned when it is whole. The lines of
-    a private key are withheld up to its last one.
+    A line is returned when it is complete, because a secret may be split. The lines of a private
+    key are removed.
     """
 
     def __init__(self) -> None:
@@ -92,7 +106,7 @@ class LineRedactor:
         """Return the lines that ``piece`` completes, redacted."""
         *lines, self._rest = (self._rest + piece).split(b"\n")
         output = b"".join(self._line(line, b"\n") for line in lines)
-        if len(self._rest) > MAX_LINE:  # whole words of it: a secret has no space in it
+        if len(self._rest) > MAX_LINE:  # Secrets contain no space, so a line is split at spaces.
             words, space, rest = self._rest.rpartition(b" ")
             self._rest = rest if space else b""
             output += self._line(words, space) if space else f"{SECRET} (a long line)".encode()
@@ -115,40 +129,12 @@ class LineRedactor:
         return redact(text).encode(errors="surrogateescape") + end
 
 
-def _field(key: str, value: Any) -> Any:
-    by_name = value != WIRE_UNKNOWN and is_secret_value(key, _text(value))
-    return SECRET if by_name else redact(value)
-
-
-def _items(values: Sequence[Any]) -> list[Any]:
-    """Return a redacted list. Texts may be a command line with a secret."""
-    items = [redact(value) for value in values]
-    if items and all(isinstance(value, str) for value in values):
-        for index in secret_words(values):
-            if items[index] == values[index]:
-                items[index] = SECRET
-    return items
-
-
 def _text(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _special(value: Mapping[str, Any]) -> str:
-    """Return a text for a secret, a file, an archive or a resource."""
-    if value[SIGNATURE_KEY] == SECRET_SIGNATURE:
-        return SECRET
-    # Without the path: that may be a place of one machine only.
-    if digest := value.get("hash"):
-        return f"[file sha256:{digest[:16]}]"
-    return str(redact(value.get("urn") or "[file]"))
-
-
 def known_ids(resources: Iterable[tuple[str, Mapping[str, Any]]]) -> frozenset[str]:
-    """Return the job ids in a state: of resources (passed with their outputs), and of ladder rungs.
-
-    A job on a later rung was submitted by who waited for it: the state has its request alone.
-    """
+    """Return the ids of jobs in a state: of resources and of the rungs of their ladders."""
     ids = set[str]()
     for id_, outputs in resources:
         ids |= {id_, *(outputs.get(LADDER) or ()), *(outputs.get(EARLIER_RUNGS) or ())}
@@ -169,7 +155,7 @@ ABSENT: Final = object()
 
 @dataclass(frozen=True, slots=True)
 class FieldDifference:
-    """A field that differs. ``None`` stands for a missing field."""
+    """A field with different values. ``None`` is the value of a missing field."""
 
     path: str
     old: str | None
@@ -177,7 +163,7 @@ class FieldDifference:
 
 
 def diff_fields(old: Any, new: Any) -> list[FieldDifference]:
-    """Return the fields in which ``old`` and ``new`` differ, ordered by path.
+    """Return the fields that differ between ``old`` and ``new``, ordered by path.
 
     >>> [field.path for field in diff_fields({"a": [1, {"b": 2}]}, {"a": [1, {"b": 3}], "c": 0})]
     ['a[1].b', 'c']
@@ -202,7 +188,7 @@ def _walk(path: str, old: Any, new: Any) -> Iterator[tuple[str, Any, Any]]:
     elif isinstance(old, list) and isinstance(new, list):
         for index in range(max(len(old), len(new))):
             yield from _walk(f"{path}[{index}]", _item(old, index), _item(new, index))
-    elif old != new or isinstance(old, bool) != isinstance(new, bool):  # to Python, 1 is True
+    elif old != new or isinstance(old, bool) != isinstance(new, bool):  # In Python, 1 == True.
         yield path, old, new
 
 

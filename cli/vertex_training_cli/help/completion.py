@@ -1,7 +1,6 @@
 """Completion in a shell: names of stacks and of their entries, from the stack files.
 
-Where a name is to be completed nothing may fail and nothing may be slow: files are read as far as
-they can be, and neither an engine nor a cloud is asked.
+Completion must be fast and must not fail: unreadable files are skipped, and no cloud is called.
 """
 
 from __future__ import annotations
@@ -19,9 +18,9 @@ from vertex_training.located_yaml import document
 from vertex_training.settings import project_files
 from vertex_training_cli.engine.paths import root_of
 
-#: Variable that a shell sets to its name and the kind of request.
+#: Environment variable that a shell sets for a completion.
 VARIABLE: Final = "_VT_COMPLETE"
-#: Parameter -> the section of the stack file whose keys complete it.
+#: Sections of the stack file with the possible values of parameters.
 SECTIONS: Final[Mapping[str, str]] = {
     "job": "jobs",
     "names": "images",
@@ -40,41 +39,27 @@ def is_asked_for() -> bool:
 def give_names(callback: Callable[..., Any]) -> None:
     """Add completion to the name parameters of a command."""
     hints = get_type_hints(callback, include_extras=True)
-    callback.__annotations__ = hints  # else they are evaluated anew, without what is set here
+    callback.__annotations__ = hints  # Typer would evaluate the annotations again.
     for name, hint in hints.items():
         for info in getattr(hint, "__metadata__", ()):
             if not isinstance(info, ParameterInfo):
                 continue
-            if name in STACKS and not _is_path(hint):
-                info.autocompletion = _complete_stack
+            if name in STACKS and "Path" not in str(hint.__origin__):
+                info.autocompletion = _completer("")
             elif name in SECTIONS:
                 info.autocompletion = _completer(SECTIONS[name])
 
 
-def _is_path(hint: Any) -> bool:
-    return "Path" in str(hint.__origin__)
-
-
-def _complete_stack(incomplete: str) -> list[str]:
-    return [name for name in stacks(Path.cwd()) if name.startswith(incomplete)]
-
-
 def _completer(section: str) -> Callable[..., list[str]]:
     def complete(ctx: typer.Context, incomplete: str) -> list[str]:
-        names = keys(Path.cwd(), _stack_of(ctx), section)
+        values = (ctx.params.get(name) for name in ("stack", "source"))
+        default = os.environ.get("PULUMI_STACK") or "local"
+        stack = next((value for value in values if value and isinstance(value, str)), default)
+        names = keys(Path.cwd(), stack, section) if section else stacks(Path.cwd())
         return [name for name in names if name.startswith(incomplete)]
 
     complete.__annotations__ = {"ctx": typer.Context, "incomplete": str}
     return complete
-
-
-def _stack_of(context: typer.Context) -> str:
-    """Return the stack that the line names, else the selected one, else ``local``."""
-    for name in ("stack", "source"):
-        value = context.params.get(name)
-        if isinstance(value, str) and value:
-            return value
-    return os.environ.get("PULUMI_STACK") or "local"
 
 
 def stacks(start: Path) -> list[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-#: Panels of ``vt --help``, in order: title -> verbs and groups.
+#: Titles of the panels of ``vt --help``, with their commands and groups.
 PANELS: Final[Mapping[str, tuple[str, ...]]] = {
     "Jobs": (
         *("check", "run", "jobs", "new", "import", "render", "catalogue"),
@@ -21,7 +21,7 @@ PANELS: Final[Mapping[str, tuple[str, ...]]] = {
     "Local cloud": ("local",),
     "Repository and setup": ("setup", "init", "upgrade", "github"),
 }
-#: Path of a group -> its help. The first is ``vt``.
+#: Help texts of groups by path. The first group is ``vt`` itself.
 GROUPS: Final[Mapping[str, str]] = {
     "": "",
     "new": "Create a job from a template. Shows the diff first.",
@@ -39,7 +39,7 @@ GROUPS: Final[Mapping[str, str]] = {
     "local fault": "Inject faults: lost responses, refusals, stock-outs, preemptions.",
     "local secret": "Set values of secrets in the local cloud.",
 }
-#: Path of a verb -> its function, in this package. A module is imported when its verb is called.
+#: Functions of commands in this package, by the path of the command.
 VERBS: Final[Mapping[str, str]] = {
     "setup": "setup:setup",
     "check": "check.command:check",

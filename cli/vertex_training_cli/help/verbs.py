@@ -1,6 +1,6 @@
 """The commands of ``vt``. A module is imported when one of its commands is called.
 
-So a command imports what it needs at the top of its file, and no other verb pays for it.
+Modules of commands can therefore import slow libraries at the top.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from vertex_training_cli.failures import FAILED, exit_codes
 from vertex_training_cli.help import completion
 from vertex_training_cli.help.table import GROUPS, PANELS, VERBS
 
-#: Verbs that pass unknown options on to another program.
+#: Commands that pass unknown options to another program.
 PASSING: Final = ("up", "destroy")
-#: Command -> options that are valid without a number, with the number that they then have.
+#: Options of commands that are valid without a number, with the default number.
 DEFAULT_VALUES: Final = {"run": {"--gpu": "1"}}
-#: Markup of help: panels on a terminal, else plain text.
+#: Markup of help texts: panels on a terminal, else plain text.
 MARKUP: Final = "markdown" if sys.stdout and sys.stdout.isatty() else None
-#: Width of plain text, in columns: wide enough that no line is wrapped.
+#: Width of plain text in columns. At this width, no line is wrapped.
 WIDTH: Final = None if MARKUP else PLAIN_WIDTH
 
 
 class Verb(TyperCommand):
-    """A command in a list of commands; its function is imported only to parse its arguments."""
+    """A command in a list of commands. Its function is imported only to parse arguments."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -52,7 +52,7 @@ class Verb(TyperCommand):
 
     def load(self) -> TyperCommand:
         """Import the function and return the complete command, with its parameters."""
-        with exit_codes(self.path, FAILED):  # an extra may be missing
+        with exit_codes(self.path, FAILED):  # A package of an extra may be missing.
             function = getattr(importlib.import_module(self.module), self.function)
         if completion.is_asked_for():
             completion.give_names(function)
@@ -117,7 +117,7 @@ class VerbGroup(TyperGroup):
 
 
 def _with_values(words: Iterable[str], values: Mapping[str, str]) -> Iterator[str]:
-    """Yield the arguments of a command line; an option without a number gets its default number.
+    """Yield the arguments, with a default number after each option without a number.
 
     >>> [*_with_values(["--gpu", "a.py", "--gpu", "2", "--", "--gpu"], {"--gpu": "1"})]
     ['--gpu', '1', 'a.py', '--gpu', '2', '--', '--gpu']
@@ -138,7 +138,6 @@ def _panel(path: str) -> str | None:
 
 
 def _below(path: str, table: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Yield (name, path) of the entries directly below ``path``."""
     for inner in table:
         above, _, name = inner.rpartition(" ")
         if inner and above == path:
@@ -146,10 +145,7 @@ def _below(path: str, table: Iterable[str]) -> Iterator[tuple[str, str]]:
 
 
 def _summary(module: str, name: str) -> str:
-    """Return the first paragraph of a function's docstring, read from its compiled module.
-
-    A list of verbs imports none of them.
-    """
+    """Return the first paragraph of a function's docstring without importing its module."""
     constants = _code(module).co_consts
     code = next(
         constant

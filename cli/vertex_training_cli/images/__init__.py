@@ -2,12 +2,12 @@
 
 =============  ====================================================================
 ``command``    the command lines
-``building``   builds images and pins them: at most one build for a context
-``pinning``    writes pins into stack files; copies images from another stack
-``lookup``     looks images up in their registries, within a time, for checks and reviews
-``registry``   reads and copies images, by the OCI distribution protocol
-``transport``  HTTP to one registry: credentials go only there, answers are bounded
-``documents``  manifests, configurations and labels: parsed as untrusted text
+``building``   builds images and pins their digests
+``pinning``    writes digests into stack files; copies images from another stack
+``lookup``     looks up images in registries within a time limit, for checks and reviews
+``registry``   reads and copies images by the OCI distribution protocol
+``transport``  sends HTTP requests to one registry, and limits the size of responses
+``documents``  manifests, configurations and labels, parsed as untrusted text
 ``engines``    builders of images: Cloud Build, or a program of this machine
 =============  ====================================================================
 """

@@ -1,4 +1,4 @@
-"""Builds images and pins them. A context has at most one build at a time."""
+"""Build images and pin their digests. Builds of the same context on a machine run one at a time."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from vertex_training.errors import (
 )
 from vertex_training.images import context as contexts
 from vertex_training.images import pins
-from vertex_training.images.context import BuildContext, Source
+from vertex_training.images.context import Source
 from vertex_training.naming import is_local
 from vertex_training.settings import project_files
 from vertex_training.settings.model import Settings
@@ -39,7 +39,7 @@ from vertex_training_cli.images.documents import CONTEXT, REVISION
 from vertex_training_cli.images.engines import Build, Engine, commands
 from vertex_training_cli.status import print_line
 
-#: Seconds between two attempts to lock a folder.
+#: Time between two attempts to lock a folder, in seconds.
 _POLL: Final = 0.2
 #: Labels of an image: https://github.com/opencontainers/image-spec/blob/main/annotations.md
 _SOURCE: Final = "org.opencontainers.image.source"
@@ -61,20 +61,17 @@ def write_log(line: str) -> None:
 
 
 def check_target(ref: StackRef, trusted: Path | None) -> None:
-    """Refuse a build whose project or region differs from the checkout ``trusted``.
+    """Refuse a build if project or region of the stack differ from the checkout ``trusted``.
 
-    The stack file of a branch is what its author wrote. In CI it must neither lead to another
-    project nor to the local cloud, whose engine would run the branch's code on the runner itself,
-    nor be a link to a file elsewhere.
-
-    Raises:
-        CommandError: it is another project or region, or a link.
+    A branch can change the stack file. In CI, an unreviewed branch must not choose another project,
+    or the local cloud, whose engine would run the branch's code on the CI machine.
     """
     if trusted is None:
         return
     trusted_stack = stacks.find_unchecked(trusted, ref.stack)
     if project_files.file_of(ref.root, ref.stack).is_symlink():
-        raise CommandError(f"{project_files.file_name(ref.stack)} is a link. Replace it by a file.")
+        name = project_files.file_name(ref.stack)
+        raise CommandError(f"{name} is a symbolic link. Replace the link by a regular file.")
     if (ref.project, ref.region) != (trusted_stack.project, trusted_stack.region):
         text = f"stack {ref.stack} has project {ref.project} and region {ref.region} in this folder"
         raise CommandError(
@@ -104,7 +101,7 @@ class BuildOptions:
     choose_engine: Callable[[], Engine]
     """Returns the engine; called only if an image must be built."""
     timeout: float
-    """Maximum seconds for one image."""
+    """Maximum build time of one image, in seconds."""
     with_log: bool = False
     """True to print the lines of an engine's log."""
     writes_cache: bool = False
@@ -112,11 +109,7 @@ class BuildOptions:
 
 
 def names_to_build(settings: Settings, names: Sequence[str]) -> list[str]:
-    """Return the named images; without names all that have a context.
-
-    Raises:
-        UnknownNameError: the stack has no such image, or it has no context.
-    """
+    """Return the named images, or without names all images with a context."""
     image_names = pinning.known_names(settings, names)
     for name in names:
         if settings.images[name].context is None:
@@ -127,14 +120,12 @@ def names_to_build(settings: Settings, names: Sequence[str]) -> list[str]:
 
 
 def build_image(settings: Settings, name: str, root: Path, options: BuildOptions) -> BuildResult:
-    """Build one image, unless the registry has it, and pin its digest in the stack file.
-
-    Raises:
-        ConfigError: the context cannot be read, or the stack file cannot be edited in place.
-        CommandError: the build failed, a registry refused, or the stack file cannot be written.
-    """
+    """Build one image unless the registry has it, and pin its digest in the stack file."""
     started = time.monotonic()
-    _remove_abandoned()
+    for abandoned in _work_folders().glob("*"):
+        if abandoned.is_dir() and (handle := _lock(abandoned)):
+            _empty(abandoned)
+            os.close(handle)
     source = pins.source_of(settings.images[name])
     assert source is not None  # names_to_build
     image = settings.names.image(name)
@@ -146,11 +137,16 @@ def build_image(settings: Settings, name: str, root: Path, options: BuildOptions
     if digest is None:
         if at.lacks_repository(path):
             text = f"{name}: repository {path.rpartition('/')[0]} does not exist."
-            raise CommandError(text, f"create it by `vt up --stack {settings.stack}`.")
+            hint = f"create the repository with `vt up --stack {settings.stack}`."
+            raise CommandError(text, hint)
         with _work_folder(f"{path}@{context_id}", options.timeout) as folder:
             digest = at.digest_of(path, tag)
             if digest is None:
-                _refuse_secrets(settings, name, context)
+                secrets = files.scan_context(settings, name, context)
+                if secrets.note:
+                    report(f"{name}: {secrets.note}")
+                if secrets.problems:
+                    raise ConfigError(secrets.problems)
                 archive = folder / "context.tar"
                 _write_archive(source, context_id, root, archive)
                 digest, built = _build(settings, name, archive, context_id, root, options), True
@@ -159,23 +155,9 @@ def build_image(settings: Settings, name: str, root: Path, options: BuildOptions
     return BuildResult(name, digest, tag, built, pinned, time.monotonic() - started)
 
 
-def _refuse_secrets(settings: Settings, name: str, context: BuildContext) -> None:
-    """Refuse a context that contains secrets.
-
-    Raises:
-        ConfigError: with each secret that the stack file does not allow.
-    """
-    secrets = files.scan_context(settings, name, context)
-    if secrets.note:
-        report(f"{name}: {secrets.note}")
-    if secrets.problems:
-        raise ConfigError(secrets.problems)
-
-
 def _build(
     settings: Settings, name: str, archive: Path, wanted: str, root: Path, options: BuildOptions
 ) -> str:
-    """Build an image with an engine, and return the digest."""
     source, tag = pins.source_of(settings.images[name]), contexts.tag(wanted)
     assert source is not None  # names_to_build
     engine = options.choose_engine()
@@ -184,11 +166,10 @@ def _build(
         file = root / source.context / source.dockerfile
         replaced = commands.stand_ins(file, dict(source.build_args))
         for base in dict.fromkeys(replaced.values()):
-            text = (
-                "is replaced by a local base image from Debian's packages (same release and "
-                "Python version)"
+            report(
+                f"instead of {base}, the build uses a local base image of Debian packages with the "
+                "same release and Python version"
             )
-            report(f"{base} {text}")
     digest = engine.build(
         Build(
             name=name,
@@ -212,7 +193,6 @@ def _build(
 
 
 def _write_archive(source: Source, wanted: str, root: Path, archive: Path) -> None:
-    """Write the context to an archive. Raises an error if the context has changed."""
     try:
         changed = contexts.write_archive(source, source.read(root), archive) != wanted
     except OSError as failed:
@@ -226,23 +206,17 @@ def _write_archive(source: Source, wanted: str, root: Path, archive: Path) -> No
 
 @contextmanager
 def _work_folder(key: str, timeout: float) -> Iterator[Path]:
-    """Yield an empty folder for one build of a context at a time; empty it at the end.
-
-    The kernel releases the lock of a killed build.
-
-    Raises:
-        ImageBuildError: another build of the same context takes longer than the time-out.
-    """
+    """Yield an empty folder that only one process at a time can use; empty it at the end."""
     folder = _work_folders() / contexts.short(key)
     folder.mkdir(0o700, parents=True, exist_ok=True)
     end, waiting = time.monotonic() + timeout, False
     while not (handle := _lock(folder)):
         if not waiting:
-            report("waiting: another build of the same context is running on this machine")
+            report("waiting for another build of the same context on this machine")
         waiting = True
         if time.monotonic() > end:
             text = "another build of the same context is still running."
-            raise ImageBuildError(text, hint="wait until it has ended, or raise --timeout.")
+            raise ImageBuildError(text, hint="wait for the other build, or raise --timeout.")
         time.sleep(_POLL)
     try:
         _empty(folder)
@@ -257,16 +231,8 @@ def _work_folders() -> Path:
         return cache_dir() / "image-builds"
 
 
-def _remove_abandoned() -> None:
-    """Remove the files of killed builds."""
-    for folder in _work_folders().glob("*"):
-        if folder.is_dir() and (handle := _lock(folder)):
-            _empty(folder)
-            os.close(handle)
-
-
 def _lock(folder: Path) -> int:
-    """Lock a folder and return the handle; 0 if another process holds the lock."""
+    """Lock a folder and return the file descriptor; 0 if another process holds the lock."""
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -285,10 +251,7 @@ def _empty(folder: Path) -> None:
 
 
 def labels_of(name: str, context: str, tag: str, root: Path) -> dict[str, str]:
-    """Return the labels of the image ``name``, built from ``context`` in the checkout ``root``.
-
-    Without git, or outside of a repository, those about a commit are left out.
-    """
+    """Return the labels of an image; outside of a git checkout, without labels of a commit."""
     labels = {_TITLE: name, CONTEXT: context, _BUILT_FROM: tag}
     commit = _git(root, "rev-parse", "HEAD")
     if commit:
@@ -311,7 +274,6 @@ def _git(root: Path, *arguments: str) -> str:
 
 
 def _without_credentials(remote: str) -> str:
-    """Return the address of a repository without user and password."""
     if "://" not in remote:
         return remote.rpartition("@")[2]
     parts = urlsplit(remote)

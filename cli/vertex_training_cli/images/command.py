@@ -7,12 +7,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 import typer
 
 from vertex_training.images import pins
-from vertex_training.images.pins import Pin
 from vertex_training.stack import settings_of
 from vertex_training_cli import options
 from vertex_training_cli.console import console, json_text, table
@@ -21,7 +20,6 @@ from vertex_training_cli.images import building, engines, lookup, pinning, regis
 from vertex_training_cli.options import Format, FormatOption, SelectedStack
 from vertex_training_cli.status import print_line
 
-#: State of a pinned image -> text for the user.
 WORDS: Final = {
     "current": "matches its context",
     "behind": "older than its context",
@@ -38,7 +36,7 @@ Names = Annotated[
 
 @contextmanager
 def _interruptible() -> Iterator[None]:
-    """Treat SIGTERM like Ctrl-C, so that a cancelled workflow ends its build."""
+    """Handle SIGTERM like Ctrl-C, so that a cancelled workflow also cancels its build."""
 
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
@@ -85,8 +83,8 @@ def build(
 
     Example: `vt images build titanic --stack dev --timeout 30m`.
 
-    Exit code: 0 all images are pinned, 1 a build failed (images built before are pinned), 130
-    interrupted.
+    Exit code: 0 all images are pinned, 1 a build failed (earlier images of the command stay
+    pinned), 130 interrupted.
     """
     seconds = options.seconds(timeout, "--timeout")
     with _interruptible():
@@ -113,7 +111,19 @@ def list_(stack: SelectedStack = None, format_: FormatOption = Format.TEXT) -> N
     settings = settings_of(ref.root, ref.stack)
     listed = [pins.pin_of(settings, name, ref.root) for name in settings.images]
     if format_ is Format.JSON:
-        print(json_text([_facts(pin) for pin in listed]))
+        entries = [
+            {
+                "name": pin.name,
+                "state": pin.state,
+                "image": pin.uri,
+                "digest": pin.digest,
+                "context": pin.image.context or "",
+                "builtFrom": pin.image.built_from or "",
+                "contextNow": pin.tag,
+            }
+            for pin in listed
+        ]
+        print(json_text(entries))
     elif not listed:
         print(f"stack {settings.stack} has no images")
     else:
@@ -123,18 +133,6 @@ def list_(stack: SelectedStack = None, format_: FormatOption = Format.TEXT) -> N
             for pin in listed
         )  # fmt: skip
         console().print(table("NAME", "STATE", "CONTEXT", "DIGEST", rows=rows))
-
-
-def _facts(pin: Pin) -> dict[str, Any]:
-    return {
-        "name": pin.name,
-        "state": pin.state,
-        "image": pin.uri,
-        "digest": pin.digest,
-        "context": pin.image.context or "",
-        "builtFrom": pin.image.built_from or "",
-        "contextNow": pin.tag,
-    }
 
 
 def check(

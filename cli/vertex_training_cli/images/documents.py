@@ -1,8 +1,5 @@
 """Manifests and configurations of images, parsed as untrusted text. Pure functions.
 
-A digest proves that content is what was pinned. It says nothing of who wrote it: a label can hold
-anything, and a document can be no image at all. So all of it is bounded and checked for its form.
-
 https://github.com/opencontainers/image-spec/blob/main/manifest.md, config.md, image-index.md
 """
 
@@ -22,8 +19,8 @@ from vertex_training.settings.section import BELOW
 
 _FORM: Final = "sha256:[0-9a-f]{64}"
 DIGEST: Final = re.compile(rf"{_FORM}\Z")
-#: Text with which registries report a missing repository in a 404 response. ``repository name not
-#: known`` does not count: the distribution registry reports a missing image with it.
+#: Text of a 404 response for a missing repository. The registry of CNCF Distribution reports a
+#: missing image as ``repository name not known``, which does not match.
 _NO_REPOSITORY: Final = re.compile(r"\brepository\b.*\b(?:not found|does not exist)", re.IGNORECASE)
 INDEXES: Final = (
     "application/vnd.oci.image.index.v1+json",
@@ -64,22 +61,16 @@ def lacks_repository(body: bytes) -> bool:
 
 
 class _Part(pydantic.BaseModel):
-    """A blob of an image. Its digest is used in a URL, so its form is validated."""
-
     digest: Annotated[str, Field(pattern=f"^{_FORM}$")]
     size: Annotated[int, Field(strict=True, ge=0, le=_MOST_BYTES)]
 
 
 class _Child(pydantic.BaseModel):
-    """An image that an index lists."""
-
     digest: Annotated[str, Field(pattern=f"^{_FORM}$")]
     platform: Any = None
 
 
 class _Document(pydantic.BaseModel):
-    """A manifest: an image has a configuration, an index has images."""
-
     config: _Part | None = None
     layers: Annotated[list[_Part], Field(max_length=_MOST_ENTRIES)] = []
     manifests: Annotated[list[_Child] | None, Field(max_length=_MOST_ENTRIES)] = None
@@ -87,7 +78,7 @@ class _Document(pydantic.BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class ImageManifest:
-    """A manifest from a registry. Methods raise RegistryError for other documents."""
+    """A manifest from a registry. Methods raise RegistryError if the manifest is invalid."""
 
     digest: str
     media_type: str
@@ -99,13 +90,13 @@ class ImageManifest:
         return self.media_type in INDEXES
 
     def children(self) -> dict[str, str]:
-        """Return platform -> digest of the images of an index, without build attestations."""
+        """Return the digest of each platform's image in an index, without build attestations."""
         digests = {platform(child.platform): child.digest for child in reversed(self._children())}
-        digests.pop("unknown/unknown", "")  # BuildKit adds attestations as images for that
+        digests.pop("unknown/unknown", "")  # BuildKit's attestations
         return digests
 
     def listed(self) -> list[str]:
-        """Return the digests of all entries of an index, with attestations."""
+        """Return the digests of all entries of an index, including build attestations."""
         return [child.digest for child in self._children()]
 
     def config(self) -> str:
@@ -113,7 +104,7 @@ class ImageManifest:
         return next(iter(self.blobs()))
 
     def blobs(self) -> dict[str, int]:
-        """Return digest -> size of the image's configuration and of each layer."""
+        """Return the size of the image's configuration and of each layer, by digest."""
         document = self._parse()
         if document.config is None:
             raise no_image(self.digest)
@@ -138,24 +129,20 @@ class ImageFacts:
 
     digest: str
     platforms: tuple[str, ...]
-    """Such as ``linux/amd64``."""
+    """Platforms of the image, such as ``linux/amd64``."""
     labels: Mapping[str, str]
-    """Labels of its configuration for linux/amd64. Untrusted: ``origin`` validates them."""
+    """Untrusted labels of the linux/amd64 image. ``origin`` validates labels."""
     size: int = 0
-    """Compressed size of its layers in bytes."""
+    """Compressed size of the image's layers in bytes."""
 
 
 def facts(
     top: ImageManifest, platforms: tuple[str, ...], image: ImageManifest, config: bytes
 ) -> ImageFacts:
-    """Return the properties of ``image``, which is ``top`` itself or an image of the index ``top``.
-
-    Raises:
-        RegistryError: ``config`` is no configuration.
-    """
+    """Return the properties of ``image``, which is ``top`` or an image of the index ``top``."""
     try:
         content = json.loads(config)
-    except (ValueError, RecursionError):  # nested some thousand levels deep
+    except (ValueError, RecursionError):  # nested too deeply
         content = None
     if not isinstance(content, dict):
         raise no_image(image.config())
@@ -176,7 +163,7 @@ def facts(
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The commit and folder that an image's labels name; empty without a label."""
+    """The commit and the folder in an image's labels; an empty text for a missing label."""
 
     context: str
     """Folder of the repository."""
@@ -190,7 +177,7 @@ class Origin:
 
 
 def origin(labels: Mapping[str, str]) -> Origin:
-    """Return commit and folder from labels. Values of an invalid form are ignored."""
+    """Return the commit and the folder in the labels. Invalid labels are ignored."""
     context, revision = labels.get(CONTEXT, ""), labels.get(REVISION, "")
     return Origin(
         context if len(context) <= _MOST_FOLDER and _FOLDER.match(context) else "",
@@ -199,7 +186,7 @@ def origin(labels: Mapping[str, str]) -> Origin:
 
 
 def platform(value: Any) -> str:
-    """Return ``os/architecture`` of a manifest or a configuration."""
+    """Return ``OS/ARCHITECTURE`` of a manifest's entry or of a configuration."""
     if not isinstance(value, dict):
         return "?/?"
     parts = [value.get("os"), value.get("architecture")]

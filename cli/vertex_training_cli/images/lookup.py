@@ -1,8 +1,4 @@
-"""Looks up images in their registries, concurrently and within a time limit.
-
-Nothing is started, and a stack of the local cloud never asks Google. A registry that does not
-answer, or may not be read, is a reason why an image was not looked at, and no mistake.
-"""
+"""Look up images in their registries, concurrently and within a time limit."""
 
 from __future__ import annotations
 
@@ -25,7 +21,7 @@ from vertex_training_cli.images import documents, registry
 from vertex_training_cli.images.documents import ImageFacts
 from vertex_training_cli.process import run_within
 
-#: Maximum seconds of all lookups of one command together.
+#: Maximum duration of all lookups of a command, in seconds.
 SECONDS: Final = 20.0
 #: Maximum number of images that one command looks up.
 MOST: Final = 100
@@ -45,7 +41,7 @@ class Look:
 
     @property
     def trouble(self) -> tuple[Rule, str] | None:
-        """Return why a job cannot run the image, or why the image was not checked; else None."""
+        """Return the rule and the reason if a job cannot run the image or it was not checked."""
         if self.reason:
             return "image-not-looked-at", f"image not checked: {self.reason}"
         if self.facts is None:
@@ -57,24 +53,23 @@ class Look:
 
 
 def look(uris: Iterable[str], *, is_local: bool, seconds: float = SECONDS) -> Mapping[str, Look]:
-    """Look up images (``NAME@DIGEST``). ``is_local``: the stack is a stack of the local cloud."""
+    """Look up images (``NAME@DIGEST``) of a local stack, or of a stack of Google Cloud."""
     unique = list(dict.fromkeys(uris))
     looks: dict[str, Look] = {
         uri: Look(reason="too many images for one check") for uri in unique[MOST:]
     }
     by_host: dict[str, list[str]] = {}
     for uri in unique[:MOST]:
-        if (known := _known(uri, is_local)) is not None:
+        if (known := _look_without_request(uri, is_local)) is not None:
             looks[uri] = known
         else:
             by_host.setdefault(uri.partition("/")[0], []).append(uri)
-    run_within(seconds, [partial(_look_at, some, looks) for some in by_host.values()])
+    run_within(seconds, [partial(_look_up, some, looks) for some in by_host.values()])
     late = Look(reason=f"no response within {seconds:.0f} s")
     return {uri: looks.get(uri, late) for uri in unique}
 
 
-def _known(uri: str, is_local: bool) -> Look | None:
-    """Return the result for an image that needs no request to a registry, else None."""
+def _look_without_request(uri: str, is_local: bool) -> Look | None:
     name, _, digest = uri.partition("@")
     match = registry.IMAGE.match(name)
     if match is None or not is_digest(uri):
@@ -86,8 +81,7 @@ def _known(uri: str, is_local: bool) -> Look | None:
     return None
 
 
-def _look_at(uris: list[str], looks: dict[str, Look]) -> None:
-    """Look up images of one registry, one after the other."""
+def _look_up(uris: list[str], looks: dict[str, Look]) -> None:
     for uri in uris:
         name, _, digest = uri.partition("@")
         try:
@@ -108,15 +102,11 @@ class ImageFinding:
     revision: str = ""
     context: str = ""
     rule: str = ""
-    """Rule id of the mistake; empty if the image is fine."""
+    """Rule id of the mistake; empty for a finding ``ok``."""
 
 
 def findings(settings: Settings, names: Iterable[str], root: Path) -> list[ImageFinding]:
-    """Return the findings of images, in order; an image without mistakes has one of level ``ok``.
-
-    Raises:
-        ConfigError: a context cannot be read.
-    """
+    """Return the findings of images, in order. An image without mistakes has a finding ``ok``."""
     chosen = [pins.pin_of(settings, name, root) for name in names]
     pinned = [pin for pin in chosen if pin.digest not in ("", PLACEHOLDER)]
     looks = look([f"{pin.uri}@{pin.digest}" for pin in pinned], is_local=settings.is_local)
@@ -128,13 +118,7 @@ def findings(settings: Settings, names: Iterable[str], root: Path) -> list[Image
 
 
 def problems(settings: Settings, root: Path) -> list[Problem]:
-    """Return registry findings on the images of a stack file as problems.
-
-    Images that are behind their context need no look: ``vertex_training.images.pins`` reports them.
-
-    Raises:
-        ConfigError: a context cannot be read.
-    """
+    """Return the registry findings on the images of a stack file as problems."""
     return [
         Problem(
             finding.text,
@@ -152,25 +136,22 @@ def _findings(settings: Settings, pin: Pin, look_: Look | None) -> Iterator[Imag
     if look_ is None:
         hint = command if pin.tag else f"vt promote {pin.name} --from OTHER --to {settings.stack}"
         yield ImageFinding(
-            pin.name, "error", f"no digest is pinned. Run {hint}", rule="image-unpinned"
+            pin.name, "error", f"no digest is pinned: run `{hint}`", rule="image-unpinned"
         )
         return
     if pin.state in ("behind", "unknown"):
-        text = (
-            ("the image is older than its context")
-            if pin.state == "behind"
-            else "the origin of the image is unknown"
-        )
-        text = f"{text}: {command}"
+        is_old = pin.state == "behind"
+        what = "image is older than its context" if is_old else "origin of the image is unknown"
+        text = f"the {what}: run `{command}`"
         yield ImageFinding(pin.name, "warning", text, pin.digest, rule="image-behind")
     if look_.trouble:
         rule, text = look_.trouble
         if rule == "image-missing":
-            way = "choose another image" if pin.image.uri else command if pin.tag else (
-                "promote it again")  # fmt: skip
+            build = f"run `{command}`" if pin.tag else "promote the image again"
+            way = "choose another image" if pin.image.uri else build
             text = f"{pin.uri} does not have this digest: {way}"
         elif rule == "image-platform" and pin.tag:
-            text = f"{text}: {command}"
+            text = f"{text}: run `{command}`"
         yield ImageFinding(pin.name, "error", text, pin.digest, rule=rule)
     elif look_.facts:
         origin = documents.origin(look_.facts.labels)
@@ -186,34 +167,30 @@ class Lookup:
     origins: Mapping[str, str] = field(default_factory=dict)
     """Origins of images by their full names."""
     problems: tuple[Problem, ...] = ()
-    """Problems of jobs to submit whose image is missing or has the wrong platform."""
+    """Problems of new jobs whose image is missing or has the wrong platform."""
     unseen: tuple[str, ...] = ()
-    """Images of jobs to submit that could not be looked up, with the reasons."""
+    """Images of new jobs that could not be looked up, with the reasons."""
 
 
 def for_review(
     ref: StackRef, jobs: Mapping[str, Sequence[str]], shown: Sequence[str], *, offline: bool
 ) -> Lookup:
-    """Look up images for a review; offline, read only the stack files.
+    """Look up images for a review. With ``offline``, read only the stack files.
 
-    ``jobs`` are names of jobs that would be submitted, by the image that they run; ``shown`` are
-    images of which the review says where they came from.
+    ``jobs`` has the names of new jobs by image. ``shown`` are images whose origin the review shows.
     """
     known = {uri: names for uri, names in jobs.items() if is_digest(uri)}
     images = [] if offline else [*known, *filter(is_digest, shown)]
     if images and ref.is_local and not os.environ.get(registry.EMULATOR):
-        with suppress(CommandError):  # it does not run: each image says so
+        with suppress(CommandError):  # Without the local cloud, each lookup reports the reason.
             registry.connect(ref, lambda _: None, start=False)
     return judge(known, shown, look(images, is_local=ref.is_local), ref.root)
 
 
 def judge(
-    jobs: Mapping[str, Sequence[str]],
-    shown: Iterable[str],
-    looks: Mapping[str, Look],
-    root: Path,
+    jobs: Mapping[str, Sequence[str]], shown: Iterable[str], looks: Mapping[str, Look], root: Path
 ) -> Lookup:
-    """Return the properties and problems that follow from the lookup results ``looks``."""
+    """Return the image properties and problems that follow from the lookup results ``looks``."""
     problems, unseen = [], []
     for uri, names in jobs.items():
         name = uri.partition("@")[0].rpartition("/")[2]
@@ -234,25 +211,22 @@ def is_digest(uri: str) -> bool:
 
 
 def origins_of(root: Path, uris: Iterable[str], looks: Mapping[str, Look]) -> dict[str, str]:
-    """Return the origin of each image as text.
-
-    What was not looked at comes with the reason, and with what a stack file records: a promoted
-    digest is pinned with its folder in the file that it was promoted from.
-    """
+    """Return the origin of each image as text, from its labels or from a stack file."""
     unique, recorded = list(dict.fromkeys(uris)), dict[str, str]()
     for record in pins.records(root) if unique else ():
         if record.context:
             what = " ".join(filter(None, (record.context, record.built_from[:_TAG_SHOWN])))
             recorded.setdefault(record.digest, f"{what}, recorded in Pulumi.{record.stack}.yaml")
-    return {uri: _origin(uri, looks.get(uri), recorded) for uri in unique}
-
-
-def _origin(uri: str, look_: Look | None, recorded: Mapping[str, str]) -> str:
-    if look_ is None or look_.reason:
-        reason = look_.trouble[1] if look_ and look_.trouble else "not checked"
-        return "; ".join(filter(None, (recorded.get(uri.partition("@")[2], ""), reason)))
-    if look_.facts is None:
-        return "image missing in the registry"
-    return str(documents.origin(look_.facts.labels)) or (
-        "the image's labels name no source folder and no commit"
-    )
+    origins = dict[str, str]()
+    for uri in unique:
+        look_ = looks.get(uri)
+        if look_ is None or look_.reason:
+            reason = look_.trouble[1] if look_ and look_.trouble else "not checked"
+            texts = (recorded.get(uri.partition("@")[2], ""), reason)
+            origins[uri] = "; ".join(filter(None, texts))
+        elif look_.facts is None:
+            origins[uri] = "image missing in the registry"
+        else:
+            without = "the image's labels name no source folder and no commit"
+            origins[uri] = str(documents.origin(look_.facts.labels)) or without
+    return origins

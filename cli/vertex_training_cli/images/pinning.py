@@ -1,7 +1,4 @@
-"""Writes digests into a stack file atomically, and copies images from another stack.
-
-``vt promote`` builds nothing: the other stack gets the same bytes.
-"""
+"""Write image digests into a stack file atomically, and copy images from another stack."""
 
 from __future__ import annotations
 
@@ -23,28 +20,19 @@ from vertex_training.stack import SCHEMA
 from vertex_training_cli.engine.paths import link_out
 from vertex_training_cli.images import registry
 
-#: Digits of a digest in the tag ``digest-…`` of a promoted image.
+#: Number of digits in the tag ``digest-…`` of a promoted image.
 TAG_DIGITS: Final = 32
-#: Keys of an image, in the order in which they are added to an entry.
+#: Keys of an image in the stack file, in their order in an entry.
 KEYS: Final = ("digest", "builtFrom")
 
 
 def write_pins(root: Path, stack: str, pins: Mapping[str, Mapping[str, str]]) -> bool:
-    """Set keys of images in the file of ``stack``; return True if the file changed.
-
-    ``pins`` are values by key, by image. The file is replaced in one step: it is as before, or
-    complete, whenever this process is killed.
-
-    Raises:
-        UnknownStackError: there is no such file.
-        ConfigError: it cannot be edited in place.
-        CommandError: it cannot be written, or is a link out of ``root``.
-    """
+    """Set keys of images in a stack file atomically; return True if the file changed."""
     named = file_of(root, stack)
     file = named.resolve()
     if link_out(named):
-        what = f"{named.name} is a link to a place outside its folder. The file was not written."
-        raise CommandError(what, "replace the link by a file")
+        what = f"{named.name} is a link to a file outside its folder. The file was not written."
+        raise CommandError(what, f"replace {named.name} by a regular file")
     try:
         with _locked(file.parent):
             before = after = file.read_bytes()
@@ -64,7 +52,7 @@ def write_pins(root: Path, stack: str, pins: Mapping[str, Mapping[str, str]]) ->
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Lock the folder of the stack file; replacing the file would end a lock on the file itself."""
+    """Lock the folder: a lock of the stack file would end when the file is replaced."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
@@ -75,7 +63,7 @@ def _locked(folder: Path) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class Promotion:
-    """One image to copy from a stack to another."""
+    """One image to copy from one stack to another."""
 
     name: str
     source: str
@@ -90,17 +78,13 @@ class Promotion:
 
     @property
     def tag(self) -> str:
-        """Tag of the copy, because the repository's cleanup deletes untagged images."""
+        """Return the tag of the copy. The repository's cleanup would delete an untagged image."""
         digits = self.digest.removeprefix("sha256:")[:TAG_DIGITS]
         return self.built_from or f"digest-{digits}"
 
 
 def known_names(settings: Settings, names: Sequence[str]) -> list[str]:
-    """Return the named images without duplicates; without names, all images of the stack.
-
-    Raises:
-        UnknownNameError: the stack has no such image.
-    """
+    """Return the named images without duplicates; without names, all images of the stack."""
     for name in names:
         if name not in settings.images:
             text = f"stack {settings.stack} has no image {name!r}."
@@ -109,41 +93,31 @@ def known_names(settings: Settings, names: Sequence[str]) -> list[str]:
 
 
 def plan(source: Settings, target: Settings, names: Sequence[str]) -> list[Promotion]:
-    """Return the images to copy.
-
-    Raises:
-        UnknownNameError: the first stack has no image of a name.
-        CommandError: the first stack does not pin one of them.
-    """
-    return [_promotion(source, target, name) for name in known_names(source, names)]
-
-
-def _promotion(source: Settings, target: Settings, name: str) -> Promotion:
-    image, in_target = source.images[name], target.images.get(name)
-    if image.uri or (in_target and in_target.uri):
-        stack = source.stack if image.uri else target.stack
-        text = f"image {name} of stack {stack} has a `uri` and is not built by a stack."
-        raise CommandError(text, "copy the `uri` into the other stack file.")
-    if image.digest in (None, PLACEHOLDER):
-        text = f"image {name} of stack {source.stack} is not built."
-        raise CommandError(text, f"run `vt images build {name} --stack {source.stack}`")
-    return Promotion(
-        name,
-        source.names.image(name),
-        target.names.image(name),
-        str(image.digest),
-        image.built_from or "",
-        bool(in_target and in_target.context),
-    )
+    """Return the images to copy."""
+    promotions = list[Promotion]()
+    for name in known_names(source, names):
+        image, in_target = source.images[name], target.images.get(name)
+        if image.uri or (in_target and in_target.uri):
+            stack = source.stack if image.uri else target.stack
+            text = f"image {name} of stack {stack} has a `uri` and is not built by a stack."
+            raise CommandError(text, "copy the `uri` into the other stack file.")
+        if image.digest in (None, PLACEHOLDER):
+            text = f"image {name} of stack {source.stack} is not built."
+            raise CommandError(text, f"run `vt images build {name} --stack {source.stack}`")
+        promotion = Promotion(
+            name,
+            source.names.image(name),
+            target.names.image(name),
+            str(image.digest),
+            image.built_from or "",
+            bool(in_target and in_target.context),
+        )
+        promotions.append(promotion)
+    return promotions
 
 
 def run(promotions: Sequence[Promotion], root: Path, stack: str) -> Iterator[str]:
-    """Copy each image, then write its digest into the file of ``stack``; yield a line for each.
-
-    Raises:
-        CommandError: an image is not in its registry, or a registry refused.
-        ConfigError: the stack file cannot be edited in place.
-    """
+    """Copy each image, then pin its digest in the file of ``stack``. Yield a line per image."""
     for promotion in promotions:
         origin, path = registry.registry_of(promotion.source)
         goal, target = registry.registry_of(promotion.target)

@@ -1,9 +1,6 @@
-"""Reads and copies images of a registry, through the OCI distribution protocol.
+"""Read and copy images of a registry by the OCI distribution protocol.
 
-Artifact Registry over HTTPS with this machine's Google credentials; for local projects the
-registry of the local cloud, where the repository of ``HOST/PROJECT/REPOSITORY/NAME`` is called
-``PROJECT/REPOSITORY/NAME``, whatever the host.
-
+In the local cloud's registry, repositories have no host: ``PROJECT/REPOSITORY/NAME``.
 https://github.com/opencontainers/distribution-spec/blob/main/spec.md
 """
 
@@ -33,7 +30,7 @@ from vertex_training_cli.images.documents import (
     ImageFacts,
     ImageManifest,
 )
-from vertex_training_cli.images.transport import Transport, line, no_credentials, read
+from vertex_training_cli.images.transport import LOGIN, Transport, line, no_credentials, read
 
 #: Variable with the address of the local cloud's registry: ``HOST:PORT``.
 EMULATOR: Final = "ARTIFACT_REGISTRY_EMULATOR_HOST"
@@ -46,35 +43,35 @@ BUILDERS: Final = ("CONTAINERS_REGISTRIES_CONF", "CONTAINERS_CONF")
 _ADDRESS: Final = "_EMULATOR_HOST"
 _SCOPE: Final = "https://www.googleapis.com/auth/cloud-platform"
 _CHUNK: Final = 1024 * 1024
+_ACCEPT: Final = {"Accept": ", ".join((*INDEXES, *MANIFESTS))}
 
 
 class RegistryClient:
-    """The registry of a host, such as ``us-central1-docker.pkg.dev``."""
+    """Client of one registry, such as ``us-central1-docker.pkg.dev``.
+
+    Methods raise RegistryError if the registry refuses a request or cannot be reached.
+    """
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
     @property
     def base(self) -> str:
-        """Return the registry's address, with scheme."""
+        """Return the registry's URL without path."""
         return self._transport.base
 
     @property
     def address(self) -> str:
-        """Return ``HOST`` or ``HOST:PORT``, the start of image names."""
+        """Return ``HOST`` or ``HOST:PORT``, which image names begin with."""
         return self.base.partition("://")[2]
 
     @property
     def is_local(self) -> bool:
-        """Return True for the local cloud's registry, without TLS and credentials."""
+        """Return True for the local cloud's registry, which has no TLS and no credentials."""
         return self.base.startswith("http://")
 
     def token(self) -> str:
-        """Return an access token of this machine's Google credentials; empty for the local cloud.
-
-        Raises:
-            RegistryError: Google gives none.
-        """
+        """Return an access token of this machine's Google account; empty for the local cloud."""
         session = self._transport.session
         if not isinstance(session, AuthorizedSession):
             return ""
@@ -85,11 +82,7 @@ class RegistryClient:
         return str(session.credentials.token)
 
     def digest_of(self, path: str, reference: str) -> str | None:
-        """Return the digest of a tag or digest; None if it does not exist.
-
-        Raises:
-            RegistryError: the registry refused, or cannot be reached.
-        """
+        """Return the digest of a tag or digest; None if the image does not exist."""
         url = f"{self.base}/v2/{path}/manifests/{reference}"
         answer = self._send("HEAD", url, path)
         if answer.status_code == 404:
@@ -101,43 +94,27 @@ class RegistryClient:
         return document.digest if document else None
 
     def lacks_repository(self, path: str) -> bool:
-        """Return True if the registry reports that the image's repository does not exist.
-
-        Raises:
-            RegistryError: see ``digest_of``.
-        """
+        """Return True if the registry reports that the image's repository does not exist."""
         url = f"{self.base}/v2/{path}/manifests/latest"
         answer = self._send("GET", url, path)
         return answer.status_code == 404 and documents.lacks_repository(read(answer, path))
 
     def manifest(self, path: str, reference: str) -> ImageManifest | None:
-        """Return the verified manifest of a tag or digest; None if it does not exist.
-
-        Raises:
-            RegistryError: see ``digest_of``; or the content is not what the digest says.
-        """
+        """Return the verified manifest of a tag or digest; None if the image does not exist."""
         url = f"{self.base}/v2/{path}/manifests/{reference}"
         if DIGEST.match(reference):
-            answer = self._transport.content(url, path, headers=_accept())
+            answer = self._transport.content(url, path, headers=_ACCEPT)
         else:
             answer = self._send("GET", url, path)
         if answer.status_code == 404:
             return None
         body = read(answer, path)
-        digest = f"sha256:{hashlib.sha256(body).hexdigest()}"
-        if DIGEST.match(reference) and digest != reference:
-            raise RegistryError(
-                f"{path}@{reference}: the registry sent content with another digest, {digest}."
-            )
+        digest = _digest_of(body, path, reference)
         kind = answer.headers.get("Content-Type", "").partition(";")[0].strip()
         return ImageManifest(digest, kind, body)
 
     def facts(self, path: str, reference: str) -> ImageFacts | None:
-        """Return platforms and labels of an image; None if it does not exist.
-
-        Raises:
-            RegistryError: see ``manifest``; or it is no image.
-        """
+        """Return platforms and labels of an image; None if the image does not exist."""
         top = self.manifest(path, reference)
         if top is None:
             return None
@@ -150,17 +127,13 @@ class RegistryClient:
         image = self.manifest(path, chosen)
         if image is None:
             raise RegistryError(
-                f"{path}@{top.digest} lists {chosen}, but the registry does not have it."
+                f"{path}@{top.digest} lists image {chosen}, which the registry does not have."
             )
         config = self._blob(path, image.config())
         return documents.facts(top, tuple(sorted(children)), image, config)
 
     def put_manifest(self, path: str, reference: str, manifest: ImageManifest) -> None:
-        """Write a manifest under a tag or its digest.
-
-        Raises:
-            RegistryError: see ``digest_of``.
-        """
+        """Write a manifest under a tag or its digest."""
         url = f"{self.base}/v2/{path}/manifests/{reference}"
         headers = {"Content-Type": manifest.media_type}
         self._transport.send("PUT", url, path, data=manifest.body, headers=headers)
@@ -168,13 +141,10 @@ class RegistryClient:
     def copy(
         self, path: str, digest: str, to: RegistryClient, target: str, tags: tuple[str, ...]
     ) -> int:
-        """Copy an image with all its parts; return the number of transferred bytes.
+        """Copy an image without its existing parts; return the number of transferred bytes.
 
-        What is there already is not sent again. The manifest comes last, so a copy that was
-        interrupted is no image, and the next one goes on. ``tags`` are written at the end.
-
-        Raises:
-            RegistryError: the image is not there, or one of the registries refused.
+        The manifest is written last, so an interrupted copy leaves no image and can be resumed.
+        ``tags`` are set at the end.
         """
         manifest = self._existing(path, digest)
         sent = 0
@@ -190,7 +160,6 @@ class RegistryClient:
     def _copy_image(
         self, path: str, manifest: ImageManifest, to: RegistryClient, target: str
     ) -> int:
-        """Copy a manifest and, unless it is an index, its blobs."""
         sent = 0
         if to.digest_of(target, manifest.digest) is None:
             for blob in () if manifest.is_index else manifest.blobs().items():
@@ -208,7 +177,7 @@ class RegistryClient:
         digest, size = blob
         if to._transport.exists(f"{to.base}/v2/{target}/blobs/{digest}", target):
             return 0
-        # A registry that can take it from another of its repositories answers 201 at once.
+        # Response 201: the registry has copied the blob from another of its repositories.
         mount = f"?mount={digest}&from={path}" if to.base == self.base else ""
         begun = to._transport.send("POST", f"{to.base}/v2/{target}/blobs/uploads/{mount}", target)
         if begun.status_code == 201:
@@ -226,30 +195,30 @@ class RegistryClient:
         return size
 
     def _blob(self, path: str, digest: str) -> bytes:
-        """Return a small blob whose digest was verified."""
         answer = self._transport.content(f"{self.base}/v2/{path}/blobs/{digest}", path)
         if answer.status_code == 404:
             raise RegistryError(f"{path} lacks {digest}, a part of the image.")
         body = read(answer, path)
-        if (actual := f"sha256:{hashlib.sha256(body).hexdigest()}") != digest:
-            raise RegistryError(
-                f"{path}@{digest}: the registry sent content with another digest, {actual}."
-            )
+        _digest_of(body, path, digest)
         return body
 
     def _send(self, method: str, url: str, path: str) -> requests.Response:
         return self._transport.send(
-            method, url, path, accepted=(404,), headers=_accept(), stream=method == "GET"
+            method, url, path, accepted=(404,), headers=_ACCEPT, stream=method == "GET"
         )
 
 
-def registry_of(image: str) -> tuple[RegistryClient, str]:
-    """Return the registry of ``image`` (a name without tag), and the image's path in the registry.
+def _digest_of(body: bytes, path: str, reference: str) -> str:
+    digest = f"sha256:{hashlib.sha256(body).hexdigest()}"
+    if DIGEST.match(reference) and digest != reference:
+        raise RegistryError(
+            f"{path}@{reference}: the registry sent content with another digest, {digest}."
+        )
+    return digest
 
-    Raises:
-        RegistryError: it is no name in Artifact Registry, the registry of the local cloud does not
-            run, or there are no credentials.
-    """
+
+def registry_of(image: str) -> tuple[RegistryClient, str]:
+    """Return the client for ``image`` (a name without tag), and the image's path."""
     match = IMAGE.match(image)
     if match is None:
         hint = "REGION-docker.pkg.dev/PROJECT/REPOSITORY/NAME"
@@ -258,53 +227,37 @@ def registry_of(image: str) -> tuple[RegistryClient, str]:
     if naming.is_local(match["project"]):
         if not emulator:
             text = f"the local cloud has no registry for {image}."
-            hint = (
-                "install a registry by `make containers`; the running local cloud will "
-                "use it. Restart any open `vt local shell`"
-            )
+            hint = "install a registry with `make containers`, and restart open `vt local shell`s"
             raise RegistryError(text, hint)
         session = requests.Session()
-        session.trust_env = False  # no proxy is on the way to this machine
+        session.trust_env = False  # Do not use a proxy for this machine.
         return RegistryClient(Transport(f"http://{emulator}", session)), match["path"]
     return RegistryClient(Transport(f"https://{match['host']}", google_session())), match["path"]
 
 
 def connect(ref: StackRef, log: Callable[[str], None], *, start: bool) -> None:
-    """Use the addresses of the local cloud in this process if ``ref`` is a local stack.
-
-    Raises:
-        CommandError: the local cloud does not run and, with ``start``, cannot be started.
-    """
+    """Use the addresses of the local cloud in this process if ``ref`` is a local stack."""
     if not ref.is_local or os.environ.get(EMULATOR):
         return
     env = ref.environment(log) if start else ref.running_environment()
-    # With the registry go the settings of builders: where base images are, what RUN may read.
+    # Builders read base images and limits of RUN from these settings.
     named = [name for name in env if name.endswith(_ADDRESS) or name in BUILDERS]
     os.environ.update({name: env[name] for name in named})
 
 
 def google_session() -> requests.Session:
-    """Return a session with this machine's Google credentials.
-
-    Raises:
-        RegistryError: there are none.
-    """
+    """Return an HTTP session with this machine's Google credentials."""
     try:
         credentials = impersonated_credentials() or google.auth.default(scopes=[_SCOPE])[0]
     except OperatorError as failed:
         raise RegistryError(str(failed), "") from None
     except GoogleAuthError as failed:
-        hint = "sign in by `gcloud auth application-default login`"
-        raise RegistryError(f"no Google credentials: {line(failed)}.", hint) from None
+        raise RegistryError(f"no Google credentials: {line(failed)}.", LOGIN) from None
     return AuthorizedSession(credentials)
 
 
-def _accept() -> dict[str, str]:
-    return {"Accept": ", ".join((*INDEXES, *MANIFESTS))}
-
-
 class _Stream:
-    """Content with a known size: sent with its length, not in chunks."""
+    """Content with a known size. It is sent with a length instead of in chunks."""
 
     def __init__(self, chunks: Iterator[bytes], size: int) -> None:
         self._chunks = chunks

@@ -1,7 +1,6 @@
-"""HTTP requests to one registry: only that registry gets credentials, and answers are bounded.
+"""HTTP requests to one registry. Only this registry gets credentials.
 
-Redirects are followed for content that its digest proves, over TLS, without credentials. An address
-that the registry answers with (the next page of a list, where an upload goes) is on the registry.
+Redirects are followed over TLS, without credentials, and only for content with a verified digest.
 """
 
 from __future__ import annotations
@@ -16,27 +15,30 @@ from google.auth.exceptions import GoogleAuthError
 
 from vertex_training.errors import RegistryError
 
-#: Maximum bytes of manifests, configurations and lists.
+#: Maximum size of manifests, configurations and lists, in bytes.
 MAX_DOCUMENT: Final = 4 * 1024 * 1024
-#: Seconds to connect, and between two pieces of a response.
+#: Timeouts in seconds: of a connection, and between two parts of a response.
 TIMEOUT: Final = (10, 60)
-#: Seconds before each repetition of a request, if the registry is busy or fails.
+#: Pauses in seconds before a request is repeated, if the registry is busy or fails.
 RETRY_AFTER: Final = (0.5, 2.0)
 _BUSY: Final = (429, 500, 502, 503, 504)
 _MOST_REDIRECTS: Final = 3
 _CHUNK: Final = 64 * 1024
-_LOGIN: Final = "sign in by `gcloud auth application-default login`"
+LOGIN: Final = "sign in with `gcloud auth application-default login`"
 
 
 def anonymous_session() -> requests.Session:
     """Return a session without credentials."""
     session = requests.Session()
-    session.auth = _no_credentials  # not those of a .netrc either
+    session.auth = lambda request: request  # Without it, requests reads credentials from .netrc.
     return session
 
 
 class Transport:
-    """Requests to the registry at ``base``, such as ``https://us-central1-docker.pkg.dev``."""
+    """Sends requests to the registry at ``base``, such as ``https://us-central1-docker.pkg.dev``.
+
+    Methods raise RegistryError if the registry refuses a request or cannot be reached.
+    """
 
     def __init__(
         self,
@@ -46,7 +48,6 @@ class Transport:
         anonymous: Callable[[], requests.Session] = anonymous_session,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        """``session`` has the credentials; ``anonymous`` returns a session without credentials."""
         self.base = base
         self.session = session
         self._anonymous = anonymous
@@ -55,24 +56,14 @@ class Transport:
     def send(
         self, method: str, url: str, path: str, accepted: tuple[int, ...] = (), **options: Any
     ) -> requests.Response:
-        """Send one request and return the answer. Errors name the image as ``path``.
-
-        A question is asked up to three times. Redirects are not followed.
-
-        Raises:
-            RegistryError: the registry refused, or cannot be reached.
-        """
+        """Send one request and return the response. Only reading requests are repeated."""
         answer = self._ask(method, url, options)
         if answer.is_redirect:
             raise RegistryError(f"{path}: the registry redirects {method} to another address.")
         return _accepted(answer, method, path, accepted)
 
     def content(self, url: str, path: str, **options: Any) -> requests.Response:
-        """Return content whose digest was verified, possibly after a redirect.
-
-        Raises:
-            RegistryError: see ``send``.
-        """
+        """Return the response for content with a known digest, possibly after a redirect."""
         answer = self._ask("GET", url, {"stream": True, **options})
         for _ in range(_MOST_REDIRECTS):
             if not answer.is_redirect:
@@ -87,28 +78,18 @@ class Transport:
         )
 
     def exists(self, url: str, path: str) -> bool:
-        """Return True if ``url`` answers with content or with a redirect.
-
-        Raises:
-            RegistryError: see ``send``.
-        """
+        """Return True if the response of ``url`` is content or a redirect."""
         answer = self._ask("HEAD", url, {})
         if answer.is_redirect:
             return True
         return _accepted(answer, "HEAD", path, (404,)).status_code != 404
 
     def own(self, url: str, path: str) -> str:
-        """Return the full URL for an address that the registry returned.
-
-        Raises:
-            RegistryError: it is not on this registry.
-        """
+        """Return the full URL of an address from the registry; refuse another host."""
         absolute = urljoin(f"{self.base}/", url)
         target, here = urlsplit(absolute), urlsplit(self.base)
         if (target.scheme, target.netloc) != (here.scheme, here.netloc):
-            raise RegistryError(
-                f"{path}: the registry returned an address outside of the registry."
-            )
+            raise RegistryError(f"{path}: the registry returned the address of another host.")
         return absolute
 
     def _ask(self, method: str, url: str, options: dict[str, Any]) -> requests.Response:
@@ -135,11 +116,7 @@ class Transport:
 
 
 def read(answer: requests.Response, path: str) -> bytes:
-    """Return the body of an answer, up to the size limit of a document.
-
-    Raises:
-        RegistryError: it is larger, or breaks off.
-    """
+    """Return the body of a response, up to the maximum size of a document."""
     body = bytearray()
     try:
         with answer:
@@ -156,16 +133,12 @@ def read(answer: requests.Response, path: str) -> bytes:
 
 def no_credentials(base: str, failed: BaseException) -> RegistryError:
     """Return the error for missing Google credentials."""
-    return RegistryError(f"no Google credentials for {base}: {line(failed)}.", _LOGIN)
+    return RegistryError(f"no Google credentials for {base}: {line(failed)}.", LOGIN)
 
 
 def line(text: object) -> str:
-    """Return a message of another program on one line, shortened."""
+    """Return a message of another program on one line, with at most 200 characters."""
     return " ".join(str(text).split())[:200].rstrip(".")
-
-
-def _no_credentials(request: requests.PreparedRequest) -> requests.PreparedRequest:
-    return request
 
 
 def _accepted(
@@ -173,11 +146,6 @@ def _accepted(
 ) -> requests.Response:
     if answer.ok or answer.status_code in accepted:
         return answer
-    raise _refusal(method, path, answer)
-
-
-def _refusal(method: str, path: str, answer: requests.Response) -> RegistryError:
-    """Return the error for a refused request; it names the missing role."""
     code = answer.status_code
     try:
         with answer:
@@ -187,11 +155,11 @@ def _refusal(method: str, path: str, answer: requests.Response) -> RegistryError
     writes = method in ("POST", "PUT", "PATCH")
     role = "roles/artifactregistry.writer" if writes else "roles/artifactregistry.reader"
     hint = {
-        401: _LOGIN,
+        401: LOGIN,
         403: f"you need {role} on the repository",
-        404: "create the repository by `vt up` of the stack before the first build",
+        404: "create the repository with `vt up` before the first build",
         429: "try again in a minute",
         507: "free space on the registry's disk",
     }.get(code, "")
     what = f"{path}: the registry answered {code} to {method}"
-    return RegistryError(f"{what}{f' ({line(detail)})' if detail else ''}.", hint, code)
+    raise RegistryError(f"{what}{f' ({line(detail)})' if detail else ''}.", hint, code)

@@ -1,8 +1,8 @@
-"""Converts calls of the official client in Python code into jobs. The code is read, not run.
+"""Read calls of Vertex AI's Python client in source code as jobs, without running the code.
 
-Only literals are read (``literals``). What the calls mean is google-cloud-aiplatform 2.7.0,
-google/cloud/aiplatform/jobs.py, training_jobs.py, hyperparameter_tuning.py and
-utils/worker_spec_utils.py; operators of Airflow and components of pipelines have its options.
+Options have the meaning that google-cloud-aiplatform 2.7.0 defines in aiplatform/jobs.py,
+training_jobs.py, hyperparameter_tuning.py and utils/worker_spec_utils.py. Airflow operators and
+pipeline components have the same options.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from vertex_training_cli.importing.literals import (
     dotted_name,
 )
 
-#: Constructor or method of the client that creates a job -> names of its positional arguments.
+#: Positional arguments of each constructor and method of the client that creates a job.
 POSITIONS: Final = {
     "CustomJob": ("display_name", "worker_pool_specs", "base_output_dir", "project", "location"),
     "from_local_script": ("display_name", "script_path", "container_uri", "args", "requirements"),
@@ -50,7 +50,7 @@ POSITIONS: Final = {
         *("display_name", "python_package_gcs_uri", "python_module_name", "container_uri"),
     ),
 }
-#: Airflow operator or pipeline component -> class of the client that has the same options.
+#: Airflow operators and pipeline components, each with the client's class of the same options.
 OPERATORS: Final = {
     "CreateCustomContainerTrainingJobOperator": "CustomContainerTrainingJob",
     "CreateCustomPythonPackageTrainingJobOperator": "CustomPythonPackageTrainingJob",
@@ -59,22 +59,22 @@ OPERATORS: Final = {
     "CustomPythonPackageTrainingJobRunOp": "CustomPythonPackageTrainingJob",
     "CustomTrainingJobOp": "CustomJob",
 }
-#: Option of an operator -> the client's name of this option.
+#: Options that operators name differently than the client: the operator's and the client's name.
 RENAMED: Final = {"region": "location", "project_id": "project",
                   "base_output_directory": "base_output_dir"}  # fmt: skip
-#: Calls that create jobs but are not imported; a remark names each call.
+#: Calls that create jobs but are not imported. A remark names each call.
 UNREAD: Final = re.compile(
     r"(Create)?HyperparameterTuningJob(Operator|RunOp)?|create_hyperparameter_tuning_job"
     r"|Create\w*TrainingJobOperator|\w+JobRunOp"
     r"|create_custom_training_job(_op)?_from_component"
 )
-#: Options of operators that concern only the workflow.
+#: Options of operators that configure the workflow, not the job.
 OF_WORKFLOW: Final = (
     "task_id", "dag", "gcp_conn_id", "impersonation_chain", "deferrable", "poll_interval",
     "retries",
 )  # fmt: skip
 SENDING: Final = ("run", "submit")
-#: Option without an equivalent in a job file -> reason.
+#: Options that a job file does not support, each with the reason.
 DROPPED: Final = {
     "dataset": "managed datasets belong to training pipelines: read the bucket instead",
     "model_display_name": (
@@ -84,7 +84,7 @@ DROPPED: Final = {
     "enable_autolog": "call `autolog` in the code",
     "credentials": "the job runs as its service account, without a key file",
 }
-#: Option of the client -> field of the job, for options that concern the whole job.
+#: Options of the client for the whole job, each with the path of the job's field.
 JOB_FIELDS: Final[dict[str, tuple[str, ...]]] = {
     **{name: (to_camel_case(name),) for name in (
         "service_account", "network", "enable_web_access", "enable_dashboard_access", "tensorboard",
@@ -96,7 +96,7 @@ JOB_FIELDS: Final[dict[str, tuple[str, ...]]] = {
     "scheduling_strategy": ("scheduling", "strategy"),
     "base_output_dir": ("baseOutputDirectory", "outputUriPrefix"),
 }  # fmt: skip
-#: Options that concern only the call.
+#: Options that configure the call, not the job.
 OF_CALL: Final = ("project", "location", "sync", "create_request_timeout")
 SECONDS: Final = ("timeout", "max_wait_duration")
 #: Names of the client's modules. Their ``init`` sets defaults for later calls.
@@ -116,7 +116,7 @@ GENERATED: Final = re.compile(r"(?:GoogleCloudAiplatformV\d\w*?1?(?=[A-Z]))?(\w+
 
 @dataclass(slots=True, eq=False)
 class ClientCall:
-    """A job of the client: the class or method that creates it, and its options."""
+    """A call of the client that creates a job, with the options of the job."""
 
     made_by: str
     options: dict[str, Any]
@@ -140,11 +140,11 @@ class CallReader(Literals):
         self.left_out = list[Note]()
         self._inits = list[dict[str, Any]]()
         self._made = dict[int, Any]()
-        """Results of calls, by the id of the call."""
+        """Results of calls by the identity of the call's node."""
         self._messages = dict[int, ClientCall]()
-        """Messages of jobs by their id, until a request that contains them is read."""
+        """Messages of jobs that no request contains yet, by the identity of the message."""
         self._has_lines = False
-        """True if the code has gcloud commands as single texts."""
+        """True if the code contains a whole gcloud command in one text."""
         self._items = 0
 
     def read(self) -> None:
@@ -159,24 +159,22 @@ class CallReader(Literals):
                 self._note_words(node)
 
     def _note_values(self, node: ast.AST) -> None:
-        """Note the makers of jobs that the code uses as values, so that they have other names."""
         is_plain = isinstance(node, ast.Attribute | ast.Subscript | ast.arg | ast.AnnAssign)
         if is_plain or isinstance(node, FUNCTIONS) or self._called(node) == "isinstance":
             return
         for child in ast.iter_child_nodes(node):
             name = self.name_of(child) if isinstance(child, ast.Name | ast.Attribute) else ""
             if name in POSITIONS and child is not getattr(node, "func", None):
-                what = f"the result of `{name}` is omitted: the code assigns it to another name"
+                what = f"a job of `{name}` is not imported: the code uses another name for `{name}`"
                 self.left_out.append(Note(what, self.place(child)))
 
     def _note_words(self, node: ast.AST) -> None:
-        """Note gcloud commands that the code builds from single words."""
         words = node.elts if isinstance(node, ast.List | ast.Tuple) else [node]
         texts = [word.value for word in words if isinstance(word, ast.Constant)]
         is_plain = isinstance(node, ast.Constant)
         text = " ".join(text for text in texts if isinstance(text, str))
         if GCLOUD.search(text) and not (is_plain and self._has_lines):
-            what = "a gcloud command that the code builds from words is not imported"
+            what = "a gcloud command is not imported: the code builds it from single words"
             self.left_out.append(Note(what, self.place(node)))
 
     def _called(self, node: ast.AST) -> str:
@@ -189,12 +187,11 @@ class CallReader(Literals):
         return self._made[id(node)]
 
     def _job_of(self, node: ast.expr) -> ClientCall | None:
-        """Return the job that an expression creates."""
         job = self.call(node) if isinstance(node, ast.Call) else self._name(dotted_name(node))
         return job if isinstance(job, ClientCall) else None
 
     def _read(self, node: ast.Call, called: str) -> Any:
-        """Return the job or message of a call; NotImplemented for any other call."""
+        """Return the job or message that a call creates; NotImplemented for other calls."""
         made_by = OPERATORS.get(called, called)
         if made_by in POSITIONS:
             return self._maker(node, called, made_by)
@@ -244,7 +241,6 @@ class CallReader(Literals):
         return ClientCall(made_by, options, self.place(node), self._conditions(node))
 
     def _conditions(self, node: ast.Call) -> set[Note]:
-        """Return a note on the branch or loop around a call."""
         what = f"{self.condition} decides if and how often the job is submitted"
         return {Note(what, self.place(node))} if self.condition else set()
 
@@ -267,7 +263,6 @@ class CallReader(Literals):
         return options, notes
 
     def _request(self, node: ast.Call) -> ClientCall:
-        """Read a call of the generated client, whose message contains the job."""
         names = ("parent", "custom_job") if len(node.args) > 1 else ("request",)
         options = self._options(node, names)[0]
         if isinstance(request := options.get("request"), dict):
@@ -282,7 +277,6 @@ class CallReader(Literals):
         return job
 
     def _shell(self, node: ast.Call, called: str) -> Any:
-        """Read a shell command. A gcloud command that creates a job becomes a job."""
         command = self.value(node.args[0]) if node.args else None
         line = command if isinstance(command, str) else ""
         if called == "__shell__":
@@ -302,7 +296,7 @@ class CallReader(Literals):
         return job
 
     def options_of(self, job: ClientCall) -> dict[str, Any]:
-        """Return all options of a job: of ``init``, of the job, and of the submitting call."""
+        """Return all options of a job: from ``init``, the constructor and the submitting call."""
         defaults = dict[str, Any]()
         if job.made_by not in ("message", "gcloud"):
             inherited = self._merged(job, self._inits)
@@ -317,7 +311,7 @@ class CallReader(Literals):
         return options
 
     def _merged(self, job: ClientCall, calls: list[dict[str, Any]]) -> dict[str, Any]:
-        """Merge the options of several calls. A value that differs becomes a placeholder."""
+        """Merge the options of several calls. If values differ, the option gets a placeholder."""
         merged = dict[str, Any]()
         for key in dict.fromkeys(key for call in calls for key in call):
             values = [call.get(key) for call in calls]
@@ -328,10 +322,9 @@ class CallReader(Literals):
         return merged
 
     def _plain(self, value: Any) -> Any:
-        """Convert the placeholders in a value to text. Raises CommandError: it is too large."""
         self._items += 1
         if self._items > MAX_ITEMS:
-            raise CommandError("a value in the code is larger than any job can be.")
+            raise CommandError("The code contains a value that is too large for a job.")
         if isinstance(value, dict):
             return {key: self._plain(item) for key, item in value.items()}
         if isinstance(value, list):
@@ -344,10 +337,7 @@ class CallReader(Literals):
 def jobs_in(
     trees: list[tuple[str, ast.Module]], name: str, read: CommandFiles
 ) -> tuple[list[ImportedJob], list[str]]:
-    """Return the jobs that the parsed code creates, and remarks on what was not imported.
-
-    ``name`` is for a nameless job; ``read`` has the files that gcloud gets.
-    """
+    """Return the jobs that the parsed code creates, and remarks on calls that are not imported."""
     reader = CallReader(trees)
     reader.read()
     refusals, jobs = list[str](), list[ImportedJob]()
@@ -371,11 +361,10 @@ def _job(call: ClientCall, options: dict[str, Any], name: str, read: CommandFile
         job = job_of(options["flags"], name, read)
     elif call.made_by == "message":
         message = options["message"]
-        display = (
-            str(message.get("display_name") or display) if isinstance(message, dict) else display
-        )
-        is_job = isinstance(message, dict)
-        job = from_message(message if is_job else {"workerPoolSpecs": message}, display)
+        if isinstance(message, dict):
+            job = from_message(message, str(message.get("display_name") or display))
+        else:
+            job = from_message({"workerPoolSpecs": message}, display)
     else:
         job = _of_client(call, options, display, name)
         job.name = key_of(display, name)
@@ -387,7 +376,6 @@ def _job(call: ClientCall, options: dict[str, Any], name: str, read: CommandFile
 
 
 def _of_client(call: ClientCall, options: dict[str, Any], display: str, name: str) -> ImportedJob:
-    """Return the job that a class of the client creates. Removes the options that it reads."""
     if call.made_by == "CustomJob":
         pools = options.pop("worker_pool_specs", None) or []
         job = from_message({"worker_pool_specs": pools}, display)
@@ -416,7 +404,7 @@ def _of_client(call: ClientCall, options: dict[str, Any], display: str, name: st
             staged(job, str(bucket))
         else:
             job.remarks.append(
-                "the source names no staging bucket, so the job has no output directory"
+                "the job has no output directory, because the source names no staging bucket"
             )
     job.remarks += [f"{key} is omitted: {why}" for key, why in DROPPED.items() if options.get(key)]
     job.remarks += [
@@ -427,11 +415,7 @@ def _of_client(call: ClientCall, options: dict[str, Any], display: str, name: st
 
 
 def _pools(call: ClientCall, options: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the pools that the client creates from its options: a chief, and workers.
-
-    Removes the options that it reads.
-    """
-    # what is not read may set it
+    # Arguments that were not read may set the machine type.
     is_open = call.is_partly_read or not call.sent
     default = "<MACHINE_TYPE>" if is_open else "n1-standard-4"
     machine: dict[str, Any] = {"machineType": options.pop("machine_type", default)}
@@ -454,7 +438,7 @@ def _pools(call: ClientCall, options: dict[str, Any]) -> list[dict[str, Any]]:
         }
     chief = {**pool, "machineSpec": {**machine, "tpuTopology": topology}} if topology else pool
     pools = [chief]
-    if not isinstance(replicas, int):  # the client takes one of them for the chief
+    if not isinstance(replicas, int):  # the first replica is the chief
         pools.append({**pool, "replicaCount": f"{replicas} - 1"})
     elif replicas > 1:
         pools.append({**pool, "replicaCount": replicas - 1})

@@ -7,7 +7,7 @@ import json
 import signal
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 from google.protobuf.json_format import MessageToDict
@@ -37,6 +37,8 @@ from vertex_training_cli.jobs.service import Jobs
 from vertex_training_cli.options import StackOfJob, Write
 from vertex_training_cli.status import print_line
 
+#: Levels of findings about this machine and about placeholders: (rule, level) -> level in a report.
+LEVELS: Final = {(checking.LOCAL_RULE, "error"): "warning", ("placeholder", "warning"): "note"}
 LostState = Annotated[
     bool,
     typer.Option("--state", help="Find the stack's resources that are missing from its state."),
@@ -108,21 +110,22 @@ def import_(
     Examples: `vt import train.ipynb --stack dev --write`, `vt import --job 1234567890 --stack dev`.
     """
     if state:
-        raise typer.Exit(_take_over(stack, write=write))
-    for number in (signal.SIGTERM, signal.SIGHUP):  # as Ctrl-C, so that no folder is left
+        raise typer.Exit(_import_lost_state(stack, write=write))
+    # Handle these signals like Ctrl-C, so that temporary folders are removed.
+    for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is signal.SIG_DFL:
             signal.signal(number, signal.default_int_handler)
     proposal = _proposal(source, job, run, stack, name, isolated=not no_isolation)
     if up:
         _ensure_local(proposal)
     if fix:
-        _mend(proposal)
+        _apply_fixes(proposal)
     offer(proposal, write=write or up, only_right=up)
     if up:
         _bring_up(proposal)
 
 
-def _take_over(stack: str, *, write: bool) -> int:
+def _import_lost_state(stack: str, *, write: bool) -> int:
     from vertex_training_cli.up import lost_state
 
     ref = stacks.find(stack)
@@ -130,7 +133,7 @@ def _take_over(stack: str, *, write: bool) -> int:
     return lost_state.take_over(ref, pulumi, print_line, write=write)
 
 
-def _mend(proposal: Proposal) -> None:
+def _apply_fixes(proposal: Proposal) -> None:
     for job, file in zip(proposal.jobs, proposal.job_files, strict=True):
         fixed = fixing.fix(file, str(proposal.files[file]).encode(), fixing.judge_of(file))
         proposal.files[file] = fixed.after.decode()
@@ -139,11 +142,11 @@ def _mend(proposal: Proposal) -> None:
 
 
 def offer(proposal: Proposal, *, write: bool, only_right: bool = False) -> None:
-    """Show the diff and mistakes of a proposal; write the files if requested.
+    """Show the diff and the mistakes of a proposal. With ``write``, write the files.
 
-    Mistakes end the command with exit code 1; with ``only_right`` they also prevent the writing.
+    Mistakes end the command with exit code 1. With ``only_right``, they also prevent the write.
     """
-    for line in proposal.diff():  # a script may hold anything
+    for line in proposal.diff():  # The source is not trusted.
         print(masked(plain(line.rstrip("\r\n"))))
     reports = judge(proposal)
     wrong = any(report.count("error") for report in reports)
@@ -161,7 +164,8 @@ def _proposal(
 ) -> Proposal:
     if (source and run) or not (source or run or job):
         raise CommandError(
-            "name exactly one source: a file, --job ID of an existing job, or --run COMMAND."
+            "`vt import` requires exactly one source: a file, --job ID of an existing job, or "
+            "--run COMMAND."
         )
     if not (run or isolated):
         raise CommandError("--no-isolation requires --run COMMAND.")
@@ -194,15 +198,16 @@ def _proposal(
 
 
 def _choose(contents: SourceContents, job: str) -> None:
-    """Select the job with this name in a source with several jobs."""
     names = [candidate.name for candidate in contents.jobs]
     if job not in names:
         raise CommandError(f"the source has no job {job!r}.", f"choose one of: {', '.join(names)}")
     contents.jobs = [candidate for candidate in contents.jobs if candidate.name == job][:1]
     if (more := names.count(job) - 1) > 0:
-        contents.remarks.append(f"importing the first job named {job}; omitted: {more} more")
+        contents.remarks.append(
+            f"the source has {more} more jobs named {job}, which are not imported"
+        )
     if left := [name for name in names if name != job]:
-        contents.remarks.append(f"omitted: {', '.join(left)}")
+        contents.remarks.append(f"other jobs of the source are not imported: {', '.join(left)}")
 
 
 def _ensure_local(proposal: Proposal) -> None:
@@ -212,13 +217,12 @@ def _ensure_local(proposal: Proposal) -> None:
         raise CommandError(
             f"--up requires a stack of the local cloud; {proposal.stack} is a stack of "
             "Google Cloud.",
-            "write the files by --write, have the change reviewed, then run `vt up "
+            "write the files with --write, have the change reviewed, then run `vt up "
             f"--stack {proposal.stack}`",
         )
 
 
 def _bring_up(proposal: Proposal) -> None:
-    """Run `vt local up`. The exit code is 0 only if all imported jobs succeeded."""
     from vertex_training_cli.local import commands
     from vertex_training_cli.local import up as local_up
 
@@ -230,7 +234,6 @@ def _bring_up(proposal: Proposal) -> None:
 
 
 def _of_job(job: str, stack: str, root: Path) -> SourceContents:
-    """Return an existing job from the service, without the fields that the service sets."""
     ref = stacks.find(stack, root)
     ref.connect_clients()
     jobs = Jobs(ref)
@@ -240,7 +243,7 @@ def _of_job(job: str, stack: str, root: Path) -> SourceContents:
     own = own_labels(job_message.labels)
     message = recorded.whole_numbers(MessageToDict(type(job_message).pb(job_message)))
     labels, display_name = message.pop("labels", {}), message.pop("displayName", "job")
-    if id_ := own.get(REQUEST_ID_LABEL):  # a new submission has a folder of its own again
+    if id_ := own.get(REQUEST_ID_LABEL):  # Each submission writes to a separate folder.
         message = json.loads(json.dumps(message).replace(id_, imported.REQUEST_ID))
     message["labels"] = {k: v for k, v in labels.items() if k not in JOB_LABELS}
     imported_job = imported.from_message(message, own.get(JOB_LABEL) or display_name)
@@ -249,17 +252,14 @@ def _of_job(job: str, stack: str, root: Path) -> SourceContents:
 
 
 def judge(proposal: Proposal) -> list[FileReport]:
-    """Return the reports of ``vt check --stack`` on the proposal, by file name."""
+    """Return the findings of ``vt check --stack`` on the proposed files."""
     with rehearsal(proposal) as folder:
         copy = Path(folder)
-        if not proposal.stack:
-            checked = [
-                checking.check_without_stack(str(copy / file)) for file in proposal.job_files
-            ]
-            return [_renamed(report, proposal) for report in checked]
-        reports = checking.check_in_stack(
-            [str(copy / file) for file in proposal.job_files], copy, proposal.stack
-        )
+        files = [str(copy / file) for file in proposal.job_files]
+        if proposal.stack:
+            reports = checking.check_in_stack(files, copy, proposal.stack)
+        else:
+            reports = [checking.check_without_stack(file) for file in files]
     return [_renamed(report, proposal) for report in reports]
 
 
@@ -267,26 +267,20 @@ def _renamed(report: FileReport, proposal: Proposal) -> FileReport:
     own = (*proposal.files, *proposal.named)
     files = [*own, *(path.name for path in proposal.root.glob("Pulumi*.yaml"))]
     name = next((file for file in files if report.file.endswith(f"/{file}")), report.file)
-    findings = tuple(
-        dataclasses.replace(_of_the_job(finding), file=name) for finding in report.findings
-    )
-    return dataclasses.replace(report, file=name, findings=findings)
-
-
-def _of_the_job(finding: LintFinding) -> LintFinding:
-    """Lower the level of findings about this machine and about placeholders."""
-    levels = {(checking.LOCAL_RULE, "error"): "warning", ("placeholder", "warning"): "note"}
-    level = levels.get((finding.problem.rule, finding.problem.level), finding.problem.level)
-    return dataclasses.replace(finding, problem=dataclasses.replace(finding.problem, level=level))
+    findings = list[LintFinding]()
+    for finding in report.findings:
+        level = LEVELS.get((finding.rule, finding.level), finding.level)
+        problem = dataclasses.replace(finding.problem, level=level)
+        findings.append(dataclasses.replace(finding, file=name, problem=problem))
+    return dataclasses.replace(report, file=name, findings=tuple(findings))
 
 
 def _report(proposal: Proposal, reports: list[FileReport], *, hint: str) -> None:
-    """Print remarks and mistakes. ``hint`` is shown if the files are not written."""
     for remark in proposal.remarks:
         print_line(f"note: {redacted(plain(remark))}.")
     for job in proposal.jobs:
         names = open_names(job)
-        opens = [f"values to fill in: {', '.join(names)}"] if names else []
+        opens = [f"replace these placeholders by values: {', '.join(names)}"] if names else []
         for remark in dict.fromkeys([*opens, *job.remarks, *map(str, job.notes)]):
             print_line(f"{job.name}: {redacted(plain(remark))}.")
     shortened = [report.without_notes() for report in reports]

@@ -1,8 +1,7 @@
-"""Converts gcloud commands in scripts, Makefiles and pages into imported jobs.
+"""Convert ``gcloud ai custom-jobs create`` and ``hp-tuning-jobs create`` in scripts to jobs.
 
-They are ``gcloud ai custom-jobs create`` and its ``hp-tuning-jobs``. Nothing is run: only literals
-and variables with one assignment are read. What the flags mean is gcloud's
-command_lib/ai/custom_jobs/custom_jobs_util.py.
+No command is run: only literals and variables with one assignment are read. gcloud's
+command_lib/ai/custom_jobs/custom_jobs_util.py defines the flags.
 """
 
 from __future__ import annotations
@@ -31,16 +30,15 @@ GCLOUD: Final = re.compile(
     rf"ai{_FLAGS}(?:custom-jobs|hp-tuning-jobs){_FLAGS}create\b"
 )
 KINDS: Final = ("custom-jobs", "hp-tuning-jobs")
-#: Name of a file that means standard input for gcloud.
 STDIN: Final = "-"
 ALGORITHMS: Final = {"random": "RANDOM_SEARCH", "grid": "GRID_SEARCH"}
 #: Flags of gcloud without a value.
 SWITCHES: Final = ("enable-web-access", "enable-dashboard-access", "async", "quiet")
-#: Flags that concern only the call.
+#: Flags that configure the call, not the job.
 OF_CALL: Final = ("format", "quiet", "async", "verbosity")
-#: Flags whose values are collected if the flag is repeated.
+#: Flags that may be repeated. A job gets the values of all repetitions.
 LISTS: Final = ("args", "command", "labels", "python-package-uris")
-#: Flag -> field of the job's spec.
+#: Flags, each with the field of the job's spec.
 SPEC_FIELDS: Final = {
     "network": "network",
     "service-account": "serviceAccount",
@@ -48,7 +46,7 @@ SPEC_FIELDS: Final = {
     "enable-dashboard-access": "enableDashboardAccess",
     "persistent-resource-id": "persistentResourceId",
 }
-#: Keys of a pool of which gcloud builds an image.
+#: Keys of a worker pool for which gcloud builds an image from local files.
 LOCAL_KEYS: Final = ("output-image-uri", "script", "requirements", "extra-packages", "extra-dirs")
 ASSIGNMENT: Final = re.compile(
     r"(?:(?:export|readonly|local|declare(?: -\w)?|typeset)\s+)?([A-Za-z_]\w*)(\+?)=(.*)", re.DOTALL
@@ -67,15 +65,15 @@ TOKEN: Final = re.compile(
 )
 #: `NAME ?= value` of a Makefile.
 MAKE: Final = re.compile(r"(?:export\s+)?([A-Za-z_]\w*)\s*([:?+]?)=[ \t]*(.*)")
-#: Start of a heredoc: `-` removes leading tabs, a quote prevents expansion, and the last group is
-#: the line that ends the text.
+#: Start of a heredoc. `-` removes leading tabs, a quote prevents the expansion of variables.
+#: The last group is the line that ends the text.
 HEREDOC: Final = re.compile(r"<<(-?)\s*(['\"]?)(\w+)\2")
 #: Beginning and end of a block or a function in a script.
 OPENS: Final = re.compile(
     r"\s*(?:(?:if|for|while|until|case|select)\b|(?:function\s+)?[\w:-]+\s*\(\)\s*\{|function\b.*\{)"
 )
 CLOSES: Final = re.compile(r"(?:^|[;\s])(?:fi|done|esac)\b|^\s*\}\s*$")
-#: A name that a line may change: by an assignment, or by a command such as `read` or `unset`.
+#: A variable that a line may change, by an assignment or by a command such as `read` or `unset`.
 SETS: Final = re.compile(
     r"(?<![^\s;&|({`])([A-Za-z_]\w*)(?:\[\w*\])?[ \t]*[:?+]?="
     r"|\b(?:for|read|unset|select|getopts\s+\S+)\s+((?:-\w+\s+)*(?:[A-Za-z_]\w*[ \t]*){1,20})"
@@ -91,10 +89,10 @@ CommandFiles = Callable[[str], "ImportedJob | None"]
 
 
 class Script:
-    """Reads the lines of a script in order, and collects the jobs that they create.
+    """Reads the lines of a script in order, and collects the jobs that its commands create.
 
-    A variable has a value if the script assigns it once, outside of branches and loops. ``read``
-    has the files that gcloud gets: those that the script writes into ``files``, too.
+    A variable has a value if the script assigns the variable once, outside of branches and loops.
+    ``read`` returns the job in a file that gcloud reads. ``files`` gets the files of the script.
     """
 
     def __init__(
@@ -110,7 +108,7 @@ class Script:
         self._depth = 0
 
     def visit(self, text: str, name: str, *, is_make: bool = False, first: int = 1) -> None:
-        """Read a script from line ``first`` on; ``name`` is the default name."""
+        """Read a script that begins at line ``first``. ``name`` is the default name of a job."""
         lines = list(_lines(text, first))
         self._assigned = Counter(
             name for _, line, _ in lines for match in SETS.finditer(line)
@@ -119,7 +117,7 @@ class Script:
         for number, line, body in lines:
             place = f"{self.label}, line {number}"
             if is_make and (match := MAKE.fullmatch(line.rstrip())):
-                if match[2] in ("", ":"):  # the environment or another line changes any other one
+                if match[2] in ("", ":"):  # `?=` and `+=` depend on other values
                     self._assign(f'{match[1]}="{_of_make(match[3]).strip()}"')
                 continue
             if is_make:
@@ -136,7 +134,6 @@ class Script:
                 self._command(line[match.start() :], line[: match.start()], place, name)
 
     def _command(self, command: str, before: str, place: str, name: str) -> None:
-        """Add the job of a command. A refused command is omitted with a remark."""
         try:
             flags = options_of(split(command, self._value_of)[0], place)
             job = job_of(flags, name, self._read)
@@ -144,15 +141,16 @@ class Script:
             self.left_out.append(f"{refused.message.rstrip('.')} ({place})")
             return
         if self._depth > 0:
-            what = "the command is in a branch, loop or function, but imported once"
+            what = "the command is in a branch, loop or function, but it is imported exactly once"
             job.notes.append(Note(what, place))
         if held := ASSIGNMENT.match(before.strip()):
-            what = f"the command is stored in {held[1]}: later changes of it are not imported"
+            what = (
+                f"the command is stored in variable {held[1]}, whose later changes are not imported"
+            )
             job.notes.append(Note(what, place))
         self.jobs.append(job)
 
     def _assign(self, line: str) -> None:
-        """Record the assignments that a line begins with; the parts of arrays have no value."""
         words = split(line, self._value_of)[0]
         words = words[1:] if words[:1] in (["export"], ["readonly"]) else words
         matches = [match for word in words if (match := ASSIGNMENT.fullmatch(word))]
@@ -161,7 +159,6 @@ class Script:
                 self._values[match[1]] = match[3][:MAX_LENGTH]
 
     def _keep_file(self, line: str, body: tuple[str, bool], place: str) -> None:
-        """Record the file that a heredoc contains."""
         text, is_literal = body
         files = split(line, self._value_of)[1]
         text = text if is_literal else _expanded(text, self._value_of)[:MAX_LENGTH]
@@ -170,7 +167,6 @@ class Script:
             self.left_out.append(f"Python code within the script is not imported ({place})")
 
     def _echo(self, line: str, place: str) -> None:
-        """Record the file that `echo` writes; ignore a command that is only printed."""
         words, files = split(line, self._value_of)
         self._write(files, " ".join(words[1:]) + "\n", line)
         if not files and GCLOUD.search(line):
@@ -178,14 +174,12 @@ class Script:
             self.left_out.append(f"{what} ({place})")
 
     def _write(self, files: list[str], text: str, line: str) -> None:
-        """Record text that a line writes or appends to files."""
         is_more = any(">>" in part for part in QUOTED.split(line))
         for file in files:
             before = self.files.get(file, "") if is_more else ""
             self.files[file] = before[:MAX_LENGTH] + text
 
     def _value_of(self, text: str) -> str:
-        """Return the value of a variable, or its placeholder."""
         words = re.findall(r"[A-Za-z]\w*", text) or ["value"]
         if text.startswith(("$(", "`")):
             return REQUEST_ID if words[0] == "date" else placeholder(words[-1])
@@ -200,7 +194,6 @@ class Script:
 
 
 def _of_make(line: str) -> str:
-    """Return a line of a Makefile with its variables in the shell's form."""
     return re.sub(r"\$\((\w+)\)", r"${\1}", line)
 
 
@@ -244,10 +237,7 @@ def _lines(text: str, first: int) -> Iterator[tuple[int, str, tuple[str, bool] |
 
 
 def split(line: str, value: Callable[[str], str] = str) -> tuple[list[str], list[str]]:
-    """Return the words of the first command in a line, and the files that its output goes to.
-
-    ``value`` gives the values of variables.
-    """
+    """Return the words of the first command in a line, and the files that its output goes to."""
     words, files, word, is_word = list[str](), list[str](), "", False
     target = words
     for token in TOKEN.finditer(f"{line} "):
@@ -278,7 +268,6 @@ def split(line: str, value: Callable[[str], str] = str) -> tuple[list[str], list
 
 
 def _expanded(text: str, value: Callable[[str], str], quotes: str = "") -> str:
-    """Return a text in double quotes or in a heredoc with the values of its variables."""
     return re.sub(
         rf"\\(?P<escaped>[\\$`\n{quotes}])|{VARIABLE}",
         lambda match: match["escaped"].strip("\n") if match["escaped"] else value(match[0]),
@@ -310,7 +299,7 @@ def options_of(words: list[str], place: str) -> dict[str, Any]:
 
 
 def _listed(value: str) -> list[str]:
-    """Parse gcloud's list syntax: by commas, or by a delimiter between two carets."""
+    """Parse gcloud's list syntax: separated by commas, or by a delimiter between two carets."""
     if match := re.match(r"\^([^^]+)\^", value):
         return value[match.end() :].split(match[1])
     return value.split(",") if value else []
@@ -321,11 +310,7 @@ def _mapped(items: list[str]) -> dict[str, str]:
 
 
 def job_of(options: dict[str, Any], name: str, read: CommandFiles) -> ImportedJob:
-    """Return the job that gcloud creates from its flags and the file that it reads.
-
-    Raises:
-        CommandError: it makes none, or reads a file that is missing.
-    """
+    """Return the job that gcloud would create from these flags and the file that they name."""
     flags, place = dict[str, str](options["flags"]), options["place"]
     pools = [value for flag, value in options["flags"] if flag == "worker-pool-spec"]
     lists = {flag: [item for key, value in options["flags"] if key == flag
@@ -333,8 +318,9 @@ def job_of(options: dict[str, Any], name: str, read: CommandFiles) -> ImportedJo
     for flag in ("worker-pool-spec", *LISTS, *OF_CALL):
         flags.pop(flag, None)
     if not pools and "config" not in flags:
-        what = f"`{options['kind']} create` without --config or --worker-pool-spec"
-        raise CommandError(f"{what} creates no job.")
+        raise CommandError(
+            f"`{options['kind']} create` creates no job without --config or --worker-pool-spec."
+        )
     display = flags.pop("display-name", "") or name
     job = _base(flags, bool(pools), display, place, read)
     job.name = key_of(display, name)
@@ -342,20 +328,29 @@ def job_of(options: dict[str, Any], name: str, read: CommandFiles) -> ImportedJo
         uris = lists["python-package-uris"]
         job.spec["workerPoolSpecs"] = [_pool(pool, uris, job, place) for pool in pools]
     if pools or not job.in_snake_case:
-        _set_words(job.spec["workerPoolSpecs"], lists)
+        loaded = job.spec["workerPoolSpecs"]
+        for pool in loaded if isinstance(loaded, list) else [loaded]:
+            for task in ("containerSpec", "pythonPackageSpec"):
+                if isinstance(pool, dict) and isinstance(pool.get(task), dict):
+                    names = ("args", "command") if task == "containerSpec" else ("args",)
+                    pool[task] |= {name: lists[name] for name in names if lists[name]}
     elif lists["args"] or lists["command"]:
-        what = (
-            "--args and --command are omitted: gcloud ignores them with a --config file in "
-            "snake case"
-        )
-        job.remarks.append(f"{what} ({place})")
+        what = "--args and --command are not imported: gcloud ignores them if the --config file"
+        job.remarks.append(f"{what} has names in snake case ({place})")
     for flag in SPEC_FIELDS.keys() & flags.keys():
         value = flags.pop(flag)
         job.spec[SPEC_FIELDS[flag]] = True if value == "true" else value
     job.labels |= _mapped(lists["labels"])
     job.encryption_key = flags.pop("kms-key", job.encryption_key)
     if options["kind"] == "hp-tuning-jobs":
-        _set_study(job, flags, display)
+        for flag, field in (("max-trial-count", "maxTrialCount"),
+                            ("parallel-trial-count", "parallelTrialCount")):  # fmt: skip
+            if flag in flags or field not in job.study:
+                job.study[field] = _number(flags.pop(flag, "1"))
+        if algorithm := flags.pop("algorithm", ""):
+            value = ALGORITHMS.get(algorithm, algorithm.replace("-", "_").upper())
+            job.study.setdefault("studySpec", {})["algorithm"] = value
+        job.study["displayName"] = display
     job.region, job.project = flags.pop("region", job.region), flags.pop("project", "")
     job.remarks += [f"gcloud flag --{flag} is not imported ({place})" for flag in flags]
     if options["unread"]:
@@ -366,29 +361,17 @@ def job_of(options: dict[str, Any], name: str, read: CommandFiles) -> ImportedJo
 def _base(
     flags: dict[str, str], has_pools: bool, display: str, place: str, read: CommandFiles
 ) -> ImportedJob:
-    """Return the job in the file of --config, or an empty one."""
     file = flags.pop("config", None)
     job = None if file is None else read(file)
     if job is not None:
         return job
     job = from_message({"workerPoolSpecs": []}, display)
     if file is not None:
-        what = f"gcloud reads the job file {file or 'a file'}, which is not beside the source"
+        what = f"the job file of --config, {file or 'a file'}, is not beside the source"
         if not has_pools:
-            raise CommandError(f"{what}: copy it there and import again.")
+            raise CommandError(f"{what}. Copy the file there, then import again.")
         job.remarks.append(f"{what} ({place})")
     return job
-
-
-def _set_study(job: ImportedJob, flags: dict[str, str], display: str) -> None:
-    for flag, field in (("max-trial-count", "maxTrialCount"),
-                        ("parallel-trial-count", "parallelTrialCount")):  # fmt: skip
-        if flag in flags or field not in job.study:
-            job.study[field] = _number(flags.pop(flag, "1"))
-    if algorithm := flags.pop("algorithm", ""):
-        value = ALGORITHMS.get(algorithm, algorithm.replace("-", "_").upper())
-        job.study.setdefault("studySpec", {})["algorithm"] = value
-    job.study["displayName"] = display
 
 
 def _pool(value: str, uris: list[str], job: ImportedJob, place: str) -> Any:
@@ -404,8 +387,8 @@ def _pool(value: str, uris: list[str], job: ImportedJob, place: str) -> Any:
     }  # fmt: skip
     if path := spec.pop("local-package-path", ""):
         local = {key: spec.pop(key, "") for key in LOCAL_KEYS}
-        what = f"gcloud would build an image of {path}; an import builds none"
-        job.remarks.append(f"{what} ({place}): build it by `vt images build`")
+        what = f"gcloud builds an image from {path}, but `vt import` builds no image"
+        job.remarks.append(f"{what} ({place}): use `vt images build`")
         spec["container-image-uri"] = local["output-image-uri"] or "<YOUR_IMAGE>"
     image, executor = spec.pop("container-image-uri", ""), spec.pop("executor-image-uri", "")
     module = spec.pop("python-module", "")
@@ -420,15 +403,6 @@ def _pool(value: str, uris: list[str], job: ImportedJob, place: str) -> Any:
     if is_empty:
         return value if unread else {}
     return pool
-
-
-def _set_words(pools: Any, lists: dict[str, list[str]]) -> None:
-    """Set gcloud's --args and --command in every pool, also in those of a file."""
-    for pool in pools if isinstance(pools, list) else [pools]:
-        for task in ("containerSpec", "pythonPackageSpec"):
-            if isinstance(pool, dict) and isinstance(pool.get(task), dict):
-                names = ("args", "command") if task == "containerSpec" else ("args",)
-                pool[task] |= {name: lists[name] for name in names if lists[name]}
 
 
 def _number(value: str) -> int | str:

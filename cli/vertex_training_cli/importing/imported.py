@@ -1,4 +1,4 @@
-"""An imported job: the original message, and properties that a job file cannot have."""
+"""Imported jobs: the message of each job, and properties that a job file cannot have."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ POOLS: Final = ("workerPoolSpecs", "worker_pool_specs")
 TASKS: Final = ("containerSpec", "container_spec", "pythonPackageSpec", "python_package_spec")
 #: Longest key of a stack file.
 MAX_KEY: Final = 40
-#: Maximum length of an evaluated text: code may double a text line by line.
+#: Maximum length of a text that is computed from the source.
 MAX_LENGTH: Final = 200_000
-#: Fields of templates, such as `{{ image }}` and `${{ github.sha }}`; and also expressions, such as
-#: `${bucket.name}`.
+#: Fields of templates, such as `{{ image }}` and `${{ github.sha }}`. EXPRESSION also matches
+#: references, such as `${bucket.name}`.
 TEMPLATE: Final = re.compile(r"\$?\{\{(.*?)\}\}", re.DOTALL)
 EXPRESSION: Final = re.compile(r"\$?\{\{(.*?)\}\}|\$\{([^}]*)\}", re.DOTALL)
 #: Text that replaces a value that differs in each submission, such as a time.
@@ -29,7 +29,7 @@ REQUEST_ID: Final = "${job.requestId}"
 
 #: A part of a text that the user must replace, or that differs in each submission.
 OPEN: Final = re.compile(r"<[A-Z0-9_]+>|" + re.escape(REQUEST_ID))
-#: Remark on a tuning job of which the source contains only the trial job.
+#: Remark on a source that contains only the trial job of a tuning job.
 TRIALS_ALONE: Final = (
     "the source contains only the trial job of a tuning job: it is imported as a job, "
     "without studySpec and maxTrialCount"
@@ -52,7 +52,7 @@ def as_written(value: document.Value) -> Any:
 
 
 def placeholder(name: str) -> str:
-    """Return the placeholder for an uncertain value.
+    """Return the placeholder for an unknown value.
 
     >>> placeholder("image"), placeholder("config.machine-type")
     ('<YOUR_IMAGE>', '<CONFIG_MACHINE_TYPE>')
@@ -88,9 +88,9 @@ class ImportedJob:
     """Path of a script to package, as the source names it; empty if there is none."""
     requirements: tuple[str, ...] = ()
     remarks: list[str] = field(default_factory=list)
-    """Remarks on omitted or missing fields, one sentence each."""
+    """Sentences about omitted or missing fields."""
     notes: list[Note] = field(default_factory=list)
-    """Notes on values that the reader guessed or took from a default."""
+    """Notes on values that were guessed or are defaults."""
     region: str = ""
     """Region that the source submits the job to, if it names one."""
     project: str = ""
@@ -119,12 +119,12 @@ def batch_remark(place: str) -> str:
 
 
 def staged(job: ImportedJob, bucket: str) -> None:
-    """Set the client's default output folder, with the request id instead of the time."""
+    """Set the client's default output folder, named by the request id instead of the time."""
     bucket = bucket if bucket.startswith("gs://") else f"gs://{bucket}"
     prefix = f"{bucket.rstrip('/')}/${{job.name}}/{REQUEST_ID}"
     job.spec["baseOutputDirectory"] = {"outputUriPrefix": prefix}
     job.remarks.append(
-        f"the client creates a folder in {bucket} for each job; the imported job's folder "
+        f"the client names the job's folder in {bucket} by the time; the imported job's folder "
         "is named by the request id"
     )
 
@@ -135,7 +135,7 @@ STAGED: Final = re.compile(r"/aiplatform-custom-(?:job|training)-\d{4}-[\d-]+:[\
 
 
 def name_by_request(job: ImportedJob) -> None:
-    """Replace the time in the name of the client's default output folder by the request id."""
+    """Name the client's default output folder by the request id instead of the time."""
     output = job.spec.get("baseOutputDirectory")
     prefix = output.get("outputUriPrefix") if isinstance(output, dict) else None
     if isinstance(prefix, str) and (match := STAGED.search(prefix)):
@@ -159,11 +159,7 @@ def key_of(text: str, default: str = "job") -> str:
 
 
 def to_key(name: str) -> str:
-    """Return ``name`` if it is valid for a job, because it becomes a part of paths.
-
-    Raises:
-        CommandError: it is no key for a stack file.
-    """
+    """Return ``name`` if it is a valid key of a stack file; else raise CommandError."""
     if key_of(name) != name:
         raise CommandError(f"{name!r} is not a valid name of a job.", f"write {key_of(name)}")
     return name
@@ -215,19 +211,18 @@ def from_message(message: dict[str, Any], name: str) -> ImportedJob:
         labels,
         str(key.get("kmsKeyName", "")) if isinstance(key, dict) else _open(key),
         remarks=[
-            f"{extra} is omitted: a CustomJob has no such field"
+            f"field {extra} is not imported: a CustomJob has no such field"
             for extra in content if not is_search and extra not in fields
         ] + alone,
     )  # fmt: skip
 
 
 def labels_of(labels: Any) -> dict[str, str]:
-    """Return the labels of a job. A placeholder for all labels becomes a label to fill in."""
+    """Return the labels of a job. A placeholder for all labels becomes the value of one label."""
     if isinstance(labels, dict):
         return {str(key): str(value) for key, value in labels.items()}
     return {"labels": _open(labels)} if _open(labels) else {}
 
 
 def _open(value: Any) -> str:
-    """Return the name of a placeholder that replaces a mapping; empty for a mapping."""
     return "" if value is None or isinstance(value, Scalar) else str(value)

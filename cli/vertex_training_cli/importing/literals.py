@@ -1,8 +1,7 @@
-"""Reads literals from the syntax tree of Python code, without running or importing the code.
+"""Read literals from the syntax tree of Python code, without running or importing the code.
 
-Statements are read in order. A name has a value if its last binding decides it, that is a literal,
-and nothing changes it. All else is computed by the code: a placeholder with a note, which ``vt
-import --run`` replaces.
+Statements are read in order. A name has a value if its last assignment is a literal that no other
+statement changes. Computed values become placeholders, which ``vt import --run`` can replace.
 """
 
 from __future__ import annotations
@@ -16,9 +15,8 @@ from typing import Any, Final
 from vertex_training.errors import CommandError
 from vertex_training_cli.importing.imported import MAX_LENGTH, REQUEST_ID, Note, placeholder
 
-#: Maximum number of items in the values of a job: a few lines can multiply nested lists.
 MAX_ITEMS: Final = 200_000
-#: Begin of an expression whose value differs in each run.
+#: Start of an expression with a different value in each run: a time or a random name.
 TIMES: Final = re.compile(
     r"(?:str\(|int\()*(?:(?:\w+\.)*(?:now|utcnow|today|uuid1|uuid4|token_hex)"
     r"|(?:\w+\.)?time\.(?:time|time_ns|strftime)|time)\("
@@ -27,7 +25,7 @@ TIMES: Final = re.compile(
 ENUMS: Final = re.compile(
     r"\b(AcceleratorType|Strategy|Algorithm|GoalType|ScaleType|MeasurementSelectionType|Type)$"
 )
-#: Functions and methods that neither change their arguments nor return parts of them.
+#: Functions and methods that do not change their arguments or return parts of their arguments.
 HARMLESS: Final = (
     "print", "pprint", "display", "len", "str", "repr", "type", "isinstance", "dumps", "dump",
     "info", "debug", "warning", "error", "format", "join",
@@ -37,30 +35,27 @@ CONTAINERS: Final = (
     ast.List, ast.Tuple, ast.Set, ast.Dict, ast.Starred, ast.keyword, ast.BinOp, ast.BoolOp,
     ast.IfExp, ast.Attribute, ast.Subscript,
 )  # fmt: skip
-#: Expressions and statements that only read the values in them.
+#: Expressions and statements that only read the values that they contain.
 READERS: Final = (
     ast.JoinedStr, ast.FormattedValue, ast.Compare, ast.UnaryOp, ast.Expr, ast.If, ast.While,
 )  # fmt: skip
 FUNCTIONS: Final = (ast.FunctionDef, ast.AsyncFunctionDef)
-#: Parts of statements with a block of their own.
+#: Parts of statements that contain a separate block.
 BLOCKS: Final = (ast.ExceptHandler, ast.match_case)
 #: Statements that decide if and how often their blocks run.
 CONDITIONS: Final = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.Match, ast.ExceptHandler)
-#: Statements that run each block at most once, and bind names only in blocks.
+#: Statements that run each block at most once, and assign names only in blocks.
 KEEPING: Final = (ast.If, ast.Try)
 
 
 class Placeholder(str):
-    """A value that is unknown until the code runs; ``<NAME>`` in a job file."""
+    """A value that is unknown until the code runs: ``<NAME>`` in a job file."""
 
     __slots__ = ()
 
 
 class Literals:
-    """Reads the statements of a source. Computed values become placeholders with notes.
-
-    ``harmless`` calls do not change their arguments, and ``containers`` return values with them.
-    """
+    """Reads the statements of a source. Computed values become placeholders with notes."""
 
     def __init__(
         self,
@@ -84,7 +79,7 @@ class Literals:
         own = self._bindings.keys() - self.aliases.keys()
         self._harmless, self._containers = {*HARMLESS, *harmless} - own, {*containers} - own
         self._open = self._changed()
-        """Names whose lists and mappings the code may change."""
+        """Names of lists and mappings that the code may change."""
         self._declared = {name for node in nodes if isinstance(node, ast.Global | ast.Nonlocal)
                           for name in node.names}  # fmt: skip
         self._classes = {node.name for node in nodes if isinstance(node, ast.ClassDef)}
@@ -94,11 +89,11 @@ class Literals:
         """Functions to read after the code outside of functions."""
 
     def _changed(self) -> set[str]:
-        """Return names whose lists or mappings the code may change, by any of their names."""
+        """Return the names whose lists or mappings the code may change, also by another name."""
         changed, parts = set[str](), defaultdict[str, set[str]](set)
         left: list[tuple[ast.AST, str | None]] = [(tree, None) for _, tree in self.trees]
         while left:
-            node, use = left.pop()  # the use is a name that gets the value, or "" if only read
+            node, use = left.pop()  # use: name of the variable that gets the value, "" if only read
             children = list(ast.iter_child_nodes(node))
             if isinstance(node, ast.Name):
                 changed |= {node.id} if use is None else set()
@@ -120,19 +115,19 @@ class Literals:
                 use = "" if isinstance(node, READERS) else None
             left += [(child, use) for child in children]
         left_names = list(changed)
-        while left_names:  # what is changed by one name is changed by all that it has parts of
+        while left_names:  # A value may have several names.
             new = parts.pop(left_names.pop(), set()) - changed
             changed |= new
             left_names += new
         return changed
 
     def read(self) -> None:
-        """Read all statements: first those outside of functions."""
+        """Read all statements, first those outside of functions."""
         for label, tree in self.trees:
             self.label = label
             self._block(tree.body)
         self._values = {k: value for k, value in self._values.items() if self._bindings[k] == 1}
-        for label, condition, function in self._functions:  # grows meanwhile
+        for label, condition, function in self._functions:  # The loop adds functions.
             self.label, self.condition = label, condition
             self._branches(function)
 
@@ -142,26 +137,26 @@ class Literals:
                 self._values.pop(statement.name, None)
                 self._functions.append((self.label, self.condition, statement))
             elif isinstance(statement, ast.Assign | ast.AnnAssign) and (_target(statement)):
-                self._assign(_target(statement) or "", statement.value)
+                if (node := statement.value) is not None:
+                    name = _target(statement) or ""
+                    self._forget(_bound(node))
+                    value = self.value(node, name)
+                    self._read_calls(node)
+                    self._values[name] = value
             else:
                 self._branches(statement)
 
-    def _assign(self, name: str, node: ast.expr | None) -> None:
-        if node is not None:
-            self._forget(_bound(node))
-            value = self.value(node, name)
-            self._read_calls(node)
-            self._values[name] = value
-
     def _branches(self, node: ast.AST) -> None:
-        """Read a statement. Names that one of its blocks binds have no value after it."""
+        """Read a statement. Names that one of its blocks assigns have no value afterwards."""
         names = [name for name in _bound(node) if name == "*" or self._bindings[name] > 1]
         own = {*_bound(node.test)} if isinstance(node, ast.If) else set[str]()
         before = {n: self._values[n] for n in names if n in self._values and n not in own}
         self._forget(names)
         self._read_calls(node)
         outside = self.condition
-        if isinstance(node, CONDITIONS) and not _is_main(node):
+        test = getattr(node, "test", None)
+        is_main = isinstance(test, ast.Compare) and dotted_name(test.left) == "__name__"
+        if isinstance(node, CONDITIONS) and not is_main:
             self.condition = f"`{type(node).__name__.lower()}` at line {node.lineno}"
         for _, block in ast.iter_fields(node):
             if isinstance(block, list) and block and isinstance(block[0], ast.stmt):
@@ -180,7 +175,6 @@ class Literals:
                 self._values.clear()
 
     def _read_calls(self, node: ast.AST) -> None:
-        """Read the calls in a statement, except those in its blocks."""
         left = [node]
         while left:
             current = left.pop()
@@ -190,7 +184,7 @@ class Literals:
                      if not isinstance(child, (ast.stmt, *BLOCKS))]  # fmt: skip
 
     def name_of(self, node: ast.AST) -> str:
-        """Return the name of a function or class in its module, of itself or of a call of it."""
+        """Return the original name of a function or class, or of the function that a call calls."""
         function = node.func if isinstance(node, ast.Call) else node
         name = getattr(function, "attr", getattr(function, "id", ""))
         return self.aliases.get(name, name)
@@ -209,10 +203,7 @@ class Literals:
         return open_value
 
     def value(self, node: ast.expr, name: str = "", key: str = "") -> Any:
-        """Return the value of an expression.
-
-        ``name`` is that of the name it is bound to, ``key`` that of the field it is for.
-        """
+        """Return the value of an expression; ``name`` or ``key`` names a placeholder."""
         result: Any = NotImplemented
         match node:
             case ast.Constant(value=str() | int() | float() | None):
@@ -235,7 +226,7 @@ class Literals:
             case ast.BinOp(op=ast.Add()):
                 result = self._sum(self.value(node.left), self.value(node.right))
         if isinstance(result, list) and len(result) > MAX_ITEMS:
-            raise CommandError("a value in the code is larger than any job can be.")
+            raise CommandError("The code contains a value that is too large for a job.")
         if result is NotImplemented:
             return REQUEST_ID if self._is_new(node) else self.open(node, name, key)
         return result
@@ -267,7 +258,7 @@ class Literals:
             named = key.value if isinstance(key, ast.Constant) else ""
             value = self.value(item, key=str(named))
             if key is None and not isinstance(value, dict):
-                return NotImplemented  # it may replace any of the others
+                return NotImplemented  # The unknown mapping may replace any other entry.
             entries |= value if key is None else {str(self._within_text(key)): value}
         return entries
 
@@ -300,7 +291,6 @@ class Literals:
         return NotImplemented
 
     def _is_new(self, node: ast.AST) -> bool:
-        """Return True if a value differs in each run: a time or a random name."""
         root = node
         while isinstance(root, ast.Attribute | ast.Subscript | ast.Call):
             root = root.func if isinstance(root, ast.Call) else root.value
@@ -309,7 +299,7 @@ class Literals:
 
 
 def dotted_name(node: ast.AST) -> str:
-    """Return a name with its attributes; empty for other expressions."""
+    """Return a name with its attributes, like ``a.b``; empty for other expressions."""
     parts = list[str]()
     while isinstance(node, ast.Attribute):
         parts.append(node.attr)
@@ -317,20 +307,13 @@ def dotted_name(node: ast.AST) -> str:
     return ".".join([node.id, *reversed(parts)]) if isinstance(node, ast.Name) else ""
 
 
-def _is_main(node: ast.AST) -> bool:
-    """Return True for ``if __name__ == "__main__":``."""
-    test = getattr(node, "test", None)
-    return isinstance(test, ast.Compare) and dotted_name(test.left) == "__name__"
-
-
 def _target(node: ast.AST) -> str | None:
-    """Return the only name that a statement assigns a value to."""
     targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
     return targets[0].id if len(targets) == 1 and isinstance(targets[0], ast.Name) else None
 
 
 def _bound(node: ast.AST) -> Iterator[str]:
-    """Yield each name that a part of the code binds; ``*`` for all names of a module."""
+    """Yield each name that a part of the code assigns; ``*`` for ``from module import *``."""
     for part in ast.walk(node):
         match part:
             case ast.Name(id=str(name), ctx=ast.Store() | ast.Del()) | ast.arg(arg=str(name)):
@@ -346,7 +329,6 @@ def _bound(node: ast.AST) -> Iterator[str]:
 
 
 def _name_of(node: ast.AST, default: str) -> str:
-    """Return the name of a value in the code."""
     key = node.slice if isinstance(node, ast.Subscript) else None
     if isinstance(node, ast.Call) and dotted_name(node.func).endswith(("get", "getenv")):
         key = node.args[0] if node.args else None

@@ -26,7 +26,7 @@ from vertex_training_cli.importing.imported import OPEN, ImportedJob, Scalar, fr
 from vertex_training_cli.importing.references import Adoption, StackEntries
 from vertex_training_cli.importing.sources import SourceContents
 
-#: Fields of a job file, in the order in which an import writes them.
+#: Fields of a job file, in the order of an imported job file.
 ORDER: Final = ("displayName", "labels", "encryptionSpec", "maxTrialCount", "parallelTrialCount",
                 "maxFailedTrialCount", "studySpec", "serviceAccount",
                 "baseOutputDirectory", "scheduling", "network", "pscInterfaceConfig",
@@ -34,19 +34,18 @@ ORDER: Final = ("displayName", "labels", "encryptionSpec", "maxTrialCount", "par
                 "containerSpec", "pythonPackageSpec",
                 "imageUri", "executorImageUri", "packageUris", "pythonModule", "command", "args",
                 "env", "name", "value")  # fmt: skip
-#: A placeholder in a value.
 PLACEHOLDER: Final = re.compile(r"<[A-Z0-9_]+>")
 SECRET_IN_CODE: Final = (
     "contains a likely secret: read it from Secret Manager instead, before you commit"
 )
-#: Maximum bytes of a copied object. `gcloud storage cp` uploads larger objects.
+#: Maximum size of a copied object in bytes. Upload larger objects with `gcloud storage cp`.
 MAX_BYTES: Final = 16 * 1024 * 1024
 SCHEMA_LINE: Final = "# yaml-language-server: $schema=job.schema.json\n"
 
 
 @dataclass(slots=True)
 class Proposal:
-    """New contents of files, by their path in the checkout."""
+    """New contents of files by their paths in the checkout."""
 
     root: Path
     stack: str
@@ -62,10 +61,9 @@ class Proposal:
     """Contents of the files at the time of the diff; None for a missing file."""
 
     def diff(self) -> Iterator[str]:
-        """Return a unified diff of all files."""
+        """Yield the lines of a unified diff of all files."""
         for file, text in self.files.items():
             shown = self.shown[file] = _bytes_of(self.root / file)
-            # Line ends stay as they are.
             before = (shown or b"").decode(errors="replace").splitlines(keepends=True)
             old = file if before else "/dev/null"
             if isinstance(text, bytes):
@@ -78,15 +76,12 @@ class Proposal:
             yield from difflib.unified_diff(before, text.splitlines(keepends=True), old, file)
 
     def write(self) -> None:
-        """Write the files.
-
-        Raises:
-            CommandError: one cannot be written, or is no longer what the diff showed.
-        """
+        """Write the files; refuse if a file was changed after the diff."""
         for file, before in self.shown.items():
             if _bytes_of(self.root / file) != before:
                 raise CommandError(
-                    f"{file} was changed after the diff was made. Nothing is written.", "try again"
+                    f"{file} was changed after the diff was shown. No file was written.",
+                    "run the command again",
                 )
         write_below(self.root, self.files)
 
@@ -98,13 +93,7 @@ def propose(
     stack: str = "",
     settings: Settings | None = None,
 ) -> Proposal:
-    """Return files that add the source's jobs to the stack; reads scripts below ``folder``.
-
-    Without a stack, it is job files alone: buckets and accounts stay as the source has them.
-
-    Raises:
-        CommandError: the stack file cannot be edited in place.
-    """
+    """Return the files of an import: job files, scripts and, with a stack, the stack file."""
     proposal = Proposal(root, stack, bool(settings and settings.is_local))
     entries = StackEntries()
     existing = {path.stem for path in (root / "jobs").glob("*.yaml")}
@@ -127,19 +116,24 @@ def propose(
             raise CommandError(f"{file} already exists.", "choose another --name")
     if settings is None:
         proposal.remarks.append(
-            "no stack in this folder: only job files are written. `vt init` creates a "
+            "this folder has no stack, so only job files are written. `vt init` creates a "
             "repository with a stack"
         )
         return proposal
     name = file_name(stack)
     proposal.named = [file for file in entries.object_files() if file not in proposal.files]
     proposal.named += named_files(settings)
-    proposal.files[name] = _edited((root / name).read_bytes(), entries, name)
+    data = (root / name).read_bytes()
+    for path, value in entries.added.items():
+        try:
+            data = set_value(data, ("config", *path), value, name)
+        except ConfigError as failed:
+            raise CommandError(str(failed.problems[0])) from None
+    proposal.files[name] = data.decode()
     return proposal
 
 
 def _destination(job: ImportedJob, settings: Settings | None) -> Iterator[str]:
-    """Yield remarks if the source uses another region or project than the stack does."""
     if job.region and (settings is None or job.region != settings.region):
         stays = f"; the stack runs jobs in {settings.region}" if settings else (
             "; a job file does not set the region")  # fmt: skip
@@ -164,18 +158,14 @@ def place_objects(
     root: Path,
     entries: StackEntries,
 ) -> dict[str, bytes]:
-    """Add files beside the source as objects of the stack's new buckets, and return the copies.
-
-    A file below ``root`` is named where it is. Any other one is copied below ``jobs/data``. Missing
-    and large files get a remark.
-    """
+    """Add files beside the source as objects of new buckets; return the copied files."""
     copies: dict[str, bytes] = {}
     for key, name in sorted((key, name) for key, names in objects.items() for name in names):
         path = _beside(folder, root, name)
         if path is None:
             job.remarks.append(
-                f"the job reads {name} in bucket '{key}', which is not beside the source: "
-                f"copy it to {name} there and import again, or the job will not have it"
+                f"the job reads object {name} of bucket '{key}', but no file {name} is beside the "
+                f"source: copy the file to {name} beside the source, then import again"
             )
         elif path.is_relative_to(root.resolve()):
             entries.add_object(key, name, path.relative_to(root.resolve()).as_posix())
@@ -190,10 +180,7 @@ def place_objects(
 
 
 def _beside(folder: Path, root: Path, name: str) -> Path | None:
-    """Return the local file for an object, by its path or its name beside the source, or None.
-
-    A source is not trusted: no hidden file, nothing behind a link, and nothing of the home itself.
-    """
+    """Return the file for an object; None if it is hidden, large, or behind a symbolic link."""
     if folder.resolve() == Path.home().resolve() != root.resolve():
         return None
     for path in (name, Path(name).name):
@@ -204,20 +191,10 @@ def _beside(folder: Path, root: Path, name: str) -> Path | None:
     return None
 
 
-def _edited(data: bytes, entries: StackEntries, name: str) -> str:
-    for path, value in entries.added.items():
-        try:
-            data = set_value(data, ("config", *path), value, name)
-        except ConfigError as failed:
-            raise CommandError(str(failed.problems[0])) from None
-    return data.decode()
-
-
 def _package(
     job: ImportedJob, source: SourceContents, folder: Path, proposal: Proposal,
     settings: Settings | None, entries: StackEntries,
 ) -> None:  # fmt: skip
-    """Package a job's script; add a remark if the script does not exist."""
     if not job.script:
         return
     stem = "".join(c if c.isalnum() else "_" for c in Path(job.script).stem)
@@ -226,10 +203,10 @@ def _package(
     code = _script(job.script, source, folder)
     if code is None:
         job.remarks.append(
-            f"the script {job.script} does not exist beside the source: replace the "
-            f"placeholder {file} by it"
+            f"the script {job.script} does not exist beside the source: write the training "
+            f"script to {file}, which is a placeholder"
         )
-        code = f'raise SystemExit("{file} is a placeholder: put the training script here")\n'
+        code = f'raise SystemExit("{file} is a placeholder for the training script")\n'
     lines = "".join(f"{line}\n" for line in job.requirements)
     if contains_secret(f"{code}\n{lines}"):
         job.remarks.append(f"{file}, or its requirements, {SECRET_IN_CODE}")
@@ -237,15 +214,11 @@ def _package(
     proposal.files |= {f"{file.removesuffix('.py')}.requirements.txt": lines} if lines else {}
     if settings is None:
         is_there = any("packageUris" in task for task in _tasks(job))
-        of = "is in the bucket of the client" if is_there else "is built by a stack"
-        job.remarks.append(f"the package of the job {of}; its script is {file}")
+        of = "is in the client's bucket" if is_there else "must be built by a stack"
+        job.remarks.append(f"the Python package of the job {of}; its script is {file}")
         return
-    same = (
-        key
-        for key, package in settings.packages.items()
-        if PurePath(package.path) == PurePath(file)
-    )
-    key = next(same, "")
+    paths = {PurePath(package.path): key for key, package in settings.packages.items()}
+    key = paths.get(PurePath(file), "")
     if not key:
         key = free_key(job.name, {*settings.packages, *entries.keys("packages")})
         entries.add("packages", key, {"path": file})
@@ -254,13 +227,11 @@ def _package(
 
 
 def _tasks(job: ImportedJob) -> list[dict[str, Any]]:
-    """Return the tasks of pools that run a package."""
     pools: list[dict[str, Any]] = job.spec["workerPoolSpecs"]
     return [pool["pythonPackageSpec"] for pool in pools if "pythonPackageSpec" in pool]
 
 
 def _script(script: str, source: SourceContents, folder: Path) -> str | None:
-    """Return the text of a script, from a notebook cell that writes it or from a file."""
     for name, text in source.files.items():
         if Path(name).name == Path(script).name:
             return text
@@ -272,7 +243,7 @@ def _script(script: str, source: SourceContents, folder: Path) -> str | None:
 
 
 def job_text(job: ImportedJob) -> str:
-    """Return a job file: in gcloud's form, or in REST form if it has labels or a key."""
+    """Return the text of a job file: in REST form if the job has labels or a key, else gcloud's."""
     message: dict[str, Any] = job.spec
     if job.study:
         message = {**job.study, "trialJobSpec": job.spec}
@@ -297,8 +268,6 @@ def _ordered(value: Any) -> Any:
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes multi-line texts as blocks, without YAML aliases."""
-
     def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002 (PyYAML's name)
         return True
 
@@ -306,16 +275,14 @@ class _Dumper(yaml.SafeDumper):
         return super().increase_indent(flow, False)
 
 
-def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+def _scalar(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    if isinstance(text, Scalar):
+        return dumper.represent_scalar(dumper.resolve(yaml.ScalarNode, text, (True, False)), text)
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=block_style(text, None))
 
 
-def _as_written(dumper: yaml.SafeDumper, scalar: Scalar) -> yaml.ScalarNode:
-    return dumper.represent_scalar(dumper.resolve(yaml.ScalarNode, scalar, (True, False)), scalar)
-
-
-_Dumper.add_representer(str, _text)
-_Dumper.add_representer(Scalar, _as_written)
+_Dumper.add_representer(str, _scalar)
+_Dumper.add_representer(Scalar, _scalar)
 
 
 def _bytes_of(path: Path) -> bytes | None:
@@ -326,11 +293,7 @@ def _bytes_of(path: Path) -> bytes | None:
 
 
 def write_below(root: Path, files: Mapping[str, str | bytes]) -> None:
-    """Write files below ``root``.
-
-    Raises:
-        CommandError: one cannot be written.
-    """
+    """Write files below ``root``, never through a symbolic link."""
     below = RootDirectory(root, refuse_git=True)
     for file, text in files.items():
         try:
@@ -340,7 +303,7 @@ def write_below(root: Path, files: Mapping[str, str | bytes]) -> None:
 
 
 def rehearsal(proposal: Proposal) -> tempfile.TemporaryDirectory[str]:
-    """Yield a copy of the stack's files that includes the proposal, for checks."""
+    """Return a temporary copy of the stack's files that includes the proposal, for checks."""
     folder = tempfile.TemporaryDirectory(prefix="vt-import-")
     copy = Path(folder.name)
     for path in proposal.root.glob("Pulumi*.yaml"):
@@ -359,7 +322,6 @@ def rehearsal(proposal: Proposal) -> tempfile.TemporaryDirectory[str]:
 
 
 def _link(source: str, target: str) -> None:
-    """Link a file, which may be large, or copy it if the file system has no hard links."""
     try:
         os.link(source, target, follow_symlinks=False)
     except OSError:

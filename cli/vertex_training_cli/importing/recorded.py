@@ -1,9 +1,7 @@
 """Jobs that a running program submits: ``vt import --run COMMAND``.
 
-The command is the user's own, in a shell whose clients of Google's come to a recorder on this
-machine (``localgcp.recorder``), and whose network has nothing but that recorder
-(``localgcp.access.isolation``). So branches, loops, arguments and defaults are those of the code,
-and no request leaves this machine.
+The command runs in a shell. Its Google clients connect to a recorder on this machine
+(``localgcp.recorder``), which is the only host on its network (``localgcp.access.isolation``).
 """
 
 from __future__ import annotations
@@ -35,6 +33,7 @@ from localgcp.system import processes
 from localgcp.system.root_directory import RootDirectory
 from vertex_training.errors import CommandError
 from vertex_training.settings.model import Settings
+from vertex_training_cli.importing.client_calls import DROPPED
 from vertex_training_cli.importing.imported import (
     ImportedJob,
     batch_remark,
@@ -44,19 +43,18 @@ from vertex_training_cli.importing.imported import (
 )
 from vertex_training_cli.importing.sources import SourceContents, program_of
 
-#: Name of the package that the client builds from one script (utils/source_utils.py of
-#: google-cloud-aiplatform).
+#: Name of the package that google-cloud-aiplatform builds from a script (utils/source_utils.py).
 SCRIPT_PACKAGE: Final = re.compile(
     r"aiplatform-[^/]*-aiplatform_custom_trainer_script-[\d.]+\.tar\.gz$"
 )
 #: Fields with 64-bit integers, which protobuf's JSON has as texts.
 LONG_FIELDS: Final = ("replicaCount", "minValue", "maxValue", "defaultValue")
-#: Errors of reading a package: the command may have written any content.
+#: Errors of reading a package, which may have any content.
 UNREADABLE: Final = (
     tarfile.TarError, zlib.error, EOFError, OSError, SyntaxError, ValueError, RecursionError,
     MemoryError,
 )  # fmt: skip
-#: Maximum bytes of a file in a package.
+#: Maximum size of a file in a package, in bytes.
 MAX_BYTES: Final = 4 * 1024 * 1024
 #: Calls of Google's Python client and of gcloud that create a Batch job.
 BATCH_CALL: Final = re.compile(
@@ -65,15 +63,13 @@ BATCH_CALL: Final = re.compile(
 )
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _POLL_SECONDS: Final = 0.02
-#: Seconds between SIGTERM and SIGKILL.
+#: Time between SIGTERM and SIGKILL, in seconds.
 _GRACE: Final = 2.0
-#: Limits of an isolated command, for the user.
 NO_NETWORK: Final = (
-    "the command has no network (except with --no-isolation). Only requests of Google's "
-    "Python clients, gcloud and gsutil are recorded, and none if Python runs with -I, "
-    "-S, -E or another PYTHONPATH"
+    "the command has no network access without --no-isolation. Only requests of Google's "
+    "Python clients, gcloud and gsutil are recorded. Requests are not recorded if Python runs "
+    "with -I, -S, -E or another PYTHONPATH"
 )
-#: Effects of a command without isolation, for the user.
 NOT_ISOLATED: Final = (
     "only requests of Google's Python clients, gcloud and gsutil are recorded. Other programs "
     "can use the network, and Google Cloud with your credentials"
@@ -81,10 +77,7 @@ NOT_ISOLATED: Final = (
 
 
 def read(command: str, settings: Settings | None, *, isolated: bool = True) -> SourceContents:
-    """Run a command of the user, and return the jobs that it submits.
-
-    Its output goes to stderr. Raises CommandError: it sent none, or nothing can be recorded here.
-    """
+    """Run a command of the user with its output on stderr; return the jobs that it submits."""
     with (
         _signals_at_the_end() as arrived,
         tempfile.TemporaryDirectory(prefix="vt-import-") as folder,
@@ -109,7 +102,7 @@ def read(command: str, settings: Settings | None, *, isolated: bool = True) -> S
         ended = f"the command ended with exit code {code} and submitted no job"
         files = [word for word in shlex.split(command) if word.endswith((".py", ".ipynb", ".sh"))]
         others = [
-            (f"to read the literals of the code instead: `vt import {shlex.quote(file)}`")
+            f"import only the literals of the code: `vt import {shlex.quote(file)}`"
             for file in files[:1]
         ]
         raise CommandError(f"{command}: {ended}.", "; ".join([*source.remarks, *others]))
@@ -117,11 +110,6 @@ def read(command: str, settings: Settings | None, *, isolated: bool = True) -> S
 
 
 def _line_of(command: str, folder: Path) -> str:
-    """Return the shell line of the command; for a notebook, write a Python program to ``folder``.
-
-    Raises:
-        CommandError: it is no line for a shell, or a notebook that cannot be read.
-    """
     try:
         file, *arguments = shlex.split(command) or [""]
     except ValueError as failed:
@@ -135,7 +123,7 @@ def _line_of(command: str, folder: Path) -> str:
 
 @contextmanager
 def _signals_at_the_end() -> Iterator[list[int]]:
-    """Delay arriving signals until the cleanup is done; yield the list of signals."""
+    """Delay signals until the cleanup is done. Yield the list of delayed signals."""
     arrived: list[int] = []
     before = {
         number: signal.signal(number, lambda arrives, _frame: arrived.append(arrives))
@@ -154,7 +142,6 @@ def _signals_at_the_end() -> Iterator[list[int]]:
 def _start(
     command: str, env: Mapping[str, str], recorder: Recorder, isolated: bool
 ) -> subprocess.Popen[bytes]:
-    """Start a command line as the leader of a session, with its output on stderr."""
     words, output = ["/bin/sh", "-c", command], sys.stderr.fileno()
     if not isolated:
         return subprocess.Popen(words, env=env, stdout=output, start_new_session=True)
@@ -162,13 +149,12 @@ def _start(
         return isolation.start(words, env, recorder.ports, output)
     except NoPrivateNetworkError as refused:
         raise CommandError(
-            f"--run cannot isolate the command from the network on this system: {refused}.",
+            f"--run cannot isolate a command from the network on this machine: {refused}.",
             f"--no-isolation runs the command without isolation: {NOT_ISOLATED}",
         ) from None
 
 
 def _wait(process: subprocess.Popen[bytes], arrived: list[int]) -> int:
-    """Wait until all started processes have ended; return the exit code, 128 + N for signal N."""
     child = processes.ChildProcess(process.pid, processes.start_time(process.pid) or "", "command")
     while process.poll() is None and not arrived:
         time.sleep(_POLL_SECONDS)
@@ -180,17 +166,11 @@ def _wait(process: subprocess.Popen[bytes], arrived: list[int]) -> int:
 
 
 def _defaults(settings: Settings | None, env: Mapping[str, str]) -> dict[str, str]:
-    """Return variables with the stack's project and region, for code that sets none."""
     if settings is None:
         return {}
     project = env.get("GOOGLE_CLOUD_PROJECT") or settings.project
-    region = settings.region
-    return {
-        "GOOGLE_CLOUD_PROJECT": project,
-        PROJECT: project,
-        "CLOUDSDK_AI_REGION": region,
-        "GOOGLE_CLOUD_REGION": region,
-    }
+    regions = dict.fromkeys(("CLOUDSDK_AI_REGION", "GOOGLE_CLOUD_REGION"), settings.region)
+    return {"GOOGLE_CLOUD_PROJECT": project, PROJECT: project, **regions}
 
 
 def _job(request: RecordedRequest, buckets: Path, source: SourceContents) -> ImportedJob:
@@ -199,14 +179,15 @@ def _job(request: RecordedRequest, buckets: Path, source: SourceContents) -> Imp
         message = _of_pipeline(message)
     job = from_message(whole_numbers(message), str(message.get("displayName") or "job"))
     job.region = request.parent.rpartition("/")[2]
-    job.remarks += _differences(request)
+    for field, option in (("inputDataConfig", "dataset"), ("modelToUpload", "model_display_name")):
+        if field in request.message:
+            job.remarks.append(f"field {field} is not imported: {DROPPED[option]}")
     name_by_request(job)
     take_script(job, buckets, source)
     return job
 
 
 def _of_pipeline(message: dict[str, Any]) -> dict[str, Any]:
-    """Return the CustomJob that the service creates for a training pipeline."""
     spec = custom_job.CustomJobSpec()
     json_format.ParseDict(message.get("trainingTaskInputs", {}), custom_job.CustomJobSpec.pb(spec))
     kept = {key: message[key] for key in ("displayName", "labels", "encryptionSpec")
@@ -214,21 +195,8 @@ def _of_pipeline(message: dict[str, Any]) -> dict[str, Any]:
     return {**kept, "jobSpec": json_format.MessageToDict(custom_job.CustomJobSpec.pb(spec))}
 
 
-def _differences(request: RecordedRequest) -> Iterator[str]:
-    """Yield remarks on fields of the request that job files do not support."""
-    for field, text in (
-        ("inputDataConfig", "managed datasets belong to training pipelines: read the bucket"),
-        (
-            "modelToUpload",
-            ("a CustomJob uploads no model: its code writes the model to AIP_MODEL_DIR"),
-        ),
-    ):
-        if field in request.message:
-            yield f"{field} is omitted: {text}"
-
-
 def whole_numbers(value: Any) -> Any:
-    """Return the value with 64-bit integers instead of the texts of protobuf's JSON."""
+    """Return the value with integers where protobuf's JSON has 64-bit integers as texts."""
     if isinstance(value, dict):
         return {
             key: int(item)
@@ -240,7 +208,7 @@ def whole_numbers(value: Any) -> Any:
 
 
 def take_script(job: ImportedJob, buckets: Path, source: SourceContents) -> None:
-    """Extract the script that the client packaged and uploaded; other packages stay unchanged."""
+    """Extract the script from the package that the client uploaded. Keep other packages."""
     pools = [pool for pool in job.spec.get("workerPoolSpecs", []) if isinstance(pool, dict)]
     tasks = [pool["pythonPackageSpec"] for pool in pools if "pythonPackageSpec" in pool]
     uris = {uri for task in tasks for uri in task.get("packageUris", ())}
@@ -251,17 +219,19 @@ def take_script(job: ImportedJob, buckets: Path, source: SourceContents) -> None
         try:
             with RootDirectory(buckets).open(name) as package:
                 code, job.requirements = _script_of(package)
-        except FileNotFoundError:  # of another program
+        except FileNotFoundError:  # another program's package
             continue
         except UNREADABLE as failed:
-            job.remarks.append(f"cannot read {uri}, which is not changed ({type(failed).__name__})")
+            job.remarks.append(
+                f"cannot read the script in package {uri} ({type(failed).__name__}), so the job "
+                "keeps the package"
+            )
             continue
         script = f"{key_of(job.name).replace('-', '_')}.py"
         source.files[script], job.script = code, script
 
 
 def _script_of(package: BinaryIO) -> tuple[str, tuple[str, ...]]:
-    """Return the text of the only script in a package of the client, and its requirements."""
     code, requirements = "", ()
     with tarfile.open(fileobj=package) as archive:
         for member in archive:
@@ -277,33 +247,32 @@ def _script_of(package: BinaryIO) -> tuple[str, tuple[str, ...]]:
 
 
 def _requirements(setup: str) -> Iterator[str]:
-    """Return the texts of ``install_requires`` in a setup.py, without running it."""
     for node in ast.walk(ast.parse(setup)):
         if isinstance(node, ast.keyword) and node.arg == "install_requires":
             for text in ast.walk(node.value):
                 value = text.value if isinstance(text, ast.Constant) else None
-                if isinstance(value, str) and value.isprintable():  # a line each
+                if (
+                    isinstance(value, str) and value.isprintable()
+                ):  # requirements.txt has one per line.
                     yield value
 
 
 def _left_out(recorder: Recorder, code: int) -> Iterator[str]:
-    """Yield remarks on the exit code and on unsupported methods that the command called."""
     called = [method.lstrip("/") for method in dict.fromkeys(recorder.refused)]
     methods = [*called]
     if code and methods:
         yield (
             f"the command called {methods.pop()}, which --run does not support, and ended "
-            f"with exit code {code}: later jobs are missing"
+            f"with exit code {code}: jobs that it submits later are missing"
         )
     elif code:
-        yield f"the command ended with exit code {code}: later jobs may be missing"
+        yield f"the command ended with exit code {code}: jobs that it submits later may be missing"
     yield from (batch_remark(method) for method in called if BATCH_CALL.fullmatch(method))
     for method in methods:
         yield f"the command called {method}, which --run does not support"
 
 
 def _uploads(buckets: Path) -> Iterator[str]:
-    """Yield a remark for each bucket that the command uploaded objects to, except packages."""
     for bucket in sorted(buckets.iterdir()):
         files = [file for file in sorted(bucket.rglob("*")) if file.is_file()]
         names = [file.relative_to(bucket).as_posix() for file in files
@@ -312,5 +281,5 @@ def _uploads(buckets: Path) -> Iterator[str]:
             shown = f"{names[0]}{f' and {len(names) - 1} more' if names[1:] else ''}"
             yield (
                 f"objects that the code uploads to gs://{bucket.name} are not imported ({shown}): "
-                "upload them by `gcloud storage cp`"
+                "upload these objects with `gcloud storage cp`"
             )

@@ -1,8 +1,4 @@
-"""Replaces buckets, accounts and secrets of an imported job by references to the stack's own.
-
-A job of a stack runs as an account of the stack, and the stack grants it the buckets and secrets
-that its file names. What the stack does not have yet becomes an entry of its file.
-"""
+"""Replace buckets, accounts and secrets of an imported job by entries of the stack."""
 
 from __future__ import annotations
 
@@ -21,41 +17,39 @@ from vertex_training.secret_rules.redaction import (
 from vertex_training.settings.model import Settings
 from vertex_training_cli.importing.imported import ImportedJob, free_key, key_of
 
-#: A bucket's name. It may contain placeholders, variables and template fields.
+#: Name of a bucket, possibly with placeholders, variables and template fields.
 _NAME: Final = (
     r"(?=<|[a-z0-9][a-z0-9._<${-])"
     r"(?:<[A-Z0-9_]{1,80}>|\$?\{[\w.]{1,80}\}|\$[A-Za-z_]\w{0,80}|[a-z0-9._-]){1,220}+"
 )
 #: A placeholder, variable or template field in a bucket's name.
 OPEN_PART: Final = re.compile(r"<[A-Z0-9_]+>|\$?\{[\w.]+\}|\$\w+")
-#: A bucket in a text: as a URI, or as a mounted folder of a job.
+#: A bucket in a text: as a URI, or as a mounted folder (``/gcs/BUCKET``).
 BUCKET: Final = re.compile(rf"(gs://|/gcs/)({_NAME})(?![A-Za-z0-9])")
-#: An object in a text, with a name that ends with a file extension.
+#: An object in a text whose name ends with a file extension.
 OBJECT: Final = re.compile(BUCKET.pattern + r"/([\w./=+-]*[\w=+-]\.\w+)")
-#: A variable in a text that contains a bucket's name.
+#: A variable that a text uses as the name of a bucket.
 BUCKET_VARIABLE: Final = re.compile(r"(?:gs://|/gcs/)\$[{(]?([A-Za-z_]\w*)[})]?+(?![\w.$<-])")
 BUCKET_NAME: Final = re.compile(rf"{_NAME}(?<![._-])")
-#: Words in the name of a flag or variable with a bucket that the job writes to.
+#: Words in the names of flags and variables for buckets that the job writes to.
 WRITTEN: Final = re.compile(
     r"out|save|model|checkpoint|ckpt|artifact|log|result|export|(job|work|root|run|exp).?dir", re.I
 )
-#: Names of variables that hold a secret.
 SECRET_NAME: Final = re.compile(r"(^|_)(TOKEN|KEY|SECRET|PASSWORD|PASSWD|CREDENTIALS)$")
-#: A value that the user should have replaced.
 PLACEHOLDER: Final = re.compile(r"<[^<>]*>|\$\{?[A-Za-z_]+\}?|YOUR_[A-Z_]+")
 REMOVED: Final = "<REMOVED_SECRET>"
 
 
 @dataclass(slots=True)
 class StackEntries:
-    """Entries to add to a stack file: path below ``config`` -> value."""
+    """New entries for a stack file: path below ``config`` -> value."""
 
     added: dict[tuple[str, ...], Any] = field(default_factory=dict)
     buckets: dict[str, str] = field(default_factory=dict)
     """Added buckets: key -> name in the source."""
 
     def add(self, section: str, key: str, value: Any) -> None:
-        """Add an entry of a section of the stack file."""
+        """Add an entry to a section of the stack file."""
         self.added[(f"vertex-training:{section}", key)] = value
 
     def add_object(self, bucket: str, name: str, file: str) -> None:
@@ -64,7 +58,7 @@ class StackEntries:
         value["objects"] = {**value.get("objects", {}), name: file}
 
     def object_files(self) -> list[str]:
-        """Return files that are objects of added buckets."""
+        """Return the files that become objects of added buckets."""
         buckets = [value for path, value in self.added.items() if path[0].endswith(":buckets")]
         return [file for value in buckets for file in value.get("objects", {}).values()]
 
@@ -74,7 +68,7 @@ class StackEntries:
 
 
 class Adoption:
-    """Adapts one job to the stack. Without a stack, only removes secrets."""
+    """Adapts one job to the stack. Without a stack, only secrets are removed."""
 
     def __init__(self, job: ImportedJob, settings: Settings | None, entries: StackEntries) -> None:
         self.job, self._stack, self.entries = job, settings, entries
@@ -87,16 +81,18 @@ class Adoption:
 
     @property
     def settings(self) -> Settings:
-        """The settings of the stack."""
+        """Return the settings of the stack."""
         assert self._stack is not None
         return self._stack
 
     def apply(self) -> None:
         """Rewrite the job's message, and add entries that the stack lacks."""
-        for pool in self._pools():
-            for task in (pool.get("containerSpec"), pool.get("pythonPackageSpec")):
-                if isinstance(task, dict):
-                    self._task(task)
+        pools = self.job.spec.get("workerPoolSpecs")
+        for entry in pools if isinstance(pools, list) else [pools]:
+            pool: dict[str, Any] = entry if isinstance(entry, dict) else {}
+            tasks = [pool.get("containerSpec"), pool.get("pythonPackageSpec")] if pool else []
+            for task in filter(lambda entry: isinstance(entry, dict), tasks):
+                self._task(task)
         output = self.job.spec.get("baseOutputDirectory")
         if isinstance(output, dict) and isinstance(output.get("outputUriPrefix"), str):
             output["outputUriPrefix"] = self._buckets(output["outputUriPrefix"], written=True)
@@ -105,7 +101,6 @@ class Adoption:
         self._account()
 
     def _safe(self, value: Any, name: str = "") -> Any:
-        """Return ``value`` of any type with secrets removed."""
         if isinstance(value, list):
             return [self._safe(item, name) for item in value]
         if isinstance(value, dict):
@@ -117,13 +112,8 @@ class Adoption:
             contains_secret(value) or is_secret_value(name, value)
         ):
             return value
-        self.job.remarks.append(f"removed a secret in {name}")
+        self.job.remarks.append(f"a secret in {name} is not imported")
         return REMOVED if is_secret_value(name, value) else redacted(value, REMOVED)
-
-    def _pools(self) -> list[dict[str, Any]]:
-        pools = self.job.spec.get("workerPoolSpecs")
-        pools = pools if isinstance(pools, list) else [pools]
-        return [pool for pool in pools if isinstance(pool, dict)]
 
     def _task(self, task: dict[str, Any]) -> None:
         for name in ("command", "args"):
@@ -143,8 +133,10 @@ class Adoption:
     def _words(self, words: list[str]) -> list[str]:
         hidden = set(secret_words(words))
         if hidden:
-            what = "removed a secret on the command line of the job: read it from Secret Manager"
-            self.job.remarks.append(what)
+            self.job.remarks.append(
+                "a secret on the job's command line is not imported: read the secret from "
+                "Secret Manager in the code"
+            )
         cleaned, flag = list[str](), ""
         for index, word in enumerate(words):
             if index in hidden:
@@ -164,29 +156,28 @@ class Adoption:
         to_fill_in = SECRET_NAME.search(name) and (PLACEHOLDER.fullmatch(value) or not value)
         if self._stack is None and is_secret_variable(name, value):
             variable["value"] = REMOVED
-            self.job.remarks.append(f"removed the value of variable {name}, a secret")
+            self.job.remarks.append(f"the value of variable {name} is a secret and is not imported")
         elif self._stack and (is_secret_variable(name, value) or to_fill_in):
             key = key_of(name)
             self.secrets.add(key)
             if key not in self.settings.secrets:
                 self.entries.add("secrets", key, {"description": f"{name} of an imported job"})
             variable["value"] = f"${{secrets.{key}}}"
-            what = (
-                f"variable {name} is a secret, but users who can read a job can read its variables"
+            self.job.remarks.append(
+                f"variable {name} contains a secret that all readers of the job could read. The "
+                f"imported value is the name of secret '{key}' in Secret Manager, which the code "
+                "must read (docs/job-files.md)"
             )
-            of = f"the name of secret '{key}', whose value the code must read (docs/job-files.md)"
-            self.job.remarks.append(f"{what}. The new value is {of}")
         elif self._stack and name in self._bucket_variables and BUCKET_NAME.fullmatch(value):
             key = self._bucket_key(value)
-            self.writes.add(key)  # a script may do either
+            self.writes.add(key)  # The script may read or write.
             variable["value"] = f"${{buckets.{key}.name}}"
         else:
             buckets = self._buckets(value, written=bool(WRITTEN.search(name)))
-            if buckets != value:  # a number stays one
+            if buckets != value:  # Numbers are not texts.
                 variable["value"] = buckets
 
     def _buckets(self, text: str, *, written: bool) -> str:
-        """Return ``text`` with a reference in place of each bucket."""
         if self._stack is None:
             return text
         for match in () if written else OBJECT.finditer(text):
@@ -199,7 +190,7 @@ class Adoption:
         def reference(match: re.Match[str]) -> str:
             name = match[2]
             if name in [self.settings.names.bucket(key) for key in (STAGING, CONTROL)]:
-                return match[0]  # the stack's own, which no job file names
+                return match[0]  # Job files do not name these two buckets of the stack.
             key = self._bucket_key(name, written=written)
             (self.writes if written else self.reads).add(key)
             suffix = ".mount" if match[1] == "/gcs/" else ""
@@ -208,7 +199,6 @@ class Adoption:
         return BUCKET.sub(reference, text)
 
     def _package(self, uri: str) -> str:
-        """Return a reference for a package of this stack; other packages are unchanged."""
         if self._stack is None:
             return uri
         folder = f"gs://{self.settings.names.bucket(STAGING)}/packages/"
@@ -235,12 +225,11 @@ class Adoption:
             )
             self.entries.buckets[key] = source
             where = f"the bucket {name}" if OPEN_PART.search(name) else f"gs://{name}"
-            what = f"{where} is replaced by the new, empty bucket '{key}' of the stack"
-            self.job.remarks.append(what if written else f"{what}: copy the data of the job")
+            what = f"a new, empty bucket '{key}' of the stack replaces {where}"
+            self.job.remarks.append(what if written else f"{what}: copy the job's data to it")
         return key
 
     def _account(self) -> None:
-        """Set the job's account: an account of the stack with all needed grants, or a new one."""
         if self._stack is None:
             return
         email = str(self.job.spec.get("serviceAccount") or "")

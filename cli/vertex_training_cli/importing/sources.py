@@ -1,7 +1,4 @@
-"""Finds jobs in a source: YAML, JSON, Python, a notebook, a script, a Makefile, a page.
-
-Nothing is run. Everything is bounded: a source is another's file.
-"""
+"""Read jobs from untrusted sources, without running code: documents, code, scripts and pages."""
 
 from __future__ import annotations
 
@@ -39,35 +36,33 @@ from vertex_training_cli.importing.imported import (
 )
 
 MAX_SOURCE: Final = 4 * 1024 * 1024
-#: Fields that only a job has, in all its forms.
+#: Fields that only jobs have.
 JOB_FIELDS: Final = (*POOLS, *SPECS)
-#: Text of a Batch job: in a message, a gcloud command, or Python code.
+#: Text of a Batch job in a message, a gcloud command or Python code.
 BATCH_JOB: Final = re.compile(
     r"\btask_?[gG]roups[\\\"']{0,2}\s*:"
     r"|\bbatch(?:\s+-\S{1,300}(?:\s+\w\S{0,300})?){0,5}\W{1,5}jobs\W{1,5}submit\b"
     r"|\bBatchService(?:Async)?Client\(|\bCloudBatchSubmitJobOperator\("
 )
-#: Keys that a workflow's message has in addition to the fields of a job.
+#: Keys in the message of a workflow that are no fields of a job.
 PLACES: Final = ("location", "region", "project", "parent")
-#: First line of a fenced code block of a page, with its mark (which also ends the block) and its
-#: language.
+#: First line of a fenced code block of a page, with its language and the mark that ends the block.
 FENCE: Final = re.compile(
     r"[ \t]*(?P<mark>```+|~~~+)[ \t]*(?:\{[a-z-]+\}[ \t]*)?(?P<language>[a-zA-Z0-9]*).*"
 )
 #: Code within a line of a page.
 INLINE: Final = re.compile(r"(?<!`)`([^`]+)`")
-#: Name of a file in a page, and the number of lines above a code block in which the name is
-#: searched for.
+#: Name of a file in the lines above a code block of a page, and the number of searched lines.
 FILE_NAME: Final = re.compile(r"[\w-]{1,80}\.(?:ya?ml|json)\b")
 LINES_ABOVE: Final = 12
 WRITEFILE: Final = re.compile(r"%%writefile[ \t]+(-a[ \t]+)?([^\s]+)[ \t]*\n")
 SHELL_CELL: Final = re.compile(r"%%(?:bash|sh|script\s+(?:ba|z)?sh)\b[^\n]*\n")
 #: A shell line of a notebook, with the name that its output is assigned to, if any.
 SHELL_LINE: Final = re.compile(r"(\s*)((?:[\w.,\[\]() ]+=\s*)?)!(.*)", re.DOTALL)
-#: Errors of parsing Python code.
 UNPARSABLE: Final = (SyntaxError, ValueError, RecursionError, MemoryError)
 SCRIPTS: Final = (".sh", ".bash", ".zsh", ".mk", ".bat", ".cmd", ".ps1", ".envrc")
 PAGES: Final = (".md", ".rst", ".txt", ".qmd", ".Rmd", ".markdown")
+DOCUMENTS: Final = (".yaml", ".yml", ".json")
 
 
 @dataclass(slots=True)
@@ -76,16 +71,12 @@ class SourceContents:
 
     jobs: list[ImportedJob] = field(default_factory=list)
     files: dict[str, str] = field(default_factory=dict)
-    """Files that a notebook or a script writes, by their path."""
+    """Content of files that a notebook or a script writes, by path."""
     remarks: list[str] = field(default_factory=list)
 
 
 def read(path: Path) -> SourceContents:
-    """Return the jobs in a file, read by the kind of the file.
-
-    Raises:
-        CommandError: it cannot be read, or nothing in it is a job.
-    """
+    """Return the jobs in a file. The suffix and the content determine the kind of file."""
     data = _text_of(path)
     text = data.decode("utf-8-sig", errors="replace").replace("\r\n", "\n")
     contents = _Reader(path, key_of(path.stem)).read(text, data)
@@ -101,7 +92,6 @@ def read(path: Path) -> SourceContents:
 
 
 def _text_of(path: Path) -> bytes:
-    """Return the content of a source. Raises CommandError."""
     try:
         with path.open("rb") as stream:
             data = stream.read(MAX_SOURCE + 1)
@@ -117,29 +107,26 @@ class Part:
     """A part of a source: a cell of a notebook, a block of a page, or the whole file."""
 
     kind: str
-    """``python``, ``shell``, ``document``, ``file``, or empty for other parts."""
+    """Kind: ``python``, ``shell``, ``document``, ``file``, or empty."""
     text: str
     label: str
     line: int = 1
-    """First line of the part in the place that the label names."""
+    """Number of the part's first line in the labelled file or cell."""
     names: frozenset[str] = frozenset()
-    """Names of the file that the part is."""
+    """Names of files with the part's text as content."""
     is_added: bool = False
-    """True for text that is appended to the file."""
+    """True if the text is appended to the file."""
 
 
 class _Reader:
-    """Reads one file."""
-
     def __init__(self, path: Path, name: str) -> None:
         self.path, self.name, self.result = path, name, SourceContents()
         self._is_make = path.suffix == ".mk" or path.name.lower() in ("makefile", "gnumakefile")
         self._is_partly_read = False
         self._configs = set[str]()
-        """Names of files that commands read as their job."""
+        """Names of job files that gcloud commands read."""
 
     def read(self, text: str, data: bytes) -> SourceContents:
-        """Return the contents of the file."""
         remarks = self.result.remarks
         lines = [n for n, line in enumerate(text.split("\n"), 1) if BATCH_JOB.search(line)]
         if places := ", ".join(f"{self.path.name}:{line}" for line in lines):
@@ -156,7 +143,10 @@ class _Reader:
         elif suffix == ".py":
             self._python([Part("python", text, self.path.name)])
         elif (
-            self._is_make or suffix in SCRIPTS or text.startswith("#!") or _is_script(suffix, text)
+            self._is_make
+            or suffix in SCRIPTS
+            or text.startswith("#!")
+            or (suffix not in DOCUMENTS and any(_is_command(line) for line in text.splitlines()))
         ):
             self._script(Part("shell", text, self.path.name))
         else:
@@ -166,13 +156,12 @@ class _Reader:
                 self._script(part)
         if self._is_partly_read:
             remarks.append(
-                f"some values are computed: `vt import --run {self._run()}` records them"
+                f"the code computes some values: `vt import --run {self._run()}` records them"
             )
         return self.result
 
     def _run(self) -> str:
-        """Return the command for `vt import --run`, which records values that the code computes."""
-        if self.path.suffix in (*PAGES, ".yaml", ".yml", ".json"):
+        if self.path.suffix in (*PAGES, *DOCUMENTS):
             return "COMMAND"
         program = {".py": "python ", ".ipynb": ""}.get(
             self.path.suffix, "make -f " if self._is_make else "bash "
@@ -180,7 +169,6 @@ class _Reader:
         return shlex.quote(f"{program}{shlex.quote(str(self.path))}")
 
     def _read_parts(self, parts: list[Part]) -> None:
-        """Read the parts of a notebook or page. A Python part can use names of earlier parts."""
         for part in parts:
             for name in part.names:
                 before = self.result.files.get(name, "") if part.is_added else ""
@@ -199,12 +187,12 @@ class _Reader:
                     left_out.append(part.line)
         if left_out and self.result.jobs:
             lines = ", ".join(map(str, sorted(left_out)))
-            self.result.remarks.append(f"code blocks without a job: at lines {lines}")
+            self.result.remarks.append(f"code blocks without a job are at lines {lines}")
 
     def of_document(self, data: bytes, *, is_config: bool = False) -> list[ImportedJob]:
-        """Return the jobs in YAML or JSON, at any depth. Numbers and booleans stay as written.
+        """Return the jobs in YAML or JSON. Numbers and booleans stay as written.
 
-        Missing trial counts get gcloud's default, except in a file that gcloud reads.
+        Missing trial counts get the default of gcloud's flags unless ``is_config`` is set.
         """
         parsed = self._parsed(data)
         jobs = [self._of_message(*message) for message in _messages(as_written(parsed.root))]
@@ -225,7 +213,6 @@ class _Reader:
             raise CommandError(str(failed.problems[0])) from None
 
     def _of_message(self, message: dict[str, Any], around: tuple[Any, ...]) -> ImportedJob:
-        """Return the job of a message; ``around`` has the mappings that contain it."""
         if not around:
             return from_message(message, self.name)
         message = with_placeholders(message, EXPRESSION)
@@ -265,7 +252,6 @@ class _Reader:
         )
 
     def _python(self, parts: list[Part]) -> None:
-        """Read parts of Python code."""
         trees = list[tuple[str, ast.Module]]()
         for part in parts:
             try:
@@ -281,7 +267,7 @@ class _Reader:
         try:
             jobs, left_out = client_calls.jobs_in(trees, self.name, self.config)
         except RecursionError:
-            self.result.remarks.append("the code is nested too deeply")
+            self.result.remarks.append("the Python code is nested too deeply")
         else:
             self.result.jobs += jobs
             self.result.remarks += left_out
@@ -289,7 +275,6 @@ class _Reader:
 
 
 def _cells(text: str, path: Path) -> Iterator[Part]:
-    """Yield the code cells of a notebook. Raises CommandError."""
     try:
         sources = [
             (number, "".join(cell.get("source", "")))
@@ -297,7 +282,7 @@ def _cells(text: str, path: Path) -> Iterator[Part]:
             if isinstance(cell, dict) and cell.get("cell_type") == "code"
         ]
     except (ValueError, AttributeError, TypeError, RecursionError):
-        raise CommandError(f"{path} is not a notebook: its JSON cannot be parsed.") from None
+        raise CommandError(f"{path} is not a notebook: the file is not valid JSON.") from None
     for number, source in sources:
         label = f"{path.name}, cell {number}"
         if match := WRITEFILE.match(source):
@@ -323,11 +308,7 @@ def __shell__(line):
 
 
 def program_of(path: Path) -> str:
-    """Return a notebook as a Python program, including cells for files and the shell.
-
-    Raises:
-        CommandError: it cannot be read.
-    """
+    """Return a notebook as a Python program, including its cells for files and the shell."""
     lines = [NOTEBOOK.format(folder=str(path.resolve().parent))]
     for part in _cells(_text_of(path).decode("utf-8-sig", errors="replace"), path):
         code = {"python": part.text, "shell": f"__shell__({part.text!r})"}.get(part.kind, "")
@@ -338,17 +319,12 @@ def program_of(path: Path) -> str:
     return "".join(lines)
 
 
-def _is_script(suffix: str, text: str) -> bool:
-    """Return True if a file of an unknown kind has a command line that creates a job."""
-    lines = text.splitlines() if suffix not in (".yaml", ".yml", ".json") else ()
-    return any(GCLOUD.match(line.lstrip(" \t$@-")) for line in lines)
+def _is_command(line: str) -> bool:
+    return GCLOUD.match(line.lstrip(" \t$@-")) is not None
 
 
 def _blocks(text: str, label: str) -> Iterator[Part]:
-    """Yield each code block of a page.
-
-    A block whose text above names a file is that file for the commands of the page.
-    """
+    """Yield each code block of a page. A block may be a file that the text above names."""
     lines = [*text.split("\n")]
     outside, mark, first, language, above = list[str](), "", 0, "", list[str]()
     for number, line in enumerate([*lines, ""], 1):
@@ -366,7 +342,8 @@ def _blocks(text: str, label: str) -> Iterator[Part]:
         yield from (Part("shell", span, label, number) for span in spans if GCLOUD.search(span))
     if outside[:-1] != lines:
         return
-    for is_code, block in groupby(enumerate(lines, 1), lambda pair: _is_indented(pair[1])):
+    is_indented = re.compile(r" {4}|\t|[ \t]*\Z").match
+    for is_code, block in groupby(enumerate(lines, 1), lambda pair: bool(is_indented(pair[1]))):
         numbered = list(block)
         if is_code and any(line.strip() for _, line in numbered):
             code = _dedented([line for _, line in numbered])
@@ -374,7 +351,6 @@ def _blocks(text: str, label: str) -> Iterator[Part]:
 
 
 def _of_page(language: str, code: str, label: str, line: int, above: list[str]) -> Part:
-    """Return a code block of a page."""
     if language in ("python", "py") or (not language and "import " in code):
         return Part("python" if _reads(code) else "", code, label, line)
     if GCLOUD.search(code):
@@ -385,16 +361,12 @@ def _of_page(language: str, code: str, label: str, line: int, above: list[str]) 
     return Part("", code, label, line)
 
 
-def _is_indented(line: str) -> bool:
-    return line.startswith(("    ", "\t")) or not line.strip(" \t")
-
-
 def _dedented(lines: list[str]) -> str:
     return textwrap.dedent("\n".join([*lines, ""]))
 
 
 def _without_magic(source: str) -> str:
-    """Return a Python cell with shell lines as calls. Each line keeps its number."""
+    """Return a Python cell with its shell lines as calls of ``__shell__``."""
     lines, kept = source.split("\n"), list[str]()
     index = 0
     while index < len(lines):
@@ -413,9 +385,8 @@ def _without_magic(source: str) -> str:
 
 
 def _tree(code: str) -> ast.Module:
-    """Parse code as Python, else as a notebook cell, which exports may contain."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", SyntaxWarning)  # of code that is another's
+        warnings.simplefilter("ignore", SyntaxWarning)
         try:
             return ast.parse(code)
         except SyntaxError:
@@ -425,7 +396,7 @@ def _tree(code: str) -> ast.Module:
 
 
 def _messages(value: Any, around: tuple[Any, ...] = ()) -> Iterator[tuple[Any, tuple[Any, ...]]]:
-    """Yield each job message, and the mappings that contain it."""
+    """Yield each job message with the mappings that contain the message."""
     if isinstance(value, dict):
         inner = [value.get(key) for key in SPECS]
         is_job = any(key in value for key in POOLS) or any(
@@ -441,7 +412,7 @@ def _messages(value: Any, around: tuple[Any, ...] = ()) -> Iterator[tuple[Any, t
 
 
 def _commands(value: document.Value) -> Iterator[tuple[int, str]]:
-    """Yield shell lines in a document: its texts, and the arguments of an entrypoint."""
+    """Yield shell commands in a document: texts, and arguments of a gcloud entrypoint."""
     content = value.content
     if isinstance(content, dict):
         entrypoint, args = content.get("entrypoint"), content.get("args")
@@ -457,7 +428,6 @@ def _commands(value: document.Value) -> Iterator[tuple[int, str]]:
 
 
 def _reads(code: str) -> bool:
-    """Return True if a text can be parsed: blocks of pages also contain incomplete code."""
     try:
         _tree(code)
     except UNPARSABLE:

@@ -1,8 +1,7 @@
-"""``vt jobs advance``, for a timer: submits due jobs, stops idle jobs and reports late jobs.
+"""``vt jobs advance``, for a timer: submit due jobs, stop idle jobs and report late jobs.
 
-To add a step, write a function of a :class:`Tick` that yields :class:`Action`, and name it in
-``STEPS``. A step decides by the state and by what the cloud has, never by files of the checkout; it
-may be run twice at once, late, and killed anywhere. With ``Tick.dry_run`` it changes nothing.
+Steps read the stack's state and the cloud, but no files of the checkout. A step may run twice at
+the same time, and may be killed at any time. To add a step, add a function to ``STEPS``.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ from vertex_training_cli.status import print_line
 if TYPE_CHECKING:
     from vertex_training.customjob.google.job_service import AnyJob
 
-#: Time that a job may wait for its machines before it is reported.
+#: Time after which a job that waits for machines is reported.
 PENDING: Final = timedelta(hours=2)
 #: Time after a job's timeout at which the job is reported if it has not ended.
 GRACE: Final = timedelta(minutes=30)
@@ -49,7 +48,7 @@ _WAITING: Final = ("QUEUED", "PENDING")
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """The result of a step, with its reason."""
+    """The result of a step with its reason."""
 
     step: str
     """Name of the step, like ``schedule``."""
@@ -63,7 +62,7 @@ class Action:
     """Resource name of the job in Vertex AI; empty if there is none."""
     slot: str = ""
     failed: bool = False
-    """True if an operator has to act. The command then exits with 1."""
+    """True if an operator has to act. The exit code of the command is then 1."""
 
     @property
     def line(self) -> str:
@@ -75,7 +74,7 @@ class Action:
 
 @dataclass(frozen=True)
 class Tick:
-    """One run of the command, on one stack."""
+    """One run of the command on one stack."""
 
     ref: StackRef
     deployment: Mapping[str, Any]
@@ -88,43 +87,32 @@ class Tick:
 
     @functools.cached_property
     def jobs(self) -> Jobs:
-        """The job service."""
+        """Return the job service."""
         return Jobs(self.ref)
 
     @functools.cached_property
     def live(self) -> list[AnyJob]:
-        """Return the stack's live jobs, newest first. The list is read once for all steps.
-
-        Raises:
-            OperatorError: they cannot be listed.
-        """
+        """Return the stack's live jobs, newest first. All steps use the same list."""
         return self.jobs.list(live_only=True)
 
 
-#: A step of the command, which yields each action after it is done. If it raises OperatorError or
-#: CommandError, the command reports the error and runs the next step.
+#: A step of the command. The step yields each action after its completion. If the step raises
+#: OperatorError or CommandError, the command reports the error and runs the next step.
 Step = Callable[[Tick], Iterator[Action]]
 
 
 def submit_due(tick: Tick) -> Iterator[Action]:
-    """Submit the jobs that are due by their schedule; rules in ``vertex_training.schedules.slots``.
-
-    A schedule that cannot be advanced keeps no other one from it.
-    """
+    """Submit the jobs that are due by their schedule. A failed schedule stops no others."""
     for schedule in deployed_schedules(tick.deployment, SCHEDULE):
         try:
-            for outcome in _outcomes(schedule, tick):
+            ports = connect(schedule)
+            # Reading the store's time writes an object, so a dry run uses this machine's time.
+            moment = tick.at or (tick.now if tick.dry_run else None)
+            now = moment.timestamp() if moment else ports.intents.now()
+            for outcome in slots.advance(schedule, ports, now, dry_run=tick.dry_run):
                 yield _action(schedule, outcome)
         except OperatorError as error:
             yield _action(schedule, Outcome("failed", "", str(error)))
-
-
-def _outcomes(schedule: DeployedSchedule, tick: Tick) -> Iterator[Outcome]:
-    ports = connect(schedule)
-    # To read the store's time is to write an object.
-    moment = tick.at or (tick.now if tick.dry_run else None)
-    now = moment.timestamp() if moment else ports.intents.now()
-    yield from slots.advance(schedule, ports, now, dry_run=tick.dry_run)
 
 
 def _action(schedule: DeployedSchedule, outcome: Outcome) -> Action:
@@ -140,10 +128,7 @@ def _action(schedule: DeployedSchedule, outcome: Outcome) -> Action:
 
 
 def climb_ladders(tick: Tick) -> Iterator[Action]:
-    """Submit the next rung of each ladder whose job got no machines; report finished ladders.
-
-    A ladder that cannot be climbed keeps no other one from it.
-    """
+    """Submit the next rung of each ladder whose job got no machines."""
     for inputs in inputs_in(tick.deployment):
         if not (inputs.get("options") or {}).get(LADDER):
             continue
@@ -160,7 +145,7 @@ def _climb(inputs: Mapping[str, Any], job: str, *, dry_run: bool) -> Iterator[Ac
     ladder = ladder_of(inputs)
     before = ladder.current()
     if before is None or (before.job is None and before.request.rung == 1):
-        return  # another request has the turn, or `up` goes on with it
+        return  # Another request holds the turn, or `up` submits the first rung.
     name = before.job.name if before.job else ""
     if left := ladder.exhausted():
         yield Action("ladder", job, "ended", f"no rung is left on the ladder: {redact(left)}", name)
@@ -177,10 +162,7 @@ def _climb(inputs: Mapping[str, Any], job: str, *, dry_run: bool) -> Iterator[Ac
 
 
 def stop_idle(tick: Tick) -> Iterator[Action]:
-    """Cancel each job that its ``idleStop`` counts as idle; report jobs whose use is unknown.
-
-    One that cannot be judged keeps no other one from it.
-    """
+    """Cancel idle jobs with an ``idleStop``, and report jobs whose use is unknown."""
     deployed = list(inputs_in(tick.deployment, WITH_REQUEST))
     if not any((inputs.get("options") or {}).get(IDLE_STOP) for inputs in deployed):
         return
@@ -204,19 +186,14 @@ def _stop_idle(inputs: Mapping[str, Any], job: AnyJob, *, dry_run: bool) -> Iter
     if verdict.finding is IdleFinding.UNPROVEN:
         yield Action("idle", title, "unproven", verdict.goes_on, job.name)
     elif verdict.finding is IdleFinding.IDLE and dry_run:
-        yield Action(
-            "idle",
-            title,
-            "due",
-            f"{verdict.why}; the next run without --dry-run cancels the job",
-            job.name,
-        )
+        text = f"{verdict.why}; the next run without --dry-run cancels the job"
+        yield Action("idle", title, "due", text, job.name)
     elif reason := stop.stop(stopped, verdict):
         yield Action("idle", title, "cancelled", f"{reason}: cancelled", job.name)
 
 
 def report_late(tick: Tick) -> Iterator[Action]:
-    """Yield a line for each job that is queued for a long time or runs beyond its timeout."""
+    """Yield each job that waits long in a queue or runs longer than its timeout."""
     for job in tick.live:
         if text := _late(job, tick.now):
             yield Action("late", view.title(job), "late", text, job.name)
@@ -227,15 +204,13 @@ def _late(job: AnyJob, now: datetime) -> str:
     started: Any = job.start_time
     state = view.state(job)
     if state in _WAITING and created and now - created > PENDING:
-        return f"{state} for {_words(now - created)}"
+        return f"{state} for {format_duration((now - created).total_seconds())}"
     timeout: Any = view.spec_of(job).scheduling.timeout or timedelta(seconds=DEFAULT_TIMEOUT)
     if started and not view.is_tuning(job) and now - started > timeout + GRACE:
-        return f"{state} for {_words(now - started)}, longer than its timeout of {_words(timeout)}"
+        running, limit = ((now - started).total_seconds(), timeout.total_seconds())
+        limits = f"longer than the job's timeout of {format_duration(limit)}"
+        return f"{state} for {format_duration(running)}, {limits}"
     return ""
-
-
-def _words(span: timedelta) -> str:
-    return format_duration(span.total_seconds())
 
 
 #: All steps, in order.
@@ -262,14 +237,19 @@ def advance(
     Exit code: 0 done, 1 a submission was refused or its result is unknown.
     """
     ref = stacks.find(stack)
-    moment = _moment(at) if at else None
+    try:
+        moment = datetime.fromisoformat(at) if at else None
+    except ValueError:
+        raise typer.BadParameter(f"{at!r} is not a time", param_hint="--at") from None
+    if moment and not moment.tzinfo:
+        moment = moment.replace(tzinfo=UTC)
     if moment and not (dry_run or ref.is_local):
         raise typer.BadParameter(
             "--at without --dry-run works only in the local cloud: schedules use Google's clock",
             param_hint="--at",
         )
     pulumi = PulumiCli(ref.root, ref.running_environment())
-    ref.connect_clients()  # after it: it makes this process's environment the local cloud's
+    ref.connect_clients()  # This call changes the environment that PulumiCli reads.
     deployment = pulumi.export_deployment(ref.stack)
     planned = list[Action]()
     for action in actions(Tick(ref, deployment, dry_run, at=moment)):
@@ -284,16 +264,8 @@ def advance(
         raise typer.Exit(1)
 
 
-def _moment(text: str) -> datetime:
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        raise typer.BadParameter(f"{text!r} is not a time", param_hint="--at") from None
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-
-
 def actions(tick: Tick, steps: Sequence[Step] = STEPS) -> Iterator[Action]:
-    """Yield the actions of all steps; if a step fails, report the error and run the next step."""
+    """Yield the actions of all steps. If a step fails, report the error and run the next step."""
     for step in steps:
         try:
             yield from step(tick)

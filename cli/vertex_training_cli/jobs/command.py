@@ -14,14 +14,18 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from vertex_training.customjob.kinds import CUSTOM_JOB
-from vertex_training.errors import CommandError, OperatorError, did_you_mean
+from vertex_training.errors import (
+    CommandError,
+    OperatorError,
+    WaitDeadlineError,
+    did_you_mean,
+)
 from vertex_training_cli.console import console, json_document, plain, show_facts, table
 from vertex_training_cli.data import cloud, download
 from vertex_training_cli.engine import stacks
 from vertex_training_cli.engine.stacks import StackRef
-from vertex_training_cli.jobs import compare, deployed, log, view
-from vertex_training_cli.jobs.compare import Compared
-from vertex_training_cli.jobs.metrics import MetricsReader
+from vertex_training_cli.jobs import deployed, log, view
+from vertex_training_cli.jobs.metrics import MetricsReader, compared, comparison_table
 from vertex_training_cli.jobs.service import Jobs, declared_elsewhere, kind_of
 from vertex_training_cli.options import Format, FormatOption, SelectedStack, matching, seconds
 from vertex_training_cli.status import print_status
@@ -29,7 +33,7 @@ from vertex_training_cli.status import print_status
 if TYPE_CHECKING:
     from vertex_training.customjob.google.job_service import AnyJob
 
-#: Exit code when the deadline passed, as of timeout(1).
+#: Exit code after the deadline, like that of timeout(1).
 TIME_IS_UP: Final = 124
 #: Exit code if a confirmation cannot be requested.
 REFUSED: Final = 2
@@ -52,7 +56,6 @@ class AwaitedState(StrEnum):
 
 
 def _jobs_of(stack: str | None) -> Jobs:
-    """Return the stack's jobs; for a local stack also the runs of scripts."""
     ref, scripts = stacks.find_with_scripts(stack)
     ref.connect_clients()
     return Jobs(ref, scripts)
@@ -90,7 +93,7 @@ def list_(
     stack_jobs = _jobs_of(stack)
     chosen = stack_jobs.list(all_stacks=all_stacks, states=states, labels=labels)
     reader = MetricsReader(stack_jobs.ref.project, print_status) if metrics else None
-    if metrics:  # of trials: what the best one measured
+    if metrics:  # Lists omit the trials of tuning jobs.
         chosen[:limit] = [stack_jobs.whole(job) for job in chosen[:limit]]
     as_json = format_ is Format.JSON
     print_jobs(chosen, stack_jobs.ref, limit, as_json=as_json, log=print_status, reader=reader)
@@ -129,8 +132,12 @@ def compare_(
     """
     stack_jobs = _jobs_of(stack)
     reader = MetricsReader(stack_jobs.ref.project, print_status)
-    sides = [compare.compared(stack_jobs.find(one), stack_jobs.ref.region, reader) for one in job]
-    print_compared(sides, as_json=format_ is Format.JSON)
+    sides = [compared(stack_jobs.find(one), stack_jobs.ref.region, reader) for one in job]
+    if format_ is Format.JSON:
+        print(json_document([asdict(side) for side in sides]))
+        return
+    heads, rows = comparison_table(sides)
+    console().print(table(*heads, rows=[tuple(map(plain, row)) for row in rows]))
 
 
 def logs(
@@ -220,13 +227,12 @@ def wait(
     """
     limit = seconds(deadline, "--deadline")
     stack_jobs = _jobs_of(stack)
-    result = log.wait_for([stack_jobs.find(one) for one in job], stack_jobs, goal.value, limit)
-    for text in result.messages:
-        print_status(text)
-    if result.failed:
-        raise typer.Exit(1)
-    if result.messages:
-        raise typer.Exit(TIME_IS_UP)
+    errors = log.wait_for([stack_jobs.find(one) for one in job], stack_jobs, goal.value, limit)
+    for error in errors:
+        print_status(str(error))
+    if errors:
+        is_late = all(isinstance(error, WaitDeadlineError) for error in errors)
+        raise typer.Exit(TIME_IS_UP if is_late else 1)
 
 
 def cancel(
@@ -257,16 +263,14 @@ def cancel(
 
 def _confirm(names: list[str]) -> None:
     if not sys.stdin.isatty():
-        print_status(
-            "no terminal to confirm the cancellation. Nothing was cancelled. Hint: add --yes"
-        )
+        print_status("without a terminal, a cancellation requires --yes. No job was cancelled.")
         raise typer.Exit(REFUSED)
     try:
         agreed = typer.confirm(f"Cancel {', '.join(names)}?", err=True)
-    except typer.Abort:  # Ctrl-C at the question
+    except typer.Abort:  # Ctrl-C at the prompt
         raise KeyboardInterrupt from None
     if not agreed:
-        print_status("nothing was cancelled")
+        print_status("no job was cancelled")
         raise typer.Exit(1)
 
 
@@ -277,11 +281,7 @@ MARK: Final = "*"
 
 
 def known_state(text: str) -> str:
-    """Return the API's name of a state, without the prefix ``JOB_STATE_``.
-
-    Raises:
-        typer.BadParameter: there is no such state.
-    """
+    """Return the API's name of a state, without the prefix ``JOB_STATE_``."""
     from vertex_training.customjob.google.vertex_api import JobState
 
     word = text.upper().removeprefix("JOB_STATE_")
@@ -316,10 +316,14 @@ def print_jobs(
         return
     runs = view.run_texts(jobs)
     marks = {job.name for job in jobs[:limit] if substitutes_of(job, ref)}
-    names = list(dict.fromkeys(name for metrics in measured.values() for name in metrics))[
-        :MOST_METRICS
-    ]
-    cells = [(job, _row(job, runs[job.name], now, mark=job.name in marks)) for job in jobs[:limit]]
+    names = [*dict.fromkeys(name for metrics in measured.values() for name in metrics)]
+    names = names[:MOST_METRICS]
+    cells = list[tuple[AnyJob, dict[str, str]]]()
+    for job in jobs[:limit]:
+        row = view.row(job, now) | {"run": runs[job.name]}
+        row["job"] += " (tuning)" if view.is_tuning(job) else ""
+        row["state"] += MARK if job.name in marks else ""
+        cells.append((job, row))
     if len({view.stack(job) for job, _ in cells}) > 1:
         cells = [(job, {**row, "stack": view.stack(job)}) for job, row in cells]
     used = [
@@ -337,18 +341,12 @@ def print_jobs(
     heads = (*(key.upper() for key in used), *names)
     console().print(table(*heads, rows=rows))
     if marks:
-        log(f"{MARK} did not run on the requested machine or Python version: see `vt jobs show`")
+        log(
+            f"{MARK} The job ran on another machine or Python version than requested: see "
+            "`vt jobs show`"
+        )
     if len(jobs) > limit:
         log(f"{len(jobs) - limit} older jobs are not shown (raise --limit)")
-
-
-def print_compared(comparisons: Sequence[Compared], *, as_json: bool) -> None:
-    """Print jobs side by side."""
-    if as_json:
-        print(json_document([asdict(compared) for compared in comparisons]))
-        return
-    heads, rows = compare.table(comparisons)
-    console().print(table(*heads, rows=[tuple(map(plain, row)) for row in rows]))
 
 
 def print_job(
@@ -362,8 +360,13 @@ def print_job(
         print(json_document(view.message(job) | added | local))
         return
     rows = view.facts(job, ref.project, ref.region, datetime.now(UTC))
-    if view.state(job) in ("CANCELLED", "CANCELLING") and (why := _why_cancelled(job, ref)):
-        rows.insert(1, ("why", plain(why)))
+    # `idleStop` cancels only jobs with accelerators. Reading the state takes time.
+    if view.state(job) in ("CANCELLED", "CANCELLING") and view.has_accelerators(job):
+        try:
+            why = deployed.stop_reason(job, ref)
+        except OperatorError as error:
+            why = f"the reason is unknown: {error}"
+        rows[1:1] = [("why", plain(why))] if why else []
     if use:
         rows.insert(1, ("accelerators", plain(view.use_text(use))))
     if substitutes := local.get("substitutes"):
@@ -382,7 +385,6 @@ def print_job(
 
 
 def _accelerator_use(job: AnyJob, ref: StackRef) -> dict[str, Any]:
-    """Return the recent use of a running job's accelerators; empty if no service measures it."""
     measured = kind_of(job) is CUSTOM_JOB and view.has_accelerators(job)
     if not measured or view.state(job) != "RUNNING":
         return {}
@@ -395,18 +397,7 @@ def _accelerator_use(job: AnyJob, ref: StackRef) -> dict[str, Any]:
     return view.accelerator_use(reading.series)
 
 
-def _why_cancelled(job: AnyJob, ref: StackRef) -> str:
-    """Return why this program cancelled a job; empty for other jobs."""
-    if not view.has_accelerators(job):
-        return ""  # `idleStop` leaves it alone: to read the state takes a second
-    try:
-        return deployed.stop_reason(job, ref)
-    except OperatorError as error:
-        return f"unknown: {error}"
-
-
 def _local_facts(job: AnyJob, ref: StackRef) -> dict[str, Any]:
-    """Return the JSON keys that only jobs of the local cloud have."""
     waits = ""
     if ref.is_local and not view.has_ended(job):
         from localgcp.home import Home
@@ -425,14 +416,6 @@ def substitutes_of(job: AnyJob, ref: StackRef) -> list[str]:
     from localgcp.tuning.records import TuningTable
 
     home, ids = Home.find(cwd=ref.root), [view.job_id(job)]
-    if view.is_tuning(job):  # lists leave trials out
+    if view.is_tuning(job):  # Lists omit trials.
         ids = [trial.job_id for trial in TuningTable(home.database).trials(ids[0])]
     return list(dict.fromkeys(line for id_ in ids for line in substitutes.read(home, id_)))
-
-
-def _row(job: AnyJob, run: str, now: datetime, *, mark: bool) -> dict[str, str]:
-    """Return the cells of a job. A tuning job is marked."""
-    cells = view.row(job, now) | {"run": run}
-    cells["job"] += " (tuning)" if view.is_tuning(job) else ""
-    cells["state"] += MARK if mark else ""
-    return cells

@@ -1,13 +1,13 @@
-"""Deployed jobs, from a stack's state; does not read files, which may be unreviewed.
+"""Deployed jobs in a stack's state, orphaned jobs, and running jobs that move to another stack.
 
-Ladders and ``idleStop`` of jobs that are waited for; jobs that no state has; and jobs that go from
-one stack file of a project to another while they run.
+The module reads no files of the checkout for deployed jobs, because such files may be unreviewed.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from vertex_training.customjob.google.job_service import enum_name
@@ -43,32 +43,17 @@ if TYPE_CHECKING:
     from vertex_training.customjob.protocol.ladder import Ladder
 
 
-def deployed_inputs(ref: StackRef) -> list[Mapping[str, Any]]:
-    """Return the inputs of the jobs and schedules in the stack's state.
-
-    Raises:
-        OperatorError: the state cannot be read.
-    """
-    try:
-        # Not ``ref.environment``: the clients of this process are connected already.
-        env = ref.preview_target(offline=False).env if ref.is_local else os.environ
-        deployment = PulumiCli(ref.root, env).export_deployment(ref.stack)
-    except CommandError as error:
-        raise OperatorError(f"cannot read the state of stack {ref.stack}: {error}") from None
-    return list(inputs_in(deployment, WITH_REQUEST))
-
-
 def inputs_in(
     deployment: Mapping[str, Any], types: Collection[str] = JOBS
 ) -> Iterator[Mapping[str, Any]]:
-    """Return the inputs of the jobs in a state, or of resources of the given types."""
+    """Yield the inputs of the jobs in a state, or of resources of the given types."""
     for resource in deployment.get("resources") or []:
         if resource.get("type") in types and not resource.get("delete"):
             yield resource.get("inputs") or {}
 
 
 def inputs_of(job: AnyJob, deployed: Iterable[Mapping[str, Any]]) -> Mapping[str, Any] | None:
-    """Return the inputs of a submitted job; None if ``deployed`` does not have the job."""
+    """Return the inputs of a submitted job; None if the job is not in ``deployed``."""
     labels = labels_of(job)
     owner = labels.get(STACK_LABEL), labels.get(JOB_LABEL), SLOT_LABEL in labels
     for inputs in deployed if labels else ():
@@ -79,11 +64,7 @@ def inputs_of(job: AnyJob, deployed: Iterable[Mapping[str, Any]]) -> Mapping[str
 
 
 def ladder_of(job: AnyJob, ref: StackRef) -> Ladder | None:
-    """Return the deployed ladder of a job; None if the job has no ladder or belongs to no stack.
-
-    Raises:
-        OperatorError: the state cannot be read, or a service does not answer.
-    """
+    """Return the deployed ladder of a job; None if the job has no ladder or belongs to no stack."""
     from vertex_training.customjob.provider import ladder_of  # loads Pulumi
 
     inputs = _deployed(job, ref)
@@ -91,7 +72,7 @@ def ladder_of(job: AnyJob, ref: StackRef) -> Ladder | None:
 
 
 def idle_stop_of(job: AnyJob, ref: StackRef) -> IdleStop | None:
-    """Return the deployed ``idleStop`` of a job; None without one. Raises OperatorError."""
+    """Return the deployed ``idleStop`` of a job, or None."""
     from vertex_training.customjob.provider import idle_stop_of  # loads Pulumi
 
     inputs = _deployed(job, ref)
@@ -99,7 +80,7 @@ def idle_stop_of(job: AnyJob, ref: StackRef) -> IdleStop | None:
 
 
 def stop_reason(job: AnyJob, ref: StackRef) -> str:
-    """Return why ``idleStop`` cancelled a job; empty if it did not. Raises OperatorError."""
+    """Return the reason if ``idleStop`` cancelled the job; otherwise an empty text."""
     from vertex_training.customjob.provider import stop_reason  # loads Pulumi
 
     inputs = _deployed(job, ref)
@@ -107,58 +88,50 @@ def stop_reason(job: AnyJob, ref: StackRef) -> str:
 
 
 def _deployed(job: AnyJob, ref: StackRef) -> Mapping[str, Any] | None:
-    return inputs_of(job, deployed_inputs(ref)) if labels_of(job) else None
+    if not labels_of(job):
+        return None
+    try:
+        # ``ref.environment`` would start the local cloud.
+        env = ref.preview_target(offline=False).env if ref.is_local else os.environ
+        deployment = PulumiCli(ref.root, env).export_deployment(ref.stack)
+    except CommandError as error:
+        raise OperatorError(f"cannot read the state of stack {ref.stack}: {error}") from None
+    return inputs_of(job, inputs_in(deployment, WITH_REQUEST))
 
 
 #: Prefix of job names that ``vt run`` submits. Keys of stack files have no underscore.
 RUN_PREFIX: Final = "run_"
-#: Variable of a script's run: the archive with its code.
+#: Environment variable with the archive of a script's code.
 RUN_CODE: Final = "VT_CODE"
 
 
 def find_orphaned_jobs(
     stack: StackRef, known: Collection[str], *, with_runs: bool = False
 ) -> list[AnyJob]:
-    """Return orphaned jobs, newest first. ``known``: the ids in the state, from ``known_ids``.
+    """Return the live jobs of a stack that are missing from its state, newest first.
 
-    A provider that is killed after it has sent a request leaves no note in the state. The next
-    ``up`` finds the job by its request. If the job was removed from the stack or renamed in
-    between, nothing asks for that request again, and the job runs to its end.
-
-    ``with_runs``: also jobs of ``vt run``, which belong to no state.
-
-    Raises:
-        CommandError: the local cloud does not run.
-        OperatorError: jobs cannot be listed.
+    ``known`` has the job ids in the state (see ``known_ids``). With ``with_runs``, the result
+    includes jobs of ``vt run``. A job becomes an orphan if the engine is killed after the
+    submission, and the job is renamed or removed before the next ``up``, which would adopt the job.
     """
     stack.connect_clients()
     jobs = Jobs(stack)
-    listed = [
-        job
-        for job in jobs.list(live_only=True)
-        if {resource_of(job, stack), _rung_of(job)}.isdisjoint(known)
-    ]
-    if not with_runs:
-        listed = [job for job in listed if not view.title(job).startswith(RUN_PREFIX)]
-    # The list may lag and have jobs that were cancelled a moment ago: get each by its name.
-    orphaned = [now for job in listed if (now := jobs.get_if_exists(job.name)) is not None]
-    return [
-        job for job in orphaned if not view.has_ended(job) and enum_name(job.state) != CANCELLING
-    ]
-
-
-def _rung_of(job: AnyJob) -> str:
-    """Return the request id of a job that a ladder submitted as a rung; empty for other jobs."""
-    labels = labels_of(job)
-    return labels[REQUEST_ID_LABEL] if RUNG_LABEL in labels else ""
-
-
-def resource_of(job: AnyJob, stack: StackRef) -> str:
-    """Return the resource id of a job in a state: its schedule's, or for other jobs its own."""
-    labels = labels_of(job)
-    if SLOT_LABEL not in labels:
-        return job.name
-    return schedule_id(stack.parent, kind_of(job), labels.get(JOB_LABEL, ""))
+    orphaned = list[AnyJob]()
+    for job in jobs.list(live_only=True):
+        labels = labels_of(job)
+        rung = labels[REQUEST_ID_LABEL] if RUNG_LABEL in labels else ""
+        resource = job.name
+        if SLOT_LABEL in labels:
+            resource = schedule_id(stack.parent, kind_of(job), labels.get(JOB_LABEL, ""))
+        is_run = view.title(job).startswith(RUN_PREFIX)
+        if (is_run and not with_runs) or not {resource, rung}.isdisjoint(known):
+            continue
+        # Lists may be outdated and contain cancelled jobs.
+        current = jobs.get_if_exists(job.name)
+        is_live = current and not view.has_ended(current)
+        if current and is_live and enum_name(current.state) != CANCELLING:
+            orphaned.append(current)
+    return orphaned
 
 
 def orphan_title(job: AnyJob) -> str:
@@ -167,55 +140,46 @@ def orphan_title(job: AnyJob) -> str:
 
 
 def orphan_advice(job: AnyJob, stack: str) -> str:
-    """Return where an orphaned job probably comes from, and how to end it."""
+    """Return a sentence about the origin of an orphaned job, and commands to cancel or keep it."""
     return (
-        "Possibly a killed run submitted this job, and it was removed or renamed "
-        f"afterwards. To cancel it: `vt jobs cancel {view.job_id(job)} --stack {stack}`. "
-        "To keep it: declare the job again without changes, then run `vt up --stack "
-        f"{stack} --refresh`, which adopts it."
+        "Possibly a killed run submitted this job, and the job was removed from the stack file "
+        f"or renamed afterwards. To cancel the job: `vt jobs cancel {view.job_id(job)} --stack "
+        f"{stack}`. To keep the job: declare the job again without changes, then run `vt up "
+        f"--stack {stack} --refresh`, which adopts the job."
     )
 
 
-#: Names of jobs in a stack -> their resource names.
+#: Resource names of jobs by their names in the stack.
 Deployed = Mapping[str, str]
-#: Rule id of the problem, for the headline of a report.
+#: Rule id of the problem.
 RULE: Final = "job-changes-stacks"
-#: Prefix of the name of a job's resource in the program.
+#: Prefix of the names of job resources in the program.
 _RESOURCE: Final = "training-"
 
 
 def deployed_jobs(deployment: Mapping[str, Any]) -> Deployed:
     """Return the jobs in a state."""
-    resources = deployment.get("resources") or []
-    deployed = [
-        (resource["urn"], resource.get("id", ""))
-        for resource in resources
+    return {
+        _job(resource["urn"]): resource.get("id", "")
+        for resource in deployment.get("resources") or []
         if resource.get("type") in JOBS
-    ]
-    return {_job(urn): id_ for urn, id_ in deployed}
+    }
 
 
 def planned_from(plan: Plan) -> Deployed:
-    """Return the jobs in the state that a plan starts from."""
+    """Return the jobs in the state that a plan is based on."""
     return {_job(s.urn): s.old.id for s in plan.steps if s.type in JOBS and s.old is not None}
 
 
 def find_moved_jobs(stack: StackRef, deployed: Deployed, pulumi: PulumiCli) -> list[Problem]:
-    """Return a problem for each running job that moves from this stack to another, or to it.
-
-    No state has a job of another stack: the old one would cancel it, with what it has trained, and
-    the new one submit it anew; deployed in the other order, it would run twice.
-
-    ``deployed`` are the jobs in the stack's state. Stacks of other projects, states that cannot be
-    read and jobs that cannot be asked for are passed over.
-    """
+    """Return a problem for each running job that moves between this stack and another one."""
     return [
         Problem(
-            f"job {job} would move from stack {old.stack} to {new} while it is running: "
-            "it would be cancelled and start again, or run twice",
+            f"job {job} would move from stack {old.stack} to stack {new} while the job is "
+            "running: the job would be cancelled and submitted again, or would run twice",
             id_,
-            f"wait until it has ended (`vt jobs wait {job} --stack {old.stack}`) or "
-            f"cancel it (`vt jobs cancel {job} --stack {old.stack}`), then deploy both "
+            f"wait until the job has ended (`vt jobs wait {job} --stack {old.stack}`) or "
+            f"cancel the job (`vt jobs cancel {job} --stack {old.stack}`), then deploy both "
             "stacks",
             rule=RULE,
         )
@@ -227,7 +191,6 @@ def find_moved_jobs(stack: StackRef, deployed: Deployed, pulumi: PulumiCli) -> l
 def _moves(
     stack: StackRef, deployed: Deployed, pulumi: PulumiCli
 ) -> Iterator[tuple[StackRef, str, str, str]]:
-    """Yield (old stack, name of the new stack, job, resource name of the job)."""
     beside = [find_unchecked(stack.root, name) for name in project_files.names(stack.root)]
     beside = [o for o in beside if o.project == stack.project and o.stack != stack.stack]
     here = _declared(stack) if beside else None
@@ -239,7 +202,10 @@ def _moves(
             continue
         leaves = (deployed.keys() - here) & elsewhere
         comes = here - deployed.keys() - elsewhere
-        state = _state_of(pulumi, other.stack) if leaves or comes else {}
+        state: Deployed = {}
+        with suppress(CommandError):
+            if leaves or comes:
+                state = deployed_jobs(pulumi.export_deployment(other.stack))
         yield from (
             (stack, other.stack, job, deployed[job]) for job in sorted(leaves - state.keys())
         )
@@ -247,20 +213,12 @@ def _moves(
 
 
 def _declared(stack: StackRef) -> set[str] | None:
-    """Return the state names of the jobs in a stack file; None if the file cannot be read."""
     try:
         settings = settings_of(stack.root, stack.stack)
     except (ConfigError, UnknownStackError, OSError):
         return None
     sections = [renames.first_keys(settings, (kind.section,)) for kind in KINDS]
     return {first for keys in sections for first in keys.values()}
-
-
-def _state_of(pulumi: PulumiCli, stack: str) -> Deployed:
-    try:
-        return deployed_jobs(pulumi.export_deployment(stack))
-    except CommandError:
-        return {}
 
 
 def _is_live(stack: StackRef, id_: str) -> bool:

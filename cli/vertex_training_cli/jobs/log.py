@@ -8,14 +8,13 @@ import dataclasses
 import functools
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from vertex_training.customjob.google import backends, logs
 from vertex_training.customjob.google.logs import LogLine
 from vertex_training.customjob.kinds import CUSTOM_JOB, TUNING_JOB
 from vertex_training.customjob.protocol.waiting import Goal, Wait, WaitPorts, wait_for_job
-from vertex_training.errors import CommandError, OperatorError, WaitDeadlineError
+from vertex_training.errors import CommandError, OperatorError
 from vertex_training_cli.console import json_text, plain
 from vertex_training_cli.engine.values import LineRedactor
 from vertex_training_cli.jobs import deployed, view
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from vertex_training.customjob.google.backends import BackendJobs
     from vertex_training.customjob.google.job_service import AnyJob
 
-#: Seconds between two reads. Cloud Logging allows 60 reads a minute in a project.
+#: Time between two reads in seconds. Cloud Logging allows 60 reads per minute and project.
 CLOUD_PAUSE: Final = 5.0
 LOCAL_PAUSE: Final = 0.25
 
@@ -42,17 +41,11 @@ def show(
     log: Callable[[str], None],
     trial: str | None = None,
 ) -> None:
-    """Print a job's log. With several replicas, each line starts with its replica's name.
-
-    Of a tuning job: that of one trial, or of each in turn; then each line names its trial.
-
-    Raises:
-        CommandError: there is no such replica or trial, or no trial was chosen to follow.
-    """
+    """Print a job's log. Each line starts with its trial and replica if the log has several."""
     if view.is_tuning(job):
         chosen = _chosen(job, trial, follow=follow)
     elif trial:
-        raise CommandError(f"job {view.title(job)} has no trials.", "omit --trial.")
+        raise CommandError(f"job {view.title(job)} has no trials.", "remove the option --trial.")
     else:
         chosen = [("", jobs.log_id(job), job.name)]
     known = view.replicas(job)
@@ -65,6 +58,11 @@ def show(
     write = _writer(as_json=as_json, several=replica is None and len(known) > 1)
     empty = True
     pause = LOCAL_PAUSE if jobs.ref.is_local else CLOUD_PAUSE
+
+    def has_ended(resource: str) -> bool:
+        current = jobs.get_if_exists(resource)
+        return current is None or view.has_ended(current)
+
     for name, number, resource in chosen:
         lines: Iterable[LogLine] = reader.lines(number, replica)
         if tail:
@@ -73,9 +71,9 @@ def show(
             lines = reader.follow(
                 number,
                 replica,
-                ended=functools.partial(_has_ended, jobs, resource),
+                ended=functools.partial(has_ended, resource),
                 pause=lambda: time.sleep(pause),
-                report=lambda error: print_status(f"reading the log again after an error: {error}"),
+                report=lambda error: print_status(f"cannot read the log; trying again: {error}"),
             )
         for line in lines:
             write(line, name if len(chosen) > 1 else "")
@@ -93,31 +91,31 @@ def follow(jobs: Jobs, job: AnyJob, report: Callable[[str], None]) -> None:
 
 
 def _chosen(job: AnyJob, trial: str | None, *, follow: bool) -> list[tuple[str, str, str]]:
-    """Return name, id and resource name of the chosen trials, by their numbers."""
     message = view.message(job)
     every = view.trials_of(message)
     parent = job.name.rpartition(f"/{TUNING_JOB.collection}/")[0]
     if follow and trial is None:
         going = [item.id for item in every if item.state not in view.TRIAL_OVER]
-        hint = f"choose one with --trial: {', '.join(sorted(going)) or 'no trial is running'}."
+        hint = f"choose a running trial with --trial: {', '.join(sorted(going)) or 'none'}."
         raise CommandError("--follow can print the log of only one trial.", hint)
-    chosen = [view.find_trial(every, trial)] if trial else [item for item in every if item.job]
+    chosen = [item for item in every if (item.id == trial if trial else item.job)]
+    if trial and not chosen:
+        known = [item.id for item in sorted(every, key=lambda entry: entry.number)]
+        hint = f"choose one of: {', '.join(known)}." if known else "wait for the first trial."
+        raise CommandError(f"trial {trial!r} does not exist.", hint)
+    if trial and not chosen[0].job:
+        raise CommandError(f"trial {trial} has no job yet: its state is {chosen[0].state}.")
     return [
         (f"trial {item.id}", item.job, f"{parent}/{CUSTOM_JOB.collection}/{item.job}")
         for item in sorted(chosen, key=lambda entry: entry.number)
     ]
 
 
-def _has_ended(jobs: Jobs, name: str) -> bool:
-    job = jobs.get_if_exists(name)
-    return job is None or view.has_ended(job)
-
-
 def _writer(*, as_json: bool, several: bool) -> Callable[[LogLine, str], None]:
     redactors = collections.defaultdict[tuple[str, str], LineRedactor](LineRedactor)
 
     def write(line: LogLine, trial: str) -> None:
-        # Line by line for each replica, since a private key has several.
+        # A private key has several lines, which lines of other replicas may interrupt.
         whole = f"{line.text}\n".encode(errors="surrogateescape")
         shown = redactors[trial, line.replica].feed(whole).decode(errors="surrogateescape")
         if not shown:
@@ -135,17 +133,10 @@ def _writer(*, as_json: bool, several: bool) -> Callable[[LogLine, str], None]:
     return write
 
 
-@dataclass(frozen=True)
-class WaitResult:
-    """The result of a wait. ``messages`` are about jobs that did not reach the state."""
-
-    messages: tuple[str, ...]
-    failed: bool
-    """True if a job ended in an unexpected state or cannot be read; False at the deadline."""
-
-
-def wait_for(chosen: Sequence[AnyJob], jobs: Jobs, goal: Goal, deadline: float) -> WaitResult:
-    """Wait for all jobs at once, until they reach ``goal`` or ``deadline`` seconds have passed."""
+def wait_for(
+    chosen: Sequence[AnyJob], jobs: Jobs, goal: Goal, deadline: float
+) -> list[OperatorError]:
+    """Wait for all jobs. Return the errors, which are WaitDeadlineErrors after the deadline."""
 
     def service(job: AnyJob) -> BackendJobs:
         ref = jobs.of(job).ref
@@ -157,7 +148,7 @@ def wait_for(chosen: Sequence[AnyJob], jobs: Jobs, goal: Goal, deadline: float) 
         return [line.text for id_ in ids for line in reader.tail(id_, count)]
 
     async def one(job: AnyJob) -> OperatorError | None:
-        number = view.run(job)  # another's job may have any text there
+        number = view.run(job)  # Labels of other programs' jobs may contain any text.
         run = int(number) if number.isdecimal() else 1
         try:
             ports = WaitPorts(
@@ -175,6 +166,4 @@ def wait_for(chosen: Sequence[AnyJob], jobs: Jobs, goal: Goal, deadline: float) 
     async def all_() -> list[OperatorError | None]:
         return await asyncio.gather(*(one(job) for job in chosen))
 
-    errors = [error for error in asyncio.run(all_()) if error]
-    failed = any(not isinstance(error, WaitDeadlineError) for error in errors)
-    return WaitResult(tuple(str(error) for error in errors), failed)
+    return [error for error in asyncio.run(all_()) if error]

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 #: Maximum number of listed objects: one page of the API.
 MOST: Final = 1000
-#: Seconds for one page; a request is not repeated.
+#: Timeout of a request in seconds. Requests are not repeated.
 TIMEOUT: Final = 4
-#: Maximum bytes of an object's content, also after unpacking: a job may write objects of any size.
+#: Maximum size in bytes of an object's content, also after decompression.
 MOST_BYTES: Final = 8 * 1024 * 1024
 _GZIP: Final = b"\x1f\x8b"
 #: Folder for checkpoints below a job's output directory (``AIP_CHECKPOINT_DIR``):
@@ -51,21 +51,13 @@ class ObjectListing:
 
 
 class Objects:
-    """Lists objects of a project's buckets.
-
-    Raises:
-        OperatorError: no credentials, or a local project without a local cloud.
-    """
+    """Lists objects of a project's buckets. Methods raise OperatorError if a request fails."""
 
     def __init__(self, project: str) -> None:
         self._client: storage.Client = storage_client(project)
 
     def listing(self, uri: str, *, versions: bool = False) -> ObjectListing:
-        """Return the objects below a ``gs://`` URI; ``versions`` also counts old versions.
-
-        Raises:
-            OperatorError: it cannot be listed.
-        """
+        """Return the objects below a ``gs://`` URI. ``versions`` also counts old versions."""
         bucket, prefix = _parts(uri)
         with _readable(bucket):
             listed = self._client.list_blobs(
@@ -77,29 +69,19 @@ class Objects:
         return ObjectListing(len(times), bool(listed.next_page_token), max(written, default=None))
 
     def has_bucket(self, name: str, project: str) -> bool:
-        """Return True if the project with this number has a bucket with this name.
-
-        Raises:
-            OperatorError: it cannot be asked for.
-            CommandError: another project has it, and would get what is written to it.
-        """
+        """Return True if this project has the bucket; refuse a bucket of another project."""
         bounds: dict[str, Any] = {"timeout": TIMEOUT, "retry": None}
         with _readable(name):
             bucket = self._client.lookup_bucket(name, **bounds)
-        owner = str(bucket.project_number or project) if bucket else project  # the emulator's: 0
+        # The storage emulator returns the project number 0.
+        owner = str(bucket.project_number or project) if bucket else project
         if owner != project:
-            text = f"bucket name {name} is taken by project {owner} (this project: {project})"
-            raise CommandError(f"{text}.", "choose another name for the stack")
+            text = f"bucket {name} belongs to project {owner}, not to this project ({project})."
+            raise CommandError(text, "choose another name for the stack")
         return bucket is not None
 
     def nearest(self, uri: str, ending: str) -> bytes:
-        """Return the least nested object below a ``gs://`` URI with this ending.
-
-        Its first ``MOST_BYTES``. Empty if there is none among the first ``MOST``.
-
-        Raises:
-            OperatorError: it cannot be read.
-        """
+        """Return up to ``MOST_BYTES`` of the least nested object with this ending, or empty."""
         bucket, prefix = _parts(uri)
         with _readable(bucket):
             listed = self._client.list_blobs(bucket, prefix=f"{prefix.rstrip('/')}/", **_ONE_PAGE)
@@ -110,23 +92,17 @@ class Objects:
             if not matches:
                 return b""
             blob = self._client.bucket(bucket).blob(matches[0])
-            # As it is stored: the client would unpack a compressed one whole.
+            # Without raw_download, the client would decompress the whole object.
             stored = blob.download_as_bytes(end=MOST_BYTES, raw_download=True, timeout=TIMEOUT)
-        return _unpacked(stored)
-
-
-def _unpacked(stored: bytes) -> bytes:
-    """Return the first ``MOST_BYTES`` of an object, unpacked; empty if unpacking fails."""
-    if not stored.startswith(_GZIP):
-        return stored[:MOST_BYTES]
-    try:
-        return zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(stored, MOST_BYTES)
-    except zlib.error:
-        return b""
+        if not stored.startswith(_GZIP):
+            return stored[:MOST_BYTES]
+        try:
+            return zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(stored, MOST_BYTES)
+        except zlib.error:
+            return b""
 
 
 def _parts(uri: str) -> tuple[str, str]:
-    """Return bucket and prefix of a URI. Raises OperatorError."""
     match = _URI.match(uri)
     if match is None:
         raise OperatorError(f"{uri!r} is not a gs:// URI")
@@ -135,7 +111,6 @@ def _parts(uri: str) -> tuple[str, str]:
 
 @contextmanager
 def _readable(bucket: str) -> Iterator[None]:
-    """Raise errors of a bucket as OperatorError."""
     from requests.exceptions import RequestException
 
     try:
@@ -146,7 +121,7 @@ def _readable(bucket: str) -> Iterator[None]:
 
 
 class CheckpointLook:
-    """Finds the newest checkpoints of jobs; stops after a failed request or a time limit."""
+    """Finds the newest checkpoints of jobs. Stops after a failed request or a time limit."""
 
     def __init__(self, project: str, seconds: float) -> None:
         self._project, self._ends = project, time.monotonic() + seconds
@@ -155,7 +130,7 @@ class CheckpointLook:
 
     def newest(self, job: Any) -> ObjectListing | None:
         """Return the job's checkpoints; None without an output directory or on an error."""
-        # Each trial of a tuning job has a folder of its own, and there may be hundreds.
+        # Tuning jobs are skipped: each trial has a separate folder, and there may be hundreds.
         spec = getattr(job, "job_spec", None)
         output = str(spec.base_output_directory.output_uri_prefix) if spec else ""
         if self._failed or not output or time.monotonic() > self._ends:
@@ -164,5 +139,5 @@ class CheckpointLook:
             objects = self._objects = self._objects or Objects(self._project)
             return objects.listing(f"{output.rstrip('/')}/{CHECKPOINTS}")
         except OperatorError:
-            self._failed = True  # what cannot be read once is not asked for again
+            self._failed = True
             return None

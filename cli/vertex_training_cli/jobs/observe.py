@@ -37,21 +37,22 @@ from vertex_training_cli.process import run_within
 if TYPE_CHECKING:
     from vertex_training.customjob.google.logs import JobLogs
 
-#: Seconds for all jobs together, however slowly the service answers.
+#: Time limit for all requests together, in seconds.
 BOUND: Final = 20.0
-#: Reason for jobs without an answer within the time limit.
 LATE: Final = "no response within the time limit"
 #: Maximum number of parallel connections.
 THREADS: Final = 8
-#: Maximum characters of a log line.
+#: Maximum length of a shown log line.
 LINE_LENGTH: Final = 160
-#: Order of reading, because time may not suffice: jobs that a change ends come first.
+#: Operations in the order in which their jobs are read: jobs that the change ends come first.
 ORDER: Final = ("delete", "delete-replaced", "replace", "update", "same")
 
 
 def observe_jobs(ref: StackRef, plan: Plan, *, offline: bool, bound: float = BOUND) -> Observations:
-    """Return the jobs of the state with their current status. Errors become reasons."""
-    names = _names(plan)
+    """Return the current status of the jobs in the plan's state. Errors become reasons."""
+    steps = [step for step in plan.steps if step.type in JOBS and step.old and step.old.id]
+    steps.sort(key=lambda step: ORDER.index(step.op) if step.op in ORDER else len(ORDER))
+    names = list(dict.fromkeys(step.old.id for step in steps if step.old))
     if offline:
         return Observations(not_observed="the preview was made offline" if names else "")
     adopted, repeated = set[str](), dict[str, str]()
@@ -75,7 +76,7 @@ def observe_jobs(ref: StackRef, plan: Plan, *, offline: bool, bound: float = BOU
 
 
 def _find_repeated(ref: StackRef, plan: Plan, repeated: dict[str, str]) -> None:
-    """Add each request whose new job would write to an earlier job's folder, with that job."""
+    """Find new jobs that would write to an earlier job's folder: request -> earlier job."""
     for step in plan.steps:
         if step.type not in JOBS or step.new is None or step.op not in ("create", "replace"):
             continue
@@ -101,7 +102,7 @@ def _find_repeated(ref: StackRef, plan: Plan, repeated: dict[str, str]) -> None:
 
 
 def _find_dropped(ref: StackRef, plan: Plan, slots_by_job: dict[str, tuple[str, ...]]) -> None:
-    """Add due start times that a changed schedule drops, by the name of the job."""
+    """Find due start times that a changed schedule drops, by the name of the job."""
     for step in plan.steps:
         if step.type != SCHEDULE or step.op != "update" or not (step.old and step.new):
             continue
@@ -113,11 +114,11 @@ def _find_dropped(ref: StackRef, plan: Plan, slots_by_job: dict[str, tuple[str, 
             if slots := dropped(old, new, lambda: connect(old), now):  # noqa: B023 - called at once
                 slots_by_job[old.job] = tuple(slots)
         except (CommandError, OperatorError, KeyError, TypeError, ValueError):
-            continue  # then `up` reports it
+            continue  # `up` reports the error.
 
 
 def _find_adopted(ref: StackRef, plan: Plan, adopted: set[str]) -> None:
-    """Add requests of new jobs that a job exists for, as after the import of an older state."""
+    """Find requests of new jobs whose job exists already, as after an import of an old state."""
     new = [
         step.new.inputs
         for step in plan.steps
@@ -134,23 +135,22 @@ def _find_adopted(ref: StackRef, plan: Plan, adopted: set[str]) -> None:
             if jobs.is_adopted(request_id, kind):
                 adopted.add(request_id)
     except (CommandError, OperatorError):
-        return  # then `up` tells: it looks before it sends
+        return  # `up` searches again before the submission.
 
 
 def observe_by_name(ref: StackRef, names: Sequence[str], *, bound: float = BOUND) -> Observations:
-    """Return the jobs with these resource names. Raises nothing, as ``observe_jobs``."""
+    """Return the status of the jobs with these resource names. Errors become reasons."""
     jobs, reasons, waiting = dict[str, JobObservation](), list[str](), deque(names)
     look = CheckpointLook(ref.project, bound / 2)
 
     def observe() -> None:
-        """Read jobs until none is waiting."""
         try:
             ref.connect_clients()
             service, lines = Jobs(ref), logs.connect(ref.project)
         except (CommandError, OperatorError) as error:
             reasons.append(str(error))
             return
-        with suppress(IndexError):  # none is waiting
+        with suppress(IndexError):  # The queue is empty.
             while name := waiting.popleft():
                 try:
                     jobs[name] = _observation(service, lines, look, name)
@@ -163,17 +163,10 @@ def observe_by_name(ref: StackRef, names: Sequence[str], *, bound: float = BOUND
     return Observations(dict(jobs), reasons[-1] if reasons else "")
 
 
-def _names(plan: Plan) -> list[str]:
-    """Return the resource names of the plan's existing jobs."""
-    steps = [step for step in plan.steps if step.type in JOBS and step.old and step.old.id]
-    steps.sort(key=lambda step: ORDER.index(step.op) if step.op in ORDER else len(ORDER))
-    return list(dict.fromkeys(step.old.id for step in steps if step.old))
-
-
 def _observation(jobs: Jobs, lines: JobLogs, look: CheckpointLook, name: str) -> JobObservation:
     job = jobs.get_if_exists(name)
     if job is not None and view.has_ended(job) and view.rung(job):
-        job = jobs.find(view.title(job))  # it may be on a later rung than the state has
+        job = jobs.find(view.title(job))  # A later rung may be missing from the state.
     if job is None:
         return JobObservation(RECORD_DELETED)
     began: Any = job.start_time
@@ -181,35 +174,25 @@ def _observation(jobs: Jobs, lines: JobLogs, look: CheckpointLook, name: str) ->
     seconds = (ended - began).total_seconds() if began else 0.0
     backend = (kind_of_name(name) or CUSTOM_JOB).backend
     hourly = costs.of_job(view.message(job), jobs.ref.region, backend).hourly
+    checkpoint = None
+    if began and not view.has_ended(job) and (listing := look.newest(job)):
+        newest = listing.newest
+        age = max(0.0, (datetime.now(UTC) - newest).total_seconds()) if newest else None
+        checkpoint = CheckpointObservation(age, at_most=listing.more)
     return JobObservation(
         state=view.state(job),
         seconds=seconds,
         cost=None if hourly is None else hourly * seconds / 3600,
-        last_line="" if view.has_ended(job) else _last_words(jobs, lines, job),
-        checkpoint=_checkpoint(look, job) if began and not view.has_ended(job) else None,
+        last_line="" if view.has_ended(job) else _progress(jobs, lines, job),
+        checkpoint=checkpoint,
     )
 
 
-def _checkpoint(look: CheckpointLook, job: Any) -> CheckpointObservation | None:
-    checkpoint = look.newest(job)
-    if checkpoint is None:
-        return None
-    newest = checkpoint.newest
-    age = max(0.0, (datetime.now(UTC) - newest).total_seconds()) if newest else None
-    return CheckpointObservation(age, at_most=checkpoint.more)
-
-
-def _last_words(jobs: Jobs, lines: JobLogs, job: Any) -> str:
-    """Return the last line of a job's log, or the progress of a tuning job's trials."""
+def _progress(jobs: Jobs, lines: JobLogs, job: Any) -> str:
     if view.is_tuning(job):
         return f"trials: {view.trial_summary(view.message(job))}"
-    return _last_line(lines, jobs.log_id(job))
-
-
-def _last_line(lines: JobLogs, job_id: str) -> str:
-    """Return the last line of the job's log; empty if there is none or it cannot be read."""
     try:
-        last = lines.tail(job_id, 1)
+        last = lines.tail(jobs.log_id(job), 1)
     except OperatorError:
         return ""
     return str(redact(last[-1].text))[:LINE_LENGTH] if last else ""

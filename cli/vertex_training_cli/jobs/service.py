@@ -1,7 +1,4 @@
-"""Jobs and tuning jobs in a stack's project and region, through the official clients.
-
-Those on Batch are read as CustomJobs (``backends.as_custom_job``).
-"""
+"""Jobs and tuning jobs in a stack's project and region. Jobs on Batch are read as CustomJobs."""
 
 from __future__ import annotations
 
@@ -15,12 +12,7 @@ from google.api_core.exceptions import FailedPrecondition, GoogleAPICallError, N
 
 from localgcp.inventory.projects import local_project_number
 from vertex_training.customjob.google import backends
-from vertex_training.customjob.google.job_service import (
-    VertexJobs,
-    client,
-    enum_name,
-    read,
-)
+from vertex_training.customjob.google.job_service import VertexJobs, client, enum_name, read
 from vertex_training.customjob.kinds import (
     BATCH_JOB,
     CUSTOM_JOB,
@@ -47,7 +39,6 @@ from vertex_training_cli.status import print_line
 if TYPE_CHECKING:
     from vertex_training.customjob.google.job_service import AnyJob
 
-#: Prefix of the API's names of states.
 PREFIX: Final = "JOB_STATE_"
 _COLLECTIONS: Final = "|".join(kind.collection for kind in KINDS)
 _NAME: Final = re.compile(
@@ -56,7 +47,7 @@ _NAME: Final = re.compile(
 
 
 class Jobs:
-    """Reads and cancels jobs. Every method raises OperatorError if the service refuses."""
+    """Reads and cancels jobs. Methods raise OperatorError if the service refuses a request."""
 
     def __init__(self, ref: StackRef, scripts: StackRef | None = None) -> None:
         self.ref = ref
@@ -75,10 +66,7 @@ class Jobs:
         states: Sequence[str] = (),
         labels: Mapping[str, str] | None = None,
     ) -> list[AnyJob]:
-        """Return jobs and tuning jobs, newest first: of the stack, or of project and region.
-
-        With ``live_only``, the service leaves out the jobs that have ended: there may be thousands.
-        """
+        """Return jobs and tuning jobs of the stack, or of project and region, newest first."""
         labels = labels or {}
         terms = [f"labels.{key}={value}" for key, value in labels.items()]
         if live_only:
@@ -91,26 +79,26 @@ class Jobs:
             jobs += [job for kind in KINDS for job in list_(terms, kind)]
         on_batch = self._on_batch(labels, all_stacks=all_stacks)
         jobs += [job for job in on_batch if not live_only or enum_name(job.state) not in TERMINAL]
-        if states:  # several: the service documents no filter for either of two states
+        if states:  # The service's filter accepts only one state.
             state_names = {PREFIX + state for state in states}
             jobs = [job for job in jobs if enum_name(job.state) in state_names]
         if self._scripts:
             jobs += self._scripts.list(live_only=live_only, states=states, labels=labels)
-        return sorted({job.name: job for job in jobs}.values(), key=_created, reverse=True)
+        return sorted(
+            {job.name: job for job in jobs}.values(),
+            key=lambda job: (type(job).pb(job).create_time.ToNanoseconds(), job.name),
+            reverse=True,
+        )
 
     def of(self, job: AnyJob) -> Jobs:
-        """Return the ``Jobs`` that has this job: the stack's own, or that of script runs."""
+        """Return the ``Jobs`` of the job's project: the stack's own, or the one for script runs."""
         project = job.name.split("/")[1]
         scripts = self._scripts
         names = (scripts.ref.project, local_project_number(scripts.ref.project)) if scripts else ()
         return scripts if scripts and project in names else self
 
     def find(self, wanted: str) -> AnyJob:
-        """Return a job by its id, its resource name, or its name in the stack (newest submission).
-
-        Raises:
-            CommandError: there is none.
-        """
+        """Return a job by its id, resource name, or name in the stack (newest submission)."""
         if wanted.startswith("projects/"):
             return self.get(wanted)
         if wanted.isdecimal():
@@ -128,16 +116,16 @@ class Jobs:
         for job in own:
             if labels_of(job).get(JOB_LABEL) == name:
                 return self.whole(job)
-        for job in self._on_batch({}, all_stacks=True):  # of others, by the id that lists show
+        for job in self._on_batch({}, all_stacks=True):  # Jobs of other stacks.
             if wanted == job.name.rpartition("/")[2]:
                 return job
         known = {labels_of(job).get(JOB_LABEL, "") for job in own}
-        hint = did_you_mean(wanted, known) or "to list jobs of other stacks: `vt jobs list --all`"
+        hint = did_you_mean(wanted, known) or "list jobs of other stacks with `vt jobs list --all`"
         raise CommandError(f"stack {self.ref.stack} has not submitted a job {wanted!r}.", hint)
 
     @contextmanager
     def _unless_unused(self) -> Iterator[None]:
-        """Ignore that the API of a local stack is disabled, so that runs of scripts are found."""
+        """Ignore a disabled API of a local stack, so that runs of scripts are found."""
         try:
             yield
         except OperatorError as error:
@@ -145,7 +133,7 @@ class Jobs:
                 raise
 
     def whole(self, job: AnyJob) -> AnyJob:
-        """Return the job with its trials, which lists omit; unchanged if it has no trials."""
+        """Return a tuning job with its trials, which lists omit, and other jobs unchanged."""
         return (kind_of(job) is TUNING_JOB and self.get_if_exists(job.name)) or job
 
     def is_adopted(self, request_id: str, kind: JobKind) -> bool:
@@ -154,12 +142,8 @@ class Jobs:
         return any(is_usable(job.state) for job in service.find(self.ref.parent, request_id))
 
     def get(self, name: str) -> AnyJob:
-        """Return the job with this resource name.
-
-        Raises:
-            CommandError: there is none.
-        """
-        hint = "to list all jobs: `vt jobs list --all`"
+        """Return the job with this resource name, or raise CommandError."""
+        hint = "list all jobs with `vt jobs list --all`"
         if not _NAME.match(name):
             raise CommandError(f"{name!r} is not the resource name of a job.", hint)
         job = self.get_if_exists(name)
@@ -168,7 +152,7 @@ class Jobs:
         return job
 
     def get_if_exists(self, name: str) -> AnyJob | None:
-        """Return the job with this resource name, or None if no record of it exists."""
+        """Return the job with this resource name, or None if the service has no such job."""
         if kind_of_name(name) is BATCH_JOB:
             job = self._batch.message(name)
             return None if job is None else backends.as_custom_job(job)
@@ -178,21 +162,20 @@ class Jobs:
             return None
 
     def cancel(self, job: AnyJob) -> None:
-        """Request the cancellation of a job; no effect on an ended job."""
+        """Request the cancellation of a job. An ended job does not change."""
         if kind_of(job) is BATCH_JOB:
             return self._batch.cancel(job.name)
         try:
             read(self._method("cancel", kind_of(job)), name=job.name)
         except (FailedPrecondition, NotFound):
-            return None  # it ended, or its record was deleted: nothing runs
+            return None  # The job has ended or was deleted.
 
     def log_id(self, job: AnyJob) -> str:
-        """Return the id of the job's log: its number, or for Batch the service's own id."""
+        """Return the id of the job's log: the job's number, or the id of a Batch job."""
         number = job.name.rpartition("/")[2]
         return "".join(self._batch.log_ids(job.name)) if kind_of(job) is BATCH_JOB else number
 
     def _on_batch(self, labels: Mapping[str, str], *, all_stacks: bool) -> list[AnyJob]:
-        """Return jobs on Batch: the stack's own, or all. Print a read error and continue."""
         program = program_label(self.ref.pulumi_project, self.ref.stack)
         own = ({STACK_LABEL: self.ref.stack}, {PROGRAM_LABEL: program})
         by_name: dict[str, AnyJob] = {}
@@ -208,17 +191,15 @@ class Jobs:
         return list(by_name.values())
 
     def _method(self, verb: str, kind: JobKind | None) -> Callable[..., Any]:
-        """Return the client's method, like ``get_custom_job``."""
         return getattr(self._client, f"{verb}_{(kind or CUSTOM_JOB).argument}")
 
     def _own(self, terms: Sequence[str], kind: JobKind) -> list[AnyJob]:
-        """Return the jobs that this stack or an environment of its program submitted."""
         has_request = f"labels.{kind.sent_label(REQUEST_ID_LABEL)}:*"
         program = program_label(self.ref.pulumi_project, self.ref.stack)
         named = {STACK_LABEL: self.ref.stack, PROGRAM_LABEL: program}
         own = (f"labels.{kind.sent_label(label)}={value}" for label, value in named.items())
         jobs = [job for term in own for job in self._all([*terms, term, has_request], kind)]
-        return list({job.name: job for job in jobs}.values())  # one may have both labels
+        return list({job.name: job for job in jobs}.values())  # A job may have both labels.
 
     def _all(self, terms: Sequence[str], kind: JobKind) -> list[AnyJob]:
         request = {"parent": self.ref.parent, "filter": " AND ".join(terms)}
@@ -226,7 +207,7 @@ class Jobs:
             return list(read(getattr(self._client, f"list_{kind.argument}s"), request=request))
         except NotFound as error:
             raise OperatorError(f"Vertex AI: {error.message}") from None
-        except (GoogleAPICallError, RetryError) as error:  # on a page after the first
+        except (GoogleAPICallError, RetryError) as error:  # The request for a later page failed.
             raise OperatorError(f"Vertex AI returned only a part of the list: {error}") from None
 
 
@@ -238,21 +219,14 @@ def kind_of(job: AnyJob) -> JobKind:
 
 
 def labels_of(job: AnyJob) -> dict[str, str]:
-    """Return the labels that the program wrote, by the names that CustomJobs use."""
+    """Return the labels that the program wrote, with the label names of CustomJobs."""
     return own_labels(kind_of(job).labels_of(job.labels))
 
 
-def _created(job: AnyJob) -> tuple[int, str]:
-    return type(job).pb(job).create_time.ToNanoseconds(), job.name
-
-
 def declared_elsewhere(ref: StackRef, section: str, command: str) -> str:
-    """Return a hint to another stack whose file has entries in a section; empty if there is none.
-
-    For a stack of the local cloud, only others of it count, and so for stacks of Google Cloud.
-    """
+    """Return a hint to another stack with entries in the section; empty without such a stack."""
     for name in completion.stacks(ref.root):
         is_alike = find_unchecked(ref.root, name).is_local == ref.is_local
         if name != ref.stack and is_alike and completion.keys(ref.root, name, section):
-            return f". Stack {name} declares some: `{command} --stack {name}`"
+            return f". Stack {name} has {section}: `{command} --stack {name}`"
     return ""

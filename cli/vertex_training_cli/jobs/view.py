@@ -23,7 +23,6 @@ from vertex_training.customjob.protocol.ports import (
     TERMINAL,
 )
 from vertex_training.customjob.protocol.waiting import format_duration
-from vertex_training.errors import CommandError
 from vertex_training_cli.console import plain
 from vertex_training_cli.engine.values import redact
 from vertex_training_cli.jobs.service import kind_of, labels_of
@@ -32,9 +31,9 @@ if TYPE_CHECKING:
     from vertex_training.customjob.google.job_service import AnyJob
     from vertex_training.customjob.protocol.idle import Series
 
-#: Columns of ``vt jobs list``. All but ``stack``, which is one of the labels, are keys of its JSON.
+#: Columns of ``vt jobs list``. All columns except ``stack`` are also keys of its JSON.
 COLUMNS: Final = ("job", "stack", "run", "slot", "rung", "state", "created", "duration", "id")
-#: Length in minutes of the period for which ``vt jobs show`` shows the use of accelerators.
+#: Period for which ``vt jobs show`` shows the use of accelerators, in minutes.
 USE_MINUTES: Final = 30
 #: Columns that are omitted if no job has a value.
 OPTIONAL: Final = ("stack", "slot", "rung")
@@ -81,14 +80,11 @@ def rung(job: AnyJob) -> str:
 
 
 def run_texts(jobs: Sequence[AnyJob]) -> dict[str, str]:
-    """Return each job's run by its resource name. Repeated submissions are numbered: ``1 #2``.
-
-    A run has several when its file was changed, or it was cancelled and asked for again.
-    """
+    """Return each job's run by its resource name. Repeated submissions are numbered: ``1 #2``."""
     texts, counts = dict[str, str](), Counter[tuple[str, ...]]()
     for job in sorted(jobs, key=lambda entry: type(entry).pb(entry).create_time.ToNanoseconds()):
-        project = job.name.split("/")[1]  # that of scripts has a stack of the same name
-        key = project, stack(job), title(job), run(job), slot(job)  # a slot has one job
+        # Projects may have stacks of the same name.
+        key = job.name.split("/")[1], stack(job), title(job), run(job), slot(job)
         counts[key] += 1
         more = counts[key] > 1 and run(job)
         texts[job.name] = f"{run(job)} #{counts[key]}" if more else run(job)
@@ -96,7 +92,7 @@ def run_texts(jobs: Sequence[AnyJob]) -> dict[str, str]:
 
 
 def state(job: AnyJob) -> str:
-    """Return the job's state without the API's prefix: ``RUNNING``."""
+    """Return the job's state without the API's prefix, like ``RUNNING``."""
     return enum_name(job.state).removeprefix("JOB_STATE_")
 
 
@@ -106,7 +102,7 @@ def has_ended(job: AnyJob) -> bool:
 
 
 def row(job: AnyJob, now: datetime) -> dict[str, str]:
-    """Return the cells of a job in the list."""
+    """Return the cells of a job in the list of jobs."""
     return {
         "job": title(job),
         "run": run(job),
@@ -120,7 +116,7 @@ def row(job: AnyJob, now: datetime) -> dict[str, str]:
 
 
 def list_entry(job: AnyJob, now: datetime) -> dict[str, Any]:
-    """Return a job of the list as JSON: the row and more properties."""
+    """Return the JSON of a job in the list of jobs."""
     data = {**row(job, now), "name": job.name, "displayName": job.display_name}
     data["section"] = kind_of(job).section
     return redact({**data, "labels": dict(job.labels), "error": job.error.message})
@@ -129,7 +125,12 @@ def list_entry(job: AnyJob, now: datetime) -> dict[str, Any]:
 def facts(job: AnyJob, project: str, region: str, now: datetime) -> list[tuple[str, str]]:
     """Return the rows of ``vt jobs show``, the most important first."""
     console_url, logs_url = kinds.console_urls(project, region, job_id(job), kind_of(job))
-    spec = spec_of(job)
+    spec, pools = spec_of(job), list[str]()
+    for pool in spec.worker_pool_specs:
+        machine = pool.machine_spec
+        gpus = f"{machine.accelerator_count} x {enum_name(machine.accelerator_type)}"
+        with_gpus = f" with {gpus}" if machine.accelerator_count else ""
+        pools.append(f"{pool.replica_count} x {machine.machine_type}{with_gpus}")
     rows = [
         ("state", state(job)),
         ("error", job.error.message),
@@ -142,7 +143,7 @@ def facts(job: AnyJob, project: str, region: str, now: datetime) -> list[tuple[s
         ("ended", _time(job.end_time)),
         ("duration", _duration(job, now)),
         ("trials", trial_summary(message(job)) if is_tuning(job) else ""),
-        *(("worker pool", _pool(pool)) for pool in spec.worker_pool_specs),
+        *(("worker pool", text) for text in pools),
         ("account", spec.service_account),
         ("artifacts", spec.base_output_directory.output_uri_prefix),
         ("labels", " ".join(f"{key}={value}" for key, value in sorted(job.labels.items()))),
@@ -175,7 +176,7 @@ def has_accelerators(job: AnyJob) -> bool:
 
 
 def accelerator_use(series: Sequence[Series]) -> dict[str, Any]:
-    """Return mean and highest accelerator use, from 0 to 1, over all points, or None."""
+    """Return the mean and highest use of the job's accelerators, from 0 to 1; None without data."""
     values = [value for one in series for _, value in one.points if math.isfinite(value)]
     mean = round(math.fsum(values) / len(values), 4) if values else None
     highest = max(values, default=None)
@@ -183,30 +184,20 @@ def accelerator_use(series: Sequence[Series]) -> dict[str, Any]:
 
 
 def use_text(use: Mapping[str, Any]) -> str:
-    """Return a line about the result of :func:`accelerator_use`, or about its ``error``."""
+    """Return a line about the use of a job's accelerators, or about the error of the request."""
     if "error" in use:
-        return f"use is not known: {use['error']}"
+        return f"the use of accelerators is unknown: {use['error']}"
     if use["mean"] is None:
-        return f"no data on their use in the last {use['minutes']} minutes"
+        return f"no data on the use of accelerators in the last {use['minutes']} minutes"
     text = f"{use['mean']:.1%} in use on average, {use['max']:.1%} at most"
     return f"{text}, in the last {use['minutes']} minutes ({use['series']} series)"
 
 
-def _pool(pool: Any) -> str:
-    machine = pool.machine_spec
-    text = f"{pool.replica_count} x {machine.machine_type}"
-    if machine.accelerator_count:
-        text += f" with {machine.accelerator_count} x {enum_name(machine.accelerator_type)}"
-    return text
-
-
 def _time(value: Any) -> str:
-    """Return a time field as datetime, or None if it is not set."""
     return value.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S") if value else ""
 
 
 def _duration(job: AnyJob, now: datetime) -> str:
-    """Return the running time of the job's code; empty before it starts."""
     began: Any = job.start_time
     ended_at: Any = job.end_time or now
     return format_duration((ended_at - began).total_seconds()) if began else ""
@@ -239,9 +230,11 @@ class Trial:
 
 
 def trials_of(message: Mapping[str, Any]) -> list[Trial]:
-    """Return the trials of a tuning job's message, best first; trials without a result are last."""
+    """Return the trials of a tuning job, best first. Trials without a result come last."""
     trials = [_trial(trial) for trial in message.get("trials", [])]
-    metric, sign = _objective(message)
+    metrics = message.get("studySpec", {}).get("metrics", [])
+    objective = next((metric for metric in metrics if "safetyConfig" not in metric), {})
+    metric, sign = objective.get("metricId", ""), 1 if objective.get("goal") == "MINIMIZE" else -1
     return sorted(
         trials,
         key=lambda trial: (
@@ -252,28 +245,9 @@ def trials_of(message: Mapping[str, Any]) -> list[Trial]:
     )
 
 
-def find_trial(trials: Sequence[Trial], wanted: str) -> Trial:
-    """Return the trial with this id.
-
-    Raises:
-        CommandError: there is none, or it runs nothing yet.
-    """
-    trial = next((item for item in trials if item.id == wanted), None)
-    if trial is None:
-        known = ", ".join(item.id for item in sorted(trials, key=lambda entry: entry.number))
-        raise CommandError(
-            f"trial {wanted!r} does not exist.", f"choose one of: {known or 'none yet'}."
-        )
-    if not trial.job:
-        raise CommandError(f"trial {wanted} has no job yet: its state is {trial.state}.")
-    return trial
-
-
 def trial_summary(message: Mapping[str, Any]) -> str:
     """Return the number of trials by state: ``7 of 12, 3 at once: 4 SUCCEEDED, 3 ACTIVE``."""
-    states: dict[str, int] = {}
-    for trial in message.get("trials", []):
-        states[_trial_state(trial)] = states.get(_trial_state(trial), 0) + 1
+    states = Counter(_trial_state(trial) for trial in message.get("trials", []))
     counts = ", ".join(f"{number} {state}" for state, number in sorted(states.items()))
     text = f"{sum(states.values())} of {message.get('maxTrialCount', 0)}"
     text += f", {message.get('parallelTrialCount', 0)} at once"
@@ -281,7 +255,7 @@ def trial_summary(message: Mapping[str, Any]) -> str:
 
 
 def trial_table(message: Mapping[str, Any]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    """Return header and rows: trial, state, metrics, parameters, CustomJob id."""
+    """Return the header and the rows: trial, state, metrics, parameters, CustomJob id."""
     trials = trials_of(message)
     metrics = _names(trial.metrics for trial in trials)
     parameters = _names(trial.parameters for trial in trials)
@@ -317,19 +291,12 @@ def _trial_state(message: Mapping[str, Any]) -> str:
     return str(message.get("state", "")).removeprefix("STATE_")
 
 
-def _objective(message: Mapping[str, Any]) -> tuple[str, int]:
-    """Return the metric to optimize, and the sign that makes the best trial the smallest."""
-    metrics = message.get("studySpec", {}).get("metrics", [])
-    objective = next((metric for metric in metrics if "safetyConfig" not in metric), {})
-    return objective.get("metricId", ""), 1 if objective.get("goal") == "MINIMIZE" else -1
-
-
 def _names(of: Any) -> list[str]:
     return list(dict.fromkeys(name for mapping in of for name in mapping))
 
 
 def shown(value: Any) -> str:
-    """Return a value for display: 0.817259, 32, adam; empty for None."""
+    """Return a value as text, like 0.817259, 32 or adam; empty for None."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return f"{value:.6g}"
     return "" if value is None else str(value)

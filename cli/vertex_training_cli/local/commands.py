@@ -37,14 +37,14 @@ from vertex_training_cli.status import print_status
 
 @contextmanager
 def private_files() -> Iterator[int]:
-    """Create files with permissions for this user only, inside the block; yield the old umask."""
+    """Create files that only this user can read, inside the block; yield the old umask."""
     umask = os.umask(PRIVATE_UMASK)
     try:
         yield umask
     except KeyboardInterrupt:
         print_status(
-            "interrupted; processes that were started keep running "
-            "(`vt local status`, `vt local down`)"
+            "interrupted; started processes continue to run. `vt local status` lists and "
+            "`vt local down` stops these processes"
         )
         raise
     finally:
@@ -60,7 +60,7 @@ class PrebuiltImages(enum.StrEnum):
     """No substitute: the job fails."""
 
 
-#: An option of ``start`` and ``up``; its values are those of ``GpuShortage``.
+#: Option --gpus of ``start`` and ``up``, with the values of ``GpuShortage``.
 GpuChoice = Annotated[
     str | None,
     typer.Option(
@@ -73,7 +73,7 @@ GpuChoice = Annotated[
 
 
 def keep_gpu_choice(home: Home, choice: str | None) -> None:
-    """Save the value of ``--gpus`` for later jobs, if the option is set."""
+    """Save the value of ``--gpus`` for later jobs if the option is set."""
     from localgcp.runner.allotment import GpuShortage
 
     if choice is None:
@@ -102,7 +102,7 @@ def start(
         keep_gpu_choice(home, gpus)
         info = lifecycle.start(home, print_status)
         if prebuilt is not None:
-            from localgcp.runner import substitutes  # compares versions, which takes its time
+            from localgcp.runner import substitutes  # slow import
 
             substitutes.take_nearest(home, on=prebuilt is PrebuiltImages.NEAREST)
         print_status(f"running (process {info.pid})")
@@ -173,16 +173,16 @@ _CANCELLED: Final = (
 
 
 def take_down(home: Home, *, clean: bool, report: Callable[[str], None]) -> None:
-    """Cancel all jobs, stop the server, and with ``clean`` remove the files. Repeatable.
+    """Cancel all jobs and stop the server. With ``clean``, also remove the local cloud's files.
 
-    Raises LocalCloudError if the files are not ours, or pulumi is at work on them.
+    Raise an error if the files belong to another user, or a ``pulumi`` process uses them.
     """
     if clean:
-        _check_removable(home)  # before anything is stopped that pulumi works with
+        _check_removable(home)  # Check before the server stops.
     tables: tuple[RecordTable[Any], ...] = (TuningTable(home.database), JobTable(home.database))
     live: list[tuple[RecordTable[Any], JobRecord]] = []
     batch, of_batch = BatchTable(home), list[BatchJob]()
-    with _records_if_possible(report):
+    with _reported_record_errors(report):
         if home.database.exists():
             live = [(t, job) for t in tables for job in t.list() if not job.state.terminal]
             of_batch = batch.list(states=ACTIVE)
@@ -192,7 +192,7 @@ def take_down(home: Home, *, clean: bool, report: Callable[[str], None]) -> None
         for prediction in of_batch:
             batch.move(prediction.name, State.CANCELLING, ACTIVE)
     stopped = lifecycle.stop(home)
-    with _records_if_possible(report):
+    with _reported_record_errors(report):
         for table, job in live:
             if table.move(job.job_id, JobState.CANCELLED, error=_CANCELLED):
                 report(f"job {job.display_name} ({job.job_id}) was cancelled")
@@ -207,22 +207,17 @@ def take_down(home: Home, *, clean: bool, report: Callable[[str], None]) -> None
 
 
 def _check_removable(home: Home) -> None:
-    """Raise LocalCloudError or CommandError if files belong to another user or are in use."""
     lifecycle.check_removable(home)
     if live := [lock for lock in locks.in_folder(home.pulumi) if lock.alive]:
         raise live[0].refusal()
 
 
 @contextmanager
-def _records_if_possible(report: Callable[[str], None]) -> Iterator[None]:
-    """Continue after an error of the job records (full disk, damaged file), and report the error.
-
-    A job left as it was is settled by the next server.
-    """
+def _reported_record_errors(report: Callable[[str], None]) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        report(f"cannot change the records of the jobs: {error}")
+        report(f"cannot write the state of jobs: {error}")
 
 
 DEFAULT_STACK: Final = "local"
@@ -232,10 +227,7 @@ _UNREADABLE: Final = (OSError, ValueError, AttributeError, TypeError, KeyError, 
 
 
 def _select_local(home: Home, env: dict[str, str]) -> None:
-    """Select stack ``local`` if no stack is selected, so that commands need no ``--stack``.
-
-    The selection lies in PULUMI_HOME below VT_LOCAL_HOME; one made by hand later stays.
-    """
+    """Select stack ``local`` if no stack is selected, so that commands need no ``--stack``."""
     project = find_project(str(home.repo))
     if project is None or (home.pulumi_home / "workspaces").exists():
         return
@@ -244,22 +236,18 @@ def _select_local(home: Home, env: dict[str, str]) -> None:
         return
     pulumi = shutil.which("pulumi", path=env["PATH"])
     if pulumi is None:
-        return  # the command itself says what is missing
+        return  # The command in the shell reports the missing program.
     make_stack(pulumi, str(home.stacks / name), name, DEFAULT_STACK, env)
     command = [pulumi, "-C", folder, "stack", "select", DEFAULT_STACK, "--non-interactive"]
     subprocess.run(command, env=env, check=False, stdout=subprocess.DEVNULL)
 
 
 def _stack_defaults(home: Home) -> dict[str, str]:
-    """Return project and region of stack ``local`` for gcloud; empty without a local project.
-
-    A project that is chosen already, as in a shell inside of a shell, stays.
-    """
     project = find_project(str(home.repo))
     defaults: dict[str, str] = {}
     if project is not None:
         file = os.path.join(project[0], file_name(DEFAULT_STACK))
-        # A stack file with a mistake keeps nobody out of a shell; `pulumi` says what is wrong.
+        # `pulumi` reports mistakes in the stack file.
         with suppress(*_UNREADABLE), open(file, encoding="utf-8") as stack:
             defaults = cloud_sdk.defaults(yaml.safe_load(stack)["config"])
     chosen = os.environ.get(cloud_sdk.PROJECT, "")
@@ -270,8 +258,6 @@ def _stack_defaults(home: Home) -> dict[str, str]:
 
 def enter_shell(home: Home, command: str | None, report: Callable[[str], None], umask: int) -> None:
     """Replace this process by the shell or command, with ``umask``. Starts the local cloud."""
-    from localgcp import lifecycle  # loads the servers' modules, which an environment needs not
-
     info = lifecycle.start(home, report)
     env = environment(home, info.ports) | _stack_defaults(home)
     env |= python_clients.environment(home.cloud_sdk, env)
@@ -291,11 +277,8 @@ def enter_shell(home: Home, command: str | None, report: Callable[[str], None], 
 
 
 def add_value(name: str, stack: str) -> int:
-    """Add a version to a secret of a stack, and return the version's number.
-
-    Raises CommandError: there is no such stack or secret, or the value is none.
-    """
-    from vertex_training.stack import settings_of  # takes its time, which other commands save
+    """Add a version to a secret of a stack, and return the version's number."""
+    from vertex_training.stack import settings_of  # slow import
 
     ref = stacks.find(stack)
     settings = settings_of(ref.root, ref.stack)
@@ -309,21 +292,19 @@ def add_value(name: str, stack: str) -> int:
         raise CommandError(f"project {project} is not a project of the local cloud.", hint)
     home = Home.find()
     home.create()
-    value = _read(name)
-    if not value or len(value) > secretmanager.MAX_BYTES:
-        raise CommandError(
-            f"a secret value has 1 to {secretmanager.MAX_BYTES:,} bytes; this one has "
-            f"{len(value):,}."
-        )
-    if value.endswith(b"\n"):
-        print_status("the value ends with a newline, which jobs will read too; use printf %s")
-    return secretmanager.add_version(home.secrets, project, secret, value)
-
-
-def _read(name: str) -> bytes:
     if sys.stdin.isatty():
-        return getpass.getpass(f"Value of secret {name}: ").encode()
-    return sys.stdin.buffer.read(secretmanager.MAX_BYTES + 1)
+        value = getpass.getpass(f"Value of secret {name}: ").encode()
+    else:
+        value = sys.stdin.buffer.read(secretmanager.MAX_BYTES + 1)
+    if not value or len(value) > secretmanager.MAX_BYTES:
+        limits = f"must have 1 to {secretmanager.MAX_BYTES:,} bytes"
+        raise CommandError(f"the value of a secret {limits}; this value has {len(value):,}.")
+    if value.endswith(b"\n"):
+        print_status(
+            "the value ends with a newline, which is a part of the secret. To write a value "
+            "without a newline, use `printf %s`"
+        )
+    return secretmanager.add_version(home.secrets, project, secret, value)
 
 
 def set_value(

@@ -1,9 +1,7 @@
-"""``vt local up --endpoints FILE``: trains and serves a model in a separate stack.
+"""``vt local up --endpoints FILE``: train and serve a model in a separate stack.
 
-A model is made of what a run has left, so its sections can only follow the run. The stack's file is
-written twice: from the one that trains, with what it has served so far, then with the sections of
-FILE. The containers' commands run on this host. At the end each endpoint is asked for the
-predictions that the training script wrote of its own (``predictions.jsonl``).
+A model needs the output of a run. So the stack is deployed first without the models and endpoints
+of FILE, then with them. Serving containers run on this machine.
 """
 
 from __future__ import annotations
@@ -29,18 +27,16 @@ from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.local import results
 from vertex_training_cli.local.results import JobRecords
 
-#: Function that deploys a stack and returns the exit code.
 Run = Callable[[str], int]
-#: Suffix of the stack's name.
 SUFFIX: Final = "-endpoint"
 #: First line of a stack file that this command may overwrite.
 MARK: Final = "# Written by `vt local up"
-#: Sections of FILE that the stack gets only after its runs have succeeded.
+#: Sections of FILE that are deployed after the runs of the stack have succeeded.
 LATER: Final = ("models", "endpoints")
-#: File with the script's own predictions, in the folder of the model.
+#: File with the script's predictions in the folder of the model.
 OWN: Final = "predictions.jsonl"
 ROWS: Final = 100
-#: Maximum difference of numbers that were added in different order.
+#: Maximum difference between equal predictions, for example by another order of additions.
 TOLERANCE: Final = 1e-6
 _IMAGE: Final = re.compile(r"\$\{images\.([a-z0-9-]{1,63})\}")
 _ENTRYPOINT: Final = re.compile(r"^ENTRYPOINT (\[.*\])$", re.MULTILINE)
@@ -49,18 +45,22 @@ _NO_IMAGE: Final = f"us-docker.pkg.dev/this-machine/none/none@sha256:{'0' * 64}"
 
 
 def run(home: Home, stack: str, added: Path, train: Run, bring_up: Run) -> int:
-    """Return the exit code of ``train`` or ``bring_up``, or 1 if predictions differ.
-
-    Raises:
-        CommandError: there is no such file, the stack is not local, or its file is somebody's own.
-    """
+    """Return the exit code of ``train`` or ``bring_up``, or 1 if predictions differ."""
     ref = stacks.find(stack, home.repo)
     config, served = read_config(ref, added), f"{stack}{SUFFIX}"
     file = ref.root / file_name(served)
-    write(file, stack, _while_training(config, ref.root, served))
+    # During the training, the stack keeps the models and endpoints that it serves.
+    later = {_key(section) for section in LATER}
+    before = stacks.read_stack_file(ref.root, served)["config"] if file.exists() else {}
+    kept = {key: before[key] for key in later & before.keys()}
+    write(file, stack, {key: value for key, value in config.items() if key not in later} | kept)
     if code := train(served):
         return code
-    _run_on_host(ref.root, config)
+    images = config[_key("images")]
+    for model in config[_key("models")].values():
+        match = _IMAGE.fullmatch(str(model.get("container")))
+        if match and match[1] in images and "digest" not in images[match[1]]:
+            model["container"] = on_host(ref.root, images[match[1]])
     write(file, stack, config)
     if code := bring_up(served):
         return code
@@ -68,7 +68,7 @@ def run(home: Home, stack: str, added: Path, train: Run, bring_up: Run) -> int:
 
 
 def read_config(ref: StackRef, added: Path) -> dict[str, Any]:
-    """Return the config of the stack that trains and serves the model. Raises CommandError."""
+    """Return the config of the stack that trains and serves the model."""
     if not ref.is_local:
         raise CommandError(f"stack {ref.stack} is not a stack of the local cloud.")
     config = copy.deepcopy(stacks.read_stack_file(ref.root, ref.stack).get("config") or {})
@@ -85,42 +85,20 @@ def read_config(ref: StackRef, added: Path) -> dict[str, Any]:
 
 
 def write(file: Path, source: str, config: Mapping[str, Any]) -> None:
-    """Replace the stack file atomically.
-
-    Raises:
-        CommandError: a file of this name was written by somebody else.
-    """
+    """Replace the stack file atomically; refuse a file that this command did not write."""
     if file.exists() and not file.read_text("utf-8", errors="replace").startswith(MARK):
-        text = f"{file.name} exists and was not written by this command."
-        raise CommandError(text, "rename the file.")
+        text = f"{file.name} exists, and this command did not write the file."
+        raise CommandError(text, f"rename {file.name}.")
     head = (
-        f"{MARK}` from Pulumi.{source}.yaml, overwritten by each run: edit "
+        f"{MARK}` from Pulumi.{source}.yaml. Each run overwrites this file: edit "
         f"Pulumi.{source}.yaml instead.\n"
     )
     text = head + yaml.safe_dump({"config": dict(config)}, sort_keys=False, allow_unicode=True)
     RootDirectory(file.parent).write(file.name, text.encode())
 
 
-def _while_training(config: Mapping[str, Any], root: Path, stack: str) -> dict[str, Any]:
-    """Return the config for the training: models and endpoints stay as the stack serves them."""
-    later = {_key(section) for section in LATER}
-    exists = (root / file_name(stack)).exists()
-    before = stacks.read_stack_file(root, stack)["config"] if exists else {}
-    served = {key: before[key] for key in later & before.keys()}
-    return {key: value for key, value in config.items() if key not in later} | served
-
-
 def _key(section: str) -> str:
     return f"{SCHEMA.namespace}:{section}"
-
-
-def _run_on_host(root: Path, config: Mapping[str, Any]) -> None:
-    """Replace images without a digest, in the config's models, by commands of this host."""
-    images = config[_key("images")]
-    for model in config[_key("models")].values():
-        match = _IMAGE.fullmatch(str(model.get("container")))
-        if match and match[1] in images and "digest" not in images[match[1]]:
-            model["container"] = on_host(root, images[match[1]])
 
 
 def on_host(root: Path, image: Mapping[str, Any]) -> dict[str, Any]:
@@ -129,10 +107,10 @@ def on_host(root: Path, image: Mapping[str, Any]) -> dict[str, Any]:
     match = _ENTRYPOINT.search(text)
     words = json.loads(match[1]) if match else []
     if words[:1] != ["python"]:
-        text = f"{image['context']} does not start python, and its container cannot run here."
-        raise CommandError(text, "build the image by `vt images build`, and set its digest.")
+        text = f"the ENTRYPOINT of {image['context']} is not python, so it cannot run on this host."
+        raise CommandError(text, "build the image with `vt images build`, and set its digest.")
     folders = [(root / pattern).parent for pattern in image.get("include", ())]
-    path = ":".join(str(fromkey) for fromkey in dict.fromkeys(folders))
+    path = ":".join(dict.fromkeys(map(str, folders)))
     return {
         "image": _NO_IMAGE,
         "command": [sys.executable, *words[1:]],
@@ -143,7 +121,7 @@ def on_host(root: Path, image: Mapping[str, Any]) -> dict[str, Any]:
 def _show_endpoints(home: Home, ref: StackRef, config: Mapping[str, Any]) -> int:
     """Print each endpoint's predictions beside the script's. Return 1 if they differ, else 0."""
     from vertex_training_cli.serving import endpoints, service
-    from vertex_training_cli.serving.rows import Batch
+    from vertex_training_cli.serving.endpoints import Batch
 
     ref.connect_clients()
     differ = 0
@@ -169,7 +147,6 @@ def _show_endpoints(home: Home, ref: StackRef, config: Mapping[str, Any]) -> int
 def _own_predictions(
     home: Home, ref: StackRef, model: Mapping[str, Any], key: str
 ) -> list[dict[str, Any]]:
-    """Return the first rows that the run's script predicted; empty if it predicted none."""
     job_name, records = model.get("job", key), JobRecords(home)
     for job in results.read_state(home, ref.pulumi_project, ref.stack).jobs:
         record = records.get(job.job_id) if job.name == job_name else None

@@ -83,13 +83,12 @@ def add(
         fault = Fault.parse(
             service=service, kind=kind, method=method, match=match, when=when, code=code,
             seconds=seconds, replica=replica, nth=nth, times=times,
-            probability=probability, seed=seed, patch=_json(patch), value=value,
+            probability=probability, seed=seed, patch=_json_or_text(patch), value=value,
         )  # fmt: skip
         print(inject(Home.find(), fault))
 
 
-def _json(text: str) -> object:
-    """Parse ``text`` as JSON; return invalid JSON as text, which ``Fault`` then refuses."""
+def _json_or_text(text: str) -> object:
     try:
         return json.loads(text)
     except ValueError:

@@ -1,7 +1,6 @@
-"""Requests that the job service refuses by its machine catalogue and its rules for images.
+"""Refusals of the local cloud's job service, by the machine catalogue and the rules for images.
 
-The local cloud calls it by the entry point ``localgcp.job_limits``: it has no such tables, and they
-stand in one place (decision 72).
+The local cloud calls ``refusals`` through the entry point ``localgcp.job_limits`` (decision 72).
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from vertex_training.customjob.rules.job import Job
 from vertex_training.customjob.rules.registry import Finding
 from vertex_training.errors import Path
 
-#: Ids of rules whose findings are refusals of the service: no such machine type or image.
+#: Ids of rules whose findings the service refuses, like unknown machine types.
 REFUSED: Final = frozenset(
     {
         *("machine-type", "accelerator-required", "accelerator-machine", "accelerator-count"),
@@ -27,9 +26,8 @@ REFUSED: Final = frozenset(
         *("image-name", "executor-image", "prebuilt-tag", "prebuilt-name"),
     }
 )
-#: Messages of the service, as seen in public threads
-#: (https://github.com/GoogleCloudPlatform/vertex-ai-samples/issues/213). Other refusals have the
-#: rule's text.
+#: Messages of the service (https://github.com/GoogleCloudPlatform/vertex-ai-samples/issues/213).
+#: Other refusals have the rule's text.
 WORDS: Final = {
     "machine-type": 'Machine type "{value}" is not supported.',
     "accelerator-machine": 'Accelerator "{value}" is not supported for machine type "{machine}".',
@@ -37,17 +35,17 @@ WORDS: Final = {
 
 
 def refusals(job: dict[str, Any], region: str) -> Iterator[tuple[str, str]]:
-    """Yield field and message of each mistake in a CustomJob in the API's JSON form.
-
-    What ``vt`` submits was checked before, with the rules that its file sets aside.
-    """
+    """Yield field and message of each mistake in a CustomJob that ``vt`` did not submit."""
     if any(kind.sent_label(REQUEST_ID_LABEL) in job.get("labels", {}) for kind in KINDS):
         return
     checked = Job({"jobSpec": job.get("jobSpec", {})}, Context(region=region))
     for rule in rules.RULES:
         if rule.id in REFUSED and rule.check is not None:
             for finding in rule.check(checked):
-                yield _field(finding), _message(rule.id, finding, checked)
+                path: Path = (*finding.path, finding.missing) if finding.missing else finding.path
+                parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
+                name = re.sub(r"(?<!\.)([A-Z])", r"_\1", "".join(parts)).lower().removeprefix(".")
+                yield name, _message(rule.id, finding, checked)
 
 
 def _message(rule: str, finding: Finding, job: Job) -> str:
@@ -56,10 +54,3 @@ def _message(rule: str, finding: Finding, job: Job) -> str:
     text = WORDS.get(rule, own.replace("{", "{{").replace("}", "}}"))
     detail = text.format(value=finding.value, machine=machine.get("machineType", ""))
     return f"{detail} ({finding.hint})" if finding.hint else detail
-
-
-def _field(finding: Finding) -> str:
-    """Return the path in the service's form: ``job_spec.worker_pool_specs[0].machine_spec``."""
-    path: Path = (*finding.path, finding.missing) if finding.missing else finding.path
-    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
-    return re.sub(r"(?<!\.)([A-Z])", r"_\1", text).lower().removeprefix(".")

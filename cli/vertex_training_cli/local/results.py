@@ -1,4 +1,4 @@
-"""Records and outputs of jobs in the local cloud, for jobs of every kind."""
+"""Records and outputs of jobs in the local cloud, for all kinds of jobs."""
 
 from __future__ import annotations
 
@@ -25,18 +25,13 @@ from vertex_training_cli.jobs.objects import Objects
 LocalJob = JobRecord | BatchJob
 
 NOTHING_THERE: Final = (
-    "no artifacts: not written by the job, or deleted. To run the job again, increase `run`"
+    "no artifacts: the job wrote no files, or the files were deleted. To run the job again, "
+    "increase its `run`"
 )
 
 
 def metrics(job: LocalJob) -> dict[str, float]:
-    """Return the numbers of the least nested metrics.json in the job's output; empty if none.
-
-    Clients of this process must be connected to the local cloud.
-
-    Raises:
-        OperatorError: they cannot be read.
-    """
+    """Return the numbers in the job's least nested metrics.json; empty without such a file."""
     if job.output_prefix is None:
         return {}
     body = Objects(job.project).nearest(job.output_prefix, METRICS)
@@ -44,11 +39,7 @@ def metrics(job: LocalJob) -> dict[str, float]:
 
 
 def artifacts(home: Home, job: LocalJob) -> tuple[str, str] | None:
-    """Return the location of the job's output: (gs:// URI, folder of the emulator), or None.
-
-    Where nothing is, the second says so. A job outlives its buckets: after ``pulumi destroy`` the
-    next ``up`` adopts it as the run it was asked for.
-    """
+    """Return URI and local folder of the job's output, or URI and a message, or None."""
     if job.output_prefix is None:
         return None
     folder = home.storage / job.output_prefix.removeprefix("gs://")
@@ -56,13 +47,13 @@ def artifacts(home: Home, job: LocalJob) -> tuple[str, str] | None:
 
 
 class JobLookup(Protocol):
-    """Finds the record of a job."""
+    """Returns the record of a job."""
 
     def get(self, job_id: str) -> LocalJob | None: ...
 
 
 class JobRecords:
-    """Records of all jobs of all services. Job ids are unique across services."""
+    """Records of the jobs of all services. Job ids are unique across services."""
 
     def __init__(self, home: Home) -> None:
         self._vertex = JobTable(home.database), TuningTable(home.database)
@@ -80,7 +71,7 @@ class JobRecords:
         return sorted([*jobs, *self._batch.list()], key=lambda job: job.create_time, reverse=True)
 
     def progress(self, job: LocalJob) -> str:
-        """Return the share of ended trials or succeeded tasks, like ``3/4``, or an empty string."""
+        """Return the share of ended trials or succeeded tasks, like ``3/4``; else an empty text."""
         if isinstance(job, BatchJob):
             return f"{self._batch.counts(job.uid).get('SUCCEEDED', 0)}/{job.task_count}"
         if isinstance(job, TuningRecord):
@@ -95,14 +86,14 @@ def noun(job: LocalJob) -> str:
 
 
 def why(job: LocalJob) -> str:
-    """Return the reason why the job failed or waits; empty if none is recorded."""
+    """Return the reason why the job failed or waits; empty without a recorded reason."""
     if isinstance(job, BatchJob) and job.state is State.QUEUED:
         return job.last_event
     return job.error_message or ""
 
 
 def log_file(home: Home, job: LocalJob, replica: str = PRIMARY) -> Path:
-    """Return the log of a replica; on Batch, of a task (``task-0``) or of the agent (``agent``)."""
+    """Return the log of a replica; for Batch, of a task (``task-0``) or the agent (``agent``)."""
     if isinstance(job, BatchJob):
         name = "task-0" if replica == PRIMARY else replica
         return home.batch / job.uid / "logs" / f"{name}.log"
@@ -111,10 +102,7 @@ def log_file(home: Home, job: LocalJob, replica: str = PRIMARY) -> Path:
 
 @dataclass(frozen=True)
 class StackJob:
-    """A job or tuning job of the stack: its name in the stack, and its id.
-
-    The name is its key in the stack's output ``jobs``, else that of its resource.
-    """
+    """Name and id of a job or tuning job of the stack."""
 
     name: str
     job_id: str
@@ -130,10 +118,7 @@ class StackState:
 
 def read_state(home: Home, project: str, stack: str) -> StackState:
     """Return the stack's state; empty if the stack does not exist."""
-    return _state(home.pulumi / ".pulumi" / "stacks" / project / f"{stack}.json")
-
-
-def _state(file: Path) -> StackState:
+    file = home.pulumi / ".pulumi" / "stacks" / project / f"{stack}.json"
     try:
         checkpoint: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))["checkpoint"]
     except (FileNotFoundError, ValueError, KeyError):
@@ -146,10 +131,10 @@ def _state(file: Path) -> StackState:
     for resource in resources:
         if not resource.get("custom") or resource["type"].startswith((STACK, PROVIDER)):
             continue
-        if resource.get("delete"):  # replaced, and its deletion did not finish
+        if resource.get("delete"):  # the replaced resource of an incomplete replacement
             continue
         counts[resource["type"]] += 1
-        # Jobs of Cloud Scheduler and Cloud Run are named as those of Batch are.
+        # Jobs of Cloud Scheduler and Cloud Run have the same form of name as jobs of Batch.
         id_ = "" if resource["type"].startswith("gcp:") else _job_id(resource.get("id"))
         if id_:
             jobs.append(StackJob(names.get(id_) or resource["urn"].rpartition("::")[2], id_))
@@ -157,10 +142,6 @@ def _state(file: Path) -> StackState:
 
 
 def _output_names(resources: list[dict[str, Any]]) -> dict[str, str]:
-    """Return names by job id, from the outputs ``jobs`` and ``tuning``.
-
-    Each is ``{NAME: {name: projects/…/customJobs/ID}}``.
-    """
     for resource in resources:
         if resource["type"] != STACK:
             continue
@@ -177,6 +158,5 @@ def _output_names(resources: list[dict[str, Any]]) -> dict[str, str]:
 
 
 def _job_id(name: object) -> str:
-    """Return the id in a job's resource name, of any kind; empty for other text."""
     text = str(name)
     return text.rpartition("/")[2] if text.count("/") == 5 and kind_of_name(text) else ""

@@ -22,7 +22,6 @@ from vertex_training_cli.console import console, table
 from vertex_training_cli.local import results
 from vertex_training_cli.local.commands import private_files
 
-#: Notifications that are shown; the others are counted.
 LAST: Final = 5
 
 
@@ -50,11 +49,11 @@ def show(home: Home) -> bool:
         out.print("server: " + ("not responding; run `vt local start`" if info else "not running"))
         for child in processes.live_children(home.children):
             out.print(
-                f"left by a killed run: process {child.pid} ({child.role}); `vt local down` ends it"
+                f"process {child.pid} of a killed run ({child.role}): `vt local down` ends it"
             )
     out.print(f"files: {home.root}")
     if substitutes.takes_nearest(home):
-        nearest = "replaced by the nearest version (set by --prebuilt nearest)"
+        nearest = "the nearest version is used (set by --prebuilt nearest)"
         out.print(f"prebuilt images that are not installed: {nearest}")
     if (shortage := GpuShortage.of(home)) is not GpuShortage.AUTO:
         action = "wait" if shortage is GpuShortage.WAIT else "run on CPUs"
@@ -107,7 +106,6 @@ def _show_endpoints(home: Home, out: Console) -> None:
 
 
 def _show_notifications(home: Home, out: Console) -> None:
-    """Print the last notifications of alerts, and the alerts that are not evaluated locally."""
     store, messages = Store(home.database), alerting.read_notifications(home.notifications)
     if messages:
         out.print(f"notifications: {len(messages)} in {home.notifications} ({alerting.STAND_IN})")

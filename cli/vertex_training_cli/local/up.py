@@ -23,19 +23,11 @@ from vertex_training_cli.engine import stacks
 from vertex_training_cli.engine.pulumi_cli import PulumiCli
 from vertex_training_cli.local import results
 from vertex_training_cli.local.commands import GpuChoice, keep_gpu_choice, private_files
-from vertex_training_cli.local.results import (
-    JobLookup,
-    JobRecords,
-    LocalJob,
-    StackJob,
-    StackState,
-    log_file,
-)
+from vertex_training_cli.local.results import JobLookup, JobRecords, LocalJob, StackJob, log_file
 from vertex_training_cli.status import print_status
 from vertex_training_cli.up.command import bring_up
 
 Report = Callable[[str], None]
-#: State of a successful job of any kind.
 SUCCEEDED: Final = "SUCCEEDED"
 
 
@@ -79,11 +71,8 @@ def run(
 ) -> int:  # fmt: skip
     """Return the exit code of pulumi if pulumi failed, 1 if a job did not succeed, else 0.
 
-    ``only``: the jobs that are waited for, shown and counted; without it, all of the stack.
-    ``last``: print what one may do next.
-
-    Raises CommandError if there is no such stack here, the cloud does not start, or the stack is in
-    use.
+    With ``only``, other jobs are not awaited and not shown. With ``last``, print commands for the
+    next steps.
     """
     if code := _bring_up(home, stack, report):
         return code
@@ -93,7 +82,10 @@ def run(
     shown_jobs = [job for job in state.jobs if only is None or job.name in only]
     if wait:
         watch(home, jobs, shown_jobs)
-    _show_counts(stack, state)
+    rows = [(type_, str(count)) for type_, count in sorted(state.counts.items())]
+    rows.append(("total", str(state.counts.total())))
+    console().print()
+    console().print(table(f"RESOURCES OF {stack}", "COUNT", rows=rows))
     where.connect_clients()
     code = _show_jobs(home, shown_jobs, jobs)
     if last:
@@ -110,28 +102,15 @@ def show_next_steps(commands: Sequence[str]) -> None:
 
 
 def _bring_up(home: Home, stack: str, report: Report) -> int:
-    """Start the local cloud, and return the exit code of ``pulumi up``."""
     where = stacks.find(stack, home.repo)
     info = lifecycle.start(home, report)
     pulumi = PulumiCli(where.root, environment(home, info.ports))
-    # No preview first: this is a rehearsal, and the preview would take as long again.
-    # After a kill, a plugin of that run could go on beside the next one: `on_dead_lock` ends it.
-    arguments = ["--yes", "--skip-preview"]
-    return bring_up(
-        where, pulumi, arguments, report, on_dead_lock=lambda: end_orphaned_plugins(home)
-    )
-
-
-def _show_counts(stack: str, state: StackState) -> None:
-    out = console()
-    rows = [(type_, str(count)) for type_, count in sorted(state.counts.items())]
-    rows.append(("total", str(state.counts.total())))
-    out.print()
-    out.print(table(f"RESOURCES OF {stack}", "COUNT", rows=rows))
+    # A preview would double the time. A plugin of a killed run could interfere with this run.
+    arguments, end_plugins = ["--yes", "--skip-preview"], lambda: end_orphaned_plugins(home)
+    return bring_up(where, pulumi, arguments, report, on_dead_lock=end_plugins)
 
 
 def _show_jobs(home: Home, wanted: Sequence[StackJob], jobs: JobLookup) -> int:
-    """Print a table for each job; return 1 if a job failed, else 0."""
     out, failed = console(), 0
     for job in wanted:
         record = jobs.get(job.job_id)
@@ -160,7 +139,6 @@ def _job_rows(home: Home, job: StackJob, record: LocalJob | None) -> list[tuple[
 
 
 def _tuning_rows(home: Home, tuning: TuningRecord) -> list[tuple[str, str]]:
-    """Return rows on a tuning job: the number of ended trials, and the best trial."""
     trials = TuningTable(home.database).trials(tuning.job_id)
     over = sum(trial.state.over for trial in trials)
     rows = [("trials", f"{over} of {tuning.max_trials}")]
@@ -182,10 +160,7 @@ _TAIL_BYTES: Final = 16_000
 
 
 def watch(home: Home, jobs: JobLookup, wanted: Sequence[StackJob]) -> None:
-    """Print each state of the jobs until all have ended or their records were deleted.
-
-    Raises LocalCloudError if the server ends before they do.
-    """
+    """Print each state of the jobs until all have ended or their records were deleted."""
     shown: dict[str, str] = {}
 
     def show(name: str, record: LocalJob) -> None:
@@ -208,7 +183,7 @@ def watch(home: Home, jobs: JobLookup, wanted: Sequence[StackJob]) -> None:
 
 
 def tail(home: Home, record: LocalJob, lines: int) -> list[str]:
-    """Return the last lines of the first replica's log."""
+    """Return the last lines of the log of the job's first replica."""
     try:
         with log_file(home, record).open("rb") as log:
             log.seek(0, 2)
@@ -216,7 +191,7 @@ def tail(home: Home, record: LocalJob, lines: int) -> list[str]:
             written = [line.decode(errors="replace") for line in log]
     except FileNotFoundError:
         return []
-    # A progress bar rewrites its line: only what would be left on a terminal is shown.
+    # A progress bar overwrites its line: only the last text of each line is shown.
     return [plain(line.rstrip("\r\n").rpartition("\r")[2]) for line in written][-lines:]
 
 
@@ -227,7 +202,7 @@ def _live_jobs(
     live = [(name, record) for name, record in running if not record.state.terminal]
     if live and lifecycle.running(home) is None:
         raise LocalCloudError(
-            f"the local cloud ended before {len(live)} jobs had ended.",
-            "start it again by `vt local start`.",
+            f"the local cloud stopped while {len(live)} jobs were running.",
+            "start the local cloud again with `vt local start`.",
         )
     return live

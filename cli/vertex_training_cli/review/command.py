@@ -242,7 +242,7 @@ def _with_images(report: ReviewReport, ref: StackRef, *, offline: bool) -> Revie
 
 def _plan(ref: StackRef, how: PreviewOptions) -> tuple[Plan, str, list[Problem]]:
     from vertex_training_cli import policy_levels
-    from vertex_training_cli.engine.preview import make_plan
+    from vertex_training_cli.engine.events import make_plan
 
     target = ref.preview_target(offline=how.offline, refresh=how.refresh)
     save = how.save_plan.absolute() if how.save_plan else None

@@ -34,12 +34,11 @@ if TYPE_CHECKING:
     from vertex_training.settings.model import Settings
     from vertex_training_cli.run.submission import PreparedRun
 
-#: Form of the service's job error that contains a replica's exit code.
+#: Text of the service's job error that contains a replica's exit code.
 _EXIT_CODE: Final = re.compile(r"exited with a non-zero status of (\d+)")
 _CANCEL_SECONDS: Final = 120.0
 _POLL_SECONDS: Final = 0.5
-#: Number of consecutive failed reads of the job's state after which the command fails. Each read
-#: has its own retries.
+#: Maximum number of consecutive failed reads of the job's state. Each read has its own retries.
 _MAX_FAILURES: Final = 5
 _INTERRUPTED: Final = 130
 _TERMINATED: Final = 143
@@ -82,7 +81,7 @@ MachineName = Annotated[
 
 
 class _TerminatedError(SystemExit):
-    """SIGTERM, or SIGHUP after the terminal was closed, as an exception."""
+    """Signal SIGTERM, or SIGHUP after the terminal was closed."""
 
 
 def run(
@@ -90,8 +89,7 @@ def run(
     args: Words = None,
     stack: SelectedStack = None,
     name: Annotated[
-        str,
-        typer.Option("--name", help="Another name for this run, if the job is already running."),
+        str, typer.Option("--name", help="Name of this run, to run a job twice at the same time.")
     ] = "",
     detach: Annotated[
         bool, typer.Option("--detach", "-d", help="Submit the job, print its id and exit.")
@@ -126,8 +124,8 @@ def run(
     is_script = file.suffix == ".py"
     if not is_script and (added or no_code or gpu or machine):
         options = "--with, --no-code, --gpu and --machine"
-        raise CommandError(f"{options} are options for a script (.py).")
-    with _turn(file):
+        raise CommandError(f"{options} require a script (.py), but JOB is {job}.")
+    with _lock_of(file):
         if is_script:
             wanted = (gpu, machine)
             jobs, loaded, prepared = _script(file, words, stack, name, added, wanted, alone=no_code)
@@ -146,8 +144,7 @@ def run(
     raise typer.Exit(_follow(jobs, resource, stopped_by, cancel_on_exit=cancel_on_exit))
 
 
-def _turn(file: Path) -> AbstractContextManager[None]:
-    """Return the lock of a script run. A job of a stack needs no lock."""
+def _lock_of(file: Path) -> AbstractContextManager[None]:
     if not (file.suffix == ".py" and file.is_file()):
         return nullcontext()
     from vertex_training_cli.run import script
@@ -175,17 +172,17 @@ def _script(
     *,
     alone: bool,
 ) -> tuple[Jobs, Stack, PreparedRun]:
-    from vertex_training_cli.run import code, script
+    from vertex_training_cli.run import script
 
     if stack:
         raise CommandError(
-            "--stack does not apply to a script, which runs in its own stack.",
-            "pass a job or a job file instead of the script, or omit --stack",
+            "--stack does not apply to a script, which runs in a separate stack.",
+            "pass a job or a job file instead of the script, or remove --stack",
         )
     if not file.is_file():
         raise CommandError(f"file {file} does not exist.")
     machine = script.choose_machine(*wanted)
-    files = code.collect(file, added, alone=alone)
+    files = script.collect(file, added, alone=alone)
     ref = script.find(print_status)
     loaded = load_stack(ref.root, ref.stack)
     if files.note:
@@ -194,9 +191,8 @@ def _script(
 
 
 def _ensure_usable(ref: stacks.StackRef, loaded: Stack) -> None:
-    """Raise CommandError if the stack is protected or not deployed."""
     if loaded.settings.protects:
-        text = f"stack {ref.stack} is protected: its jobs need a review."
+        text = f"stack {ref.stack} is protected: a review of each job is required."
         raise CommandError(text, "add the job to the stack file, or use another stack")
     bucket = loaded.settings.names.bucket(CONTROL)
     if not submission.has_bucket(ref.project, bucket, loaded.settings.project_number):
@@ -212,22 +208,19 @@ def print_notes(prepared: PreparedRun, settings: Settings) -> None:
     limits = (settings.limits, *(team.limits for team in settings.teams.values()))
     if any(limit.in_usd for limit in limits):
         cost = f"the job {prepared.request.submission.job} costs at most {prepared.costs_at_most}"
-        print_status(f"{cost}; limits in USD apply to each run separately")
+        print_status(f"{cost}. Each run may cost up to the limits in USD.")
 
 
 def _confirm(prepared: PreparedRun) -> None:
     cost = f"the job {prepared.request.submission.job} costs at most {prepared.costs_at_most}"
     if not sys.stdin.isatty():
-        text = "no terminal to confirm the cost. Nothing was submitted. Hint: add --yes"
-        print_status(f"{cost}; {text}")
+        print_status(f"{cost}. Without a terminal, --yes is required. No job was submitted.")
         raise typer.Exit(NOT_POSSIBLE)
     if not typer.confirm(f"{cost}. Submit the job?", err=True):
         raise typer.Exit(NOT_POSSIBLE)
 
 
 def _raise_at_termination() -> None:
-    """Turn SIGTERM and SIGHUP into exceptions. By default they end the process silently."""
-
     def terminate(*_: object) -> NoReturn:
         raise _TerminatedError(_TERMINATED)
 
@@ -237,20 +230,17 @@ def _raise_at_termination() -> None:
 
 
 def _submit(prepared: PreparedRun, loaded: Stack) -> tuple[str, BaseException | None]:
-    """Return the job's resource name, and the interruption if one came during the submission.
+    """Return the job's resource name, and an interruption that came during the submission.
 
-    It runs in a thread: an interruption would end the protocol before its answer, and the job would
-    go on.
-
-    Raises:
-        KeyboardInterrupt: at the second one; the submission is not awaited.
+    The submission runs in a thread, so that an interruption does not leave a job without an owner.
+    A second Ctrl-C is raised at once.
     """
     sent: Future[str] = Future()
 
     def send() -> None:
         try:
             sent.set_result(submission.submit(prepared, loaded))
-        except BaseException as error:  # raised below
+        except BaseException as error:  # result() raises the error.
             sent.set_exception(error)
 
     threading.Thread(target=send, daemon=True).start()
@@ -267,7 +257,6 @@ def _submit(prepared: PreparedRun, loaded: Stack) -> tuple[str, BaseException | 
 def _follow(
     jobs: Jobs, resource: str, stopped_by: BaseException | None, *, cancel_on_exit: bool
 ) -> int:
-    """Print the job's log until the job ends, and return the exit code."""
     try:
         if stopped_by is not None:
             raise stopped_by
@@ -282,16 +271,15 @@ def _follow(
             _cancel(jobs, resource)
         else:
             number = resource.rpartition("/")[2]
-            print_status(
-                f"job {number} continues to run; to cancel it: {_cancel_command(jobs, number)}"
-            )
+            command = _cancel_command(jobs, number)
+            print_status(f"job {number} continues to run. To cancel the job: {command}")
         return _TERMINATED
     print_status(f"{view.title(ended)}: {view.state(ended)} {redact(ended.error.message)}".rstrip())
     return exit_code(view.state(ended), ended.error.message)
 
 
 def exit_code(state: str, error: str) -> int:
-    """Return the exit code of the replica that failed first; 1 if there is none."""
+    """Return the exit code of the first failed replica; 1 if the error contains no exit code."""
     if state in ("SUCCEEDED", "PARTIALLY_SUCCEEDED"):
         return 0
     code = _EXIT_CODE.search(error)
@@ -301,7 +289,7 @@ def exit_code(state: str, error: str) -> int:
 def _cancel(jobs: Jobs, resource: str) -> int:
     number = resource.rpartition("/")[2]
     command = _cancel_command(jobs, number)
-    with suppress(OSError):  # the terminal may be closed
+    with suppress(OSError):  # The terminal may be closed.
         print_status(
             f"cancelling job {number}; press Ctrl-C again to exit without waiting ({command})"
         )
@@ -316,11 +304,6 @@ def _cancel_command(jobs: Jobs, number: str) -> str:
 
 
 def _wait(jobs: Jobs, resource: str, limit: float = float("inf")) -> AnyJob:
-    """Return the job after it has ended or the time limit has passed.
-
-    Raises:
-        OperatorError: the service did not answer ``_MAX_FAILURES`` times in a row.
-    """
     ends, failures = time.monotonic() + limit, 0
     while True:
         try:

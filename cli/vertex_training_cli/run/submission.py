@@ -1,14 +1,13 @@
-"""Submits a job of a stack, or a job file, once, through the same protocol as a deployment.
+"""Submit a job of a stack, or a job file, once. The job is not in the state of Pulumi.
 
-The job belongs to no state of Pulumi: its record in the stack's control bucket makes the submission
-happen once, and its labels name stack, job and run
-(decision 64).
+A record in the stack's control bucket prevents a second submission (decision 64).
 """
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -32,7 +31,6 @@ from vertex_training.errors import (
 from vertex_training.errors import Path as FieldPath
 from vertex_training.naming import CONTROL
 from vertex_training.settings import cron
-from vertex_training.settings.model import Job
 from vertex_training.stack import Stack
 from vertex_training_cli.engine.paths import from_here
 from vertex_training_cli.importing.imported import POOLS, SPECS, TASKS, key_of
@@ -47,12 +45,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PreparedRun:
-    """A submission that is ready to be sent."""
+    """A run that is ready to be submitted."""
 
     request: JobRequest
     warnings: tuple[str, ...]
     uploads: Mapping[str, bytes]
-    """Packages that the job fetches: gs:// URI -> content."""
+    """Content of the packages to upload, by their gs:// URIs."""
 
     @property
     def costs_at_most(self) -> str:
@@ -63,18 +61,13 @@ class PreparedRun:
 def prepare(
     stack: Stack, jobs: Jobs, wanted: str, words: Sequence[str], name: str = ""
 ) -> PreparedRun:
-    """Return the next run of a job of ``stack`` or of a job file, with the arguments ``words``.
-
-    Raises:
-        ConfigError: with every mistake in the file, or in its arguments.
-        CheckUnavailableError: it is neither a job nor a file.
-    """
+    """Return the next run of a job of ``stack`` or of a job file, with the arguments ``words``."""
     key, file = _find(stack, wanted)
     name = RUN_PREFIX + (name or key)
     data, shown = _read(file, words)
     context, table = stack.context, stack.references
     if key in stack.settings.schedules:
-        table = {**table, job_file.SLOT: cron.name_of(datetime.now(UTC))}  # as a slot of its own
+        table = {**table, job_file.SLOT: cron.name_of(datetime.now(UTC))}
     place = stack.submission(name, next_run(jobs.list(), name, jobs.ref.stack))
     declared = stack.settings.submitted.get(key)
     kind = BATCH_JOB if declared and declared.backend == BATCH_JOB.backend else None
@@ -88,17 +81,16 @@ def prepare(
     uploads = {str(table[reference]): package.content for reference, package in packages.items()}
     notifications = stack.settings.notifications(key)
     request = dataclasses.replace(checked.request, notifications=notifications)
-    return PreparedRun(request, (*_warnings(checked), *_left_out(key, declared)), uploads)
+    passed = {"ladder": declared.ladder, **declared.passed} if declared else {}
+    ignored = [name for name, value in passed.items() if value and name not in ("onDelete", MODEL)]
+    notes = (f"`vt run` ignores {name} of job '{key}'" for name in ignored)
+    return PreparedRun(request, (*_warnings(checked), *notes), uploads)
 
 
 def of_document(
     content: Mapping[str, object], place: Submission, stack: Stack, uploads: Mapping[str, bytes]
 ) -> PreparedRun:
-    """Return a run of a job that is passed as ``content``, not read from a file.
-
-    Raises:
-        ConfigError: with every mistake in it.
-    """
+    """Return a run of the job in ``content``."""
     data = yaml.safe_dump(dict(content)).encode()
     checked = job_file.check_job_file(data, "job", place, stack.references, stack.context)
     if checked.request is None:
@@ -107,15 +99,19 @@ def of_document(
 
 
 def submit(run: PreparedRun, stack: Stack) -> str:
-    """Upload the packages, submit the job and return its resource name.
-
-    Raises:
-        OperatorError: a package cannot be written; or the job was refused, or is not certain.
-    """
+    """Upload the packages, submit the job and return its resource name."""
     from vertex_training.customjob.provider import CustomJobProvider, input_options, submission_of
 
     for uri, content in run.uploads.items():
-        _upload(stack.settings.project, uri, content)
+        bucket, _, name = uri.removeprefix("gs://").partition("/")
+        blob = storage_client(stack.settings.project).bucket(bucket).blob(name)
+        try:
+            with suppress(PreconditionFailed):  # The object exists. Its name contains its digest.
+                blob.upload_from_string(content, "application/gzip", if_generation_match=0)
+        except (GoogleAPICallError, RetryError) as error:
+            text = f"cannot write {uri}: {getattr(error, 'message', error)}"
+            hint = "`vt run` requires roles/storage.objectUser on the bucket"
+            raise CommandError(text, hint) from None
     request, settings = run.request, stack.settings
     labels = settings.labels_of(settings.team_at(request.account))
     bucket = settings.names.bucket(CONTROL)
@@ -131,11 +127,7 @@ def submit(run: PreparedRun, stack: Stack) -> str:
 
 
 def has_bucket(project: str, name: str, number: str) -> bool:
-    """Return True if a bucket exists or if that is unknown: a write to a missing bucket then fails.
-
-    Raises:
-        CommandError: it is not of the project with this number.
-    """
+    """Return True if a bucket exists. If that is unknown, return True: a later write then fails."""
     try:
         return Objects(project).has_bucket(name, number)
     except OperatorError:
@@ -143,26 +135,21 @@ def has_bucket(project: str, name: str, number: str) -> bool:
 
 
 def next_run(jobs: Sequence[AnyJob], name: str, stack: str) -> int:
-    """Return the highest run of ``jobs`` with this name, plus one.
-
-    Raises:
-        CommandError: one of them has not ended.
-    """
+    """Return the number of the next run of a job; refuse if a run is still live."""
     submitted = [job for job in jobs if view.title(job) == name]
     for job in submitted:
         if not view.has_ended(job):
             id_ = view.job_id(job)
             raise CommandError(
                 f"job {name} is already running: {id_} is {view.state(job)}.",
-                f"cancel it by `vt jobs cancel {id_} --stack {stack}`, or start a second "
-                "one with --name",
+                f"cancel the job with `vt jobs cancel {id_} --stack {stack}`, or start a second "
+                "run with --name NAME",
             )
     runs = [view.run(job) for job in submitted]
     return max((int(run) for run in runs if run.isdecimal()), default=0) + 1
 
 
 def _find(stack: Stack, wanted: str) -> tuple[str, Path]:
-    """Return name and file of a job of the stack, or of a job file by its path."""
     known = stack.settings.submitted
     if wanted in known:
         return wanted, stack.root / known[wanted].file
@@ -170,11 +157,10 @@ def _find(stack: Stack, wanted: str) -> tuple[str, Path]:
     if file.is_file():
         return next(iter(stack.jobs_of(file)), key_of(file.stem)), file
     hint = did_you_mean(wanted, known)
-    raise CheckUnavailableError(f"{wanted} is neither a job of this stack nor a file; {hint}")
+    raise CheckUnavailableError(f"{wanted} is not a job of this stack and not a file; {hint}")
 
 
 def _read(file: Path, words: Sequence[str]) -> tuple[bytes, str]:
-    """Return the job file with ``words`` added to its arguments, and its path for messages."""
     from vertex_training_cli.check.checking import read
 
     shown = from_here(file)
@@ -184,41 +170,17 @@ def _read(file: Path, words: Sequence[str]) -> tuple[bytes, str]:
     try:
         content = yaml.safe_load(data)
     except yaml.YAMLError:
-        return data, shown  # told with its place when it is checked
+        return data, shown  # The later check reports the error.
     add_arguments(content, words, shown)
     return yaml.safe_dump(content, sort_keys=False).encode(), shown
-
-
-def _left_out(key: str, declared: Job | None) -> list[str]:
-    """Return notes on settings of the stack's job that a run ignores."""
-    settings = {"ladder": declared.ladder, **declared.passed} if declared else {}
-    names = (name for name, value in settings.items() if value and name not in ("onDelete", MODEL))
-    return [f"job '{key}': a single run ignores {name}" for name in names]
 
 
 def _warnings(checked: JobFileResult) -> tuple[str, ...]:
     return tuple(map(str, (*checked.warnings, *checked.ignored)))
 
 
-def _upload(project: str, uri: str, content: bytes) -> None:
-    """Write an object whose name contains its digest, unless it exists."""
-    bucket, _, name = uri.removeprefix("gs://").partition("/")
-    blob = storage_client(project).bucket(bucket).blob(name)
-    try:
-        blob.upload_from_string(content, "application/gzip", if_generation_match=0)
-    except PreconditionFailed:
-        return
-    except (GoogleAPICallError, RetryError) as error:
-        text = f"cannot write {uri}: {getattr(error, 'message', error)}"
-        raise CommandError(text, "`vt run` needs roles/storage.objectUser on the bucket") from None
-
-
 def add_arguments(content: Any, words: Sequence[str], file: str) -> None:
-    """Add arguments to every pool of the job file ``content`` that has a task.
-
-    Raises:
-        CommandError: it has none.
-    """
+    """Add arguments to all tasks of the job file ``content``; refuse a file without tasks."""
     tasks = [task for _, task in tasks_of(content)]
     if not tasks:
         raise CommandError(
@@ -234,26 +196,21 @@ def with_words(args: Sequence[str], words: Sequence[str]) -> list[str]:
     >>> with_words(["--epochs=2", "--lr", "0.1", "train"], ["--epochs=3", "--lr=1", "--fast"])
     ['train', '--epochs=3', '--lr=1', '--fast']
     """
-    flags = {_flag(word) for word in words if word.startswith("-")}
+    flags = {word.partition("=")[0] for word in words if word.startswith("-")}
     kept: list[str] = []
     index = 0
     while index < len(args):
         word = args[index]
         index += 1
-        if not word.startswith("-") or _flag(word) not in flags:
+        if not word.startswith("-") or word.partition("=")[0] not in flags:
             kept.append(word)
         elif "=" not in word and index < len(args) and not args[index].startswith("-"):
-            index += 1  # its value is a word of its own
+            index += 1  # The next word is the flag's value.
     return [*kept, *words]
 
 
-def _flag(word: str) -> str:
-    """Return ``--epochs`` for ``--epochs=3``."""
-    return word.partition("=")[0]
-
-
 def tasks_of(content: Any) -> Iterator[tuple[FieldPath, dict[str, Any]]]:
-    """Yield the tasks of a CustomJob, of its ``jobSpec`` alone, or of a tuning job, with paths."""
+    """Yield path and content of each task of a CustomJob, a ``jobSpec`` or a tuning job."""
     path: FieldPath = ()
     for names in (SPECS, SPECS, POOLS):
         key = next((n for n in names if isinstance(content, Mapping) and n in content), None)

@@ -1,13 +1,15 @@
-"""Command lines of ``vt endpoints``."""
+"""Command lines of ``vt endpoints``, and batches of rows for predictions."""
 
 from __future__ import annotations
 
+import json
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import nullcontext
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import IO, TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 from google.api_core.exceptions import (
@@ -31,15 +33,18 @@ from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.jobs.command import TIME_IS_UP
 from vertex_training_cli.jobs.service import declared_elsewhere
 from vertex_training_cli.options import Format, FormatOption, SelectedStack, seconds
-from vertex_training_cli.serving import rows, service
+from vertex_training_cli.serving import service
 from vertex_training_cli.status import print_status
 
-#: Seconds after the first 429 or 503 for which requests are repeated.
+if TYPE_CHECKING:
+    from google.protobuf.struct_pb2 import Value
+
+#: Duration of retries after a response 429 or 503, in seconds.
 PATIENCE: Final = 30.0
-#: Seconds for a request: shared public endpoints end it after 60, dedicated ones after an hour.
+#: Timeouts of requests in seconds. Vertex AI's own timeouts are 60 seconds for shared public
+#: endpoints and an hour for dedicated endpoints.
 SHARED_SECONDS: Final = 60
 DEDICATED_SECONDS: Final = 600
-#: Seconds between two polls of a wait.
 PAUSE: Final = 2.0
 
 EndpointArgument = Annotated[
@@ -56,7 +61,15 @@ def list_(stack: SelectedStack = None, format_: FormatOption = Format.TEXT) -> N
         if version.run
     }
     entries = [
-        _entry(key, endpoint, runs) for key, endpoint in service.Endpoints(ref).list().items()
+        {
+            "endpoint": key,
+            "split": service.shares(endpoint, runs),
+            "reach": service.reach(endpoint),
+            "address": endpoint.dedicated_endpoint_dns,
+            "id": endpoint.name.rpartition("/")[2],
+            "name": endpoint.name,
+        }
+        for key, endpoint in service.Endpoints(ref).list().items()
     ]
     if format_ is Format.JSON:
         print(json_document(entries))
@@ -92,7 +105,11 @@ def wait(
     Exit code: 0 served, 124 after the deadline (the command prints the remaining differences).
     """
     limit, ref = seconds(deadline, "--deadline"), service.connected(stack)
-    declared, endpoints = _declared(ref), service.Endpoints(ref)
+    loaded, endpoints = declared_stacks.load(ref.root, ref.stack), service.Endpoints(ref)
+    declared = {
+        key: loaded.endpoints[renames.first_key(key, entry)]
+        for key, entry in loaded.settings.endpoints.items()
+    }
     if unknown := [key for key in endpoint if key not in declared]:
         hint = f"declared endpoints: {', '.join(declared)}." if declared else ""
         raise CommandError(f"stack {ref.stack} does not declare endpoint {unknown[0]!r}.", hint)
@@ -109,7 +126,7 @@ def wait(
         if not pending:
             return
         if time.monotonic() >= ends:
-            print_status(f"deadline exceeded, not ready: {', '.join(pending)}")
+            print_status(f"deadline exceeded. Endpoints that are not ready: {', '.join(pending)}")
             raise typer.Exit(TIME_IS_UP)
         time.sleep(PAUSE)
 
@@ -137,45 +154,46 @@ def predict(
     ref = service.connected(stack)
     target = service.Endpoints(ref).find(endpoint)
     is_dedicated = target.dedicated_endpoint_enabled
-    most, send = rows.DEDICATED_BYTES if is_dedicated else rows.SHARED_BYTES, sender(ref, target)
+    most, send = DEDICATED_BYTES if is_dedicated else SHARED_BYTES, sender(ref, target)
     with nullcontext(sys.stdin.buffer) if str(input_) == "-" else input_.open("rb") as file:
-        for batch in rows.batches(file, most):
+        for batch in batches(file, most):
             for prediction in send(batch):
                 print(json_text(prediction))
 
 
-def sender(ref: StackRef, endpoint: Any) -> Callable[[rows.Batch], list[Any]]:
-    """Return the function that sends rows to an endpoint, and returns a prediction for each.
-
-    Raises:
-        CommandError: the endpoint has no deployed model, or is private.
-    """
+def sender(ref: StackRef, endpoint: Any) -> Callable[[Batch], list[Any]]:
+    """Return the function that sends rows to an endpoint, and returns a prediction for each row."""
     if not endpoint.deployed_models:
-        hint = "wait for a version by `vt endpoints wait`."
+        hint = "wait for a deployed version with `vt endpoints wait`."
         raise CommandError(f"endpoint {endpoint.display_name} has no deployed model.", hint)
     if service.reach(endpoint) == "private" and not ref.is_local:
-        hint = "send requests to its Private Service Connect address from inside the network."
+        hint = "send requests to the endpoint's Private Service Connect address from its network."
         raise CommandError(f"endpoint {endpoint.display_name} is private.", hint)
     dns = endpoint.dedicated_endpoint_dns if endpoint.dedicated_endpoint_enabled else ""
     client = service.client(ref.project, ref.region, "prediction", dns)
     retry = Retry(if_exception_type(ServiceUnavailable, TooManyRequests), timeout=PATIENCE)
     timeout = DEDICATED_SECONDS if dns else SHARED_SECONDS
 
-    def send(batch: rows.Batch) -> list[Any]:
+    def send(batch: Batch) -> list[Any]:
         try:
             instances = [ParseDict(value, Value()) for value in batch.values]
             response = client.predict(
                 endpoint=endpoint.name, instances=instances, retry=retry, timeout=timeout
             )
         except (ParseError, ValueError) as error:
-            raise CommandError(f"{batch}: cannot be sent: {error}") from None
+            raise CommandError(f"cannot send {batch}: {error}") from None
         except (GoogleAPICallError, RetryError, GoogleAuthError, RequestException) as error:
             text = getattr(error, "cause", None) or error
-            raise OperatorError(f"{batch}: the endpoint did not answer: {text}") from None
+            raise OperatorError(
+                f"the endpoint did not answer the request for {batch}: {text}"
+            ) from None
         predictions = type(response).pb(response).predictions
         if len(predictions) != len(instances):
-            raise OperatorError(f"{batch}: {len(predictions)} answers for {len(instances)} rows")
-        return [rows.to_plain(prediction) for prediction in predictions]
+            raise OperatorError(
+                f"the endpoint returned {len(predictions)} predictions for the "
+                f"{len(instances)} rows of {batch}"
+            )
+        return [to_plain(prediction) for prediction in predictions]
 
     return send
 
@@ -186,7 +204,6 @@ def split_text(split: Mapping[str, int]) -> str:
 
 
 def _missing(declared: DeclaredEndpoint, endpoints: Mapping[str, Any]) -> list[str]:
-    """Return how an endpoint differs from the stack file, except in models added by hand."""
     live = endpoints.get(declared.key)
     if live is None or live.name.rpartition("/")[2] != declared.id:
         return ["does not exist yet"]
@@ -201,19 +218,65 @@ def _missing(declared: DeclaredEndpoint, endpoints: Mapping[str, Any]) -> list[s
     return missing
 
 
-def _declared(ref: StackRef) -> dict[str, DeclaredEndpoint]:
-    """Return the endpoints in the stack file by their current keys."""
-    stacks = declared_stacks.load(ref.root, ref.stack)
-    entries = stacks.settings.endpoints.items()
-    return {key: stacks.endpoints[renames.first_key(key, endpoint)] for key, endpoint in entries}
+#: Maximum size of a request's rows in bytes. Requests may have 1.5 MB for a shared public endpoint
+#: and 10 MB for a dedicated endpoint (predictions/choose-endpoint-type, read on 2026-08-22).
+SHARED_BYTES: Final = 1_400_000
+DEDICATED_BYTES: Final = 9_500_000
+#: Maximum number of rows of a request, because a container may process rows one by one.
+MOST_ROWS: Final = 256
 
 
-def _entry(key: str, endpoint: Any, runs: dict[str, str]) -> dict[str, Any]:
-    return {
-        "endpoint": key,
-        "split": service.shares(endpoint, runs),
-        "reach": service.reach(endpoint),
-        "address": endpoint.dedicated_endpoint_dns,
-        "id": endpoint.name.rpartition("/")[2],
-        "name": endpoint.name,
-    }
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Values of consecutive lines. ``line`` is the number of the first line."""
+
+    line: int
+    values: list[Any]
+
+    def __str__(self) -> str:
+        last = self.line + len(self.values) - 1
+        return f"line {last}" if last == self.line else f"lines {self.line} to {last}"
+
+
+def batches(file: IO[bytes], most_bytes: int) -> Iterator[Batch]:
+    """Yield the rows of a file, one JSON value per line, in batches of at most ``most_bytes``."""
+    batch, size, line = Batch(1, []), 0, 0
+    while text := file.readline(most_bytes + 1):
+        line += 1
+        if len(text) > most_bytes:
+            raise CommandError(
+                f"line {line} is longer than {most_bytes:,} bytes, the limit of a request."
+            )
+        try:
+            value = json.loads(text)
+            # Python parses NaN, 1e999 and unpaired surrogates, but requests cannot contain these.
+            length = len(json.dumps(value, ensure_ascii=False, allow_nan=False).encode())
+        except (ValueError, RecursionError) as error:
+            reason = error.msg if isinstance(error, json.JSONDecodeError) else "unsupported value"
+            raise CommandError(f"line {line} is not a valid JSON value: {reason}.") from None
+        if batch.values and (len(batch.values) >= MOST_ROWS or size + length > most_bytes):
+            yield batch
+            batch, size = Batch(line, []), 0
+        batch.values.append(value)
+        size += length + 1
+    if batch.values:
+        yield batch
+
+
+def to_plain(value: Value) -> Any:
+    """Return a protobuf ``Value`` as plain data, with whole numbers as integers."""
+    match value.WhichOneof("kind"):
+        case "struct_value":
+            return {key: to_plain(field) for key, field in value.struct_value.fields.items()}
+        case "list_value":
+            return [to_plain(item) for item in value.list_value.values]
+        case "number_value" if value.number_value.is_integer() and abs(value.number_value) < 2**53:
+            return int(value.number_value)
+        case "number_value":
+            return value.number_value
+        case "string_value":
+            return value.string_value
+        case "bool_value":
+            return value.bool_value
+        case _:
+            return None

@@ -1,4 +1,4 @@
-"""Reads models and endpoints of a stack through the official clients."""
+"""Read models and endpoints of a stack through the official clients."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ Kind = Literal["model", "endpoint", "prediction"]
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """One version of a model. Its texts are from the service and not trusted."""
+    """One version of a model. Its texts come from the service and are not trusted."""
 
     model: str
-    """Key in the stack file."""
+    """Key of the model in the stack file."""
     number: str
     """Number of the version in Vertex AI."""
     job: str
@@ -39,11 +39,11 @@ class Version:
     aliases: tuple[str, ...]
     created: str
     name: str
-    """``projects/P/locations/R/models/ID@NUMBER``."""
+    """Resource name: ``projects/P/locations/R/models/ID@NUMBER``."""
 
 
 class ModelReader:
-    """Reads models and their versions. Every method raises OperatorError if the service refuses."""
+    """Reads models and their versions. Methods raise OperatorError if a request fails."""
 
     def __init__(self, ref: StackRef) -> None:
         self.ref, self._client = ref, client(ref.project, ref.region, "model")
@@ -60,15 +60,14 @@ class ModelReader:
             for name in names
             for version in _listed(self._client.list_model_versions, {"name": name})
         ]
-        own = (version for version in versions if version.model)
-        return sorted(own, key=lambda version: (version.model, -_number(version.number)))
+
+        def order(version: Version) -> tuple[str, int]:
+            return version.model, -int(version.number) if version.number.isdecimal() else 0
+
+        return sorted((version for version in versions if version.model), key=order)
 
     def of_model(self, key: str) -> list[Version]:
-        """Return the versions of one model, the newest first.
-
-        Raises:
-            CommandError: the stack has no such model.
-        """
+        """Return the versions of one model, the newest first."""
         every, first = self.versions(), self.ref.first_key(key, "models")
         versions = [version for version in every if version.model == first]
         if not versions:
@@ -78,7 +77,7 @@ class ModelReader:
 
 
 class Endpoints:
-    """Reads endpoints. Every method raises OperatorError if the service refuses."""
+    """Reads endpoints. Methods raise OperatorError if a request fails."""
 
     def __init__(self, ref: StackRef) -> None:
         self.ref, self._client = ref, client(ref.project, ref.region, "endpoint")
@@ -86,8 +85,8 @@ class Endpoints:
     def list(self) -> dict[str, Any]:
         """Return the stack's endpoints by their keys, in order.
 
-        If several endpoints have the same name, the endpoint with the stack's own id has the key,
-        independent of labels. The others are listed by their ids.
+        Of several endpoints with the same name, the endpoint with the stack's own id has the key.
+        The others are listed by their ids.
         """
         request = {"parent": self.ref.parent, "filter": f"labels.stack={self.ref.stack}"}
         endpoints = _listed(self._client.list_endpoints, request)
@@ -103,16 +102,11 @@ class Endpoints:
         return endpoint.display_name.removesuffix(f"-{self.ref.stack}")
 
     def _own_id(self, key: str) -> str:
-        """Return the id of a key's endpoint. Labels and names are not trusted."""
         ref = self.ref
         return Names(ref.project, "", ref.region, ref.stack).endpoint_id(key)
 
     def find(self, wanted: str) -> Any:
-        """Return an endpoint by its key or id.
-
-        Raises:
-            CommandError: the stack has no such endpoint, or did not create it.
-        """
+        """Return an endpoint by its key or id."""
         endpoints, first = self.list(), self.ref.first_key(wanted, "endpoints")
         ids = {item.name.rpartition("/")[2]: item for item in endpoints.values()}
         if (endpoint := ids.get(self._own_id(first)) or ids.get(wanted)) is not None:
@@ -121,7 +115,7 @@ class Endpoints:
             id_ = other.name.rpartition("/")[2]
             what = f"stack {self.ref.stack} did not create endpoint {id_} with the name {wanted!r}."
             raise CommandError(what, f"to use this endpoint, pass its id {id_}.")
-        hint = did_you_mean(wanted, endpoints) or "list endpoints by `vt endpoints list`."
+        hint = did_you_mean(wanted, endpoints) or "list endpoints with `vt endpoints list`."
         raise CommandError(f"stack {self.ref.stack} has no endpoint {wanted!r}.", hint)
 
 
@@ -133,14 +127,14 @@ def connected(stack: str | None) -> StackRef:
 
 
 def reach(endpoint: Any) -> str:
-    """Return the reachability of an endpoint: ``private``, or ``public`` with its kind."""
+    """Return ``private``, ``public, dedicated`` or ``public, shared``."""
     if endpoint.private_service_connect_config.enable_private_service_connect or endpoint.network:
         return "private"
     return f"public, {'dedicated' if endpoint.dedicated_endpoint_enabled else 'shared'}"
 
 
 def shares(endpoint: Any, runs: Mapping[str, str]) -> dict[str, int]:
-    """Return the share by deployed model (also 0), by run, or by id for an unknown version."""
+    """Return the traffic share of each deployed model, by run or by the model's id."""
     split = dict(endpoint.traffic_split)
     return {
         runs.get(f"{model.model.partition('@')[0]}@{model.model_version_id}")
@@ -150,14 +144,8 @@ def shares(endpoint: Any, runs: Mapping[str, str]) -> dict[str, int]:
 
 
 def client(project: str, region: str, kind: Kind, dns: str = "") -> Any:
-    """Return the official client of a service: Google's or, for ``local-…``, the local cloud's.
-
-    ``dns`` is the separate address of a dedicated endpoint for predictions.
-
-    Raises:
-        OperatorError: a local project without a local cloud, or no credentials.
-    """
-    # First, because this module prevents loading the rest of the client.
+    """Return the official client of a service; ``dns`` is the address of a dedicated endpoint."""
+    # This import must come first, because it prevents the import of unused parts of the client.
     import vertex_training.serving.google  # noqa: F401
 
     package = f"google.cloud.aiplatform_v1.services.{kind}_service"
@@ -179,7 +167,7 @@ def client(project: str, region: str, kind: Kind, dns: str = "") -> Any:
 
 def _listed(method: Any, request: Mapping[str, Any]) -> Sequence[Any]:
     def list_(**arguments: Any) -> list[Any]:
-        return list(method(**arguments))  # reading a later page may fail as well
+        return list(method(**arguments))  # This call reads all pages.
 
     list_.__name__ = method.__name__
     try:
@@ -202,7 +190,3 @@ def _version(message: Any, name: str) -> Version:
         created=created.strftime("%Y-%m-%d %H:%M:%S") if created else "",
         name=f"{name}@{message.version_id}",
     )
-
-
-def _number(text: str) -> int:
-    return int(text) if text.isdecimal() else 0

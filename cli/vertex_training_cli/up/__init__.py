@@ -1,8 +1,8 @@
 """``vt up`` and ``vt destroy``: run ``pulumi``, with checks before it and cleanup after it.
 
 ==============  =================================================================
-``command``     ``vt up``: clears the traces of a killed run before and after it
-``lost_state``  after a state was lost: imports what the cloud has
-``destroy``     ``vt destroy``: shows what is lost or refuses to go, asks for the stack's name
+``command``     ``vt up``: removes locks and pending creations of killed runs
+``lost_state``  imports existing resources after a state was lost
+``destroy``     ``vt destroy``: lists or refuses losses, asks for the stack's name
 ==============  =================================================================
 """

@@ -13,14 +13,10 @@ import typer
 from localgcp.home import Home
 from localgcp.lifecycle import end_orphaned_plugins
 from vertex_training.catalog.resource_types import ENDPOINT_TRAFFIC, SCHEDULE
-from vertex_training.errors import (
-    CommandError,
-    OperatorError,
-    Problem,
-)
+from vertex_training.errors import CommandError, OperatorError, Problem
 from vertex_training.settings import project_files
 from vertex_training_cli.engine import locks, stacks
-from vertex_training_cli.engine.preview import make_plan
+from vertex_training_cli.engine.events import make_plan
 from vertex_training_cli.engine.pulumi_cli import PulumiCli
 from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.engine.values import ids_in
@@ -62,20 +58,14 @@ def up(
     ref = stacks.find(stack)
     policies = up_options(ref.root, ref.stack, context.args, policy_levels)
     pulumi = PulumiCli(ref.root, ref.environment(print_status))
-    code = bring_up(
-        ref,
-        pulumi,
-        [*context.args, *policies],
-        print_status,
-        on_dead_lock=lambda: _end_plugins(ref),
-    )
-    raise typer.Exit(code)
 
+    def end_plugins() -> None:
+        """End plugins of a killed run, which could interfere with this run."""
+        if ref.is_local:
+            end_orphaned_plugins(Home.find(cwd=ref.root))
 
-def _end_plugins(stack: StackRef) -> None:
-    """End plugins of a killed run in the local cloud: they could interfere with the next run."""
-    if stack.is_local:
-        end_orphaned_plugins(Home.find(cwd=stack.root))
+    arguments = [*context.args, *policies]
+    raise typer.Exit(bring_up(ref, pulumi, arguments, print_status, on_dead_lock=end_plugins))
 
 
 Log = Callable[[str], None]
@@ -83,6 +73,7 @@ Log = Callable[[str], None]
 REFUSED: Final = 3
 #: Options with which ``pulumi up`` refreshes first (pulumi v3.259.0).
 _REFRESH: Final = re.compile(r"(?:--refresh|-[a-z]*r)(?:=(?P<value>.*))?")
+FALSE: Final = ("false", "False", "f", "F", "0")
 
 
 def bring_up(
@@ -93,25 +84,26 @@ def bring_up(
     *,
     on_dead_lock: Callable[[], object],
 ) -> int:
-    """Return the exit code of ``pulumi up ARGUMENTS``, or of the refresh after it for cleanup.
+    """Run ``pulumi up ARGUMENTS`` and a cleanup. Return the exit code of the last command.
 
-    Calls ``on_dead_lock`` after a dead lock was removed, before ``pulumi`` runs.
-
-    ``REFUSED`` if a refresh would make anew what is protected, empty, or a job goes to another
-    stack, or comes from one, while it runs.
-
-    Raises:
-        CommandError: the stack is in use, its state was lost, or a command of ``pulumi`` before or
-            after failed.
+    Return ``REFUSED`` if a refresh would create a protected resource again, empty, or if a running
+    job would move to or from another stack. ``on_dead_lock`` is called after the removal of a dead
+    lock, before ``pulumi`` runs.
     """
     backend = pulumi.backend_url()
     if locks.clear_dead(backend, stack.pulumi_project, stack.stack, log):
         on_dead_lock()
     locks.remove_truncated(backend, stack.pulumi_project, stack.stack, log)
-    before = _deployment_before(stack, pulumi)
+    try:
+        before = pulumi.export_deployment(stack.stack)
+    except CommandError:
+        before = {}  # The stack does not exist, or `pulumi up` reports the error.
+    else:
+        if not any(resource.get("custom") for resource in before.get("resources") or []):
+            refuse_if_lost(stack)
     refused = refused_repairs(stack.root, pulumi, stack.stack, arguments)
     if refused := [*refused, *find_moved_jobs(stack, deployed_jobs(before), pulumi)]:
-        log(f"the deployment of stack {stack.stack} was refused. Nothing was changed.")
+        log(f"stack {stack.stack} was not deployed. Nothing was changed.")
         for problem in refused:
             log(str(problem))
         return REFUSED
@@ -124,54 +116,26 @@ def bring_up(
     return code
 
 
-def _deployment_before(stack: StackRef, pulumi: PulumiCli) -> Mapping[str, Any]:
-    """Return the deployment in the state. Refuses a lost state."""
-    try:
-        deployment = pulumi.export_deployment(stack.stack)
-    except CommandError:
-        return {}  # there is no such stack yet, or `pulumi up` has more to say
-    if not any(resource.get("custom") for resource in deployment.get("resources") or []):
-        refuse_if_lost(stack)
-    return deployment
-
-
 def refused_repairs(
     root: Path, pulumi: PulumiCli, stack: str, arguments: Sequence[str]
 ) -> list[Problem]:
-    """Return reasons to refuse an ``up`` that refreshes; runs a preview with the same refresh.
+    """Return reasons to refuse an ``up`` with a refresh, from a preview with the same refresh.
 
-    Something protected would be made anew, empty; or it has no preview of its own, and would fail
-    after it changed other resources. None of an ``up`` that is held to a plan: the review that
-    made it has looked.
+    An ``up`` with ``--plan`` is accepted, because the review of the plan had the same checks.
     """
-    if not _refreshes(root, arguments) or any(
-        argument.startswith("--plan") for argument in arguments
-    ):
+    options = [match for argument in arguments if (match := _REFRESH.fullmatch(argument))]
+    refreshes = options[-1]["value"] not in FALSE if options else project_files.refreshes(root)
+    if not refreshes or any(argument.startswith("--plan") for argument in arguments):
         return []
     preview = make_plan(pulumi, stack, policy_options=_config_file(arguments), refresh=True)
     unseen = preview.errors if preview.steps and "--skip-preview" in arguments else ()
     return [*map(loss_problem, refused_losses(preview)), *(Problem(e.message) for e in unseen)]
 
 
-def _refreshes(root: Path, arguments: Sequence[str]) -> bool:
-    """Return True if ``pulumi up`` refreshes first, by an option or by ``Pulumi.yaml``."""
-    options = [match for argument in arguments if (match := _REFRESH.fullmatch(argument))]
-    if options:
-        return options[-1]["value"] not in ("false", "False", "f", "F", "0")
-    return project_files.refreshes(root)
-
-
 def clear_settled(
-    stack: str,
-    pulumi: PulumiCli,
-    arguments: Sequence[str],
-    deployment: Mapping[str, Any],
-    log: Log,
+    stack: str, pulumi: PulumiCli, arguments: Sequence[str], deployment: Mapping[str, Any], log: Log
 ) -> int:
-    """Clear pending creations that were completed; log how to fix the others.
-
-    Returns the exit code of ``pulumi refresh``, which clears them; 0 if there was nothing to clear.
-    """
+    """Clear completed pending creations by `pulumi refresh`; return its exit code or 0."""
     pending = find_pending(deployment)
     if pending.open:
         log(explanation(pending, stack))
@@ -179,18 +143,17 @@ def clear_settled(
         return 0
     names = ", ".join(urn.rpartition("::")[2] for urn in pending.settled)
     log(
-        f"a killed run had begun to create {names}; the creation is complete now. Clearing "
-        "the pending operation"
+        f"a killed run began to create {names}, and the creation is complete. Removing the "
+        "pending operation from the state"
     )
     options = ["--stack", stack, "--yes", "--skip-preview", "--non-interactive"]
     options += ["--clear-pending-creates", *_config_file(arguments)]
     for urn in pending.targets:
-        options += ["--target", urn]  # the others need not be read again
+        options += ["--target", urn]
     return pulumi.run_in_foreground("refresh", *options)
 
 
 def _config_file(arguments: Sequence[str]) -> list[str]:
-    """Return the ``--config-file`` option of the ``up``, for the refresh that follows."""
     for index, argument in enumerate(arguments):
         if argument == "--config-file":
             return list(arguments[index : index + 2])
@@ -202,11 +165,7 @@ def _config_file(arguments: Sequence[str]) -> list[str]:
 def report_orphaned_jobs(
     stack: StackRef, deployment: Mapping[str, Any], log: Callable[[str], None]
 ) -> None:
-    """Log each orphaned job and how to fix it. ``deployment`` is the stack's own.
-
-    Nothing is cancelled: the job may be wanted. If jobs cannot be listed, that is logged instead;
-    the ``up`` before it has succeeded all the same.
-    """
+    """Log each orphaned job with a hint. Errors of the request are only logged."""
     name = stack.stack
     try:
         orphans = deployed.find_orphaned_jobs(stack, ids_in(deployment))
@@ -225,32 +184,29 @@ _LEAVE_NOTHING = (f"{ENDPOINT_TRAFFIC}::", f"{SCHEDULE}::")
 
 @dataclass(frozen=True)
 class PendingCreates:
-    """Pending creations of the state: URNs of resources that a killed run began to create.
+    """Pending creations in the state: URNs of resources that a killed run began to create.
 
-    The engine calls ``create`` again and keeps the note for ever. The second ``create`` of a
-    ``CustomJob`` or a ``HyperparameterTuningJob`` adopts the job of the first, that of a
-    ``ModelVersion`` its version, and that of an ``EndpointTraffic`` goes on where the first one
-    died. All other resources have explicit names, and a second one of the same name is refused. So
-    after the next ``up`` that ends well with the resource in the state, the note means nothing any
-    more. That of an ``EndpointTraffic`` means nothing without it either: ``EndpointCleanup``
-    empties the endpoint; nor does that of a ``JobSchedule``, which makes nothing.
+    The next ``up`` calls ``create`` again, but keeps the pending operation in the state. A second
+    ``create`` adopts an existing job or model version, and continues a change of traffic. Other
+    resources have explicit names, so a second creation fails. A pending creation can be cleared if
+    the resource is in the state, or if its creation leaves nothing in the cloud.
     """
 
     settled: tuple[str, ...]
-    """Creations that are complete (the resource is in the state) or that left nothing behind."""
+    """Creations whose resource is in the state, or that left nothing in the cloud."""
     targets: tuple[str, ...]
     """Resources that ``pulumi refresh`` also refreshes when it clears the pending creations."""
     open: tuple[str, ...]
-    """Creations with an unknown result: the resource may exist or not."""
+    """Creations whose resource may exist in the cloud."""
 
     @property
     def clearable(self) -> bool:
-        """True if the creations can be cleared: the engine clears all or none, even by target."""
+        """Return True if the creations can be cleared. The engine clears either all or none."""
         return bool(self.settled) and not self.open
 
 
 def find_pending(deployment: Mapping[str, Any]) -> PendingCreates:
-    """Return the pending creations of a deployment, as ``pulumi stack export`` prints it."""
+    """Return the pending creations of a deployment of ``pulumi stack export``."""
     resources = deployment.get("resources") or []
     urns = {resource["urn"] for resource in resources if not resource.get("delete")}
     noted = [
@@ -267,11 +223,11 @@ def find_pending(deployment: Mapping[str, Any]) -> PendingCreates:
 
 
 def explanation(pending: PendingCreates, stack: str) -> str:
-    """Return a message on how to fix the pending creations that were not cleared."""
+    """Return a message that explains how to fix the pending creations that were not cleared."""
     names = ", ".join(urn.rpartition("::")[2] for urn in pending.open)
     return (
-        f"a killed run may have created {names}; the stack's state does not contain this "
-        "resource. The pending operation stays in the state. Look for the resource (`vt "
-        f"jobs list --stack {stack}`, `vt models list`), delete it, then run: pulumi "
-        f"refresh --stack {stack} --clear-pending-creates"
+        f"a killed run may have created {names}, which the stack's state does not contain. "
+        "The pending operation stays in the state. Search for the resource (`vt jobs list "
+        f"--stack {stack}`, `vt models list`) and delete the resource. Then run `pulumi refresh "
+        f"--stack {stack} --clear-pending-creates`"
     )

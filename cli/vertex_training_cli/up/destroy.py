@@ -1,10 +1,11 @@
-"""The command line of ``vt destroy``, and the resources that it deletes, from the stack's state."""
+"""The command line of ``vt destroy``, and the resources in the stack's state that it deletes."""
 
 from __future__ import annotations
 
 import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Annotated, Any, Final
 
@@ -35,7 +36,7 @@ from vertex_training_cli.jobs.observe import observe_by_name
 from vertex_training_cli.review.jobs import progress
 from vertex_training_cli.status import print_status
 
-#: Suffixes of the URNs of the two buckets that each stack creates for its own use.
+#: Suffixes of the URNs of the staging and control bucket of a stack.
 OWN: Final = (f"::storage-{STAGING}", f"::storage-{CONTROL}")
 _PROTECTION: Final = "vertextraining:protection:Protection"
 
@@ -53,7 +54,7 @@ class Loss:
     empties: bool = False
     """True if Pulumi deletes a bucket with its objects (``forceDestroy``)."""
     own: bool = False
-    """True for the two buckets that the stack creates for its own use."""
+    """True for the staging and control bucket of the stack."""
     teams: bool = False
     """True if a team's ``extra.py`` declares the resource."""
 
@@ -68,11 +69,11 @@ class Losses:
     protected: tuple[str, ...]
     """Names of protected resources."""
     in_code: frozenset[str] = frozenset()
-    """Protected resources that no stack file protects: jobs and those of ``extra.py``."""
+    """Protected resources that only code protects: jobs, and resources of ``extra.py``."""
     kept_rights: int = 0
     """Number of grants to service agents that stay in the cloud."""
     taken: tuple[str, ...] = ()
-    """Grants that are removed although member and resource stay: other stacks may need them."""
+    """Removed grants whose member and resource stay. Other stacks may need these grants."""
     kept: tuple[str, ...] = ()
     """Kinds and names of resources that stay in the cloud, with the option that keeps each."""
 
@@ -86,39 +87,41 @@ def find_losses(deployment: Mapping[str, Any]) -> Losses:
         if not (resource.get("delete") or resource.get("external"))
     ]
     custom = [
-        resource for resource in held if resource.get("custom") and not _is_provider(resource)
+        resource
+        for resource in held
+        if resource.get("custom")
+        and not str(resource["type"]).startswith(("pulumi:providers:", "pulumi:pulumi:"))
     ]
     emptied = {_name(e) for e in custom if as_mapping(e.get("outputs")).get("forceDestroy")}
-    holding = [resource for resource in custom if _is_named(resource)]
-    named = [_loss(resource, emptied) for resource in holding if not _stays_by(resource)]
-    stay = [
-        (_loss(resource, ()), _stays_by(resource)) for resource in holding if _stays_by(resource)
-    ]
+    named, stay = list[Loss](), list[str]()
+    for resource in filter(_is_named, custom):
+        loss, option = _loss(resource, emptied), _stays_by(resource)
+        if option:
+            stay.append(f"{loss.kind} {loss.name} ({option})")
+        else:
+            named.append(loss)
     unnamed = [resource for resource in custom if not _is_named(resource)]
-    others = Counter(
-        str(resource["type"]) for resource in unnamed if not resource.get("retainOnDelete")
-    )
-    rights = [
-        resource for resource in unnamed if resource_types.iam_kind(resource["type"]) is not None
-    ]
-    retained = sum(1 for resource in rights if resource.get("retainOnDelete"))
+    others = Counter(str(e["type"]) for e in unnamed if not e.get("retainOnDelete"))
+    rights = [e for e in unnamed if resource_types.iam_kind(e["type"]) is not None]
+    retained = sum(bool(resource.get("retainOnDelete")) for resource in rights)
     kept = [
         resource for resource in held if resource.get("protect") and resource["type"] != _PROTECTION
     ]
     protected = [_name(resource) for resource in kept]
     in_code = frozenset(_name(e) for e in kept if e["type"] in WITH_REQUEST or not is_own(e["urn"]))
     if not protected and any(resource.get("protect") for resource in held):
-        protected = ["protection"]  # what it stood for has left the state
+        protected = ["protection"]  # The protected resources are missing from the state.
     order = [row.word for row in resource_types.by_token().values()]
     named.sort(key=lambda loss: (order.index(loss.kind), loss.name))
-    names = tuple(sorted(f"{loss.kind} {loss.name} ({option})" for loss, option in stay))
     left = [right for right in rights if not right.get("retainOnDelete")]
     taken = tuple(sorted(filter(None, (_taken(resource, custom) for resource in left))))
-    return Losses(tuple(named), others, tuple(sorted(protected)), in_code, retained, taken, names)
+    kept_names = tuple(sorted(stay))
+    return Losses(
+        tuple(named), others, tuple(sorted(protected)), in_code, retained, taken, kept_names
+    )
 
 
 def _taken(right: Mapping[str, Any], custom: Sequence[Mapping[str, Any]]) -> str:
-    """Return ``MEMBER's ROLE on RESOURCE``; empty if the stack created member or resource."""
     inputs = as_mapping(right.get("inputs"))
     member, role = str(inputs.get("member") or ""), str(inputs.get("role") or "")
     on, marked, _ = str(right.get("id") or "").partition(f"/{role}/")
@@ -130,11 +133,7 @@ def _taken(right: Mapping[str, Any], custom: Sequence[Mapping[str, Any]]) -> str
 
 
 def _stays_by(resource: Mapping[str, Any]) -> str:
-    """Return the option that keeps a resource in the cloud after a destroy; empty if it is deleted.
-
-    What is ``deletedWith`` another resource is not deleted by its provider. Buckets end with what
-    they are in, jobs with nothing: they run on.
-    """
+    """Return the option that keeps a resource in the cloud after a destroy; empty without one."""
     if resource.get("retainOnDelete"):
         return "retainOnDelete"
     ends_by_provider = resource["type"] in WITH_REQUEST and resource.get("deletedWith")
@@ -142,21 +141,16 @@ def _stays_by(resource: Mapping[str, Any]) -> str:
 
 
 def refusals(
-    stack: str,
-    losses: Losses,
-    *,
-    file_protects: bool,
-    full: Sequence[str],
-    orphaned: Sequence[str],
+    stack: str, losses: Losses, *, file_protects: bool, full: Sequence[str], orphaned: Sequence[str]
 ) -> list[Problem]:
-    """Return reasons not to delete the stack; empty if it can be deleted.
+    """Return reasons not to delete the stack.
 
-    ``full`` are buckets with objects that Pulumi does not empty. ``orphaned`` are jobs that run,
-    with what to do about each.
+    ``full`` are buckets with objects that Pulumi does not empty. ``orphaned`` are running jobs,
+    each with a command to cancel the job.
     """
     file = file_name(stack)
     off = "{}, have the change reviewed and deployed, then run `vt destroy` again."
-    ours = f"set protect: false in {file} (below overrides, if an included file protects it)"
+    ours = f"set `protect: false` in {file} (below `overrides` if an included file sets `protect`)"
     problems = [
         Problem(
             f"resource {name} is protected",
@@ -168,11 +162,11 @@ def refusals(
         problems.append(
             Problem(
                 f"{file} has protect: true, but no resource in the state is protected",
-                hint="`vt up` restores the protection. To remove it, change the file and have "
-                "the change reviewed.",
+                hint="run `vt up` to restore the protection. To remove the protection, change the "
+                "file and have the change reviewed.",
             )
         )
-    emptied = "set {} on the bucket and deploy, or remove its objects and their old versions."
+    emptied = "set {} on the bucket and deploy, or delete all versions of the bucket's objects."
     forced = {loss.name: "force_destroy=True (extra.py)" for loss in losses.named if loss.teams}
     problems += [
         Problem(
@@ -188,12 +182,16 @@ def refusals(
 def _loss(resource: Mapping[str, Any], emptied: Collection[str]) -> Loss:
     row = resource_types.find(resource["type"])
     outputs, teams = resource.get("outputs") or {}, not is_own(str(resource["urn"]))
-    submission = as_mapping(as_mapping(resource.get("inputs")).get("submission"))
+    inputs = as_mapping(resource.get("inputs"))
+    submission = as_mapping(inputs.get("submission"))
+    detail, bucket = _of_serving(resource), as_mapping(inputs.get("snapshot")).get("bucket")
+    if resource["type"] == SNAPSHOT and bucket in emptied:
+        detail = f"the snapshot's files are deleted with bucket {bucket}"
     return Loss(
         kind=row.word,
         name=str(submission.get("job") or _name(resource)),
         id=str(resource.get("id", "")),
-        detail=_of_serving(resource) or _of_snapshot(resource, emptied) or row.loss,
+        detail=detail or row.loss,
         protected=bool(resource.get("protect")),
         empties=bool(outputs.get("forceDestroy")),
         own=not teams and str(resource["urn"]).endswith(OWN),
@@ -202,7 +200,6 @@ def _loss(resource: Mapping[str, Any], emptied: Collection[str]) -> Loss:
 
 
 def _of_serving(resource: Mapping[str, Any]) -> str:
-    """Return the effect of a destroy on a model version or an endpoint's callers; else empty."""
     inputs = as_mapping(resource.get("inputs"))
     if resource["type"] == MODEL_VERSION:
         kept = as_mapping(inputs.get("options")).get("onDelete") != "delete"
@@ -216,13 +213,6 @@ def _of_serving(resource: Mapping[str, Any]) -> str:
     return f"serves {shares}; later requests fail"
 
 
-def _of_snapshot(resource: Mapping[str, Any], emptied: Collection[str]) -> str:
-    """Return a note that the snapshot's files are deleted with their bucket; empty if they stay."""
-    bucket = as_mapping(as_mapping(resource.get("inputs")).get("snapshot")).get("bucket")
-    goes = resource["type"] == SNAPSHOT and bucket in emptied
-    return f"the snapshot's files are deleted with bucket {bucket}" if goes else ""
-
-
 def _name(resource: Mapping[str, Any]) -> str:
     own = str(resource["urn"]).rpartition("::")[2]
     if resource["type"] in WITH_REQUEST or not _is_named(resource):
@@ -232,12 +222,7 @@ def _name(resource: Mapping[str, Any]) -> str:
 
 
 def _is_named(resource: Mapping[str, Any]) -> bool:
-    """Return True if the loss of the resource is permanent."""
     return bool(resource_types.find(resource["type"]).loss)
-
-
-def _is_provider(resource: Mapping[str, Any]) -> bool:
-    return str(resource["type"]).startswith(("pulumi:providers:", "pulumi:pulumi:"))
 
 
 #: Exit code: the destroy was refused, and nothing was deleted.
@@ -281,11 +266,7 @@ def destroy(
 def destroy_stack(
     ref: StackRef, pulumi: PulumiCli, arguments: Sequence[str], confirmed: Callable[[], bool]
 ) -> int:
-    """Return the exit code of ``vt destroy``. Lists the resources, then asks for confirmation.
-
-    Raises:
-        CommandError: the state cannot be read, or the local cloud does not run.
-    """
+    """Return the exit code of ``vt destroy``. Lists the resources, then asks for confirmation."""
     deployment = pulumi.export_deployment(ref.stack)
     losses = find_losses(deployment)
     if not (losses.named or losses.others or losses.kept):
@@ -294,12 +275,14 @@ def destroy_stack(
     contents = look(ref, losses.named, ids_in(deployment))
     _show(ref, losses, contents)
     if problems := _refusals(ref, losses, contents):
-        print_status(f"stack {ref.stack} is not destroyed. Nothing was deleted.")
+        print_status(f"stack {ref.stack} was not destroyed. No resource was deleted.")
         for problem in problems:
             print_status(str(problem))
         return REFUSED
     if not confirmed():
-        print_status(f"nothing was deleted. To destroy the stack, add: --yes --name {ref.stack}")
+        print_status(
+            f"no resource was deleted. To destroy the stack, add `--yes --name {ref.stack}`"
+        )
         return NOT_CONFIRMED
     options = ["--stack", ref.stack, "--yes", "--skip-preview"]
     code = pulumi.run_in_foreground("destroy", *options, *arguments)
@@ -309,23 +292,17 @@ def destroy_stack(
 
 
 def _refusals(ref: StackRef, losses: Losses, contents: Contents) -> list[Problem]:
+    try:
+        protects = stack.load(ref.root, ref.stack).settings.protects
+    except (ConfigError, UnknownStackError, OSError):
+        protects = False
     return refusals(
-        ref.stack, losses, file_protects=_file_protects(ref),
+        ref.stack, losses, file_protects=protects,
         full=contents.full(losses.named), orphaned=contents.orphaned,
     )  # fmt: skip
 
 
-def _file_protects(ref: StackRef) -> bool:
-    """Return True if the stack file protects a resource; False if the file cannot be read."""
-    try:
-        return stack.load(ref.root, ref.stack).settings.protects
-    except (ConfigError, UnknownStackError, OSError):
-        return False
-
-
 def _confirmation(stack: str, yes: bool, name: str) -> Callable[[], bool]:
-    """Return a prompt for the stack's name. Without a terminal, it compares ``--name``."""
-
     def confirmed() -> bool:
         if yes or name:
             return yes and name == stack
@@ -340,16 +317,15 @@ def _confirmation(stack: str, yes: bool, name: str) -> Callable[[], bool]:
 
 
 def _show(ref: StackRef, losses: Losses, contents: Contents) -> None:
-    """Print the resources to delete, the most important first."""
     rows = [(loss.kind, loss.name, _detail(loss, contents)) for loss in losses.named]
     out = console()
     out.print(f"A destroy of stack {ref.stack} in project {ref.project} deletes:", style="bold")
     if rows:
         out.print(table("KIND", "NAME", "NOW", rows=rows))
     if others := losses.others.total():
-        out.print(f"and {others} other resources: accounts, grants, APIs, packages and so on")
+        out.print(f"and {others} other resources, such as accounts, grants, APIs and packages")
     if kept := losses.kept_rights:
-        many = "1 grant" if kept == 1 else f"{kept} grants"
+        many = counted(kept, "grant")
         out.print(f"kept, because other stacks may need them: {many} to Google's service agents")
     for right in losses.taken:
         out.print(f"grant removed, although another stack may declare the same grant: {right}")
@@ -377,13 +353,12 @@ def _detail(loss: Loss, contents: Contents) -> str:
         else:
             parts.append("empty")
         if loss.own and contents.keeps(loss):
-            parts.append("not emptied: the destroy ends with an error here, see docs/operations.md")
+            parts.append("not emptied, so the destroy fails (docs/operations.md)")
     else:
         parts.append(loss.detail)
     return "; ".join(parts)
 
 
-#: Words for a bucket whose objects could not be listed.
 UNKNOWN = "objects not counted"
 #: Words for jobs among the resources to delete.
 JOB_WORDS = frozenset(resource_types.find(type_).word for type_ in JOBS)
@@ -391,59 +366,45 @@ JOB_WORDS = frozenset(resource_types.find(type_).word for type_ in JOBS)
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """Existing jobs and objects, including jobs outside the state."""
+    """Existing jobs and objects of a stack, including jobs outside of the state."""
 
     jobs: Observations
     buckets: Mapping[str, ObjectListing]
-    """Bucket -> listing of its objects, without buckets that could not be listed."""
+    """Listings of objects by bucket, without buckets that could not be listed."""
     orphaned: tuple[str, ...]
     """Running jobs that are missing from the state, each with the command that cancels it."""
     not_looked: str = ""
     """Reason why orphaned jobs could not be listed."""
 
     def full(self, losses: Iterable[Loss]) -> list[str]:
-        """Return names of buckets that contain objects and that Pulumi does not empty.
-
-        The stack's own two are not among them: they always have some.
-        """
+        """Return buckets of the program that contain objects and that Pulumi does not empty."""
         return [loss.name for loss in losses if self.keeps(loss) and not loss.own]
 
     def keeps(self, loss: Loss) -> bool:
-        """Return True if the service refuses to delete this bucket."""
+        """Return True if Cloud Storage refuses to delete this bucket."""
         listing = self.buckets.get(loss.name)
         return bool(listing and listing.count) and not loss.empties
 
 
 def look(ref: StackRef, losses: Iterable[Loss], known: Collection[str]) -> Contents:
-    """Read the stack's jobs and buckets. ``known``: job ids in the state, from ``known_ids``.
-
-    Raises:
-        CommandError: the local cloud does not run.
-    """
+    """Read the stack's jobs and buckets. ``known`` has the job ids in the state (``known_ids``)."""
     ref.connect_clients()
     named = list(losses)
     running: list[str] = []
     reason = ""
     try:
         orphans = deployed.find_orphaned_jobs(ref, known, with_runs=True)
-        cancel = f"to cancel it: `vt jobs cancel {{}} --stack {ref.stack}`"
+        cancel = f"to cancel the job: `vt jobs cancel {{}} --stack {ref.stack}`"
         running = [
             f"{deployed.orphan_title(job)}, {cancel.format(view.job_id(job))}" for job in orphans
         ]
     except (CommandError, OperatorError) as error:
         reason = str(error)
     jobs = observe_by_name(ref, [loss.id for loss in named if loss.kind in JOB_WORDS])
-    return Contents(jobs, _listings(ref, named), tuple(running), reason)
-
-
-def _listings(ref: StackRef, losses: Iterable[Loss]) -> dict[str, ObjectListing]:
     bucket = resource_types.find(resource_types.BUCKET).word
-    names = [loss.name for loss in losses if loss.kind == bucket]
-    listings: dict[str, ObjectListing] = {}
-    try:
+    listings = dict[str, ObjectListing]()
+    with suppress(OperatorError):
         objects = Objects(ref.project)
-        for name in names:
+        for name in [loss.name for loss in named if loss.kind == bucket]:
             listings[name] = objects.listing(f"gs://{name}", versions=True)
-    except OperatorError:
-        return listings
-    return listings
+    return Contents(jobs, listings, tuple(running), reason)

@@ -1,9 +1,7 @@
 """Recovery of a lost state: ``pulumi import`` of declared resources that exist.
 
-The preview says what would be created, and ``resource_types.yaml`` what becomes of each type: it is
-imported by an id that follows from its inputs, or that a list of the service has; ``up`` adopts it;
-to create it again changes nothing; or it is not looked for. An import that is only previewed reads
-each resource, so it says which of them exist.
+A preview lists the missing resources, ``resource_types.yaml`` the recovery of each type. A preview
+of the import then shows which of these resources exist.
 """
 
 from __future__ import annotations
@@ -34,34 +32,26 @@ from vertex_training_cli.engine.values import WIRE_UNKNOWN, redact
 from vertex_training_cli.jobs.objects import Objects
 
 Log = Callable[[str], None]
-#: Options of both imports: they set no protection that the program does not set, and generate no
-#: code.
+#: Options of `pulumi import`: set no protection, and generate no code.
 _PLAIN: Final = ("--protect=false", "--generate-code=false")
 #: A resource in the engine's import file, or one of its parent components.
 Entry = dict[str, Any]
-#: End of the engine's message about importing a resource that does not exist.
+#: End of the engine's message about the import of a missing resource.
 _ABSENT: Final = "does not exist"
 #: The last segment of a name that a service chose.
 _ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 #: Texts about resources that are not imported, by their recovery.
 _LEFT: Final[Mapping[Recovery, str]] = {
-    "imported": "`vt up` will create these, which are missing in the cloud",
-    "adopted": "`vt up` will adopt these if they exist in the cloud",
-    "repeated": "`vt up` will create these again, without any effect",
-    "restarted": "`vt up` will start these again, without submitting for earlier start times",
-    "unsought": "not searched for; if these exist, `vt up` will create duplicates or fail",
+    "imported": "missing in the cloud; `vt up` will create these resources",
+    "adopted": "`vt up` will adopt these resources if they exist in the cloud",
+    "repeated": "`vt up` will create these resources again, without any effect",
+    "restarted": "`vt up` will restart these schedules, without jobs for earlier start times",
+    "unsought": "not searched for; `vt up` will create duplicates or fail if these exist",
 }
 
 
 def refuse_if_lost(stack: StackRef) -> None:
-    """Refuse to deploy a stack whose state is empty but whose control bucket or account exists.
-
-    None of them is there before the first ``up``. A stack whose files cannot be read, and a cloud
-    that cannot be asked, are left to ``pulumi``.
-
-    Raises:
-        CommandError: one of them is there.
-    """
+    """Refuse to deploy a stack with an empty state whose control bucket or account exists."""
     try:
         settings = stacks.load(stack.root, stack.stack).settings
         stack.connect_clients()
@@ -69,7 +59,7 @@ def refuse_if_lost(stack: StackRef) -> None:
         return
     if trace := next(_traces(stack, settings), None):
         raise CommandError(
-            f"the state of stack {stack.stack} is empty, but its {trace} exists. Either "
+            f"the state of stack {stack.stack} is empty, but the stack's {trace} exists. Either "
             "the state was lost, or the backend or the `name` in Pulumi.yaml is wrong. "
             "Nothing was changed.",
             f"run `vt import --state --stack {stack.stack}` to list existing resources.",
@@ -77,29 +67,25 @@ def refuse_if_lost(stack: StackRef) -> None:
 
 
 def _traces(stack: StackRef, settings: Settings) -> Iterator[str]:
-    """Yield resources that an earlier deployment created; a failed request yields none."""
     names, control = settings.names, settings.names.bucket(CONTROL)
     with suppress(CommandError, OperatorError):
         if Objects(stack.project).has_bucket(control, settings.project_number):
             yield f"bucket gs://{control}"
     with suppress(CommandError, OperatorError):
         client = rest.connect(stack)
-        for key in [
-            key for key, account in settings.service_accounts.items() if not account.existing
-        ]:
+        for key, account in settings.service_accounts.items():
             name = names.account(key)
-            if client.call("GET", f"https://iam.googleapis.com/v1/{name}", name):
+            if not account.existing and client.call(
+                "GET", f"https://iam.googleapis.com/v1/{name}", name
+            ):
                 yield f"account {names.account_email(key)}"
 
 
 def take_over(stack: StackRef, pulumi: PulumiCli, log: Log, *, write: bool) -> int:
     """Import existing resources that the state lacks; without ``write``, only log them.
 
-    Imports in rounds: the id of one resource may be known only when another one was imported.
-    Returns the exit code of ``pulumi import``.
-
-    Raises:
-        CommandError: the preview failed.
+    Return the exit code of ``pulumi import``. Imports repeat, because the id of a resource may
+    depend on an imported resource.
     """
     engine = _Import(stack.stack, pulumi, pulumi.with_variables(**{COMPARES: "1"}), _Lists(stack))
     imported: list[str] = []
@@ -113,28 +99,20 @@ def take_over(stack: StackRef, pulumi: PulumiCli, log: Log, *, write: bool) -> i
         if code := engine.run(entries):
             return code
         imported += names
-    log(
-        f"imported: {len(imported)} ({_joined(imported)})"
-        if imported
-        else "no resource was imported"
-    )
+    done = f"imported: {len(imported)} ({_joined(imported)})"
+    log(done if imported else "no resource was imported")
     for line in engine.left():
         log(line)
-    log("not searched for: resources that the stack's files do not declare")
+    log("resources that the stack's files do not declare were not searched for")
     if entries:
-        log(
-            f"next: `vt import --state --stack {stack.stack} --write` imports the existing "
-            "resources"
-        )
+        log(f"to import the existing resources: `vt import --state --stack {stack.stack} --write`")
     else:
-        log(f"next: `vt review --stack {stack.stack}`, then `vt up --stack {stack.stack}`")
+        log(f"next: run `vt review --stack {stack.stack}`, then `vt up --stack {stack.stack}`")
     return 0
 
 
 @dataclass
 class _Declared:
-    """A resource that a preview creates."""
-
     type: str
     name: str
     inputs: Mapping[str, Any]
@@ -152,28 +130,29 @@ class _Declared:
 
 @dataclass(frozen=True, slots=True)
 class _Lists:
-    """Lists of the services that choose the ids of resources. Each list is read once."""
+    """Lists of services that choose the ids of resources. Each list is read once."""
 
     stack: StackRef
     read: dict[str, list[dict[str, Any]] | CommandError] = field(default_factory=dict)
 
     def find(self, resource: _Declared, held: set[str]) -> None:
-        """Set the id of the one item that matches the resource, else the reason for the doubt.
-
-        ``held`` are ids that the state has: they are resources of other names.
-        """
+        """Set the id of the only item that matches the resource, else the reason for the doubt."""
         url = resource.row.list_address(resource.inputs)
         if not url:
-            resource.doubt = "its inputs do not identify it in a list"
+            resource.doubt = "the resource's inputs do not identify an item of a list"
             return
-        items = self._items(url)
+        if url not in self.read:
+            try:
+                self.read[url] = list(self._read(url))
+            except CommandError as error:
+                self.read[url] = error
+        items = self.read[url]
         if isinstance(items, CommandError):
             resource.doubt = plain(redact(str(items))).rstrip(".")
             return
-        items_by_name = {plain(str(item.get("name") or "")): item for item in items}
-        items_by_name = {
-            name: item for name, item in items_by_name.items() if _last(name) not in held
-        }
+        names = ((plain(str(item.get("name") or "")), item) for item in items)
+        # Ids in the state belong to other resources.
+        items_by_name = {name: item for name, item in names if _last(name) not in held}
         row, inputs = resource.row, resource.inputs
         same = [name for name, item in items_by_name.items() if row.is_same(item, inputs)]
         alike = [name for name, item in items_by_name.items() if row.is_alike(item, inputs)]
@@ -186,20 +165,11 @@ class _Lists:
         elif alike:
             resource.doubt = f"{_joined(alike)} has the same name, but belongs to another stack"
 
-    def _items(self, url: str) -> list[dict[str, Any]] | CommandError:
-        """Return the items of a list, or the error of the request."""
-        if url not in self.read:
-            try:
-                self.read[url] = list(self._read(url))
-            except CommandError as error:
-                self.read[url] = error
-        return self.read[url]
-
     def _read(self, url: str) -> Iterator[dict[str, Any]]:
         client, collection = rest.connect(self.stack), url.partition("?")[0].rpartition("/")[2]
 
         def get(page: str) -> dict[str, Any]:
-            # A list that does not exist is not an empty one.
+            # A missing list is an error, not an empty list.
             return client.call("GET", page, collection, missing_ok=False) or {}
 
         for page in rest.pages(url, collection, get):
@@ -211,22 +181,18 @@ class _Lists:
 
 @dataclass(frozen=True, slots=True)
 class _Import:
-    """``pulumi import`` of one stack, through import files."""
-
     stack: str
     pulumi: PulumiCli
     asks_nothing: PulumiCli
-    """Runs previews that accept failed jobs and resources that are still to be imported."""
+    """Runs previews that accept failed jobs and missing resources."""
     lists: _Lists
     parents: dict[str, str] = field(default_factory=dict)
-    """Name -> URN of each parent that is not in the import file."""
+    """URNs of parents that are not in the import file, by name."""
     declared: list[_Declared] = field(default_factory=list)
     """Resources that the last preview creates."""
 
     def find(self) -> list[Entry]:
-        """Return import entries of declared resources that exist and the state lacks, with
-        components.
-        """
+        """Return import entries for existing declared resources that the state lacks."""
         entries = self._declared()
         by_key = {(declared.type, declared.name): declared for declared in self.declared}
         while any("id" in entry for entry in entries):
@@ -242,7 +208,6 @@ class _Import:
         return []
 
     def run(self, entries: Sequence[Entry]) -> int:
-        """Return the exit code of the import."""
         with self._arguments(entries) as arguments:
             return self.pulumi.run_in_foreground(*arguments, "--yes", "--skip-preview")
 
@@ -252,11 +217,13 @@ class _Import:
         certain: dict[Recovery, list[_Declared]] = {}
         for resource in left:
             if resource.doubt:
-                by_hand = self._by_hand(resource)
-                yield (
-                    f"not imported: {resource.name}: {resource.doubt}. To import it by hand: "
-                    f"`{by_hand}`"
-                )
+                # Without its parent, the import would create another resource in the state.
+                urn, options = resource.parent, [*_PLAIN, "--stack", self.stack]
+                if urn and "::pulumi:pulumi:Stack::" not in urn:
+                    options.append(f"--parent={_name(urn)}={urn}")
+                words = ["pulumi", "import", resource.type, resource.name, "ID", *options]
+                command = f"To import {resource.name} by its id: `{shlex.join(words)}`"
+                yield f"not imported: {resource.name}: {resource.doubt}. {command}"
             else:
                 certain.setdefault(resource.row.recovery, []).append(resource)
         for recovery, text in _LEFT.items():
@@ -270,24 +237,13 @@ class _Import:
             for error in error_diagnostics(done.stdout):
                 yield f"`vt up` refuses: {plain(redact(error['message'].strip()))}"
 
-    def _by_hand(self, resource: _Declared) -> str:
-        """Return the command that imports the resource under the name that the program declares.
-
-        Without its parent it would be another resource: `up` would delete it and create this one.
-        """
-        urn, options = resource.parent, [*_PLAIN, "--stack", self.stack]
-        if urn and "::pulumi:pulumi:Stack::" not in urn:
-            options.append(f"--parent={_name(urn)}={urn}")
-        return shlex.join(["pulumi", "import", resource.type, resource.name, "ID", *options])
-
     def _declared(self) -> list[Entry]:
-        """Return import entries for the resources that a preview creates."""
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / "declared.json"
             options = ["--json", "--import-file", str(file)]
             command = ("preview", "--stack", self.stack, *options)
             steps = self.asks_nothing.read_json(*command)["steps"]
-            # Without `resources` if nothing is created.
+            # The key `resources` is missing if the preview creates no resource.
             declared = json.loads(file.read_text(encoding="utf-8")).get("resources") or []
         own = {entry["name"] for entry in declared if entry.get("component")}
         urns = {parent for step in steps if (parent := step.get("newState", {}).get("parent"))}
@@ -306,9 +262,6 @@ class _Import:
         return entries
 
     def _created(self, steps: Sequence[Mapping[str, Any]]) -> list[_Declared]:
-        """Return the resources that these steps create, each with its id or the reason for the
-        doubt.
-        """
         held = {
             (state["type"], _last(state["id"]))
             for step in steps
@@ -316,7 +269,12 @@ class _Import:
         }
         states = [step["newState"] for step in steps if step.get("op") == "create"]
         created = [
-            _Declared(new["type"], _name(new["urn"]), _known(new), new.get("parent") or "")
+            _Declared(
+                new["type"],
+                _name(new["urn"]),
+                {k: v for k, v in (new.get("inputs") or {}).items() if v != WIRE_UNKNOWN},
+                new.get("parent") or "",
+            )
             for new in states
             if new.get("custom", True) and not new["type"].startswith("pulumi:")
         ]
@@ -326,7 +284,7 @@ class _Import:
             elif resource.row.recovery == "imported":
                 resource.id = resource.row.id_to_import(resource.inputs)
                 if not resource.id:
-                    resource.doubt = "its id depends on resources that are not imported"
+                    resource.doubt = "the resource's id depends on resources that are not imported"
         taken = Counter((entry.type, entry.id) for entry in created if entry.id)
         for resource in created:
             if (uses := taken[resource.type, resource.id]) > 1:
@@ -335,9 +293,7 @@ class _Import:
         return created
 
     def _missing(self, entries: Sequence[Entry]) -> dict[str, str]:
-        """Return missing or unreadable resources with the engine's reason; empty if all can be
-        read.
-        """
+        """Return missing or unreadable resources, each with the engine's reason."""
         with self._arguments(entries) as arguments:
             done = self.pulumi.capture(*arguments, "--preview-only", "--json")
         if done.returncode == 0:
@@ -354,7 +310,6 @@ class _Import:
 
     @contextmanager
     def _arguments(self, entries: Sequence[Entry]) -> Iterator[list[str]]:
-        """Yield the arguments of ``pulumi import`` with a file of these entries."""
         content = {"nameTable": self.parents, "resources": list(entries)}
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / "import.json"
@@ -370,15 +325,9 @@ def _last(name: str) -> str:
     return name.rpartition("/")[2]
 
 
-def _logical(entry: Entry) -> str:
-    """Return the name in the program. The engine renames the second of two equal names."""
+def _logical(entry: Entry) -> str:  # The engine renames the second of two equal names.
     return entry.get("logicalName") or entry["name"]
 
 
 def _joined(names: Iterable[str]) -> str:
     return ", ".join(names)
-
-
-def _known(state: Mapping[str, Any]) -> dict[str, Any]:
-    inputs = state.get("inputs") or {}
-    return {key: value for key, value in inputs.items() if value != WIRE_UNKNOWN}

@@ -115,7 +115,7 @@ def test_down_goes_on_where_the_records_of_jobs_cannot_be_changed(home: Home) ->
     home.database.write_text("no database, as a full disk can leave it")
     said: list[str] = []
     take_down(home, clean=True, report=said.append)
-    assert said[0] == "cannot change the records of the jobs: file is not a database"
+    assert said[0] == "cannot write the state of jobs: file is not a database"
     assert said[1:] == ["the local cloud was not running", f"removed {home.root}"]
 
 

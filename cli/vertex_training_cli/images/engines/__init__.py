@@ -1,11 +1,10 @@
-"""Engines that build images, by name. An engine is imported when it is used.
+"""Engines that build images. An engine's module is imported when the engine is used.
 
 =================  ===========================================================
 ``commands``       docker, podman and buildah by their command lines
-``processes``      a program with a deadline, and its output
 ``cloud_build``    Cloud Build: starts, joins, follows and cancels a build
-``build_service``  its calls by the official client, and what refusals mean
-``standalone``     one build as a process of its own, for the local cloud
+``build_service``  calls of Cloud Build, and hints for refused calls
+``standalone``     one build in a separate process, for the local cloud
 =================  ===========================================================
 """
 
@@ -18,7 +17,7 @@ from typing import Final, Protocol
 
 from vertex_training.errors import CommandError, UnknownNameError, did_you_mean
 
-#: Programs of this machine, in the order in which they are tried.
+#: Engines of this machine, by preference.
 PROGRAMS: Final = ("docker", "podman", "buildah")
 #: Default engine for images of Google Cloud projects.
 SERVICE: Final = "cloud-build"
@@ -28,12 +27,12 @@ WriteLog = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Build:
-    """One image to build. Engines read no stack file and no checkout."""
+    """One image to build. Engines do not read the stack file or the checkout."""
 
     name: str
     """Key of the image in the stack file."""
     archive: Path
-    """Tar archive of the context, without ignored files. Engines work in its folder."""
+    """Tar archive of the context, without ignored files. Engines write to the archive's folder."""
     context: str
     """Folder of the context in the stack file, for messages."""
     dockerfile: str
@@ -46,13 +45,13 @@ class Build:
     tag: str
     """``context-`` and 32 hex digits: the tag to push under."""
     labels: Mapping[str, str]
-    """OCI labels to add: ``org.opencontainers.image.revision``, ``.source`` …"""
+    """Labels to add, such as ``org.opencontainers.image.revision``."""
     identity: str
-    """64 hex digits that identify context and options: equal for equal builds."""
+    """64 hex digits that identify the context and the options of the build."""
     timeout: float
-    """Seconds after which the build is cancelled."""
+    """Maximum build time in seconds."""
     writes_cache: bool = False
-    """True if later builds may use its layers. Only for reviewed code."""
+    """True if later builds may use the layers of this build; only for reviewed code."""
 
     @property
     def reference(self) -> str:
@@ -71,46 +70,34 @@ class Engine(Protocol):
     def build(self, build: Build, write_log: WriteLog) -> str:
         """Build for linux/amd64, push under ``build.tag``, and return the digest ``sha256:…``.
 
-        If the registry has the tag by the time of the push, nothing is pushed and that digest is
-        returned.
-        KeyboardInterrupt cancels the build, and passes.
-
-        Raises:
-            ImageBuildError: it failed, took longer than ``build.timeout``, or was not pushed.
+        If another build has pushed the tag in the meantime, return the digest of that build's
+        image. KeyboardInterrupt cancels the build and is raised again. Failures raise
+        ImageBuildError.
         """
         ...
 
 
 def option_pairs(option: str, values: Mapping[str, str]) -> list[str]:
-    """Return an option for each entry, in a fixed order: ``--label a=b``."""
+    """Return an option for each entry, sorted by key: ``--label a=b``."""
     return [part for key, value in sorted(values.items()) for part in (option, f"{key}={value}")]
 
 
 def choose(name: str | None, project: str, region: str, *, is_local: bool) -> Engine:
-    """Return the engine called ``name``; without a name the project's default engine.
-
-    The default is Cloud Build for Google's projects, else the first program that is there.
-
-    Raises:
-        UnknownNameError: there is no such engine.
-        CommandError: there is none on this machine.
-    """
-    from vertex_training_cli.images.engines import commands  # which imports this module
+    """Return engine ``name``; by default Cloud Build, or a program for the local cloud."""
+    from vertex_training_cli.images.engines import commands  # avoids an import cycle
 
     known = (*PROGRAMS, SERVICE)
     if name and name not in known:
         raise UnknownNameError(f"unknown engine {name!r}.", did_you_mean(name, known))
     for candidate in (name,) if name else PROGRAMS if is_local else (SERVICE,):
-        if candidate == SERVICE:  # Google's client takes a second
+        if candidate == SERVICE:  # The import of Google's client takes a second.
             from vertex_training_cli.images.engines.cloud_build import CloudBuildEngine
 
             return CloudBuildEngine(project, region)
         if engine := commands.find(candidate):
             return engine
-    missing = (
-        f"engine {name} is not installed."
-        if name
-        else "no program that builds images is installed."
+    missing = f"engine {name}" if name else "no engine that builds images"
+    raise CommandError(
+        f"{missing} is {'not ' if name else ''}installed.",
+        "install docker, podman or buildah (docs/container-images.md).",
     )
-    hint = f"install one of {', '.join(PROGRAMS)} (docs/container-images.md)."
-    raise CommandError(missing, hint)

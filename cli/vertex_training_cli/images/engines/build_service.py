@@ -1,4 +1,4 @@
-"""Calls of Cloud Build through the official client, its source archives, and hints for refusals."""
+"""Call Cloud Build, upload archives of sources, and explain refused calls."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ TIMEOUT: Final = 20.0
 READ_DEADLINE: Final = 60.0
 CREATE_TIMEOUT: Final = 60.0
 UPLOAD_TIMEOUT: Final = 60
-#: Errors of Google's clients: a refusal, no answer in time, no credentials.
+#: Errors of Google's clients: a refused call, a timeout, missing credentials.
 CALL_ERRORS: Final = (GoogleAPICallError, RetryError, GoogleAuthError)
-#: Codes after which a build may exist although the call failed.
+#: Codes of failed calls that may still have started a build.
 IN_DOUBT: Final = (
     *("UNAVAILABLE", "DEADLINE_EXCEEDED", "INTERNAL", "UNKNOWN", "ABORTED", "CANCELLED"),
 )
 
 
 def connect(project: str) -> cloudbuild_v1.CloudBuildClient:
-    """Return the official client; see ``job_service.service_client``."""
+    """Return the official client of Cloud Build."""
     types = (cloudbuild_v1.CloudBuildClient, CloudBuildGrpcTransport)
     return job_service.service_client(*types, project, endpoint="cloudbuild.googleapis.com")
 
@@ -58,11 +58,7 @@ class BuildService:
         self.parent = f"projects/{names.project}/locations/{names.region}"
 
     def create(self, build: cloudbuild_v1.Build) -> cloudbuild_v1.Build:
-        """Request a build, without retries.
-
-        Raises:
-            ImageBuildError: it was refused, or the answer was lost: then there may be a build.
-        """
+        """Request a build, without retries."""
         request = cloudbuild_v1.CreateBuildRequest(
             parent=self.parent, project_id=self._names.project, build=build
         )
@@ -71,7 +67,7 @@ class BuildService:
         except CALL_ERRORS as error:
             failed = refused(error, "start a build", self._names)
             if code_of(error) in IN_DOUBT:
-                hint = "run the command again: it continues with the build if that was started."
+                hint = "run the command again: `vt` follows the build if the call started one."
                 raise ImageBuildError(failed.message, hint=hint) from None
             raise failed from None
         return operation.metadata.build  # pyright: ignore[reportOptionalMemberAccess, reportAttributeAccessIssue]
@@ -112,7 +108,7 @@ def _retry() -> Retry:
 
 @contextmanager
 def explained(doing: str, names: Names) -> Iterator[None]:
-    """Raise ImageBuildError with the missing role if Google's clients refuse a call."""
+    """Convert errors of Google's clients to ImageBuildError with the missing role."""
     try:
         yield
     except CALL_ERRORS as error:
@@ -121,15 +117,15 @@ def explained(doing: str, names: Names) -> Iterator[None]:
 
 def code_of(error: Exception) -> str:
     """Return the name of the gRPC code, or of the exception if it has no code."""
-    by_http = {403: "PERMISSION_DENIED", 429: "RESOURCE_EXHAUSTED"}  # of Cloud Storage
+    by_http = {403: "PERMISSION_DENIED", 429: "RESOURCE_EXHAUSTED"}  # Cloud Storage
     if getattr(error, "grpc_status_code", None) is None:
         return by_http.get(int(getattr(error, "code", 0) or 0), type(error).__name__)
     return job_service.code_of(error)
 
 
 def refused(error: Exception, doing: str, names: Names) -> ImageBuildError:
-    """Return an error for a refusal, with the missing role if it is known."""
-    error = getattr(error, "cause", None) or error  # RetryError itself has only the duration
+    """Return the error for a refused call, with the missing role if it is known."""
+    error = getattr(error, "cause", None) or error  # The cause of a RetryError has the code.
     code, text = code_of(error), str(getattr(error, "message", "") or error)
     message = f"Google Cloud refused to {doing}: {code}: {' '.join(text.split())}"
     return ImageBuildError(message, hint=_hint(code, text.lower(), doing, names))
@@ -139,45 +135,38 @@ def _hint(code: str, text: str, doing: str, names: Names) -> str:
     account = names.account_email(IMAGE_BUILD)
     if code in ("PERMISSION_DENIED", "INVALID_ARGUMENT") and "resolve source" in text:
         role = f"roles/storage.objectViewer on bucket {names.bucket(STAGING)}"
-        return f"{account} needs {role}: deploy the stack, which creates this grant."
+        return f"deploy the stack, which grants {role} to {account}."
     if "has not been used in project" in text or "it is disabled" in text:
-        return f"deploy stack {names.stack} first: this enables the API."
+        return f"deploy stack {names.stack} first: the deployment enables the API."
     if code == "FAILED_PRECONDITION" and "quota" in text:
         return (
             f"request quota for Cloud Build in {names.region}, or build on this machine: "
             "--engine docker."
         )
     if code == "PERMISSION_DENIED":
-        role = _missing_role(text, doing, account, names)
+        role = f"roles/cloudbuild.builds.editor in project {names.project}"
+        if "act as" in text or "actas" in text:
+            role = f"roles/iam.serviceAccountUser on {account}"
+        elif doing == "upload the source":
+            role = "roles/storage.objectCreator and roles/storage.objectViewer on bucket "
+            role += names.bucket(STAGING)
         builders = f"add yourself to `builders` in {file_name(names.stack)} and deploy the stack."
         return f"you need {role}: {builders}"
-    first, sign_in = f"deploy stack {names.stack} first", "gcloud auth application-default login"
+    sign_in = "sign in with `gcloud auth application-default login`."
     return {
-        "NOT_FOUND": f"{first}: this creates the staging bucket and {account}.",
+        "NOT_FOUND": f"deploy stack {names.stack} first: the deployment creates the staging bucket "
+        f"and {account}.",
         "RESOURCE_EXHAUSTED": "wait, or request more quota for cloudbuild.googleapis.com.",
-        "UNAUTHENTICATED": f"sign in by `{sign_in}`.",
-        "RefreshError": f"sign in by `{sign_in}`.",
+        "UNAUTHENTICATED": sign_in,
+        "RefreshError": sign_in,
     }.get(code, "")
 
 
-def _missing_role(text: str, doing: str, account: str, names: Names) -> str:
-    if "act as" in text or "actas" in text:
-        return f"roles/iam.serviceAccountUser on {account}"
-    if doing == "upload the source":
-        role = "roles/storage.objectCreator and roles/storage.objectViewer"
-        return f"{role} on bucket {names.bucket(STAGING)}"
-    return f"roles/cloudbuild.builds.editor in project {names.project}"
-
-
 def upload(client: storage.Client, archive: Path, names: Names) -> cloudbuild_v1.StorageSource:
-    """Upload a compressed tar archive to the staging bucket, unless it exists there.
-
-    Raises:
-        ImageBuildError: Cloud Storage refuses, or something else lies under the archive's name.
-    """
+    """Upload a compressed tar archive to the staging bucket, unless the object exists."""
     with TemporaryDirectory() as folder, explained("upload the source", names):
         packed = Path(folder) / "source.tar.gz"
-        # Without a name or a time, so that equal archives stay equal.
+        # The gzip header has no name and no time, so that equal archives have equal digests.
         with (
             archive.open("rb") as plain,
             packed.open("wb") as raw,
@@ -190,7 +179,7 @@ def upload(client: storage.Client, archive: Path, names: Names) -> cloudbuild_v1
             md5 = hashlib.file_digest(stream, lambda: hashlib.md5(usedforsecurity=False)).digest()
         blob = client.bucket(names.bucket(STAGING)).blob(name)
         try:
-            # The bucket refuses to overwrite: 0 means that there is no such object yet.
+            # Generation 0: the upload fails if the object exists.
             blob.upload_from_filename(
                 str(packed),
                 content_type="application/gzip",
@@ -202,8 +191,8 @@ def upload(client: storage.Client, archive: Path, names: Names) -> cloudbuild_v1
     if blob.generation is None or blob.md5_hash != base64.b64encode(md5).decode():
         raise ImageBuildError(
             f"gs://{blob.bucket.name}/{blob.name} does not match the digest in its name: "
-            "another program wrote it.",
-            hint="delete this object, and find out who wrote it.",
+            "another program wrote the object.",
+            hint="delete this object, and find out which account wrote the object.",
         )
     return cloudbuild_v1.StorageSource(
         bucket=blob.bucket.name, object_=blob.name, generation=blob.generation

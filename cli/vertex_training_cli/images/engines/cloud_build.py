@@ -1,12 +1,7 @@
-"""Cloud Build: builds images on Google's machines, with a separate service account.
+"""Build images with Cloud Build and a separate service account.
 
-Every step can be repeated: the source is named by its content, and a running build of the same
-identity is found by its tag and followed, also one that a killed command left behind. Of two builds
-that were started at the same moment the earlier one stays.
-
-BuildKit builds in a container of its own, and its cache lies in the registry beside the image. That
-container is not on the network where steps get credentials, so what a Dockerfile runs cannot act as
-the build account. Cloud Build itself pushes the finished image, and reports its digest.
+A repeated call follows the running build of the same image. BuildKit runs in a separate container
+without access to the build account's credentials; its cache is in the image's repository.
 """
 
 from __future__ import annotations
@@ -28,12 +23,11 @@ from vertex_training.errors import ImageBuildError, OperatorError
 from vertex_training.naming import IMAGE_BUILD, STAGING, Names, stack_of_repository
 from vertex_training_cli.images.engines import SERVICE, Build, WriteLog, build_service, option_pairs
 from vertex_training_cli.images.engines.build_service import BuildService
-from vertex_training_cli.images.engines.processes import Deadline, LastLines
+from vertex_training_cli.images.engines.commands import Deadline, LastLines
 
 LIVE: Final = ("PENDING", "QUEUED", "WORKING")
 POLL_SECONDS: Final = 2.0
-#: Maximum seconds for a cancellation, which takes some seconds. After this time, a person must
-#: check the build.
+#: Maximum duration of a cancellation in seconds. Then a person must check the build.
 CANCEL_SECONDS: Final = 30.0
 #: Docker builder of Cloud Build:
 #: https://github.com/GoogleCloudPlatform/cloud-builders/tree/master/docker
@@ -43,7 +37,7 @@ BUILDKIT: Final = "image=mirror.gcr.io/moby/buildkit:buildx-stable-1"
 BUILDER: Final = "images"
 #: Tag of the cached layers that the next build uses.
 CACHE_TAG: Final = "buildcache"
-#: Maximum seconds that a build waits in the queue.
+#: Maximum time that a build waits in the queue, in seconds.
 QUEUE_SECONDS: Final = 1800
 #: Name of the substitution that contains the identity of the image to build.
 IDENTITY: Final = "_IDENTITY"
@@ -61,7 +55,7 @@ class CloudBuildEngine:
     name: str = SERVICE
 
     def build(self, build: Build, write_log: WriteLog) -> str:
-        """See ``Engine.build``."""
+        """Implement ``Engine.build``."""
         names = self._names(build)
         try:
             service = BuildService(build_service.connect(self.project), names)
@@ -75,21 +69,18 @@ class CloudBuildEngine:
         return run.follow(current, log, started=started)
 
     def _names(self, build: Build) -> Names:
-        """Return the names of the stack that owns the image's repository."""
         _, project, repository, _ = build.image.split("/", 3)
         if project != self.project or stack_of_repository(repository) == repository:
             raise ImageBuildError(
                 f"repository {repository} belongs to no stack, so no Cloud Build account "
                 "can push to it.",
-                hint="build on this machine: --engine docker, podman or buildah.",
+                hint="build on this machine with `--engine docker`, `podman` or `buildah`.",
             )
         return Names(self.project, "", self.region, stack_of_repository(repository))
 
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """One call of ``build``."""
-
     build: Build
     wanted: cloudbuild_v1.Build
     service: BuildService
@@ -104,10 +95,14 @@ class _Run:
             return running[0], False
         created = self.service.create(self.wanted)
         self._write(f"build {created.id}, {created.log_url}")
-        return self._first_of(created)
+        first = next(iter(self._live()), created)
+        if first.id == created.id:
+            return created, True
+        self.service.cancel(_name(created, self.service))
+        self._write(f"build {created.id} was cancelled: build {first.id} was started earlier")
+        return first, False
 
     def _live(self) -> list[cloudbuild_v1.Build]:
-        """Return live builds of the same image, earliest first."""
         tagged = self.service.list_tagged(self.build.tag)
         same = [
             build
@@ -116,17 +111,8 @@ class _Run:
         ]
         return sorted(same, key=lambda build: (build.create_time, build.id))  # pyright: ignore
 
-    def _first_of(self, created: cloudbuild_v1.Build) -> tuple[cloudbuild_v1.Build, bool]:
-        """Return the earliest equal build, True if it is ``created``; else cancel ``created``."""
-        first = next(iter(self._live()), created)
-        if first.id == created.id:
-            return created, True
-        self.service.cancel(_name(created, self.service))
-        self._write(f"build {first.id} was started earlier: cancelling {created.id}")
-        return first, False
-
     def follow(self, build: cloudbuild_v1.Build, log: JobLogs, *, started: bool) -> str:
-        """Print the log until the build has ended; return the digest of its image."""
+        """Print the log until the build has ended, and return the digest of the image."""
         limit = self.build.timeout + QUEUE_SECONDS + CANCEL_SECONDS
         deadline, name = Deadline(limit), _name(build, self.service)
 
@@ -154,16 +140,13 @@ class _Run:
                 while not ended():
                     pause()
         except KeyboardInterrupt:
-            self._interrupted(build, started=started)
+            if started:
+                self.cancel(build)
+            else:  # Another command started the build and waits for the result.
+                command = self._cancel_command(build)
+                self._write(f"build {build.id} continues. To cancel the build: {command}")
             raise
         return self._digest(build)
-
-    def _interrupted(self, build: cloudbuild_v1.Build, *, started: bool) -> None:
-        if started:
-            self.cancel(build)
-            return
-        # Another command waits for it: it is not this one's to end.
-        self._write(f"build {build.id} continues; to cancel it: {self._cancel_command(build)}")
 
     def cancel(self, build: cloudbuild_v1.Build) -> None:
         """Cancel the build and wait until it has ended."""
@@ -178,7 +161,7 @@ class _Run:
                 self._write(f"build {build.id} has the state {status}")
                 return
         self._write(
-            f"build {build.id} may still be running; to cancel it: {self._cancel_command(build)}"
+            f"build {build.id} may still run. To cancel the build: {self._cancel_command(build)}"
         )
 
     def _cancel_command(self, build: cloudbuild_v1.Build) -> str:
@@ -205,7 +188,6 @@ def _name(build: cloudbuild_v1.Build, service: BuildService) -> str:
 
 
 def _end(ended: cloudbuild_v1.Build, build: Build) -> str:
-    """Return the error text for a build that ended without an image."""
     ends = {
         "TIMEOUT": f"exceeded its limit of {build.timeout:g} s",
         "CANCELLED": "was cancelled",
@@ -219,16 +201,14 @@ def _end(ended: cloudbuild_v1.Build, build: Build) -> str:
 
 def _hint(ended: cloudbuild_v1.Build, names: Names) -> str:
     account = names.account_email(IMAGE_BUILD)
-    by_failure = {
-        "PUSH_NOT_AUTHORIZED": f"{account} needs roles/artifactregistry.writer on repository "
-        f"{names.repository_id()}: deploy the stack, which creates this grant.",
-        "FETCH_SOURCE_FAILED": f"{account} needs roles/storage.objectViewer on bucket "
-        f"{names.bucket(STAGING)}: "
-        "deploy the stack, which creates this grant.",
-        "LOGGING_FAILURE": f"{account} needs roles/logging.logWriter in project {names.project}: "
-        "deploy the "
-        "stack, which creates this grant.",
+    roles = {
+        "PUSH_NOT_AUTHORIZED": "roles/artifactregistry.writer on repository "
+        f"{names.repository_id()}",
+        "FETCH_SOURCE_FAILED": f"roles/storage.objectViewer on bucket {names.bucket(STAGING)}",
+        "LOGGING_FAILURE": f"roles/logging.logWriter in project {names.project}",
     }
+    if role := roles.get(enum_name(ended.failure_info.type_)):
+        return f"deploy the stack, which grants {role} to {account}."
     by_status = {
         "TIMEOUT": "raise --timeout.",
         "CANCELLED": "run the command again.",
@@ -236,21 +216,24 @@ def _hint(ended: cloudbuild_v1.Build, names: Names) -> str:
         "INTERNAL_ERROR": "run the command again.",
         "FAILURE": "fix the error in the log.",
     }
-    return by_failure.get(enum_name(ended.failure_info.type_)) or by_status.get(
-        enum_name(ended.status), ""
-    )
+    return by_status.get(enum_name(ended.status), "")
 
 
 def build_message(
     build: Build, names: Names, source: cloudbuild_v1.StorageSource
 ) -> cloudbuild_v1.Build:
-    """Return the build to request."""
+    """Return the request for a build."""
     options = cloudbuild_v1.BuildOptions
+    # The daemon's own builder cannot write a cache to a registry.
+    driver = ("--driver", "docker-container", "--driver-opt", BUILDKIT)
+    create = ["buildx", "create", "--name", BUILDER, *driver]
+    # Cloud Build reads `$` as the start of a substitution.
+    arguments = [argument.replace("$", "$$") for argument in _arguments(build)]
     return cloudbuild_v1.Build(
         source=cloudbuild_v1.Source(storage_source=source),
         steps=[
-            cloudbuild_v1.BuildStep(name=DOCKER, id="builder", args=_create_builder()),
-            cloudbuild_v1.BuildStep(name=DOCKER, id="build", args=_escaped(_arguments(build))),
+            cloudbuild_v1.BuildStep(name=DOCKER, id="builder", args=create),
+            cloudbuild_v1.BuildStep(name=DOCKER, id="build", args=arguments),
         ],
         images=[build.reference],
         service_account=names.account(IMAGE_BUILD),
@@ -268,8 +251,7 @@ def build_message(
 def makes_the_same(build: cloudbuild_v1.Build, wanted: cloudbuild_v1.Build) -> bool:
     """Return True if ``build`` builds the image of ``wanted``: same source, steps and account.
 
-    A tag alone proves nothing: anybody who may build can set it. Labels may differ, since another
-    commit can have the same context.
+    The tag alone is not sufficient: every account that can start builds can set any tag.
     """
     return _essence(build) == _essence(wanted)
 
@@ -286,7 +268,6 @@ def _essence(build: cloudbuild_v1.Build) -> tuple[object, ...]:
 
 
 def _without_labels(args: Iterable[str]) -> Iterator[str]:
-    """Yield arguments without pairs of ``--label`` and its value."""
     values = iter(args)
     for arg in values:
         if arg == "--label":
@@ -295,29 +276,18 @@ def _without_labels(args: Iterable[str]) -> Iterator[str]:
             yield arg.replace("$$", "$")
 
 
-def _create_builder() -> list[str]:
-    # A cache in a registry takes a builder of its own; the daemon's can only write it inline.
-    driver = ("--driver", "docker-container", "--driver-opt", BUILDKIT)
-    return ["buildx", "create", "--name", BUILDER, *driver]
-
-
 def _arguments(build: Build) -> list[str]:
     cache = f"type=registry,ref={build.image}:{CACHE_TAG}"
     return [
         *("buildx", "build", "--builder", BUILDER, "--platform", "linux/amd64"),
-        # One manifest, no index: the digest is that of the image itself.
+        # Without provenance, the digest belongs to the image's manifest, not to an index.
         *("--provenance", "false", "--progress", "plain"),
         *("--file", build.dockerfile, "--tag", build.reference),
         *option_pairs("--build-arg", build.build_args),
         *option_pairs("--label", build.labels),
         *(("--target", build.target) if build.target else ()),
         *("--cache-from", cache),
-        # With immutable tags only the first write is allowed: a build without its cache is slower.
+        # With immutable tags, later writes of the cache are refused. Such errors are ignored.
         *(("--cache-to", f"{cache},mode=max,ignore-error=true") if build.writes_cache else ()),
         *("--load", "."),
     ]
-
-
-def _escaped(args: list[str]) -> list[str]:
-    """Escape ``$``, which begins a substitution in Cloud Build."""
-    return [arg.replace("$", "$$") for arg in args]

@@ -1,48 +1,48 @@
-"""Image engines docker, podman and buildah, run by their command lines.
+"""Build images with docker, podman or buildah.
 
-Nothing is built as another user, and no daemon is started: what is there is used as it is. The
-context is unpacked into a folder of its own, so that an edit in the checkout changes no build.
-
-The local cloud can pull no base image. A Dockerfile names its base by digest, and a stand-in has
-another one: so the builder gets what takes the place of that name, and the Dockerfile stays as it
-is.
+The local cloud cannot pull base images, and a Dockerfile names its base by digest. Options of the
+build therefore replace the base image's name by a local substitute.
 """
 
 from __future__ import annotations
 
 import base64
+import codecs
+import collections
+import io
 import json
 import os
 import re
 import shutil
+import signal
+import subprocess
 import tarfile
 import tempfile
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from localgcp.containers import mirror
-from localgcp.system import processes as processes_here
+from localgcp.system.processes import descendants, succeeds
 from vertex_training.errors import ImageBuildError
 from vertex_training.images.context import PLATFORM
 from vertex_training_cli.images import registry
-from vertex_training_cli.images.engines import Build, WriteLog, option_pairs, processes
+from vertex_training_cli.images.engines import Build, WriteLog, option_pairs
 
-#: Seconds within which a daemon must answer.
+#: Maximum response time of docker's daemon in seconds.
 DAEMON_TIMEOUT: Final = 10
-#: Names of files in the folder of a build.
 AUTH_FILE: Final = "auth.json"
 LABELLED: Final = "Dockerfile"
-#: Variable with buildah's isolation of RUN. The default here, chroot, needs no container runtime.
+#: Variable with buildah's isolation of RUN. The default, chroot, needs no container runtime.
 ISOLATION: Final = "BUILDAH_ISOLATION"
-#: Variables without attestations, so that an image is a single manifest:
+#: Variables of engines. Without attestations, an image has a single manifest:
 #: https://docs.docker.com/build/metadata/attestations/
 ENVIRONMENT: Final = {"BUILDX_NO_DEFAULT_ATTESTATIONS": "1"}
-
-#: Messages of engines for a full disk: of this machine, and of the registry.
+#: Messages of engines if the disk of this machine or of the registry is full.
 FULL: Final = ("no space left on device", "507 Insufficient Storage")
-
 #: Option that replaces an image name in FROM: buildah-build(1), podman-build(1).
 OPTION: Final = "--build-context"
 _FROM: Final = re.compile(r"^[ \t]*FROM[ \t]+(?:--\S+[ \t]+)*(\S+)", re.IGNORECASE | re.MULTILINE)
@@ -50,6 +50,15 @@ _ARG: Final = re.compile(r"^[ \t]*ARG[ \t]+(\w+)(?:=(\S*))?", re.IGNORECASE | re
 _VARIABLE: Final = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
 #: Any spelling of the name of an official image of Docker Hub.
 _HUB: Final = re.compile(r"(?:(?:index\.)?docker\.io/)?(?:library/)?(?P<name>[^/]+)\Z")
+#: Maximum number of log lines in an error.
+KEPT: Final = 20
+#: Maximum length of a stored line.
+MAX_LINE: Final = 2_000
+#: Time between SIGTERM and SIGKILL, in seconds.
+GRACE: Final = 5.0
+#: Time between two reads of the output, in seconds.
+_POLL: Final = 0.05
+_BLOCK: Final = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,28 +71,33 @@ class CommandEngine:
     """Path of the program."""
 
     def build(self, build: Build, write_log: WriteLog) -> str:
-        """See ``Engine.build``."""
+        """Implement ``Engine.build``."""
         at, path = registry.registry_of(build.image)
         with tempfile.TemporaryDirectory(dir=build.archive.parent) as work:
             folder = Path(work)
             context = folder / "context"
-            _unpack(build, context)
-            log = processes.LastLines(write_log)
+            try:
+                context.mkdir()
+                with tarfile.open(build.archive) as tar:
+                    tar.extractall(context, filter="data")
+            except (OSError, tarfile.TarError) as failed:
+                text = f"{build.name}: cannot unpack the context: {failed}."
+                raise ImageBuildError(text) from None
+            log = LastLines(write_log)
             local = f"{at.address}/{path}:{build.tag}"
-            deadline = processes.Deadline(build.timeout)
-            bases = self._stand_ins(context / build.dockerfile, at, build.build_args)
+            deadline = Deadline(build.timeout)
+            replaces = self.name != "docker" and at.is_local
+            file = context / build.dockerfile
+            bases = stand_ins(file, build.build_args) if replaces else {}
             command = [*self._build(build, local, context), *stand_in_options(bases)]
             self._run("build", [*command, str(context)], log, deadline, build)
             if winner := at.digest_of(path, build.tag):
-                write_log(
-                    f"{build.reference} was pushed by another build in the meantime: using "
-                    "that image."
-                )
+                write_log(f"another build has pushed {build.reference}: this image is used.")
                 return winner
             try:
                 self._push(build, local, folder, at, log, deadline)
             except ImageBuildError:
-                # With immutable tags the push of the second of two builds is refused.
+                # With immutable tags, the registry refuses the push of a concurrent build.
                 if winner := at.digest_of(path, build.tag):
                     return winner
                 raise
@@ -112,38 +126,31 @@ class CommandEngine:
         ]
         return [self.program, "build", *own[self.name], *options]
 
-    def _stand_ins(
-        self, dockerfile: Path, at: registry.RegistryClient, build_args: Mapping[str, str]
-    ) -> Mapping[str, str]:
-        """Return base images with local substitutes; empty for an image in Google's registry."""
-        if self.name == "docker" or not at.is_local:
-            return {}
-        return stand_ins(dockerfile, build_args)
-
     def _push(
         self, build: Build, local: str, folder: Path, at: registry.RegistryClient,
-        log: processes.LastLines, deadline: processes.Deadline,
+        log: LastLines, deadline: Deadline,
     ) -> None:  # fmt: skip
-        """Push the image; docker uses its own credentials."""
         options, target = list[str](), [f"docker://{local}"]
         if self.name == "docker":
             target = []
         elif at.is_local:
             options = ["--tls-verify=false"]
         elif token := at.token():
-            _write_credentials(folder / AUTH_FILE, at.address, token)
-            options = ["--authfile", str(folder / AUTH_FILE)]
+            file = folder / AUTH_FILE  # Other users can read the arguments of a command.
+            secret = base64.b64encode(f"oauth2accesstoken:{token}".encode()).decode()
+            with open(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as stream:
+                json.dump({"auths": {at.address: {"auth": secret}}}, stream)
+            options = ["--authfile", str(file)]
         command = [self.program, "push", *options, local, *target]
         self._run("push", command, log, deadline, build)
 
     def _run(
-        self, step: str, command: Sequence[str], log: processes.LastLines,
-        deadline: processes.Deadline, build: Build,
-    ) -> None:  # fmt: skip
+        self, step: str, command: Sequence[str], log: LastLines, deadline: Deadline, build: Build
+    ) -> None:
         try:
-            code = processes.run(command, {**os.environ, **ENVIRONMENT}, log, deadline)
+            code = run(command, {**os.environ, **ENVIRONMENT}, log, deadline)
         except TimeoutError:
-            text = f"{build.name}: the {step} took longer than {build.timeout:g} s; cancelled."
+            text = f"{build.name}: the {step} was cancelled after {build.timeout:g} s."
             raise ImageBuildError(text, log.lines, "raise --timeout.") from None
         except OSError as failed:
             text = f"{build.name}: cannot run {self.program}: {failed.strerror}."
@@ -159,45 +166,27 @@ def find(name: str) -> CommandEngine | None:
     if program is None:
         return None
     version = [program, "version", "--format", "{{.Server.Version}}"]
-    if name == "docker" and not processes_here.succeeds(version, DAEMON_TIMEOUT):
+    if name == "docker" and not succeeds(version, DAEMON_TIMEOUT):
         return None
     return CommandEngine(name, program)
 
 
 def _with_labels(build: Build, dockerfile: Path, folder: Path) -> Path | None:
-    """Return a Dockerfile with all labels in one instruction: buildah commits a layer for each.
+    """Write a Dockerfile with all labels in one instruction: buildah commits a layer for each.
 
-    None if an instruction at its end would not be one of the stage that is built.
+    Return None if an instruction at the end of the file would not belong to the built stage.
     """
     text = dockerfile.read_text("utf-8", errors="surrogateescape").rstrip()
     if build.target or text.endswith(("\\", "`")) or "<<" in text:
         return None
-    pairs = " ".join(f"{_quoted(key)}={_quoted(value)}" for key, value in build.labels.items())
+
+    def quoted(text: str) -> str:
+        return json.dumps(text, ensure_ascii=False).replace("$", "\\$")
+
+    pairs = " ".join(f"{quoted(key)}={quoted(value)}" for key, value in build.labels.items())
     labelled = folder / LABELLED
     labelled.write_text(f"{text}\nLABEL {pairs}\n", "utf-8", errors="surrogateescape")
     return labelled
-
-
-def _quoted(text: str) -> str:
-    """Return ``text`` in double quotes, with Dockerfile expansions escaped."""
-    return json.dumps(text, ensure_ascii=False).replace("$", "\\$")
-
-
-def _unpack(build: Build, folder: Path) -> None:
-    try:
-        folder.mkdir()
-        with tarfile.open(build.archive) as tar:
-            tar.extractall(folder, filter="data")
-    except (OSError, tarfile.TarError) as failed:
-        text = f"{build.name}: cannot unpack the context: {failed}."
-        raise ImageBuildError(text) from None
-
-
-def _write_credentials(file: Path, host: str, token: str) -> None:
-    """Write a credentials file that only this user can read; command arguments are not private."""
-    secret = base64.b64encode(f"oauth2accesstoken:{token}".encode()).decode()
-    with open(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as stream:
-        json.dump({"auths": {host: {"auth": secret}}}, stream)
 
 
 def _hint(step: str, name: str, build: Build, lines: Sequence[str]) -> str:
@@ -209,28 +198,21 @@ def _hint(step: str, name: str, build: Build, lines: Sequence[str]) -> str:
 
 
 def stand_ins(dockerfile: Path, build_args: Mapping[str, str] | None = None) -> Mapping[str, str]:
-    """Return the full name of each base image of a Dockerfile that has a local substitute.
-
-    Those without a digest need nothing: the mirror of the local cloud is asked for their tags.
-    """
+    """Return the full name of each base image in a Dockerfile that has a local substitute."""
     try:
         text = dockerfile.read_text("utf-8", errors="replace")
     except OSError:
         return {}
-    values = _arguments(text, build_args or {})
+    first = _FROM.search(text)
+    declared = _ARG.findall(text[: first.start()] if first else "")
+    arguments: Mapping[str, str] = build_args or {}
+    values = {name: arguments.get(name, value.strip("\"'")) for name, value in declared}
     named = {
         name: _VARIABLE.sub(lambda match: values.get(match[1] or match[2], ""), name)
         for name in _FROM.findall(text)
     }
     stood = {name: full for name, full in named.items() if _is_base(full, mirror.BASE)}
     return stood if stood and mirror.has_stand_in() else {}
-
-
-def _arguments(text: str, build_args: Mapping[str, str]) -> Mapping[str, str]:
-    """Return values of the ``ARG``s before ``FROM``: from the caller, else the file."""
-    first = _FROM.search(text)
-    declared = _ARG.findall(text[: first.start()] if first else "")
-    return {name: build_args.get(name, value.strip("\"'")) for name, value in declared}
 
 
 def _is_base(name: str, base: str) -> bool:
@@ -243,3 +225,99 @@ def stand_in_options(replaced: Mapping[str, str]) -> list[str]:
     """Return options of buildah and podman that replace base images."""
     names = dict.fromkeys([*replaced, *replaced.values()])
     return [part for name in names for part in (OPTION, f"{name}=docker-image://{mirror.BASE}")]
+
+
+class LastLines:
+    """Writes lines to a log, and keeps the last lines for error messages."""
+
+    def __init__(self, write_log: Callable[[str], None]) -> None:
+        self._write_log = write_log
+        self._kept: collections.deque[str] = collections.deque(maxlen=KEPT)
+
+    def write(self, line: str) -> None:
+        """Add a line without its line end."""
+        self._kept.append(line[:MAX_LINE])
+        self._write_log(line[:MAX_LINE])
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """Return the last lines, oldest first."""
+        return tuple(self._kept)
+
+
+class Deadline:
+    """A point in time, ``seconds`` after its creation."""
+
+    def __init__(self, seconds: float) -> None:
+        self._end = time.monotonic() + seconds
+
+    @property
+    def seconds_left(self) -> float:
+        """Return the remaining seconds, at least 0."""
+        return max(0.0, self._end - time.monotonic())
+
+
+def run(command: Sequence[str], env: Mapping[str, str], log: LastLines, deadline: Deadline) -> int:
+    """Run ``command`` until it ends, and return its exit code; raise TimeoutError at the deadline.
+
+    The output goes through a file. A pipe would end the program with SIGPIPE if this process is
+    killed, and would leave mounts and containers of the program behind.
+    """
+    with tempfile.TemporaryFile() as output:
+        process = subprocess.Popen(
+            command,
+            env=env,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,  # Ctrl-C reaches this process alone, which then ends the group
+        )
+        lines = _Lines(output.fileno(), log)
+        try:
+            while True:
+                with suppress(subprocess.TimeoutExpired):
+                    code = process.wait(min(_POLL, deadline.seconds_left))
+                    lines.write_new(final=True)
+                    return code
+                lines.write_new()
+                if not deadline.seconds_left:
+                    raise TimeoutError
+        finally:
+            _end(process)
+
+
+class _Lines:
+    def __init__(self, file: int, log: LastLines) -> None:
+        self._file, self._log = file, log
+        self._read, self._open = 0, ""
+        utf8 = codecs.getincrementaldecoder("utf-8")(errors="replace")
+        self._decoder = io.IncrementalNewlineDecoder(utf8, translate=True)
+
+    def write_new(self, *, final: bool = False) -> None:
+        while new := os.pread(self._file, _BLOCK, self._read):
+            self._read += len(new)
+            *lines, self._open = (self._open + self._decoder.decode(new)).split("\n")
+            for line in lines:
+                self._log.write(line)
+            self._open = self._open[:MAX_LINE]
+        if final and (last := self._open + self._decoder.decode(b"", final=True)):
+            self._log.write(last)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End the program's process group, children first: buildah then cleans up its mounts."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        if process.poll() is None and (started := descendants(process.pid)):
+            for descendant in started:
+                _signal(os.kill, descendant.pid, number)
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(GRACE)
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        _signal(os.killpg, process.pid, number)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(GRACE)
+
+
+def _signal(send: Callable[[int, int], None], target: int, number: int) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        send(target, number)

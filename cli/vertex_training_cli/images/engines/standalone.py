@@ -1,8 +1,7 @@
-"""A build in its own process: ``python -m vertex_training_cli.images.engines.standalone IN OUT``.
+"""Build one image in a separate process, for the Cloud Build service of the local cloud.
 
-The local cloud's Cloud Build runs it, with the engine that this machine has. IN is a JSON file
-with the fields of ``Build``; the log goes to standard output, the digest into the file OUT. Exit
-codes: 0 built and pushed, 1 not, with the reason in the log.
+``python -m vertex_training_cli.images.engines.standalone IN OUT``: IN is a JSON file with the
+fields of ``Build``. The digest is written to OUT, the log to stdout. Exit code 1: not built.
 """
 
 from __future__ import annotations

@@ -5,8 +5,13 @@ import json
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from vertex_training_cli.check import checking, machine_reports
-from vertex_training_cli.check.report import FileReport, text_lines
+from vertex_training_cli.check import checking
+from vertex_training_cli.check.report import (
+    FileReport,
+    as_json,
+    as_workflow_commands,
+    text_lines,
+)
 
 #: Pieces of job files, and of what goes wrong with them.
 WORDS = (
@@ -28,8 +33,8 @@ def judged(tmp_path, data) -> FileReport:
 def told_in_every_format(report):
     lines = list(text_lines([report], color=False))
     assert all(line.isprintable() for line in lines)
-    assert all("\n" not in command for command in machine_reports.as_workflow_commands([report]))
-    rows = json.loads(machine_reports.as_json([report]))["files"][0]["findings"]
+    assert all("\n" not in command for command in as_workflow_commands([report]))
+    rows = json.loads(as_json([report]))["files"][0]["findings"]
     for row in rows:
         assert row["line"] >= 1
         assert row["endColumn"] > row["column"] >= 1

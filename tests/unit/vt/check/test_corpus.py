@@ -10,7 +10,7 @@ from google.protobuf import json_format
 from tests.fixture_project import ROOT, SAMPLE_JOBS, SAMPLES, sample
 from vertex_training.customjob.request import job_file
 from vertex_training_cli import render
-from vertex_training_cli.check import placeholders
+from vertex_training_cli.check.checking import placeholder_submission, placeholders
 
 CORPUS = ROOT / "tests" / "corpus"
 
@@ -65,8 +65,8 @@ def test_the_jobs_of_this_repository_have_no_error(vt):
 def test_what_is_rendered_of_a_right_file_is_the_official_clients_message():
     for file in sorted((CORPUS / "right").glob("*.yaml")):
         data = file.read_bytes()
-        who = placeholders.submission(file.stem)
-        request = job_file.check_job_file(data, file.name, who, placeholders.table(data)).request
+        who = placeholder_submission(file.stem)
+        request = job_file.check_job_file(data, file.name, who, placeholders(data)).request
         assert request is not None, file.name
         from_json = parsed(json.loads(render.as_json(request.message)))
         again = json_format.MessageToDict(from_json)

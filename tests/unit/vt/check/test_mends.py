@@ -64,7 +64,7 @@ def refusal(fixed: FixedFile) -> str:
 
 
 def test_a_file_that_another_program_changed_or_removed_is_left(file: Path) -> None:
-    changed = "f.yaml was changed by another program; run vt check again"
+    changed = "another program changed f.yaml. Run `vt check` again"
     assert refusal(FixedFile("f.yaml", b"other", b"new", 1)) == changed
     assert file.read_bytes() == b"old"
     file.unlink()

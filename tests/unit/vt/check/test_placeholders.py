@@ -3,7 +3,7 @@
 import re
 
 from tests.fixture_project import ROOT
-from vertex_training_cli.check import placeholders
+from vertex_training_cli.check import checking
 
 PROJECT = "placeholder-project"
 ATTACHMENT = f"projects/{PROJECT}/regions/us-central1/networkAttachments/dev"
@@ -40,16 +40,16 @@ EXAMPLES = {
 
 
 def test_each_kind_of_reference_has_its_value():
-    assert placeholders.table(b"a: ${network.ranges.workers}") == EXAMPLES
+    assert checking.placeholders(b"a: ${network.ranges.workers}") == EXAMPLES
 
 
 def test_a_file_that_is_too_large_to_be_read_gives_none():
     reference = b"${buckets.mine}"
-    assert "buckets.mine" in placeholders.table(reference.ljust(500_000))
-    assert "buckets.mine" not in placeholders.table(reference.ljust(500_001))
+    assert "buckets.mine" in checking.placeholders(reference.ljust(500_000))
+    assert "buckets.mine" not in checking.placeholders(reference.ljust(500_001))
 
 
 def test_every_kind_of_reference_is_on_its_page():
     page = (ROOT / "docs" / "job-files.md").read_text()
     listed = set(re.findall(r"\$\{([A-Za-z]+)\.", page)) | {"job"}
-    assert set(placeholders.KEYED) <= listed
+    assert set(checking.EXAMPLES) <= listed

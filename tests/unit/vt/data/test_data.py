@@ -66,7 +66,10 @@ def test_changed_files_are_kept_unless_they_are_to_be_replaced(
         "fetched 2 files, 14 B; 0 unchanged\nfetched no files, 0 B; 2 unchanged\n"
     )
     (tmp_path / "there/a").write_text("mine!")
-    said = "1 local file not replaced, but different: a. Hint: --replace"
+    said = (
+        "files that differ from the bucket's were not replaced: a. Hint: to replace these files, "
+        "add --replace"
+    )
     assert pull(bucket, tmp_path / "there", "set") == said
     assert (tmp_path / "there/a").read_text() == "mine!"
     assert pull(bucket, tmp_path / "there", "set", replace=True) == ""

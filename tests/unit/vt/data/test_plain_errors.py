@@ -13,10 +13,10 @@ from vertex_training_cli.data.cloud import Place
 
 PLACE = Place("acme-data", "x/")
 READER = (
-    "gs://acme-data/x/: no permission to read; it requires roles/storage.objectViewer on the "
-    "bucket. Hint: request the role, or act as an account with"
+    "gs://acme-data/x/: no permission to read objects. The bucket requires "
+    "roles/storage.objectViewer. Hint: request the role, or use an account with"
 )
-AGAIN = "run the command again; complete files are not sent again."
+AGAIN = "run the command again."
 
 
 @pytest.mark.parametrize(

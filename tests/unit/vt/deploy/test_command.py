@@ -118,7 +118,7 @@ def test_an_approval_of_another_content_stops_before_anything_is_planned(vt, rep
     monkeypatch.setattr(sources, "review", lambda *_: pytest.fail("it was planned"))
     done = vt("deploy", "-s", "dev", "--approval", file)
     assert done.exit_code == command.STOPPED
-    assert "the deployment of stack dev was refused. Nothing was changed." in done.stderr
+    assert "stack dev was not deployed. Nothing was changed." in done.stderr
 
 
 def test_without_a_named_state_nothing_is_deployed(vt, repo, monkeypatch):
@@ -136,7 +136,7 @@ def test_without_a_record_nothing_is_deployed(vt, repo, record):
     assert done.stderr.startswith("vt deploy: ")
     if record == "{}":
         assert "--approval contains no approval record: stack: Field required" in done.stderr
-        assert "Hint: write the record by `vt approval`." in done.stderr
+        assert "Hint: write the record with `vt approval`." in done.stderr
 
 
 def test_a_stack_is_not_deployed_twice_at_once_from_one_folder(vt, repo):
@@ -152,7 +152,7 @@ def test_the_record_may_be_given_as_text(vt, repo, monkeypatch):
     done = vt("deploy", "-s", "dev", "--approval", approved(vt, repo).read_text())
     assert done.exit_code == command.STOPPED
     first, second = done.stderr.splitlines()
-    assert first == "vt deploy: the deployment of stack dev was refused. Nothing was changed."
+    assert first == "vt deploy: stack dev was not deployed. Nothing was changed."
     assert "plan of dev: the plan differs from the approved plan with digest ffffffffffff" in second
     assert not done.stdout
 

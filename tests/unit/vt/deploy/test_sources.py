@@ -18,7 +18,10 @@ from vertex_training_cli.deploy.approval import Checkout
     [
         ({"stack": "dev", "outcome": "clean"}, None),
         ({"stack": "dev", "outcome": "different"}, None),
-        ({"stack": "prod"}, "cannot approve the report: it belongs to stack 'prod', not to dev."),
+        (
+            {"stack": "prod"},
+            "cannot approve the report: the report belongs to stack 'prod', not to dev.",
+        ),
         *(
             ({"outcome": each, "verdict": "No."}, "cannot approve the report: No.")
             for each in ("failed", "forbidden", "over-limit")
@@ -83,7 +86,7 @@ def git(tmp_path, monkeypatch):
 
 def test_without_git_it_says_so(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(CommandError, match=r"git is not on PATH\. Hint: install it\."):
+    with pytest.raises(CommandError, match=r"git is not on PATH\. Hint: install git\."):
         sources.run_git(tmp_path, "rev-parse", "HEAD")
 
 
@@ -177,7 +180,7 @@ def test_the_folder_around_plans_is_refused_where_others_may_replace_them(tmp_pa
     else:
         build.mkdir()
         build.chmod(int(mode, 8))
-    hint = "`chmod go-w " if mode != kind else "remove it"
+    hint = "`chmod go-w " if mode != kind else "remove "
     with pytest.raises(
         CommandError, match=rf"cannot store the plan .*\.build: .*\. Hint: .*{hint}"
     ):
@@ -196,7 +199,7 @@ def test_a_folder_whose_mode_cannot_be_set_is_refused_where_it_has_another(tmp_p
         sources.engine_plan(tmp_path, "dev")
     (tmp_path / ".build").chmod(0o775)
     monkeypatch.setattr(Path, "chmod", refuse)
-    with pytest.raises(CommandError, match=r"not permitted\. Hint: make the folder private: `chmo"):
+    with pytest.raises(CommandError, match=r"not permitted\. Hint: run `chmod "):
         sources.engine_plan(tmp_path, "dev")
 
 

@@ -54,5 +54,7 @@ def test_a_state_that_is_cut_off_is_refused_with_its_file_and_the_way_back(
     with pytest.raises(CommandError, match="the state of stack dev is truncated") as refused:
         remove_truncated(stacks)
     way = f"run `cp {copy} {state}`, then `vt up --stack dev --refresh`."
-    assert refused.value.hint == (way if before == "{}" else "docs/operations.md#the-state-is-lost")
+    assert refused.value.hint == (
+        way if before == "{}" else "read docs/operations.md#the-state-is-lost"
+    )
     assert str(state) in str(refused.value)

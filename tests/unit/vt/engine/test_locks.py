@@ -94,7 +94,7 @@ def test_a_dead_lock_is_removed_and_said_and_no_other(backend: Backend, dead: in
     write("prod", pid=dead, hostname=HERE)
     said: list[str] = []
     assert len(locks.clear_dead(url, "demo", "dev", said.append)) == 1
-    assert said == [f"removed the lock of stack dev: its process {dead} has ended"]
+    assert said == [f"removed the lock of stack dev, because process {dead} has ended"]
     assert count() == 1
     assert locks.clear_dead(url, "demo", "dev", silent) == []
 
@@ -123,7 +123,7 @@ def test_a_lock_of_another_host_is_respected_and_the_way_out_is_said(backend: Ba
     place = f"{url.removeprefix('file://')}/{OBJECT.format('dev', '1')}"
     assert str(refused.value) == (
         "stack dev is in use by pulumi, process 1 on a-container-of-yesterday (lock "
-        f"{place}). Hint: wait until the process has ended. If it no longer exists, run "
+        f"{place}). Hint: wait until the process has ended. If the process no longer exists, run "
         "`pulumi cancel --yes --stack dev`."
     )
     assert count() == 1

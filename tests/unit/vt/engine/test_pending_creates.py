@@ -27,8 +27,8 @@ def test_one_that_nobody_created_again_keeps_all_of_them() -> None:
     assert found == PendingCreates((URN + "a",), (URN + "a",), (URN + "b", URN + "gone"))
     assert not found.clearable
     assert explanation(found, "dev") == (
-        "a killed run may have created training-b, training-gone; the stack's state does "
-        "not contain this resource. The pending operation stays in the state. Look for "
-        "the resource (`vt jobs list --stack dev`, `vt models list`), delete it, then "
-        "run: pulumi refresh --stack dev --clear-pending-creates"
+        "a killed run may have created training-b, training-gone, which the stack's state does "
+        "not contain. The pending operation stays in the state. Search for the resource (`vt "
+        "jobs list --stack dev`, `vt models list`) and delete the resource. Then run `pulumi "
+        "refresh --stack dev --clear-pending-creates`"
     )

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from vertex_training.errors import PreviewError
-from vertex_training_cli.engine.preview import (
+from vertex_training_cli.engine.events import (
     compare_with_cloud,
     make_plan,
     stream_events,

@@ -11,7 +11,7 @@ from typing import Final
 import pytest
 
 from vertex_training.errors import CommandError
-from vertex_training_cli.engine.preview import make_plan
+from vertex_training_cli.engine.events import make_plan
 from vertex_training_cli.engine.pulumi_cli import PulumiCli
 
 ROOT: Final = Path(__file__).parents[4]

@@ -34,7 +34,7 @@ def test_without_a_project_there_is_no_stack(tmp_path: Path) -> None:
         stacks.find("dev", tmp_path)
     assert (
         str(refused.value)
-        == "no Pulumi.yaml in this folder or above. Hint: change to the folder of the project."
+        == "no Pulumi.yaml in this folder or above. Hint: change to the folder of a Pulumi project."
     )
 
 

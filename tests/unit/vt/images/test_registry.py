@@ -25,7 +25,7 @@ CORPUS = yaml.safe_load(
 )
 BASE, OTHER = "https://us-docker.pkg.dev", "https://europe-docker.pkg.dev"
 PATH, THERE = "acme/one/train", "acme/two/train"
-LOGIN = "sign in by `gcloud auth application-default login`"
+LOGIN = "sign in with `gcloud auth application-default login`"
 
 
 def filled(text: str) -> str:
@@ -126,8 +126,7 @@ def test_builders_get_a_renewed_token() -> None:
          "REGION-docker.pkg.dev/PROJECT/REPOSITORY/NAME"),
         ("us-docker.pkg.dev/local-a/r/x", "",
          "the local cloud has no registry for us-docker.pkg.dev/local-a/r/x.",
-         "install a registry by `make containers`; the running local cloud will use it. "
-         "Restart any open `vt local shell`"),
+         "install a registry with `make containers`, and restart open `vt local shell`s"),
     ],
 )  # fmt: skip
 def test_image_without_a_registry_is_refused(

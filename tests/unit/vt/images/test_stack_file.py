@@ -71,8 +71,8 @@ def test_a_link_out_of_the_folder_is_refused(root: Path, tmp_path_factory: pytes
     with pytest.raises(CommandError) as told:
         write_pins(root / "linked", "dev", {"b": {"digest": "two"}})
     assert (told.value.message, told.value.hint) == (
-        "Pulumi.dev.yaml is a link to a place outside its folder. The file was not written.",
-        "replace the link by a file",
+        "Pulumi.dev.yaml is a link to a file outside its folder. The file was not written.",
+        "replace Pulumi.dev.yaml by a regular file",
     )
     assert outside.read_text() == BEFORE
     with pytest.raises(UnknownStackError):

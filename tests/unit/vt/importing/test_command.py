@@ -136,14 +136,17 @@ def test_values_nested_in_one_another_are_bounded_as_well(project, vt, tmp_path)
     code = f"{nest}from google.cloud import aiplatform\n"
     code += "aiplatform.CustomJob(display_name='x', worker_pool_specs=[d])\n"
     (tmp_path / "nest.py").write_text(code)
-    assert "larger than any job" in vt(tmp_path / "nest.py", code=2).stderr
+    assert "too large for a job" in vt(tmp_path / "nest.py", code=2).stderr
 
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ("", "name exactly one source: a file, --job ID of an existing job, or --run COMMAND"),
-        ("two.sh --run 1", "name exactly one source"),
+        (
+            "",
+            "requires exactly one source: a file, --job ID of an existing job, or --run COMMAND",
+        ),
+        ("two.sh --run 1", "requires exactly one source"),
         ("two.sh --no-isolation", "--no-isolation requires --run COMMAND"),
         ("gone.py", "No such file"),
         ("two.sh --job c", "the source has no job 'c'. Hint: choose one of: a, b"),
@@ -169,7 +172,7 @@ def test_first_of_two_jobs_of_one_name_is_taken(project, vt):
     line = "gcloud ai custom-jobs create --display-name=a --worker-pool-spec=container-image-uri=i/"
     (project / "two.sh").write_text(f"{line}a:1\n{line}b:1\n")
     done = vt("two.sh", "--job", "a", code=1)
-    assert "importing the first job named a; omitted: 1 more" in done.stderr
+    assert "the source has 1 more jobs named a, which are not imported" in done.stderr
     assert "i/a:1" in done.stdout
 
 
@@ -259,7 +262,7 @@ def test_one_job_of_several_is_chosen_by_its_name(project, vt, tmp_path):
     assert not (project / "jobs/guide.yaml").exists()
     assert imported(project, "tune")
     assert "omitted: guide" in told
-    assert "blocks without a job: at lines" in told
+    assert "blocks without a job are at lines" in told
     assert "choose one of: " in vt(tmp_path / "guide.md", "--job", "none", code=2).stderr
 
 
@@ -269,6 +272,6 @@ def test_computed_value_is_named_with_its_place_and_the_command_that_records_it(
     code = SDK.replace('"us-docker.pkg.dev/acme-ml/images/x:1"', "image")
     (tmp_path / "submit.py").write_text(code)
     told = vt(tmp_path / "submit.py", code=1).stderr
-    assert "tune: values to fill in: <YOUR_IMAGE>" in told
+    assert "tune: replace these placeholders by values: <YOUR_IMAGE>" in told
     assert "<YOUR_IMAGE> is computed: `image` (submit.py, line 16)" in told
     assert f"`vt import --run 'python {tmp_path}/submit.py'` records them" in told

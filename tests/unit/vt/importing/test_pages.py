@@ -45,9 +45,9 @@ def test_blocks_build_on_one_another_and_those_without_a_job_are_told(tmp_path: 
     )  # fmt: skip
     assert job.notes == [Note("<YOUR_MORE> is computed: `more`", "guide.md, line 26")]
     broken, left, way_on = found.remarks
-    assert way_on == "some values are computed: `vt import --run COMMAND` records them"
+    assert way_on == "the code computes some values: `vt import --run COMMAND` records them"
     assert broken.startswith(f"line 17: {tmp_path}/guide.md:")
-    assert left == "code blocks without a job: at lines 7, 10, 13, 17, 20, 23"
+    assert left == "code blocks without a job are at lines 7, 10, 13, 17, 20, 23"
 
 
 def test_the_line_of_a_command_in_a_page_is_told(tmp_path: Path) -> None:
@@ -75,10 +75,10 @@ def test_a_file_that_gcloud_reads_lies_beside_the_source_or_is_written(
 def test_a_command_whose_file_is_no_job_makes_none(tmp_path: Path, text: str | None) -> None:
     if text is not None:
         (tmp_path / "cfg.yaml").write_text(text)
-    what = "gcloud reads the job file cfg.yaml, which is not beside the source"
+    what = "the job file of --config, cfg.yaml, is not beside the source"
     with pytest.raises(CommandError) as refused:
         page(tmp_path, SCRIPT.format("cfg.yaml"), "x.sh")
-    assert f"{what}: copy it there and import again (x.sh, line 1)" in refused.value.hint
+    assert f"{what}. Copy the file there, then import again (x.sh, line 1)" in refused.value.hint
 
 
 @pytest.mark.parametrize(

@@ -64,9 +64,7 @@ def test_a_project_of_its_own_is_told(root: Path, project: str, remarks: list[st
     assert made.remarks == remarks
 
 
-PLACEHOLDER = (
-    'raise SystemExit("jobs/my_job/task_1.py is a placeholder: put the training script here")\n'
-)
+PLACEHOLDER = 'raise SystemExit("jobs/my_job/task_1.py is a placeholder for the training script")\n'
 
 
 def test_a_script_becomes_a_package_of_the_stack(root: Path) -> None:
@@ -95,8 +93,8 @@ def test_a_script_becomes_a_package_of_the_stack(root: Path) -> None:
     assert [each.remarks for each in made.jobs] == [
         [], [],
         [(
-            "the script 1.py does not exist beside the source: replace the placeholder "
-            "jobs/my_job/task_1.py by it"
+            "the script 1.py does not exist beside the source: write the training script to "
+            "jobs/my_job/task_1.py, which is a placeholder"
         )],
     ]  # fmt: skip
 
@@ -121,8 +119,8 @@ def place(root: Path, *names: str) -> tuple[dict[str, bytes], dict, list[str]]:
 
 
 MISSING = (
-    "the job reads {0} in bucket 'b', which is not beside the source: copy it to {0} "
-    "there and import again, or the job will not have it"
+    "the job reads object {0} of bucket 'b', but no file {0} is beside the source: copy the "
+    "file to {0} beside the source, then import again"
 )
 
 

@@ -101,10 +101,10 @@ def test_requests_become_jobs_with_what_has_no_place_told(sent: Sent) -> None:
         ImportedJob(
             "p", READ_SPEC, labels={"a": "b"}, encryption_key="k", region="europe-west4",
             remarks=[
-                "inputDataConfig is omitted: managed datasets belong to training "
-                "pipelines: read the bucket",
-                "modelToUpload is omitted: a CustomJob uploads no model: its code writes "
-                "the model to AIP_MODEL_DIR",
+                "field inputDataConfig is not imported: managed datasets belong to training "
+                "pipelines: read the bucket instead",
+                "field modelToUpload is not imported: a CustomJob uploads no model: its code "
+                "writes the model to AIP_MODEL_DIR",
             ],
         ),
     ]  # fmt: skip
@@ -113,7 +113,7 @@ def test_requests_become_jobs_with_what_has_no_place_told(sent: Sent) -> None:
         jobs=jobs,
         remarks=[
             "the command called google.X/Y, which --run does not support, and ended with "
-            "exit code 3: later jobs are missing",
+            "exit code 3: jobs that it submits later are missing",
             f"Batch job at {create} is not imported. Write a job file with `backend: batch` "
             "(docs/batch.md)",
             "the command called google.X/Z, which --run does not support",
@@ -128,8 +128,8 @@ def test_requests_become_jobs_with_what_has_no_place_told(sent: Sent) -> None:
         ("true", 0, [], recorded.NO_NETWORK),
         ("exit 4 # a.py", 4, ["/a", "/a"],
          "the command called a, which --run does not support, and ended with exit code "
-         "4: later jobs are missing; to read the literals of the code instead: `vt "
-         "import a.py`"),
+         "4: jobs that it submits later are missing; import only the literals of the code: "
+         "`vt import a.py`"),
     ],
 )  # fmt: skip
 def test_a_command_that_sends_no_job_is_refused(
@@ -215,7 +215,9 @@ def test_objects_that_a_command_uploads_are_named(sent: Sent) -> None:
         path.write_bytes(b"p")
     sent.requests = [RecordedRequest("CustomJob", PARENT, {"jobSpec": SPEC})]
     found = recorded.read("true", None)
-    what = "objects that the code uploads to gs://{} are not imported ({}): upload them by"
+    what = (
+        "objects that the code uploads to gs://{} are not imported ({}): upload these objects with"
+    )
     assert found.remarks == [
         f"{what.format('a', 'most and 1 more')} `gcloud storage cp`",
         f"{what.format('b', 'z')} `gcloud storage cp`",
@@ -267,7 +269,9 @@ def test_a_package_that_cannot_be_read_stays_and_is_told(
     recorded.take_script(found, tmp_path, source)
     assert (source, found.script, found.requirements) == (SourceContents(), "", ())
     [remark] = found.remarks
-    assert remark == f"cannot read gs://b/{TAR}, which is not changed ({kind})"
+    assert remark == (
+        f"cannot read the script in package gs://b/{TAR} ({kind}), so the job keeps the package"
+    )
 
 
 @pytest.mark.parametrize("uri", [f"gs://b/{TAR}", "gs://b/code-0.1.tar.gz"])

@@ -47,8 +47,8 @@ def task_of(job: ImportedJob) -> dict[str, Any]:
 
 
 def new(name: str, key: str, *, read: bool = True) -> str:
-    of = f"{name} is replaced by the new, empty bucket '{key}' of the stack"
-    return f"{of}: copy the data of the job" if read else of
+    of = f"a new, empty bucket '{key}' of the stack replaces {name}"
+    return f"{of}: copy the job's data to it" if read else of
 
 
 def test_without_a_stack_only_secrets_are_taken_out() -> None:
@@ -73,9 +73,10 @@ def test_without_a_stack_only_secrets_are_taken_out() -> None:
     adoption = adopt(job, None)
     assert job.spec == spec("<REMOVED_SECRET>", "<REMOVED_SECRET>")
     assert job.remarks == [
-        "removed a secret on the command line of the job: read it from Secret Manager",
-        "removed the value of variable DB_PASSWORD, a secret",
-        "removed the value of variable URL, a secret",
+        "a secret on the job's command line is not imported: read the secret from Secret Manager "
+        "in the code",
+        "the value of variable DB_PASSWORD is a secret and is not imported",
+        "the value of variable URL is a secret and is not imported",
     ]
     assert (adoption.entries.added, adoption.objects) == ({}, {})
 

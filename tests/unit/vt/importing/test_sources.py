@@ -65,11 +65,11 @@ def names(found: SourceContents) -> list[str]:
         ("x.py", "a = (\n\n", "x.py contains no job.",
          "cannot parse a part of the Python code: '(' was never closed (x.py, line 1)"),
         ("x.py", f"a = {'-' * 900}1\n", "x.py contains no job.",
-         "the code is nested too deeply"),
-        ("x.ipynb", "{", "x.ipynb is not a notebook: its JSON cannot be parsed.", ""),
-        ("x.ipynb", '{"cells": 3}', "x.ipynb is not a notebook: its JSON cannot be parsed.", ""),
+         "the Python code is nested too deeply"),
+        ("x.ipynb", "{", "x.ipynb is not a notebook: the file is not valid JSON.", ""),
+        ("x.ipynb", '{"cells": 3}', "x.ipynb is not a notebook: the file is not valid JSON.", ""),
         ("x.ipynb", '{"cells": [{"cell_type": "code", "source": 3}]}',
-         "x.ipynb is not a notebook: its JSON cannot be parsed.", ""),
+         "x.ipynb is not a notebook: the file is not valid JSON.", ""),
         ("x.ipynb", "{}", "x.ipynb contains no job.", NO_JOB),
     ],
 )  # fmt: skip
@@ -142,5 +142,5 @@ def test_cells_of_a_notebook_are_python_scripts_and_files(read: Read, tmp_path: 
     ]
     assert found.remarks == [
         "cannot parse a part of the Python code: invalid syntax (x.ipynb, cell 15, line 1)",
-        f"some values are computed: `vt import --run {tmp_path}/x.ipynb` records them",
+        f"the code computes some values: `vt import --run {tmp_path}/x.ipynb` records them",
     ]

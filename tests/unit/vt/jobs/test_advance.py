@@ -99,7 +99,7 @@ STALE = 3 * HOUR + 7 * MINUTE
             STALE,
             HOUR + 31 * MINUTE,
             HOUR,
-            "RUNNING for 1h 31m, longer than its timeout of 1h 0m",
+            "RUNNING for 1h 31m, longer than the job's timeout of 1h 0m",
         ),
         # Vertex AI gives a job seven days where it names none
         ("RUNNING", None, 168 * HOUR + 30 * MINUTE, None, ""),
@@ -108,7 +108,7 @@ STALE = 3 * HOUR + 7 * MINUTE
             None,
             169 * HOUR,
             None,
-            "RUNNING for 169h 0m, longer than its timeout of 168h 0m",
+            "RUNNING for 169h 0m, longer than the job's timeout of 168h 0m",
         ),
     ],
 )

@@ -82,13 +82,13 @@ def test_only_a_confirmed_cancellation_cancels_a_job(
     vt: Vt, cloud: Cloud, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     long = until_running(cloud, submit(cloud, "sleep 600", "long"))
-    told = "no terminal to confirm the cancellation. Nothing was cancelled. Hint: add --yes"
+    told = "without a terminal, a cancellation requires --yes. No job was cancelled."
     assert told in vt("cancel", "long", code=2).stderr
     stdin = "typer.testing._NamedTextIOWrapper.isatty"
     monkeypatch.setattr(stdin, lambda stream: stream.name == "<stdin>")
     asked = vt("cancel", "long", input="n\n", code=1).stderr
     assert f"Cancel long ({long})?" in asked
-    assert "nothing was cancelled" in asked
+    assert "no job was cancelled" in asked
     until_running(cloud, long)
     vt("cancel", "long", input="y\n")
     assert "job long: CANCELLED" in vt("wait", done(cloud, long), code=1).stderr

@@ -92,5 +92,5 @@ def test_a_bucket_that_another_project_made_under_the_stacks_name_gets_no_code(
 ) -> None:
     """Names are global, and those of a stack's buckets can be guessed."""
     answers[""] = {"name": "p-control-dev", "projectNumber": "666"}
-    with pytest.raises(CommandError, match="bucket name p-control-dev is taken by project 666"):
+    with pytest.raises(CommandError, match="bucket p-control-dev belongs to project 666"):
         submission.has_bucket(PROJECT, "p-control-dev", "7")

@@ -41,6 +41,6 @@ def test_use_of_accelerators_is_of_all_points_and_says_when_there_are_none() -> 
     )
     silent = view.accelerator_use([])
     assert silent == {"minutes": 30, "series": 0, "mean": None, "max": None}
-    assert view.use_text(silent) == "no data on their use in the last 30 minutes"
+    assert view.use_text(silent) == "no data on the use of accelerators in the last 30 minutes"
     failed = {"minutes": 30, "error": "Cloud Monitoring: 503"}
-    assert view.use_text(failed) == "use is not known: Cloud Monitoring: 503"
+    assert view.use_text(failed) == "the use of accelerators is unknown: Cloud Monitoring: 503"

@@ -15,7 +15,7 @@ def test_the_status_tells_that_the_nearest_version_runs_for_images_that_are_not_
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("VT_LOCAL_HOME", str(home.root))
-    action = "replaced by the nearest version (set by --prebuilt nearest)"
+    action = "the nearest version is used (set by --prebuilt nearest)"
     told = f"prebuilt images that are not installed: {action}"
     assert told not in CliRunner().invoke(app, ["local", "status"]).stdout.splitlines()
     substitutes.take_nearest(home, on=True)
@@ -42,6 +42,6 @@ def test_an_interruption_says_what_goes_on(capsys: pytest.CaptureFixture[str]) -
     with pytest.raises(KeyboardInterrupt), commands.private_files():
         raise KeyboardInterrupt
     assert capsys.readouterr().err == (
-        "vt: interrupted; processes that were started keep running (`vt local status`, "
-        "`vt local down`)\n"
+        "vt: interrupted; started processes continue to run. `vt local status` lists and "
+        "`vt local down` stops these processes\n"
     )

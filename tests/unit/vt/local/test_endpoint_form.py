@@ -97,8 +97,8 @@ def test_a_container_without_python_cannot_stand_on_this_host(checkout, monkeypa
     with pytest.raises(CommandError) as refused:
         run(checkout, monkeypatch)
     assert str(refused.value) == (
-        "jobs/serve does not start python, and its container cannot run here. "
-        "Hint: build the image by `vt images build`, and set its digest."
+        "the ENTRYPOINT of jobs/serve is not python, so it cannot run on this host. "
+        "Hint: build the image with `vt images build`, and set its digest."
     )
 
 
@@ -125,7 +125,7 @@ def test_a_file_that_is_not_there_is_said(checkout, monkeypatch):
 def test_a_stack_of_the_cloud_and_a_file_of_somebodys_own_are_left(checkout, monkeypatch):
     own = checkout.repo / "Pulumi.local-endpoint.yaml"
     own.write_text("config: {}\n")
-    with pytest.raises(CommandError, match="was not written by this command"):
+    with pytest.raises(CommandError, match="this command did not write the file"):
         run(checkout, monkeypatch)
     assert own.read_text() == "config: {}\n"
     (checkout.repo / "Pulumi.local.yaml").write_text(STACK.replace("local-training", "acme"))

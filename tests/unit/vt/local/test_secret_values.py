@@ -12,7 +12,10 @@ from tests.fixture_project import copy_project
 from vertex_training_cli.cli import app
 
 Run = Callable[..., Result]
-ENDS = "vt: the value ends with a newline, which jobs will read too; use printf %s\n"
+ENDS = (
+    "vt: the value ends with a newline, which is a part of the secret. To write a value without a "
+    "newline, use `printf %s`\n"
+)
 
 
 @pytest.fixture
@@ -57,12 +60,16 @@ def test_a_renamed_secret_keeps_the_id_that_it_was_made_with(tmp_path: Path, run
             ["wandb-key"], b"x",
             "stack local has no secret 'wandb-key'. Hint: did you mean 'wandb-api-key'?",
         ),
-        (["wandb-api-key"], b"", "a secret value has 1 to 65,536 bytes; this one has 0."),
+        (
+            ["wandb-api-key"],
+            b"",
+            "the value of a secret must have 1 to 65,536 bytes; this value has 0.",
+        ),
         (["wandb-api-key"], b"x" * 65_537, (
-            "a secret value has 1 to 65,536 bytes; this one has 65,537."
+            "the value of a secret must have 1 to 65,536 bytes; this value has 65,537."
         )),
         (["wandb-api-key"], b"x" * 70_000, (
-            "a secret value has 1 to 65,536 bytes; this one has 65,537."
+            "the value of a secret must have 1 to 65,536 bytes; this value has 65,537."
         )),
         (
             ["wandb-api-key", "--stack", "dev"], b"x",

@@ -105,7 +105,7 @@ def test_records_that_cannot_be_changed_keep_nothing_from_its_end(
 ) -> None:
     home.database.write_text("no database")
     assert down(home, monkeypatch, Stop(ran=True)) == [
-        "cannot change the records of the jobs: file is not a database",
+        "cannot write the state of jobs: file is not a database",
         "stopped",
     ]
 

@@ -66,5 +66,5 @@ def test_each_state_of_a_job_is_one_line(
 
 
 def test_a_server_that_ends_before_its_jobs_is_an_error(home: Home, jobs: JobTable) -> None:
-    with pytest.raises(LocalCloudError, match="the local cloud ended before 1 job"):
+    with pytest.raises(LocalCloudError, match="the local cloud stopped while 1 job"):
         watch(home, jobs, WANTED)

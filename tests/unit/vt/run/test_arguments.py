@@ -52,7 +52,7 @@ def test_a_run_says_that_limits_do_not_add_runs_up(
     sections: dict[str, Any], told: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
     print_notes(PreparedRun(request_of("train"), (), {}), planned(**sections).declared)
-    line = "costs at most $36.71 in 168 h; limits in USD apply to each run separately"
+    line = "costs at most $36.71 in 168 h. Each run may cost up to the limits in USD."
     assert (line in capsys.readouterr().err) is told
 
 

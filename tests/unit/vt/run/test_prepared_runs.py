@@ -70,7 +70,7 @@ def test_what_is_neither_a_job_nor_a_file_is_named(stack: Stack) -> None:
     with pytest.raises(CheckUnavailableError) as refused:
         submission.prepare(stack, jobs(), "trian", [])
     assert str(refused.value) == (
-        "trian is neither a job of this stack nor a file; did you mean 'train'?"
+        "trian is not a job of this stack and not a file; did you mean 'train'?"
     )
 
 

@@ -36,7 +36,7 @@ def test_a_stack_takes_runs_if_it_is_up_and_not_protected(
     with pytest.raises(CommandError) as refused:
         command._ensure_usable(ref, loaded(protects=True))
     assert str(refused.value) == (
-        "stack dev is protected: its jobs need a review. Hint: add the job to the stack "
+        "stack dev is protected: a review of each job is required. Hint: add the job to the stack "
         "file, or use another stack"
     )
     there.clear()
@@ -71,7 +71,7 @@ def test_a_cost_on_google_is_confirmed_by_a_person(
         assert ended.value.exit_code == 2
     told = "the job run_a costs at most $1"
     assert asked == [(f"{told}. Submit the job?", True)] * terminal
-    alone = "no terminal to confirm the cost. Nothing was submitted. Hint: add --yes"
+    alone = "Without a terminal, --yes is required. No job was submitted."
     assert capsys.readouterr().err == ("" if terminal else f"vt: {told}; {alone}\n")
 
 

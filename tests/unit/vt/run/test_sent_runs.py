@@ -163,7 +163,8 @@ def test_a_package_that_cannot_be_written_is_told_and_nothing_is_sent(
     with pytest.raises(CommandError) as failed:
         submission.submit(PreparedRun(None, (), {"gs://b/x": b""}), stack_in(root, JOB))  # type: ignore[arg-type]
     assert str(failed.value) == (
-        f"cannot write gs://b/x: {text} Hint: `vt run` needs roles/storage.objectUser on the bucket"
+        f"cannot write gs://b/x: {text} Hint: `vt run` requires roles/storage.objectUser on the "
+        "bucket"
     )
     assert sent == []
 

@@ -69,7 +69,7 @@ def test_a_refused_row_ends_the_command_with_the_lines_of_its_request(
     done = vt("endpoints", "predict", "doubler", "--input", "-", text=text, code=1)
     assert [json.loads(line) for line in done.stdout.splitlines()] == [2 * n for n in range(256)]
     assert done.stderr.startswith(
-        "vt endpoints predict: lines 257 to 400: the endpoint did not answer: "
+        "vt endpoints predict: the endpoint did not answer the request for lines 257 to 400: "
     )
 
 
@@ -82,7 +82,7 @@ def test_an_endpoint_of_another_stack_is_not_this_stacks(vt: Vt, world: World) -
     other = Path("Pulumi.other.yaml")
     other.write_text(f"{other.read_text()[:-2]}, vertex-training:endpoints: {{doubler: {{}}}}}}\n")
     told = vt("endpoints", "list").stderr
-    assert "no endpoints in stack local. Stack other declares some: `vt endpoints list " in told
+    assert "no endpoints in stack local. Stack other has endpoints: `vt endpoints list " in told
     assert vt("models", "list").stderr == "vt: no models in stack local\n"
 
 

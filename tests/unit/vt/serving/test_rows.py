@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vertex_training.errors import CommandError
-from vertex_training_cli.serving import rows
+from vertex_training_cli.serving import endpoints as rows
 
 MOST = 1000
 
@@ -29,7 +29,7 @@ def read(text: bytes, most: int = MOST) -> list[rows.Batch]:
     ],
 )  # fmt: skip
 def test_what_is_no_json_is_named_by_its_line(text: bytes) -> None:
-    with pytest.raises(CommandError, match=r"^line 2: not a JSON value: "):
+    with pytest.raises(CommandError, match=r"^line 2 is not a valid JSON value: "):
         read(b"1\n" + text + b"\n2\n")
 
 
@@ -39,7 +39,7 @@ def test_batches_are_bounded_by_rows_and_bytes() -> None:
     assert (len(first.values), str(second)) == (256, "lines 257 to 300")
     wide = b'"%s"\n' % (b"x" * 500)
     assert [str(batch) for batch in read(wide * 2)] == ["line 1", "line 2"]
-    with pytest.raises(CommandError, match=r"^line 2: longer than the limit of a request: 1000 B"):
+    with pytest.raises(CommandError, match=r"^line 2 is longer than 1,000 bytes"):
         read(b"1\n" + b"7" * 2000 + b"\n3\n")
 
 

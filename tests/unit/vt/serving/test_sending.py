@@ -15,7 +15,7 @@ from google.protobuf.struct_pb2 import Value
 from vertex_training.errors import CommandError, OperatorError
 from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.serving import endpoints, service
-from vertex_training_cli.serving.rows import Batch
+from vertex_training_cli.serving.endpoints import Batch
 
 REF = StackRef(Path("/srv"), "p", "dev", "acme", "us-central1")
 NAME = "projects/1/locations/us-central1/endpoints/7"
@@ -57,9 +57,15 @@ def client(monkeypatch: pytest.MonkeyPatch) -> Client:
 @pytest.mark.parametrize(
     ("error", "text"),
     [
-        (exceptions.BadRequest("no"), "lines 5 to 6: the endpoint did not answer: 400 no"),
-        (exceptions.Forbidden("no"), "lines 5 to 6: the endpoint did not answer: 403 no"),
-        (RefreshError("no"), "lines 5 to 6: the endpoint did not answer: no"),
+        (
+            exceptions.BadRequest("no"),
+            "the endpoint did not answer the request for lines 5 to 6: 400 no",
+        ),
+        (
+            exceptions.Forbidden("no"),
+            "the endpoint did not answer the request for lines 5 to 6: 403 no",
+        ),
+        (RefreshError("no"), "the endpoint did not answer the request for lines 5 to 6: no"),
     ],
 )
 def test_a_refusal_names_the_lines_of_the_request(
@@ -81,7 +87,7 @@ def test_answers_that_are_too_few_are_no_answers(
 
 
 def test_a_row_that_no_message_can_have_is_not_sent(client: Client) -> None:
-    with pytest.raises(CommandError, match=r"^line 1: cannot be sent: "):
+    with pytest.raises(CommandError, match=r"^cannot send line 1: "):
         endpoints.sender(REF, endpoint())(Batch(1, [object()]))
     assert client.sent == []
 
@@ -92,12 +98,13 @@ def test_a_row_that_no_message_can_have_is_not_sent(client: Client) -> None:
         (
             {"deployed_models": []},
             "endpoint titanic has no deployed model. "
-            "Hint: wait for a version by `vt endpoints wait`.",
+            "Hint: wait for a deployed version with `vt endpoints wait`.",
         ),
         (
             {"network": "projects/1/global/networks/n"},
             "endpoint titanic is private. "
-            "Hint: send requests to its Private Service Connect address from inside the network.",
+            "Hint: send requests to the endpoint's Private Service Connect address from its "
+            "network.",
         ),
     ],
 )

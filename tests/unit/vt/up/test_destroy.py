@@ -79,7 +79,7 @@ def told(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
 
 def test_everything_that_would_be_lost_is_shown_before_it_goes(told) -> None:
     code, out, err, ran = told(LOSSES, CONTENTS, confirmed=True)
-    stops = "not emptied: the destroy ends with an error here, see docs/operations.md"
+    stops = "not emptied, so the destroy fails (docs/operations.md)"
     assert out == [
         "A destroy of stack first in project acme-ml deletes:",
         "KIND NAME NOW",
@@ -91,7 +91,7 @@ def test_everything_that_would_be_lost_is_shown_before_it_goes(told) -> None:
         "bucket bare protected; empty",
         "bucket closed objects not counted",
         "secret token 2 versions",
-        "and 3 other resources: accounts, grants, APIs, packages and so on",
+        "and 3 other resources, such as accounts, grants, APIs and packages",
         "kept, because other stacks may need them: 2 grants to Google's service agents",
     ]
     assert (code, err) == (0, "")
@@ -104,7 +104,7 @@ def test_what_could_not_be_looked_at_is_told(told) -> None:
     code, out, err, _ = told(losses, contents, confirmed=True, code=255)
     assert out == [
         "A destroy of stack first in project acme-ml deletes:",
-        "and 1 other resources: accounts, grants, APIs, packages and so on",
+        "and 1 other resources, such as accounts, grants, APIs and packages",
         "kept, because other stacks may need them: 1 grant to Google's service agents",
         "grant removed, although another stack may declare the same grant: x's r on y",
     ]
@@ -135,7 +135,7 @@ def test_what_refuses_is_told_before_anybody_is_asked(told) -> None:
         Losses((loss("secret", "s"),), Counter(), ()), CONTENTS, confirmed=True, problems=["a", "b"]
     )
     assert (code, ran) == (3, [])
-    assert err == "vt: stack first is not destroyed. Nothing was deleted.\nvt: a\nvt: b\n"
+    assert err == "vt: stack first was not destroyed. No resource was deleted.\nvt: a\nvt: b\n"
 
 
 def test_without_a_confirmation_nothing_is_deleted(told) -> None:
@@ -143,7 +143,7 @@ def test_without_a_confirmation_nothing_is_deleted(told) -> None:
         Losses((loss("secret", "s"),), Counter(), ()), CONTENTS, confirmed=False
     )
     assert (code, ran, len(out)) == (2, [], 3)
-    assert err == "vt: nothing was deleted. To destroy the stack, add: --yes --name first\n"
+    assert err == "vt: no resource was deleted. To destroy the stack, add `--yes --name first`\n"
 
 
 @pytest.mark.parametrize(
@@ -200,13 +200,13 @@ def test_what_refuses_to_go_is_asked_of_the_state_the_cloud_and_the_file(
     named = (loss("bucket", "full"), loss("bucket", "own", own=True), loss("bucket", "bare"))
     kept = Losses(named, Counter(), ("acme-ml-data-first",))
     ours = (
-        "Pulumi.first.yaml (below overrides, if an included file protects it), have the change "
-        "reviewed and deployed, then run `vt destroy` again."
+        "Pulumi.first.yaml (below `overrides` if an included file sets `protect`), have the "
+        "change reviewed and deployed, then run `vt destroy` again."
     )
     found = [
-        f"resource acme-ml-data-first is protected (set protect: false in {ours})",
+        f"resource acme-ml-data-first is protected (set `protect: false` in {ours})",
         "bucket full is not empty (set forceDestroy: true on the bucket and deploy, or "
-        "remove its objects and their old versions.)",
+        "delete all versions of the bucket's objects.)",
     ]
     protects = STACK_FILE.replace("PROTECT", "true")
     *most, running = refused(tmp_path, kept, protects)

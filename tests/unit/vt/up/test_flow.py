@@ -85,7 +85,7 @@ def test_what_is_refused_is_told_and_nothing_runs(steps: SimpleNamespace) -> Non
     engine = Engine()
     assert bring_up(engine, said) == 3
     assert said == [
-        "the deployment of stack dev was refused. Nothing was changed.",
+        "stack dev was not deployed. Nothing was changed.",
         "a is lost.",
         "b moves.",
     ]

@@ -128,7 +128,7 @@ def test_without_being_asked_to_write_nothing_is_imported() -> None:
             "no resource was imported",
             GRANTED,
             ELSE,
-            "next: `vt import --state --stack dev --write` imports the existing resources",
+            "to import the existing resources: `vt import --state --stack dev --write`",
         ],
     )
     assert [kind for kind, *_ in engine.got] == ["preview", "asked"]
@@ -167,7 +167,7 @@ def test_a_lost_state_is_refused_with_what_was_found(monkeypatch: pytest.MonkeyP
     with pytest.raises(CommandError) as refused:
         lost_state.refuse_if_lost(REF)
     assert str(refused.value) == (
-        "the state of stack dev is empty, but its bucket gs://b exists. Either the state "
+        "the state of stack dev is empty, but the stack's bucket gs://b exists. Either the state "
         "was lost, or the backend or the `name` in Pulumi.yaml is wrong. Nothing was "
         "changed. Hint: run `vt import --state --stack dev` to list existing resources."
     )
@@ -224,13 +224,13 @@ def test_traces_are_the_control_bucket_and_accounts_that_the_stack_makes(
     ]  # fmt: skip
 
 
-ELSE = "not searched for: resources that the stack's files do not declare"
+ELSE = "resources that the stack's files do not declare were not searched for"
 
 
-GRANTED = "`vt up` will create these again, without any effect: 1 BucketIAMMember"
+GRANTED = "`vt up` will create these resources again, without any effect: 1 BucketIAMMember"
 
 
-NEXT = "next: `vt review --stack dev`, then `vt up --stack dev`"
+NEXT = "next: run `vt review --stack dev`, then `vt up --stack dev`"
 
 
 def test_where_nothing_exists_nothing_is_imported_and_the_rest_is_named() -> None:
@@ -240,7 +240,7 @@ def test_where_nothing_exists_nothing_is_imported_and_the_rest_is_named() -> Non
     engine.refused = SimpleNamespace(returncode=1, stdout=output, stderr="")
     assert take_over(engine) == (0, [
         "no resource was imported", (
-            "`vt up` will create these, which are missing in the cloud: data"
+            "missing in the cloud; `vt up` will create these resources: data"
         ), GRANTED,
         "`vt up` refuses: run 1 is FAILED", ELSE, NEXT,
     ])  # fmt: skip

@@ -67,7 +67,7 @@ def test_lost_answer_is_asked_to_be_repeated(error: Exception) -> None:
     if error.grpc_status_code is None:  # type: ignore[attr-defined]
         error.grpc_status_code = SimpleNamespace(name="INTERNAL")  # type: ignore[attr-defined]
     made, client = service(error)
-    hint = "run the command again: it continues with the build if that was started."
+    hint = "run the command again: `vt` follows the build if the call started one."
     assert told(lambda: made.create(BUILD))[1] == hint
     assert len(client.asked) == 1
 
@@ -109,11 +109,11 @@ BUILDERS = "add yourself to `builders` in Pulumi.dev.yaml and deploy the stack."
     ("code", "text", "doing", "hint"),
     [
         *((code, "could not Resolve Source: 403", "start a build",
-           f"{ACCOUNT} needs roles/storage.objectViewer on bucket "
-           f"{NAMES.bucket('staging')}: deploy the stack, which creates this grant.")
+           "deploy the stack, which grants roles/storage.objectViewer on bucket "
+           f"{NAMES.bucket('staging')} to {ACCOUNT}.")
           for code in ("PERMISSION_DENIED", "INVALID_ARGUMENT")),
         *(("PERMISSION_DENIED", text, "list builds", (
-            "deploy stack dev first: this enables the API."
+            "deploy stack dev first: the deployment enables the API."
         ))
           for text in ("API has not been used in project 1", "It is disabled.")),
         *(("PERMISSION_DENIED", text, "start a build",
@@ -123,7 +123,7 @@ BUILDERS = "add yourself to `builders` in Pulumi.dev.yaml and deploy the stack."
          f"you need {OBJECTS} {NAMES.bucket('staging')}: {BUILDERS}"),
         ("PERMISSION_DENIED", "no", "start a build", f"you need {EDITOR}: {BUILDERS}"),
         ("NOT_FOUND", "no", "start a build",
-         f"deploy stack dev first: this creates the staging bucket and {ACCOUNT}."),
+         f"deploy stack dev first: the deployment creates the staging bucket and {ACCOUNT}."),
         ("RESOURCE_EXHAUSTED", "no", "start a build",
          "wait, or request more quota for cloudbuild.googleapis.com."),
         ("FAILED_PRECONDITION", "due to Quota restrictions", "start a build",
@@ -133,9 +133,9 @@ BUILDERS = "add yourself to `builders` in Pulumi.dev.yaml and deploy the stack."
          )),
         ("FAILED_PRECONDITION", "no", "start a build", ""),
         ("UNAUTHENTICATED", "no", "start a build",
-         "sign in by `gcloud auth application-default login`."),
+         "sign in with `gcloud auth application-default login`."),
         ("RefreshError", "no", "start a build", (
-            "sign in by `gcloud auth application-default login`."
+            "sign in with `gcloud auth application-default login`."
         )),
         ("INVALID_ARGUMENT", "quota", "start a build", ""),
     ],

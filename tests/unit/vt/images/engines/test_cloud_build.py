@@ -70,7 +70,7 @@ def test_images_are_built_for_repositories_of_the_projects_stacks_alone(
     repository = place.partition("/")[2]
     assert (error.message, error.hint) == (
         f"repository {repository} belongs to no stack, so no Cloud Build account can push to it.",
-        "build on this machine: --engine docker, podman or buildah.",
+        "build on this machine with `--engine docker`, `podman` or `buildah`.",
     )
     assert builds.all() == []
 
@@ -130,7 +130,7 @@ def test_ctrl_c_leaves_a_build_that_another_command_started(
             ENGINE.build(build, write)
         assert first.result().startswith("sha256:")
     assert builds.states() == ["SUCCESS"]
-    assert "continues; to cancel it: gcloud builds cancel" in lines[-1]
+    assert "continues. To cancel the build: gcloud builds cancel" in lines[-1]
 
 
 class KilledError(BaseException):

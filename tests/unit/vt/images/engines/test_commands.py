@@ -170,7 +170,7 @@ def refusal(name: str, build: Build, machine: Machine) -> tuple[str, Sequence[st
 def test_image_that_another_build_pushed_meanwhile_is_taken(build: Build, machine: Machine) -> None:
     theirs = machine.registry.add_image(PATH, "context-1")
     assert machine.build("podman", build) == theirs
-    text = f"{build.reference} was pushed by another build in the meantime: using that image."
+    text = f"another build has pushed {build.reference}: this image is used."
     assert machine.lines == [text]
     assert [call[0] for call in machine.called] == ["build"]
 

@@ -7,14 +7,14 @@ import time
 
 import pytest
 
-from vertex_training_cli.images.engines import processes
+from vertex_training_cli.images.engines import commands
 
 
 def run(code, seconds=30.0):
     lines = []
-    log = processes.LastLines(lines.append)
+    log = commands.LastLines(lines.append)
     command = [sys.executable, "-c", code]
-    result = processes.run(command, dict(os.environ), log, processes.Deadline(seconds))
+    result = commands.run(command, dict(os.environ), log, commands.Deadline(seconds))
     return result, lines
 
 
@@ -40,9 +40,9 @@ def test_children_of_a_program_end_first_so_that_it_can_clean_up(tmp_path):
         f"subprocess.run([sys.executable, '-c', {inner!r}])\n"
         f"open({str(note)!r}, 'w').close()"
     )
-    log = processes.LastLines(deadline.pass_now)
+    log = commands.LastLines(deadline.pass_now)
     with pytest.raises(TimeoutError):
-        processes.run([sys.executable, "-c", code], dict(os.environ), log, deadline)
+        commands.run([sys.executable, "-c", code], dict(os.environ), log, deadline)
     assert note.exists()
 
 
@@ -52,10 +52,10 @@ def test_program_goes_on_after_its_caller_was_killed(tmp_path):
     code = (
         "import os, sys\n"
         "from vertex_training_cli.images.engines import processes\n"
-        f"log = processes.LastLines(lambda line: os.kill(os.getpid(), 9))\n"
+        f"log = commands.LastLines(lambda line: os.kill(os.getpid(), 9))\n"
         f"command = [sys.executable, '-c', 'import time; ' + {inner!r}]\n"
         "command[2] = command[2].replace(\"print('b'\", \"time.sleep(1); print('b'\")\n"
-        "processes.run(command, dict(os.environ), log, processes.Deadline(60))"
+        "commands.run(command, dict(os.environ), log, commands.Deadline(60))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == -9
     end = time.monotonic() + 30
