@@ -48,6 +48,7 @@ def _message(rule: str, finding: Finding, job: Job) -> str:
     own = f"{finding.what}: {finding.value}." if finding.value else f"{finding.what}."
     machine = job.spec["workerPoolSpecs"][finding.path[2]].get("machineSpec", {})
     text = WORDS.get(rule, own.replace("{", "{{").replace("}", "}}"))
+    # The format of the service's messages has two fields.
     detail = text.format(value=finding.value, machine=machine.get("machineType", ""))
     return f"{detail} ({finding.hint})" if finding.hint else detail
 
