@@ -7,11 +7,10 @@ import json
 import re
 import shutil
 import textwrap
+import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
-
-from rich.cells import cell_len
 
 from vertex_training.customjob import rules
 from vertex_training.customjob.rules.registry import Rule
@@ -176,13 +175,18 @@ def excerpt(
     begin, more = max(0, cut - NEAR), len(line) > cut + WIDTH
     shown = masked(line[begin : cut + WIDTH + NEAR])[cut - begin :][:WIDTH]
     before = plain(shown[: start - cut])
-    width = cell_len(plain(shown[start - cut : finding.end_column - 1 - cut])) or 1
+    width = _columns(plain(shown[start - cut : finding.end_column - 1 - cut])) or 1
     lead, tail = "…" if cut else "", "…" if more else ""
     number = f"{finding.line:>6} | "
     yield style(number, DIM) + lead + plain(shown) + tail
-    padding = " " * (len(number) + len(lead) + cell_len(before))
+    padding = " " * (len(number) + len(lead) + _columns(before))
     mark = "^" * min(width, WIDTH)
     yield padding + style(mark, _color(finding))
+
+
+def _columns(text: str) -> int:
+    wide = sum(unicodedata.east_asian_width(char) in "WF" for char in text)
+    return len(text) + wide - sum(map(bool, map(unicodedata.combining, text)))
 
 
 def _color(finding: LintFinding) -> str:

@@ -318,7 +318,7 @@ def print_jobs(
     marks = {job.name for job in jobs[:limit] if substitutes_of(job, ref)}
     names = [*dict.fromkeys(name for metrics in measured.values() for name in metrics)]
     names = names[:MOST_METRICS]
-    cells = list[tuple[AnyJob, dict[str, str]]]()
+    cells: list[tuple[AnyJob, dict[str, str]]] = []
     for job in jobs[:limit]:
         row = view.row(job, now) | {"run": runs[job.name]}
         row["job"] += " (tuning)" if view.is_tuning(job) else ""

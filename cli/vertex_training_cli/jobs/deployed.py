@@ -116,7 +116,7 @@ def find_orphaned_jobs(
     """
     stack.connect_clients()
     jobs = Jobs(stack)
-    orphaned = list[AnyJob]()
+    orphaned: list[AnyJob] = []
     for job in jobs.list(live_only=True):
         labels = labels_of(job)
         rung = labels[REQUEST_ID_LABEL] if RUNG_LABEL in labels else ""

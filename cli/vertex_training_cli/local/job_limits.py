@@ -42,15 +42,20 @@ def refusals(job: dict[str, Any], region: str) -> Iterator[tuple[str, str]]:
     for rule in rules.RULES:
         if rule.id in REFUSED and rule.check is not None:
             for finding in rule.check(checked):
-                path: Path = (*finding.path, finding.missing) if finding.missing else finding.path
-                parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
-                name = re.sub(r"(?<!\.)([A-Z])", r"_\1", "".join(parts)).lower().removeprefix(".")
-                yield name, _message(rule.id, finding, checked)
+                yield _field(finding), _message(rule.id, finding, checked)
 
 
 def _message(rule: str, finding: Finding, job: Job) -> str:
     own = f"{finding.what}: {finding.value}." if finding.value else f"{finding.what}."
     machine = job.spec["workerPoolSpecs"][finding.path[2]].get("machineSpec", {})
     text = WORDS.get(rule, own.replace("{", "{{").replace("}", "}}"))
+    # The format of the service's messages has two fields.
     detail = text.format(value=finding.value, machine=machine.get("machineType", ""))
     return f"{detail} ({finding.hint})" if finding.hint else detail
+
+
+def _field(finding: Finding) -> str:
+    """Return the path in the service's form: ``job_spec.worker_pool_specs[0].machine_spec``."""
+    path: Path = (*finding.path, finding.missing) if finding.missing else finding.path
+    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
+    return re.sub(r"(?<!\.)([A-Z])", r"_\1", text).lower().removeprefix(".")

@@ -43,7 +43,7 @@ def test_a_report_on_another_stack_or_that_something_stands_against_approves_not
 @pytest.mark.parametrize("content", [b"main: [\n", b"main: \xff\n", b"a: !x b\nmain: ../c\n"])
 def test_a_project_file_that_only_the_engine_reads_is_refused(tmp_path, content):
     (tmp_path / "Pulumi.yaml").write_bytes(content)
-    with pytest.raises(CommandError, match=r"^cannot read Pulumi\.yaml: .*the engine would run"):
+    with pytest.raises(CommandError, match=r"^cannot read Pulumi\.yaml, which names the code"):
         sources._content(tmp_path / "Pulumi.yaml")
 
 

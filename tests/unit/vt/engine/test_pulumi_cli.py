@@ -30,7 +30,7 @@ def test_a_program_that_cannot_be_started_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(CommandError) as failed:
         pulumi.capture("up")
     text = f"{tmp_path / 'pulumi'}: No such file or directory."
-    assert str(failed.value) == str(CommandError(text, "`vt setup`"))
+    assert str(failed.value) == str(CommandError(text, "run `vt setup`"))
 
 
 def test_what_pulumi_prints_is_utf_8_in_every_locale(tmp_path: Path) -> None:

@@ -261,7 +261,7 @@ def test_one_job_of_several_is_chosen_by_its_name(project, vt, tmp_path):
     told = vt(tmp_path / "guide.md", "--job", "tune", "--write").stderr
     assert not (project / "jobs/guide.yaml").exists()
     assert imported(project, "tune")
-    assert "omitted: guide" in told
+    assert "are not imported: guide" in told
     assert "blocks without a job are at lines" in told
     assert "choose one of: " in vt(tmp_path / "guide.md", "--job", "none", code=2).stderr
 

@@ -23,7 +23,7 @@ def test_nothing_is_written_over_what_changed_since_the_diff(tmp_path: Path, cha
         (tmp_path / "old").unlink()
     else:
         (tmp_path / ("old" if change == "edited" else "data")).write_text("other")
-    with pytest.raises(CommandError, match="was changed after the diff was made"):
+    with pytest.raises(CommandError, match="was changed after the diff was shown"):
         made.write()
     assert not (tmp_path / "sub").exists()
 

@@ -72,7 +72,7 @@ def test_a_cost_on_google_is_confirmed_by_a_person(
     told = "the job run_a costs at most $1"
     assert asked == [(f"{told}. Submit the job?", True)] * terminal
     alone = "Without a terminal, --yes is required. No job was submitted."
-    assert capsys.readouterr().err == ("" if terminal else f"vt: {told}; {alone}\n")
+    assert capsys.readouterr().err == ("" if terminal else f"vt: {told}. {alone}\n")
 
 
 @pytest.mark.parametrize("interrupts", [0, 1, 2])

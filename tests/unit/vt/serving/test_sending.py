@@ -82,7 +82,9 @@ def test_answers_that_are_too_few_are_no_answers(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(client, "predict", lambda **_: PredictResponse())
-    with pytest.raises(OperatorError, match=r"^line 1: 0 answers for 1 rows"):
+    with pytest.raises(
+        OperatorError, match=r"^the endpoint returned 0 predictions for the 1 rows of line 1"
+    ):
         endpoints.sender(REF, endpoint())(Batch(1, [1]))
 
 

@@ -51,7 +51,7 @@ def test_program_goes_on_after_its_caller_was_killed(tmp_path):
     inner = f"print('a', flush=True); print('b' * 100000, flush=True); open({str(note)!r}, 'w')"
     code = (
         "import os, sys\n"
-        "from vertex_training_cli.images.engines import processes\n"
+        "from vertex_training_cli.images.engines import commands\n"
         f"log = commands.LastLines(lambda line: os.kill(os.getpid(), 9))\n"
         f"command = [sys.executable, '-c', 'import time; ' + {inner!r}]\n"
         "command[2] = command[2].replace(\"print('b'\", \"time.sleep(1); print('b'\")\n"
