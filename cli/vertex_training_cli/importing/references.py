@@ -90,9 +90,9 @@ class Adoption:
         pools = self.job.spec.get("workerPoolSpecs")
         for entry in pools if isinstance(pools, list) else [pools]:
             pool: dict[str, Any] = entry if isinstance(entry, dict) else {}
-            tasks = [pool.get("containerSpec"), pool.get("pythonPackageSpec")] if pool else []
-            for task in filter(lambda entry: isinstance(entry, dict), tasks):
-                self._task(task)
+            for kind in ("containerSpec", "pythonPackageSpec"):
+                if isinstance(task := pool.get(kind), dict):
+                    self._task(task)
         output = self.job.spec.get("baseOutputDirectory")
         if isinstance(output, dict) and isinstance(output.get("outputUriPrefix"), str):
             output["outputUriPrefix"] = self._buckets(output["outputUriPrefix"], written=True)

@@ -205,8 +205,8 @@ def stand_ins(dockerfile: Path, build_args: Mapping[str, str] | None = None) -> 
         return {}
     first = _FROM.search(text)
     declared = _ARG.findall(text[: first.start()] if first else "")
-    arguments: Mapping[str, str] = build_args or {}
-    values = {name: arguments.get(name, value.strip("\"'")) for name, value in declared}
+    values = {name: value.strip("\"'") for name, value in declared}
+    values |= {name: text for name, text in (build_args or {}).items() if name in values}
     named = {
         name: _VARIABLE.sub(lambda match: values.get(match[1] or match[2], ""), name)
         for name in _FROM.findall(text)
