@@ -239,13 +239,13 @@ def _one_of(file: str, loaded: Stack, results: Mapping[str, job_file.JobFileResu
     data, shown = read(file), name(file)
     jobs = [] if file == STDIN else loaded.jobs_of(Path(file))
     job_results = [results[key] for key in jobs] or [loaded.check_other(data, shown, job(file))]
-    whole = FileReport(shown)
+    reports: list[FileReport] = []
     for result in job_results:
         local = is_local(loaded.settings.project)
         more = local_problems(data, shown, result) if local else ()
-        of_job = FileReport.from_problems(shown, _text(data), [*result.problems, *more])
-        whole = of_job.merged(whole)
-    return whole
+        problems = [*result.problems, *more]
+        reports.append(FileReport.from_problems(shown, _text(data), problems))
+    return functools.reduce(FileReport.merged, reports)
 
 
 def report(shown: str, data: bytes, result: job_file.JobFileResult) -> FileReport:

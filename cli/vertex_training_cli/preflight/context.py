@@ -121,7 +121,7 @@ class ReadOnlyClient:
         """Send a read-only request; return None if the resource does not exist."""
         path = urlsplit(url).path
         if method != "GET" and not (method == "POST" and path.endswith(TEST_METHODS)):
-            raise AssertionError(f"vt preflight must not send {method} {path}")
+            raise AssertionError(f"{method} {path} is not a read-only request")
         self._local.check = of
         with self._lock:
             self.calls += 1

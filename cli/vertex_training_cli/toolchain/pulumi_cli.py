@@ -80,7 +80,7 @@ def ensure_pulumi(layout: Layout, chosen: str) -> Pulumi:
             except SubprocessError as error:
                 tried.append(f"{name}: {error}")
                 print(f"  source skipped: {tried[-1]}", flush=True)
-    raise SetupError("cannot install pulumi from any source", tried, HINT)
+    raise SetupError("cannot install pulumi: every source failed", tried, HINT)
 
 
 def link_from_path(layout: Layout) -> Pulumi:

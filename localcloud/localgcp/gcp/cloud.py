@@ -60,7 +60,7 @@ class Cloud:
         if not home:
             raise RefusedError(
                 f"the environment variable {HOME_VARIABLE} is not set, so the plugin cannot find "
-                "the local cloud. Hint: run pulumi with `vt local up` or inside `vt local shell`"
+                "the local cloud. Hint: use `vt local up`, or `pulumi` inside `vt local shell`"
             )
         return Store(Path(home) / "cloud.sqlite")
 
@@ -144,7 +144,7 @@ class Emulator:
         if not host:
             raise RefusedError(
                 f"the environment variable {VARIABLE} is not set, so the plugin cannot find the "
-                "local object storage. Hint: run pulumi with `vt local up` or in `vt local shell`"
+                "local object storage. Hint: use `vt local up`, or `pulumi` inside `vt local shell`"
             )
         return Emulator(host if "://" in host else f"http://{host}")
 

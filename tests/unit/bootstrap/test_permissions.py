@@ -9,6 +9,7 @@ from pathlib import Path
 import yaml
 
 from localgcp.gcp import schema
+from vertex_training.components.iam import RESOURCE_INPUTS
 from vertex_training.foundation import conditions
 
 ROOT = Path(__file__).parents[3]
@@ -26,8 +27,8 @@ DYNAMIC = {
 
 
 def declared_types() -> set[str]:
-    """Types of all resources that the program can declare: its calls of ``gcp.SERVICE.Class``."""
-    return DYNAMIC | declared_below(PROGRAM / "components")
+    """Types of all resources that the program can declare: ``gcp.SERVICE.Class``, and grants."""
+    return DYNAMIC | declared_below(PROGRAM / "components") | set(RESOURCE_INPUTS)
 
 
 def declared_below(folder: Path) -> set[str]:

@@ -215,7 +215,7 @@ def test_unsuitable_installations_on_path_are_listed_when_no_source_works(
     (bare / PLUGINS[0]).unlink()
     searched = ":".join(map(str, [machine.path, *places, "/usr/bin", "/bin"]))
     assert machine.setup(expect=1, PATH=searched, VT_PULUMI_SOURCE="path").splitlines() == [
-        "setup: cannot install pulumi from any source",
+        "setup: cannot install pulumi: every source failed",
         "  tried: path: ~/silent/pulumi: exit code 3: (no output); the folder of ~/bare/pulumi "
         "has no official pulumi-language-python; ~/old/pulumi has version 3.258.9, but setup "
         "needs 3.259.0 or later, before 4",
@@ -312,14 +312,7 @@ def test_failed_installer_is_quoted_and_setup_starts_again_next_time(ready: Mach
     ready.setup()
 
 
-@pytest.mark.parametrize(
-    "said",
-    [
-        "echo uv 0.4.9",
-        pytest.param(None, marks=pytest.mark.nightly),
-        pytest.param("exit 127", marks=pytest.mark.nightly),
-    ],
-)
+@pytest.mark.parametrize("said", [None, "echo uv 0.4.9"])
 def test_pinned_uv_is_installed_where_path_has_no_suitable_one(
     machine: Machine, said: str | None
 ) -> None:

@@ -142,7 +142,7 @@ def test_what_may_exist_all_the_same_is_told_and_not_cleared(up: Up, tmp_path: P
     pending = [{"type": "creating", "resource": {"urn": SETTLED}}]
     state = {"resources": [], "pending_operations": pending}
     (tmp_path / "exported").write_text(json.dumps({"deployment": state}))
-    assert "a killed run may have created storage-data; the" in up().stderr
+    assert "a killed run may have created storage-data, which" in up().stderr
     assert not any(call.startswith("refresh") for call in calls(tmp_path))
 
 
