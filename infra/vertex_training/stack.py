@@ -1,4 +1,4 @@
-"""A stack: settings, and the plans, references and packages that derive from the settings.
+"""The settings of a stack, and values that derive from the settings: plans, references, packages.
 
 The program, ``vt check``, ``vt render`` and ``vt diff`` share :class:`Stack`, so that they agree on
 names, plans and requests.

@@ -1,4 +1,4 @@
-"""Write schemas and tables from the models of stack files: for editors, the engine and the site.
+"""Write the JSON schema and the pages of stack files from the models of the settings.
 
 ``python -m tools.generate.stack_file`` writes ``stack.schema.json`` and section ``config`` of
 ``Pulumi.yaml``, here and in ``bootstrap``; ``--check`` compares the files. A stack file names its
@@ -103,7 +103,7 @@ class Project:
         return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
 
     def _as_given(self, full: str) -> dict[str, Any]:
-        """Return the field's schema for a file. The engine stores some numbers as text."""
+        """Return the field's JSON schema, in which some numbers may also be text."""
         field, key = self.fields[full], full.partition(":")[2]
         if "anyOf" in field:  # an empty section has the meaning of a missing section
             return {**field, "anyOf": [{"type": "object", "maxProperties": 0}, *field["anyOf"]]}

@@ -20,7 +20,7 @@ from vertex_training_cli.github.repository import Repository
 from vertex_training_cli.status import print_line
 
 Stack = Annotated[
-    str, typer.Option("--stack", "-s", help="Stack of the comment, approval or issue.")
+    str, typer.Option("--stack", "-s", help="Stack that the comment, approval or issue is about.")
 ]
 Report = Annotated[Path, typer.Argument(help="Drift report in Markdown.", metavar="REPORT.md")]
 

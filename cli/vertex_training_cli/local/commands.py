@@ -66,8 +66,9 @@ GpuChoice = Annotated[
     typer.Option(
         "--gpus",
         metavar="WHICH",
-        help="Effect if a job requests more GPUs than are free: `wait` waits, `cpu` uses CPUs, and "
-        "`auto` (default) waits unless this machine has too few GPUs. Also applies to later jobs.",
+        help="Effect if a job requests more GPUs than are free: `wait` waits, `cpu` uses CPUs. "
+        "`auto` (default) waits if this machine has enough GPUs, else uses CPUs. Also applies to "
+        "later jobs.",
     ),
 ]
 

@@ -68,7 +68,7 @@ def _ask_host(context: PreflightContext, host: str) -> Iterator[Answer]:
     elif name:
         meets = "the attachment is refused: a project has only one host project"
         detach = attach.replace(" add ", " remove ").replace(host, name)
-        yield asked.refused(name, meets, f"`{detach}`, or set sharedVpc.hostProject to {name}")
+        yield asked.refused(name, meets, f"run `{detach}`, or set sharedVpc.hostProject to {name}")
     elif settings and settings.manage_host:
         yield asked.ok("none: the stack will attach the project to the host project")
     else:

@@ -381,7 +381,7 @@ def _judge_reservation(
         meets = f"jobs are refused: the reservation is not shared with project {projects[0]}"
         return asked.refused(answer, meets, f"{update} --add-share-with={projects[0]}")
     if plan and (differs := _difference(reservation, plan)):
-        meets = f"jobs with the reservation are refused: the stack file declares {differs}"
+        meets = f"jobs that use it are refused, because the stack file declares {differs}"
         return asked.refused(answer, meets, f"correct reservations.{plan.key} in the stack file")
     if (count := _count(reservation)) < wanted:
         meets = f"all jobs together need {counted(wanted, 'machine')}: some are refused or wait"

@@ -131,7 +131,7 @@ def review(
     save_plan: SavePlan = None,
     preflight: PreflightReport = None,
 ) -> None:
-    """Preview a stack and report its jobs, costs, IAM grants, public access and losses.
+    """Preview a stack and report its jobs, costs, IAM grants, public access and lost data.
 
     Example: `vt review --stack dev -o plan.md -o plan.html`.
 

@@ -234,7 +234,7 @@ def strangers(plan: Plan) -> list[IamBinding]:
 
 
 def condition_change(finding: Finding, quote: Quote) -> str:
-    """Return a binding with its condition before and after."""
+    """Return a binding, with its conditions before and after the plan."""
     old, new = (quote(text) if text else "always" for text in (finding.old, finding.new))
     return f"{granted(finding.also, quote)} ({old} → {new})"
 

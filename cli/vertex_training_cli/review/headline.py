@@ -294,7 +294,7 @@ def _unseen(report: ReviewReport, quote: Quote) -> Iterator[str]:
     for type_ in report.unjudged:
         yield f"access that a {quote(type_)} grants"
     if report.is_offline:
-        yield "deployed resources: the preview started from an empty state"
+        yield "deployed resources, because the preview started from an empty state"
 
 
 def _cost(report: ReviewReport) -> str:

@@ -52,7 +52,7 @@ setup(
 
 @dataclass(frozen=True, slots=True)
 class Package:
-    """A built source distribution. ``file`` is its name in the bucket, which has a digest."""
+    """A built source distribution. ``file`` is its file name in the bucket, with a digest."""
 
     name: str
     file: str

@@ -107,7 +107,7 @@ class JobSchedule(dynamic.Resource, module="vertex", name="JobSchedule"):
     PROVIDER = JobScheduleProvider
 
     since: pulumi.Output[str]
-    """Time up to which no job is submitted."""
+    """Slots before this time are not submitted."""
 
     def __init__(
         self,

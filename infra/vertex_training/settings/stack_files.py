@@ -412,7 +412,7 @@ def _unknown(
     names = sorted(".".join(key) for key in known)
     entries = [name for name in names if name.startswith(f"{path[0]}.")]
     if entries and len(path) == 1:
-        return "a map of names cannot be overridden", f"override an entry, like {entries[0]}"
+        return "an override cannot replace all entries", f"override an entry, like {entries[0]}"
     mine = own.get(f"{namespace}:{path[0]}")
     if mine is not None and (not entries or (isinstance(mine, dict) and path[1] in mine)):
         return "this file sets the value itself", "change the value, and remove the override"

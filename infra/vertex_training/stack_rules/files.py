@@ -414,7 +414,7 @@ def _accelerate_problems(
     total = _count(content, "num_processes")
     gpus = sum(pool.replicas * pool.count for pool in pools) if all(p.gpu for p in pools) else 0
     if total and gpus and "num-processes" not in launch.options and total != gpus:
-        what = f"num_processes differs from the {gpus} GPUs of all machines"
+        what = f"num_processes differs from {gpus}, the number of GPUs of all machines together"
         yield Problem(what, str(total), f"num_processes: {gpus}", location=location)
     if nodes > 1 and machines == nodes and "machine-rank" not in launch.options:
         what = f"machine_rank is the same on all {nodes} machines"

@@ -168,7 +168,7 @@ class OperationFaults:
 
 
 def rewrite(fault: Fault, request: Any, answer: Callable[[], Any], response_type: type) -> Any:
-    """Return a list answer with the fault; ``answer`` returns the answer without the fault."""
+    """Apply a fault to the response of a list method. ``answer`` returns the unchanged response."""
     if fault.kind is Kind.SHORT_PAGES:
         # Pages may be shorter than requested, or empty before the last page (google.aip.dev/158).
         if not request.page_token:

@@ -1,4 +1,4 @@
-"""Check requests of Cloud Storage's API, and rewrite requests for the emulator.
+"""Check requests to the Cloud Storage API, and rewrite them for the emulator.
 
 The emulator joins names to paths, so every name is checked, and the rewritten request contains only
 checked names: one encoding of the query, no duplicate JSON keys, an upload's name in the query.

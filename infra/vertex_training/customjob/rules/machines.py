@@ -190,7 +190,7 @@ def disk_size(job: Job) -> Findings:
         size = pool.spec.get("diskSpec", {}).get("bootDiskSizeGb")
         if size and size not in sizes:  # 0 is protobuf's unset
             path = (*pool.path, "diskSpec", "bootDiskSizeGb")
-            hint = "remove bootDiskSizeGb for 100 GB; write results to baseOutputDirectory"
+            hint = "remove bootDiskSizeGb to get 100 GB, and write results to baseOutputDirectory"
             what = f"the boot disk size must be {sizes[0]} to {sizes[-1]:,} GB"
             yield Finding(path, what, str(size), hint)
 

@@ -177,5 +177,5 @@ def test_a_preview_without_a_state_says_what_it_could_not_see() -> None:
     plan = plans.plan(plans.create(SERVICE, "n"))
     found = report.build(plan, source="Previewed offline against an empty state")
     assert told(found)["what was not looked at"] == (
-        "deployed resources: the preview started from an empty state"
+        "deployed resources, because the preview started from an empty state"
     )
