@@ -303,7 +303,10 @@ def refused_by_deploy(types: Iterable[str]) -> list[str]:
 
 
 def _watch_types() -> list[str]:
-    """Return a list that collects the types of all resources that are declared later."""
+    """Return a list that collects the types of custom resources that are declared later.
+
+    Jobs are not collected, because their provider is part of the program.
+    """
     types: list[str] = []
 
     def watch(args: pulumi.ResourceTransformationArgs) -> None:

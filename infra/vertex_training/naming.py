@@ -313,7 +313,7 @@ def stack_of_repository(repository: str) -> str:
 
 def label_problem(key: str, value: str) -> str | None:
     """Return the mistake in a label as text; None for a valid label."""
-    # https://docs.cloud.google.com/resource-manager/docs/labels-overview
+    # https://docs.cloud.google.com/resource-manager/docs/labels-overview: "goog" is reserved.
     if key.startswith("goog"):
         return f"label key '{key}' begins with goog, which is reserved: rename the key"
     if not LABEL_KEY.match(key):

@@ -97,7 +97,10 @@ def declare(
     scope: Scope = TOP,
     after: Sequence[pulumi.Resource] = (),
 ) -> Environment:
-    """Declare all components in order. Components depend on ``after``; ``requests`` are by keys."""
+    """Declare all components in order. All components depend on ``after``.
+
+    ``requests`` are by current keys, resources by first keys.
+    """
     requests = {request.submission.job: request for request in requests.values()}
     settings, child = stack.declared, scope.child
     apis = Apis(child("apis"), settings.project, needed(settings), after=after)

@@ -67,11 +67,13 @@ class TrainingEnvironment(pulumi.ComponentResource):
     registry: Output[str] = OF_ANOTHER_TYPE
     """Prefix of image URIs: ``REGION-docker.pkg.dev/PROJECT/REPOSITORY``."""
     jobs: Output[Mapping[str, Mapping[str, str]]] = OF_ANOTHER_TYPE
-    """Jobs by key: name, state, request id, artifacts, maximum cost and links."""
+    """Jobs by key, with ``name``, ``state``, ``requestId``, ``artifacts``, ``costsAtMost`` and
+    links."""
     models: Output[Mapping[str, Mapping[str, str]]] = OF_ANOTHER_TYPE
     """Full names of model versions, by key of the model and run, like ``run 3``."""
     endpoints: Output[Mapping[str, Mapping[str, str]]] = OF_ANOTHER_TYPE
-    """Endpoints by key: ``id``, ``name`` and ``dns`` (empty for private endpoints)."""
+    """Endpoints by key, after their traffic is deployed, with ``id``, ``name`` and ``dns`` (empty
+    for private endpoints)."""
 
     @overload
     def __init__(self, name: str, /, args: TrainingEnvironmentArgs, opts: Opts = None) -> None: ...

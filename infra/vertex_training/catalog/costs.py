@@ -224,7 +224,7 @@ def of_endpoint(
     versions: int,
     region: str,
 ) -> EndpointCost:
-    """Return the monthly cost of an endpoint in ``region``."""
+    """Return the monthly cost of an endpoint in ``region``, the same with or without traffic."""
     return EndpointCost(versions, replicas, hourly(machine_type, accelerator, count, region))
 
 
@@ -241,11 +241,11 @@ def hourly(
 
     Prices of the region take precedence (:attr:`Rate.exact`). Without ``fee`` the result is Compute
     Engine's price, which reservations pay. ``accelerator`` and ``count`` add to the price only if
-    the machine type's price does not include accelerators.
+    the machine type's price does not include accelerators. A SPOT machine without a Spot price has
+    no price, and neither has a machine with accelerators that it does not support.
     """
-    machine = machines.serving_machine_type(
-        machine_type
-    )  # other rules check that jobs can use the machine type
+    # Other rules check that jobs can use the machine type.
+    machine = machines.serving_machine_type(machine_type)
     if machine is None:
         return None
     wanted = [(machines.machine_prices(machine, region), 1)]

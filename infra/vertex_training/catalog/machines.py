@@ -210,7 +210,9 @@ def boot_disk_cost(kind: str, size_gb: int) -> float:
 def fee_share() -> float:
     """Return Vertex AI's fee as a share of the on-demand list price: 0.15.
 
-    Known for n1-standard-4 and H100 machines in us-central1 (bills of 2025), not for SPOT.
+    Known in us-central1 for n1-standard-4 (source of the row ``fee`` in ``machines.yaml``), and for
+    H100 machines on demand and with flex-start (bills of 2025). The fee for SPOT machines is not
+    documented.
     """
     return catalog.load("machines.yaml")["fee"]["ratio"] - 1
 

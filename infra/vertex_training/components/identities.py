@@ -106,7 +106,8 @@ class TrainingAccountArgs(TypedDict):
     reads: NotRequired[Mapping[str, Input[str]]]
     """Names of buckets that the account may read, by key; may be unknown in a preview."""
     writes: NotRequired[Mapping[str, Input[str]]]
-    """Names of buckets that the account may read and write, by key; may be unknown in a preview."""
+    """Names of buckets whose objects the account may read, write and delete, by key. Names may be
+    unknown in a preview."""
     secrets: NotRequired[Mapping[str, Input[str]]]
     """Full names of secrets that the account may read, by key; may be unknown in a preview."""
     calls_vertex: NotRequired[Input[bool]]

@@ -353,7 +353,8 @@ class TrainingNetwork(pulumi.ComponentResource):
     path: Output[str]
     """Full name (``projects/P/global/networks/N``), known in a preview."""
     network: Output[str]
-    """Value of ``network`` in jobs. Empty unless ``mode`` is ``peering``."""
+    """Value of ``network`` in jobs, with the project number. Empty unless ``mode`` is
+    ``peering``."""
     attachment: Output[str]
     """Name of the network attachment. Empty unless ``mode`` is ``psc``."""
     interface: Output[Mapping[str, Any]]

@@ -75,7 +75,8 @@ class BucketArgs(TypedDict):
     delete_after_days: NotRequired[Input[int]]
     """Days after which objects are deleted; default: never."""
     storage_class: NotRequired[Input[Literal["STANDARD", "NEARLINE", "COLDLINE", "ARCHIVE"]]]
-    """Storage class of new objects. Other classes than STANDARD charge for each read."""
+    """Storage class of new objects. Other classes than STANDARD charge for each read, and have a
+    minimum storage time."""
     retention: NotRequired[Input[RetentionArgs]]
     """Days in which no user can delete or overwrite an object; default: no retention."""
     soft_delete_days: NotRequired[Input[int]]
@@ -384,7 +385,8 @@ class JobDefaultsArgs(TypedDict):
     timeout: NotRequired[Input[str]]
     """Default of ``scheduling.timeout``."""
     output_directory: NotRequired[Input[str]]
-    """Default of the output directory, like ``${buckets.out}/${job.requestId}``."""
+    """Default of ``baseOutputDirectory.outputUriPrefix``, like
+    ``${buckets.out}/${job.requestId}``."""
     labels: NotRequired[Input[Mapping[str, Input[str]]]]
     """Labels of the request. A job file's label with the same key takes precedence."""
 

@@ -24,7 +24,8 @@ class CustomJob(dynamic.Resource, module="vertex", name="CustomJob"):
 
     A changed request replaces the job: the old job is deleted before the new job is created, or
     after its end (``onChange: finish``). The resource sets ``delete_before_replace`` because
-    ``--replace`` and taint skip the provider's ``diff``.
+    ``--replace`` and taint skip the provider's ``diff``: they would adopt the running job and then
+    cancel it.
     """
 
     # Not annotated: the SDK creates an output for each annotation. Tests override the provider.

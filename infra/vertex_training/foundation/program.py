@@ -178,7 +178,7 @@ def _create_key(name: str, settings: Settings, opts: pulumi.ResourceOptions) -> 
         name=KEY,
         key_ring=ring.id,
         purpose="ENCRYPT_DECRYPT",
-        # Old versions of the key remain, because they decrypt old data.
+        # Old versions of the key remain, so that data encrypted with them can be read.
         rotation_period=f"{settings.rotation_days * DAY}s",
         labels=settings.names.labels(settings.labels),
         opts=opts,

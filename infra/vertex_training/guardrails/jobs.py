@@ -257,7 +257,7 @@ def job_in_a_network(resource: Resource, settings: Settings) -> Found:
     why="A digest ensures that the reviewed image serves, and can be restored.",
     url=f"{PREDICTIONS}/custom-container-requirements",
     not_in=REHEARSAL_STACKS,
-    byTag=[],  # patterns of images, such as Google's prebuilt images, that may have only a tag
+    byTag=[],  # patterns of images; Google's prebuilt images have only tags (until 2027-01-14)
 )
 def model_image_by_digest(resource: Resource, settings: Settings) -> Found:
     """A model's serving image must have a digest."""

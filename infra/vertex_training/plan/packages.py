@@ -209,8 +209,8 @@ def _archive(root: str, files: dict[str, bytes], folder: PurePath) -> bytes:
 MOST_FILES: Final = 200
 #: Maximum bytes of these files, which every preview reads and hashes.
 MOST_BYTES: Final = 50 * 1024 * 1024
-#: Beginnings of names that are never uploaded: caches, and hidden files, which may contain secrets.
-HIDDEN: Final = (".", "__pycache__")
+#: Folder of Python's caches. It is never uploaded, like hidden files, which may contain secrets.
+CACHE_FOLDER: Final = "__pycache__"
 #: Maximum bytes of an object's name in UTF-8, and a forbidden prefix.
 #: Source: docs.cloud.google.com/storage/docs/objects#naming
 MAX_NAME: Final = 1024
@@ -244,15 +244,19 @@ def name_problem(name: str) -> str | None:
     return None
 
 
+def _is_skipped(name: str) -> bool:
+    return name.startswith(".") or name == CACHE_FOLDER
+
+
 def object_files(folder: Path) -> Iterator[str]:
     """Yield relative paths of a folder's files to upload, at most one more than the limit."""
     count = 0
     for here, folders, files in os.walk(folder):
-        folders[:] = sorted(name for name in folders if not name.startswith(HIDDEN))
+        folders[:] = sorted(name for name in folders if not _is_skipped(name))
         # A link to a folder is yielded like a file, and `folder_problem` reports it.
         links = [name for name in folders if (Path(here) / name).is_symlink()]
         for name in sorted([*files, *links]):
-            if name.startswith(HIDDEN) or CREDENTIALS.match(name):
+            if _is_skipped(name) or CREDENTIALS.match(name):
                 continue
             yield (PurePath(here) / name).relative_to(folder).as_posix()
             count += 1

@@ -336,7 +336,8 @@ def images(message: Mapping[str, Any]) -> Iterator[str]:
 
 def _tensorboard_grants(settings: Settings, message: Mapping[str, Any]) -> Iterator[GrantRequest]:
     """Yield the grant to write to TensorBoard, unless the account already has it."""
-    # experiments/tensorboard-setup requires roles/aiplatform.user
+    # experiments/tensorboard-setup requires roles/aiplatform.user. Logs need only the right to
+    # write to the job's output folder.
     spec, names = message.get("jobSpec", {}), settings.names
     account = str(spec.get("serviceAccount") or "")
     accounts = settings.service_accounts.items()

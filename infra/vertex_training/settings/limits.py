@@ -94,7 +94,8 @@ class JobDefaults(Section):
     timeout: Annotated[str, form(r"[1-9][0-9]{0,8}s", "86400s")] | None = None
     """Default of ``scheduling.timeout``."""
     output_directory: Annotated[str, Field(min_length=1)] | None = None
-    """Default of the output directory, like ``${buckets.out}/${job.requestId}``."""
+    """Default of ``baseOutputDirectory.outputUriPrefix``, like
+    ``${buckets.out}/${job.requestId}``."""
     labels: dict[str, str] = {}
     """Labels of the request. A job file's label with the same key takes precedence."""
 

@@ -174,7 +174,8 @@ class Bucket(NamedSection):
     delete_after_days: int | None = Field(default=None, ge=1)
     """Days after which objects are deleted; default: never."""
     storage_class: Literal["STANDARD", "NEARLINE", "COLDLINE", "ARCHIVE"] = "STANDARD"
-    """Storage class of new objects. Other classes than STANDARD charge for each read."""
+    """Storage class of new objects. Other classes than STANDARD charge for each read, and have a
+    minimum storage time."""
     retention: Retention | None = None
     """Days in which no user can delete or overwrite an object; default: no retention."""
     soft_delete_days: int = 7

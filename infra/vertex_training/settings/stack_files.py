@@ -118,6 +118,7 @@ def unread(file: pathlib.Path) -> list[Problem]:
     named = read.root.content.get("environment")
     if named is None or not named.content:
         return []
+    # https://www.pulumi.com/docs/esc/integrations/infrastructure/pulumi-iac/
     what = "values from Pulumi ESC environments were not checked, since only the engine reads them"
     hint = "write values of jobs and resources below config"
     path = ("environment",)
@@ -384,7 +385,7 @@ def _override(
     own: Mapping[str, Any],
     included: Collection[tuple[str, ...]],
 ) -> Iterator[Problem]:
-    """Apply ``overrides`` to ``merged``; yield overrides of paths that no included file has."""
+    """Apply ``overrides`` to ``merged``; yield invalid overrides."""
     overrides = own.get(f"{namespace}:{OVERRIDES}")
     overrides = overrides if isinstance(overrides, dict) else {}
     paths = {str(key): value for key, value in overrides.items()}

@@ -26,7 +26,7 @@ def is_of_snapshot(name: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class SnapshotRequest:
-    """One run of a snapshot. ``name`` is the snapshot's key in the stack file."""
+    """One run of a snapshot. ``name`` is the snapshot's first key in the stack file."""
 
     project: str
     stack: str

@@ -218,7 +218,7 @@ def former_names(settings: Settings) -> Iterator[Problem]:
             elif counted[former] > 1:
                 other = next(k for k, first in keys.items() if first == former and k != key)
                 what = f"{other} has this name in the cloud"
-                hint = f"rename {other}; if {other} was renamed too, set formerly of {other}"
+                hint = f"rename {other}. If {other} was renamed too, set `formerly` of {other}"
                 yield Problem(what, former, hint, path)
 
 

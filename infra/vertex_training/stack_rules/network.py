@@ -233,6 +233,7 @@ def _block(range_: IpRange) -> ipaddress.IPv4Network | None:
 
 
 def _public(path: Path, block: str) -> Iterator[Problem]:
+    # https://docs.cloud.google.com/vpc/docs/subnets#valid-ranges
     if ipaddress.IPv4Network(block, strict=False).is_global:
         what = "this block has public addresses, whose hosts on the internet become unreachable"
         yield Problem(what, block, "use private addresses, such as 10.20.0.0/26", path)

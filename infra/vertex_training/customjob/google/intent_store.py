@@ -1,7 +1,8 @@
 """Stores intent records (of submissions) and turn records (of jobs) in the control bucket.
 
-Cloud Storage is strongly consistent, and a write with ``ifGenerationMatch`` is a compare-and-swap.
-This module never deletes objects, so the deploying account needs no permission to delete.
+Cloud Storage is strongly consistent, and a write with ``ifGenerationMatch`` is a compare-and-swap
+(docs.cloud.google.com/storage/docs/request-preconditions). This module never deletes objects, so
+the deploying account needs no permission to delete.
 """
 
 from __future__ import annotations

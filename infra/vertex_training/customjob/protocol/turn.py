@@ -64,7 +64,10 @@ class SubmissionTurn:
         return number
 
     def wait_out_previous_request(self) -> TurnRecord | None:
-        """Wait until no previous request can act; return the turn. Raises as ``acquire`` does."""
+        """Wait until no previous request can act; return the turn record or None.
+
+        Does not write the record. Raises the errors of ``acquire``.
+        """
         turn = self._read()
         if turn is not None and self.request.slot and slot_of(turn.request_id) > self.request.slot:
             raise JobRefusedError(

@@ -294,6 +294,7 @@ def _machines(job: Job, facts: JobFacts, name: str, reservation: ReservationFact
 
 def _uses(job: Job, request: ReservationRequest, name: str, reservation: ReservationFacts) -> bool:
     if request.reservations:
+        # With several names, Vertex AI uses the first reservation with free machines.
         return len(request.reservations) == 1 and _own(job, request.reservations[0]) == name
     return not reservation.specific and _fits(request, reservation)
 

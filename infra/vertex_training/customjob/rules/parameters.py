@@ -83,6 +83,7 @@ def parameter_range(parameter: Parameter) -> Findings:
     if parameter.type not in RANGES:
         return
     missing = [name for name in ("minValue", "maxValue") if name not in parameter.values]
+    # A warning, because the request is valid: a missing bound equals 0.
     for name in missing:
         path, what = parameter.values_path, f"{name} is missing, and defaults to 0"
         yield Finding(path, what, "", f"write {name}: 0", name, "warning")
@@ -93,6 +94,7 @@ def parameter_range(parameter: Parameter) -> Findings:
         path = place if "maxValue" not in missing else place[:-1]
         yield Finding(path, what, shown(highest), hint)
     elif highest == lowest and len(missing) < 2:
+        # A warning, because the request is valid: a range of one value tunes nothing.
         what = "minValue equals maxValue, so the parameter is not tuned"
         hint = "remove the parameter, and pass the value in args"
         yield Finding(parameter.values_path, what, shown(lowest), hint, level="warning")

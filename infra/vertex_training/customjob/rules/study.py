@@ -160,6 +160,7 @@ def metric_goal(path: Path, metric: dict[str, Any]) -> Findings:
     if "goal" not in metric:
         yield Finding(path, "the metric has no goal", "", hint, missing="goal")
     elif metric["goal"] == "GOAL_TYPE_UNSPECIFIED":
+        # A warning, because GOAL_TYPE_UNSPECIFIED means MAXIMIZE according to the documentation.
         what = "an unspecified goal means MAXIMIZE"
         yield Finding((*path, "goal"), what, metric["goal"], hint, level="warning")
 
