@@ -28,7 +28,7 @@ ELSEWHERE = {
     "traffic to a worse or unmeasured version",
     "job replaced, although a model version uses its run",
     "endpoint becomes public",
-    "endpoint that serves traffic deleted",
+    "endpoint that serves traffic deleted or replaced",
     "model version deleted",
     "higher monthly cost of endpoints",
     "possible personal data in snapshots",

@@ -63,7 +63,7 @@ def test_loss_of_protected_data_is_refused_until_accepted() -> None:
     told = deleted(plans.BUCKET, "storage-data", DATA, protect=True)
     found = report.build(planned(*told), source="here")
     assert found.outcome is ReviewOutcome.FORBIDDEN
-    assert verdict(found).startswith("A protected resource would be recreated without ")
+    assert verdict(found).startswith("The deployment is refused: a protected resource ")
     [problem] = found.problems
     assert RESTORE in problem.hint
     assert "drift.acceptedLosses" in problem.hint

@@ -138,7 +138,8 @@ def explained(error: BaseException, place: Place, right: str) -> CommandError:
     if isinstance(error, exceptions.NotFound):
         return CommandError(f"bucket {place.bucket} does not exist.")
     text = getattr(error, "message", None) or str(error) or type(error).__name__
-    return CommandError(f"{place}: {text}", "run the command again.")
+    hint = "run the command again. Complete files are not transferred again."
+    return CommandError(f"{place}: {text}", hint)
 
 
 def in_units(size: float) -> str:

@@ -62,7 +62,8 @@ def download(client: storage.Client, place: Place, folder: Path, *, replace: boo
     if changed and not replace:
         names = ", ".join(plain(item.name) for item in changed[:_SHOWN])
         more = ", …" if len(changed) > _SHOWN else ""
-        what = f"files that differ from the bucket's were not replaced: {names}{more}."
+        count = counted(len(changed), "local file")
+        what = f"the download did not replace {count} with other content: {names}{more}."
         raise CommandError(what, "to replace these files, add --replace")
 
 

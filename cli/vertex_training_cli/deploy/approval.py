@@ -202,7 +202,7 @@ class Target(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     backend: Annotated[Text, Field(min_length=1)]
-    """URL of the state, without a password."""
+    """URL of the state, without a password. The state contains code: pickled providers."""
     secrets_provider: Text = ""
     """Key provider that encrypts secrets in the state, and a digest of the encrypted key."""
     deploy_account: Text = ""

@@ -47,7 +47,7 @@ def drift(
         ),
     ] = None,
 ) -> None:
-    """Compare Google Cloud with the stack's declared resources, without changes.
+    """Compare Google Cloud with the stack's declared resources. The command changes nothing.
 
     The report also lists undeclared members of IAM policies, undeclared resources in the stack's
     network, and jobs that run as the stack's service accounts but were not submitted by the stack.

@@ -124,6 +124,8 @@ class Step:
     @property
     def is_protected(self) -> bool:
         """Return True if the engine refuses to delete or replace the resource."""
+        # Protection does not prevent an update. Protection that a replacement adds or removes does
+        # not prevent this replacement: https://github.com/pulumi/pulumi (step_generator.go).
         agreed = self.op != "replace" or (self.new is not None and self.new.protect)
         return self.old is not None and self.old.protect and agreed
 

@@ -137,7 +137,10 @@ _FORWARDED: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def run_at_terminal(command: list[str], cwd: Path, env: Mapping[str, str]) -> int:
-    """Run ``command`` and return its exit code; 128 + N if signal N ended the command."""
+    """Run ``command`` and return its exit code; 128 + N if signal N ended the command.
+
+    If stdout or stderr is not a terminal, the output of the command there is redacted.
+    """
     at_terminal = _in_foreground()
     # At a terminal, the command is in the foreground and gets Ctrl-C directly. Elsewhere, it has a
     # separate process group, so that it gets each signal exactly once: from this process.

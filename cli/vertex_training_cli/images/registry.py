@@ -109,7 +109,9 @@ class RegistryClient:
         if answer.status_code == 404:
             return None
         body = read(answer, path)
-        digest = _digest_of(body, path, reference)
+        digest = _digest_of(body)
+        if DIGEST.match(reference):
+            _require_digest(digest, reference, path)
         kind = answer.headers.get("Content-Type", "").partition(";")[0].strip()
         return ImageManifest(digest, kind, body)
 
@@ -199,7 +201,7 @@ class RegistryClient:
         if answer.status_code == 404:
             raise RegistryError(f"{path} lacks {digest}, a part of the image.")
         body = read(answer, path)
-        _digest_of(body, path, digest)
+        _require_digest(_digest_of(body), digest, path)
         return body
 
     def _send(self, method: str, url: str, path: str) -> requests.Response:
@@ -208,13 +210,15 @@ class RegistryClient:
         )
 
 
-def _digest_of(body: bytes, path: str, reference: str) -> str:
-    digest = f"sha256:{hashlib.sha256(body).hexdigest()}"
-    if DIGEST.match(reference) and digest != reference:
+def _digest_of(body: bytes) -> str:
+    return f"sha256:{hashlib.sha256(body).hexdigest()}"
+
+
+def _require_digest(actual: str, expected: str, path: str) -> None:
+    if actual != expected:
         raise RegistryError(
-            f"{path}@{reference}: the registry sent content with another digest, {digest}."
+            f"{path}@{expected}: the registry sent content with another digest, {actual}."
         )
-    return digest
 
 
 def registry_of(image: str) -> tuple[RegistryClient, str]:
@@ -227,7 +231,10 @@ def registry_of(image: str) -> tuple[RegistryClient, str]:
     if naming.is_local(match["project"]):
         if not emulator:
             text = f"the local cloud has no registry for {image}."
-            hint = "install a registry with `make containers`, and restart open `vt local shell`s"
+            hint = (
+                "install a registry with `make containers`. The running local cloud will use the "
+                "registry. Restart open `vt local shell`s"
+            )
             raise RegistryError(text, hint)
         session = requests.Session()
         session.trust_env = False  # Do not use a proxy for this machine.

@@ -102,8 +102,9 @@ def root_of(directory: Path) -> Path:
     for folder in (start, *start.parents):
         if (folder / NAME).is_file():
             return folder
-    what = f"{start} is not in a repository of `vt init`: no folder above it has {NAME}"
-    raise CommandError(f"{what}.", "create a repository by `vt init DIR`.")
+    what = f"{start} is not in a repository of `vt init`"
+    why = f"neither this folder nor a folder above it has {NAME}"
+    raise CommandError(f"{what}: {why}.", "create a repository by `vt init DIR`.")
 
 
 def read(root: Path) -> Manifest:

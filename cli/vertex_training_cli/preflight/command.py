@@ -65,7 +65,7 @@ def preflight(
         ),
     ] = None,
 ) -> None:
-    """Check whether Google Cloud would refuse a deployment of the stack, without changes.
+    """Check whether Google Cloud would refuse the stack's deployment. The command changes nothing.
 
     The command checks the project, billing, APIs, permissions, names and images. Each finding
     contains a fix. If a check was not possible, the report lists the check with the missing

@@ -90,6 +90,9 @@ def _bucket(context: PreflightContext, bucket: DeclaredResource) -> Iterator[Ans
     try:
         document = context.client.get(rest.BUCKET, of, name)
     except UnansweredError as error:
+        # Bucket names are global: 403 means that the bucket is in another project and the caller
+        # may not read it, 404 means that the name is free.
+        # https://docs.cloud.google.com/storage/docs/json_api/v1/buckets/get
         if context.is_made(bucket) or not error.answer.permission:
             raise
         # If the caller may read all buckets of the project, the bucket is in another project.

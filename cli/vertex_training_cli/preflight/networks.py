@@ -1,6 +1,8 @@
 """Checks of the network that jobs use: addresses, host project, peering and DNS.
 
-Sources: REST references of Compute Engine, Service Networking and Cloud DNS.
+https://docs.cloud.google.com/compute/docs/reference/rest/v1
+https://docs.cloud.google.com/service-infrastructure/docs/service-networking/reference/rest/v1/services.connections/list
+https://docs.cloud.google.com/dns/docs/reference/rest/v1/managedZones/list
 """
 
 from __future__ import annotations
@@ -219,7 +221,7 @@ class AddressBlock:
     name: str
     """``REGION/NAME`` of a subnet, ``global/NAME`` of a range, or the name of a route."""
     only_within: bool = False
-    """True for a static route, which conflicts only with a larger block around the route."""
+    """True for a static route, which conflicts only with a block that contains the route."""
 
     def conflicts(self, wanted: AddressBlock) -> bool:
         """Return True if this block prevents the creation of the other block."""

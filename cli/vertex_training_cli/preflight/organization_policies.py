@@ -1,5 +1,11 @@
 """Checks that the organization policies in effect allow the stack's resources.
 
+``CONSTRAINTS`` lists constraints that new organizations enforce or that often prevent training. The
+answer is "unknown" if the members of a policy's value, such as the projects of a folder, cannot be
+read.
+
+https://docs.cloud.google.com/resource-manager/docs/reference/orgpolicy/rest/v2/projects.policies/getEffectivePolicy
+https://docs.cloud.google.com/resource-manager/docs/organization-policy/defining-locations
 https://docs.cloud.google.com/resource-manager/docs/organization-policy/org-policy-constraints
 """
 

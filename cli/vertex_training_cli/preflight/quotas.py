@@ -1,6 +1,10 @@
 """Checks of quotas and reservations for jobs, endpoints and new resources.
 
 The current usage of a Vertex AI quota is not read: a job waits if other jobs use the quota.
+
+https://docs.cloud.google.com/service-usage/docs/reference/rest/v1beta1/services.consumerQuotaMetrics/get
+https://docs.cloud.google.com/compute/docs/reference/rest/v1/regions/get
+https://docs.cloud.google.com/compute/docs/reference/rest/v1/reservations/get
 """
 
 from __future__ import annotations
@@ -369,6 +373,7 @@ def _judge_reservation(
             "jobs with the reservation are refused",
             "wait until the reservation is READY",
         )
+    # https://docs.cloud.google.com/vertex-ai/docs/training/use-reservations
     if (reservation.get("reservationSharingPolicy") or {}).get("serviceShareType") != "ALLOW_ALL":
         meets = "jobs are refused: the reservation is not shared with Google's services"
         mend = "recreate the reservation with reservationSharingPolicy.serviceShareType: ALLOW_ALL"

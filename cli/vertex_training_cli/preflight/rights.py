@@ -1,7 +1,9 @@
 """Checks of the project and its APIs, and of the permissions of the deploying account.
 
-Sources: https://docs.cloud.google.com/iam/docs/testing-permissions and the REST references of
-Resource Manager, Cloud Billing and Service Usage.
+https://docs.cloud.google.com/iam/docs/testing-permissions
+https://docs.cloud.google.com/resource-manager/reference/rest/v3/projects/get
+https://docs.cloud.google.com/billing/docs/reference/rest/v1/projects/getBillingInfo
+https://docs.cloud.google.com/service-usage/docs/reference/rest/v1/services/list
 """
 
 from __future__ import annotations

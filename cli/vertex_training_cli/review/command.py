@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 #: A digest, or its first characters.
 DIGEST: Final = re.compile(r"[0-9a-f]{8,64}\Z")
+#: Maximum length of the preview's first error on standard error. The report has the full error.
+MAX_ERROR: Final = 500
 
 
 class ReportFormat(StrEnum):
@@ -160,7 +162,7 @@ def review(
     if plan.errors and not plan.succeeded:
         from vertex_training_cli.review.parts import cut
 
-        _log(f"{stack}: the preview failed: {cut(plan.errors[0].message, 500)}")
+        _log(f"{stack}: the preview failed: {cut(plan.errors[0].message, MAX_ERROR)}")
     raise typer.Exit(int(report.outcome))
 
 

@@ -179,18 +179,14 @@ def policy_levels(plan: Plan) -> dict[str, str]:
 
 
 def lowered_levels(plan: Plan) -> list[Finding]:
-    """Return known policies whose level is lower than in the deployed stack, with both levels."""
+    """Return policies whose level is lower than in the deployed stack, with both levels."""
     if not plan.is_compared:
         return []
     before = plan.deployed_output("policyLevels") or {}
-    checked = plan.policies | {violation.policy for violation in plan.violations}
-    # The plan has no levels of unknown policies. A disabled policy checks nothing.
-    known = checked | plan.levels.keys()
     return [
         Finding(name, "", str(before.get(name, POLICY_LEVELS[-1])), level)
         for name, level in policy_levels(plan).items()
-        if (name in known or level == "disabled" or not checked)
-        and _rank(level, POLICY_LEVELS) < _rank(before.get(name, POLICY_LEVELS[-1]), POLICY_LEVELS)
+        if _rank(level, POLICY_LEVELS) < _rank(before.get(name, POLICY_LEVELS[-1]), POLICY_LEVELS)
     ]
 
 

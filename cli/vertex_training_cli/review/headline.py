@@ -42,7 +42,9 @@ BESIDE_THE_PLAN: Final = (
     ((SAME_REQUEST,), "job", "cannot be replaced by the same request"),
 )
 #: Reason against a deployment without a policy violation.
-REFUSED: Final = "a protected resource would be recreated without its data"
+REFUSED: Final = (
+    "the deployment is refused: a protected resource would be recreated without its data"
+)
 PEOPLE: Final = "Grants to people"
 MACHINES: Final = "Grants to machines"
 #: Prefixes of members that are not people: service accounts and external identities.
@@ -73,7 +75,7 @@ def verdict(report: ReviewReport, quote: Quote = cut) -> str:
         parts.append(f"image {first(changed)}")
     parts += _cancelled_and_deferred(report)
     if uploads := sum(model.action in ("upload", "replace") for model in report.models):
-        parts.append(f"{counted(uploads, 'model version')} uploaded, or adopted if it exists")
+        parts.append(f"{counted(uploads, 'model version')} uploaded or adopted")
     parts += _traffic(report, quote)
     for in_words in (expenses.costs_in_words, expenses.ends_in_words):
         if words := in_words(report.schedules, quote):
@@ -92,8 +94,8 @@ def verdict(report: ReviewReport, quote: Quote = cut) -> str:
     parts.append(f"{counted(destroyed, 'resource') if destroyed else 'nothing'} destroyed")
     named: dict[str, list[str]] = {}
     for kind, findings in sorted(report.risks.items(), key=lambda e: e[0].danger != "destroys"):
-        names = [kind.name(finding, quote) for finding in findings]
-        if kind.headline and names:
+        if kind.headline and findings:
+            names = [kind.name(finding, quote) for finding in findings]
             named.setdefault(kind.headline, []).extend(names)
     parts += [f"{headline}: {first(names)}" for headline, names in named.items()]
     if report.packs and not report.forbidding:

@@ -120,7 +120,10 @@ def _job_openings(job: str, spec: Inputs) -> Iterator[str]:
 
 
 def _has_external_address(type_: str, inputs: Inputs) -> bool:
-    """Return True if a machine has an external address, or a job uses Batch's default network."""
+    """Return True if a machine has an external address, or a job uses Batch's default network.
+
+    https://docs.cloud.google.com/compute/docs/ip-addresses/configure-static-external-ip-address
+    """
     if type_ in WITH_REQUEST:
         on_batch = backend_of(inputs) == BATCH_JOB.backend
         return on_batch and "pscInterfaceConfig" not in job_spec(request(inputs))

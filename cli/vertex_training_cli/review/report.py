@@ -161,9 +161,7 @@ class ReviewReport:
     folders: tuple[FolderChange, ...] = _part(destroyed.folder_changes)
     """Folders with several changed objects, which ``changes`` omits."""
     destroyed: tuple[DestructiveChange, ...] = _part(destroyed.destroyed)
-    violations: tuple[PolicyViolation, ...] = _part(
-        lambda plan: {(e.policy, e.level, e.urn, e.message): e for e in plan.violations}.values()
-    )
+    violations: tuple[PolicyViolation, ...] = _part(lambda plan: dict.fromkeys(plan.violations))
     packs: tuple[str, ...] = _part(lambda plan: sorted(plan.packs))
     policies: int
     changes: tuple[ResourceChange, ...]

@@ -123,7 +123,7 @@ RISKS: Final[tuple[RiskKind, ...]] = (
     RiskKind(losses.kept_less, "data is lost", _FEWER, "dataLosses", Topic.LOST, "destroys",
              _AMOUNTS, answer="{}", in_list="data of {name}, {what!s}: {old!s} → {new!s}",
              where=lambda loss: not loss.also),
-    RiskKind(serving.ended_endpoints, "endpoint that serves traffic deleted", _WHAT,
+    RiskKind(serving.ended_endpoints, "endpoint that serves traffic deleted or replaced", _WHAT,
              "endedEndpoints", Topic.LOST, "destroys", "name what"),
     RiskKind(serving.deleted_versions, "model version deleted", _WHAT, "deletedVersions",
              Topic.LOST, "destroys", "name what"),

@@ -30,6 +30,8 @@ from vertex_training_cli.review.parts import Change, Finding
 Inputs = Mapping[str, Any]
 #: Types that this module reports. The cleanup of an endpoint has no data.
 TYPES: Final = frozenset({MODEL_VERSION, ENDPOINT_TRAFFIC, ENDPOINT_CLEANUP})
+#: Maximum number of reported metrics of a run.
+MAX_METRICS: Final = 50
 #: Note on the accuracy of the costs.
 SOURCES: Final = (
     "Estimates use list prices with Vertex AI's fee, for 730 hours a month, without network "
@@ -140,7 +142,7 @@ def _metrics(metrics: object) -> dict[str, float]:
         if isinstance(value, int | float) and not isinstance(value, bool)
     )
     kept = {name: float(value) for name, value in numbers if abs(value) <= sys.float_info.max}
-    return dict(list(kept.items())[:50])
+    return dict(list(kept.items())[:MAX_METRICS])
 
 
 def _split(inputs: Inputs) -> dict[str, int]:

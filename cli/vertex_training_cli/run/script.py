@@ -235,7 +235,8 @@ SKIPPED_FOLDERS: Final = ("__pycache__", "node_modules")
 MAX_FILE: Final = 25 * 2**20
 MAX_TOTAL: Final = 100 * 2**20
 MAX_FILES: Final = 10_000
-#: Maximum size of a file, and of all files, to scan for secrets, in bytes.
+#: Maximum size of a file, and of all files, to scan for secrets, in bytes. Larger scans would delay
+#: a run.
 _SCANNED_FILE: Final = 64 * 2**10
 _SCANNED_TOTAL: Final = 2**20
 #: Maximum number of file names that are printed for each reason.

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated, Any, Final
+from typing import IO, Annotated, Any, Final
 
 import typer
 from google.api_core.exceptions import (
@@ -35,9 +35,6 @@ from vertex_training_cli.jobs.service import declared_elsewhere
 from vertex_training_cli.options import Format, FormatOption, SelectedStack, seconds
 from vertex_training_cli.serving import service
 from vertex_training_cli.status import print_status
-
-if TYPE_CHECKING:
-    from google.protobuf.struct_pb2 import Value
 
 #: Duration of retries after a response 429 or 503, in seconds.
 PATIENCE: Final = 30.0

@@ -67,8 +67,8 @@ def test_changed_files_are_kept_unless_they_are_to_be_replaced(
     )
     (tmp_path / "there/a").write_text("mine!")
     said = (
-        "files that differ from the bucket's were not replaced: a. Hint: to replace these files, "
-        "add --replace"
+        "the download did not replace 1 local file with other content: a. Hint: to replace these "
+        "files, add --replace"
     )
     assert pull(bucket, tmp_path / "there", "set") == said
     assert (tmp_path / "there/a").read_text() == "mine!"

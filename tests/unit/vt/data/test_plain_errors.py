@@ -16,7 +16,7 @@ READER = (
     "gs://acme-data/x/: no permission to read objects. The bucket requires "
     "roles/storage.objectViewer. Hint: request the role, or use an account with"
 )
-AGAIN = "run the command again."
+AGAIN = "run the command again. Complete files are not transferred again."
 
 
 @pytest.mark.parametrize(

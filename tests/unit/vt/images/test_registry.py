@@ -126,7 +126,8 @@ def test_builders_get_a_renewed_token() -> None:
          "REGION-docker.pkg.dev/PROJECT/REPOSITORY/NAME"),
         ("us-docker.pkg.dev/local-a/r/x", "",
          "the local cloud has no registry for us-docker.pkg.dev/local-a/r/x.",
-         "install a registry with `make containers`, and restart open `vt local shell`s"),
+         "install a registry with `make containers`. The running local cloud will use the "
+         "registry. Restart open `vt local shell`s"),
     ],
 )  # fmt: skip
 def test_image_without_a_registry_is_refused(
