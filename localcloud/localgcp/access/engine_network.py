@@ -9,13 +9,13 @@ from __future__ import annotations
 import os
 import socket
 import struct
+import threading
 import time
 from collections.abc import Collection
 from contextlib import suppress
 from typing import Final
 
 from localgcp.system.namespaces import enter_network
-from localgcp.system.processes import make_thread
 
 _LOOPBACK: Final = "127.0.0.1"
 _BLOCK: Final = 1 << 16
@@ -72,7 +72,7 @@ def _pass_on(control: socket.socket, process: int) -> None:
     open_connections: list[socket.socket] = []
     for file in files:
         listener = socket.socket(fileno=file)
-        make_thread(_accept, listener, open_connections).start()
+        threading.Thread(target=_accept, args=(listener, open_connections), daemon=True).start()
     while files and (_is_alive(process) or open_connections):
         time.sleep(_POLL_SECONDS)
 
@@ -90,7 +90,8 @@ def _accept(listener: socket.socket, open_connections: list[socket.socket]) -> N
         with suppress(ConnectionError):  # the connection ended before this call
             inner, _ = listener.accept()
             open_connections.append(inner)
-            make_thread(_connect, inner, port, open_connections).start()
+            arguments = (inner, port, open_connections)
+            threading.Thread(target=_connect, args=arguments, daemon=True).start()
 
 
 def _connect(inner: socket.socket, port: int, open_connections: list[socket.socket]) -> None:
@@ -98,7 +99,7 @@ def _connect(inner: socket.socket, port: int, open_connections: list[socket.sock
         with inner, suppress(OSError), socket.create_connection((_LOOPBACK, port)) as outer:
             for connection in (inner, outer):
                 connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            back = make_thread(_copy, outer, inner)
+            back = threading.Thread(target=_copy, args=(outer, inner), daemon=True)
             back.start()
             _copy(inner, outer)
             back.join()

@@ -1,7 +1,7 @@
 """Check requests to Batch and the permissions of callers; errors end a call at once.
 
 Rules: google-cloud-batch 0.22.4, doc:batch/quotas and the release notes (``allowedLocations`` is in
-the job's region since 2026-07-31). Most texts are ours; the text for a used name is Google's.
+the job's region since 2026-07-31). Most texts are ours; users reported the text for a used name.
 """
 
 from __future__ import annotations

@@ -437,6 +437,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    # DuckDB's own memory limit does not count values in transit.
     if sys.platform.startswith("linux"):  # other kernels do not apply this limit
         resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
     main()

@@ -113,7 +113,8 @@ class Jobs:
         if configuration.get("dryRun"):
             return self._dry_run(job)
         if guest is not None and kind != "query":
-            raise BigQueryError("notImplemented", "a Vertex AI job may run only queries.")
+            text = "the code of a job may run only queries in the local cloud."
+            raise BigQueryError("notImplemented", text)
         if content is not None:
             job["_upload"] = uuid.uuid4().hex
             with open_private(self._home.bigquery / job["_upload"], "wb") as file:
@@ -418,7 +419,8 @@ def has_ended(job: Body) -> bool:
 def billed(read: Iterable[int]) -> int:
     """Return the billed bytes for the bytes read from each table.
 
-    The minimum is 10 MiB per table (https://cloud.google.com/bigquery/pricing#on_demand_pricing).
+    BigQuery rounds up to MiB, and the minimum is 10 MiB per table
+    (https://cloud.google.com/bigquery/pricing#on_demand_pricing).
 
     >>> billed([0]), billed([1, 11_000_000])
     (0, 22020096)

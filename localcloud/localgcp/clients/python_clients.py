@@ -2,7 +2,8 @@
 
 This file patches ``google.auth``, ``grpc``, ``requests`` and ``httplib2`` after their import: calls
 to Google's hosts go to ``VERTEX_EMULATOR_HOST`` and ``STORAGE_EMULATOR_HOST``, with anonymous
-credentials. Isolated Python (``-I``) and other libraries still call Google.
+credentials. This isolates nothing: other libraries, ``python -I``, ``-S`` or ``-E``, and a replaced
+``PYTHONPATH`` still call Google. ``localgcp.access.isolation`` isolates programs.
 
 The file imports only the standard library, because a Python without this package also runs it.
 """

@@ -163,9 +163,16 @@ def _has_cdi_gpus(folder: Path) -> bool:
     return False
 
 
-def _output(command: list[str], env: Mapping[str, str], seconds: float = 120.0) -> str | None:
+def _output(command: list[str], env: Mapping[str, str]) -> str | None:
+    done = _run(command, env, 120.0)
+    return done.stdout if done and done.returncode == 0 else None
+
+
+def _run(
+    command: list[str], env: Mapping[str, str], seconds: float
+) -> subprocess.CompletedProcess[str] | None:
     try:
-        done = subprocess.run(
+        return subprocess.run(
             command,
             env=dict(env),
             stdin=subprocess.DEVNULL,
@@ -176,7 +183,6 @@ def _output(command: list[str], env: Mapping[str, str], seconds: float = 120.0) 
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
-    return done.stdout if done.returncode == 0 else None
 
 
 _CERTIFICATES: Final = ("SSL_CERT_FILE", "PIP_CERT", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
@@ -223,8 +229,8 @@ def readable_files(env: Mapping[str, str] | None = None) -> list[Path]:
 
 def _pip_files() -> list[Path]:
     command = [sys.executable, "-m", "pip", "config", "debug"]
-    printed = _output(command, installer_environment(), 30.0) or ""
-    lines = (line.strip() for line in printed.splitlines())
+    done = _run(command, installer_environment(), 30.0)  # a failed command may print files, too
+    lines = (line.strip() for line in (done.stdout if done else "").splitlines())
     paths = (Path(line.rpartition(", exists:")[0]) for line in lines if line.endswith("True"))
     return [path for path in paths if path.is_file() and Path("/etc") in path.parents]
 

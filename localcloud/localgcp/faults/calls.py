@@ -97,7 +97,8 @@ class CallFaults:
         """Omit matching jobs from lists, and raise an error 404 for requests of a matching job."""
         if call.method.startswith(("Get", "Cancel", "Delete")) and "Operation" not in call.method:
             name: str = call.request.name
-            raise not_found(name, _KINDS.get(name.split("/")[-2], "CustomJob"))
+            collection = name.rpartition("/")[0].rpartition("/")[2]
+            raise not_found(name, _KINDS.get(collection, "CustomJob"))
         response = inner()
         if call.method.startswith("List"):
             field = listed(response)

@@ -126,20 +126,24 @@ class Kind(StrEnum):
     """The record of a job is missing: requests fail with 404, and lists omit the job."""
     STOCKOUT = "stockout"
     """No machine is available, so the job waits ``seconds``. Without ``seconds``, FLEX_START and
-    Batch jobs wait, and other jobs fail."""
+    Batch jobs wait, and other jobs fail.
+    """
     PREEMPT = "preempt"
     """A running job with the strategy SPOT loses machines after ``seconds`` and restarts; a Batch
-    task ends with exit code 50001."""
+    task ends with exit code 50001.
+    """
     KILL = "kill"
     """SIGKILL ends a replica of a running job after ``seconds``."""
     DENY = "deny"
     """The answer denies the request: a missing permission, no reservation, a quota of 0."""
     PATCH = "patch"
     """The service merges ``patch`` into the answer, to simulate another project: no billing, a
-    disabled API, a policy, a quota. For a missing resource, the answer is ``patch`` alone."""
+    disabled API, a policy, a quota. For a missing resource, the answer is ``patch`` alone.
+    """
     UTILIZATION = "utilization"
     """Accelerators of running jobs have the utilization ``value`` in each minute of the last
-    ``seconds``. Without this fault, the local cloud has no utilization data."""
+    ``seconds``. Without this fault, the local cloud has no utilization data.
+    """
 
 
 LISTS: Final = frozenset({Kind.STALE, Kind.SHORT_PAGES, Kind.LOST_PAGE})
@@ -183,14 +187,16 @@ class Fault(BaseModel):
     """Short name of the method, or a pattern such as ``objects.*``."""
     match: str = ""
     """Text in the job's name, labels, id or list filter, in BUCKET/OBJECT, in a path, or in a
-    tested permission. With a permission, ``deny`` denies only this permission."""
+    tested permission. With a permission, ``deny`` denies only this permission.
+    """
     when: Literal["before", "after"] = "before"
     """Whether the fault happens before or after the service executes the request."""
     code: str = ""
     """gRPC code (UNAVAILABLE) for jobs, models and operations, HTTP status (503) otherwise."""
     replica: str = Field(default="", pattern=r"^(workerpool[0-3]-\d+|task-\d+)?$")
     """The replica (Batch: ``task-0``) to kill (default: the first) or to preempt (default: all
-    replicas, or one Batch task)."""
+    replicas, or one Batch task).
+    """
     seconds: float | None = Field(default=None, ge=0, allow_inf_nan=False)
     nth: int = Field(default=1, ge=1)
     times: int | None = Field(default=None, ge=0)

@@ -82,7 +82,8 @@ class Traits:
     """Properties whose values are compared without case."""
     new_when_changed: Collection[str] = ()
     """Blocks that the plugin stores as sets. Any change inside recreates the whole block, so the
-    plugin reports numbers and booleans with zero values as deleted."""
+    plugin reports numbers and booleans with zero values as deleted.
+    """
     left_to_hook: Collection[str] = ()
     """Inputs that ``ResourceType.changed`` compares instead of the generic comparison."""
     updated_in_place: Collection[str] = ()

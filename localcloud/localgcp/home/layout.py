@@ -1,4 +1,7 @@
-"""The home of a local cloud (``VT_LOCAL_HOME``): its files, marker and environment."""
+"""The home of a local cloud (``VT_LOCAL_HOME``): its files, marker and environment.
+
+Only the home's user may read it: folders have mode 0700 and files 0600, whatever the umask.
+"""
 
 from __future__ import annotations
 
@@ -183,8 +186,7 @@ class Home:
         env = {REGISTRY: f"127.0.0.1:{port}"}
         for variable, file in ((REGISTRIES, self.registries), (BUILDERS, self.builders)):
             setting = os.environ.get(variable)
-            is_unset = not setting or is_marked(Path(setting).parent, cache_dir())
-            if file.is_file() and is_unset:
+            if file.is_file() and (not setting or is_marked(Path(setting).parent, cache_dir())):
                 env[variable] = str(file)
         return env
 
@@ -273,7 +275,12 @@ def is_marked(root: Path, cache: Path) -> bool:
 
 
 def ensure_usable(root: Path, cache: Path) -> None:
-    """Check that ``root`` is a home, empty or missing. Raises LocalCloudError."""
+    """Check that ``root`` is a home, empty or missing. Raises LocalCloudError.
+
+    The local cloud executes the database, the state and the programs of a home. A checkout or an
+    archive may bring such a folder, so a home needs a marker that neither can contain. Git must not
+    track files below a home, because a checkout replaces ignored files by files of the branch.
+    """
     hint = "point VT_LOCAL_HOME at a new folder."
     if root.is_symlink():
         raise LocalCloudError(f"{root} is a link.", hint)

@@ -209,6 +209,8 @@ class Store:
 
     @contextmanager
     def _connect(self) -> Iterator[sqlite3.Connection]:
+        # `vt local down --clean` may delete the file between two calls. The next call creates an
+        # empty file.
         make_folder(self.path.parent)
         with connection(self.path, "PRAGMA synchronous = NORMAL") as db:
             if db.execute("PRAGMA user_version").fetchone()[0] != _SCHEMA_VERSION:

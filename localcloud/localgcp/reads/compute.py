@@ -1,4 +1,11 @@
-"""Compute Engine: reservations, networks and their connections, constraints and quotas."""
+"""Compute Engine: reservations, networks and their connections, constraints and quotas.
+
+https://docs.cloud.google.com/compute/docs/reference/rest/v1
+https://docs.cloud.google.com/service-infrastructure/docs/service-networking/reference/rest/v1/services.connections/list
+https://docs.cloud.google.com/dns/docs/reference/rest/v1/managedZones/list
+https://docs.cloud.google.com/resource-manager/docs/reference/orgpolicy/rest/v2/projects.policies/getEffectivePolicy
+https://docs.cloud.google.com/service-usage/docs/reference/rest/v1beta1/services.consumerQuotaMetrics/get
+"""
 
 from __future__ import annotations
 

@@ -68,7 +68,8 @@ class ReadMethod:
     """Returns the answer. Raises RefusedRequestError."""
     permission: str | None = ""
     """The permission that a ``deny`` fault reports as missing. "": the permission follows from the
-    method's id. None: ``answer`` handles denials."""
+    method's id. None: ``answer`` handles denials.
+    """
     fault: str = ""
     """The name ``SERVICE.METHOD`` in faults. "": the id without the version."""
 

@@ -1,4 +1,16 @@
-"""Projects, their billing and APIs, and resources with globally unique names."""
+"""Projects, their billing and APIs, and resources with globally unique names.
+
+https://docs.cloud.google.com/resource-manager/reference/rest/v3/projects/get
+https://docs.cloud.google.com/billing/docs/reference/rest/v1/projects/getBillingInfo
+https://docs.cloud.google.com/service-usage/docs/reference/rest/v1/services/list
+https://docs.cloud.google.com/storage/docs/json_api/v1/buckets/get
+https://docs.cloud.google.com/iam/docs/reference/rest/v1/projects.serviceAccounts/get
+https://docs.cloud.google.com/artifact-registry/docs/reference/rest/v1/projects.locations.repositories/get
+https://docs.cloud.google.com/secret-manager/docs/reference/rest/v1/projects.secrets.versions/get
+https://docs.cloud.google.com/kms/docs/reference/rest/v1/projects.locations.keyRings.cryptoKeys/get
+https://docs.cloud.google.com/monitoring/api/ref_v3/rest/v3/projects.notificationChannels/get
+https://docs.cloud.google.com/billing/docs/reference/budget/rest/v1/billingAccounts.budgets/list
+"""
 
 from __future__ import annotations
 

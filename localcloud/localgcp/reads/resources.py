@@ -1,4 +1,8 @@
-"""REST methods that read, create, change and delete resources of the inventory, without checks."""
+"""REST methods that read, create, change and delete resources of the inventory, without checks.
+
+https://docs.cloud.google.com/compute/docs/reference/rest/v1
+https://docs.cloud.google.com/iam/docs/reference/rest/v1/Policy
+"""
 
 from __future__ import annotations
 
@@ -110,7 +114,11 @@ def policy(request: Request) -> dict[str, Any]:
 
 
 def list_in_project(store: Store, project: str, collection: str) -> list[dict[str, Any]]:
-    """Return a project's firewall rules, subnetworks, addresses or routes with default routes."""
+    """Return a project's firewall rules, subnetworks, addresses or routes with default routes.
+
+    Default routes lead to the internet and to each subnet
+    (https://docs.cloud.google.com/vpc/docs/routes).
+    """
     type_ = vpc.ADDRESS if collection == "addresses" else COLLECTIONS[collection]
     documents = [_to_rest(store, resource) for resource in store.list(type_, project)]
     for network in store.list(vpc.NETWORK, project) if collection == "routes" else ():

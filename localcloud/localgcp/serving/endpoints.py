@@ -121,10 +121,13 @@ class EndpointService(ResourceService):
     def _find_idle(self, name: str, context: Any) -> Body:
         """Return an endpoint. Raises ApiError if the endpoint has a running operation."""
         body = self.find(name, context)
-        if others := [unfinished[0] for unfinished in self.operations.unfinished(body["name"])]:
-            text = f'There are other operations running on the Endpoint "{body["name"]}".'
-            raise failed_precondition(f"{text} Operation(s) are: {', '.join(others)}.")
+        self._check_idle(body["name"])
         return body
+
+    def _check_idle(self, name: str) -> None:
+        if others := [unfinished[0] for unfinished in self.operations.unfinished(name)]:
+            text = f'There are other operations running on the Endpoint "{name}".'
+            raise failed_precondition(f"{text} Operation(s) are: {', '.join(others)}.")
 
     def deploy_model(
         self, request: requests.DeployModelRequest, context: Any
@@ -187,8 +190,9 @@ class EndpointService(ResourceService):
     ) -> operations_pb2.Operation:
         """Start to undeploy a model without traffic; the request may remove its traffic."""
         with self._lock:
-            body, id_ = self._find_idle(request.endpoint, context), request.deployed_model_id
+            body, id_ = self.find(request.endpoint, context), request.deployed_model_id
             self._deployed(body, id_)
+            self._check_idle(body["name"])
             others = [model["id"] for model in body["deployedModels"] if model["id"] != id_]
             split = dict(request.traffic_split) or body.get("trafficSplit", {})
             checks.check_idle(id_, split, len(others))
@@ -215,8 +219,9 @@ class EndpointService(ResourceService):
             raise invalid_argument(f"update_mask: {', '.join(fields) or 'empty'}; {text}")
         sent = json_format.MessageToDict(endpoint.DeployedModel.pb(request.deployed_model))
         with self._lock:
-            body = self._find_idle(request.endpoint, context)
+            body = self.find(request.endpoint, context)
             deployed = self._deployed(body, sent.get("id", ""))
+            self._check_idle(body["name"])
             new = sent.get("dedicatedResources", {})
             changes = {key: new.get(key) for key in fields if key in _OF_REPLICAS}
             resources = {**deployed["dedicatedResources"], **changes}

@@ -148,6 +148,8 @@ class StorageEmulator(ChildServer):
 #: An answer to an HTTP request: status, headers and body.
 Answer = tuple[int, list[tuple[str, str]], bytes]
 
+# The emulator has no layouts and no managed folders. Without an answer for managed folders,
+# `gcloud storage rm --recursive` removes the objects of a bucket but not the bucket.
 _LAYOUT: Final = re.compile(
     r"(?P<bucket>/storage/v1/b/[^/?]+)/(?P<what>storageLayout|managedFolders)(?:\?.*)?"
 )
@@ -164,6 +166,7 @@ def completed(verb: str, target: str, answer: Answer) -> Answer:
     status, headers, body = answer
     if status != 200:
         return answer
+    # The emulator answers a deletion with 200 and `null`, which gcloud reports as an error.
     if verb == "DELETE" and body.strip() in (b"", b"null"):
         return 204, [h for h in headers if not h[0].lower().startswith("content-")], b""
     match = _LAYOUT.fullmatch(target) if verb == "GET" else None

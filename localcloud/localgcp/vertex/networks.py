@@ -34,7 +34,8 @@ from localgcp.vertex.records import JobRecord, JobState, JobTable
 HOLDING_STATES: Final = (JobState.PENDING, JobState.RUNNING, JobState.CANCELLING)
 #: Addresses that Vertex AI Training itself uses (doc:general/vpc-peering).
 RESERVED: Final = Block("172.16.0.0/16")
-#: Addresses that an interface cannot use (doc:general/psc-interfaces).
+#: Addresses that an interface cannot use (doc:general/psc-interfaces). The setup page prints the
+#: first range as /20.
 _UNUSABLE: Final = (Block("100.64.0.0/10"), Block("240.0.0.0/4"))
 # doc:training/using-private-ip: a /16 has room for 63 jobs of up to 8 nodes, 31 jobs of up to 16
 # nodes, or 15 jobs of up to 32 nodes. A /17 has room for half of these jobs. So a job of up to 8

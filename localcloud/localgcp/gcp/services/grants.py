@@ -163,7 +163,11 @@ class Grant(ResourceType):
 
 
 def rewrite(cloud: Cloud, path: str, doing: str, change: Rewrite) -> Policy:
-    """Change a policy; retry after conflicting writes. Raises CloudError with status 409."""
+    """Change a policy; retry after conflicting writes. Raises CloudError with status 409.
+
+    Like the official plugin, each grant reads and writes the whole policy. The write requires the
+    etag of the read, so that two parallel grants cannot lose one of the two.
+    """
     for _ in range(ATTEMPTS):
         policy = cloud.store.policy(path)
         bindings = change(policy.bindings)

@@ -1,4 +1,8 @@
-"""APIs, roles, accounts, workload identity pools, tags and deny policies, which have no effect."""
+"""APIs, roles, service accounts, workload identity pools, tags and deny policies.
+
+The local cloud stores deny policies and tags but does not enforce them. It does not check the
+permissions of roles, and it exchanges no tokens of workload identity pools.
+"""
 
 from __future__ import annotations
 
@@ -59,7 +63,10 @@ class ProjectService(ResourceType):
 
 
 class CustomRole(ResourceType):
-    """A custom role of a project (``gcp.projects.IAMCustomRole``), as Google documents roles."""
+    """A custom role of a project (``gcp.projects.IAMCustomRole``), as Google documents roles.
+
+    The type was not measured with the official plugin.
+    """
 
     def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
         role = text(inputs, "roleId")
@@ -174,7 +181,10 @@ class Provider(Pool):
 
 
 class DenyPolicy(ResourceType):
-    """A deny policy of a project (``gcp.iam.DenyPolicy``), as Google documents deny policies."""
+    """A deny policy of a project (``gcp.iam.DenyPolicy``), as Google documents deny policies.
+
+    The type was not measured with the official plugin.
+    """
 
     def project(self, cloud: Cloud, values: Mapping[str, Any]) -> str:
         match = _ATTACHMENT.match(text(values, "parent"))
@@ -207,7 +217,10 @@ class DenyPolicy(ResourceType):
 
 @dataclass(frozen=True)
 class Tag(ResourceType):
-    """A tag key or value (``gcp.tags.TagKey``, ``TagValue``), as Google documents tags."""
+    """A tag key or value (``gcp.tags.TagKey``, ``TagValue``), as Google documents tags.
+
+    The type was not measured with the official plugin.
+    """
 
     parent: str | None = None
     """Type token of the parent; None if the parent is a project."""
@@ -241,7 +254,10 @@ class Tag(ResourceType):
 
 
 class TagBinding(ResourceType):
-    """A tag on a resource (``gcp.tags.TagBinding``), as Google documents tags."""
+    """A tag on a resource (``gcp.tags.TagBinding``), as Google documents tags.
+
+    The type was not measured with the official plugin.
+    """
 
     def project(self, cloud: Cloud, values: Mapping[str, Any]) -> str:
         parent = text(values, "parent")

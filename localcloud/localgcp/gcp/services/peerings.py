@@ -33,6 +33,7 @@ from localgcp.inventory.vpc import (
 )
 from localgcp.vertex import networks
 
+# Public threads quote this text (github.com/hashicorp/terraform-provider-google/issues/16275).
 _STILL_USED: Final = (
     "Failed to delete connection; Producer services (e.g. CloudSQL, Cloud Memstore, etc.) are "
     "still using this connection."
@@ -129,6 +130,8 @@ class Connection(ResourceType):
         return {}
 
     def unmake(self, cloud: Cloud, id_: str, olds: Values) -> None:
+        # pulumi-gcp 10.2 added the deletion policy REMOVE_PEERING, which skips this check of the
+        # producers. 9.35.0 distinguishes only ABANDON, PREVENT and all other values.
         if networks.jobs_on_network(cloud.store, self._network(cloud, olds)):
             doing = f"Unable to remove {self.title}, err: Error waiting for Delete {self.title}"
             raise OperationError(doing, RpcCode.FAILED_PRECONDITION, _STILL_USED)

@@ -1,4 +1,9 @@
-"""Secrets, key rings and keys (https://cloud.google.com/kms/docs/faq#cannot_delete)."""
+"""Secrets, key rings and keys; the local cloud encrypts nothing.
+
+As in the cloud, key rings and keys are never deleted. Deleting the resource only removes it from
+Pulumi's state, and a second key ring or key of this name is refused
+(https://cloud.google.com/kms/docs/faq#cannot_delete).
+"""
 
 from __future__ import annotations
 

@@ -26,7 +26,6 @@ from typing import Any, Final
 from localgcp.errors import CommandNotFoundError, RpcCode, StartRefusedError
 from localgcp.runner.environment import Placement
 from localgcp.runner.gang import host_launcher
-from localgcp.system.ports import choose_port
 from localgcp.system.processes import succeeds
 
 #: Port of every entry of CLUSTER_SPEC and TF_CONFIG (doc:training/distributed-training).
@@ -159,7 +158,7 @@ def choose(job_id: str, members: Sequence[Replica], *, named: bool) -> dict[str,
     if len(members) == 1:
         return {members[0].name: Host("127.0.0.1", PORT, "localhost")}
     if not _can_bind("127.64.0.1", 0):
-        return {member.name: Host("127.0.0.1", choose_port(0, member.name)) for member in members}
+        return {member.name: Host("127.0.0.1", _free_port()) for member in members}
     named = named and has_namespaces()
     tag = hashlib.sha256(job_id.encode()).hexdigest()[:10]
     for _ in range(_ATTEMPTS):
@@ -274,3 +273,9 @@ def _can_bind(address: str, port: int) -> bool:
         except OSError:
             return False
     return True
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

@@ -65,7 +65,7 @@ def test_code_of_a_job_queries_as_its_account_and_no_more(clicks: Service, engin
     own = dataclasses.replace(clicks, guest=Guest(TRAINER))
     body = {"configuration": {"load": LOAD}}
     assert own.refusal("POST", "jobs", body) == (
-        501, "notImplemented", "a Vertex AI job may run only queries.",
+        501, "notImplemented", "the code of a job may run only queries in the local cloud.",
     )  # fmt: skip
     engine.says("query", ask_for(), {"read": [["id"]]}, MADE)
     ended = own.run("q1", query=SQL)
