@@ -102,7 +102,7 @@ def test_lost_state_is_restored_without_duplicate_resources(stack: SmallStack) -
     stack.lose_state()
 
     told = stack.vt(*UP, expect=1)
-    assert "its bucket gs://local-lost-control-lost exists. Either the state was lost" in told
+    assert "bucket gs://local-lost-control-lost exists. Either the state was lost" in told
     assert f"`vt import --state --stack {name}`" in told
 
     # What is not certain is reported and not imported; a deleted resource is left to `up`.
@@ -130,7 +130,7 @@ def test_lost_state_is_restored_without_duplicate_resources(stack: SmallStack) -
     [adopted] = [line for line in told.splitlines() if "will adopt" in line]
     adopts = {each.rpartition("-")[2] for each in adopted.rpartition(": ")[2].split(", ")}
     assert {"busy", "batch", "slow", "search"} <= adopts
-    [again] = [line for line in told.splitlines() if "will start these again" in line]
+    [again] = [line for line in told.splitlines() if "will restart these schedules" in line]
     assert again.endswith("training-weekly-schedule")
     # The command in the message imports it as the resource that the program declares.
     [line] = [each for each in told.splitlines() if "not imported: monitoring-dashboard" in each]
@@ -158,5 +158,5 @@ def test_state_lost_together_with_the_records_is_detected(stack: SmallStack) -> 
 
     told = stack.vt(*UP, expect=1)
     account = f"trainer-{name}@{stack.project}.iam.gserviceaccount.com"
-    assert f"its account {account} exists. Either the state was lost" in told
+    assert f"the stack's account {account} exists. Either the state was lost" in told
     assert stack.left() == before
