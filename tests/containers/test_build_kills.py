@@ -32,9 +32,9 @@ def test_killed_at_a_step_the_next_build_pins_one_digest_and_nothing_is_left(
         (f"FROM {BASE}\nRUN echo sum $((40 + 2)) && exit 3\n", (),
          ("  | sum 42", "ended with exit code 3")),
         ("FROM localhost:1/nothing:v1\n", (),
-         ("localhost:1/nothing:v1", "buildah build ended with exit code")),
+         ("localhost:1/nothing:v1", "the build of buildah ended with exit code")),
         (f"FROM {BASE}\nRUN sleep 4711\n", ("--timeout", "10s"),
-         ("exceeded its limit of 10 s; cancelled",)),
+         ("was cancelled after 10 s",)),
     ],
 )  # fmt: skip
 def test_a_build_that_fails_or_takes_too_long_says_why_and_leaves_nothing(

@@ -299,7 +299,7 @@ def test_an_image_that_is_not_there_fails_the_job_with_the_image_named(cloud: Cl
     name = cloud.submit()
     cloud.image = there
     cloud.wait(name, "FAILED")
-    assert "cannot be pulled" in cloud.client.get_custom_job(name=name).error.message
+    assert "cannot pull the image" in cloud.client.get_custom_job(name=name).error.message
 
 
 def test_a_killed_server_leaves_no_process_and_no_mount_and_the_next_one_no_container(

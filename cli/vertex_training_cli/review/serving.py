@@ -268,7 +268,7 @@ def served_runs(plan: Plan) -> Iterator[Finding]:
             is_same = old.get("requestId") == new.get("requestId")
             if _run_of(old) == (job, run) and (job, run) in served and not is_same:
                 what = f"model {served[job, run]} has a version of run {run}"
-                yield Finding(job, f"{what}: increase `run` of the job")
+                yield Finding(job, f"{what}: increase the run of the job")
 
 
 def _run_of(inputs: Inputs) -> tuple[str, str]:
