@@ -242,7 +242,7 @@ def test_foreign_batch_job_of_the_same_name_is_not_adopted(stack: SmallStack) ->
     script.write_text(TAKE.replace("LABELS", repr(rendered["labels"])).replace("ID,", f"{id_!r},"))
     stack.checkout.shell("python take.py")
     said = stack.pulumi("up -y --skip-preview", expect=None)
-    assert f"jobs/{id_} exists" in said
+    assert f"jobs/{id_}" in said
     assert "another user created a different job" in said
     [theirs] = [each for each in on_batch(stack) if each.state not in ENDED]
     assert theirs.name.endswith(id_)

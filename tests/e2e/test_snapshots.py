@@ -148,7 +148,7 @@ def test_byte_limit_refuses_a_query_despite_a_low_estimate(
     assert "bytesBilledLimitExceeded" in story.vt("local", "up", expect=1)
     write(story, run=3, most=1_000)
     said = story.pulumi("preview", expect=None)
-    assert "more than maxBytesBilled, 1,000" in said
+    assert "but maxBytesBilled is 1,000" in said
     assert len(manifests(story)) == 2
 
 

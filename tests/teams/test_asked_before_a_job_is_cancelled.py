@@ -60,7 +60,7 @@ def test_missing_act_as_permission_cancels_no_job(project: Project) -> None:
     project.vt("local", "fault", "add", "iam", "deny", "--match", EMAIL, "--times", "0")
     told = refused(project, "acting")
     assert f"{EMAIL} does not exist, or the deploying account lacks" in told
-    assert "(iam.serviceAccounts.actAs)" in told
+    assert "iam.serviceAccounts.actAs on this account" in told
     assert "add the deploying account to deployers in Pulumi.local.yaml" in told
     assert f"gcloud iam service-accounts add-iam-policy-binding {EMAIL}" in told
     project.vt("local", "fault", "clear")
