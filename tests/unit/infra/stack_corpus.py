@@ -3,9 +3,10 @@
 An entry of ``tests/corpus/stacks/*.yaml`` has what is ``given`` beside ``stacks.BASE``, the
 ``files`` of the checkout, and ``expected``. An entry without ``given`` is read from its file
 ``Pulumi.prod.yaml``, as commands do. ``shows`` names what is expected beside reports: ``settings``,
-``references``, ``packages``, or ``resources``: the difference from what the plain stack registers.
-A file is its text, a text of ``texts.yaml`` (``{like: NAME, more: TEXT}``), a link, ``bytes``
-spaces, ``copies`` of a small file, a ``folder``, or bytes in ``hex``.
+``references``, ``packages``, or ``resources``: the difference from a stack with only ``BASE`` and
+the entry's ``USUAL`` sections. A file is its text, a text of ``texts.yaml`` (``{like: NAME, more:
+TEXT}``), a link, ``bytes`` spaces, ``copies`` of a small file, a ``folder``, or bytes in ``hex``. A
+checkout with a stack file and without Pulumi.yaml has ``PROJECT``.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import io
 import json
 import tarfile
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -33,6 +35,14 @@ from vertex_training.errors import ConfigError, Problem, UnknownStackError
 FOLDER: Final = Path(__file__).parents[2] / "corpus" / "stacks"
 #: Parts of an entry that have one row a name.
 BY_NAME: Final = ("given", "files", "settings", "references", "packages", "registered")
+PROJECT: Final = "name: vertex-training\nruntime: python\n"
+STACK_FILE: Final = "Pulumi.prod.yaml"
+#: Sections of most entries. ``resources`` omits what these sections alone register.
+USUAL: Final[Mapping[str, Any]] = {
+    "buckets": {"out": {}},
+    "serviceAccounts": {"trainer": {"writes": ["out"]}},
+    "deployers": ["serviceAccount:ci-deploy-prod@acme-ml-prod.iam.gserviceaccount.com"],
+}
 #: Type of the root of all resources. A process has one, named after the stack of its first test.
 ROOT: Final = "pulumi:pulumi:Stack::"
 #: Inputs that no reader of a stack cares for.
@@ -71,7 +81,8 @@ def observe(entry: Mapping[str, Any], root: Path) -> dict[str, Any]:
 
 
 def _observe(entry: Mapping[str, Any], root: Path) -> dict[str, Any]:
-    write(root, entry.get("files", {}))
+    files = entry.get("files", {})
+    write(root, {"Pulumi.yaml": PROJECT} | files if STACK_FILE in files else files)
     try:
         loaded = _load(entry, root)
         results = loaded.check_jobs()
@@ -83,7 +94,8 @@ def _observe(entry: Mapping[str, Any], root: Path) -> dict[str, Any]:
         requests = {key: each.request for key, each in results.items() if each.request}
         found["warnings"] = loaded.warnings(requests)
         reports = {name: lines(problems) for name, problems in found.items() if problems}
-        return reports | {name: SHOWN[name](loaded, root) for name in entry.get("shows", ())}
+        given = entry.get("given", {})
+        return reports | {name: SHOWN[name](loaded, given) for name in entry.get("shows", ())}
     except ConfigError as refused:
         return {"problems": lines(refused.problems)}
     except UnknownStackError as refused:
@@ -93,7 +105,7 @@ def _observe(entry: Mapping[str, Any], root: Path) -> dict[str, Any]:
 
 
 def _load(entry: Mapping[str, Any], root: Path) -> stack.Stack:
-    if "Pulumi.prod.yaml" in entry.get("files", {}) and "given" not in entry:
+    if STACK_FILE in entry.get("files", {}) and "given" not in entry:
         return stack.load(root, entry.get("stack", "prod"))
     return stack.from_raw(BASE | entry.get("given", {}), root)
 
@@ -188,11 +200,15 @@ def deployed(loaded: stack.Stack) -> dict[str, Any]:
     return {"resources": monitor.registered(), "outputs": readable(exported), "logs": logs}
 
 
-def _resources(loaded: stack.Stack, root: Path) -> dict[str, Any]:
-    plain = root / "plain"
-    plain.mkdir()
-    before, after = deployed(stack.from_raw(BASE, plain)), deployed(loaded)
-    return differences(before, after)
+@cache
+def _usual(*keys: str) -> dict[str, Any]:
+    sections = {key: USUAL[key] for key in keys}
+    return deployed(stack.from_raw(BASE | sections, Path("/nonexistent")))
+
+
+def _resources(loaded: stack.Stack, given: Mapping[str, Any]) -> dict[str, Any]:
+    usual = [key for key, value in USUAL.items() if given.get(key) == value]
+    return differences(_usual(*usual), deployed(loaded))
 
 
 def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
@@ -213,7 +229,7 @@ def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str
     return found
 
 
-def _settings(loaded: stack.Stack, root: Path) -> Any:
+def _settings(loaded: stack.Stack, given: Mapping[str, Any]) -> Any:
     return _said(loaded.settings.model_dump(by_alias=True, mode="json"))
 
 
@@ -225,7 +241,7 @@ def _said(value: Any) -> Any:
     return [_said(item) for item in value] if isinstance(value, list) else value
 
 
-def _packages(loaded: stack.Stack, root: Path) -> dict[str, Any]:
+def _packages(loaded: stack.Stack, given: Mapping[str, Any]) -> dict[str, Any]:
     found = {}
     for key, package in loaded.packages.items():
         with tarfile.open(fileobj=io.BytesIO(package.content)) as archive:
@@ -241,7 +257,7 @@ def _packages(loaded: stack.Stack, root: Path) -> dict[str, Any]:
 
 SHOWN: Final = {
     "settings": _settings,
-    "references": lambda loaded, root: readable(loaded.references),
+    "references": lambda loaded, given: readable(loaded.references),
     "packages": _packages,
     "resources": _resources,
 }
@@ -261,6 +277,14 @@ _Dumper.add_representer(
 )
 _Dumper.add_representer(
     tuple, lambda dumper, value: dumper.represent_sequence("tag:yaml.org,2002:seq", value, True)
+)
+
+
+_Dumper.add_representer(
+    str,
+    lambda dumper, text: dumper.represent_scalar(
+        "tag:yaml.org,2002:str", text, style="|" if "\n" in text else None
+    ),
 )
 
 
