@@ -20,6 +20,8 @@ Level = Literal["error", "warning", "note"]
 MAX_SHOWN: Final = 80
 #: Maximum length of a word in a search for similar words.
 MAX_WORD: Final = 64
+#: Maximum number of choices that a hint lists.
+MAX_CHOICES: Final = 16
 
 
 def dotted(path: Path) -> str:
@@ -252,8 +254,9 @@ def nearest(word: str, known: Iterable[str], likeness: float = 0.6) -> str | Non
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Return a hint with the most similar known word, or with all known words."""
+    """Return a hint with the most similar known word, or with the first ``MAX_CHOICES`` words."""
     choices = sorted(known)
     if near := nearest(word, choices):
         return f"did you mean '{near}'?"
-    return f"known here: {', '.join(choices)}" if choices else ""
+    more = f" and {len(choices) - MAX_CHOICES} more" if len(choices) > MAX_CHOICES else ""
+    return f"known here: {', '.join(choices[:MAX_CHOICES])}{more}" if choices else ""

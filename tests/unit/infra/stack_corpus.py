@@ -144,13 +144,13 @@ class Monitor(MockMonitor):
     def registered(self) -> dict[str, dict[str, Any]]:
         """Type, place, inputs and options of each resource, by name."""
         found = {}
-        for name, (type_, inputs) in self.recorder.registered.items():
+        for name, (type_, inputs) in sorted(self.recorder.registered.items()):
             request = self.requests[name]
             row = {
                 "type": type_,
                 "parent": "" if ROOT in request.parent else request.parent.rpartition("::")[2],
                 "inputs": readable(inputs),
-                "outputs": self.ended.get(name),
+                "outputs": readable(self.ended.get(name)),
                 "waits": sorted({urn.rpartition("::")[2] for urn in request.dependencies}),
                 "protect": request.protect,
                 "retain": request.retainOnDelete,
