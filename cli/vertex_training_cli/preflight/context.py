@@ -40,16 +40,17 @@ class UnansweredError(Exception):
 
 
 def answered(
-    check: Callable[Concatenate[PreflightContext, Parameters], Iterator[Answer]],
+    check: Callable[Concatenate[PreflightContext, Parameters], Answer | Iterator[Answer]],
 ) -> Callable[Concatenate[PreflightContext, Parameters], Iterator[Answer]]:
-    """Decorate a check: if it is not possible, it yields an unknown answer instead of an error."""
+    """Decorate a check: if it is not possible, its answer is unknown instead of an error."""
 
     @functools.wraps(check)
     def run(
         context: PreflightContext, *args: Parameters.args, **named: Parameters.kwargs
     ) -> Iterator[Answer]:
         try:
-            yield from check(context, *args, **named)
+            answers = check(context, *args, **named)
+            yield from [answers] if isinstance(answers, Answer) else answers
         except UnansweredError as error:
             yield error.answer
         except MALFORMED as error:
