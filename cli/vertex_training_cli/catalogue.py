@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ PRICES: Final = (
     "List prices in USD per hour, without Vertex AI's fee, boot disk and network. Add the value "
     "of 'per GPU' for each GPU of the machine."
 )
-#: Minimum terminal width of the table. A narrower terminal shows lines of text instead.
+#: Minimum width of the table. A narrower terminal wraps its lines.
 WIDTH_OF_TABLE: Final = 110
 
 
@@ -53,12 +54,8 @@ def _table(options: list[MachineOption], region: str) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    console = Console(width=None if sys.stdout.isatty() else WIDTH_OF_FILES, highlight=False)
-    if console.width < WIDTH_OF_TABLE:
-        for row in options:
-            console.print(_as_text(row, region), markup=False)
-        console.print(PRICES)
-        return
+    columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else WIDTH_OF_FILES
+    console = Console(width=max(columns, WIDTH_OF_TABLE), highlight=False)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("machine type", no_wrap=True)
     table.add_column("accelerator", no_wrap=True)
@@ -71,23 +68,6 @@ def _table(options: list[MachineOption], region: str) -> None:
         table.add_row(*_cells(row, region))
     console.print(table)
     console.print(PRICES)
-
-
-def _as_text(row: MachineOption, region: str) -> str:
-    name, accelerator, counts, vcpus, memory, price, spot, per_gpu, of, regions = _cells(
-        row, region
-    )
-    parts = [f"{accelerator} ({counts})"] if accelerator != "-" else []
-    parts += [counts] if accelerator == "-" != counts else []
-    parts += [f"{vcpus} vCPU"] * (vcpus != "-") + [f"{memory} GB"] * (memory != "-")
-    lines = [f"{name}: {', '.join(parts)}"]
-    if of == "-":
-        lines.append(f"  {price}")
-    else:
-        more = [f"spot {spot}"] * (spot != "-") + [f"{per_gpu} per GPU"] * (per_gpu != "-")
-        lines.append(f"  {price} USD/h{''.join(f', {value}' for value in more)} ({of})")
-    lines.append(f"  {'also ' * bool(region)}in {regions or 'no other region'}")
-    return "\n".join(lines)
 
 
 def _cells(row: MachineOption, region: str) -> list[str]:
