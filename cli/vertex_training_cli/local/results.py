@@ -8,7 +8,7 @@ import json
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from localgcp.batch.records import BatchJob, BatchTable, State
 from localgcp.home import Home
@@ -44,12 +44,6 @@ def artifacts(home: Home, job: LocalJob) -> tuple[str, str] | None:
         return None
     folder = home.storage / job.output_prefix.removeprefix("gs://")
     return f"{job.output_prefix}/", str(folder) if folder.is_dir() else NOTHING_THERE
-
-
-class JobLookup(Protocol):
-    """Returns the record of a job."""
-
-    def get(self, job_id: str) -> LocalJob | None: ...
 
 
 class JobRecords:
