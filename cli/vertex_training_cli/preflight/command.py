@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-import enum
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal
 
 import typer
 
@@ -37,14 +36,6 @@ from vertex_training_cli.preflight.context import MALFORMED, PreflightContext
 REFUSED: Final = 3
 
 
-class PreflightFormat(enum.StrEnum):
-    """Output formats of a preflight."""
-
-    TEXT = enum.auto()
-    MARKDOWN = enum.auto()
-    JSON = enum.auto()
-
-
 def preflight(
     stack: Annotated[
         str, typer.Option("--stack", "-s", help="Stack to check (Pulumi.STACK.yaml).")
@@ -53,11 +44,11 @@ def preflight(
         str, typer.Option("--as", help="Impersonate this service account.", metavar="ACCOUNT")
     ] = "",
     format_: Annotated[
-        PreflightFormat,
+        Literal["text", "markdown", "json"],
         typer.Option(
             "--format", "-f", metavar="FORMAT", help="Output format: text, markdown or json."
         ),
-    ] = PreflightFormat.TEXT,
+    ] = "text",
     output: Annotated[
         Path | None,
         typer.Option(
