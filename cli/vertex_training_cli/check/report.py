@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+import typer
+
 from vertex_training.customjob import rules
 from vertex_training.customjob.rules.registry import Rule
 from vertex_training.errors import Level, Location, Problem, counted
@@ -28,12 +30,6 @@ TOKEN: Final = re.compile(
 WIDTH: Final = 100
 #: Number of characters around the shown part of a line that are also searched for secrets.
 NEAR: Final = 400
-RED: Final = "\x1b[31m"
-YELLOW: Final = "\x1b[33m"
-CYAN: Final = "\x1b[36m"
-BOLD: Final = "\x1b[1m"
-DIM: Final = "\x1b[2m"
-RESET: Final = "\x1b[0m"
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,11 +95,6 @@ class FileReport:
         findings = tuple(finding for finding in self.findings if finding.level != "note")
         return dataclasses.replace(self, findings=findings)
 
-    def merged(self, other: FileReport) -> FileReport:
-        """Return a report with the findings of this report and of ``other``, on the same file."""
-        unique = dict.fromkeys(self.findings + other.findings)
-        return dataclasses.replace(self, findings=tuple(sorted(unique, key=_order)))
-
 
 def _order(finding: LintFinding) -> tuple[int, int, int, str]:
     return finding.line, finding.column, LEVELS.index(finding.level), finding.rule
@@ -144,22 +135,22 @@ def end_of_value(line: str, column: int) -> int:
 def text_lines(reports: Sequence[FileReport], *, color: bool) -> Iterator[str]:
     """Yield the lines of all findings, and a summary."""
 
-    def style(text: str, *styles: str) -> str:
-        return "".join(styles) + text + RESET if color and text else text
+    def style(text: str, **styles: Any) -> str:
+        return typer.style(text, **styles) if color and text else text
 
     for report in reports:
         for finding in report.findings:
             yield headline(finding, style)
             yield from excerpt(finding, report.source, style)
-    yield style(summary(reports), BOLD)
+    yield style(summary(reports), bold=True)
 
 
 def headline(finding: LintFinding, style: Callable[..., str]) -> str:
     """Return ``file:line:column: LEVEL: mistake (got X). Hint: …  [rule]``, without ``error``."""
     place = f"{finding.file}:{finding.line}:{finding.column}:"
-    level = "" if finding.level == "error" else style(f"{finding.level}:", _color(finding)) + " "
-    rule = f" {style(f'[{finding.rule}]', DIM)}" if finding.rule else ""
-    return f"{style(plain(place), BOLD)} {level}{plain(finding.message)}{rule}"
+    level = "" if finding.level == "error" else style(f"{finding.level}:", fg=_color(finding)) + " "
+    rule = f" {style(f'[{finding.rule}]', dim=True)}" if finding.rule else ""
+    return f"{style(plain(place), bold=True)} {level}{plain(finding.message)}{rule}"
 
 
 def excerpt(
@@ -178,10 +169,10 @@ def excerpt(
     width = _columns(plain(shown[start - cut : finding.end_column - 1 - cut])) or 1
     lead, tail = "…" if cut else "", "…" if more else ""
     number = f"{finding.line:>6} | "
-    yield style(number, DIM) + lead + plain(shown) + tail
+    yield style(number, dim=True) + lead + plain(shown) + tail
     padding = " " * (len(number) + len(lead) + _columns(before))
     mark = "^" * min(width, WIDTH)
-    yield padding + style(mark, _color(finding))
+    yield padding + style(mark, fg=_color(finding))
 
 
 def _columns(text: str) -> int:
@@ -190,7 +181,7 @@ def _columns(text: str) -> int:
 
 
 def _color(finding: LintFinding) -> str:
-    return {"error": RED, "warning": YELLOW}.get(finding.level, CYAN)
+    return {"error": "red", "warning": "yellow"}.get(finding.level, "cyan")
 
 
 def summary(reports: Sequence[FileReport]) -> str:
