@@ -19,7 +19,7 @@ from vertex_training.errors import CommandError
 from vertex_training.naming import PUBLIC_MEMBERS
 from vertex_training.settings.model import AllowedMember
 from vertex_training_cli.engine.plan import Plan, Step
-from vertex_training_cli.rest import RestClient, policy_service
+from vertex_training_cli.rest import RestClient, policy_url
 from vertex_training_cli.review.grants import PROJECT_TEAMS, is_iam
 
 Inputs = Mapping[str, Any]
@@ -204,22 +204,16 @@ VERSION: Final = 3
 
 def read(client: RestClient, policy: str) -> list[Membership]:
     """Return all members of a policy; empty if its resource does not exist."""
-    if not (base := policy_service(policy)):
+    if not (url := policy_url(policy, "getIamPolicy")):
         raise CommandError(f"{policy}: cannot find the service that stores this IAM policy")
-    method = "GET"
+    method = "POST" if "//iam." in url or _is_project(policy) else "GET"
     more: dict[str, Any] = {}
-    if "//iam." in base:
-        method, query = "POST", ":getIamPolicy?options.requestedPolicyVersion"
-    elif "cloudresourcemanager." in base:
-        method, query = "POST", ":getIamPolicy"
+    if _is_project(policy):
         more = {"json": {"options": {"requestedPolicyVersion": VERSION}}}
-    elif policy.startswith("b/"):
-        query = "/iam?optionsRequestedPolicyVersion"
-    elif "/subnetworks/" in policy:
-        query = "/getIamPolicy?optionsRequestedPolicyVersion"
+    elif url.endswith(":getIamPolicy"):
+        url += f"?options.requestedPolicyVersion={VERSION}"
     else:
-        query = ":getIamPolicy?options.requestedPolicyVersion"
-    url = f"{base}{policy}{query}" + (f"={VERSION}" if "?" in query else "")
+        url += f"?optionsRequestedPolicyVersion={VERSION}"
     document = client.call(method, url, f"{policy}: IAM policy", **more) or {}
     return [
         Membership(

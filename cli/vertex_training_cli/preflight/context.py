@@ -98,11 +98,12 @@ class ReadOnlyClient:
         except CommandError as error:
             raise UnansweredError(of.unknown(str(error))) from None
 
-    def held(self, url: str, permissions: Iterable[str], of: Answer) -> set[str] | None:
+    def held(self, policy: str, permissions: Iterable[str], of: Answer) -> set[str] | None:
         """Return the permissions that the caller has on a resource; None if it does not exist.
 
-        ``url`` is the URL of the resource's ``testIamPermissions``, which requires no permission.
+        ``policy`` is the name of the resource's IAM policy. The request requires no permission.
         """
+        url = rest.policy_url(policy, "testIamPermissions")
         names, held = sorted(permissions), set[str]()
         for start in range(0, len(names), MOST_PERMISSIONS):
             some = names[start : start + MOST_PERMISSIONS]

@@ -97,9 +97,9 @@ def _bucket(context: PreflightContext, bucket: DeclaredResource) -> Iterator[Ans
         if is_made or not error.answer.permission:
             raise
         # If the caller may read all buckets of the project, the bucket is in another project.
-        url = f"{rest.PROJECT.url(context.project)}:testIamPermissions"
+        project = f"projects/{context.project}"
         with suppress(UnansweredError):
-            if context.client.held(url, {"storage.buckets.get"}, of):
+            if context.client.held(project, {"storage.buckets.get"}, of):
                 taken = "taken by a project that the caller may not read"
                 yield of.refused(taken, _SHARED, mend)
                 return

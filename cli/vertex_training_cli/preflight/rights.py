@@ -135,8 +135,6 @@ ACT_AS: Final = "iam.serviceAccounts.actAs"
 #: Pulumi's actions on objects of the state's bucket, and on the key that encrypts secrets.
 STATE: Final = ("create", "delete", "get", "list")
 KEY: Final = ("cloudkms.cryptoKeyVersions.useToDecrypt", "cloudkms.cryptoKeyVersions.useToEncrypt")
-_STORAGE: Final = "https://storage.googleapis.com/storage/v1/"
-_IAM: Final = "https://iam.googleapis.com/v1/"
 #: Permissions that CI's role may have under a condition on the name of a resource. IAM's test of
 #: permissions on a project does not report these permissions.
 _CONDITIONAL: Final = re.compile(
@@ -192,18 +190,11 @@ def _needed(context: PreflightContext) -> tuple[Mapping[str, Needs], list[Declar
             continue
         target = f"projects/{item.inputs.get('project') or context.project}"
         on = row.policy_name(item.inputs) if row.grants_on else ""
-        if _address(on) and on not in declared_names:
+        if rest.policy_url(on, "testIamPermissions") and on not in declared_names:
             target = on
         for permission in row.needed_permissions(item.inputs):
             needs[target].setdefault(permission, []).append(item.name)
     return needs, elsewhere
-
-
-def _address(target: str) -> str:
-    if target.startswith("b/"):
-        return f"{_STORAGE}{target}/iam/testPermissions"
-    base, slash = rest.policy_service(target), "/" if "/subnetworks/" in target else ":"
-    return f"{base}{target}{slash}testIamPermissions" if base else ""
 
 
 @answered
@@ -211,7 +202,7 @@ def _held(
     context: PreflightContext, target: str, service: str, permissions: set[str], needs: Needs
 ) -> Answer:
     of = question(target, f"{service} permissions")
-    held = context.client.held(_address(target), permissions, of)
+    held = context.client.held(target, permissions, of)
     if held is None:
         mend = f"create {target} first"
         return of.refused(f"{target} does not exist", _effect(permissions, needs), mend)
@@ -267,7 +258,7 @@ def _held_on_resources(context: PreflightContext, permissions: set[str], of: Ans
     common = set(permissions)
     for existing in created:
         target = resource_types.find(kind).policy_name(existing.inputs)
-        common &= context.client.held(_address(target), permissions, of) or set()
+        common &= context.client.held(target, permissions, of) or set()
     return common
 
 
@@ -312,8 +303,7 @@ def _account(
     project = email.partition("@")[2].partition(".")[0]
     name = f"projects/{project}/serviceAccounts/{email}"
     of = question(email, f"{ACT_AS} of the deploying account")
-    address = f"{_IAM}projects/-/serviceAccounts/{email}:testIamPermissions"
-    if context.client.held(address, {ACT_AS}, of):
+    if context.client.held(f"projects/-/serviceAccounts/{email}", {ACT_AS}, of):
         return of.ok("yes")
     if name in declared and not context.is_made(declared[name]):
         return of.ok("the stack creates the account and its grants")
@@ -338,7 +328,7 @@ def _state(context: PreflightContext) -> Iterator[Answer]:
 @answered
 def _on_state(context: PreflightContext, target: str, permissions: set[str], role: str) -> Answer:
     of = question(target, "permissions on the state")
-    held = context.client.held(_address(target), permissions, of)
+    held = context.client.held(target, permissions, of)
     missing = permissions - (held or set())
     if not missing:
         return of.ok(f"all {len(permissions)} permissions")
