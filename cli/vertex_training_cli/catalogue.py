@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any, Final
@@ -14,16 +12,18 @@ import typer
 from vertex_training.catalog import machines
 from vertex_training.catalog.machines import MachineType, Price
 from vertex_training.errors import UnknownNameError, did_you_mean
+from vertex_training_cli.console import console, table
 from vertex_training_cli.options import Format
 
-#: Number of columns of the output without a terminal, so that no cell of the table is cut.
-WIDTH_OF_FILES: Final = 180
 PRICES: Final = (
     "List prices in USD per hour, without Vertex AI's fee, boot disk and network. Add the value "
-    "of 'per GPU' for each GPU of the machine."
+    "of 'PER GPU' for each GPU of the machine."
 )
-#: Minimum width of the table. A narrower terminal wraps its lines.
-WIDTH_OF_TABLE: Final = 110
+#: Columns of the table, before a last column with regions.
+COLUMNS: Final = (
+    *("MACHINE TYPE", "ACCELERATOR", "COUNT OR TOPOLOGY", "VCPU", "GB", "USD/H", "SPOT"),
+    *("PER GPU", "REGION OF PRICE"),
+)
 
 
 def catalogue(
@@ -45,35 +45,16 @@ def catalogue(
     options = select(accelerator, region)
     if format_ is Format.JSON:
         print(json.dumps([as_dict(row, region) for row in options], indent=2))
-    else:
-        _table(options, region)
+        return
+    columns = (*COLUMNS, "ALSO IN" if region else "REGIONS")
+    console().print(table(*columns, rows=(_cells(row, region) for row in options)))
+    console().print(PRICES)
 
 
-def _table(options: list[MachineOption], region: str) -> None:
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-
-    columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else WIDTH_OF_FILES
-    console = Console(width=max(columns, WIDTH_OF_TABLE), highlight=False)
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("machine type", no_wrap=True)
-    table.add_column("accelerator", no_wrap=True)
-    table.add_column("count or topology")
-    for heading in ("vCPU", "GB", "USD/h", "spot", "per GPU"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("region of price")
-    table.add_column("regions" if not region else "also in")
-    for row in options:
-        table.add_row(*_cells(row, region))
-    console.print(table)
-    console.print(PRICES)
-
-
-def _cells(row: MachineOption, region: str) -> list[str]:
+def _cells(row: MachineOption, region: str) -> tuple[str, ...]:
     machine, price = row.machine, row.price(region)
     counts = ", ".join(map(str, row.counts)) or ", ".join(machine.topologies)
-    return [
+    return (
         machine.name,
         row.accelerator or "-",
         counts or "-",
@@ -84,7 +65,7 @@ def _cells(row: MachineOption, region: str) -> list[str]:
         _money(row.gpu_price(region)),
         f"{price.region}, {price.date}" if price else "-",
         _regions(row.regions - {region}),
-    ]
+    )
 
 
 def _money(price: Price | None, missing: str = "-") -> str:
