@@ -53,14 +53,6 @@ class LintFinding:
         return self.problem.rule
 
     @property
-    def statement(self) -> str:
-        """Return subject and problem, after the problem's location if it is in another file."""
-        elsewhere = self.problem.location
-        return (
-            f"{elsewhere}: {self.problem.statement}" if elsewhere.file else self.problem.statement
-        )
-
-    @property
     def message(self) -> str:
         """Return the text without a location in the reported file."""
         return str(self.problem)
@@ -214,9 +206,7 @@ def as_json(reports: Sequence[FileReport]) -> str:
     """Return all findings as a JSON document, with files in the order of the command line."""
     document = {
         "version": VERSION,
-        "errors": sum(report.count("error") for report in reports),
-        "warnings": sum(report.count("warning") for report in reports),
-        "notes": sum(report.count("note") for report in reports),
+        **{f"{level}s": sum(report.count(level) for report in reports) for level in LEVELS},
         "files": [
             {"file": report.file, "findings": [_row(finding) for finding in report.findings]}
             for report in reports
@@ -226,17 +216,24 @@ def as_json(reports: Sequence[FileReport]) -> str:
 
 
 def _row(finding: LintFinding) -> dict[str, str | int]:
+    # A problem in another file has a location.
+    elsewhere = f"{finding.problem.location}: " if finding.problem.location.file else ""
     return {
         "rule": finding.rule,
         "level": finding.level,
         "line": finding.line,
         "column": finding.column,
         "endColumn": finding.end_column,
-        "what": finding.statement,
+        "what": f"{elsewhere}{finding.problem.statement}",
         "got": finding.problem.value,
         "hint": finding.problem.hint,
         "message": finding.message,
     }
+
+
+#: Escapes in a workflow command's message and properties: github.com/actions/toolkit, command.ts.
+IN_MESSAGE: Final = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
+IN_PROPERTY: Final = IN_MESSAGE | str.maketrans({":": "%3A", ",": "%2C"})
 
 
 def as_workflow_commands(reports: Sequence[FileReport]) -> Iterator[str]:
@@ -245,24 +242,18 @@ def as_workflow_commands(reports: Sequence[FileReport]) -> Iterator[str]:
         for finding in report.findings:
             place = {
                 "file": finding.file,
-                "line": str(finding.line),
-                "col": str(finding.column),
-                "endColumn": str(finding.end_column),
+                "line": finding.line,
+                "col": finding.column,
+                "endColumn": finding.end_column,
                 "title": finding.rule,
             }
-            escaped = {
-                key: _escaped(value).replace(":", "%3A").replace(",", "%2C")
+            properties = ",".join(
+                f"{key}={str(value).translate(IN_PROPERTY)}"
                 for key, value in place.items()
                 if value
-            }
-            properties = ",".join(f"{key}={value}" for key, value in escaped.items())
+            )
             command = {"note": "notice"}.get(finding.level, finding.level)
-            yield f"::{command} {properties}::{_escaped(finding.message)}"
-
-
-def _escaped(text: str) -> str:
-    """Escape a text for a workflow command (github.com/actions/toolkit, ``command.ts``)."""
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+            yield f"::{command} {properties}::{finding.message.translate(IN_MESSAGE)}"
 
 
 def all_rules() -> list[Rule]:
@@ -298,14 +289,6 @@ def rules_as_text(rows: Sequence[Rule]) -> Iterator[str]:
 
 def rules_as_json(rows: Sequence[Rule]) -> str:
     """Return all rules as JSON."""
-    table: list[dict[str, Any]] = [
-        {
-            "id": row.id,
-            "level": row.level,
-            "summary": row.summary,
-            "source": row.source,
-            "link": link(row.source),
-        }
-        for row in rows
-    ]
+    keys = ("id", "level", "summary", "source")
+    table = [{key: getattr(row, key) for key in keys} | {"link": link(row.source)} for row in rows]
     return json.dumps({"rules": table}, indent=2, ensure_ascii=False)

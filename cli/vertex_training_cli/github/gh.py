@@ -109,12 +109,12 @@ def artifact_of(repository: str, run: int, name: str) -> bytes:
     return content
 
 
-def artifacts(path: str, name: str) -> list[dict[str, Any]]:
-    """Return the unexpired artifacts with this name in the list at ``path``, newest first."""
+def artifacts(path: str, name: str, most: int | None = None) -> list[dict[str, Any]]:
+    """Return the unexpired artifacts among the ``most`` newest with this name, newest first."""
     pages = read(f"{path}?name={name}&per_page=100")
     listed = [artifact for page in pages for artifact in page.get("artifacts") or ()]
-    kept = [a for a in listed if a.get("name") == name and not a.get("expired")]
-    return sorted(kept, key=lambda artifact: artifact["id"], reverse=True)
+    newest = sorted(listed, key=lambda artifact: artifact["id"], reverse=True)[:most]
+    return [a for a in newest if a.get("name") == name and not a.get("expired")]
 
 
 def read_file(archive: bytes, name: str) -> bytes | None:

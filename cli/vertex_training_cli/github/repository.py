@@ -160,7 +160,7 @@ def name_of(stack: str, pull: int) -> str:
 def find_kept_approval(repository: str, stack: str, pull: int) -> KeptApproval | None:
     """Return the approval that the newest report on a pull request stored; None without one."""
     name = name_of(stack, pull)
-    for candidate in gh.artifacts(f"repos/{repository}/actions/artifacts", name)[:_MOST]:
+    for candidate in gh.artifacts(f"repos/{repository}/actions/artifacts", name, _MOST):
         run = int((candidate.get("workflow_run") or {}).get("id") or 0)
         if not _is_report(repository, run):
             continue
