@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 import sys
 from typing import Annotated, Literal
@@ -22,6 +21,7 @@ from vertex_training_cli.check.report import (
     text_lines,
 )
 from vertex_training_cli.console import plain
+from vertex_training_cli.process import configure_streams
 from vertex_training_cli.status import print_line
 
 FindingFormat = Literal["text", "json", "github"]
@@ -79,9 +79,7 @@ def check(
 
     Exit code: 0 no mistakes (warnings are possible), 1 mistakes, 2 the check could not run.
     """
-    for stream in (sys.stdout, sys.stderr):  # File names may have any bytes.
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
+    configure_streams("backslashreplace")  # File names may have any bytes.
     if list_rules:
         _list_rules(format_)
         return

@@ -33,7 +33,7 @@ from vertex_training_cli.engine import stacks
 from vertex_training_cli.engine.pulumi_cli import PulumiCli
 from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.options import write_reports
-from vertex_training_cli.status import print_line
+from vertex_training_cli.status import print_line, print_status
 
 
 def drift(
@@ -81,7 +81,7 @@ def compare_stack(stack: str) -> Drift:
     from vertex_training_cli.engine.events import compare_with_cloud
 
     ref = stacks.find(stack)
-    env = ref.deployment_environment(lambda text: print_line(f"vt: {text}"))
+    env = ref.deployment_environment(print_status)
     done = compare_with_cloud(PulumiCli(ref.root, env), stack)
     result = findings.read(stack, done.returncode, done.stdout, done.stderr)
     if result.outcome is findings.DriftOutcome.FAILED:
@@ -89,10 +89,7 @@ def compare_stack(stack: str) -> Drift:
     # The preview has reported mistakes of the file. Without a valid file, no exception applies.
     settings = read_settings(ref, stack)
     drift, beside = settings.drift if settings else DriftSettings(), find_neighbours(ref)
-    listed = [
-        *lines_of_exceptions(drift),
-        *(lines_of_existing(settings) if settings else ()),
-    ]
+    listed = [*lines_of_exceptions(drift), *(lines_of_existing(settings) if settings else ())]
     result = result.without_looking_at(listed)
     if result.declared is not None:
         if settings:

@@ -146,25 +146,17 @@ class Drift:
 
     def with_undeclared(self, memberships: Sequence[Membership]) -> Drift:
         """Return a copy with undeclared members of IAM policies."""
-        by_policy: dict[str, list[Membership]] = {}
+        by_policy: dict[str, list[PropertyDifference]] = {}
         for membership in memberships:
-            by_policy.setdefault(membership.policy, []).append(membership)
-        differences = [
-            ResourceDifference(
-                GRANTED,
-                policy,
-                "IAM policy",
-                "",
-                tuple(
-                    PropertyDifference(
-                        f"{m.role} if {m.condition}" if m.condition else m.role, m.member, ""
-                    )
-                    for m in members
-                ),
-            )
-            for policy, members in by_policy.items()
-        ]
-        return self.with_differences(differences)
+            condition = f" if {membership.condition}" if membership.condition else ""
+            added = PropertyDifference(f"{membership.role}{condition}", membership.member, "")
+            by_policy.setdefault(membership.policy, []).append(added)
+        return self.with_differences(
+            [
+                ResourceDifference(GRANTED, policy, "IAM policy", "", tuple(members))
+                for policy, members in by_policy.items()
+            ]
+        )
 
 
 def read(stack: str, exit_code: int, stdout: str, stderr: str) -> Drift:

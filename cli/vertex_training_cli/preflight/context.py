@@ -19,7 +19,7 @@ from vertex_training_cli.engine.pulumi_cli import BACKEND, PulumiCli
 from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.preflight.answers import Answer, question
 from vertex_training_cli.rest import Read, RestClient
-from vertex_training_cli.status import print_line
+from vertex_training_cli.status import print_status
 
 Parameters = ParamSpec("Parameters")
 #: URL endings of the only methods that are sent by POST. These methods are read-only.
@@ -177,7 +177,7 @@ def connect(ref: StackRef, account: str = "") -> tuple[PreflightContext, list[An
         if ref.is_local:
             raise CommandError("--as: the local cloud has no accounts. Omit --as.")
         os.environ[VARIABLE] = account  # All clients of this process read this variable.
-    env = ref.environment(lambda text: print_line(f"vt: {text}"))
+    env = ref.environment(print_status)
     client = ReadOnlyClient(rest.connect(ref))
     declared = declare_stack(ref.root, ref.stack)
     unread, recorded, backend = list[Answer](), None, env.get(BACKEND, "")
