@@ -86,12 +86,11 @@ def why(job: LocalJob) -> str:
     return job.error_message or ""
 
 
-def log_file(home: Home, job: LocalJob, replica: str = PRIMARY) -> Path:
-    """Return the log of a replica; for Batch, of a task (``task-0``) or the agent (``agent``)."""
+def log_file(home: Home, job: LocalJob) -> Path:
+    """Return the log of the first replica; for Batch, of the first task."""
     if isinstance(job, BatchJob):
-        name = "task-0" if replica == PRIMARY else replica
-        return home.batch / job.uid / "logs" / f"{name}.log"
-    return log_path(home, job.job_id, replica)
+        return home.batch / job.uid / "logs" / "task-0.log"
+    return log_path(home, job.job_id, PRIMARY)
 
 
 @dataclass(frozen=True)
