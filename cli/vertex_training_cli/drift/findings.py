@@ -281,11 +281,9 @@ def _difference(step: Step, existed: bool) -> ResourceDifference:
     row, id_ = resource_types.find(step.type), state.id if state else ""
     is_lost = step.op == "create" and existed and bool(row.holds) and not row.copy
     note = row.restoration(declared) if is_lost else ""
-    is_adopted = step.adopts_again()
-    if step.repeats_request and not is_adopted:
-        hint = f"{REPEATED_HINT[0].upper()}{REPEATED_HINT[1:]}."
-        return ResourceDifference(REPEATED, step.name, step.type, id_, fields, hint)
-    op = "adopt" if is_adopted else step.op
+    op = "adopt" if step.adopts_again() else step.op
+    if step.repeats_request and op != "adopt":
+        op, note = REPEATED, f"{REPEATED_HINT[0].upper()}{REPEATED_HINT[1:]}."
     return ResourceDifference(op, step.name, step.type, id_, fields, note, is_lost)
 
 
