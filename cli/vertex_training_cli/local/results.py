@@ -18,6 +18,7 @@ from localgcp.vertex.job_logs import log_path
 from localgcp.vertex.records import JobRecord, JobTable
 from vertex_training.customjob.kinds import CUSTOM_JOB, kind_of_name
 from vertex_training_cli.engine.plan import PROVIDER, STACK
+from vertex_training_cli.engine.values import as_mapping
 from vertex_training_cli.jobs.metrics import METRICS, numbers, parsed
 from vertex_training_cli.jobs.objects import Objects
 
@@ -135,19 +136,11 @@ def read_state(home: Home, project: str, stack: str) -> StackState:
 
 
 def _output_names(resources: list[dict[str, Any]]) -> dict[str, str]:
-    for resource in resources:
-        if resource["type"] != STACK:
-            continue
-        outputs = resource.get("outputs") or {}
-        sections = (outputs.get("jobs"), outputs.get("tuning"))
-        return {
-            id_: name
-            for section in sections
-            if isinstance(section, dict)
-            for name, job in section.items()
-            if isinstance(job, dict) and (id_ := _job_id(job.get("name")))
-        }
-    return {}
+    stack = next((resource for resource in resources if resource["type"] == STACK), {})
+    outputs = as_mapping(stack.get("outputs"))
+    jobs = {**as_mapping(outputs.get("jobs")), **as_mapping(outputs.get("tuning"))}
+    ids = {name: _job_id(as_mapping(job).get("name")) for name, job in jobs.items()}
+    return {id_: name for name, id_ in ids.items() if id_}
 
 
 def _job_id(name: object) -> str:
