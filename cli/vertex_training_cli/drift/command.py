@@ -8,7 +8,6 @@ from __future__ import annotations
 import fnmatch
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -32,7 +31,7 @@ from vertex_training_cli.drift.policies import Declared, Membership
 from vertex_training_cli.engine import stacks
 from vertex_training_cli.engine.pulumi_cli import PulumiCli
 from vertex_training_cli.engine.stacks import StackRef
-from vertex_training_cli.options import write_reports
+from vertex_training_cli.options import ReportFile, write_reports
 from vertex_training_cli.status import print_line, print_status
 
 
@@ -40,12 +39,7 @@ def drift(
     stack: Annotated[
         str, typer.Option("--stack", "-s", help="Stack to compare (Pulumi.STACK.yaml).")
     ],
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output", "-o", help="Write the report to FILE.md and FILE.json.", metavar="FILE"
-        ),
-    ] = None,
+    output: ReportFile = None,
 ) -> None:
     """Compare Google Cloud with the stack's declared resources. The command changes nothing.
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Annotated, Final, Literal
 
 import typer
 
 from vertex_training.errors import CommandError
 from vertex_training_cli.engine import stacks
-from vertex_training_cli.options import write_reports
+from vertex_training_cli.options import ReportFile, write_reports
 from vertex_training_cli.preflight import (
     context,
     names,
@@ -49,12 +48,7 @@ def preflight(
             "--format", "-f", metavar="FORMAT", help="Output format: text, markdown or json."
         ),
     ] = "text",
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output", "-o", help="Write the report to FILE.md and FILE.json.", metavar="FILE"
-        ),
-    ] = None,
+    output: ReportFile = None,
 ) -> None:
     """Check whether Google Cloud would refuse the stack's deployment. The command changes nothing.
 
