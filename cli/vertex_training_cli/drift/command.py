@@ -13,15 +13,7 @@ from typing import Annotated
 import typer
 
 from vertex_training import stack
-from vertex_training.errors import (
-    CommandError,
-    ConfigError,
-    OperatorError,
-    PreviewParseError,
-    TrainingError,
-    UnknownStackError,
-    counted,
-)
+from vertex_training.errors import TrainingError, counted
 from vertex_training.settings import project_files
 from vertex_training.settings.model import AllowedMember, DriftSettings, Settings
 from vertex_training_cli import read_errors, rest
@@ -50,13 +42,7 @@ def drift(
     """
     try:
         result = compare_stack(stack)
-    except (
-        CommandError,
-        ConfigError,
-        OperatorError,
-        PreviewParseError,
-        UnknownStackError,
-    ) as reason:
+    except TrainingError as reason:
         errors = read_errors.explained((str(reason),))
         result = findings.Drift(stack, findings.DriftOutcome.FAILED, errors=errors)
     if output is None:
