@@ -101,12 +101,12 @@ def show_facts(out: Console, head: tuple[str, str], rows: Iterable[tuple[str, st
         )
 
 
-def table(*columns: str, rows: Iterable[tuple[str, ...]], title: str | None = None) -> Table:
+def table(*columns: str, rows: Iterable[tuple[str, ...]]) -> Table:
     """Return a left-aligned table without frame. On a narrow terminal, ids are wrapped last."""
     from rich.table import Table
 
     columns = tuple(map(plain, columns))
-    grid = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
+    grid = Table(box=None, pad_edge=False)
     cells = [tuple(plain_lines(redact(cell)) for cell in row) for row in rows]
     whole, fits = _unwrapped_columns(columns, cells)
     if not fits and columns[-1] == _ID and len(columns) > 1:

@@ -62,21 +62,11 @@ def declare_stack(root: Path, name: str) -> DeclaredStack:
     extra = load(root)
     if extra.problems:
         raise ConfigError(extra.problems)
-    world = World(root, name, stack.settings.project)
     recorded = record_resources(
-        world, lambda: declare_extra(extra, program.declare(stack, requests))
-    )
+        root, name, stack.settings.project,
+        lambda: declare_extra(extra, program.declare(stack, requests)),
+    )  # fmt: skip
     return DeclaredStack(stack, requests, tuple(recorded))
-
-
-@dataclass(frozen=True, slots=True)
-class World:
-    """Settings that the engine passes to a program."""
-
-    root: Path
-    stack: str
-    project: str
-    """Default project of resources."""
 
 
 class _Recorder(pulumi.runtime.Mocks):
@@ -103,22 +93,27 @@ class _Recorder(pulumi.runtime.Mocks):
         )
 
 
-def record_resources(world: World, declare: Callable[[], object]) -> list[DeclaredResource]:
-    """Return the resources that ``declare`` registers, ordered by type and name."""
-    recorder = _Recorder(world.project)
+def record_resources(
+    root: Path, stack: str, project: str, declare: Callable[[], object]
+) -> list[DeclaredResource]:
+    """Return the resources that ``declare`` registers, ordered by type and name.
+
+    ``project`` is the default project of resources.
+    """
+    recorder = _Recorder(project)
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
-    name = project_files.project_name(world.root) or stacks.SCHEMA.namespace
+    name = project_files.project_name(root) or stacks.SCHEMA.namespace
     ROOT.set(None)  # Remove outputs and transformations of the previous program.
-    pulumi.runtime.set_mocks(recorder, name, world.stack, preview=True)
-    values, secret = stack_files.engine_config(name, world.root, world.stack, UNKNOWN)
+    pulumi.runtime.set_mocks(recorder, name, stack, preview=True)
+    values, secret = stack_files.engine_config(name, root, stack, UNKNOWN)
     pulumi.runtime.set_all_config(values, secret)
     try:
         pulumi.runtime.test(declare)()
     except TrainingError:
         raise
     except Exception as error:  # A team may run any code in an ``apply``.
-        problem = problem_of(error, "apply", world.root)
+        problem = problem_of(error, "apply", root)
         if not problem.location.file:
             raise
         raise ConfigError([problem]) from error

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-import enum
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal
 
 import typer
 
@@ -18,12 +18,7 @@ from vertex_training.foundation import program as foundation
 from vertex_training.foundation.settings import SCHEMA, parse
 from vertex_training.naming import is_local
 from vertex_training.settings import project_files, stack_files
-from vertex_training_cli.declared import (
-    UNKNOWN,
-    World,
-    declare_stack,
-    record_resources,
-)
+from vertex_training_cli.declared import UNKNOWN, declare_stack, record_resources
 from vertex_training_cli.engine.paths import root_of
 from vertex_training_cli.review.formats import table_rows
 from vertex_training_cli.review.grants import IamBinding, bindings_in, target_input
@@ -46,25 +41,17 @@ A condition is a CEL expression that IAM evaluates. A denial overrides all grant
 """
 
 
-class IamFormat(enum.StrEnum):
-    """Output formats of ``vt iam``."""
-
-    TABLE = enum.auto()
-    JSON = enum.auto()
-    MARKDOWN = enum.auto()
-
-
 def iam(
     stacks: Annotated[
         list[str] | None,
         typer.Argument(help="Stacks. Default: all environments of bootstrap/.", metavar="STACK..."),
     ] = None,
     format_: Annotated[
-        IamFormat,
+        Literal["table", "json", "markdown"],
         typer.Option(
             "--format", "-f", metavar="FORMAT", help="Output format: table, json or markdown."
         ),
-    ] = IamFormat.TABLE,
+    ] = "table",
 ) -> None:
     """List all IAM grants that bootstrap and the stacks declare: member, role, resource.
 
@@ -85,11 +72,7 @@ def iam(
                 f"vt iam: environment {name} has no file in bootstrap/: only the grants of the "
                 "stack are listed"
             )
-    show = {
-        IamFormat.TABLE: as_table,
-        IamFormat.JSON: as_json,
-        IamFormat.MARKDOWN: as_markdown,
-    }[format_]
+    show = {"table": as_table, "json": as_json, "markdown": as_markdown}[format_]
     typer.echo(show(records).rstrip("\n"))
 
 
@@ -188,8 +171,8 @@ def record(root: Path, name: str) -> EnvironmentIam:
     folder = root / "bootstrap"
     if name in project_files.names(folder):
         settings = parse(stack_files.read_raw(SCHEMA, folder, name))
-        world = World(folder, name, settings.project)
-        resources += record_resources(world, lambda: foundation.deploy(settings))
+        deploy = partial(foundation.deploy, settings)
+        resources += record_resources(folder, name, settings.project, deploy)
     grants = {grant for resource in resources for grant in _grants(resource.type, resource.inputs)}
     custom = [resource.inputs for resource in resources if resource.type == CUSTOM_ROLE]
     roles = {role["roleId"]: tuple(role["permissions"]) for role in custom}

@@ -5,6 +5,8 @@ Neither command calls a service. The next ``vt up`` submits what the files decla
 
 from __future__ import annotations
 
+import functools
+import operator
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -14,12 +16,8 @@ import typer
 import yaml
 
 from vertex_training.customjob.protocol.ports import REQUEST_ID_LABEL
-from vertex_training.errors import (
-    CommandError,
-    ConfigError,
-    Mend,
-    did_you_mean,
-)
+from vertex_training.customjob.request.checking import path_in_file
+from vertex_training.errors import CommandError, ConfigError, Mend, did_you_mean
 from vertex_training.errors import Path as FieldPath
 from vertex_training.located_yaml import document, editing
 from vertex_training.located_yaml.editing import set_value
@@ -30,7 +28,7 @@ from vertex_training.stack import settings_of
 from vertex_training_cli.engine import stacks
 from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.importing.command import offer
-from vertex_training_cli.importing.imported import REQUEST_ID, SPECS, ImportedJob, to_key
+from vertex_training_cli.importing.imported import REQUEST_ID, ImportedJob, to_key
 from vertex_training_cli.importing.proposal import Proposal, named_files, propose
 from vertex_training_cli.importing.sources import SourceContents
 from vertex_training_cli.options import SelectedStack, StackOfJob, Write, project_root
@@ -90,14 +88,11 @@ def new_job(
     """
     root = project_root()
     settings = settings_of(root, stack)
+    hint = "choose another name for the new job"
     if to_key(name) in settings.jobs:
-        raise CommandError(
-            f"stack {stack} already has a job {name}.", "choose another name for the new job"
-        )
+        raise CommandError(f"stack {stack} already has a job {name}.", hint)
     if (root / "jobs" / f"{name}.yaml").exists():
-        raise CommandError(
-            f"jobs/{name}.yaml already exists.", "choose another name for the new job"
-        )
+        raise CommandError(f"jobs/{name}.yaml already exists.", hint)
     source = _sample(name, image, settings)
     offer(propose(source, root, root, stack, settings), write=write)
 
@@ -125,11 +120,8 @@ def _sample(name: str, image: str, settings: Settings) -> SourceContents:
     return SourceContents([ImportedJob(name, spec, script=f"{MODULE}.py")], {f"{MODULE}.py": code})
 
 
-#: Paths of the output directory in a job's spec, in both spellings of the API.
-OUTPUTS: Final = (
-    ("baseOutputDirectory", "outputUriPrefix"),
-    ("base_output_directory", "output_uri_prefix"),
-)
+#: Path of the output directory in a job's message.
+OUTPUT: Final = ("jobSpec", "baseOutputDirectory", "outputUriPrefix")
 
 
 def rerun(
@@ -220,23 +212,21 @@ def _checkpoints(job: str, ref: StackRef) -> tuple[str, str]:
 
 def with_folder_of(text: str, request_id: str, file: str) -> str:
     """Return the job file with the output directory of an earlier request."""
-    content: Any = yaml.safe_load(text)
-    path: FieldPath = ()
-    if key := next((name for name in SPECS if name in content), ""):
-        content, path = content[key], (key,)
-    for outer, inner in OUTPUTS:
-        folders = (content.get(outer) or {}).get(inner)
-        if folders is None:
-            continue
-        own = str(folders).replace(REQUEST_ID, request_id)
-        if own == folders:
-            return text  # All runs use the same output directory.
-        edited = editing.mended(text, (*path, outer, inner), Mend("value", own))
-        if edited is not None:
-            return edited
-        hint = f"set {inner} to {own} by hand"
+    parsed = document.parse(text.encode(), file)
+    # A file may contain only the jobSpec.
+    path = path_in_file(parsed, OUTPUT) or path_in_file(parsed, OUTPUT[1:])
+    folder = functools.reduce(operator.getitem, path, yaml.safe_load(text))
+    if not isinstance(folder, str):
+        hint = "add baseOutputDirectory to the file"
+        raise CommandError(f"{file} has no output directory.", hint)
+    own = folder.replace(REQUEST_ID, request_id)
+    if own == folder:
+        return text  # All runs use the same output directory.
+    edited = editing.mended(text, path, Mend("value", own))
+    if edited is None:
+        hint = f"set {path[-1]} to {own} by hand"
         raise CommandError(f"{file}: cannot edit the output directory in place.", hint)
-    raise CommandError(f"{file} has no output directory.", "add baseOutputDirectory to the file")
+    return edited
 
 
 def _file_of(job: str, section: str, files: Sequence[str], root: Path) -> str:

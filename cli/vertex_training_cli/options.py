@@ -19,6 +19,12 @@ SelectedStack = Annotated[
 StackOfFile = Annotated[str, typer.Option("--stack", "-s", help="Stack (file Pulumi.STACK.yaml).")]
 StackOfJob = Annotated[str, typer.Option("--stack", "-s", help="Stack to add the job to.")]
 Write = Annotated[bool, typer.Option("--write", help="Write the files, after showing the diff.")]
+ReportFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--output", "-o", help="Write the report to FILE.md and FILE.json.", metavar="FILE"
+    ),
+]
 
 
 class Format(StrEnum):

@@ -123,25 +123,22 @@ def _of_stack(root: Path, stack: str) -> PolicyConfig:
 
 
 def _of_file(file: Path) -> PolicyConfig:
+    option = f"--policy-levels {file}"
     hint = 'write {"POLICY": {"enforcementLevel": "advisory"}}, see docs/review.md'
     try:
         content = json.loads(file.read_text(encoding="utf-8"))
     except OSError as failed:
-        raise CommandError(f"--policy-levels {file}: {failed.strerror or failed}.") from None
+        raise CommandError(f"{option}: {failed.strerror or failed}.") from None
     except (ValueError, RecursionError):
-        raise CommandError(
-            f"--policy-levels {file}: the content is not valid JSON.", hint
-        ) from None
+        raise CommandError(f"{option}: the content is not valid JSON.", hint) from None
     if not isinstance(content, dict):
-        raise CommandError(f"--policy-levels {file}: the content is not a JSON object.", hint)
+        raise CommandError(f"{option}: the content is not a JSON object.", hint)
     config: PolicyConfig = {}
     for name, entry in content.items():
         settings = {LEVEL: entry} if isinstance(entry, str) else entry
         if not isinstance(settings, dict) or settings.get(LEVEL, "mandatory") not in LEVELS:
-            raise CommandError(
-                f"--policy-levels {file}: {name} has an unknown level. Choose one of "
-                f"{', '.join(LEVELS)}.",
-                hint,
-            )
+            levels = ", ".join(LEVELS)
+            what = f"{option}: {name} has an unknown level. Choose one of {levels}."
+            raise CommandError(what, hint)
         config[name] = settings
     return config

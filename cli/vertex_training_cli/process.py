@@ -19,19 +19,21 @@ NO_PROXY_VARIABLES: Final = ("no_grpc_proxy", "no_proxy", "NO_PROXY")
 
 def prepare() -> None:
     """Set up the streams and variables of this process."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            # Replace characters of a log that this terminal cannot show.
-            stream.reconfigure(errors="replace")
+    configure_streams("replace")  # for characters of a log that this terminal cannot show
     exempt_loopback(os.environ)
     set_user_variables(os.environ)
 
 
 def print_utf8() -> None:
     """Print UTF-8 in any terminal, for output that programs read."""
+    configure_streams("backslashreplace", "utf-8")
+
+
+def configure_streams(errors: str, encoding: str | None = None) -> None:
+    """Set the error handler of stdout and stderr, and their encoding if it is not None."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+            stream.reconfigure(encoding=encoding, errors=errors)
 
 
 def exempt_loopback(environment: MutableMapping[str, str]) -> None:

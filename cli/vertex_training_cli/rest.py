@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Literal
 from urllib.parse import urlencode, urlsplit
 
 import google.auth
@@ -92,10 +92,15 @@ ZONES: Final = Read(
 )
 
 
-def policy_service(policy: str) -> str:
-    """Return the base URL of the service that stores an IAM policy; empty for an unknown policy."""
+def policy_url(policy: str, method: Literal["getIamPolicy", "testIamPermissions"]) -> str:
+    """Return the URL of an IAM method of a policy's resource; empty for an unknown policy."""
     addresses = resource_types.policy_addresses()
-    return next((base for form, base in addresses if form.fullmatch(policy)), "")
+    base = next((base for form, base in addresses if form.fullmatch(policy)), "")
+    if policy.startswith("b/"):
+        ending = "/iam" if method == "getIamPolicy" else "/iam/testPermissions"
+    else:
+        ending = f"/{method}" if "/subnetworks/" in policy else f":{method}"
+    return f"{base}{policy}{ending}" if base else ""
 
 
 class RestClient:

@@ -115,10 +115,13 @@ def read(file: str) -> bytes:
 def check_without_stack(file: str) -> FileReport:
     """Return the problems of a file that do not depend on a stack."""
     data, shown = read(file), name(file)
-    result = job_file.check_job_file(
-        data, shown, placeholder_submission(job(file)), placeholders(data)
-    )
-    return report(shown, data, result)
+    return report(shown, data, check_content(data, shown, job(file)))
+
+
+def check_content(data: bytes, shown: str, job: str) -> job_file.JobFileResult:
+    """Return the result of a file's content, without a stack."""
+    submission, known = placeholder_submission(job), placeholders(data)
+    return job_file.check_job_file(data, shown, submission, known)
 
 
 def check_in_stack(
@@ -215,37 +218,36 @@ def stack_or_reports(root: Path, stack_name: str) -> Stack | list[FileReport]:
 def _of_config(root: Path, stack_name: str, problems: Sequence[Problem]) -> list[FileReport]:
     """Return reports of the stack file and of other files. Only the stack file is quoted."""
     shown = stack_file(root, stack_name)
-    source = _text((root / file_name(stack_name)).read_bytes())
-    others: dict[str, list[Problem]] = {}
-    own: list[Problem] = []
+    by_file: dict[str, list[Problem]] = {shown: []}
     for problem in problems:
         file = problem.location.file
-        if file == Path(shown).name or not (root / file).is_file():
-            is_named = file == Path(shown).name
-            place = dataclasses.replace(problem.location, file=shown) if is_named else None
-            own.append(problem.at(place) if place else problem)
+        if file == Path(shown).name:
+            place = shown
+        elif (root / file).is_file():
+            place = from_here(root / file)
         else:
-            place = dataclasses.replace(problem.location, file=from_here(root / file))
-            others.setdefault(place.file, []).append(problem.at(place))
-    reports = [
-        FileReport.from_problems(file, "", of_file, of_stack=True)
-        for file, of_file in others.items()
+            by_file[shown].append(problem)
+            continue
+        located = problem.at(dataclasses.replace(problem.location, file=place))
+        by_file.setdefault(place, []).append(located)
+    source = _text((root / file_name(stack_name)).read_bytes())
+    return [
+        FileReport.from_problems(file, source if file == shown else "", of_file, of_stack=True)
+        for file, of_file in by_file.items()
+        if of_file
     ]
-    own_report = FileReport.from_problems(shown, source, own, of_stack=True)
-    return [own_report, *reports] if own else reports
 
 
 def _one_of(file: str, loaded: Stack, results: Mapping[str, job_file.JobFileResult]) -> FileReport:
     data, shown = read(file), name(file)
     jobs = [] if file == STDIN else loaded.jobs_of(Path(file))
     job_results = [results[key] for key in jobs] or [loaded.check_other(data, shown, job(file))]
-    reports: list[FileReport] = []
+    problems = list[Problem]()
     for result in job_results:
-        local = is_local(loaded.settings.project)
-        more = local_problems(data, shown, result) if local else ()
-        problems = [*result.problems, *more]
-        reports.append(FileReport.from_problems(shown, _text(data), problems))
-    return functools.reduce(FileReport.merged, reports)
+        problems += result.problems
+        if is_local(loaded.settings.project):
+            problems += local_problems(data, shown, result)
+    return FileReport.from_problems(shown, _text(data), problems)
 
 
 def report(shown: str, data: bytes, result: job_file.JobFileResult) -> FileReport:

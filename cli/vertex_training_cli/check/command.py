@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import io
 import os
 import sys
-from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -23,17 +21,10 @@ from vertex_training_cli.check.report import (
     text_lines,
 )
 from vertex_training_cli.console import plain
+from vertex_training_cli.process import configure_streams
 from vertex_training_cli.status import print_line
 
-
-class FindingFormat(StrEnum):
-    """Output formats of the check."""
-
-    TEXT = "text"
-    JSON = "json"
-    GITHUB = "github"
-
-
+FindingFormat = Literal["text", "json", "github"]
 Files = Annotated[
     list[str] | None,
     typer.Argument(
@@ -75,7 +66,7 @@ ListRules = Annotated[
 def check(
     files: Files = None,
     stack: StackName = "",
-    format_: FormatOption = FindingFormat.TEXT,
+    format_: FormatOption = "text",
     show_all: ShowAll = False,
     ask_registries: AskRegistries = False,
     fix: Fix = False,
@@ -88,9 +79,7 @@ def check(
 
     Exit code: 0 no mistakes (warnings are possible), 1 mistakes, 2 the check could not run.
     """
-    for stream in (sys.stdout, sys.stderr):  # File names may have any bytes.
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
+    configure_streams("backslashreplace")  # File names may have any bytes.
     if list_rules:
         _list_rules(format_)
         return
@@ -98,7 +87,7 @@ def check(
         raise CheckUnavailableError("--registry requires --stack, because a stack pins images")
     if dry_run and not fix:
         raise CheckUnavailableError("--dry-run requires --fix")
-    if fix and format_ is not FindingFormat.TEXT:
+    if fix and format_ != "text":
         raise CheckUnavailableError("--fix shows a diff and cannot be combined with --format")
     named = files or []
     if fix and checking.STDIN in named:
@@ -132,9 +121,9 @@ def _fix(files: list[str], stack: str, *, dry_run: bool) -> None:
 
 
 def _print_reports(reports: list[FileReport], format_: FindingFormat) -> None:
-    if format_ is FindingFormat.JSON:
+    if format_ == "json":
         print(as_json(reports))
-    elif format_ is FindingFormat.GITHUB:
+    elif format_ == "github":
         for line in as_workflow_commands(reports):
             print(line)
     else:
@@ -145,11 +134,11 @@ def _print_reports(reports: list[FileReport], format_: FindingFormat) -> None:
 
 def _list_rules(format_: FindingFormat) -> None:
     rows = all_rules()
-    if format_ is FindingFormat.TEXT:
+    if format_ == "text":
         for line in rules_as_text(rows):
             print(line)
-    elif format_ is FindingFormat.JSON:
+    elif format_ == "json":
         print(rules_as_json(rows))
     else:
-        print_line(f"vt check: --rules does not support format {format_.value}. Use text or json")
+        print_line(f"vt check: --rules does not support format {format_}. Use text or json")
         raise typer.Exit(2)

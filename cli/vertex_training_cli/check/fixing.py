@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from vertex_training.customjob.request import job_file
 from vertex_training.errors import CheckUnavailableError, Problem
 from vertex_training.located_yaml.editing import mended
 from vertex_training_cli.check import checking
@@ -132,11 +131,5 @@ def fix_all(arguments: Sequence[str], stack_name: str) -> Iterator[FixedFile]:
 def judge_of(file: str, loaded: Stack | None = None) -> Judge:
     """Return the function that returns this file's problems, with or without a stack."""
     job = checking.job(file)
-
-    def judge(data: bytes) -> Sequence[Problem]:
-        if loaded is not None:
-            return loaded.check_other(data, file, job).problems
-        table, place = checking.placeholders(data), checking.placeholder_submission(job)
-        return job_file.check_job_file(data, file, place, table).problems
-
-    return judge
+    check = checking.check_content if loaded is None else loaded.check_other
+    return lambda data: check(data, file, job).problems

@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+import typer
+
 from vertex_training.customjob import rules
 from vertex_training.customjob.rules.registry import Rule
 from vertex_training.errors import Level, Location, Problem, counted
@@ -28,12 +30,6 @@ TOKEN: Final = re.compile(
 WIDTH: Final = 100
 #: Number of characters around the shown part of a line that are also searched for secrets.
 NEAR: Final = 400
-RED: Final = "\x1b[31m"
-YELLOW: Final = "\x1b[33m"
-CYAN: Final = "\x1b[36m"
-BOLD: Final = "\x1b[1m"
-DIM: Final = "\x1b[2m"
-RESET: Final = "\x1b[0m"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,14 +51,6 @@ class LintFinding:
     def rule(self) -> str:
         """Return the id of the rule."""
         return self.problem.rule
-
-    @property
-    def statement(self) -> str:
-        """Return subject and problem, after the problem's location if it is in another file."""
-        elsewhere = self.problem.location
-        return (
-            f"{elsewhere}: {self.problem.statement}" if elsewhere.file else self.problem.statement
-        )
 
     @property
     def message(self) -> str:
@@ -98,11 +86,6 @@ class FileReport:
         """Return the report with only errors and warnings."""
         findings = tuple(finding for finding in self.findings if finding.level != "note")
         return dataclasses.replace(self, findings=findings)
-
-    def merged(self, other: FileReport) -> FileReport:
-        """Return a report with the findings of this report and of ``other``, on the same file."""
-        unique = dict.fromkeys(self.findings + other.findings)
-        return dataclasses.replace(self, findings=tuple(sorted(unique, key=_order)))
 
 
 def _order(finding: LintFinding) -> tuple[int, int, int, str]:
@@ -144,22 +127,22 @@ def end_of_value(line: str, column: int) -> int:
 def text_lines(reports: Sequence[FileReport], *, color: bool) -> Iterator[str]:
     """Yield the lines of all findings, and a summary."""
 
-    def style(text: str, *styles: str) -> str:
-        return "".join(styles) + text + RESET if color and text else text
+    def style(text: str, **styles: Any) -> str:
+        return typer.style(text, **styles) if color and text else text
 
     for report in reports:
         for finding in report.findings:
             yield headline(finding, style)
             yield from excerpt(finding, report.source, style)
-    yield style(summary(reports), BOLD)
+    yield style(summary(reports), bold=True)
 
 
 def headline(finding: LintFinding, style: Callable[..., str]) -> str:
     """Return ``file:line:column: LEVEL: mistake (got X). Hint: …  [rule]``, without ``error``."""
     place = f"{finding.file}:{finding.line}:{finding.column}:"
-    level = "" if finding.level == "error" else style(f"{finding.level}:", _color(finding)) + " "
-    rule = f" {style(f'[{finding.rule}]', DIM)}" if finding.rule else ""
-    return f"{style(plain(place), BOLD)} {level}{plain(finding.message)}{rule}"
+    level = "" if finding.level == "error" else style(f"{finding.level}:", fg=_color(finding)) + " "
+    rule = f" {style(f'[{finding.rule}]', dim=True)}" if finding.rule else ""
+    return f"{style(plain(place), bold=True)} {level}{plain(finding.message)}{rule}"
 
 
 def excerpt(
@@ -178,10 +161,10 @@ def excerpt(
     width = _columns(plain(shown[start - cut : finding.end_column - 1 - cut])) or 1
     lead, tail = "…" if cut else "", "…" if more else ""
     number = f"{finding.line:>6} | "
-    yield style(number, DIM) + lead + plain(shown) + tail
+    yield style(number, dim=True) + lead + plain(shown) + tail
     padding = " " * (len(number) + len(lead) + _columns(before))
     mark = "^" * min(width, WIDTH)
-    yield padding + style(mark, _color(finding))
+    yield padding + style(mark, fg=_color(finding))
 
 
 def _columns(text: str) -> int:
@@ -190,7 +173,7 @@ def _columns(text: str) -> int:
 
 
 def _color(finding: LintFinding) -> str:
-    return {"error": RED, "warning": YELLOW}.get(finding.level, CYAN)
+    return {"error": "red", "warning": "yellow"}.get(finding.level, "cyan")
 
 
 def summary(reports: Sequence[FileReport]) -> str:
@@ -223,9 +206,7 @@ def as_json(reports: Sequence[FileReport]) -> str:
     """Return all findings as a JSON document, with files in the order of the command line."""
     document = {
         "version": VERSION,
-        "errors": sum(report.count("error") for report in reports),
-        "warnings": sum(report.count("warning") for report in reports),
-        "notes": sum(report.count("note") for report in reports),
+        **{f"{level}s": sum(report.count(level) for report in reports) for level in LEVELS},
         "files": [
             {"file": report.file, "findings": [_row(finding) for finding in report.findings]}
             for report in reports
@@ -235,17 +216,24 @@ def as_json(reports: Sequence[FileReport]) -> str:
 
 
 def _row(finding: LintFinding) -> dict[str, str | int]:
+    # A problem in another file has a location.
+    elsewhere = f"{finding.problem.location}: " if finding.problem.location.file else ""
     return {
         "rule": finding.rule,
         "level": finding.level,
         "line": finding.line,
         "column": finding.column,
         "endColumn": finding.end_column,
-        "what": finding.statement,
+        "what": f"{elsewhere}{finding.problem.statement}",
         "got": finding.problem.value,
         "hint": finding.problem.hint,
         "message": finding.message,
     }
+
+
+#: Escapes in a workflow command's message and properties: github.com/actions/toolkit, command.ts.
+IN_MESSAGE: Final = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
+IN_PROPERTY: Final = IN_MESSAGE | str.maketrans({":": "%3A", ",": "%2C"})
 
 
 def as_workflow_commands(reports: Sequence[FileReport]) -> Iterator[str]:
@@ -254,24 +242,18 @@ def as_workflow_commands(reports: Sequence[FileReport]) -> Iterator[str]:
         for finding in report.findings:
             place = {
                 "file": finding.file,
-                "line": str(finding.line),
-                "col": str(finding.column),
-                "endColumn": str(finding.end_column),
+                "line": finding.line,
+                "col": finding.column,
+                "endColumn": finding.end_column,
                 "title": finding.rule,
             }
-            escaped = {
-                key: _escaped(value).replace(":", "%3A").replace(",", "%2C")
+            properties = ",".join(
+                f"{key}={str(value).translate(IN_PROPERTY)}"
                 for key, value in place.items()
                 if value
-            }
-            properties = ",".join(f"{key}={value}" for key, value in escaped.items())
+            )
             command = {"note": "notice"}.get(finding.level, finding.level)
-            yield f"::{command} {properties}::{_escaped(finding.message)}"
-
-
-def _escaped(text: str) -> str:
-    """Escape a text for a workflow command (github.com/actions/toolkit, ``command.ts``)."""
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+            yield f"::{command} {properties}::{finding.message.translate(IN_MESSAGE)}"
 
 
 def all_rules() -> list[Rule]:
@@ -307,14 +289,6 @@ def rules_as_text(rows: Sequence[Rule]) -> Iterator[str]:
 
 def rules_as_json(rows: Sequence[Rule]) -> str:
     """Return all rules as JSON."""
-    table: list[dict[str, Any]] = [
-        {
-            "id": row.id,
-            "level": row.level,
-            "summary": row.summary,
-            "source": row.source,
-            "link": link(row.source),
-        }
-        for row in rows
-    ]
+    keys = ("id", "level", "summary", "source")
+    table = [{key: getattr(row, key) for key in keys} | {"link": link(row.source)} for row in rows]
     return json.dumps({"rules": table}, indent=2, ensure_ascii=False)

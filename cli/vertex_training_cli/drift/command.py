@@ -8,21 +8,12 @@ from __future__ import annotations
 import fnmatch
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from vertex_training import stack
-from vertex_training.errors import (
-    CommandError,
-    ConfigError,
-    OperatorError,
-    PreviewParseError,
-    TrainingError,
-    UnknownStackError,
-    counted,
-)
+from vertex_training.errors import TrainingError, counted
 from vertex_training.settings import project_files
 from vertex_training.settings.model import AllowedMember, DriftSettings, Settings
 from vertex_training_cli import read_errors, rest
@@ -32,20 +23,15 @@ from vertex_training_cli.drift.policies import Declared, Membership
 from vertex_training_cli.engine import stacks
 from vertex_training_cli.engine.pulumi_cli import PulumiCli
 from vertex_training_cli.engine.stacks import StackRef
-from vertex_training_cli.options import write_reports
-from vertex_training_cli.status import print_line
+from vertex_training_cli.options import ReportFile, write_reports
+from vertex_training_cli.status import print_line, print_status
 
 
 def drift(
     stack: Annotated[
         str, typer.Option("--stack", "-s", help="Stack to compare (Pulumi.STACK.yaml).")
     ],
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output", "-o", help="Write the report to FILE.md and FILE.json.", metavar="FILE"
-        ),
-    ] = None,
+    output: ReportFile = None,
 ) -> None:
     """Compare Google Cloud with the stack's declared resources. The command changes nothing.
 
@@ -56,13 +42,7 @@ def drift(
     """
     try:
         result = compare_stack(stack)
-    except (
-        CommandError,
-        ConfigError,
-        OperatorError,
-        PreviewParseError,
-        UnknownStackError,
-    ) as reason:
+    except TrainingError as reason:
         errors = read_errors.explained((str(reason),))
         result = findings.Drift(stack, findings.DriftOutcome.FAILED, errors=errors)
     if output is None:
@@ -81,7 +61,7 @@ def compare_stack(stack: str) -> Drift:
     from vertex_training_cli.engine.events import compare_with_cloud
 
     ref = stacks.find(stack)
-    env = ref.deployment_environment(lambda text: print_line(f"vt: {text}"))
+    env = ref.deployment_environment(print_status)
     done = compare_with_cloud(PulumiCli(ref.root, env), stack)
     result = findings.read(stack, done.returncode, done.stdout, done.stderr)
     if result.outcome is findings.DriftOutcome.FAILED:
@@ -89,10 +69,7 @@ def compare_stack(stack: str) -> Drift:
     # The preview has reported mistakes of the file. Without a valid file, no exception applies.
     settings = read_settings(ref, stack)
     drift, beside = settings.drift if settings else DriftSettings(), find_neighbours(ref)
-    listed = [
-        *lines_of_exceptions(drift),
-        *(lines_of_existing(settings) if settings else ()),
-    ]
+    listed = [*lines_of_exceptions(drift), *(lines_of_existing(settings) if settings else ())]
     result = result.without_looking_at(listed)
     if result.declared is not None:
         if settings:

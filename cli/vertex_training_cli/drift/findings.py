@@ -146,25 +146,17 @@ class Drift:
 
     def with_undeclared(self, memberships: Sequence[Membership]) -> Drift:
         """Return a copy with undeclared members of IAM policies."""
-        by_policy: dict[str, list[Membership]] = {}
+        by_policy: dict[str, list[PropertyDifference]] = {}
         for membership in memberships:
-            by_policy.setdefault(membership.policy, []).append(membership)
-        differences = [
-            ResourceDifference(
-                GRANTED,
-                policy,
-                "IAM policy",
-                "",
-                tuple(
-                    PropertyDifference(
-                        f"{m.role} if {m.condition}" if m.condition else m.role, m.member, ""
-                    )
-                    for m in members
-                ),
-            )
-            for policy, members in by_policy.items()
-        ]
-        return self.with_differences(differences)
+            condition = f" if {membership.condition}" if membership.condition else ""
+            added = PropertyDifference(f"{membership.role}{condition}", membership.member, "")
+            by_policy.setdefault(membership.policy, []).append(added)
+        return self.with_differences(
+            [
+                ResourceDifference(GRANTED, policy, "IAM policy", "", tuple(members))
+                for policy, members in by_policy.items()
+            ]
+        )
 
 
 def read(stack: str, exit_code: int, stdout: str, stderr: str) -> Drift:
@@ -289,11 +281,9 @@ def _difference(step: Step, existed: bool) -> ResourceDifference:
     row, id_ = resource_types.find(step.type), state.id if state else ""
     is_lost = step.op == "create" and existed and bool(row.holds) and not row.copy
     note = row.restoration(declared) if is_lost else ""
-    is_adopted = step.adopts_again()
-    if step.repeats_request and not is_adopted:
-        hint = f"{REPEATED_HINT[0].upper()}{REPEATED_HINT[1:]}."
-        return ResourceDifference(REPEATED, step.name, step.type, id_, fields, hint)
-    op = "adopt" if is_adopted else step.op
+    op = "adopt" if step.adopts_again() else step.op
+    if step.repeats_request and op != "adopt":
+        op, note = REPEATED, f"{REPEATED_HINT[0].upper()}{REPEATED_HINT[1:]}."
     return ResourceDifference(op, step.name, step.type, id_, fields, note, is_lost)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -19,7 +19,8 @@ from vertex_training.errors import CommandError
 from vertex_training.naming import PUBLIC_MEMBERS
 from vertex_training.settings.model import AllowedMember
 from vertex_training_cli.engine.plan import Plan, Step
-from vertex_training_cli.rest import RestClient, policy_service
+from vertex_training_cli.engine.values import as_mapping
+from vertex_training_cli.rest import RestClient, policy_url
 from vertex_training_cli.review.grants import PROJECT_TEAMS, is_iam
 
 Inputs = Mapping[str, Any]
@@ -78,9 +79,8 @@ class Declared:
         """Return True if the comparison judges a membership: the stack must declare it."""
         if membership.policy in self.projects and membership.policy not in self.policies:
             is_agents_own = membership.role.endswith(AGENT_ROLE) and "@gcp-sa-" in membership.member
-            return (
-                membership.member in self.own and not is_agents_own
-            ) or membership.member in PUBLIC_MEMBERS
+            is_own = membership.member in self.own and not is_agents_own
+            return is_own or membership.member in PUBLIC_MEMBERS
         if _is_project(membership.policy):
             return not self._is_given_by_google(membership)
         # https://docs.cloud.google.com/storage/docs/access-control/iam-roles#basic-roles-intrinsic
@@ -116,23 +116,19 @@ def declared(plan: Plan) -> Declared:
             continue
         inputs = _with_defaults(step, plan.config)
         if is_iam(step):
-            added = _memberships(step, inputs)
-            memberships |= added
-            projects |= {
-                membership.policy for membership in added if _is_project(membership.policy)
-            }
+            policy = _policy_of(step, inputs)
             if "policyData" in inputs:
-                whole.add(_policy_of(step, inputs))
+                whole.add(policy)
+            else:
+                memberships.update(_memberships(policy, [inputs]))
+                projects |= {policy} if _is_project(policy) else set()
         elif (row := resource_types.find(step.type)).policy and step.op != "create":
             policies.add(row.policy_name(inputs))
         if step.type in (ACCOUNT, AGENT):
             projects.add(f"projects/{inputs.get('project')}")
-            known = (step.old.outputs if step.old else {}).get("email")
-            email = (
-                f"{inputs.get('accountId')}@{inputs.get('project')}.iam.gserviceaccount.com"
-                if step.type == ACCOUNT
-                else known
-            )
+            email = (step.old.outputs if step.old else {}).get("email")
+            if step.type == ACCOUNT:
+                email = f"{inputs.get('accountId')}@{inputs.get('project')}.iam.gserviceaccount.com"
             own |= {f"serviceAccount:{email}"} if email else set()
     # For a resource with a full policy, the engine reports added members.
     return Declared(
@@ -176,15 +172,13 @@ def undeclared(
     )
 
 
-def _memberships(step: Step, inputs: Inputs) -> set[Membership]:
-    if "policyData" in inputs:
-        return set()
-    members = inputs.get("members") or [inputs.get("member")]
-    condition = inputs.get("condition")
-    expression = str(condition.get("expression", "")) if isinstance(condition, Mapping) else ""
-    policy = _policy_of(step, inputs)
-    role = str(inputs.get("role"))
-    return {Membership(policy, role, str(member), expression) for member in members}
+def _memberships(policy: str, bindings: Iterable[Inputs]) -> Iterator[Membership]:
+    """Yield the members of bindings. A resource that adds one member is a binding, too."""
+    for binding in bindings:
+        role = str(binding.get("role"))
+        condition = str(as_mapping(binding.get("condition")).get("expression", ""))
+        for member in binding.get("members") or filter(None, [binding.get("member")]):
+            yield Membership(policy, role, str(member), condition)
 
 
 def _policy_of(step: Step, inputs: Inputs) -> str:
@@ -204,30 +198,15 @@ VERSION: Final = 3
 
 def read(client: RestClient, policy: str) -> list[Membership]:
     """Return all members of a policy; empty if its resource does not exist."""
-    if not (base := policy_service(policy)):
+    if not (url := policy_url(policy, "getIamPolicy")):
         raise CommandError(f"{policy}: cannot find the service that stores this IAM policy")
-    method = "GET"
+    method = "POST" if "//iam." in url or _is_project(policy) else "GET"
     more: dict[str, Any] = {}
-    if "//iam." in base:
-        method, query = "POST", ":getIamPolicy?options.requestedPolicyVersion"
-    elif "cloudresourcemanager." in base:
-        method, query = "POST", ":getIamPolicy"
+    if _is_project(policy):
         more = {"json": {"options": {"requestedPolicyVersion": VERSION}}}
-    elif policy.startswith("b/"):
-        query = "/iam?optionsRequestedPolicyVersion"
-    elif "/subnetworks/" in policy:
-        query = "/getIamPolicy?optionsRequestedPolicyVersion"
+    elif url.endswith(":getIamPolicy"):
+        url += f"?options.requestedPolicyVersion={VERSION}"
     else:
-        query = ":getIamPolicy?options.requestedPolicyVersion"
-    url = f"{base}{policy}{query}" + (f"={VERSION}" if "?" in query else "")
+        url += f"?optionsRequestedPolicyVersion={VERSION}"
     document = client.call(method, url, f"{policy}: IAM policy", **more) or {}
-    return [
-        Membership(
-            policy,
-            str(binding.get("role")),
-            str(member),
-            str((binding.get("condition") or {}).get("expression", "")),
-        )
-        for binding in document.get("bindings", ())
-        for member in binding.get("members", ())
-    ]
+    return list(_memberships(policy, document.get("bindings", ())))

@@ -6,7 +6,6 @@ and peerings: https://docs.cloud.google.com/compute/docs/reference/rest/v1/netwo
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
@@ -28,7 +27,7 @@ from vertex_training_cli.jobs.service import Jobs, kind_of, labels_of
 from vertex_training_cli.rest import RestClient
 
 if TYPE_CHECKING:
-    from vertex_training.customjob.google.job_service import AnyJob
+    pass
 
 
 #: Collection of network parts -> request that lists its items.
@@ -102,13 +101,8 @@ def _facts(item: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             yield name, ", ".join(value) if isinstance(value, list) else str(value)
     for name in ("allowed", "denied"):
         if rules := item.get(name):
-            yield (
-                name,
-                ", ".join(
-                    f"{rule.get('IPProtocol')}:{','.join(rule.get('ports') or ())}".rstrip(":")
-                    for rule in rules
-                ),
-            )
+            texts = (f"{r.get('IPProtocol')}:{','.join(r.get('ports') or ())}" for r in rules)
+            yield name, ", ".join(text.rstrip(":") for text in texts)
     for name, value in item.items():
         if name.startswith("nextHop"):
             yield name, str(value)
@@ -123,11 +117,13 @@ def orphaned_jobs(stack: StackRef, known: Collection[str]) -> list[ResourceDiffe
     """Return the stack's running jobs whose ids are not in ``known``, the job ids of the state."""
     orphans = deployed.find_orphaned_jobs(stack, known)
     return [
-        _job_difference(
-            RUNS, deployed.orphan_title(job), job, "state", deployed.orphan_advice(job, stack.stack)
+        ResourceDifference(
+            RUNS, deployed.orphan_title(job), kind_of(job).message, job.name,
+            (PropertyDifference("state", view.state(job), ""),),
+            deployed.orphan_advice(job, stack.stack),
         )
         for job in orphans
-    ]
+    ]  # fmt: skip
 
 
 def submitted_by_hand(
@@ -166,24 +162,15 @@ def submitted_by_hand(
             text = f"{job.name} runs as {account}, but has the label of stack {submitter}"
             not_judged.append(text)
             continue
-        name = f"{kind_of(job).collection}/{job.display_name}"
+        name, kind = f"{kind_of(job).collection}/{job.display_name}", kind_of(job).message
         advice = (
             f"To end the job, run `vt jobs cancel {view.job_id(job)} --stack {stack.stack}`. To "
             f"keep it, list `{name}` with a reason under `drift.allowedResources`. The project's "
             "audit log shows the submitter."
         )
-        difference = _job_difference(SUBMITTED, job.display_name, job, "account", advice)
-        differences.append(dataclasses.replace(difference, resource=name))
+        fields = (PropertyDifference("account", account, ""),)
+        difference = ResourceDifference(
+            SUBMITTED, job.display_name, kind, job.name, fields, advice, resource=name
+        )
+        differences.append(difference)
     return differences, not_judged
-
-
-def _job_difference(op: str, name: str, job: AnyJob, field: str, advice: str) -> ResourceDifference:
-    value = view.state(job) if field == "state" else str(view.spec_of(job).service_account)
-    return ResourceDifference(
-        op,
-        name,
-        kind_of(job).message,
-        job.name,
-        (PropertyDifference(field, value, ""),),
-        advice,
-    )

@@ -16,7 +16,6 @@ from vertex_training.errors import ApprovalParseError, CommandError
 from vertex_training_cli.drift.findings import DriftOutcome
 from vertex_training_cli.github import preview_run, repository
 from vertex_training_cli.github.preview_run import PreviewRun
-from vertex_training_cli.github.repository import Repository
 from vertex_training_cli.status import print_line
 
 Stack = Annotated[
@@ -46,14 +45,15 @@ def comment(
     """
     output.unlink(missing_ok=True)
     event = json.loads(Path(_variable("GITHUB_EVENT_PATH")).read_text(encoding="utf-8"))
-    run = PreviewRun.of_event(event, _repository().name)
+    run = PreviewRun.of_event(event, _variable("GITHUB_REPOSITORY"))
     pull = run.find_pull()
     if pull is None:
         _log("this commit no longer has an open pull request.")
         return
     comment_ = preview_run.make_comment(run, pull, stack, os.environ)
     source = f"Other workflows can also write comments; [this run]({_this_run()}) wrote this one."
-    answer = _repository().write_comment(pull["number"], stack, comment_.text, source)
+    texts = comment_.text, source
+    answer = repository.write_comment(run.repository, pull["number"], stack, *texts)
     _log(answer["html_url"])
     kept = repository.KeptApproval.of(answer, comment_.approval)
     output.parent.mkdir(parents=True, exist_ok=True)
@@ -77,7 +77,8 @@ def approval(
     Example: `vt github approval --stack dev -o approval.json`.
     """
     try:
-        record = _repository().read_approval(_variable("GITHUB_SHA"), stack)
+        name = _variable("GITHUB_REPOSITORY")
+        record = repository.read_approval(name, _variable("GITHUB_SHA"), stack)
     except ApprovalParseError as reason:
         raise CommandError(f"the approval record in the report is damaged: {reason}") from None
     output.parent.mkdir(parents=True, exist_ok=True)
@@ -93,11 +94,8 @@ def drift(stack: Stack, report: Report) -> None:
     text = report.read_text(encoding="utf-8")
     document = json.loads(report.with_suffix(".json").read_text(encoding="utf-8"))
     outcome = DriftOutcome[document["outcome"].upper()]
-    _log(_repository().update_drift_issue(stack, outcome, text, _this_run()))
-
-
-def _repository() -> Repository:
-    return Repository(_variable("GITHUB_REPOSITORY"))
+    name, run = _variable("GITHUB_REPOSITORY"), _this_run()
+    _log(repository.update_drift_issue(name, stack, outcome, text, run))
 
 
 def _this_run() -> str:

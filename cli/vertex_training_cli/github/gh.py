@@ -96,12 +96,11 @@ _PLAIN: Final = (0, 0o100000)
 
 def artifact_of(repository: str, run: int, name: str) -> bytes:
     """Return the archive of a run's newest artifact with this name. Raises ArtifactError."""
-    pages = read(f"repos/{repository}/actions/runs/{run}/artifacts?name={name}&per_page=100")
-    listed = [artifact for page in pages for artifact in page.get("artifacts") or ()]
-    own = [artifact for artifact in listed if _is_of(artifact, run, name)]
-    if not own:
+    listed = artifacts(f"repos/{repository}/actions/runs/{run}/artifacts", name)
+    own = (a for a in listed if (a.get("workflow_run") or {}).get("id", run) == run)
+    newest, content = next(own, None), None
+    if newest is None:
         raise ArtifactError(f"run {run} has no artifact {name}.")
-    newest, content = max(own, key=lambda artifact: artifact["id"]), None
     if newest["size_in_bytes"] <= MAX_ARCHIVE:
         path = f"repos/{repository}/actions/artifacts/{int(newest['id'])}/zip"
         content = download(path, MAX_ARCHIVE)
@@ -110,9 +109,12 @@ def artifact_of(repository: str, run: int, name: str) -> bytes:
     return content
 
 
-def _is_of(artifact: Mapping[str, Any], run: int, name: str) -> bool:
-    creator = (artifact.get("workflow_run") or {}).get("id", run)
-    return artifact.get("name") == name and not artifact.get("expired") and creator == run
+def artifacts(path: str, name: str, most: int | None = None) -> list[dict[str, Any]]:
+    """Return the unexpired artifacts among the ``most`` newest with this name, newest first."""
+    pages = read(f"{path}?name={name}&per_page=100")
+    listed = [artifact for page in pages for artifact in page.get("artifacts") or ()]
+    newest = sorted(listed, key=lambda artifact: artifact["id"], reverse=True)[:most]
+    return [a for a in newest if a.get("name") == name and not a.get("expired")]
 
 
 def read_file(archive: bytes, name: str) -> bytes | None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 import pydantic
@@ -28,64 +27,60 @@ DRIFT: Final = "drift"
 BY_HAND: Final = "run the workflow deploy by hand with the digest of a reviewed report."
 
 
-@dataclass(frozen=True, slots=True)
-class Repository:
-    """A repository. ``name`` is OWNER/NAME."""
+def write_comment(repository: str, number: int, stack: str, *texts: str) -> dict[str, Any]:
+    """Write the comment for ``stack`` on a pull request, and return GitHub's response."""
+    text = {"body": body(REPORT, stack, *texts)}
+    comments = gh.read(f"repos/{repository}/issues/{number}/comments?per_page=100")
+    if comment := find_own(comments, REPORT, stack):
+        path = f"repos/{repository}/issues/comments/{comment['id']}"
+        return gh.write("PATCH", path, text)
+    return gh.write("POST", f"repos/{repository}/issues/{number}/comments", text)
 
-    name: str
 
-    def write_comment(self, number: int, stack: str, *texts: str) -> dict[str, Any]:
-        """Write the comment for ``stack`` on a pull request, and return GitHub's response."""
-        text = {"body": body(REPORT, stack, *texts)}
-        comments = gh.read(f"repos/{self.name}/issues/{number}/comments?per_page=100")
-        if comment := find_own(comments, REPORT, stack):
-            path = f"repos/{self.name}/issues/comments/{comment['id']}"
-            return gh.write("PATCH", path, text)
-        return gh.write("POST", f"repos/{self.name}/issues/{number}/comments", text)
+def read_approval(repository: str, commit: str, stack: str) -> Approval:
+    """Return the approval given by merging the pull request with ``commit``.
 
-    def read_approval(self, commit: str, stack: str) -> Approval:
-        """Return the approval given by merging the pull request with ``commit``.
+    Raises CommandError without an approval, and ApprovalParseError for a damaged record.
+    """
+    pulls = gh.read(f"repos/{repository}/commits/{commit}/pulls?per_page=100")
+    # The merge commit of a rebase is the last of its commits.
+    merged = [
+        pull for pull in pulls if pull.get("merged_at") and pull.get("merge_commit_sha") == commit
+    ]
+    if not merged:
+        what = f"commit {commit[:12]} is not from a merged pull request."
+        raise CommandError(what, BY_HAND)
+    number = merged[0]["number"]
+    kept = find_kept_approval(repository, stack, number)
+    if kept is None or kept.approval is None:
+        what = f"pull request {number} has no successful preview of {stack}."
+        raise CommandError(what, BY_HAND)
+    ensure_unchanged(repository, number, kept)
+    return kept.approval
 
-        Raises CommandError without an approval, and ApprovalParseError for a damaged record.
-        """
-        pulls = gh.read(f"repos/{self.name}/commits/{commit}/pulls?per_page=100")
-        # The merge commit of a rebase is the last of its commits.
-        merged = [
-            pull
-            for pull in pulls
-            if pull.get("merged_at") and pull.get("merge_commit_sha") == commit
-        ]
-        if not merged:
-            what = f"commit {commit[:12]} is not from a merged pull request."
-            raise CommandError(what, BY_HAND)
-        number = merged[0]["number"]
-        kept = find_kept_approval(self.name, stack, number)
-        if kept is None or kept.approval is None:
-            what = f"pull request {number} has no successful preview of {stack}."
-            raise CommandError(what, BY_HAND)
-        ensure_unchanged(self.name, number, kept)
-        return kept.approval
 
-    def update_drift_issue(self, stack: str, outcome: DriftOutcome, report: str, run: str) -> str:
-        """Open, update, reopen or close the drift issue of ``stack``, and return the action.
+def update_drift_issue(
+    repository: str, stack: str, outcome: DriftOutcome, report: str, run: str
+) -> str:
+    """Open, update, reopen or close the drift issue of ``stack``, and return the action.
 
-        A failed comparison does not change the issue.
-        """
-        issues = gh.read(f"repos/{self.name}/issues?state=all&labels={DRIFT}&per_page=100")
-        issue = find_own(issues, DRIFT, stack)
-        is_open = issue is not None and issue["state"] == "open"
-        if outcome is DriftOutcome.FAILED or (outcome is DriftOutcome.CLEAN and not is_open):
-            return "the issue is unchanged" if issue else "no issue exists"
-        seen = f"\nLast compared by {run}\n" if run else ""
-        text: dict[str, Any] = {"body": body(DRIFT, stack, report, seen)}
-        if issue is None:
-            # GitHub creates a missing label.
-            text |= {"title": title(stack), "labels": [DRIFT]}
-            return f"opened {gh.write('POST', f'repos/{self.name}/issues', text)['html_url']}"
-        text["state"] = "closed" if outcome is DriftOutcome.CLEAN else "open"
-        answer = gh.write("PATCH", f"repos/{self.name}/issues/{issue['number']}", text)
-        verb = "closed" if outcome is DriftOutcome.CLEAN else "renewed" if is_open else "reopened"
-        return f"{verb} {answer['html_url']}"
+    A failed comparison does not change the issue.
+    """
+    issues = gh.read(f"repos/{repository}/issues?state=all&labels={DRIFT}&per_page=100")
+    issue = find_own(issues, DRIFT, stack)
+    is_open = issue is not None and issue["state"] == "open"
+    if outcome is DriftOutcome.FAILED or (outcome is DriftOutcome.CLEAN and not is_open):
+        return "the issue is unchanged" if issue else "no issue exists"
+    seen = f"\nLast compared by {run}\n" if run else ""
+    text: dict[str, Any] = {"body": body(DRIFT, stack, report, seen)}
+    if issue is None:
+        # GitHub creates a missing label.
+        text |= {"title": title(stack), "labels": [DRIFT]}
+        return f"opened {gh.write('POST', f'repos/{repository}/issues', text)['html_url']}"
+    text["state"] = "closed" if outcome is DriftOutcome.CLEAN else "open"
+    answer = gh.write("PATCH", f"repos/{repository}/issues/{issue['number']}", text)
+    verb = "closed" if outcome is DriftOutcome.CLEAN else "renewed" if is_open else "reopened"
+    return f"{verb} {answer['html_url']}"
 
 
 #: GitHub's name for the author of texts that a workflow writes with its own token.
@@ -165,15 +160,9 @@ def name_of(stack: str, pull: int) -> str:
 def find_kept_approval(repository: str, stack: str, pull: int) -> KeptApproval | None:
     """Return the approval that the newest report on a pull request stored; None without one."""
     name = name_of(stack, pull)
-    pages = gh.read(f"repos/{repository}/actions/artifacts?name={name}&per_page=100")
-    listed = [artifact for page in pages for artifact in page.get("artifacts") or ()]
-    for candidate in sorted(listed, key=lambda artifact: artifact["id"], reverse=True)[:_MOST]:
+    for candidate in gh.artifacts(f"repos/{repository}/actions/artifacts", name, _MOST):
         run = int((candidate.get("workflow_run") or {}).get("id") or 0)
-        if (
-            candidate.get("expired")
-            or candidate.get("name") != name
-            or not _is_report(repository, run)
-        ):
+        if not _is_report(repository, run):
             continue
         content = gh.read_file(gh.artifact_of(repository, run, name), FILE)
         try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import enum
 import getpass
 import os
 import shutil
@@ -11,7 +10,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal
 
 import typer
 import yaml
@@ -51,15 +50,6 @@ def private_files() -> Iterator[int]:
         os.umask(umask)
 
 
-class PrebuiltImages(enum.StrEnum):
-    """Substitute for a prebuilt image if the image's version is not installed."""
-
-    NEAREST = enum.auto()
-    """The nearest available version."""
-    EXACT = enum.auto()
-    """No substitute: the job fails."""
-
-
 #: Option --gpus of ``start`` and ``up``, with the values of ``GpuShortage``.
 GpuChoice = Annotated[
     str | None,
@@ -88,7 +78,7 @@ def keep_gpu_choice(home: Home, choice: str | None) -> None:
 
 def start(
     prebuilt: Annotated[
-        PrebuiltImages | None,
+        Literal["nearest", "exact"] | None,
         typer.Option(
             metavar="WHICH",
             help="Effect if the version of a prebuilt image is not installed: `nearest` uses the "
@@ -105,7 +95,7 @@ def start(
         if prebuilt is not None:
             from localgcp.runner import substitutes  # slow import
 
-            substitutes.take_nearest(home, on=prebuilt is PrebuiltImages.NEAREST)
+            substitutes.take_nearest(home, on=prebuilt == "nearest")
         print_status(f"running (process {info.pid})")
 
 

@@ -15,7 +15,7 @@ from vertex_training.customjob.protocol.ports import REQUEST_ID_LABEL
 from vertex_training.customjob.rules.context import Context
 from vertex_training.customjob.rules.job import Job
 from vertex_training.customjob.rules.registry import Finding
-from vertex_training.errors import Path
+from vertex_training.errors import Path, dotted
 
 #: Ids of rules whose findings the service refuses, like unknown machine types.
 REFUSED: Final = frozenset(
@@ -57,5 +57,4 @@ def _message(rule: str, finding: Finding, job: Job) -> str:
 def _field(finding: Finding) -> str:
     """Return the path in the service's form: ``job_spec.worker_pool_specs[0].machine_spec``."""
     path: Path = (*finding.path, finding.missing) if finding.missing else finding.path
-    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
-    return re.sub(r"(?<!\.)([A-Z])", r"_\1", text).lower().removeprefix(".")
+    return re.sub(r"(?<!\.)([A-Z])", r"_\1", dotted(path)).lower()

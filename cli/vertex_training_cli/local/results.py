@@ -8,7 +8,7 @@ import json
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from localgcp.batch.records import BatchJob, BatchTable, State
 from localgcp.home import Home
@@ -18,6 +18,7 @@ from localgcp.vertex.job_logs import log_path
 from localgcp.vertex.records import JobRecord, JobTable
 from vertex_training.customjob.kinds import CUSTOM_JOB, kind_of_name
 from vertex_training_cli.engine.plan import PROVIDER, STACK
+from vertex_training_cli.engine.values import as_mapping
 from vertex_training_cli.jobs.metrics import METRICS, numbers, parsed
 from vertex_training_cli.jobs.objects import Objects
 
@@ -44,12 +45,6 @@ def artifacts(home: Home, job: LocalJob) -> tuple[str, str] | None:
         return None
     folder = home.storage / job.output_prefix.removeprefix("gs://")
     return f"{job.output_prefix}/", str(folder) if folder.is_dir() else NOTHING_THERE
-
-
-class JobLookup(Protocol):
-    """Returns the record of a job."""
-
-    def get(self, job_id: str) -> LocalJob | None: ...
 
 
 class JobRecords:
@@ -92,12 +87,11 @@ def why(job: LocalJob) -> str:
     return job.error_message or ""
 
 
-def log_file(home: Home, job: LocalJob, replica: str = PRIMARY) -> Path:
-    """Return the log of a replica; for Batch, of a task (``task-0``) or the agent (``agent``)."""
+def log_file(home: Home, job: LocalJob) -> Path:
+    """Return the log of the first replica; for Batch, of the first task."""
     if isinstance(job, BatchJob):
-        name = "task-0" if replica == PRIMARY else replica
-        return home.batch / job.uid / "logs" / f"{name}.log"
-    return log_path(home, job.job_id, replica)
+        return home.batch / job.uid / "logs" / "task-0.log"
+    return log_path(home, job.job_id, PRIMARY)
 
 
 @dataclass(frozen=True)
@@ -142,19 +136,11 @@ def read_state(home: Home, project: str, stack: str) -> StackState:
 
 
 def _output_names(resources: list[dict[str, Any]]) -> dict[str, str]:
-    for resource in resources:
-        if resource["type"] != STACK:
-            continue
-        outputs = resource.get("outputs") or {}
-        sections = (outputs.get("jobs"), outputs.get("tuning"))
-        return {
-            id_: name
-            for section in sections
-            if isinstance(section, dict)
-            for name, job in section.items()
-            if isinstance(job, dict) and (id_ := _job_id(job.get("name")))
-        }
-    return {}
+    stack = next((resource for resource in resources if resource["type"] == STACK), {})
+    outputs = as_mapping(stack.get("outputs"))
+    jobs = {**as_mapping(outputs.get("jobs")), **as_mapping(outputs.get("tuning"))}
+    ids = {name: _job_id(as_mapping(job).get("name")) for name, job in jobs.items()}
+    return {id_: name for name, id_ in ids.items() if id_}
 
 
 def _job_id(name: object) -> str:

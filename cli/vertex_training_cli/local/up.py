@@ -23,7 +23,7 @@ from vertex_training_cli.engine import stacks
 from vertex_training_cli.engine.pulumi_cli import PulumiCli
 from vertex_training_cli.local import results
 from vertex_training_cli.local.commands import GpuChoice, keep_gpu_choice, private_files
-from vertex_training_cli.local.results import JobLookup, JobRecords, LocalJob, StackJob, log_file
+from vertex_training_cli.local.results import JobRecords, LocalJob, StackJob, log_file
 from vertex_training_cli.status import print_status
 from vertex_training_cli.up.command import bring_up
 
@@ -110,7 +110,7 @@ def _bring_up(home: Home, stack: str, report: Report) -> int:
     return bring_up(where, pulumi, arguments, report, on_dead_lock=end_plugins)
 
 
-def _show_jobs(home: Home, wanted: Sequence[StackJob], jobs: JobLookup) -> int:
+def _show_jobs(home: Home, wanted: Sequence[StackJob], jobs: JobRecords) -> int:
     out, failed = console(), 0
     for job in wanted:
         record = jobs.get(job.job_id)
@@ -159,7 +159,7 @@ _FAILED_TAIL_LINES: Final = 20
 _TAIL_BYTES: Final = 16_000
 
 
-def watch(home: Home, jobs: JobLookup, wanted: Sequence[StackJob]) -> None:
+def watch(home: Home, jobs: JobRecords, wanted: Sequence[StackJob]) -> None:
     """Print each state of the jobs until all have ended or their records were deleted."""
     shown: dict[str, str] = {}
 
@@ -196,7 +196,7 @@ def tail(home: Home, record: LocalJob, lines: int) -> list[str]:
 
 
 def _live_jobs(
-    home: Home, jobs: JobLookup, wanted: Sequence[StackJob]
+    home: Home, jobs: JobRecords, wanted: Sequence[StackJob]
 ) -> list[tuple[str, LocalJob]]:
     running = [(job.name, record) for job in wanted if (record := jobs.get(job.job_id))]
     live = [(name, record) for name, record in running if not record.state.terminal]

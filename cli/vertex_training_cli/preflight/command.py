@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-import enum
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal
 
 import typer
 
 from vertex_training.errors import CommandError
 from vertex_training_cli.engine import stacks
-from vertex_training_cli.options import write_reports
+from vertex_training_cli.options import ReportFile, write_reports
 from vertex_training_cli.preflight import (
     context,
     names,
@@ -37,14 +35,6 @@ from vertex_training_cli.preflight.context import MALFORMED, PreflightContext
 REFUSED: Final = 3
 
 
-class PreflightFormat(enum.StrEnum):
-    """Output formats of a preflight."""
-
-    TEXT = enum.auto()
-    MARKDOWN = enum.auto()
-    JSON = enum.auto()
-
-
 def preflight(
     stack: Annotated[
         str, typer.Option("--stack", "-s", help="Stack to check (Pulumi.STACK.yaml).")
@@ -53,17 +43,12 @@ def preflight(
         str, typer.Option("--as", help="Impersonate this service account.", metavar="ACCOUNT")
     ] = "",
     format_: Annotated[
-        PreflightFormat,
+        Literal["text", "markdown", "json"],
         typer.Option(
             "--format", "-f", metavar="FORMAT", help="Output format: text, markdown or json."
         ),
-    ] = PreflightFormat.TEXT,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output", "-o", help="Write the report to FILE.md and FILE.json.", metavar="FILE"
-        ),
-    ] = None,
+    ] = "text",
+    output: ReportFile = None,
 ) -> None:
     """Check whether Google Cloud would refuse the stack's deployment. The command changes nothing.
 

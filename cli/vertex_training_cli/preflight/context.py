@@ -19,7 +19,7 @@ from vertex_training_cli.engine.pulumi_cli import BACKEND, PulumiCli
 from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.preflight.answers import Answer, question
 from vertex_training_cli.rest import Read, RestClient
-from vertex_training_cli.status import print_line
+from vertex_training_cli.status import print_status
 
 Parameters = ParamSpec("Parameters")
 #: URL endings of the only methods that are sent by POST. These methods are read-only.
@@ -40,16 +40,17 @@ class UnansweredError(Exception):
 
 
 def answered(
-    check: Callable[Concatenate[PreflightContext, Parameters], Iterator[Answer]],
+    check: Callable[Concatenate[PreflightContext, Parameters], Answer | Iterator[Answer]],
 ) -> Callable[Concatenate[PreflightContext, Parameters], Iterator[Answer]]:
-    """Decorate a check: if it is not possible, it yields an unknown answer instead of an error."""
+    """Decorate a check: if it is not possible, its answer is unknown instead of an error."""
 
     @functools.wraps(check)
     def run(
         context: PreflightContext, *args: Parameters.args, **named: Parameters.kwargs
     ) -> Iterator[Answer]:
         try:
-            yield from check(context, *args, **named)
+            answers = check(context, *args, **named)
+            yield from [answers] if isinstance(answers, Answer) else answers
         except UnansweredError as error:
             yield error.answer
         except MALFORMED as error:
@@ -97,11 +98,12 @@ class ReadOnlyClient:
         except CommandError as error:
             raise UnansweredError(of.unknown(str(error))) from None
 
-    def held(self, url: str, permissions: Iterable[str], of: Answer) -> set[str] | None:
+    def held(self, policy: str, permissions: Iterable[str], of: Answer) -> set[str] | None:
         """Return the permissions that the caller has on a resource; None if it does not exist.
 
-        ``url`` is the URL of the resource's ``testIamPermissions``, which requires no permission.
+        ``policy`` is the name of the resource's IAM policy. The request requires no permission.
         """
+        url = rest.policy_url(policy, "testIamPermissions")
         names, held = sorted(permissions), set[str]()
         for start in range(0, len(names), MOST_PERMISSIONS):
             some = names[start : start + MOST_PERMISSIONS]
@@ -175,7 +177,7 @@ def connect(ref: StackRef, account: str = "") -> tuple[PreflightContext, list[An
         if ref.is_local:
             raise CommandError("--as: the local cloud has no accounts. Omit --as.")
         os.environ[VARIABLE] = account  # All clients of this process read this variable.
-    env = ref.environment(lambda text: print_line(f"vt: {text}"))
+    env = ref.environment(print_status)
     client = ReadOnlyClient(rest.connect(ref))
     declared = declare_stack(ref.root, ref.stack)
     unread, recorded, backend = list[Answer](), None, env.get(BACKEND, "")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from typing import Any, Final
 
 from vertex_training import naming
@@ -84,7 +85,7 @@ def _query(snapshot: DeclaredResource) -> Answer:
 
 @answered
 def _bucket(context: PreflightContext, bucket: DeclaredResource) -> Iterator[Answer]:
-    name = str(bucket.inputs["name"])
+    name, is_made = str(bucket.inputs["name"]), context.is_made(bucket)
     of = question(f"gs://{name}", "free name")
     mend = f"choose another name in Pulumi.{context.ref.stack}.yaml (buckets.KEY.name)"
     try:
@@ -93,33 +94,28 @@ def _bucket(context: PreflightContext, bucket: DeclaredResource) -> Iterator[Ans
         # Bucket names are global: 403 means that the bucket is in another project and the caller
         # may not read it, 404 means that the name is free.
         # https://docs.cloud.google.com/storage/docs/json_api/v1/buckets/get
-        if context.is_made(bucket) or not error.answer.permission:
+        if is_made or not error.answer.permission:
             raise
         # If the caller may read all buckets of the project, the bucket is in another project.
-        url = f"{rest.PROJECT.url(context.project)}:testIamPermissions"
-        try:
-            held = context.client.held(url, {"storage.buckets.get"}, of)
-        except UnansweredError:
-            held = None
-        if not held:
-            raise error from None
-        yield of.refused("taken by a project that the caller may not read", _SHARED, mend)
-        return
-    if document is None:
-        if context.is_made(bucket):
-            drift = f"vt drift --stack {context.ref.stack} shows how to restore the bucket"
-            deleted = "free, but the state contains the bucket"
-            yield of.warning(deleted, "the bucket was deleted in the cloud", drift)
-        else:
-            yield of.ok("free")
-        return
-    number = str(document.get("projectNumber", ""))
-    if number not in ("", context.number):
+        project = f"projects/{context.project}"
+        with suppress(UnansweredError):
+            if context.client.held(project, {"storage.buckets.get"}, of):
+                taken = "taken by a project that the caller may not read"
+                yield of.refused(taken, _SHARED, mend)
+                return
+        raise error from None
+    if document is None and is_made:
+        drift = f"vt drift --stack {context.ref.stack} shows how to restore the bucket"
+        deleted = "free, but the state contains the bucket"
+        yield of.warning(deleted, "the bucket was deleted in the cloud", drift)
+    elif document is None:
+        yield of.ok("free")
+    elif (number := str(document.get("projectNumber", ""))) not in ("", context.number):
         yield of.refused(f"taken by project {number}", _SHARED, mend)
-    elif not context.is_made(bucket) and context.recorded is not None:
+    elif not is_made and context.recorded is not None:
         yield _not_of_the_state(context, of, bucket)
     else:
-        yield of.ok("created by the stack" if context.recorded is not None else "in the project")
+        yield of.ok("created by the stack" if is_made else "in the project")
         yield _settings(bucket, document, name)
 
 
@@ -147,56 +143,52 @@ def _not_of_the_state(context: PreflightContext, of: Answer, resource: DeclaredR
 
 
 @answered
-def _other(context: PreflightContext, resource: DeclaredResource) -> Iterator[Answer]:
+def _other(context: PreflightContext, resource: DeclaredResource) -> Answer:
     word = resource_types.find(resource.type).word
     of = question(resource.id, f"existence of the {word}")
     if context.client.get(READ[resource.type], of, resource.id) is None:
-        yield of.ok("no")
-    elif context.is_made(resource):
-        yield of.ok("yes, created by the stack")
-    elif context.recorded is None:
-        yield of.unknown("yes, but the state was not read")
-    else:
-        yield _not_of_the_state(context, of, resource)
+        return of.ok("no")
+    if context.is_made(resource):
+        return of.ok("yes, created by the stack")
+    if context.recorded is None:
+        return of.unknown("yes, but the state was not read")
+    return _not_of_the_state(context, of, resource)
 
 
 @answered
-def _used_bucket(context: PreflightContext, name: str) -> Iterator[Answer]:
+def _used_bucket(context: PreflightContext, name: str) -> Answer:
     of = question(f"gs://{name}", "existence of the bucket")
-    if context.client.get(rest.BUCKET, of, name) is None:
-        mend = f"gcloud storage buckets create gs://{name}, or use another bucket"
-        yield of.refused("no", "grants and jobs that use the bucket fail with 404", mend)
-    else:
-        yield of.ok("yes")
+    if context.client.get(rest.BUCKET, of, name) is not None:
+        return of.ok("yes")
+    mend = f"gcloud storage buckets create gs://{name}, or use another bucket"
+    return of.refused("no", "grants and jobs that use the bucket fail with 404", mend)
 
 
 @answered
-def _secret_version(context: PreflightContext, secret: str) -> Iterator[Answer]:
+def _secret_version(context: PreflightContext, secret: str) -> Answer:
     of = question(f"{secret}/versions/latest", "enabled version")
     version = context.client.get(rest.SECRET_VERSION, of, secret)
     name, project = secret.rpartition("/")[2], secret.split("/")[1]
+    state = "no version" if version is None else str(version.get("state"))
+    if state == "ENABLED":
+        return of.ok(state)
+    mend = f"gcloud secrets versions enable latest --secret={name} --project={project}"
     if version is None:
-        add = f"gcloud secrets versions add {name} --project={project} --data-file=FILE"
-        yield of.warning("no version", "jobs that read the secret fail", add)
-    elif (state := str(version.get("state"))) != "ENABLED":
-        enable = f"gcloud secrets versions enable latest --secret={name} --project={project}"
-        yield of.warning(state, "jobs that read the secret fail", enable)
-    else:
-        yield of.ok("ENABLED")
+        mend = f"gcloud secrets versions add {name} --project={project} --data-file=FILE"
+    return of.warning(state, "jobs that read the secret fail", mend)
 
 
 @answered
-def _key(context: PreflightContext, key: str) -> Iterator[Answer]:
+def _key(context: PreflightContext, key: str) -> Answer:
     of = question(key, "state of the key's primary version")
     crypto_key = context.client.get(rest.KEY, of, key)
     state = "the key does not exist"
     if crypto_key is not None:
         state = str((crypto_key.get("primary") or {}).get("state", "no primary version"))
     if state == "ENABLED":
-        yield of.ok(state)
-        return
+        return of.ok(state)
     ring, _, name = key.rpartition("/cryptoKeys/")
-    yield of.refused(
+    return of.refused(
         state,
         "resources with this key cannot be created, and data of existing resources cannot be read",
         f"enable a version and make it primary; gcloud kms keys versions list --key={name} "
@@ -205,7 +197,7 @@ def _key(context: PreflightContext, key: str) -> Iterator[Answer]:
 
 
 @answered
-def _channel(context: PreflightContext, key: str, channel: Channel) -> Iterator[Answer]:
+def _channel(context: PreflightContext, key: str, channel: Channel) -> Answer:
     assert channel.existing
     budget = context.declared.stack.declared.budget
     of = question(channel.existing, "existence of the notification channel")
@@ -213,14 +205,13 @@ def _channel(context: PreflightContext, key: str, channel: Channel) -> Iterator[
     listing = f"gcloud beta monitoring channels list --project={context.project}"
     mend = f"use another channel in channels.{key}; `{listing}` lists them"
     if document is None:
-        yield of.refused("no", "alerts and budgets with this channel fail with 404", mend)
-    elif document.get("enabled") is False:
+        return of.refused("no", "alerts and budgets with this channel fail with 404", mend)
+    if document.get("enabled") is False:
         on = f"gcloud beta monitoring channels update {channel.existing} --enabled"
-        yield of.warning("the channel is off", "the channel gets no messages", on)
-    elif (type_ := str(document.get("type"))) != "email" and budget and key in budget.channels:
-        yield of.warning(f"{type_}, used by a budget", "budgets only notify email channels", mend)
-    else:
-        yield of.ok(f"yes, {type_}")
+        return of.warning("the channel is off", "the channel gets no messages", on)
+    if (type_ := str(document.get("type"))) != "email" and budget and key in budget.channels:
+        return of.warning(f"{type_}, used by a budget", "budgets only notify email channels", mend)
+    return of.ok(f"yes, {type_}")
 
 
 #: Permission to read an image.
@@ -283,23 +274,18 @@ def _exists(
 
 
 @answered
-def _pulled(context: PreflightContext, grant: GrantRequest) -> Iterator[Answer]:
+def _pulled(context: PreflightContext, grant: GrantRequest) -> Answer:
     who = grant.member.removeprefix("serviceAccount:")
     of = question(grant.resource, f"pull access of {who}")
     policy = context.client.get(rest.REPOSITORY_POLICY, of, grant.resource)
     if policy is None:
-        yield of.refused(
-            "the repository does not exist",
-            "images of the repository cannot be pulled",
-            "use another repository",
-        )
-        return
+        meets = "images of the repository cannot be pulled"
+        return of.refused("the repository does not exist", meets, "use another repository")
     members = set(pulling(policy.get("bindings") or ()))
     if members & {grant.member, *naming.PUBLIC_MEMBERS}:
-        yield of.ok("yes")
-    else:
-        meets = "the image cannot be pulled, unless a role on the project allows it"
-        yield of.refused("not granted by the repository's IAM policy", meets, grants.command(grant))
+        return of.ok("yes")
+    meets = "the image cannot be pulled, unless a role on the project allows it"
+    return of.refused("not granted by the repository's IAM policy", meets, grants.command(grant))
 
 
 def pulling(bindings: Iterable[Any]) -> Iterator[str]:

@@ -45,12 +45,9 @@ def _ask_network(context: PreflightContext, plan: NetworkPlan) -> Iterator[Answe
     asked = question(plan.id, "existence of the network")
     network = context.client.get(rest.NETWORK, asked, plan.id)
     if context.declared.stack.settings.network.existing:
-        if network is None:
-            meets = "resources and jobs in the network are refused"
-            mend = "set network.existing to an existing network"
-            yield asked.refused("no", meets, mend)
-        else:
-            yield asked.ok("yes")
+        meets = "resources and jobs in the network are refused"
+        mend = "set network.existing to an existing network"
+        yield asked.refused("no", meets, mend) if network is None else asked.ok("yes")
     if network is not None:
         yield from _ask_addresses(context, plan)
         if plan.mode == "peering":
@@ -58,7 +55,7 @@ def _ask_network(context: PreflightContext, plan: NetworkPlan) -> Iterator[Answe
 
 
 @answered
-def _ask_host(context: PreflightContext, host: str) -> Iterator[Answer]:
+def _ask_host(context: PreflightContext, host: str) -> Answer:
     asked = question(f"project {context.project}", "host project of the Shared VPC")
     host_project = context.client.get(rest.SHARED_VPC_HOST, asked, context.project)
     name = str((host_project or {}).get("name", ""))
@@ -66,15 +63,14 @@ def _ask_host(context: PreflightContext, host: str) -> Iterator[Answer]:
     attach = f"gcloud compute shared-vpc associated-projects add {context.project}"
     attach += f" --host-project={host}"
     if name == host:
-        yield asked.ok(host)
-    elif name:
+        return asked.ok(host)
+    if name:
         meets = "the attachment is refused: a project has only one host project"
         detach = attach.replace(" add ", " remove ").replace(host, name)
-        yield asked.refused(name, meets, f"run `{detach}`, or set sharedVpc.hostProject to {name}")
-    elif settings and settings.manage_host:
-        yield asked.ok("none: the stack will attach the project to the host project")
-    else:
-        yield asked.refused("none", f"jobs cannot use networks of {host}", attach)
+        return asked.refused(name, meets, f"run `{detach}`, or set sharedVpc.hostProject to {name}")
+    if settings and settings.manage_host:
+        return asked.ok("none: the stack will attach the project to the host project")
+    return asked.refused("none", f"jobs cannot use networks of {host}", attach)
 
 
 @answered
@@ -138,17 +134,10 @@ def _machines(context: PreflightContext) -> int:
 @answered
 def _ask_connection(
     context: PreflightContext, plan: NetworkPlan, network: Mapping[str, Any]
-) -> Iterator[Answer]:
+) -> Answer:
     asked = question(plan.id, f"connection with {SERVICE}")
     query = urlencode({"network": plan.path})
     connections = context.client.items(rest.CONNECTIONS, asked, SERVICE, query)
-    yield _judge_connection(context, plan, network, asked, connections)
-
-
-def _judge_connection(
-    context: PreflightContext, plan: NetworkPlan, network: Mapping[str, Any], asked: Answer,
-    connections: Items,
-) -> Answer:  # fmt: skip
     has = [
         name for connection in connections for name in connection.get("reservedPeeringRanges") or ()
     ]
@@ -176,17 +165,16 @@ def _judge_connection(
 
 
 @answered
-def _ask_attachment(context: PreflightContext, path: str) -> Iterator[Answer]:
+def _ask_attachment(context: PreflightContext, path: str) -> Answer:
     asked = question(path, "existence of the network attachment")
     if context.client.get(rest.ATTACHMENT, asked, path):
-        yield asked.ok("yes")
-    else:
-        mend = "set network.attachment.existing to an existing attachment"
-        yield asked.refused("no", "jobs are refused", mend)
+        return asked.ok("yes")
+    mend = "set network.attachment.existing to an existing attachment"
+    return asked.refused("no", "jobs are refused", mend)
 
 
 @answered
-def _ask_zones(context: PreflightContext, peering: Mapping[str, str]) -> Iterator[Answer]:
+def _ask_zones(context: PreflightContext, peering: Mapping[str, str]) -> Answer:
     domain, project = peering["domain"], peering["targetProject"]
     asked = question(f"names of {domain}", f"private zones of {project}")
     zones = context.client.items(rest.ZONES, asked, project)
@@ -199,14 +187,13 @@ def _ask_zones(context: PreflightContext, peering: Mapping[str, str]) -> Iterato
         if serves and any(str(e.get("networkUrl", "")).endswith(network) for e in visible_in):
             names.append(str(zone["dnsName"]))
     if names:
-        yield asked.ok(", ".join(names))
-        return
+        return asked.ok(", ".join(names))
     mend = (
         f"gcloud dns managed-zones create NAME --visibility=private --dns-name={domain}"
         f" --networks={peering['targetNetwork']} --project={project} --description=NAMES"
     )
     missing = f"no zone is visible to network {peering['targetNetwork']}"
-    yield asked.warning(missing, f"jobs cannot resolve names of {domain}", mend)
+    return asked.warning(missing, f"jobs cannot resolve names of {domain}", mend)
 
 
 Block = ipaddress.IPv4Network

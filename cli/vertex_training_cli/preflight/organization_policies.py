@@ -90,14 +90,12 @@ def check_policies(context: PreflightContext) -> Iterator[Answer]:
 @answered
 def _judge(
     context: PreflightContext, constraint: Constraint, project: str, subjects: Sequence[Subject]
-) -> Iterator[Answer]:
+) -> Answer:
     asked = question(f"project {project}", f"policy {constraint.name}")
     read = rest.ORGANIZATION_POLICY
     document = context.client.get(read, asked, project, constraint.name)
     if document is None:
-        missing = "the project or the constraint does not exist"
-        yield asked.unknown(missing, read.permission)
-        return
+        return asked.unknown("the project or the constraint does not exist", read.permission)
     policy = EffectivePolicy.parse(document)
     allowed = [(policy.allows(subject), subject) for subject in subjects]
     stopped = [value for verdict, value in allowed if verdict is False]
@@ -105,12 +103,10 @@ def _judge(
     mend = f"request an exception for projects/{project} from the organization's administrator"
     mend += f"; or {constraint.mend}" if constraint.mend else ""
     if stopped:
-        yield asked.refused(str(policy), f"{_shown(stopped)}: {constraint.stops}", mend)
-    elif unclear:
-        answer = f"{policy}: unknown for {_shown(unclear)}"
-        yield asked.unknown(answer, mend=mend)
-    else:
-        yield asked.ok(f"{policy}: allows {counted(len(subjects), 'resource')}")
+        return asked.refused(str(policy), f"{_shown(stopped)}: {constraint.stops}", mend)
+    if unclear:
+        return asked.unknown(f"{policy}: unknown for {_shown(unclear)}", mend=mend)
+    return asked.ok(f"{policy}: allows {counted(len(subjects), 'resource')}")
 
 
 def _shown(subjects: Sequence[Subject]) -> str:
@@ -186,10 +182,8 @@ def _match_location(location: str) -> Match:
         if value.startswith("in:"):
             group = value.removeprefix("in:").removesuffix("-locations")
             return True if group in (parts[0], region) else False if group in elsewhere else None
-        if (
-            len(parts) > 2 and value == region
-        ):  # Google does not document if a region includes its zones.
-            return None
+        if len(parts) > 2 and value == region:
+            return None  # Google does not document if a region includes its zones.
         return value == location.lower()
 
     return covers
@@ -225,9 +219,7 @@ def _locations(declared: DeclaredStack) -> Iterator[Subject]:
     for resource in declared.resources:
         if resource_types.IAM_TYPE.search(resource.type):
             continue  # The resource of the grant has the location.
-        replicas = ((resource.inputs.get("replication") or {}).get("userManaged") or {}).get(
-            "replicas"
-        )
+        replicas = resource_types.value_at(resource.inputs, "replication.userManaged.replicas")
         locations = [resource.inputs.get(key) for key in ("location", "region", "zone")]
         locations += [replica.get("location") for replica in replicas or ()]
         for location in filter(None, locations):

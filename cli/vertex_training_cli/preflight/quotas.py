@@ -10,8 +10,10 @@ https://docs.cloud.google.com/compute/docs/reference/rest/v1/reservations/get
 from __future__ import annotations
 
 import dataclasses
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+import functools
+import operator
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -52,13 +54,11 @@ def check_quotas(context: PreflightContext) -> Iterator[Answer]:
 
 
 @answered
-def _ask_quota(
-    context: PreflightContext, need: JobNeed, judge: Callable[..., Answer]
-) -> Iterator[Answer]:
+def _ask_quota(context: PreflightContext, need: JobNeed, judge: Callable[..., Answer]) -> Answer:
     region = context.declared.stack.settings.region
     asked = question(need.metric, f"limit in {region}")
     limit = _limit(context, asked, context.project, need.metric, {"region": region})
-    yield judge(asked, need, context.project, limit)
+    return judge(asked, need, context.project, limit)
 
 
 def judge_jobs(asked: Answer, need: JobNeed, project: str, limit: int | None) -> Answer:
@@ -116,44 +116,39 @@ def _ask_compute_quotas(context: PreflightContext, need: ComputeNeed) -> Iterato
     if not regional or not whole:
         yield asked.unknown("the project does not exist, or its Compute Engine API is off")
         return
-    yield from _judge_compute(need, regional, whole)
+    limits = {
+        str(entry.get("metric")): entry
+        for document in (whole, regional)
+        for entry in document.get("quotas") or ()
+    }
+    for metric, wanted in sorted(need.counts.items()):
+        if quota := limits.get(metric):
+            yield _judge_compute(need, metric, wanted, quota)
     for family in need.families:
         yield from _ask_family(context, need, family)
 
 
 @answered
-def _ask_family(
-    context: PreflightContext, need: ComputeNeed, family: GpuFamily
-) -> Iterator[Answer]:
+def _ask_family(context: PreflightContext, need: ComputeNeed, family: GpuFamily) -> Answer:
     where = f"region {need.region} of project {need.project}"
     asked = question(f"{BY_FAMILY} {family.name}", f"limit in {where}")
     place = {"region": need.region, "gpu_family": family.name}
     limit = _limit(context, asked, need.project, BY_FAMILY, place)
     if limit is not None and limit < family.count:
         meets = f"the reservations need {family.count}: their creation is refused"
-        yield asked.refused(f"{limit}", meets, _mend(need.project, family.count))
-    else:
-        yield asked.ok("not limited" if limit is None else f"{limit}")
+        return asked.refused(f"{limit}", meets, _mend(need.project, family.count))
+    return asked.ok("not limited" if limit is None else f"{limit}")
 
 
-def _judge_compute(need: ComputeNeed, regional: object, project: object) -> Iterator[Answer]:
-    limits = {
-        str(entry.get("metric")): entry
-        for document in (project, regional)
-        for entry in (document.get("quotas") or () if isinstance(document, dict) else ())
-    }
-    for metric, wanted in sorted(need.counts.items()):
-        if (quota := limits.get(metric)) is None:
-            continue
-        limit, used = int(quota.get("limit", 0)), int(quota.get("usage", 0))
-        where = f"region {need.region} of project {need.project}"
-        asked = question(f"quota {metric}", f"limit and usage in {where}")
-        if used + wanted > limit:
-            meets = f"the stack needs {wanted} more: a creation is refused (quotaExceeded)"
-            mend = _mend(need.project, used + wanted)
-            yield asked.refused(f"{used} of {limit} used", meets, mend)
-        else:
-            yield asked.ok(f"{used} of {limit} used, the stack needs {wanted}")
+def _judge_compute(need: ComputeNeed, metric: str, wanted: int, quota: Mapping[str, Any]) -> Answer:
+    limit, used = int(quota.get("limit", 0)), int(quota.get("usage", 0))
+    where = f"region {need.region} of project {need.project}"
+    asked = question(f"quota {metric}", f"limit and usage in {where}")
+    if used + wanted > limit:
+        meets = f"the stack needs {wanted} more: a creation is refused (quotaExceeded)"
+        mend = _mend(need.project, used + wanted)
+        return asked.refused(f"{used} of {limit} used", meets, mend)
+    return asked.ok(f"{used} of {limit} used, the stack needs {wanted}")
 
 
 #: Machine family -> its part in the name of Vertex AI's CPU quota, for all documented quotas.
@@ -216,16 +211,29 @@ class ComputeNeed:
 
 def job_needs(declared: DeclaredStack) -> list[JobNeed]:
     """Return the Vertex AI quotas that jobs need, by name of the quota."""
+    region = declared.stack.settings.region
+    return _by_metric(
+        {
+            key: _largest(_of_rung(rung, region) for rung in request.rungs)
+            for key, request in declared.requests.items()
+        }
+    )
+
+
+def _by_metric(counts: Mapping[str, Counter[str]]) -> list[JobNeed]:
     needs: dict[str, dict[str, int]] = {}
-    for key, request in declared.requests.items():
-        for rung in request.rungs:  # Only one rung of a job runs at a time.
-            for metric, count in _of_job(rung, declared.stack.settings.region).items():
-                by_job = needs.setdefault(metric, {})
-                by_job[key] = max(count, by_job.get(key, 0))
+    for key, of_job in counts.items():
+        for metric, count in of_job.items():
+            needs.setdefault(metric, {})[key] = count
     return [JobNeed(metric, by_job) for metric, by_job in sorted(needs.items())]
 
 
-def _of_job(request: JobRequest, region: str) -> Counter[str]:
+def _largest(of_rungs: Iterable[Counter[str]]) -> Counter[str]:
+    """Return the maximum of each count: only one rung of a job runs at a time."""
+    return functools.reduce(operator.or_, of_rungs)
+
+
+def _of_rung(request: JobRequest, region: str) -> Counter[str]:
     if request.kind is BATCH_JOB:
         return Counter()  # Batch waits until Compute Engine's quota suffices.
     spec, cost = request.trial["jobSpec"], request.own_cost
@@ -242,37 +250,32 @@ def _of_job(request: JobRequest, region: str) -> Counter[str]:
 
 def endpoint_needs(declared: DeclaredStack) -> list[JobNeed]:
     """Return the Vertex AI quotas that all replicas of endpoints need."""
-    needs: dict[str, dict[str, int]] = {}
+    needs = dict[str, Counter[str]]()
     for key, endpoint in declared.stack.endpoints.items():
+        wanted = needs[key] = Counter()
         for deployment in endpoint.deployments.values():
-            spec = deployment.machine
+            spec, replicas = deployment.machine, deployment.maximum
             machine = machines.serving_machine_type(str(spec["machineType"]))
-            wanted = Counter[str]()
             if machine and machine.vcpus and machine.family in _VERTEX_CPUS:
                 metric = f"custom_model_serving_{_VERTEX_CPUS[machine.family]}"
-                wanted[f"aiplatform.googleapis.com/{metric}"] += machine.vcpus
+                wanted[f"aiplatform.googleapis.com/{metric}"] += machine.vcpus * replicas
             if kind := str(spec.get("acceleratorType", "")):
                 metric = quota_metric(kind, preemptible=False, use="serving")
-                wanted[metric] += int(spec.get("acceleratorCount", 1))
-            for metric, count in wanted.items():
-                by_endpoint = needs.setdefault(metric, {})
-                by_endpoint[key] = by_endpoint.get(key, 0) + count * deployment.maximum
-    return [JobNeed(metric, by_endpoint) for metric, by_endpoint in sorted(needs.items())]
+                wanted[metric] += int(spec.get("acceleratorCount", 1)) * replicas
+    return _by_metric(needs)
 
 
 def compute_needs(declared: DeclaredStack) -> list[ComputeNeed]:
     """Return the Compute Engine quotas that new resources need, by project and region."""
     settings = declared.stack.settings
-    counts: dict[tuple[str, str], Counter[str]] = {}
-    families: dict[tuple[str, str], Counter[str]] = {}
+    counts = defaultdict[tuple[str, str], Counter[str]](Counter)
+    families = defaultdict[tuple[str, str], Counter[str]](Counter)
     for resource in declared.resources:
         if metric := COUNTED.get(resource.type):
             zone = str(resource.inputs.get("zone") or "")
-            region = str(
-                resource.inputs.get("region") or zone.rpartition("-")[0] or settings.region
-            )
-            at = (str(resource.inputs.get("project") or settings.project), region)
-            counts.setdefault(at, Counter())[metric] += 1
+            region = resource.inputs.get("region") or zone.rpartition("-")[0] or settings.region
+            project = resource.inputs.get("project") or settings.project
+            counts[str(project), str(region)][metric] += 1
     made = {
         resource.inputs.get("name")
         for resource in declared.resources
@@ -282,17 +285,13 @@ def compute_needs(declared: DeclaredStack) -> list[ComputeNeed]:
         if plan.name in made:
             at = (plan.project, plan.settings.zone.rpartition("-")[0])
             for metric, count in _of_reservation(plan):
-                counts.setdefault(at, Counter())[metric] += count
+                counts[at][metric] += count
             if plan.accelerator_type and not _compute_gpu(plan):
                 family = family_of(plan.accelerator_type)
                 gpus = plan.accelerator_count * plan.settings.count
-                families.setdefault(at, Counter())[family] += gpus
+                families[at][family] += gpus
     return [
-        ComputeNeed(
-            *at,
-            counts=quotas,
-            families=tuple(GpuFamily(*item) for item in sorted(families.get(at, {}).items())),
-        )
+        ComputeNeed(*at, quotas, tuple(GpuFamily(*item) for item in sorted(families[at].items())))
         for at, quotas in sorted(counts.items())
     ]
 
@@ -316,7 +315,9 @@ def _compute_gpu(plan: ReservationPlan) -> str:
 def check_reservations(context: PreflightContext) -> Iterator[Answer]:
     """Yield an answer for each existing reservation that the stack uses."""
     plans = {plan.path: plan for plan in context.declared.stack.reservations.values()}
-    wanted = _machines_of_jobs(context)
+    wanted = Counter[str]()
+    for request in context.declared.requests.values():
+        wanted.update(_largest(map(_machines_of, request.rungs)))
     existing = [path for path, plan in plans.items() if plan.settings.existing]
     for path in dict.fromkeys([*existing, *(used for used in wanted if used not in plans)]):
         yield from _reservation(context, path, plans.get(path), wanted[path])
@@ -325,47 +326,18 @@ def check_reservations(context: PreflightContext) -> Iterator[Answer]:
 @answered
 def _reservation(
     context: PreflightContext, path: str, plan: ReservationPlan | None, wanted: int
-) -> Iterator[Answer]:
+) -> Answer:
     asked = question(path, "existence and machines of the reservation")
     reservation = context.client.get(rest.RESERVATION, asked, path)
-    yield _judge_reservation(asked, reservation, plan, (context.project, context.number), wanted)
-
-
-def _machines_of_jobs(context: PreflightContext) -> Counter[str]:
-    by_reservation = Counter[str]()
-    for request in context.declared.requests.values():
-        of_job = Counter[str]()
-        for rung in request.rungs:  # Only one rung of a job runs at a time.
-            of_job |= _machines_of(rung)
-        by_reservation.update(of_job)
-    return by_reservation
-
-
-def _machines_of(request: JobRequest) -> Counter[str]:
-    counts, cost = Counter[str](), request.own_cost
-    pools = request.trial["jobSpec"].get("workerPoolSpecs") or ()
-    for pool in cost.pools:
-        for path in named_reservations(pools[pool.index]):
-            counts[path] += pool.machines * cost.parallel
-    return counts
-
-
-def _judge_reservation(
-    asked: Answer,
-    reservation: Mapping[str, Any] | None,
-    plan: ReservationPlan | None,
-    projects: tuple[str, str],
-    wanted: int,
-) -> Answer:
-    _, owner, _, zone, _, name = asked.subject.split("/")
+    _, owner, _, zone, _, name = path.split("/")
     if reservation is None:
-        mend = f"gcloud compute reservations list --project={owner}"
-        return asked.refused(
-            "no",
-            f"jobs with the reservation are refused: zone {zone} does not have this reservation",
-            mend,
-        )
-    answer = _shown(reservation)
+        meets = f"jobs with the reservation are refused: zone {zone} does not have this reservation"
+        return asked.refused("no", meets, f"gcloud compute reservations list --project={owner}")
+    specific = reservation.get("specificReservation") or {}
+    count = int(specific.get("count", 0))
+    machine, gpus = _machine(specific.get("instanceProperties") or {})
+    added = "".join(f" with {number} x {gpu}" for gpu, number in gpus.items())
+    answer = f"{count} x {machine}{added}"
     update = f"gcloud compute reservations update {name} --zone={zone} --project={owner}"
     if (status := reservation.get("status", "READY")) != "READY":
         return asked.refused(
@@ -379,60 +351,49 @@ def _judge_reservation(
         mend = "recreate the reservation with reservationSharingPolicy.serviceShareType: ALLOW_ALL"
         return asked.refused(answer, meets, mend)
     share = reservation.get("shareSettings") or {}
-    is_shared = share.get("shareType") == "ORGANIZATION" or {*projects} & {
-        *(share.get("projectMap") or ())
-    }
-    if owner not in projects and not is_shared:
-        meets = f"jobs are refused: the reservation is not shared with project {projects[0]}"
-        return asked.refused(answer, meets, f"{update} --add-share-with={projects[0]}")
-    if plan and (differs := _difference(reservation, plan)):
+    own = {context.project, context.number}
+    users = {owner, *(share.get("projectMap") or ())}
+    if share.get("shareType") != "ORGANIZATION" and not own & users:
+        meets = f"jobs are refused: the reservation is not shared with project {context.project}"
+        return asked.refused(answer, meets, f"{update} --add-share-with={context.project}")
+    by_name = bool(reservation.get("specificReservationRequired"))
+    if plan and (differs := _difference(machine, gpus, by_name, plan)):
         meets = f"jobs that use it are refused, because the stack file declares {differs}"
         return asked.refused(answer, meets, f"correct reservations.{plan.key} in the stack file")
-    if (count := _count(reservation)) < wanted:
+    if count < wanted:
         meets = f"all jobs together need {counted(wanted, 'machine')}: some are refused or wait"
         return asked.refused(answer, meets, f"{update} --vm-count={wanted}")
     if plan and count < plan.settings.count:
         meets = f"the stack file declares {counted(plan.settings.count, 'machine')}"
-        return asked.warning(
-            answer, meets, f"correct reservations.{plan.key}.count in the stack file"
-        )
+        mend = f"correct reservations.{plan.key}.count in the stack file"
+        return asked.warning(answer, meets, mend)
     return asked.ok(answer)
 
 
-def _specific(reservation: Mapping[str, Any]) -> Mapping[str, Any]:
-    return reservation.get("specificReservation") or {}
+def _machines_of(request: JobRequest) -> Counter[str]:
+    counts, cost = Counter[str](), request.own_cost
+    pools = request.trial["jobSpec"].get("workerPoolSpecs") or ()
+    for pool in cost.pools:
+        for path in named_reservations(pools[pool.index]):
+            counts[path] += pool.machines * cost.parallel
+    return counts
 
 
-def _count(reservation: Mapping[str, Any]) -> int:
-    return int(_specific(reservation).get("count", 0))
+def _machine(properties: Mapping[str, Any]) -> tuple[str, Mapping[str, int]]:
+    gpus = dict[str, int]()
+    for accelerator in properties.get("guestAccelerators") or ():
+        name = str(accelerator.get("acceleratorType")).rpartition("/")[2]
+        gpus[name.upper().replace("-", "_")] = int(accelerator.get("acceleratorCount", 0))
+    return str(properties.get("machineType", "")), gpus
 
 
-def _machine(reservation: Mapping[str, Any]) -> tuple[str, Mapping[str, int]]:
-    machine = _specific(reservation).get("instanceProperties") or {}
-    gpus = {
-        str(accelerator.get("acceleratorType")).rpartition("/")[2].upper().replace("-", "_"): int(
-            accelerator.get("acceleratorCount", 0)
-        )
-        for accelerator in machine.get("guestAccelerators") or ()
-    }
-    return str(machine.get("machineType", "")), gpus
-
-
-def _shown(reservation: Mapping[str, Any]) -> str:
-    machine, gpus = _machine(reservation)
-    added = "".join(f" with {count} x {name}" for name, count in gpus.items())
-    return f"{_count(reservation)} x {machine}{added}"
-
-
-def _difference(reservation: Mapping[str, Any], plan: ReservationPlan) -> str:
-    machine, gpus = _machine(reservation)
+def _difference(machine: str, gpus: Mapping[str, int], by_name: bool, plan: ReservationPlan) -> str:
     if machine != plan.machine_type:
         return plan.machine_type
     accelerator, known = plan.settings.accelerator_type, machines.machine_type(machine)
     has_its_own = bool(known and known.accelerator_required)
     if accelerator and not has_its_own and gpus != {accelerator: plan.accelerator_count}:
         return f"{plan.accelerator_count} x {accelerator}"
-    by_name = bool(reservation.get("specificReservationRequired"))
     if by_name is not plan.settings.specific_reservation_required:
         return f"specificReservationRequired: {str(not by_name).lower()}"
     return ""

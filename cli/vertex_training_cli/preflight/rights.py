@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import json
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Final
 
 from vertex_training.catalog import resource_types
-from vertex_training.catalog.resource_types import ACCOUNT, AGENT, BUCKET, ResourceType
+from vertex_training.catalog.resource_types import ACCOUNT, AGENT, BUCKET
 from vertex_training.errors import counted
 from vertex_training.foundation.conditions import LIMITED
 from vertex_training_cli import rest
@@ -39,9 +40,9 @@ def check_project(context: PreflightContext) -> Iterator[Answer]:
     """Check the stack's project, and the APIs of all projects that the stack uses."""
     yield from _project(context)
     yield from _billing(context)
-    needed: dict[str, set[str]] = {}
+    needed = defaultdict[str, set[str]](set)
     for service in context.of_type(SERVICE):
-        needed.setdefault(str(service.inputs["project"]), set()).add(str(service.inputs["service"]))
+        needed[str(service.inputs["project"])].add(str(service.inputs["service"]))
     for project, apis in needed.items():
         yield from _apis(context, project, apis)
 
@@ -77,13 +78,12 @@ def _project(context: PreflightContext) -> Iterator[Answer]:
 
 
 @answered
-def _billing(context: PreflightContext) -> Iterator[Answer]:
+def _billing(context: PreflightContext) -> Answer:
     of = question(f"projects/{context.project}", "billing")
     billing = context.client.get(rest.BILLING, of, context.project)
     if billing and billing.get("billingEnabled"):
-        yield of.ok(str(billing.get("billingAccountName", "on")))
-        return
-    yield of.refused(
+        return of.ok(str(billing.get("billingAccountName", "on")))
+    return of.refused(
         "off",
         "paid APIs cannot be enabled, and buckets, machines and jobs cannot be created",
         f"gcloud billing projects link {context.project} --billing-account=ACCOUNT_ID",
@@ -135,8 +135,6 @@ ACT_AS: Final = "iam.serviceAccounts.actAs"
 #: Pulumi's actions on objects of the state's bucket, and on the key that encrypts secrets.
 STATE: Final = ("create", "delete", "get", "list")
 KEY: Final = ("cloudkms.cryptoKeyVersions.useToDecrypt", "cloudkms.cryptoKeyVersions.useToEncrypt")
-_STORAGE: Final = "https://storage.googleapis.com/storage/v1/"
-_IAM: Final = "https://iam.googleapis.com/v1/"
 #: Permissions that CI's role may have under a condition on the name of a resource. IAM's test of
 #: permissions on a project does not report these permissions.
 _CONDITIONAL: Final = re.compile(
@@ -146,33 +144,9 @@ _CONDITIONAL: Final = re.compile(
 )
 
 
-@dataclass(slots=True)
-class Needs:
-    """Permissions that a deployment needs on one project or resource."""
-
-    by_permission: dict[str, list[str]] = field(default_factory=dict)
-    """Permission -> names of the declared resources that need the permission."""
-
-    def add(self, row: ResourceType, resource: DeclaredResource) -> None:
-        """Add permissions to create, update, refresh and delete the resource."""
-        for permission in row.needed_permissions(resource.inputs):
-            self.by_permission.setdefault(permission, []).append(resource.name)
-
-    def services(self) -> dict[str, set[str]]:
-        """Return the permissions by service."""
-        by_service: dict[str, set[str]] = {}
-        for permission in self.by_permission:
-            by_service.setdefault(permission.partition(".")[0], set()).add(permission)
-        return by_service
-
-    def reason(self, missing: set[str]) -> str:
-        """Return the effect of missing permissions: the resources that cannot be deployed."""
-        names = dict.fromkeys(
-            name for permission in sorted(missing) for name in self.by_permission[permission]
-        )
-        first, *others = names
-        more = f" and {counted(len(others), 'other resource')}" if others else ""
-        return f"deploying {first}{more} fails with 403"
+#: Permission that a deployment needs on a project or resource -> names of the declared resources
+#: that need the permission.
+Needs = Mapping[str, list[str]]
 
 
 def check_permissions(context: PreflightContext) -> Iterator[Answer]:
@@ -184,8 +158,8 @@ def check_permissions(context: PreflightContext) -> Iterator[Answer]:
         return
     needed, elsewhere = _needed(context)
     for target, needs in needed.items():
-        for service, permissions in sorted(needs.services().items()):
-            yield from _held(context, target, service, permissions, needs)
+        for service, permissions in groupby(sorted(needs), key=_service):
+            yield from _held(context, target, service, set(permissions), needs)
     for resource in elsewhere:
         row = resource_types.find(resource.type)
         yield question(resource.name, "permissions on the organization or folder").unknown(
@@ -197,8 +171,13 @@ def check_permissions(context: PreflightContext) -> Iterator[Answer]:
     yield from _state(context)
 
 
-def _needed(context: PreflightContext) -> tuple[dict[str, Needs], list[DeclaredResource]]:
-    needs, elsewhere = dict[str, Needs](), list[DeclaredResource]()
+def _service(permission: str) -> str:
+    return permission.partition(".")[0]
+
+
+def _needed(context: PreflightContext) -> tuple[Mapping[str, Needs], list[DeclaredResource]]:
+    """Return the permissions by target, and resources in organizations and folders."""
+    needs, elsewhere = defaultdict[str, dict[str, list[str]]](dict), list[DeclaredResource]()
     declared = context.declared.resources
     rows = ((resource_types.find(resource.type), resource.inputs) for resource in declared)
     declared_names = {row.policy_name(inputs) for row, inputs in rows if not row.grants_on}
@@ -211,30 +190,22 @@ def _needed(context: PreflightContext) -> tuple[dict[str, Needs], list[DeclaredR
             continue
         target = f"projects/{item.inputs.get('project') or context.project}"
         on = row.policy_name(item.inputs) if row.grants_on else ""
-        if _address(on) and on not in declared_names:
+        if rest.policy_url(on, "testIamPermissions") and on not in declared_names:
             target = on
-        needs.setdefault(target, Needs()).add(row, item)
+        for permission in row.needed_permissions(item.inputs):
+            needs[target].setdefault(permission, []).append(item.name)
     return needs, elsewhere
-
-
-def _address(target: str) -> str:
-    if target.startswith("b/"):
-        return f"{_STORAGE}{target}/iam/testPermissions"
-    base, slash = rest.policy_service(target), "/" if "/subnetworks/" in target else ":"
-    return f"{base}{target}{slash}testIamPermissions" if base else ""
 
 
 @answered
 def _held(
     context: PreflightContext, target: str, service: str, permissions: set[str], needs: Needs
-) -> Iterator[Answer]:
+) -> Answer:
     of = question(target, f"{service} permissions")
-    held = context.client.held(_address(target), permissions, of)
+    held = context.client.held(target, permissions, of)
     if held is None:
-        yield of.refused(
-            f"{target} does not exist", needs.reason(permissions), f"create {target} first"
-        )
-        return
+        mend = f"create {target} first"
+        return of.refused(f"{target} does not exist", _effect(permissions, needs), mend)
     missing = permissions - held
     is_project = target.count("/") == 1 and not target.startswith("b/")
     conditional = {
@@ -247,22 +218,26 @@ def _held(
             if missing == conditional:
                 raise
     if not missing:
-        yield of.ok(f"all {len(permissions)} permissions")
-        return
+        return of.ok(f"all {len(permissions)} permissions")
+    listed, meets = ", ".join(sorted(missing)), _effect(missing, needs)
     # IAM's test ignores the condition ``conditions.only_these_roles`` of CI's role.
     is_granting = service in LIMITED and all(
         permission.endswith(".setIamPolicy") for permission in missing
     )
     if context.as_ci and is_project and is_granting:
-        yield of.warning(
-            f"not granted without a condition: {', '.join(sorted(missing))}",
-            f"{needs.reason(missing)}, unless a conditional role of bootstrap/ allows the step",
+        return of.warning(
+            f"not granted without a condition: {listed}",
+            f"{meets}, unless a conditional role of bootstrap/ allows the step",
             "run `pulumi up` in bootstrap/, if the stack declares newer resources",
         )
-        return
-    yield of.refused(
-        f"missing: {', '.join(sorted(missing))}", needs.reason(missing), _grant(target, missing)
-    )
+    return of.refused(f"missing: {listed}", meets, _grant(target, missing))
+
+
+def _effect(missing: set[str], needs: Needs) -> str:
+    """Return the effect of missing permissions: the resources that cannot be deployed."""
+    first, *others = dict.fromkeys(name for item in sorted(missing) for name in needs[item])
+    more = f" and {counted(len(others), 'other resource')}" if others else ""
+    return f"deploying {first}{more} fails with 403"
 
 
 def _held_on_resources(context: PreflightContext, permissions: set[str], of: Answer) -> set[str]:
@@ -283,7 +258,7 @@ def _held_on_resources(context: PreflightContext, permissions: set[str], of: Ans
     common = set(permissions)
     for existing in created:
         target = resource_types.find(kind).policy_name(existing.inputs)
-        common &= context.client.held(_address(target), permissions, of) or set()
+        common &= context.client.held(target, permissions, of) or set()
     return common
 
 
@@ -324,22 +299,20 @@ def _accounts(context: PreflightContext) -> Iterator[Answer]:
 @answered
 def _account(
     context: PreflightContext, email: str, meets: str, declared: Mapping[str, DeclaredResource]
-) -> Iterator[Answer]:
+) -> Answer:
     project = email.partition("@")[2].partition(".")[0]
     name = f"projects/{project}/serviceAccounts/{email}"
     of = question(email, f"{ACT_AS} of the deploying account")
-    address = f"{_IAM}projects/-/serviceAccounts/{email}:testIamPermissions"
-    if context.client.held(address, {ACT_AS}, of):
-        yield of.ok("yes")
-    elif name in declared and not context.is_made(declared[name]):
-        yield of.ok("the stack creates the account and its grants")
-    else:
-        yield of.refused(
-            "not granted, or the account does not exist",
-            meets,
-            f"gcloud iam service-accounts add-iam-policy-binding {email} --member=MEMBER "
-            "--role=roles/iam.serviceAccountUser",
-        )
+    if context.client.held(f"projects/-/serviceAccounts/{email}", {ACT_AS}, of):
+        return of.ok("yes")
+    if name in declared and not context.is_made(declared[name]):
+        return of.ok("the stack creates the account and its grants")
+    return of.refused(
+        "not granted, or the account does not exist",
+        meets,
+        f"gcloud iam service-accounts add-iam-policy-binding {email} --member=MEMBER "
+        "--role=roles/iam.serviceAccountUser",
+    )
 
 
 def _state(context: PreflightContext) -> Iterator[Answer]:
@@ -353,16 +326,13 @@ def _state(context: PreflightContext) -> Iterator[Answer]:
 
 
 @answered
-def _on_state(
-    context: PreflightContext, target: str, permissions: set[str], role: str
-) -> Iterator[Answer]:
+def _on_state(context: PreflightContext, target: str, permissions: set[str], role: str) -> Answer:
     of = question(target, "permissions on the state")
-    held = context.client.held(_address(target), permissions, of)
+    held = context.client.held(target, permissions, of)
     missing = permissions - (held or set())
     if not missing:
-        yield of.ok(f"all {len(permissions)} permissions")
-        return
-    yield of.refused(
+        return of.ok(f"all {len(permissions)} permissions")
+    return of.refused(
         f"{target} does not exist" if held is None else f"missing: {', '.join(sorted(missing))}",
         "the engine cannot read or lock the state",
         f"run `pulumi up` in bootstrap/, which grants the accounts of CI {role}",

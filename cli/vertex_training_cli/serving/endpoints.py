@@ -113,13 +113,11 @@ def wait(
     ends, reported = time.monotonic() + limit, dict[str, list[str]]()
     while True:
         live = endpoints.list()
-        pending = {key: _missing(declared[key], live) for key in endpoint}
-        pending = {key: texts for key, texts in pending.items() if texts}
-        if pending != reported:
-            for key, texts in pending.items():
-                if reported.get(key) != texts:
-                    print_status(f"endpoint {key} {plain('; '.join(texts))}")
-            reported = pending
+        pending = {key: texts for key in endpoint if (texts := _missing(declared[key], live))}
+        for key, texts in pending.items():
+            if reported.get(key) != texts:
+                print_status(f"endpoint {key} {plain('; '.join(texts))}")
+        reported = pending
         if not pending:
             return
         if time.monotonic() >= ends:

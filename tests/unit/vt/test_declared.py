@@ -10,28 +10,20 @@ import pytest
 from tests.fixture_project import copy_project
 from vertex_training.catalog.resource_types import JOB
 from vertex_training.errors import ConfigError
-from vertex_training_cli.declared import (
-    World,
-    declare_stack,
-    record_resources,
-)
+from vertex_training_cli.declared import declare_stack, record_resources
 
 BUCKET = "gcp:storage/bucket:Bucket"
 
 
-@pytest.fixture
-def world(tmp_path: Path) -> World:
+def test_an_error_of_the_program_itself_is_raised_as_it_is(tmp_path: Path) -> None:
     (tmp_path / "Pulumi.yaml").write_text("name: search\nruntime: python\n")
     (tmp_path / "Pulumi.dev.yaml").write_text("config: {search:limit: 3}\n")
-    return World(tmp_path, "dev", "acme-ml")
 
-
-def test_an_error_of_the_program_itself_is_raised_as_it_is(world: World) -> None:
     def declare() -> None:
         raise KeyError("x")
 
     with pytest.raises(KeyError, match="x"):
-        record_resources(world, declare)
+        record_resources(tmp_path, "dev", "acme-ml", declare)
     assert pulumi.Config("search").get("limit") is None
 
 

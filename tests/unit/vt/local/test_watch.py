@@ -11,7 +11,7 @@ from localgcp.errors import LocalCloudError
 from localgcp.home import Home
 from localgcp.home.servers import ServerInfo
 from localgcp.vertex.records import JobRecord, JobState, JobTable
-from vertex_training_cli.local.results import StackJob
+from vertex_training_cli.local.results import JobRecords, StackJob
 from vertex_training_cli.local.up import watch
 
 WANTED = [StackJob("titanic", "1")]
@@ -59,12 +59,13 @@ def test_each_state_of_a_job_is_one_line(
 ) -> None:
     on_wait(lambda: None, lambda: jobs.move("1", JobState.SUCCEEDED))
 
-    watch(home, jobs, WANTED)
+    watch(home, JobRecords(home), WANTED)
 
     expected = ["job titanic (1): RUNNING", "job titanic (1): SUCCEEDED"]
     assert capsys.readouterr().out.splitlines() == expected
 
 
-def test_a_server_that_ends_before_its_jobs_is_an_error(home: Home, jobs: JobTable) -> None:
+@pytest.mark.usefixtures("jobs")
+def test_a_server_that_ends_before_its_jobs_is_an_error(home: Home) -> None:
     with pytest.raises(LocalCloudError, match="the local cloud stopped while 1 job"):
-        watch(home, jobs, WANTED)
+        watch(home, JobRecords(home), WANTED)
