@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any, Final
@@ -12,18 +13,16 @@ import typer
 from vertex_training.catalog import machines
 from vertex_training.catalog.machines import MachineType, Price
 from vertex_training.errors import UnknownNameError, did_you_mean
-from vertex_training_cli.console import console, table
 from vertex_training_cli.options import Format
 
+#: Number of columns of the output without a terminal, so that no cell of the table is cut.
+WIDTH_OF_FILES: Final = 180
 PRICES: Final = (
     "List prices in USD per hour, without Vertex AI's fee, boot disk and network. Add the value "
-    "of 'PER GPU' for each GPU of the machine."
+    "of 'per GPU' for each GPU of the machine."
 )
-#: Columns of the table, before a last column with regions.
-COLUMNS: Final = (
-    *("MACHINE TYPE", "ACCELERATOR", "COUNT OR TOPOLOGY", "VCPU", "GB", "USD/H", "SPOT"),
-    *("PER GPU", "REGION OF PRICE"),
-)
+#: Minimum terminal width of the table. A narrower terminal shows lines of text instead.
+WIDTH_OF_TABLE: Final = 110
 
 
 def catalogue(
@@ -45,16 +44,56 @@ def catalogue(
     options = select(accelerator, region)
     if format_ is Format.JSON:
         print(json.dumps([as_dict(row, region) for row in options], indent=2))
+    else:
+        _table(options, region)
+
+
+def _table(options: list[MachineOption], region: str) -> None:
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console(width=None if sys.stdout.isatty() else WIDTH_OF_FILES, highlight=False)
+    if console.width < WIDTH_OF_TABLE:
+        for row in options:
+            console.print(_as_text(row, region), markup=False)
+        console.print(PRICES)
         return
-    columns = (*COLUMNS, "ALSO IN" if region else "REGIONS")
-    console().print(table(*columns, rows=(_cells(row, region) for row in options)))
-    console().print(PRICES)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("machine type", no_wrap=True)
+    table.add_column("accelerator", no_wrap=True)
+    table.add_column("count or topology")
+    for heading in ("vCPU", "GB", "USD/h", "spot", "per GPU"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("region of price")
+    table.add_column("regions" if not region else "also in")
+    for row in options:
+        table.add_row(*_cells(row, region))
+    console.print(table)
+    console.print(PRICES)
 
 
-def _cells(row: MachineOption, region: str) -> tuple[str, ...]:
+def _as_text(row: MachineOption, region: str) -> str:
+    name, accelerator, counts, vcpus, memory, price, spot, per_gpu, of, regions = _cells(
+        row, region
+    )
+    parts = [f"{accelerator} ({counts})"] if accelerator != "-" else []
+    parts += [counts] if accelerator == "-" != counts else []
+    parts += [f"{vcpus} vCPU"] * (vcpus != "-") + [f"{memory} GB"] * (memory != "-")
+    lines = [f"{name}: {', '.join(parts)}"]
+    if of == "-":
+        lines.append(f"  {price}")
+    else:
+        more = [f"spot {spot}"] * (spot != "-") + [f"{per_gpu} per GPU"] * (per_gpu != "-")
+        lines.append(f"  {price} USD/h{''.join(f', {value}' for value in more)} ({of})")
+    lines.append(f"  {'also ' * bool(region)}in {regions or 'no other region'}")
+    return "\n".join(lines)
+
+
+def _cells(row: MachineOption, region: str) -> list[str]:
     machine, price = row.machine, row.price(region)
     counts = ", ".join(map(str, row.counts)) or ", ".join(machine.topologies)
-    return (
+    return [
         machine.name,
         row.accelerator or "-",
         counts or "-",
@@ -65,7 +104,7 @@ def _cells(row: MachineOption, region: str) -> tuple[str, ...]:
         _money(row.gpu_price(region)),
         f"{price.region}, {price.date}" if price else "-",
         _regions(row.regions - {region}),
-    )
+    ]
 
 
 def _money(price: Price | None, missing: str = "-") -> str:
