@@ -16,7 +16,7 @@ from vertex_training.components.arguments import KEYWORDS, Arguments, Opts, set_
 from vertex_training.components.iam import Apis, enable_api, make_grants
 from vertex_training.components.ordering import Scope, child_options
 from vertex_training.components.sections import ReservationFields
-from vertex_training.plan.reservations import ReservationPlan, cost_lines, reservation_grants
+from vertex_training.plan.network import ReservationPlan, cost_lines, reservation_grants
 from vertex_training.settings.model import Settings
 from vertex_training.settings.network import Reservation
 from vertex_training.settings.reader import STAND_INS

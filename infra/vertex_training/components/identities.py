@@ -20,8 +20,7 @@ from vertex_training.components.iam import (
 )
 from vertex_training.components.ordering import Scope
 from vertex_training.naming import STAGING, Names
-from vertex_training.plan.grants import EXTRA_GRANTS
-from vertex_training.plan.stack_grants import account_grants, extra_grants
+from vertex_training.plan.grants import EXTRA_GRANTS, account_grants, extra_grants
 from vertex_training.settings.model import ServiceAccount, Settings
 from vertex_training.settings.reader import STAND_INS
 

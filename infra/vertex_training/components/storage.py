@@ -24,8 +24,7 @@ from vertex_training.images import cleanup
 from vertex_training.images.cleanup import CleanupPolicy
 from vertex_training.naming import CONTROL, IMAGE_BUILD, STAGING, Names
 from vertex_training.plan.facts import package_object
-from vertex_training.plan.grants import EXTRA_GRANTS
-from vertex_training.plan.stack_grants import build_grants, extra_grants
+from vertex_training.plan.grants import EXTRA_GRANTS, build_grants, extra_grants
 from vertex_training.settings.model import Bucket, Settings
 from vertex_training.snapshots.provider import Snapshot
 from vertex_training.stack import Stack

@@ -18,9 +18,8 @@ from vertex_training.customjob.rules.context import (
     ReservationFacts,
     StackFacts,
 )
-from vertex_training.plan.network import NetworkPlan
+from vertex_training.plan.network import NetworkPlan, ReservationPlan
 from vertex_training.plan.packages import Package
-from vertex_training.plan.reservations import ReservationPlan
 from vertex_training.serving.declared import (
     ENDPOINT_LABEL,
     DeclaredDeployment,

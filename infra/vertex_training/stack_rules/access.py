@@ -10,9 +10,9 @@ from vertex_training import catalog, naming
 from vertex_training.catalog import machines
 from vertex_training.catalog.resource_types import ON_PROJECT
 from vertex_training.errors import Path, Problem, nearest
-from vertex_training.plan import grants, stack_grants
+from vertex_training.plan import grants
 from vertex_training.plan.access import AGENT, SUBMITS
-from vertex_training.plan.stack_grants import (
+from vertex_training.plan.grants import (
     derived_grants,
     extra_grants,
     job_grants,
@@ -186,11 +186,11 @@ def _name(path: Path, existing: bool, name: str) -> Problem:
 @rule("deployment")
 def roles_for_ci(settings: Settings) -> Iterator[Problem]:
     """Warn about roles in the stack file that CI's account may not grant."""
-    for place, by_role in stack_grants.members_by_place(settings):
+    for place, by_role in grants.members_by_place(settings):
         if place == ("registry",):
             continue  # no condition can limit roles on a registry: CI may grant all roles
         for role in by_role:
-            if grants.find(stack_grants.TYPES[place[0]], role) is None:
+            if grants.find(grants.TYPES[place[0]], role) is None:
                 path = (*place, "members", role)
                 yield Problem("CI may not grant this role", role, BEYOND_CI, path)
     for key, account in settings.service_accounts.items():

@@ -18,10 +18,10 @@ from vertex_training.customjob import rules
 from vertex_training.customjob.request import job_file as requests
 from vertex_training.customjob.request import references
 from vertex_training.customjob.request.job_file import JobFileResult, JobRequest
-from vertex_training.customjob.rules.capacity import KEY, RESERVATION
+from vertex_training.customjob.rules.capacity import RESERVATION
 from vertex_training.errors import Path, Problem, UnknownReferenceError, did_you_mean
-from vertex_training.plan import stack_grants
-from vertex_training.plan.reservations import SPECIFIC, monthly, plan_reservations
+from vertex_training.plan import grants
+from vertex_training.plan.network import affinity_to, monthly, plan_reservations
 from vertex_training.settings.limits import Limits, Rung, TeamLimits
 from vertex_training.settings.model import Settings
 from vertex_training.settings.serving import Endpoint
@@ -77,7 +77,7 @@ def _members(settings: Settings) -> Iterator[Problem]:
     hint = f"remove the member; limits.memberDomains allows {', '.join(allowed)}"
     named: list[tuple[Path, str]] = [
         ((*path, index), member)
-        for path, members in stack_grants.member_lists(settings)
+        for path, members in grants.member_lists(settings)
         for index, member in enumerate(members)
     ]
     # Owners of an account's project can act as the account and use its grants.
@@ -346,9 +346,7 @@ def rungs(
     """Convert the rungs of a ladder for a request. ``table``: values of references."""
 
     def affinity(name: str) -> Mapping[str, Any]:
-        if name in reservations:
-            return table[f"reservations.{name}"]
-        return {"reservationAffinityType": SPECIFIC, "key": KEY, "values": [name]}
+        return table[f"reservations.{name}"] if name in reservations else affinity_to(name)
 
     return tuple(
         requests.RungOverrides(

@@ -15,7 +15,7 @@ from vertex_training.catalog import machines
 from vertex_training.customjob.protocol.ports import JOB_LABELS
 from vertex_training.errors import Path, Problem, did_you_mean
 from vertex_training.located_yaml.values import Loader
-from vertex_training.plan import stack_grants
+from vertex_training.plan import grants
 from vertex_training.settings import project_files, renames
 from vertex_training.settings.model import SECTIONS, Bucket, Secret, ServiceAccount, Settings
 from vertex_training.settings.network import IpRange, Reservation
@@ -93,7 +93,7 @@ def label_problems(
 @rule()
 def member_forms(settings: Settings) -> Iterator[Problem]:
     """Check that members have a form that IAM accepts."""
-    for path, members in stack_grants.member_lists(settings):
+    for path, members in grants.member_lists(settings):
         for index, member in enumerate(members):
             if not naming.is_member(member):
                 kinds = ", ".join(naming.MEMBER_KINDS[:3])
@@ -104,7 +104,7 @@ def member_forms(settings: Settings) -> Iterator[Problem]:
 @rule("warning")
 def members_in_other_case(settings: Settings) -> Iterator[Problem]:
     """Warn about members that differ only in letter case, which IAM treats as the same member."""
-    for path, members in stack_grants.member_lists(settings):
+    for path, members in grants.member_lists(settings):
         seen = set[str]()
         for index, member in enumerate(members):
             same = member.lower() if "://" not in member else member
