@@ -61,8 +61,7 @@ from vertex_training.customjob.request.job_file import JobRequest
 from vertex_training.errors import ConfigError, Problem
 from vertex_training.extra import Environment, declare_extra, load
 from vertex_training.naming import CONTROL, STAGING
-from vertex_training.plan.grants import EXTRA_GRANTS
-from vertex_training.plan.stack_grants import encryption_grants, extra_grants, key_users
+from vertex_training.plan.grants import EXTRA_GRANTS, encryption_grants, extra_grants, key_users
 from vertex_training.settings.model import Settings
 from vertex_training.stack import Stack
 

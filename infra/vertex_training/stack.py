@@ -25,12 +25,17 @@ from vertex_training.customjob.rules.environment import NCCL_PLUGIN
 from vertex_training.errors import ConfigError, Problem
 from vertex_training.images import pins
 from vertex_training.plan import facts as plans
-from vertex_training.plan import packages, stack_grants
+from vertex_training.plan import grants, packages
 from vertex_training.plan.grants import GrantRequest
-from vertex_training.plan.network import NetworkPlan, network_grants, plan_network
+from vertex_training.plan.network import (
+    NetworkPlan,
+    ReservationPlan,
+    network_grants,
+    plan_network,
+    plan_reservations,
+    reservation_grants,
+)
 from vertex_training.plan.packages import Package, kept_objects
-from vertex_training.plan.reservations import ReservationPlan, plan_reservations, reservation_grants
-from vertex_training.plan.stack_grants import batch_grants, image_grants, job_grants
 from vertex_training.secret_rules.files import Scan
 from vertex_training.serving.declared import DeclaredEndpoint, DeclaredVersion
 from vertex_training.settings import reader, renames, stack_files
@@ -217,20 +222,23 @@ class Stack:
         """Return the grants on keys and images that the jobs and models need."""
         of_batch = [r.trial for r in requests.values() if r.kind is BATCH_JOB]
         others = [r.trial for r in requests.values() if r.kind is not BATCH_JOB]
-        needed = job_grants(self.declared, others) + batch_grants(self.declared, of_batch)
         served = [version.image for version in self.versions.values()]
-        needed += image_grants(self.declared, served, of_models=True)
+        needed = [
+            *grants.job_grants(self.declared, others),
+            *grants.batch_grants(self.declared, of_batch),
+            *grants.image_grants(self.declared, served, of_models=True),
+        ]
         # Two resources of the same grant: deleting either resource would revoke both.
-        requested = {(g.place, g.role, g.member) for g in stack_grants.extra_grants(self.declared)}
+        requested = {(g.place, g.role, g.member) for g in grants.extra_grants(self.declared)}
         by_key = {grant.key: grant for grant in needed}.values()
         return [g for g in by_key if (g.place, g.role, g.member) not in requested]
 
     def grants(self, requests: Mapping[str, JobRequest]) -> list[GrantRequest]:
         """Return all grants that the stack and these jobs need, including external grants."""
         return [
-            *stack_grants.derived_grants(self.declared),
-            *stack_grants.extra_grants(self.declared),
-            *stack_grants.encryption_grants(self.declared),
+            *grants.derived_grants(self.declared),
+            *grants.extra_grants(self.declared),
+            *grants.encryption_grants(self.declared),
             *network_grants(self.declared, self.network),
             *reservation_grants(self.declared, self.reservations),
             *self.job_grants(requests),

@@ -14,10 +14,11 @@ import yaml
 
 from tests.unit.vt.review import plans
 from vertex_training import stack
+from vertex_training.catalog.resource_types import ON_DATASET
 from vertex_training.errors import ConfigError
 from vertex_training.guardrails.policy import Resource, load
 from vertex_training.naming import domain_of_member, is_of_domains
-from vertex_training.plan.grants import BY_NAME, GrantRequest, command
+from vertex_training.plan.grants import COMMANDS, GrantRequest, command
 from vertex_training_cli import iam, policy_levels
 from vertex_training_cli.engine import events
 from vertex_training_cli.review import formats, report
@@ -295,7 +296,7 @@ def test_stack_file_rejects_members_unknown_to_iam(root: Path, member: str) -> N
         "principal://iam.googleapis.com/x/subject/$(touch)`touch`",
     ],
 )
-@pytest.mark.parametrize("type_", [ON_PROJECT, *BY_NAME])
+@pytest.mark.parametrize("type_", sorted({*COMMANDS} - {ON_DATASET}))
 def test_member_is_quoted_in_a_suggested_command(member: str, type_: str) -> None:
     resource = "" if type_ == ON_PROJECT else "b/name"
     grant = GrantRequest(

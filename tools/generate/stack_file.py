@@ -23,9 +23,9 @@ from typing import Any, Final
 from pydantic.alias_generators import to_camel
 
 from tools.generate import generated
-from vertex_training.components.sections import docs_of, sections_in
+from vertex_training.components.sections import docs_of
 from vertex_training.foundation.settings import SCHEMA as BOOTSTRAP
-from vertex_training.settings.reader import PROVIDER, PROVIDER_KEYS, Schema
+from vertex_training.settings.reader import PROVIDER, PROVIDER_KEYS, Schema, section_in
 from vertex_training.settings.section import Section
 from vertex_training.settings.stack_files import TOP_KEYS
 from vertex_training.stack import SCHEMA as TRAINING
@@ -174,13 +174,15 @@ class Project:
 
 
 def _find_sections(path: str, annotation: Any, paths: dict[type[Section], list[str]]) -> None:
-    for section in sections_in(annotation):
-        is_map = str(annotation).startswith("dict[")
-        here = f"{path}.NAME" if is_map else path
-        known = section in paths
-        paths.setdefault(section, []).append(here)
-        for name, field in section.model_fields.items() if not known else ():
-            _find_sections(f"{here}.{to_camel(name)}", field.annotation, paths)
+    section, _ = section_in(annotation)
+    if section is Section:
+        return
+    is_map = str(annotation).startswith("dict[")
+    here = f"{path}.NAME" if is_map else path
+    known = section in paths
+    paths.setdefault(section, []).append(here)
+    for name, field in section.model_fields.items() if not known else ():
+        _find_sections(f"{here}.{to_camel(name)}", field.annotation, paths)
 
 
 def _tidy(node: Any) -> Any:

@@ -20,7 +20,7 @@ from vertex_training.catalog.resource_types import (
 )
 from vertex_training.customjob.rules.images import GOOGLES
 from vertex_training.errors import JobRefusedError, NotSubmittedError, OperatorError
-from vertex_training.plan import grants, stack_grants
+from vertex_training.plan import grants
 from vertex_training.plan.grants import GrantRequest
 from vertex_training.settings.alerts import Channel
 from vertex_training.snapshots import estimate
@@ -229,7 +229,7 @@ def check_images(context: PreflightContext) -> Iterator[Answer]:
     for job, request in context.declared.requests.items():
         body = json.loads(request.body)
         spec = body.get("jobSpec") or body.get("trialJobSpec") or {}
-        run = stack_grants.images({"jobSpec": spec})
+        run = grants.images({"jobSpec": spec})
         for name in dict.fromkeys(run):
             if not GOOGLES.match(name):  # Google's own images are public.
                 jobs.setdefault(name, []).append(job)
@@ -247,8 +247,8 @@ def check_images(context: PreflightContext) -> Iterator[Answer]:
         meets = "; ".join(f"{what}: {', '.join(of)}" for what, of in fails.items() if of)
         yield _exists(context, name, meets, looks)
     settings = context.declared.stack.declared
-    of_jobs = stack_grants.image_grants(settings, sorted(jobs))
-    of_models = stack_grants.image_grants(settings, sorted(models), of_models=True)
+    of_jobs = grants.image_grants(settings, sorted(jobs))
+    of_models = grants.image_grants(settings, sorted(models), of_models=True)
     for grant in {image.key: image for image in (*of_models, *of_jobs)}.values():
         yield from _pulled(context, grant)
 

@@ -29,7 +29,7 @@ from vertex_training.customjob.protocol.prerequisites import (
 )
 from vertex_training.customjob.request.job_file import JobRequest
 from vertex_training.errors import OperatorError, counted
-from vertex_training.plan.reservations import ReservationPlan
+from vertex_training.plan.network import ReservationPlan
 from vertex_training_cli import rest
 from vertex_training_cli.declared import DeclaredStack
 from vertex_training_cli.preflight.answers import Answer, question

@@ -5,7 +5,7 @@ projects of its own.
 """
 
 import datetime
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Final, NotRequired, Unpack, overload
 
 import pulumi
@@ -14,9 +14,9 @@ from pulumi import Input, Output
 
 from vertex_training.components.arguments import KEYWORDS, Arguments, Opts, set_outputs
 from vertex_training.components.iam import Apis, enable_api, make_grants
-from vertex_training.components.ordering import Scope, child_options
+from vertex_training.components.ordering import Resources, Scope, child_options
 from vertex_training.components.sections import ReservationFields
-from vertex_training.plan.reservations import ReservationPlan, cost_lines, reservation_grants
+from vertex_training.plan.network import ReservationPlan, cost_lines, reservation_grants
 from vertex_training.settings.model import Settings
 from vertex_training.settings.network import Reservation
 from vertex_training.settings.reader import STAND_INS
@@ -31,7 +31,7 @@ class Capacity(pulumi.ComponentResource):
     paths: dict[str, Output[str]]
     """Full names (``projects/P/zones/Z/reservations/R``) of all reservations, by key."""
 
-    def __init__(self, scope: Scope, stack: Stack, *, after: Sequence[pulumi.Resource]) -> None:
+    def __init__(self, scope: Scope, stack: Stack, *, after: Resources) -> None:
         """Declare the reservations. ``after`` enables Compute Engine in the stack's project."""
         super().__init__("vertextraining:capacity:Capacity", scope.name, None, scope.opts)
         name, plans, project = scope.name, stack.reservations, stack.declared.project
@@ -116,10 +116,9 @@ def log_reservation_costs(stack: Stack, component: pulumi.Resource | None = None
         pulumi.log.info(line, component)
 
 
-#: Arguments of the component: fields of a reservation, keys of a stack file, and other arguments.
+#: Arguments of the component: fields of a reservation, and keys of a stack file.
 FIELDS: Final = tuple(ReservationFields.__annotations__)
 SETTINGS: Final = ("project", "project_number")
-OTHERS: Final = ("environment", "base_name")
 
 
 class GpuReservationArgs(ReservationFields):
@@ -173,7 +172,7 @@ class GpuReservation(pulumi.ComponentResource):
     ) -> None:
         """Declare the reservation. Raises ArgumentsError with every mistake."""
         arguments = Arguments(f"GpuReservation '{name}'", opts)
-        named = arguments.named(args, keywords, (*FIELDS, *SETTINGS, *OTHERS))
+        named = arguments.named(args, keywords, GpuReservationArgs.__annotations__)
         key = arguments.base_name(named, name)
         section = arguments.section(Reservation, named, FIELDS, at=("reservations", key))
         raw = arguments.section(Settings, named, SETTINGS)

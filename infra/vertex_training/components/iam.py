@@ -14,7 +14,7 @@ import pulumi_gcp as gcp
 
 from vertex_training import catalog
 from vertex_training.catalog import resource_types
-from vertex_training.components.ordering import Scope
+from vertex_training.components.ordering import Resources, Scope
 from vertex_training.customjob.request.job_file import JobRequest
 from vertex_training.naming import is_service_agent
 from vertex_training.plan import grants as grant_plan
@@ -69,12 +69,7 @@ class Apis(pulumi.ComponentResource):
     """Vertex AI Service Agent; missing if Vertex AI is not in ``apis``."""
 
     def __init__(
-        self,
-        scope: Scope,
-        project: str,
-        apis: Sequence[str],
-        *,
-        after: Sequence[pulumi.Resource] = (),
+        self, scope: Scope, project: str, apis: Sequence[str], *, after: Resources = ()
     ) -> None:
         """Enable ``apis``, short names like those of :func:`needed`."""
         super().__init__("vertextraining:apis:Apis", scope.name, None, scope.opts)
@@ -128,8 +123,8 @@ class Grants(pulumi.ComponentResource):
         grants: Iterable[GrantRequest],
         *,
         project: str = "",
-        services: Mapping[str, Sequence[pulumi.Resource]] | None = None,
-        after: Sequence[pulumi.Resource] = (),
+        services: Mapping[str, Resources] | None = None,
+        after: Resources = (),
     ) -> None:
         """Declare the grants in a component of type ``token``.
 
@@ -152,7 +147,7 @@ class Grants(pulumi.ComponentResource):
 
 
 def grants_beside(
-    token: str, scope: Scope, grants: Iterable[GrantRequest], after: Sequence[pulumi.Resource]
+    token: str, scope: Scope, grants: Iterable[GrantRequest], after: Resources
 ) -> list[Grants]:
     """Declare a component with the grants that the stack makes, if there is any."""
     ours = [grant for grant in grants if grant.ours]

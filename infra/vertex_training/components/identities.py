@@ -18,10 +18,9 @@ from vertex_training.components.iam import (
     make_grants,
     reads_tables,
 )
-from vertex_training.components.ordering import Scope
+from vertex_training.components.ordering import Resources, Scope
 from vertex_training.naming import STAGING, Names
-from vertex_training.plan.grants import EXTRA_GRANTS
-from vertex_training.plan.stack_grants import account_grants, extra_grants
+from vertex_training.plan.grants import EXTRA_GRANTS, account_grants, extra_grants
 from vertex_training.settings.model import ServiceAccount, Settings
 from vertex_training.settings.reader import STAND_INS
 
@@ -43,7 +42,7 @@ class JobIdentity(pulumi.ComponentResource):
         fetches_packages: bool = False,
         buckets: Mapping[str, Input[str]],
         secrets: Mapping[str, Input[str]],
-        after: Sequence[pulumi.Resource],
+        after: Resources,
     ) -> None:
         """Declare the account. ``fetches_packages``: the account may read the staging bucket.
 
@@ -83,9 +82,8 @@ def account_outputs(
     }
 
 
-#: Arguments of the component: fields of an account in a stack file, and other arguments.
+#: Arguments of the component: fields of an account in a stack file.
 FIELDS: Final = ("name", "existing", "members", "roles", "datasets", "calls_vertex", "description")
-OTHERS: Final = ("project", "environment", "base_name", "submitters", "reads", "writes", "secrets")
 #: Placeholders of unknown names, followed by a number.
 UNKNOWN: Final = {"buckets": "not-known-yet-", "secrets": "projects/not-known/secrets/not-yet-"}
 
@@ -166,7 +164,7 @@ class TrainingAccount(pulumi.ComponentResource):
     ) -> None:
         """Declare the account and its grants. Raises ArgumentsError with every mistake."""
         arguments = Arguments(f"TrainingAccount '{name}'", opts)
-        values = arguments.named(args, keywords, (*FIELDS, *OTHERS))
+        values = arguments.named(args, keywords, TrainingAccountArgs.__annotations__)
         access = {verb: arguments.mapping(values, verb) for verb in ("reads", "writes", "secrets")}
         key, environment = arguments.base_name(values, name), arguments.environment(values)
         raw = _config(key, environment, values, access, arguments)

@@ -8,7 +8,7 @@ its id. Its data is encrypted with the key of jobs.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import pulumi
@@ -16,7 +16,7 @@ import pulumi_gcp as gcp
 
 from vertex_training.catalog import ACCELERATOR, metric_filter
 from vertex_training.components.iam import Apis
-from vertex_training.components.ordering import Scope
+from vertex_training.components.ordering import Resources, Scope
 from vertex_training.customjob.request.job_file import JobRequest
 from vertex_training.settings.alerts import Channel, Dashboard, idle_rule
 from vertex_training.settings.model import Settings
@@ -34,7 +34,7 @@ AUTO_CLOSE: Final = "1800s"
 class Monitoring(pulumi.ComponentResource):
     """Monitoring of a stack. Jobs depend on this component: alerts exist before a job fails."""
 
-    def __init__(self, scope: Scope, settings: Settings, after: Sequence[pulumi.Resource]) -> None:
+    def __init__(self, scope: Scope, settings: Settings, after: Resources) -> None:
         """Declare the resources. ``after`` are the enabled APIs."""
         super().__init__("vertextraining:monitoring:Monitoring", scope.name, None, scope.opts)
         self._settings, self._name = settings, scope.name
@@ -296,9 +296,7 @@ class Tensorboard(pulumi.ComponentResource):
     name: pulumi.Output[str]
     """Full name (``projects/NUMBER/locations/REGION/tensorboards/ID``), unknown until created."""
 
-    def __init__(
-        self, scope: Scope, settings: Settings, *, after: Sequence[pulumi.Resource]
-    ) -> None:
+    def __init__(self, scope: Scope, settings: Settings, *, after: Resources) -> None:
         """Declare the instance. ``after`` enables Vertex AI and grants the use of the key."""
         super().__init__("vertextraining:tensorboard:Tensorboard", scope.name, None, scope.opts)
         key = settings.key_for("jobs")
@@ -316,9 +314,7 @@ class Tensorboard(pulumi.ComponentResource):
         self.register_outputs({"name": self.name})
 
 
-def make_tensorboard(
-    scope: Scope, settings: Settings, after: Sequence[pulumi.Resource]
-) -> list[Tensorboard]:
+def make_tensorboard(scope: Scope, settings: Settings, after: Resources) -> list[Tensorboard]:
     """Declare a new TensorBoard instance, if the stack has one, and log a note on its cost."""
     if not settings.tensorboard or "/" in settings.tensorboard:
         return []

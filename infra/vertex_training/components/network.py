@@ -17,7 +17,7 @@ from pulumi import Input, Output
 
 from vertex_training.components.arguments import KEYWORDS, Arguments, Opts, set_outputs
 from vertex_training.components.iam import Apis, enable_api, log_external_grants, make_grants
-from vertex_training.components.ordering import Scope
+from vertex_training.components.ordering import Resources, Scope
 from vertex_training.components.sections import NetworkArgs, SharedVpcArgs
 from vertex_training.errors import Problem
 from vertex_training.naming import Names
@@ -36,12 +36,7 @@ class Network(pulumi.ComponentResource):
     """Full name (``projects/P/global/networks/N``), known in a preview."""
 
     def __init__(
-        self,
-        scope: Scope,
-        stack_settings: Settings,
-        plan: NetworkPlan,
-        *,
-        after: Sequence[pulumi.Resource],
+        self, scope: Scope, stack_settings: Settings, plan: NetworkPlan, *, after: Resources
     ) -> None:
         super().__init__("vertextraining:network:Network", scope.name, None, scope.opts)
         settings, name = stack_settings.network, scope.name
@@ -179,6 +174,7 @@ class Peering(pulumi.ComponentResource):
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__("vertextraining:network:Peering", name, None, opts)
+        self._name, self._plan, self._settings, self._network = name, plan, settings, network
         self._child = pulumi.ResourceOptions(parent=self)
         addresses = {
             key: gcp.compute.GlobalAddress(
@@ -204,25 +200,19 @@ class Peering(pulumi.ComponentResource):
             ),
         ]
         if addresses:
-            reserved = [
+            reserved: list[pulumi.Input[str]] = [
                 addresses[key].name if key in addresses else plan.ranges[key] for key in plan.ranges
             ]
-            self._connect(name, network, reserved, plan, settings)
+            self._connect(reserved)
         self.register_outputs({})
 
-    def _connect(
-        self,
-        name: str,
-        network: pulumi.Input[str],
-        ranges: Sequence[pulumi.Input[str]],
-        plan: NetworkPlan,
-        settings: NetworkSettings,
-    ) -> None:
+    def _connect(self, ranges: list[pulumi.Input[str]]) -> None:
+        settings = self._settings
         connection = gcp.servicenetworking.Connection(
-            f"{name}-connection",
-            network=network,
+            f"{self._name}-connection",
+            network=self._network,
             service="servicenetworking.googleapis.com",
-            reserved_peering_ranges=list(ranges),
+            reserved_peering_ranges=ranges,
             # From pulumi-gcp 10.2 on, this removes the peering even if the service still uses it
             # after the last job. 9.35.0 treats any word but ABANDON and PREVENT as DELETE.
             deletion_policy="REMOVE_PEERING",
@@ -230,9 +220,9 @@ class Peering(pulumi.ComponentResource):
         )
         if settings.export_custom_routes or settings.import_custom_routes:
             gcp.compute.NetworkPeeringRoutesConfig(
-                f"{name}-routes",
-                project=plan.project,
-                network=plan.name,
+                f"{self._name}-routes",
+                project=self._plan.project,
+                network=self._plan.name,
                 peering=connection.peering,
                 export_custom_routes=settings.export_custom_routes,
                 import_custom_routes=settings.import_custom_routes,
@@ -250,7 +240,7 @@ class PscInterface(pulumi.ComponentResource):
         settings: Attachment,
         subnet: pulumi.Input[str],
         *,
-        after: Sequence[pulumi.Resource],
+        after: Resources,
     ) -> None:
         super().__init__("vertextraining:network:PscInterface", scope.name, None, scope.opts)
         if not settings.existing:
@@ -271,13 +261,7 @@ class HostProject(pulumi.ComponentResource):
     """Attachment of the stack's project to a Shared VPC host project."""
 
     def __init__(
-        self,
-        scope: Scope,
-        project: str,
-        host: SharedVpc,
-        apis: Sequence[str],
-        *,
-        after: Sequence[pulumi.Resource],
+        self, scope: Scope, project: str, host: SharedVpc, apis: Sequence[str], *, after: Resources
     ) -> None:
         """Attach service project ``project`` to the host project, and enable ``apis`` there."""
         super().__init__("vertextraining:sharedvpc:HostProject", scope.name, None, scope.opts)
@@ -371,7 +355,7 @@ class TrainingNetwork(pulumi.ComponentResource):
     ) -> None:
         """Declare the network. Raises ArgumentsError with every mistake."""
         arguments = Arguments(f"TrainingNetwork '{name}'", opts)
-        named = arguments.named(args, keywords, (*FIELDS, *SETTINGS, "environment"))
+        named = arguments.named(args, keywords, TrainingNetworkArgs.__annotations__)
         section = arguments.section(NetworkSettings, named, FIELDS, at=("network",))
         raw = arguments.section(Settings, named, SETTINGS) | {"network": section}
         if section.get("mode", "none") == "none":

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import pulumi
 import pulumi_gcp as gcp
@@ -19,10 +19,11 @@ from vertex_training.customjob.protocol.ports import PROGRAM_LABEL, program_labe
 from vertex_training.errors import Problem
 from vertex_training.pulumi_internals import DependencyResource, awaited, children_of
 
+#: Resources that a resource waits for.
+Resources: TypeAlias = Sequence[pulumi.Resource]
 
-def component_dependencies(
-    components: Sequence[pulumi.Resource],
-) -> pulumi.Output[Sequence[pulumi.Resource]]:
+
+def component_dependencies(components: Resources) -> pulumi.Output[Resources]:
     """Return dependencies on ``components`` themselves, not on their children (decision 13).
 
     For the order of deletions the engine expands a component to its children, and ignores
@@ -33,7 +34,7 @@ def component_dependencies(
     return pulumi.Output.from_input(_dependencies(components))
 
 
-async def _dependencies(components: Sequence[pulumi.Resource]) -> Sequence[pulumi.Resource]:
+async def _dependencies(components: Resources) -> Resources:
     dependencies: list[pulumi.Resource] = []
     for resource in components:
         if isinstance(resource, pulumi.ComponentResource):
@@ -47,7 +48,7 @@ async def _dependencies(components: Sequence[pulumi.Resource]) -> Sequence[pulum
     return dependencies
 
 
-def custom_resources(resources: Sequence[pulumi.Resource]) -> Iterator[pulumi.CustomResource]:
+def custom_resources(resources: Resources) -> Iterator[pulumi.CustomResource]:
     """Yield custom resources, including those in components."""
     for resource in inside(resources):
         is_custom = isinstance(resource, pulumi.CustomResource)
@@ -84,14 +85,14 @@ class Protection(pulumi.ComponentResource):
 
 def _everything_in(
     components: Sequence[pulumi.ComponentResource],
-) -> pulumi.Output[Sequence[pulumi.Resource]]:
+) -> pulumi.Output[Resources]:
     """Return all registered resources in components.
 
     After a refused deletion the engine deletes every resource that the refused resource does not
     depend on, and does not expand components.
     """
 
-    async def registered() -> Sequence[pulumi.Resource]:
+    async def registered() -> Resources:
         resources = [*components, *custom_resources(components)]
         # A failed registration ends the program by itself.
         urns = await asyncio.gather(
@@ -125,7 +126,7 @@ TOP: Final = Scope()
 
 
 def child_options(
-    component: pulumi.Resource, after: Sequence[pulumi.Resource], *, protect: bool
+    component: pulumi.Resource, after: Resources, *, protect: bool
 ) -> pulumi.ResourceOptions:
     """Return options of a child resource. Without ``protect`` it has the component's protection."""
     return pulumi.ResourceOptions(parent=component, depends_on=after, protect=protect or None)

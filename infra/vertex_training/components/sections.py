@@ -28,6 +28,7 @@ from pulumi import Input
 
 from vertex_training.settings.model import JobOptions, Settings
 from vertex_training.settings.network import Reservation
+from vertex_training.settings.reader import section_in
 from vertex_training.settings.section import Section
 
 #: Keys of a stack file that only ``vt`` reads, or that are separate arguments of components.
@@ -43,13 +44,6 @@ FLAT: Final[dict[type[Section], tuple[str, frozenset[str]]]] = {
 }
 #: Typed dict -> its section. Inner sections come before outer sections.
 MODELS: Final[dict[str, type[Section]]] = {}
-
-
-def sections_in(annotation: Any) -> list[type[Section]]:
-    """Return the section types in an annotation."""
-    if isinstance(annotation, type) and issubclass(annotation, Section):
-        return [annotation]
-    return [section for part in get_args(annotation) for section in sections_in(part)]
 
 
 @functools.cache
@@ -78,11 +72,10 @@ def flat_base(section: type[Section]) -> type[Section] | None:
 
 def _declare(section: type[Section]) -> None:
     name, flat = f"{section.__name__}Args", flat_base(section)
-    for field in section.model_fields.values():
-        for inner in sections_in(field.annotation):
-            _declare(inner)
-    if name in MODELS:
+    if section is Section or name in MODELS:
         return
+    for field in section.model_fields.values():
+        _declare(section_in(field.annotation)[0])
     base = _declare_flat(flat) if flat else TypedDict
     inherited = getattr(base, "__annotations__", {})
     own = {key for key in section.model_fields if key not in inherited}
@@ -131,6 +124,5 @@ def _type_of(annotation: Any) -> Any:
 
 for _name, _field in Settings.model_fields.items():
     if _name not in LEFT_OUT:
-        for _section in sections_in(_field.annotation):
-            _declare(_section)
+        _declare(section_in(_field.annotation)[0])
 _declare_flat(Settings)

@@ -35,7 +35,7 @@ class Serving(pulumi.ComponentResource):
         stack: Stack,
         *,
         control_bucket: pulumi.Input[str],
-        after: Sequence[pulumi.Resource],
+        after: ordering.Resources,
     ) -> None:
         """Declare versions and endpoints ``after`` APIs, grants, images and jobs."""
         opts = pulumi.ResourceOptions.merge(scope.opts, pulumi.ResourceOptions(depends_on=after))
@@ -124,7 +124,7 @@ def _endpoint(
 
 
 def make_serving(
-    scope: Scope, stack: Stack, control_bucket: pulumi.Input[str], after: Sequence[pulumi.Resource]
+    scope: Scope, stack: Stack, control_bucket: pulumi.Input[str], after: ordering.Resources
 ) -> list[Serving]:
     """Declare models and endpoints; return an empty list if the stack has neither."""
     if not stack.versions and not stack.endpoints:

@@ -6,7 +6,7 @@ service agent pulls their images, and may read repositories of its own project
 (general/custom-service-account).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Final, NotRequired, TypedDict, Unpack, overload
 
 import pulumi
@@ -18,14 +18,13 @@ from vertex_training.components import ordering
 from vertex_training.components.arguments import KEYWORDS, Arguments, Opts, set_outputs
 from vertex_training.components.iam import Apis, grants_beside, make_grants
 from vertex_training.components.identities import account_outputs
-from vertex_training.components.ordering import Scope, child_options
+from vertex_training.components.ordering import Resources, Scope, child_options
 from vertex_training.components.sections import BucketArgs
 from vertex_training.images import cleanup
 from vertex_training.images.cleanup import CleanupPolicy
 from vertex_training.naming import CONTROL, IMAGE_BUILD, STAGING, Names
 from vertex_training.plan.facts import package_object
-from vertex_training.plan.grants import EXTRA_GRANTS
-from vertex_training.plan.stack_grants import build_grants, extra_grants
+from vertex_training.plan.grants import EXTRA_GRANTS, build_grants, extra_grants
 from vertex_training.settings.model import Bucket, Settings
 from vertex_training.snapshots.provider import Snapshot
 from vertex_training.stack import Stack
@@ -50,7 +49,7 @@ class Storage(pulumi.ComponentResource):
         *,
         key: Input[str] | None = None,
         own_buckets: bool = True,
-        after: Sequence[pulumi.Resource],
+        after: Resources,
     ) -> None:
         """Declare the buckets. ``key`` replaces the encryption key of the stack.
 
@@ -60,7 +59,7 @@ class Storage(pulumi.ComponentResource):
         super().__init__("vertextraining:storage:Storage", scope.name, None, scope.opts)
         settings = stack.declared
         self._name, self._names, self._after = scope.name, settings.names, after
-        self._labels, buckets = settings.labels_by_team, settings.buckets
+        self._settings, buckets = settings, settings.buckets
         self._key = settings.key_for("buckets") if key is None else key
         self.buckets = {
             key: self._bucket(key, bucket)
@@ -106,7 +105,7 @@ class Storage(pulumi.ComponentResource):
             encryption={"default_kms_key_name": self._key} if self._key is not None else None,
             lifecycle_rules=_lifecycle(bucket),
             force_destroy=bucket.force_destroy,
-            labels=self._names.labels({**self._labels[bucket.team], **bucket.labels}),
+            labels=self._names.labels({**self._settings.labels_of(bucket.team), **bucket.labels}),
             opts=child_options(self, self._after, protect=bucket.protect),
         )
 
@@ -146,16 +145,12 @@ def made_buckets(settings: Settings, *, own_buckets: bool = True) -> list[str]:
 
 def own(names: Names) -> dict[str, Bucket]:
     """Return the stack's own buckets. In the local cloud, a destroy also deletes their objects."""
-
-    def keep(days: int) -> Bucket:
-        throwaway = naming.is_local(names.project)
-        return Bucket.model_validate({"forceDestroy": throwaway, "keepNoncurrentDays": days})
-
+    # Pulumi deletes the objects of old packages itself. Records are never deleted by age.
+    days = {STAGING: 7, CONTROL: 365}
+    throwaway = naming.is_local(names.project)
     return {
-        # Pulumi deletes the objects of old packages itself.
-        STAGING: keep(days=7),
-        # Records of submissions are never deleted by age.
-        CONTROL: keep(days=365),
+        key: Bucket.model_validate({"forceDestroy": throwaway, "keepNoncurrentDays": kept})
+        for key, kept in days.items()
     }
 
 
@@ -173,9 +168,8 @@ def _lifecycle(bucket: Bucket) -> "list[gcp.storage.BucketLifecycleRuleArgsDict]
     return [*rules, *({"action": {"type": "Delete"}, "condition": c} for c in conditions)]
 
 
-#: Arguments of the component: keys of a stack file, and other arguments.
+#: Arguments of the component: keys of a stack file.
 FIELDS: Final = ("project", "region", "labels", "buckets")
-OTHERS: Final = ("environment", "encryption_key", "own_buckets")
 
 
 class TrainingBucketsArgs(TypedDict):
@@ -235,7 +229,7 @@ class TrainingBuckets(pulumi.ComponentResource):
     ) -> None:
         """Declare the buckets. Raises ArgumentsError with every mistake."""
         arguments = Arguments(f"TrainingBuckets '{name}'", opts)
-        values = arguments.named(args, keywords, (*FIELDS, *OTHERS))
+        values = arguments.named(args, keywords, TrainingBucketsArgs.__annotations__)
         raw = arguments.section(Settings, values, FIELDS)
         key = values.get("encryption_key")
         if (known := arguments.known(key, ("encryption_key",))) is not None:
@@ -263,11 +257,9 @@ class Secrets(pulumi.ComponentResource):
     paths: dict[str, Output[str]]
     """Full names (``projects/P/secrets/S``), known in a preview."""
 
-    def __init__(
-        self, scope: Scope, settings: Settings, *, after: Sequence[pulumi.Resource]
-    ) -> None:
+    def __init__(self, scope: Scope, settings: Settings, *, after: Resources) -> None:
         super().__init__("vertextraining:secrets:Secrets", scope.name, None, scope.opts)
-        names, labels = settings.names, settings.labels_by_team
+        names = settings.names
         replication = _replication(names.region, settings.key_for("secrets"))
         created = {
             key: gcp.secretmanager.Secret(
@@ -276,7 +268,7 @@ class Secrets(pulumi.ComponentResource):
                 secret_id=names.secret_id(key),
                 replication=replication,
                 annotations={"description": secret.description} if secret.description else None,
-                labels=names.labels({**labels[secret.team], **secret.labels}),
+                labels=names.labels({**settings.labels_of(secret.team), **secret.labels}),
                 opts=child_options(self, after, protect=secret.protect),
             )
             for key, secret in settings.secrets.items()
@@ -306,7 +298,7 @@ class Registry(pulumi.ComponentResource):
     """Prefix of image URIs: ``REGION-docker.pkg.dev/PROJECT/REPOSITORY``."""
     repository_id: Input[str]
 
-    def __init__(self, scope: Scope, stack: Stack, *, after: Sequence[pulumi.Resource]) -> None:
+    def __init__(self, scope: Scope, stack: Stack, *, after: Resources) -> None:
         super().__init__("vertextraining:registry:Registry", scope.name, None, scope.opts)
         names, settings = stack.declared.names, stack.declared.registry
         self.url = pulumi.Output.from_input(names.repository())
@@ -358,7 +350,7 @@ class ImageBuilds(pulumi.ComponentResource):
         storage: Storage,
         registry: Registry,
         *,
-        after: Sequence[pulumi.Resource],
+        after: Resources,
     ) -> None:
         """Declare the account and its grants. ``after`` are APIs that must be enabled."""
         super().__init__("vertextraining:images:ImageBuilds", scope.name, None, scope.opts)
@@ -403,7 +395,7 @@ class Snapshots(pulumi.ComponentResource):
 
     snapshots: Mapping[str, Snapshot]
 
-    def __init__(self, scope: Scope, stack: Stack, after: Sequence[pulumi.Resource]) -> None:
+    def __init__(self, scope: Scope, stack: Stack, after: Resources) -> None:
         """Declare the snapshots ``after`` the BigQuery API and the buckets."""
         super().__init__("vertextraining:snapshots:Snapshots", scope.name, None, scope.opts)
         self.snapshots = {

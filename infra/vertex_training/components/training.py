@@ -70,7 +70,7 @@ class Training(pulumi.ComponentResource):
         control_bucket: Input[str],
         records: str = "",
         is_known: bool = True,
-        after: Sequence[pulumi.Resource],
+        after: ordering.Resources,
     ) -> None:
         """Declare the jobs of ``requests``, by key of ``settings``. ``records`` is a folder.
 
@@ -150,13 +150,7 @@ class Training(pulumi.ComponentResource):
         async def reached(known: Sequence[Any]) -> bool:
             name, inputs = known
             say = functools.partial(pulumi.log.info, resource=job)
-            idles = functools.partial(idle_stop_of, inputs)
-            ports = dataclasses.replace(
-                _wait_ports(request, self._submitter, say), connect_idle_stop=idles
-            )
-            if request.ladder:
-                connect = functools.partial(ladder_of, inputs)
-                ports = dataclasses.replace(ports, connect_ladder=connect)
+            ports = _wait_ports(request, inputs, self._submitter, say)
             try:
                 await wait_for_job(wanted, name, ports)
             except OperatorError as error:
@@ -175,7 +169,9 @@ def _labels(settings: Settings, requests: Mapping[str, JobRequest]) -> dict[str,
     }
 
 
-def _wait_ports(request: JobRequest, account: str, say: Callable[[str], None]) -> WaitPorts:
+def _wait_ports(
+    request: JobRequest, inputs: Mapping[str, Any], account: str, say: Callable[[str], None]
+) -> WaitPorts:
     """Return the I/O functions of a wait, which import Google's clients on first use."""
     project, region, kind = request.submission.project, request.submission.region, request.kind
 
@@ -192,7 +188,13 @@ def _wait_ports(request: JobRequest, account: str, say: Callable[[str], None]) -
         ids = service().log_ids(name)
         return [line.text for id_ in ids for line in reader.tail(id_, count)]
 
-    return WaitPorts(lambda name: service().get(name), tail, say)
+    return WaitPorts(
+        lambda name: service().get(name),
+        tail,
+        say,
+        connect_ladder=lambda: ladder_of(inputs) if request.ladder else None,
+        connect_idle_stop=functools.partial(idle_stop_of, inputs),
+    )
 
 
 def log_tuning_costs(requests: Mapping[str, JobRequest]) -> None:
@@ -231,11 +233,9 @@ def job_outputs(job: CustomJob, request: JobRequest) -> dict[str, Input[str]]:
     }
 
 
-#: Arguments of the component: options of a job in a stack file, keys of a stack file, and other
-#: arguments.
+#: Arguments of the component: options of a job in a stack file, and keys of a stack file.
 FIELDS: Final = tuple(JobFields.__annotations__)
 SETTINGS: Final = ("project", "region", "labels", "limits")
-OTHERS: Final = ("environment", "base_name", "file", "spec", "control_bucket")
 #: https://docs.cloud.google.com/storage/docs/buckets#naming
 _BUCKET: Final = re.compile(r"[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]")
 #: Characters to escape in JSON that is read as YAML.
@@ -341,7 +341,7 @@ class TrainingJob(pulumi.ComponentResource):
     ) -> None:
         """Check the request and declare the job. Raises ArgumentsError with every mistake."""
         arguments = Arguments(f"TrainingJob '{name}'", opts)
-        given = arguments.named(args, keywords, (*FIELDS, *SETTINGS, *OTHERS))
+        given = arguments.named(args, keywords, TrainingJobArgs.__annotations__)
         environment, key = arguments.environment(given), arguments.base_name(given, name)
         options = _options(key, given, environment, arguments)
         bucket = _control_bucket(given, arguments)
@@ -350,9 +350,8 @@ class TrainingJob(pulumi.ComponentResource):
         settings = settings.model_copy(update={"jobs": {key: options}})
         submission = Submission(settings.project, settings.region, environment, key, options.run)
         arguments.add(ordering.identity_problems(opts))
-        for index, rung in enumerate(
-            options.ladder
-        ):  # components accept only full names of reservations
+        # Components accept only full names of reservations.
+        for index, rung in enumerate(options.ladder):
             arguments.add(job_rules.unknown_reservation(rung, {}, ("ladder", index)))
         rungs = job_rules.rungs(options.ladder, {}, {})
         kind = BATCH_JOB if options.backend == BATCH_JOB.backend else None

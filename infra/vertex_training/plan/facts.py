@@ -18,9 +18,8 @@ from vertex_training.customjob.rules.context import (
     ReservationFacts,
     StackFacts,
 )
-from vertex_training.plan.network import NetworkPlan
+from vertex_training.plan.network import NetworkPlan, ReservationPlan
 from vertex_training.plan.packages import Package
-from vertex_training.plan.reservations import ReservationPlan
 from vertex_training.serving.declared import (
     ENDPOINT_LABEL,
     DeclaredDeployment,
@@ -40,29 +39,29 @@ def stack_facts(
 ) -> StackFacts:
     """Return the stack's properties for rules of job files, derived from the config only."""
     names = settings.names
-    email = {key: names.account_email(key) for key in settings.service_accounts}
-    accounts = settings.service_accounts.items()
+    accounts = {
+        names.account_email(key): account for key, account in settings.service_accounts.items()
+    }
+
+    def users(field: str, key: str) -> frozenset[str]:
+        """Return the accounts that list a key in a field."""
+        return frozenset(e for e, account in accounts.items() if key in getattr(account, field))
+
     buckets = {
         # Jobs may read packages, but no records of submissions.
-        names.bucket(naming.STAGING): BucketFacts(readers=frozenset(email.values())),
+        names.bucket(naming.STAGING): BucketFacts(readers=frozenset(accounts)),
         names.bucket(naming.CONTROL): BucketFacts(),
     }
     for key in settings.buckets:
-        writers = frozenset(email[name] for name, account in accounts if key in account.writes)
-        readers = frozenset(email[name] for name, account in accounts if key in account.reads)
+        readers, writers = users("reads", key), users("writes", key)
         buckets[names.bucket(key)] = BucketFacts(readers=readers | writers, writers=writers)
     return StackFacts(
         project=settings.project,
         project_number=settings.project_number,
         region=settings.region,
-        accounts=frozenset(email.values()),
+        accounts=frozenset(accounts),
         buckets=buckets,
-        secrets={
-            names.secret(key): frozenset(
-                email[name] for name, account in accounts if key in account.secrets
-            )
-            for key in settings.secrets
-        },
+        secrets={names.secret(key): users("secrets", key) for key in settings.secrets},
         network=network and _network(settings, network),
         reservations={plan.path: _reservation(plan) for plan in reservations.values()},
     )

@@ -8,7 +8,7 @@ import pydantic
 from pydantic import Field
 
 from vertex_training.naming import DOMAIN
-from vertex_training.settings.section import Key, Section, form
+from vertex_training.settings.section import PROJECT, Key, Section, form
 
 #: https://docs.cloud.google.com/billing/docs/reference/budget/rest/v1: NotificationsRule
 MOST_BUDGET_CHANNELS: Final = 5
@@ -38,6 +38,21 @@ IdleText = Annotated[
     form(r"[1-9][0-9]?% for [1-9][0-9]{0,3}[mh]", "5% for 30m"),
     pydantic.AfterValidator(_within_a_day),
 ]
+Email = Annotated[str, form(rf"[A-Za-z0-9._%+'-]{{1,64}}@{DOMAIN}", "ml@example.com")]
+Topic = Annotated[
+    str,
+    form(
+        rf"projects/{PROJECT}/topics/[A-Za-z][A-Za-z0-9._~+%-]{{2,254}}",
+        "projects/my-project-1/topics/alerts, the topic with 3 to 255 characters",
+    ),
+]
+ChannelPath = Annotated[
+    str,
+    form(
+        r"projects/[a-z0-9-]{4,30}/notificationChannels/[0-9]{1,25}",
+        "projects/my-project-1/notificationChannels/1234567890",
+    ),
+]
 #: Source: google-cloud-batch 0.22.4, JobStatus.State and TaskStatus.State.
 JobState = Literal[
     "QUEUED", "SCHEDULED", "RUNNING", "SUCCEEDED", "FAILED", "DELETION_IN_PROGRESS",
@@ -50,31 +65,11 @@ Panel = Literal["accelerator", "acceleratorMemory", "cpu", "memory", "network", 
 class Channel(Section):
     """Destination of alerts: exactly one of ``email``, ``pubsub`` and ``existing``."""
 
-    email: Annotated[str, form(rf"[A-Za-z0-9._%+'-]{{1,64}}@{DOMAIN}", "ml@example.com")] | None = (
-        None
-    )
+    email: Email | None = None
     """E-mail address of a person or group."""
-    pubsub: (
-        Annotated[
-            str,
-            form(
-                r"projects/[a-z][a-z0-9-]{4,28}[a-z0-9]/topics/[A-Za-z][A-Za-z0-9._~+%-]{2,254}",
-                "projects/my-project-1/topics/alerts, the topic with 3 to 255 characters",
-            ),
-        ]
-        | None
-    ) = None
+    pubsub: Topic | None = None
     """Full name of an existing Pub/Sub topic."""
-    existing: (
-        Annotated[
-            str,
-            form(
-                r"projects/[a-z0-9-]{4,30}/notificationChannels/[0-9]{1,25}",
-                "projects/my-project-1/notificationChannels/1234567890",
-            ),
-        ]
-        | None
-    ) = None
+    existing: ChannelPath | None = None
     """Full name of an existing notification channel of the project, for example to Slack or
     PagerDuty. Create channels with a secret by hand, so that no state contains the secret."""
 

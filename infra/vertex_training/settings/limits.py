@@ -15,6 +15,8 @@ from vertex_training.settings.section import Section, form
 MemberDomain = Annotated[
     str, form(MEMBER_DOMAIN, "example.com, *.example.com, projects/NUMBER or workforcePools/ID")
 ]
+#: Provisioning strategy of a job.
+Strategy = Literal["STANDARD", "SPOT", "FLEX_START"]
 Usd = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
@@ -37,9 +39,7 @@ class Limits(Section):
     """Allowed regions of the stack."""
     machine_types: Annotated[list[str], Field(min_length=1)] | None = None
     """Allowed machine types of jobs and endpoints. ``n1-*`` allows all N1 machines."""
-    strategies: (
-        Annotated[list[Literal["STANDARD", "SPOT", "FLEX_START"]], Field(min_length=1)] | None
-    ) = None
+    strategies: Annotated[list[Strategy], Field(min_length=1)] | None = None
     """Allowed provisioning strategies of jobs."""
     member_domains: Annotated[list[MemberDomain], Field(min_length=1)] | None = None
     """Allowed domains of IAM members: ``example.com`` for users and groups,
@@ -64,9 +64,7 @@ class TeamLimits(Section):
     one of its schedules."""
     machine_types: Annotated[list[str], Field(min_length=1)] | None = None
     """Allowed machine types of the team's jobs and endpoints. ``n1-*`` allows all N1 machines."""
-    strategies: (
-        Annotated[list[Literal["STANDARD", "SPOT", "FLEX_START"]], Field(min_length=1)] | None
-    ) = None
+    strategies: Annotated[list[Strategy], Field(min_length=1)] | None = None
     """Allowed provisioning strategies of the team's jobs."""
 
     @property
@@ -114,7 +112,7 @@ class Rung(Section):
     rung without ``reservation`` uses no reservation.
     """
 
-    strategy: Literal["STANDARD", "SPOT", "FLEX_START"] | None = None
+    strategy: Strategy | None = None
     """Provisioning strategy; default: that of the job file, or STANDARD with ``reservation``."""
     max_wait_duration: Annotated[str, form(r"[0-9]{1,9}s", "3600s")] | None = None
     """Maximum wait of FLEX_START for machines. ``0s``: without limit, so no later rung is used."""

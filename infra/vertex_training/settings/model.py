@@ -36,6 +36,7 @@ from vertex_training.settings.limits import (
 from vertex_training.settings.network import NAME, Network, Reservation, SharedVpc
 from vertex_training.settings.section import (
     BELOW,
+    PROJECT,
     IncludePath,
     Key,
     NamedSection,
@@ -56,8 +57,6 @@ OUTSIDE: Final = (
     r"[a-z0-9-]+-docker\.pkg\.dev/[a-z][a-z0-9-]*(?:/[a-z0-9]+(?:[._-]+[a-z0-9]+)*){2,}"
     r"@sha256:[0-9a-f]{64}"
 )
-#: Id of a project, which has the form of an account's id.
-PROJECT: Final = r"[a-z][a-z0-9-]{4,28}[a-z0-9]"
 BucketName = Annotated[
     str,
     form(
@@ -435,6 +434,7 @@ class Encryption(Section):
 AS_OF: Final = "as_of"
 #: Value of a query parameter; its YAML type decides its BigQuery type.
 Scalar = bool | int | float | str
+TableLocation = Annotated[str, form(r"[A-Za-z][A-Za-z0-9-]{1,62}", "US or europe-west4")]
 ParameterName = Annotated[str, form(r"[A-Za-z_][A-Za-z0-9_]{0,127}", "day: @day in the query")]
 
 
@@ -459,9 +459,7 @@ class Snapshot(NamedSection):
     """Format of the files."""
     bucket: Key = "data"
     """Key of the bucket that stores the files."""
-    location: Annotated[str, form(r"[A-Za-z][A-Za-z0-9-]{1,62}", "US or europe-west4")] | None = (
-        None
-    )
+    location: TableLocation | None = None
     """Location of the tables; default: the stack's region."""
     run: int = Field(default=1, ge=1)
     """Number of the run. Increment it to run an unchanged query again. Old files remain."""
@@ -568,6 +566,15 @@ SECTIONS: Final[Mapping[tuple[str, ...], tuple[str, ...]]] = {
     ("network", "ranges"): ("network", "ranges"),
     ("network", "allow"): ("network", "allow"),
 }
+#: Section -> fields with keys of another section.
+REFERENCES: Final[Mapping[str, Mapping[str, str]]] = {
+    "serviceAccounts": {"reads": "buckets", "writes": "buckets", "secrets": "secrets"},
+    "models": {"job": "jobs"},
+    "endpoints": {"model": "models", "account": "serviceAccounts"},
+    "snapshots": {"bucket": "buckets"},
+}
+#: Of these fields, those whose default is the entry's own key.
+BY_OWN_KEY: Final = ("job", "model")
 
 
 class Settings(Section):
@@ -731,17 +738,10 @@ class Settings(Section):
         owner = self.teams.get(team or "")
         return {**self.labels, "team": str(team), **owner.labels} if owner else self.labels
 
-    @property
-    def labels_by_team(self) -> dict[str | None, dict[str, str]]:
-        """Return :meth:`labels_of` by team; key None has the labels of shared resources."""
-        return {None: self.labels} | {team: self.labels_of(team) for team in self.teams}
-
     def team_at(self, address: str) -> str | None:
         """Return the team of the account with this address; None without a team."""
-        names, accounts = (
-            self.names,
-            self.service_accounts.items(),
-        )  # `names` is a property that computes all names
+        names = self.names  # a property that computes all names
+        accounts = self.service_accounts.items()
         by_address = {names.account_email(key): account.team for key, account in accounts}
         return by_address.get(address)
 

@@ -19,7 +19,7 @@ from pydantic_core import ErrorDetails
 
 from vertex_training.errors import ConfigError, Location, Path, Problem, did_you_mean, nearest
 from vertex_training.naming import KEY_RULE
-from vertex_training.settings.model import Settings
+from vertex_training.settings.model import REFERENCES
 from vertex_training.settings.project_files import file_name
 from vertex_training.settings.section import Section
 
@@ -168,14 +168,10 @@ def encrypted_problem(full: str, stack: str) -> Problem:
 
 def parse(schema: Schema[AnySection], raw: Mapping[str, Any]) -> AnySection:
     """Validate a config by key; raise ConfigError with all mistakes, without lines."""
-    collected = getattr(raw, "problems", ())
-    try:
-        settings = schema.model.model_validate(raw)
-    except pydantic.ValidationError as failed:
-        raise ConfigError([*collected, *form_problems(schema, raw, failed)]) from None
-    if collected:
-        raise ConfigError(collected)
-    return settings
+    partial = read(schema, raw)
+    if partial.problems or partial.settings is None:
+        raise ConfigError(partial.problems)
+    return partial.settings
 
 
 def form_problems(
@@ -256,18 +252,16 @@ JOINED: Final = ("network", "sharedVpc")
 #: Sections that rules compare with the project and the region.
 REGIONAL: Final = (*JOINED, "reservations", "encryption")
 #: Key of an entry -> section that its value refers to.
-NAMED_BY: Final = {
-    **{"reads": "buckets", "writes": "buckets", "secrets": "secrets", "team": "teams"},
-    **{"job": "jobs", "model": "models", "account": "serviceAccounts", "bucket": "buckets"},
-    **{"channel": "channels", "channels": "channels"},
+NAMED_BY: Final = {"team": "teams", "channel": "channels", "channels": "channels"} | {
+    field: section for fields in REFERENCES.values() for field, section in fields.items()
 }
 
 
 @dataclass(frozen=True)
-class PartialSettings:
+class PartialSettings(Generic[AnySection]):
     """The settings without their invalid parts."""
 
-    settings: Settings | None
+    settings: AnySection | None
     """Settings; None if no part is valid."""
     problems: tuple[Problem, ...]
     """Validation problems, at the stack file, without lines."""
@@ -293,13 +287,12 @@ class PartialSettings:
         return False
 
 
-def read(schema: Schema[Settings], raw: Mapping[str, Any]) -> PartialSettings:
+def read(schema: Schema[AnySection], raw: Mapping[str, Any]) -> PartialSettings[AnySection]:
     """Return the valid part of the settings, and all validation problems."""
     problems: list[Problem] = list(getattr(raw, "problems", ()))
     rest, removed = copy.deepcopy(dict(raw)), _misplaced(schema, problems)
-    for attempt in range(
-        10
-    ):  # a removal may make the parent invalid; ten exceeds the depth of settings
+    # A removal may make the parent invalid; ten exceeds the depth of settings.
+    for attempt in range(10):
         try:
             valid = schema.model.model_validate(rest)
             return PartialSettings(valid, tuple(problems), frozenset(removed))
@@ -312,7 +305,7 @@ def read(schema: Schema[Settings], raw: Mapping[str, Any]) -> PartialSettings:
     return PartialSettings(None, tuple(problems))
 
 
-def _misplaced(schema: Schema[Settings], problems: list[Problem]) -> set[Path]:
+def _misplaced(schema: Schema[Any], problems: list[Problem]) -> set[Path]:
     """Return the sections with misplaced or duplicate keys, which the config therefore lacks."""
     keys = (str(problem.path[0]) if problem.path else problem.value for problem in problems)
     sections = (key.rpartition(":")[2] for key in keys if ":" in key)
@@ -320,7 +313,7 @@ def _misplaced(schema: Schema[Settings], problems: list[Problem]) -> set[Path]:
 
 
 def _refused(
-    schema: Schema[Settings], failed: pydantic.ValidationError
+    schema: Schema[Any], failed: pydantic.ValidationError
 ) -> Iterator[tuple[Path, list[Path]]]:
     """Yield the path of each invalid part, with the section that a misspelled key may mean."""
     for error in failed.errors():

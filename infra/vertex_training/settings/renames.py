@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from vertex_training.settings.model import SECTIONS, Settings
+from vertex_training.settings.model import BY_OWN_KEY, REFERENCES, SECTIONS, Settings
 from vertex_training.settings.section import NamedSection
 
 
@@ -30,42 +30,31 @@ def with_first_keys(settings: Settings) -> Settings:
         return settings
     changes, of_network = dict[str, Any](), dict[str, Any]()
     for section, fields in SECTIONS.items():
-        entries = settings.entries(section)
-        renamed = {keys[section][key]: entry for key, entry in entries.items()}
+        named = REFERENCES.get(section[0], {}).items()
+        references = {field: keys[(other,)] for field, other in named}
+        renamed = {
+            keys[section][key]: _with_first_references(key, entry, references)
+            for key, entry in settings.entries(section).items()
+        }
         (of_network if fields[0] == "network" else changes)[fields[-1]] = renamed
-
-    def first(section: str, key: str) -> str:
-        return keys[(section,)].get(key, key)
-
-    changes["service_accounts"] = {
-        key: account.model_copy(
-            update={
-                "reads": [first("buckets", name) for name in account.reads],
-                "writes": [first("buckets", name) for name in account.writes],
-                "secrets": [first("secrets", name) for name in account.secrets],
-            }
-        )
-        for key, account in changes["service_accounts"].items()
-    }
-    changes["models"] = {
-        first("models", key): model.model_copy(update={"job": first("jobs", model.job or key)})
-        for key, model in settings.models.items()
-    }
-    changes["endpoints"] = {
-        first("endpoints", key): endpoint.model_copy(
-            update={
-                "model": first("models", endpoint.model or key),
-                "account": endpoint.account and first("serviceAccounts", endpoint.account),
-            }
-        )
-        for key, endpoint in settings.endpoints.items()
-    }
-    changes["snapshots"] = {
-        key: snapshot.model_copy(update={"bucket": first("buckets", snapshot.bucket)})
-        for key, snapshot in changes["snapshots"].items()
-    }
     network = settings.network.model_copy(update=of_network)
     return settings.model_copy(update={**changes, "network": network})
+
+
+def _with_first_references(
+    key: str, entry: NamedSection, references: Mapping[str, Mapping[str, str]]
+) -> NamedSection:
+    """Return an entry with first keys in its fields ``references``."""
+    update: dict[str, Any] = {}
+    for field, first in references.items():
+        match getattr(entry, field):
+            case list() as names:
+                update[field] = [first.get(name, name) for name in names]
+            case str() as name:
+                update[field] = first.get(name, name)
+            case None if field in BY_OWN_KEY:
+                update[field] = first.get(key, key)
+    return entry.model_copy(update=update)
 
 
 def with_new_keys(settings: Settings, references: Mapping[str, Any]) -> dict[str, Any]:

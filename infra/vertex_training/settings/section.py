@@ -65,7 +65,9 @@ def form(pattern: str, example: str) -> Form:
     return Form(re.compile(rf"(?:{pattern})\Z"), example)
 
 
-ProjectId = Annotated[str, form(r"[a-z][a-z0-9-]{4,28}[a-z0-9]", "my-project-1")]
+#: Id of a project, which has the form of an account's id.
+PROJECT: Final = r"[a-z][a-z0-9-]{4,28}[a-z0-9]"
+ProjectId = Annotated[str, form(PROJECT, "my-project-1")]
 ProjectNumber = Annotated[str, form(r"[0-9]{6,19}", '"210987654321"')]
 
 

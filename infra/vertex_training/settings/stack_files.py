@@ -39,10 +39,8 @@ TOP_KEYS: Final = ("config", "secretsprovider", "encryptedkey", "encryptionsalt"
 
 def read_raw(schema: Schema[Any], root: pathlib.Path, stack: str) -> RawConfig:
     """Return the config of ``stack`` by key, as input of ``reader.parse``."""
-    file = project_files.file_of(root, stack)
     project = project_files.project_name(root) or schema.namespace
-    own = {_full(project, key): value for key, value in read_config(file).items()}
-    config = _defaults(project, root) | own
+    own, config = _merged_files(project, root, stack)
     values: dict[str, Any] = {}
     encrypted: list[str] = []
     for full, value in config.items():
@@ -129,15 +127,19 @@ def _full(project: str, key: str) -> str:
     return key if ":" in key else f"{project}:{key}"
 
 
-def _defaults(project: str, root: pathlib.Path) -> dict[str, Any]:
+def _merged_files(
+    project: str, root: pathlib.Path, stack: str
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the config of the stack's file, and this config with defaults of ``Pulumi.yaml``."""
+    file = project_files.file_of(root, stack)
+    own = {_full(project, key): value for key, value in read_config(file).items()}
     defaults: dict[str, Any] = {}
     if (root / project_files.PROJECT_FILE).is_file():
         for key, declared in read_config(root / project_files.PROJECT_FILE).items():
-            full = _full(project, key)
             for word in ("value", "default"):
                 if isinstance(declared, dict) and word in declared:
-                    defaults[full] = declared[word]
-    return defaults
+                    defaults[_full(project, key)] = declared[word]
+    return own, defaults | own
 
 
 def _text(value: Any) -> Any:
@@ -166,19 +168,14 @@ def _as_text(value: Any) -> str:
 def given_keys(schema: Schema[Any], root: pathlib.Path, stack: str) -> set[str]:
     """Return the full keys in the stack's own file; empty if the file cannot be read."""
     project = project_files.project_name(root) or schema.namespace
-    try:
-        return {_full(project, key) for key in read_config(root / file_name(stack))}
-    except (OSError, ConfigError):
-        return set()
+    return {_full(project, key) for key in readable_config(root / file_name(stack))}
 
 
 def engine_config(
     project: str, root: pathlib.Path, stack: str, hidden: str
 ) -> tuple[dict[str, str], list[str]]:
     """Return the config as the engine passes it to a program, and the encrypted keys."""
-    file = project_files.file_of(root, stack)
-    own = {_full(project, key): value for key, value in read_config(file).items()}
-    config = _defaults(project, root) | own
+    _, config = _merged_files(project, root, stack)
     secret = [key for key, value in config.items() if _is_encrypted(value)]
     texts = {key: _engine_text(_text(raw)) for key, raw in config.items()}
     return texts | dict.fromkeys(secret, hidden), secret
@@ -232,6 +229,14 @@ def read_config(file: pathlib.Path, shown: str = "") -> dict[str, Any]:
     if not isinstance(config, dict):
         raise ConfigError([Problem("config must be a mapping", location=start)])
     return {str(key): value for key, value in config.items()}
+
+
+def readable_config(file: pathlib.Path) -> dict[str, Any]:
+    """Return section ``config``; empty for an unreadable file, which another check reports."""
+    try:
+        return read_config(file)
+    except (OSError, ConfigError):
+        return {}
 
 
 def _is_encrypted(value: Any) -> bool:

@@ -27,7 +27,7 @@ from typing import Final, Literal, TypeVar
 
 from vertex_training.customjob.request.job_file import JobRequest
 from vertex_training.errors import Path, Problem, did_you_mean
-from vertex_training.plan.reservations import ReservationPlan
+from vertex_training.plan.network import ReservationPlan
 from vertex_training.settings.model import Settings
 
 #: Modules with rules, in the order of their problems in reports.

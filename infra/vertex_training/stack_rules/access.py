@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Final
 
 from vertex_training import catalog, naming
 from vertex_training.catalog import machines
 from vertex_training.catalog.resource_types import ON_PROJECT
 from vertex_training.errors import Path, Problem, nearest
-from vertex_training.plan import grants, stack_grants
+from vertex_training.plan import grants
 from vertex_training.plan.access import AGENT, SUBMITS
-from vertex_training.plan.stack_grants import (
+from vertex_training.plan.grants import (
     derived_grants,
     extra_grants,
     job_grants,
@@ -20,9 +20,9 @@ from vertex_training.plan.stack_grants import (
     resource_at,
 )
 from vertex_training.settings import renames
-from vertex_training.settings.model import Bucket, Secret, Settings
+from vertex_training.settings.model import Settings
 from vertex_training.stack_rules import StackFile, file_rule, rule, unknown_entry
-from vertex_training.stack_rules.names import label_problems
+from vertex_training.stack_rules.names import label_problems, used_entries
 
 #: Google's pages of roles and permissions, one for each service.
 ROLES_PAGE: Final = "https://docs.cloud.google.com/iam/docs/roles-permissions/"
@@ -114,9 +114,8 @@ def _hint_for(role: str) -> str:
     known = {row["service"]: row["roles"] for row in catalog.load("roles.yaml")}
     service, _, name = role.removeprefix("roles/").partition(".")
     meant = nearest(service, known, 0.85)
-    is_longer = (
-        meant and abs(len(service) - len(meant)) > 2
-    )  # `bigquerymigration` is another service than `bigquery`
+    # `bigquerymigration` is another service than `bigquery`.
+    is_longer = meant and abs(len(service) - len(meant)) > 2
     if not role.startswith("roles/") or meant is None or is_longer:
         return ""
     if name in known[meant]:
@@ -135,11 +134,8 @@ def _first(settings: Settings, place: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _team(settings: Settings, place: tuple[str, ...]) -> str | None:
-    if place == ("registry",):
-        return None
-    section, key = place
-    sections = {"buckets": settings.buckets, "secrets": settings.secrets}
-    return sections.get(section, settings.service_accounts)[key].team
+    """Return the team of an entry; None for the registry."""
+    return getattr(settings.entries(place[:1])[place[1]], "team", None) if place[1:] else None
 
 
 #: Hint for changes that CI lacks the rights for.
@@ -186,18 +182,16 @@ def _name(path: Path, existing: bool, name: str) -> Problem:
 @rule("deployment")
 def roles_for_ci(settings: Settings) -> Iterator[Problem]:
     """Warn about roles in the stack file that CI's account may not grant."""
-    for place, by_role in stack_grants.members_by_place(settings):
+    for place, by_role in grants.members_by_place(settings):
         if place == ("registry",):
             continue  # no condition can limit roles on a registry: CI may grant all roles
         for role in by_role:
-            if grants.find(stack_grants.TYPES[place[0]], role) is None:
+            if grants.find(grants.TYPES[place[0]], role) is None:
                 path = (*place, "members", role)
                 yield Problem("CI may not grant this role", role, BEYOND_CI, path)
-    for key, account in settings.service_accounts.items():
-        for index, role in enumerate(account.roles.get(settings.project, ())):
-            if grants.find(ON_PROJECT, role) is None:
-                path = ("serviceAccounts", key, "roles", settings.project, index)
-                yield Problem("CI may not grant this role", role, BEYOND_CI, path)
+    for path, _, on, role in _listed_roles(settings):
+        if on == settings.project and grants.find(ON_PROJECT, role) is None:
+            yield Problem("CI may not grant this role", role, BEYOND_CI, path)
 
 
 @rule("deployment")
@@ -236,12 +230,11 @@ def owners(settings: Settings) -> Iterator[Problem]:
 @rule()
 def access_of_teams(settings: Settings) -> Iterator[Problem]:
     """Check that accounts use only resources of their own team, or shared ones."""
-    for key, account in settings.service_accounts.items():
-        for field, names in (("reads", account.reads), ("writes", account.writes)):
-            path = ("serviceAccounts", key, field)
-            yield from _of_another_team(account.team, names, settings.buckets, path)
-        path = ("serviceAccounts", key, "secrets")
-        yield from _of_another_team(account.team, account.secrets, settings.secrets, path)
+    for path, name, account, known in used_entries(settings):
+        entry = known.get(name)
+        if entry is not None and entry.team not in (None, account.team):
+            hint = f"set team: {entry.team} on the account, or remove team from {name} to share it"
+            yield Problem(f"team {entry.team} owns this resource", name, hint, path)
 
 
 @rule()
@@ -281,13 +274,3 @@ def reach_of_accounts(file: StackFile) -> Iterator[Problem]:
             )
             hint = "to isolate their data, give each team its own stack and project"
             yield Problem(what, "", hint, ("serviceAccounts", key))
-
-
-def _of_another_team(
-    team: str | None, names: list[str], known: Mapping[str, Bucket | Secret], path: Path
-) -> Iterator[Problem]:
-    for index, name in enumerate(names):
-        entry = known.get(name)
-        if entry is not None and entry.team not in (None, team):
-            hint = f"set team: {entry.team} on the account, or remove team from {name} to share it"
-            yield Problem(f"team {entry.team} owns this resource", name, hint, (*path, index))

@@ -13,7 +13,8 @@ import errno
 import json
 import pathlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from operator import itemgetter
 from pathlib import PurePosixPath
 from typing import Any, Final
 
@@ -208,15 +209,6 @@ CALLS: Final = {
 MOST_BYTES: Final = 1 << 20
 
 
-@dataclass(frozen=True, slots=True)
-class DefaultProject:
-    """A BigQuery call without a project."""
-
-    line: int
-    call: str
-    argument: str
-
-
 @file_rule("warning")
 def default_project_calls(file: StackFile) -> Iterator[Problem]:
     """Warn about BigQuery calls without a project, unless all jobs set the project's variable."""
@@ -227,10 +219,11 @@ def default_project_calls(file: StackFile) -> Iterator[Problem]:
         path = root / name
         if not path.is_file() or path.stat().st_size > MOST_BYTES:
             continue
-        for usage in default_projects(path.read_bytes()):
-            what = f"{usage.call} has no {usage.argument}: a job's default project is Google's own"
-            hint = f"pass {usage.argument}=…, or set the variable {PROJECT} in the job file"
-            yield Problem(what, hint=hint, location=Location(name, usage.line))
+        calls = _calls_without_project(path.read_bytes())
+        for line, call, argument in sorted(calls, key=itemgetter(0)):
+            what = f"{call} has no {argument}: a job's default project is Google's own"
+            hint = f"pass {argument}=…, or set the variable {PROJECT} in the job file"
+            yield Problem(what, hint=hint, location=Location(name, line))
 
 
 def _files(settings: Settings, root: pathlib.Path) -> set[str]:
@@ -240,23 +233,20 @@ def _files(settings: Settings, root: pathlib.Path) -> set[str]:
     return {name for name in names if name.endswith(".py")}
 
 
-def default_projects(code: bytes) -> list[DefaultProject]:
-    """Return the calls without a project by line; empty if the code is not valid Python."""
+def _calls_without_project(code: bytes) -> Iterator[tuple[int, str, str]]:
+    """Yield line, function and missing argument of calls without a project in valid Python."""
     try:
         tree = ast.parse(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return []
+        return
     names = _imported(tree)
-    usages: list[DefaultProject] = []
     for call in ast.walk(tree):
         if not isinstance(call, ast.Call):
             continue
         full = _full_name(call.func, names)
         if full in CALLS and not _has(call, *CALLS[full]):
             argument, _ = CALLS[full]
-            shown = ".".join(full.split(".")[-2:])
-            usages.append(DefaultProject(call.lineno, f"{shown}()", argument))
-    return sorted(usages, key=lambda usage: usage.line)
+            yield call.lineno, f"{'.'.join(full.split('.')[-2:])}()", argument
 
 
 def _has(call: ast.Call, argument: str, position: int) -> bool:

@@ -18,10 +18,10 @@ from vertex_training.customjob import rules
 from vertex_training.customjob.request import job_file as requests
 from vertex_training.customjob.request import references
 from vertex_training.customjob.request.job_file import JobFileResult, JobRequest
-from vertex_training.customjob.rules.capacity import KEY, RESERVATION
+from vertex_training.customjob.rules.capacity import RESERVATION
 from vertex_training.errors import Path, Problem, UnknownReferenceError, did_you_mean
-from vertex_training.plan import stack_grants
-from vertex_training.plan.reservations import SPECIFIC, monthly, plan_reservations
+from vertex_training.plan import grants
+from vertex_training.plan.network import affinity_to, monthly, plan_reservations
 from vertex_training.settings.limits import Limits, Rung, TeamLimits
 from vertex_training.settings.model import Settings
 from vertex_training.settings.serving import Endpoint
@@ -77,7 +77,7 @@ def _members(settings: Settings) -> Iterator[Problem]:
     hint = f"remove the member; limits.memberDomains allows {', '.join(allowed)}"
     named: list[tuple[Path, str]] = [
         ((*path, index), member)
-        for path, members in stack_grants.member_lists(settings)
+        for path, members in grants.member_lists(settings)
         for index, member in enumerate(members)
     ]
     # Owners of an account's project can act as the account and use its grants.
@@ -95,18 +95,15 @@ def _members(settings: Settings) -> Iterator[Problem]:
 
 def exceeded(settings: Settings, results: Mapping[str, JobFileResult]) -> list[Problem]:
     """Return a problem for each exceeded limit of the whole stack. Omits jobs with mistakes."""
-    costs_of = {
-        key: (result.request, once, bool(cost.elsewhere))
+    priced = {
+        key: result.request
         for key, result in results.items()
-        if result.request and (once := (cost := result.request.cost).worst_case)
+        if result.request and result.request.cost.worst_case
     }
-    bills = {
-        key: _Bill(_in_total(settings, request, once), elsewhere)
-        for key, (request, once, elsewhere) in costs_of.items()
-    }
+    bills = {key: _bill(settings, request) for key, request in priced.items()}
     of_schedules = {
         key: bills[key]
-        for key, (request, *_) in costs_of.items()
+        for key, request in priced.items()
         if request.submission.job in settings.schedules
     }
     problems = list[Problem]()
@@ -137,7 +134,7 @@ def exceeded(settings: Settings, results: Mapping[str, JobFileResult]) -> list[P
     for name, team in settings.teams.items():
         of_team = {
             key: bills[key]
-            for key, (request, *_) in costs_of.items()
+            for key, request in priced.items()
             if settings.team_at(request.account) == name
         }
         path = ("teams", name, "limits", "maxUsdPerTeam")
@@ -162,12 +159,11 @@ def _reservations(settings: Settings) -> Iterator[tuple[str, _Bill]]:
             yield key, _Bill(monthly(plan, settings.region, now), elsewhere)
 
 
-def _in_total(settings: Settings, request: JobRequest, once: float) -> float:
+def _bill(settings: Settings, request: JobRequest) -> _Bill:
     """Return a job's part of the total: one run, or a month of its schedule."""
-    schedule = settings.schedules.get(request.submission.job)
-    if schedule is None:
-        return once
-    return 0.0 if schedule.paused else once * schedule.calendar.most_a_month
+    cost, schedule = request.cost, settings.schedules.get(request.submission.job)
+    count = 1 if schedule is None else 0 if schedule.paused else schedule.calendar.most_a_month
+    return _Bill((cost.worst_case or 0.0) * count, bool(cost.elsewhere))
 
 
 def _schedule(
@@ -177,11 +173,8 @@ def _schedule(
     path: Path = (request.kind.section, key, "schedule", "cron")
     usd = bill.usd if bill else None
     schedule = settings.schedules[request.submission.job]
-    sources: dict[str, Limits | TeamLimits] = {"limits": settings.limits}
     team = settings.team_at(request.account)
-    if team in settings.teams:
-        sources[f"teams.{team}.limits"] = settings.teams[team].limits
-    for source, limits in sources.items():
+    for source, limits in _limits_by_source(settings, team).items():
         most = limits.max_usd_per_month
         if usd is None:
             in_usd = most is not None or settings.limits.max_usd_per_month_in_total is not None
@@ -196,15 +189,19 @@ def _schedule(
             yield Problem(what, schedule.cron, hint, path, rule="limit-schedule-cost")
 
 
+def _limits_by_source(settings: Settings, team: str | None) -> dict[str, Limits | TeamLimits]:
+    """Return the limits of the stack and of a team by their paths in the stack file."""
+    owner = settings.teams.get(team or "")
+    return {"limits": settings.limits} | ({f"teams.{team}.limits": owner.limits} if owner else {})
+
+
 def _endpoints(settings: Settings, of_schedules: Mapping[str, _Bill]) -> Iterator[Problem]:
     total = settings.limits.max_usd_per_month_in_total
     bills = {f"schedule of {key}": bill for key, bill in of_schedules.items()}
     for key, endpoint in settings.endpoints.items():
         cost, path = endpoint_cost(endpoint, settings.region), ("endpoints", key, "machine")
         bills[key] = _Bill(cost.most, cost.rate is not None and not cost.rate.exact)
-        sources: dict[str, Limits | TeamLimits] = {"limits": settings.limits}
-        if team := endpoint.team and settings.teams.get(endpoint.team):
-            sources[f"teams.{endpoint.team}.limits"] = team.limits
+        sources = _limits_by_source(settings, endpoint.team)
         in_usd = total is not None or any(s.max_usd_per_month is not None for s in sources.values())
         if cost.most is None and in_usd and not settings.limits.allow_unpriced:
             yield _unpriced(path, "limits.maxUsdPerMonth", endpoint.machine)
@@ -346,9 +343,7 @@ def rungs(
     """Convert the rungs of a ladder for a request. ``table``: values of references."""
 
     def affinity(name: str) -> Mapping[str, Any]:
-        if name in reservations:
-            return table[f"reservations.{name}"]
-        return {"reservationAffinityType": SPECIFIC, "key": KEY, "values": [name]}
+        return table[f"reservations.{name}"] if name in reservations else affinity_to(name)
 
     return tuple(
         requests.RungOverrides(

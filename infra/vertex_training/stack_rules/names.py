@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import pathlib
 from collections import Counter
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from typing import Any, Final
 
-import yaml
 from pydantic.alias_generators import to_camel
 
 from vertex_training import naming
 from vertex_training.catalog import machines
 from vertex_training.customjob.protocol.ports import JOB_LABELS
 from vertex_training.errors import Path, Problem, did_you_mean
-from vertex_training.located_yaml.values import Loader
-from vertex_training.plan import stack_grants
+from vertex_training.plan import grants
 from vertex_training.settings import project_files, renames
 from vertex_training.settings.model import SECTIONS, Bucket, Secret, ServiceAccount, Settings
 from vertex_training.settings.network import IpRange, Reservation
 from vertex_training.settings.reader import STAND_INS
+from vertex_training.settings.stack_files import readable_config
 from vertex_training.stack_rules import StackFile, file_rule, rule
 
 #: Number of labels that a stack file and a job file may set, in addition to the program's labels.
@@ -93,7 +92,7 @@ def label_problems(
 @rule()
 def member_forms(settings: Settings) -> Iterator[Problem]:
     """Check that members have a form that IAM accepts."""
-    for path, members in stack_grants.member_lists(settings):
+    for path, members in grants.member_lists(settings):
         for index, member in enumerate(members):
             if not naming.is_member(member):
                 kinds = ", ".join(naming.MEMBER_KINDS[:3])
@@ -104,7 +103,7 @@ def member_forms(settings: Settings) -> Iterator[Problem]:
 @rule("warning")
 def members_in_other_case(settings: Settings) -> Iterator[Problem]:
     """Warn about members that differ only in letter case, which IAM treats as the same member."""
-    for path, members in stack_grants.member_lists(settings):
+    for path, members in grants.member_lists(settings):
         seen = set[str]()
         for index, member in enumerate(members):
             same = member.lower() if "://" not in member else member
@@ -130,8 +129,8 @@ _OF_PROVIDER: Final = {
 @file_rule("warning")
 def provider_settings(file: StackFile) -> Iterator[Problem]:
     """Warn about settings of the ``gcp`` provider that have no effect on jobs."""
-    own = config_of(file.root / project_files.file_name(file.settings.stack))
-    defaults = config_of(file.root / "Pulumi.yaml")
+    own = readable_config(file.root / project_files.file_name(file.settings.stack))
+    defaults = readable_config(file.root / "Pulumi.yaml")
     for key, hint in _OF_PROVIDER.items():
         name = f"gcp:{key}"
         if name in own or name in defaults:
@@ -179,21 +178,27 @@ def image_builds(settings: Settings) -> Iterator[Problem]:
 @rule()
 def unknown_keys(settings: Settings) -> Iterator[Problem]:
     """Yield buckets and secrets that accounts name but the stack does not declare."""
+    for path, name, _, known in used_entries(settings):
+        kind = "secret" if path[2] == "secrets" else "bucket"
+        if name in (naming.STAGING, naming.CONTROL) and kind == "bucket":
+            hint = "remove the key: jobs can read packages, but must not read job records"
+            yield Problem("this bucket belongs to the stack itself", name, hint, path)
+        elif name not in known:
+            yield Problem(f"this stack has no such {kind}", name, did_you_mean(name, known), path)
+
+
+def used_entries(
+    settings: Settings,
+) -> Iterator[tuple[Path, str, ServiceAccount, Mapping[str, Bucket | Secret]]]:
+    """Yield path, key, account and section of each bucket and secret that an account names."""
     for key, account in settings.service_accounts.items():
-        for field, listed, known in (
+        for field, names, section in (
             ("reads", account.reads, settings.buckets),
             ("writes", account.writes, settings.buckets),
             ("secrets", account.secrets, settings.secrets),
         ):
-            kind = "secret" if field == "secrets" else "bucket"
-            for index, name in enumerate(listed):
-                path = ("serviceAccounts", key, field, index)
-                if name in (naming.STAGING, naming.CONTROL) and kind == "bucket":
-                    hint = "remove the key: jobs can read packages, but must not read job records"
-                    yield Problem("this bucket belongs to the stack itself", name, hint, path)
-                elif name not in known:
-                    what = f"this stack has no such {kind}"
-                    yield Problem(what, name, did_you_mean(name, known), path)
+            for index, name in enumerate(names):
+                yield ("serviceAccounts", key, field, index), name, account, section
 
 
 @rule()
@@ -235,7 +240,7 @@ def project_numbers(file: StackFile) -> Iterator[Problem]:
     if host := settings.shared_vpc:
         path = ("sharedVpc", "hostProjectNumber")
         numbers.append((path, host.host_project, host.host_project_number))
-    others = list(_numbers(root, project_files.file_name(settings.stack)))
+    others = list(_numbers(settings, root))
     for path, project, number in numbers:
         if number in NOT_GIVEN:
             continue  # the number is optional for components
@@ -253,34 +258,35 @@ def project_numbers(file: StackFile) -> Iterator[Problem]:
                 break
 
 
-def _numbers(root: pathlib.Path, own: str) -> Iterator[tuple[str, str, str]]:
+def _numbers(settings: Settings, root: pathlib.Path) -> Iterator[tuple[str, str, str]]:
     """Yield file, project and number from each other readable stack file below ``root``."""
-    for file in sorted([*root.glob("Pulumi.*.yaml"), *root.glob("bootstrap/Pulumi.*.yaml")]):
-        if file.name == own and file.parent == root:
-            continue
-        config = config_of(file)
-        by_key = {key.rpartition(":")[2]: value for key, value in config.items()}
-        shown = file.relative_to(root).as_posix()
-        yield shown, str(config.get("gcp:project")), _number(by_key.get("projectNumber"))
-        host = by_key.get("sharedVpc")
+    for file, project, config in other_stack_files(settings, root):
+        yield file, project, _number(config.get("projectNumber"))
+        host = config.get("sharedVpc")
         if isinstance(host, dict):
-            yield shown, str(host.get("hostProject")), _number(host.get("hostProjectNumber"))
+            yield file, str(host.get("hostProject")), _number(host.get("hostProjectNumber"))
+
+
+def other_stack_files(
+    settings: Settings, root: pathlib.Path
+) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Yield path, project and config of other stack files, also of ``bootstrap/``.
+
+    The keys of the config are without namespace.
+    """
+    own = root / project_files.file_name(settings.stack)
+    for file in sorted([*root.glob("Pulumi.*.yaml"), *root.glob("bootstrap/Pulumi.*.yaml")]):
+        if file != own:
+            config = readable_config(file)
+            by_key = {key.rpartition(":")[2]: value for key, value in config.items()}
+            yield file.relative_to(root).as_posix(), str(config.get("gcp:project")), by_key
 
 
 def _number(value: Any) -> str:
     return str(value) if isinstance(value, str | int) else ""
 
 
-def config_of(file: pathlib.Path) -> dict[str, Any]:
-    """Return section ``config`` of a stack file; empty if the file cannot be read."""
-    try:
-        content = yaml.load(file.read_bytes(), Loader=Loader)
-    except (OSError, yaml.YAMLError, UnicodeDecodeError):
-        return {}  # the check of the other stack reports this error
-    config = content.get("config") if isinstance(content, dict) else None
-    return {str(key): value for key, value in config.items()} if isinstance(config, dict) else {}
-
-
+Entries = Mapping[str, Bucket | ServiceAccount | Secret]
 #: Keys that an entry may have beside ``existing``: keys about grants.
 BESIDE: Final = {
     "buckets": {"existing", "project", "team"},
@@ -299,18 +305,20 @@ OF_OWNER: Final = "this key has no effect on existing resources, which their own
 @rule()
 def existing_entries(settings: Settings) -> Iterator[Problem]:
     """Check that existing entries set only grants, and that cloud names are distinct."""
-    sections: dict[str, Mapping[str, Bucket | ServiceAccount | Secret]] = {
-        "buckets": settings.buckets,
-        "serviceAccounts": settings.service_accounts,
-        "secrets": settings.secrets,
-    }
-    for section, entries in sections.items():
+    names = settings.names
+    builder = [naming.IMAGE_BUILD] if settings.builds_images else []
+    sections: list[tuple[str, Entries, Callable[[str], str], list[str]]] = [
+        ("buckets", settings.buckets, names.bucket, [naming.STAGING, naming.CONTROL]),
+        ("serviceAccounts", settings.service_accounts, names.account_email, builder),
+        ("secrets", settings.secrets, names.secret, []),
+    ]
+    for section, entries, name_of, owned in sections:
         for key, entry in entries.items():
             # Rule `former_names` checks `formerly`.
             beside = entry.model_fields_set - BESIDE[section] - {"formerly"}
             for field in sorted(beside) if entry.existing else ():
                 yield Problem(OF_OWNER, "", "remove this key", (section, key, to_camel(field)))
-        yield from _twice(settings, section, entries)
+        yield from _twice(section, entries, name_of, {name_of(key) for key in owned})
 
 
 @rule()
@@ -367,21 +375,10 @@ def names_of_ranges(settings: Settings) -> Iterator[Problem]:
 
 
 def _twice(
-    settings: Settings, section: str, entries: Mapping[str, Bucket | ServiceAccount | Secret]
+    section: str, entries: Entries, name_of: Callable[[str], str], owned: Iterable[str]
 ) -> Iterator[Problem]:
     """Yield entries with the same cloud name, if the stack file sets any of these names."""
-    names = settings.names
-    name_of = {
-        "buckets": names.bucket,
-        "serviceAccounts": names.account_email,
-        "secrets": names.secret,
-    }[section]
-    owned = {
-        "buckets": (naming.STAGING, naming.CONTROL),
-        "serviceAccounts": (naming.IMAGE_BUILD,) if settings.builds_images else (),
-        "secrets": (),
-    }[section]
-    seen = {name_of(key): "the stack itself" for key in owned}
+    seen = dict.fromkeys(owned, "the stack itself")
     first = {key: renames.first_key(key, entry) for key, entry in entries.items()}
     explicit = {first[key] for key, entry in entries.items() if entry.existing or entry.name}
     # Rule ``former_names`` reports two entries with one first key.
@@ -401,7 +398,7 @@ def _twice(
 def labels_of_jobs(file: StackFile) -> Iterator[Problem]:
     """Warn about jobs with too many labels from file, stack, team and program together."""
     settings = file.settings
-    most = max(map(len, settings.labels_by_team.values()))
+    most = max(len(settings.labels_of(team)) for team in (None, *settings.teams))
     for key, request in file.requests.items():
         own = request.message.get("labels", {})
         if len(own) + most <= MOST_OWN_LABELS:

@@ -12,8 +12,7 @@ from pydantic.alias_generators import to_camel
 from vertex_training import catalog, naming
 from vertex_training.catalog import machines
 from vertex_training.errors import Path, Problem, did_you_mean, dotted
-from vertex_training.plan import network as network_plan
-from vertex_training.plan.reservations import ReservationPlan, plan_reservations
+from vertex_training.plan.network import ReservationPlan, network_owner, plan_reservations
 from vertex_training.settings.model import Settings
 from vertex_training.settings.network import IpRange, Network
 from vertex_training.stack_rules import StackFile, file_rule, rule
@@ -92,7 +91,7 @@ def network_parts(settings: Settings) -> Iterator[Problem]:
     network = settings.network
     if network.mode == "none":
         return
-    project, _ = network_plan.owner(settings)
+    project, _ = network_owner(settings)
     host = settings.shared_vpc
     allowed = {settings.project, *([host.host_project] if host else [])}
     if network.existing and project not in allowed:
@@ -169,7 +168,7 @@ def peered_network(settings: Settings) -> Iterator[Problem]:
         hint = "set ranges: {workers: {prefixLength: 16}}, or {workers: {existing: NAME}}"
         what = "mode: peering requires an address range for the machines of jobs"
         yield Problem(what, "", hint, ("network",))
-    if network.existing and not network_plan.owner(settings)[1]:
+    if network.existing and not network_owner(settings)[1]:
         hint = "set sharedVpc.hostProjectNumber"
         what = "the project number of this network is missing: jobs name networks by number"
         yield Problem(what, network.existing, hint, ("network", "existing"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import pathlib
 import re
 from collections.abc import Iterator
 from typing import Any, Final
@@ -14,14 +13,12 @@ from vertex_training.customjob.request import references
 from vertex_training.customjob.rules.images import NAME
 from vertex_training.errors import Path, Problem, UnknownReferenceError, counted, did_you_mean
 from vertex_training.plan import facts
-from vertex_training.settings import project_files
+from vertex_training.plan.grants import IMAGE
 from vertex_training.settings.model import Settings
 from vertex_training.settings.serving import Endpoint, Model
 from vertex_training.stack_rules import StackFile, file_rule, rule, unknown_entry
-from vertex_training.stack_rules.names import config_of
+from vertex_training.stack_rules.names import other_stack_files
 
-#: Image of a container in Artifact Registry: location, project.
-_IMAGE: Final = re.compile(r"([a-z0-9-]+)-docker\.pkg\.dev/([^/]+)/[^/]+/.")
 #: Multi-regions of Artifact Registry; their regions begin with these names.
 _MULTI_REGIONS: Final = ("us", "europe", "asia")
 #: Google's prebuilt serving images, and the day of their removal. Source:
@@ -98,7 +95,7 @@ def _image(settings: Settings, model: Model, path: Path) -> Iterator[Problem]:
     except UnknownReferenceError as unknown:
         yield Problem("this reference names no resource of the stack", text, unknown.hint, path)
         return
-    match = _IMAGE.match(image)
+    match = IMAGE.match(image)
     if match is None or not NAME.match(image) or references.names_in(image):
         hint = "write ${images.NAME}, or REGION-docker.pkg.dev/PROJECT/REPOSITORY/NAME@sha256:…"
         yield Problem("the image must be in Artifact Registry", text, hint, path)
@@ -163,8 +160,9 @@ def _accelerator(endpoint: Endpoint, path: Path) -> Iterator[Problem]:
 def tpu_problems(endpoint: Endpoint, region: str, path: Path) -> Iterator[Problem]:
     """Yield the problems of an endpoint on TPUs."""
     name, accelerator = endpoint.machine, endpoint.accelerator
-    if any(name.startswith(prefix) for prefix in _facts()["refused"]["prefixes"]):
-        known, families = machines.machine_types().items(), _facts()["families"]
+    tpus = catalog.load("serving_tpus.yaml")
+    if name.startswith(tuple(tpus["refused"]["prefixes"])):
+        known, families = machines.machine_types().items(), tpus["families"]
         names = [name for name, machine in known if machine.family in families]
         hint = f"use one of: {', '.join(names)}"
         what = "endpoints do not support TPUs of this generation"
@@ -201,13 +199,10 @@ def tpu_warnings(endpoint: Endpoint, region: str, path: Path) -> Iterator[Proble
         yield Problem(what, str(replicas.most), hint, (*path, "replicas", "max"))
 
 
-def _facts() -> dict[str, Any]:
-    return catalog.load("serving_tpus.yaml")
-
-
 def _row(name: str) -> dict[str, Any] | None:
     machine = machines.machine_type(name)
-    return _facts()["families"].get(machine.family) if machine else None
+    families = catalog.load("serving_tpus.yaml")["families"]
+    return families.get(machine.family) if machine else None
 
 
 @rule()
@@ -251,7 +246,11 @@ def shared_alerts(file: StackFile) -> Iterator[Problem]:
     for section in ("alerts", "budget"):
         if getattr(settings, section) is None:
             continue
-        others = [name for name, config in _other_stacks(settings, root) if config.get(section)]
+        others = [
+            name
+            for name, project, config in other_stack_files(settings, root)
+            if project == settings.project and config.get(section) and "/" not in name
+        ]
         if others:
             names = ", ".join(others)
             what = f"{section} covers all of {settings.project}, and so does {section} in {names}"
@@ -264,13 +263,3 @@ def _channel_lists(settings: Settings) -> Iterator[tuple[Path, list[str]]]:
         yield ("alerts", "channels"), settings.alerts.channels
     if settings.budget:
         yield ("budget", "channels"), settings.budget.channels
-
-
-def _other_stacks(settings: Settings, root: pathlib.Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield name and content of the project's other stack files; keys are without namespace."""
-    for file in sorted(root.glob("Pulumi.*.yaml")):
-        config = config_of(file)
-        if file.name != project_files.file_name(settings.stack) and (
-            config.get("gcp:project") == settings.project
-        ):
-            yield file.name, {key.rpartition(":")[2]: value for key, value in config.items()}
