@@ -6,6 +6,8 @@
 ``tuning_job.json``       fields of HyperparameterTuningJob, beside those of CustomJob
 ``wrong_fields.yaml``     frequent wrong field names
 ``wrong_values.yaml``     frequent wrong values
+``other_files.yaml``      files that are no job files, by their fields
+``places.yaml``           places of messages in job files
 ``training_images.yaml``  prebuilt training images, with the end of their availability
 ``machines.yaml``         machine types and their list prices
 ``accelerators.yaml``     accelerators, with regions and list prices
