@@ -15,8 +15,7 @@ Violations of Google's documentation or client are errors. Observed or inferred 
 ``secrets``      secrets in a request
 ``network``      peering, interfaces and DNS, without a stack
 ``identity``     account, key, region, TensorBoard, experiment, name and labels
-``study``        read access to a tuning job's study; its metrics
-``parameters``   a tuning job's parameters
+``study``        read access to a tuning job's study; its metrics and parameters
 ``trials``       a tuning job's search, trials and their arguments
 ``stack``        other jobs, accounts, secrets and limits of the stack
 ``fit``          network and reservations of the stack
@@ -35,10 +34,10 @@ from vertex_training.customjob.rules.registry import FILE_RULES, RULES, Rule
 #: Modules with rules, in the order in which their rules are listed.
 SUBJECTS: Final = (
     "pools", "machines", "capacity", "images", "storage", "environment", "launch", "secrets",
-    "network", "identity", "study", "parameters", "trials", "stack", "fit", "batch",
+    "network", "identity", "study", "trials", "stack", "fit", "batch",
 )  # fmt: skip
 #: Subjects of rules that apply only to tuning jobs.
-OF_TUNING: Final = frozenset(("study", "parameters", "trials"))
+OF_TUNING: Final = frozenset(("study", "trials"))
 #: Subjects of rules that need the stack of a job.
 OF_A_STACK: Final = frozenset(("stack", "fit"))
 
