@@ -24,7 +24,7 @@ from vertex_training.customjob.google.job_service import (
     read,
     read_or_none,
     send_once,
-    shared,
+    service_client,
     to_proto,
 )
 from vertex_training.customjob.protocol.ports import JobSnapshot
@@ -115,7 +115,7 @@ class GoogleOperations:
 def connect_endpoints(project: str, region: str, account: str = "") -> GoogleEndpoints:
     """Return the endpoints of a project's region. All threads share the client."""
     types = EndpointServiceClient, EndpointServiceGrpcTransport
-    return GoogleEndpoints(shared(*types, project, region, account))
+    return GoogleEndpoints(service_client(*types, project, region, account))
 
 
 class GoogleEndpoints(GoogleOperations):
@@ -229,7 +229,7 @@ DEFAULT_ALIAS = "default"
 def connect_registry(project: str, region: str, account: str = "") -> GoogleRegistry:
     """Return the registry of a project's region. All threads share the client."""
     types = ModelServiceClient, ModelServiceGrpcTransport
-    return GoogleRegistry(shared(*types, project, region, account))
+    return GoogleRegistry(service_client(*types, project, region, account))
 
 
 class GoogleRegistry(GoogleOperations):
