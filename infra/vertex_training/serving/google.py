@@ -3,8 +3,6 @@
 Read calls are repeated after an error. Each change is sent once.
 """
 
-# ruff: noqa: E402
-
 from __future__ import annotations
 
 import json
@@ -13,9 +11,18 @@ from typing import TYPE_CHECKING, Any, Final
 
 import vertex_training.customjob.google  # isort: skip  # noqa: F401  (loads the base first)
 from google.api_core.exceptions import GoogleAPICallError, NotFound
+from google.cloud.aiplatform_v1.services.endpoint_service import EndpointServiceClient
+from google.cloud.aiplatform_v1.services.endpoint_service.transports import (
+    EndpointServiceGrpcTransport,
+)
+from google.cloud.aiplatform_v1.services.model_service import ModelServiceClient
+from google.cloud.aiplatform_v1.services.model_service.transports import ModelServiceGrpcTransport
+from google.cloud.aiplatform_v1.types.endpoint import DeployedModel
+from google.cloud.aiplatform_v1.types.model import Model
+from google.cloud.aiplatform_v1.types.model_service import UploadModelRequest
 from google.protobuf.json_format import MessageToDict
 
-from vertex_training.customjob.google import job_service, lazy_package
+from vertex_training.customjob.google import job_service
 from vertex_training.customjob.google.intent_store import TIMEOUT, detail, failures, storage_client
 from vertex_training.customjob.google.job_service import (
     PROVES_NOT_CREATED,
@@ -38,19 +45,6 @@ from vertex_training.serving.ports import (
     VersionSnapshot,
 )
 from vertex_training.serving.uploads import METRICS_FILE
-
-for _package in ("google.cloud.aiplatform_v1", "google.cloud.aiplatform_v1.types"):
-    lazy_package.register(_package)
-
-from google.cloud.aiplatform_v1.services.endpoint_service import EndpointServiceClient
-from google.cloud.aiplatform_v1.services.endpoint_service.transports import (
-    EndpointServiceGrpcTransport,
-)
-from google.cloud.aiplatform_v1.services.model_service import ModelServiceClient
-from google.cloud.aiplatform_v1.services.model_service.transports import ModelServiceGrpcTransport
-from google.cloud.aiplatform_v1.types.endpoint import DeployedModel
-from google.cloud.aiplatform_v1.types.model import Model
-from google.cloud.aiplatform_v1.types.model_service import UploadModelRequest
 
 if TYPE_CHECKING:
     from google.cloud import storage

@@ -20,3 +20,9 @@ Functions import Google's libraries when called: most operations on a stack subm
 import google.api_core.exceptions
 import google.api_core.retry
 import google.auth.exceptions  # noqa: F401
+
+from vertex_training.customjob.google import lazy_package
+
+# Before any import of these packages: the services of Vertex AI that are not used load slowly.
+for _package in ("google.cloud.aiplatform_v1", "google.cloud.aiplatform_v1.types"):
+    lazy_package.register(_package)
