@@ -28,7 +28,6 @@ RULES: Final = {
     "study": "Tuning: metrics and parameters",
     "trials": "Tuning: trials",
     "stack": "Across the stack",
-    "fit": "Network and reservations of the stack",
     "batch": "Jobs on Batch",
 }
 POLICIES: Final = {
