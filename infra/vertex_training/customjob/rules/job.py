@@ -83,6 +83,11 @@ class Pool:
     def affinity(self) -> dict[str, Any] | None:
         return self.machine.get("reservationAffinity")
 
+    def reservations(self) -> Iterator[tuple[Path, str]]:
+        """Yield path and name of each reservation that the pool names."""
+        for index, name in enumerate((self.affinity or {}).get("values", ())):
+            yield (*self.machine_path, "reservationAffinity", "values", index), name
+
     @property
     def reserved(self) -> bool:
         """Return whether the pool may use a reservation."""
@@ -244,7 +249,7 @@ def job_facts_of(job: Job) -> JobFacts:
 
 def reservation_request_of(pool: Pool) -> ReservationRequest:
     """Return the machines that a pool requests from a reservation, in all parallel trials."""
-    names, count = tuple((pool.affinity or {}).get("values", ())), pool.replicas * pool.job.parallel
+    names, count = tuple(name for _, name in pool.reservations()), pool.replicas * pool.job.parallel
     return ReservationRequest(names, pool.machine_type, pool.accelerator, pool.count, count)
 
 

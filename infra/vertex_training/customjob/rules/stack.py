@@ -18,6 +18,7 @@ from vertex_training.customjob.rules.context import (
     NetworkFacts,
     ReservationFacts,
     ReservationRequest,
+    StackFacts,
 )
 from vertex_training.customjob.rules.job import (
     REQUEST_ID,
@@ -73,18 +74,25 @@ def account_foreign(job: Job) -> Findings:
         yield Finding((*SPEC, "serviceAccount"), what, job.account, hint)
 
 
-@rule("account-reads", OURS)
-def account_reads(job: Job) -> Findings:
-    """Check that the job's account can read each bucket of the stack that the job references."""
+def _texts(job: Job) -> Iterator[tuple[Job, StackFacts, Path, str]]:
+    """Yield path and text of values that may name resources of the stack of the job's account."""
     stack = job.context.stack
-    if stack is None or job.account not in stack.accounts:
-        return
-    for path, text in _texts(job):
-        for name in dict.fromkeys(BUCKET.findall(text)):
-            bucket = stack.buckets.get(name)
-            if bucket and job.account not in bucket.readers | bucket.writers:
-                hint = f"add the bucket to reads or writes of the account {job.account}"
-                yield Finding(path, "the job's account cannot read this bucket", name, hint)
+    if stack and job.account in stack.accounts:
+        for pool in job.pools:
+            for path, text in pool.texts():
+                yield job, stack, path, text
+            for index, uri in enumerate(pool.task.get("packageUris", [])):
+                yield job, stack, (*pool.task_path, "packageUris", index), uri
+
+
+@rule("account-reads", OURS, of=_texts)
+def account_reads(job: Job, stack: StackFacts, path: Path, text: str) -> Findings:
+    """Check that the job's account can read each bucket of the stack that the job references."""
+    for name in dict.fromkeys(BUCKET.findall(text)):
+        bucket = stack.buckets.get(name)
+        if bucket and job.account not in bucket.readers | bucket.writers:
+            hint = f"add the bucket to reads or writes of the account {job.account}"
+            yield Finding(path, "the job's account cannot read this bucket", name, hint)
 
 
 @rule("account-writes", OURS)
@@ -100,31 +108,20 @@ def account_writes(job: Job) -> Findings:
             yield Finding(OUTPUT, "the job's account cannot write to this bucket", name, hint)
 
 
-@rule("secret-granted", OURS)
-def secret_granted(job: Job) -> Findings:
+@rule("secret-granted", OURS, of=_texts)
+def secret_granted(job: Job, stack: StackFacts, path: Path, text: str) -> Findings:
     """Check that the job's account can read each secret of the stack that the job references."""
-    stack = job.context.stack
-    if stack is None or job.account not in stack.accounts:
-        return
-    for path, text in _texts(job):
-        for project, secret in dict.fromkeys(SECRET.findall(text)):
-            own = project in (stack.project, stack.project_number)
-            place = stack.project if own else project
-            accessors = stack.secrets.get(f"projects/{place}/secrets/{secret}")
-            if accessors is None and own:
-                known = ", ".join(sorted(name.rsplit("/", 1)[1] for name in stack.secrets))
-                hint = f"add the secret to secrets of the stack file, which has {known or 'none'}"
-                yield Finding(path, "the stack does not have this secret", secret, hint)
-            elif accessors is not None and job.account not in accessors:
-                hint = f"add the secret to secrets of the account {job.account}"
-                yield Finding(path, "the job's account cannot read this secret", secret, hint)
-
-
-def _texts(job: Job) -> Iterator[tuple[Path, str]]:
-    for pool in job.pools:
-        yield from pool.texts()
-        for index, uri in enumerate(pool.task.get("packageUris", [])):
-            yield (*pool.task_path, "packageUris", index), uri
+    for project, secret in dict.fromkeys(SECRET.findall(text)):
+        own = project in (stack.project, stack.project_number)
+        place = stack.project if own else project
+        accessors = stack.secrets.get(f"projects/{place}/secrets/{secret}")
+        if accessors is None and own:
+            known = ", ".join(sorted(name.rsplit("/", 1)[1] for name in stack.secrets))
+            hint = f"add the secret to secrets of the stack file, which has {known or 'none'}"
+            yield Finding(path, "the stack does not have this secret", secret, hint)
+        elif accessors is not None and job.account not in accessors:
+            hint = f"add the secret to secrets of the account {job.account}"
+            yield Finding(path, "the job's account cannot read this secret", secret, hint)
 
 
 DOCS: Final = "docs/environments.md#limits"
@@ -317,16 +314,10 @@ def interface_room(job: Job) -> Findings:
 def _wrong_owner(job: Job) -> bool:
     """Return whether the network's name has the stack's project instead of the host project."""
     network, stack = _network(job), job.context.stack
-    written = NETWORK.match(job.network)
-    own = NETWORK.match(network.name) if network else None
-    return bool(
-        written
-        and own
-        and stack
-        and written[2] == own[2]
-        and written[1] != own[1]
-        and written[1] in (stack.project, stack.project_number)
-    )
+    written, own = NETWORK.match(job.network), NETWORK.match(network.name if network else "")
+    if not (written and own and stack) or written[2] != own[2]:
+        return False
+    return written[1] != own[1] and written[1] in (stack.project, stack.project_number)
 
 
 def _room(prefixes: Collection[int | None], nodes: int) -> int | None:
@@ -353,10 +344,9 @@ def _with_request(job: Job) -> Iterator[tuple[Pool, Path]]:
 
 def _requested(job: Job) -> Iterator[tuple[Pool, Path, str, ReservationFacts | None]]:
     """Yield each reservation that a worker pool names: pool, path, name, properties if known."""
-    known = _known(job)
-    for pool, path in _with_request(job):
-        for index, name in enumerate((pool.affinity or {}).get("values", [])):
-            yield pool, (*path, "values", index), name, known.get(_own(job, name))
+    for pool, _ in _with_request(job):
+        for path, name in pool.reservations():
+            yield pool, path, name, _known(job).get(_own(job, name))
 
 
 def _own(job: Job, name: str) -> str:
