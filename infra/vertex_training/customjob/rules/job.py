@@ -138,6 +138,11 @@ class Pool:
             yield path, str(variable.get("name", "")), str(variable.get("value", ""))
 
     @property
+    def variable_names(self) -> set[str]:
+        """Return the names of the environment variables."""
+        return {name for _, name, _ in self.variables() if name}
+
+    @property
     def is_reduction_server(self) -> bool:
         """Return whether the pool runs Google's reduction server."""
         return REDUCTION_SERVER in self.image

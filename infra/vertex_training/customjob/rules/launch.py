@@ -88,14 +88,13 @@ def shell_needed(pool: Pool, line: CommandLine) -> Findings:
         path, word = operators[0]
         what = "only a shell interprets this word, and no shell reads this command line"
         yield Finding(path, what, word, SHELL_HINT, mend=Mend("script", 0))
-    names = {name for _, name, _ in pool.variables()}
     is_code = False
     for path, word in words:
         if is_code:  # python -c CODE, and the like
             is_code = False
             continue
         is_code = word in ("-c", "-e", "--eval")
-        if syntax := _shell_syntax(word, IN_WORDS, names):
+        if syntax := _shell_syntax(word, IN_WORDS, pool.variable_names):
             what = "this text is not expanded: no shell reads this command line"
             yield Finding(path, what, syntax.group(), "write the value, or " + SHELL_HINT)
 
@@ -195,8 +194,7 @@ def _place(pool: Pool, command: Command, option: str = "") -> Path:
 def _launches(job: Job) -> Iterator[tuple[Pool, Command, Launch]]:
     """Yield each launcher that certainly runs and whose options do not come from variables."""
     for pool, line in _lines(job):
-        names = [name for _, name, _ in pool.variables()]
-        if any("PET_" in text for text in (*names, *line.words)):
+        if any("PET_" in text for text in (*pool.variable_names, *line.words)):
             continue  # torchrun reads its options from PET_NNODES and the like
         for command in line.commands:
             if command.certain and (launch := launch_of(command)):

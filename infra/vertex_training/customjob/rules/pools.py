@@ -86,7 +86,7 @@ def pools_inherit_nothing(job: Job) -> Findings:
     lacks = [name for name in fields if chief.task.get(name) and not worker.task.get(name)]
     if worker.task.get("args"):
         lacks += sorted(_flags(chief) - _flags(worker))
-    lacks += sorted(_variables(chief) - _variables(worker))
+    lacks += sorted(chief.variable_names - worker.variable_names)
     if lacks:
         what = "the first pool sets command, args or env that this pool lacks and does not inherit"
         hint = "repeat these settings in this pool if the code needs the settings"
@@ -95,10 +95,6 @@ def pools_inherit_nothing(job: Job) -> Findings:
 
 def _flags(pool: Pool) -> set[str]:
     return {match.group() for _, text in pool.words() if (match := FLAG.match(text))}
-
-
-def _variables(pool: Pool) -> set[str]:
-    return {name for _, name, _ in pool.variables() if name}
 
 
 IMAGE: Final = re.compile(
