@@ -15,8 +15,7 @@ from vertex_training.guardrails.policy import NOT_IN_STACKS, Policy, load
 RULES: Final = {
     "file": "The file",
     "fields": "Fields and types",
-    "pools": "Worker pools",
-    "machines": "Machines, accelerators and disks",
+    "machines": "Worker pools, machines, accelerators and disks",
     "capacity": "Reservations and scarce machines",
     "images": "Images",
     "storage": "Outputs and packages",

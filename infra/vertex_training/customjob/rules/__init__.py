@@ -4,8 +4,7 @@ A rule is a small function over a ``Job``, registered with an id, a one-line sum
 Violations of Google's documentation or client are errors. Observed or inferred limits are warnings.
 
 ===============  =====================================================================
-``pools``        order, replicas and required fields of the pools; reduction servers
-``machines``     machine types, accelerators, regions, boot disks, TPUs
+``machines``     worker pools, machine types, accelerators, regions, boot disks, TPUs
 ``capacity``     reservations, persistent resources, strategy, timeout and restarts
 ``images``       container images: registry, tag, prebuilt images
 ``storage``      output directory, packages, mounted file systems
@@ -32,7 +31,7 @@ from vertex_training.customjob.rules.registry import FILE_RULES, RULES, Rule
 
 #: Modules with rules, in the order in which their rules are listed.
 SUBJECTS: Final = (
-    "pools", "machines", "capacity", "images", "storage", "environment", "launch", "secrets",
+    "machines", "capacity", "images", "storage", "environment", "launch", "secrets",
     "network", "identity", "study", "trials", "stack", "batch",
 )  # fmt: skip
 #: Subjects of rules that apply only to tuning jobs.
