@@ -43,9 +43,9 @@ def other_resource(fields: Iterable[str], file: str = "", config: Iterable[str] 
         return ""
     if engine_file := ENGINE_FILE.match(file):
         return _OF_STACK if engine_file["stack"] else _OF_PROJECT
-    for row in catalog.load("other_files.yaml"):
+    for kind, row in catalog.load("other_files.yaml").items():
         if not keys.isdisjoint(row["fields"]):
-            return row["kind"]
+            return kind
     tops = ("CustomJob", "CustomJobSpec", "HyperparameterTuningJob")
     if any(not keys.isdisjoint(_inputs(top)) for top in tops):
         return ""
@@ -59,8 +59,7 @@ def hint_of_other(other: str, file: str) -> str:
     """Return the hint for a file that is no job file."""
     engine_file = ENGINE_FILE.match(file)
     stack = engine_file["stack"] if engine_file else None
-    texts = {row["kind"]: row["hint"] for row in catalog.load("other_files.yaml")}
-    return texts[other].format(stack=stack or "STACK")
+    return catalog.load("other_files.yaml")[other]["hint"].format(stack=stack or "STACK")
 
 
 @functools.cache
@@ -77,9 +76,8 @@ def _inputs(message: str) -> list[str]:
 
 def places(kind: JobKind) -> Mapping[str, str]:
     """Return a description of each message's place in a job file of this kind."""
-    rows = catalog.load("places.yaml")
-    shared = (row for row in rows if row.get("kind", kind.message) == kind.message)
-    return {row["message"]: row["place"] for row in shared}
+    table = catalog.load("places.yaml")
+    return table[kind.message] | table["both"]
 
 
 def seconds(text: str) -> str | None:

@@ -72,10 +72,15 @@ def rule(
     return register
 
 
+_FILE: Final = catalog.load("file_rules.yaml")
+_SOURCES: Final = {
+    name: source.format(types=TYPES, guides=GUIDES) for name, source in _FILE["sources"].items()
+}
 #: Rules that the reader of job files checks, without a function.
 FILE_RULES: Final[list[Rule]] = [
-    Rule(**{**row, "source": row["source"].format(types=TYPES, guides=GUIDES)})
-    for row in catalog.load("file_rules.yaml")
+    Rule(id_, summary, _SOURCES[source], group["level"], group["subject"])
+    for group in _FILE["groups"]
+    for id_, (source, summary) in group["rules"].items()
 ]
 #: Level of each rule above, by its id.
 FILE_LEVELS: Final[dict[str, Level]] = {entry.id: entry.level for entry in FILE_RULES}
