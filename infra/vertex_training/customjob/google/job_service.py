@@ -152,11 +152,11 @@ def service_client(
     """
     host = endpoint or f"{region}-aiplatform.googleapis.com"
     with _connect_lock:
-        return _client(client_type, transport_type, project, local_address(project), account, host)
+        return _shared(client_type, transport_type, project, local_address(project), account, host)
 
 
 @functools.lru_cache(maxsize=64)
-def _client(
+def _shared(
     client_type: Any,
     transport_type: Any,
     _project: str,
